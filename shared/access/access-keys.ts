@@ -1,0 +1,202 @@
+/**
+ * Access keys and the blocking of stores: their truth in the control database, and how a change reaches it.
+ * Projector and command line share this code, so that both obey the same rules.
+ */
+import type { ClientSession, Collection, Db, IndexDescription } from 'mongodb';
+import type { AccessKeyChange, KeyStatus, Scope, StoreAccessChange } from '../events/access-event.ts';
+import { EventRejected } from '../events/rejection.ts';
+
+export interface AccessKey {
+  /** The `client_id`. */
+  _id: string;
+  environment: string;
+  store_id: string;
+  /** SHA-256 of the valid secrets, lower-case hex, at most two. */
+  secret_hashes: string[];
+  scopes: Scope[];
+  status: KeyStatus;
+  sequence: number;
+  /** Moves with every change; keeps an older grant in Redis from overtaking a newer one. */
+  version: number;
+  /** Until Redis has this version: set with the change, removed once published. */
+  publish_pending?: true;
+  updated_at: Date;
+}
+
+export interface StoreAccess {
+  /** `<environment>/<store id>` */
+  _id: string;
+  environment: string;
+  store_id: string;
+  /** What `store_access` events say, and which. */
+  access_status: 'active' | 'blocked';
+  access_sequence: number;
+  /** What the store's own record says, and which. */
+  record_status: 'active' | 'blocked';
+  record_sequence: number;
+  version: number;
+  publish_pending?: true;
+  updated_at: Date;
+}
+
+export interface RevokedSession {
+  /** The session's id. */
+  _id: string;
+  environment: string;
+  store_id: string;
+  client_id: string;
+  revoked_at: Date;
+  /** When its token would have expired: MongoDB removes the record then. */
+  expires_at: Date;
+}
+
+export interface ControlCollections {
+  keys: Collection<AccessKey>;
+  stores: Collection<StoreAccess>;
+  revokedSessions: Collection<RevokedSession>;
+}
+
+const INDEXES: Record<'keys' | 'stores' | 'revokedSessions', IndexDescription[]> = {
+  keys: [
+    { name: 'by_store', key: { environment: 1, store_id: 1, _id: 1 } },
+    {
+      name: 'publish_pending',
+      key: { publish_pending: 1 },
+      partialFilterExpression: { publish_pending: true },
+    },
+  ],
+  stores: [
+    {
+      name: 'publish_pending',
+      key: { publish_pending: 1 },
+      partialFilterExpression: { publish_pending: true },
+    },
+  ],
+  revokedSessions: [{ name: 'expiry', key: { expires_at: 1 }, expireAfterSeconds: 0 }],
+};
+
+/** The collections of the control database that access is decided by. */
+export function controlCollections(control: Db): ControlCollections {
+  return {
+    keys: control.collection('access_keys'),
+    stores: control.collection('store_access'),
+    revokedSessions: control.collection('revoked_sessions'),
+  };
+}
+
+/** Creates the control database's indexes. Safe to call from several processes at once. */
+export async function createControlIndexes(control: Db): Promise<void> {
+  const collections = controlCollections(control);
+  await collections.keys.createIndexes(INDEXES.keys);
+  await collections.stores.createIndexes(INDEXES.stores);
+  await collections.revokedSessions.createIndexes(INDEXES.revokedSessions);
+}
+
+/** `_id` of a store's access record. */
+export function storeAccessId(environment: string, storeId: string): string {
+  return `${environment}/${storeId}`;
+}
+
+/** Whether a store is blocked: while either its own record or its `store_access` says so. */
+export function isBlocked(store: Pick<StoreAccess, 'access_status' | 'record_status'> | null): boolean {
+  return store !== null && (store.access_status === 'blocked' || store.record_status === 'blocked');
+}
+
+/**
+ * Applies a key's change to its record, in a transaction if a session is given.
+ * A revocation is final and applies whatever its sequence; anything else only above the one last applied.
+ * @returns the record as it is now if it changed, else `null`.
+ * @throws {EventRejected} `bound_elsewhere` when the `client_id` belongs to another store or environment.
+ */
+export async function applyKeyChange(
+  keys: Collection<AccessKey>,
+  environment: string,
+  change: AccessKeyChange,
+  session?: ClientSession,
+): Promise<AccessKey | null> {
+  const options = session === undefined ? {} : { session };
+  const stored = await keys.findOne({ _id: change.clientId }, options);
+  if (stored !== null && (stored.environment !== environment || stored.store_id !== change.storeId)) {
+    throw new EventRejected('bound_elsewhere', 'this client_id is bound to another store or environment');
+  }
+  const newer = change.sequence > (stored?.sequence ?? -1);
+  const revokes = change.status === 'revoked';
+  if (stored?.status === 'revoked' || (!newer && !revokes)) return null;
+  const key: AccessKey = {
+    _id: change.clientId,
+    environment,
+    store_id: change.storeId,
+    secret_hashes: (newer ? change.secretHashes : null) ?? stored?.secret_hashes ?? [],
+    scopes: (newer ? change.scopes : null) ?? stored?.scopes ?? [],
+    status: change.status,
+    sequence: Math.max(change.sequence, stored?.sequence ?? -1),
+    version: (stored?.version ?? 0) + 1,
+    publish_pending: true,
+    updated_at: new Date(),
+  };
+  if (stored === null) {
+    await keys.insertOne(key, options);
+    return key;
+  }
+  // Against a writer outside this transaction: whoever comes second starts again from what is stored.
+  const written = await keys.replaceOne({ _id: key._id, version: stored.version }, withoutId(key), options);
+  return written.matchedCount === 1 ? key : applyKeyChange(keys, environment, change, session);
+}
+
+/** Where a store's blocking comes from: events of the access topic, or the store's own record. */
+export type BlockSource = 'access' | 'record';
+
+/**
+ * Applies what one source says of a store's blocking.
+ * @returns the record as it is now if it changed, else `null`.
+ */
+export async function applyStoreStatus(
+  stores: Collection<StoreAccess>,
+  environment: string,
+  change: Pick<StoreAccessChange, 'storeId' | 'sequence' | 'status'>,
+  source: BlockSource,
+  session?: ClientSession,
+): Promise<StoreAccess | null> {
+  const options = session === undefined ? {} : { session };
+  const _id = storeAccessId(environment, change.storeId);
+  const stored = await stores.findOne({ _id }, options);
+  const base: StoreAccess = stored ?? {
+    _id,
+    environment,
+    store_id: change.storeId,
+    access_status: 'active',
+    access_sequence: -1,
+    record_status: 'active',
+    record_sequence: -1,
+    version: 0,
+    updated_at: new Date(),
+  };
+  if (change.sequence <= base[`${source}_sequence`]) return null;
+  const store: StoreAccess = {
+    ...base,
+    [`${source}_status`]: change.status,
+    [`${source}_sequence`]: change.sequence,
+    version: base.version + 1,
+    publish_pending: true,
+    updated_at: new Date(),
+  };
+  if (stored === null) {
+    try {
+      await stores.insertOne(store, options);
+      return store;
+    } catch (error) {
+      if (session !== undefined || !isDuplicateKey(error)) throw error;
+      return applyStoreStatus(stores, environment, change, source);
+    }
+  }
+  const written = await stores.replaceOne({ _id, version: stored.version }, withoutId(store), options);
+  return written.matchedCount === 1 ? store : applyStoreStatus(stores, environment, change, source, session);
+}
+
+function withoutId<T extends { _id: string }>({ _id, ...rest }: T): Omit<T, '_id'> {
+  return rest;
+}
+
+function isDuplicateKey(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 11_000;
+}

@@ -1,0 +1,19 @@
+/** Names of the Redis keys. All keys of a store share one hash tag, so that Redis Cluster keeps them together. */
+
+export interface RedisKeys {
+  session: (sessionId: string) => string;
+  grant: (clientId: string) => string;
+  storeAccess: string;
+  quota: string;
+}
+
+/** The keys of one store in one environment. */
+export function redisKeys(prefix: string, environment: string, storeId: string): RedisKeys {
+  const tag = `${prefix}:{${storeId}:${environment}}`;
+  return {
+    session: (sessionId) => `${tag}:session:${sessionId}`,
+    grant: (clientId) => `${tag}:grant:${clientId}`,
+    storeAccess: `${tag}:store-access`,
+    quota: `${tag}:quota`,
+  };
+}

@@ -1,0 +1,50 @@
+/** Client ids and secrets: how they are made, hashed and compared. */
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+
+/** Random letters and digits, each drawn evenly. */
+function randomText(length: number): string {
+  let text = '';
+  while (text.length < length) {
+    for (const byte of randomBytes(length)) {
+      // 248 is the largest multiple of 62 in a byte: without the cut some letters would come more often.
+      if (byte < 248 && text.length < length) text += ALPHABET.charAt(byte % ALPHABET.length);
+    }
+  }
+  return text;
+}
+
+/** A new `client_id`: 24 letters and digits. */
+export function newClientId(): string {
+  return randomText(24);
+}
+
+/** A new client secret: 43 letters and digits, 256 bits. */
+export function newClientSecret(): string {
+  return randomText(43);
+}
+
+/** SHA-256 of a secret in lower-case hex. Enough for random secrets; a slow hash would be a lever for floods. */
+export function hashSecret(secret: string): string {
+  return createHash('sha256').update(secret, 'utf8').digest('hex');
+}
+
+const DECOY = hashSecret(newClientSecret());
+
+/**
+ * Whether one of the candidates is a secret with one of the hashes. Every candidate is compared with two hashes
+ * in constant time, whether there are none, one or two, so that time tells nothing about a key.
+ */
+export function secretMatches(candidates: readonly string[], hashes: readonly string[]): boolean {
+  let matches = false;
+  for (const candidate of candidates) {
+    const given = Buffer.from(hashSecret(candidate), 'hex');
+    for (const index of [0, 1]) {
+      const known = hashes[index];
+      const equal = timingSafeEqual(given, Buffer.from(known ?? DECOY, 'hex'));
+      if (equal && known !== undefined) matches = true;
+    }
+  }
+  return matches;
+}

@@ -1,0 +1,113 @@
+/** Access tokens: JWTs after RFC 9068 (`at+jwt`), made and verified with jose. */
+import { errors, jwtVerify, SignJWT } from 'jose';
+import { LRUCache } from 'lru-cache';
+import type { Config } from '../config.ts';
+import { type Scope, SCOPES } from '../events/access-event.ts';
+import { SIGNING_ALGORITHM, type SigningKeys } from './signing-keys.ts';
+
+/** What a token says. It stays true while the token lives; whether it still counts is decided for every request. */
+export interface TokenClaims {
+  sessionId: string;
+  clientId: string;
+  storeId: string;
+  environment: string;
+  scopes: Scope[];
+  /** Seconds since 1970. */
+  expiresAt: number;
+}
+
+export interface Tokens {
+  issue: (claims: Omit<TokenClaims, 'expiresAt'>) => Promise<string>;
+  /** The claims of a token that is ours and has not expired, else `null`. */
+  verify: (token: string) => Promise<TokenClaims | null>;
+}
+
+/** Longer ones are not ours; they are not even looked at. */
+const MAX_TOKEN_LENGTH = 4_096;
+/** Verified tokens that are remembered: about 1 KiB each. */
+const REMEMBERED_TOKENS = 20_000;
+
+/** Makes the issuing and verifying of tokens. `keys` is asked each time, so that keys can be replaced while running. */
+export function createTokens(keys: () => SigningKeys, settings: Config['tokens']): Tokens {
+  const remembered = new LRUCache<string, TokenClaims>({ max: REMEMBERED_TOKENS });
+  return {
+    async issue({ sessionId, clientId, storeId, environment, scopes }) {
+      const { kid, key } = keys().signing;
+      const now = Math.floor(Date.now() / 1_000);
+      return new SignJWT({
+        client_id: clientId,
+        store_id: storeId,
+        environment,
+        scope: scopes.join(' '),
+      })
+        .setProtectedHeader({ alg: SIGNING_ALGORITHM, typ: 'at+jwt', kid })
+        .setIssuer(settings.issuer)
+        .setAudience(settings.audience)
+        .setSubject(clientId)
+        .setJti(sessionId)
+        .setIssuedAt(now)
+        .setExpirationTime(now + settings.lifetimeSeconds)
+        .sign(key);
+    },
+    async verify(token) {
+      const known = remembered.get(token);
+      if (known !== undefined) {
+        if (known.expiresAt > Date.now() / 1_000) return known;
+        remembered.delete(token);
+        return null;
+      }
+      if (token.length > MAX_TOKEN_LENGTH) return null;
+      const claims = await verifySignature(token, keys(), settings);
+      if (claims !== null) remembered.set(token, claims);
+      return claims;
+    },
+  };
+}
+
+async function verifySignature(
+  token: string,
+  { verifying }: SigningKeys,
+  settings: Config['tokens'],
+): Promise<TokenClaims | null> {
+  try {
+    const { payload } = await jwtVerify(
+      token,
+      ({ kid }) => {
+        const key = kid === undefined ? undefined : verifying.get(kid);
+        if (key === undefined) throw new errors.JWKSNoMatchingKey();
+        return key;
+      },
+      {
+        algorithms: [SIGNING_ALGORITHM],
+        typ: 'at+jwt',
+        issuer: settings.issuer,
+        audience: settings.audience,
+        requiredClaims: ['exp', 'iat', 'jti', 'sub', 'client_id', 'store_id', 'environment', 'scope'],
+      },
+    );
+    const { jti, exp, client_id: clientId, store_id: storeId, environment, scope } = payload;
+    if (
+      typeof jti !== 'string' ||
+      typeof exp !== 'number' ||
+      typeof clientId !== 'string' ||
+      typeof storeId !== 'string' ||
+      typeof environment !== 'string' ||
+      typeof scope !== 'string'
+    ) {
+      return null;
+    }
+    const granted = scope.split(' ');
+    return {
+      sessionId: jti,
+      clientId,
+      storeId,
+      environment,
+      scopes: SCOPES.filter((name) => granted.includes(name)),
+      expiresAt: exp,
+    };
+  } catch (error) {
+    if (error instanceof errors.JOSEError || error instanceof TypeError || error instanceof SyntaxError)
+      return null;
+    throw error;
+  }
+}

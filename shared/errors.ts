@@ -1,0 +1,105 @@
+/**
+ * The closed set of errors this system raises itself, and the one place where errors of
+ * foreign libraries are sorted into "try again later" and "will never work".
+ */
+import { KafkaJSError } from 'kafkajs';
+import { MongoError, MongoNetworkError, MongoServerError } from 'mongodb';
+
+export type ErrorCode =
+  /** The environment variables do not make a configuration. */
+  | 'config_invalid'
+  /** A server that we need cannot be reached, or does not answer in time. */
+  | 'environment_unavailable'
+  /** Another consumer owns the partition now: nothing was changed. */
+  | 'fenced'
+  /** A topic is missing or configured so that events would be lost. */
+  | 'topic_unsuitable'
+  /** The log no longer holds the events that follow the checkpoint. */
+  | 'history_lost'
+  /** A generation, its marker or an index is not what this release expects. */
+  | 'generation_unsuitable'
+  /** Redis or MongoDB run with settings under which promises cannot be kept. */
+  | 'server_unsuitable'
+  /** Nothing has the given name. */
+  | 'not_found'
+  /** An operator's command cannot be carried out as given. */
+  | 'command_invalid';
+
+/** An error with a stable code; `cause` is what led to it. Messages never hold secrets or personal data. */
+export class StoreDataError extends Error {
+  override readonly name = 'StoreDataError';
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** Codes of node:net and node:dns that say that a server cannot be reached now. */
+const NETWORK_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ECONNABORTED',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+]);
+
+/**
+ * MongoDB server codes that pass by themselves: elections, shutdowns, interruptions, conflicts,
+ * exceeded times (https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml).
+ */
+const PASSING_MONGODB_CODES = new Set([
+  6, 7, 24, 50, 63, 89, 91, 112, 133, 134, 150, 189, 202, 225, 234, 246, 251, 262, 290, 317, 358, 365, 384,
+  402, 9001, 10107, 11600, 11601, 11602, 13388, 13435, 13436, 14031, 17507, 50915,
+]);
+
+/** ioredis and Redis messages that mean "not now" rather than "not so". */
+const REDIS_UNAVAILABLE =
+  /^(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|MISCONF|OOM|BUSY)\b|Command timed out|Connection is closed|Stream isn't writeable|Redis connection is not ready|Reached the max retries|connect ETIMEDOUT/;
+
+/**
+ * Whether an error says that a server is away, frozen, full or between primaries, so that the same
+ * work may succeed later. Everything else is a mistake: in the request, the message or the program.
+ */
+export function isUnavailable(error: unknown): boolean {
+  if (error instanceof StoreDataError) return error.code === 'environment_unavailable';
+  if (!(error instanceof Error)) return false;
+  if (error instanceof MongoServerError) {
+    return (
+      (typeof error.code === 'number' && PASSING_MONGODB_CODES.has(error.code)) ||
+      error.hasErrorLabel('TransientTransactionError') ||
+      error.hasErrorLabel('UnknownTransactionCommitResult') ||
+      error.hasErrorLabel('RetryableWriteError')
+    );
+  }
+  if (error instanceof MongoNetworkError) return true;
+  if (error instanceof MongoError) {
+    return (
+      /^Mongo(?:ServerSelection|NetworkTimeout|OperationTimeout|WaitQueueTimeout|PoolCleared|PoolClosed|NotConnected|TopologyClosed|ServerClosed|ExpiredSession|Transaction)/.test(
+        error.name,
+      ) ||
+      error.hasErrorLabel('TransientTransactionError') ||
+      error.hasErrorLabel('UnknownTransactionCommitResult')
+    );
+  }
+  if (error instanceof KafkaJSError) {
+    return (
+      error.retriable ||
+      /Connection|BrokerNotFound|NumberOfRetriesExceeded|NoBrokerAvailable|RequestTimeout/.test(error.name)
+    );
+  }
+  if ('code' in error && typeof error.code === 'string' && NETWORK_CODES.has(error.code)) return true;
+  return REDIS_UNAVAILABLE.test(error.message) || error.name === 'MaxRetriesPerRequestError';
+}
+
+/** A short description for logs: name and message, without stack and without what it was called with. */
+export function describeError(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown error';
+  const cause = error.cause === undefined ? '' : ` (${describeError(error.cause)})`;
+  return `${error.name}: ${error.message}${cause}`;
+}

@@ -1,0 +1,65 @@
+/** A change of one entity: the checked form in which the projector takes events of the changes topic. */
+import { type CloudEvent, type EventMessage, readCloudEvent } from './cloud-event.ts';
+import { type EntityName, type EntityStates, entitySchemas } from './entities/index.ts';
+import { isId } from './fields.ts';
+import { EventRejected } from './rejection.ts';
+import { schemaCheck } from './schema-check.ts';
+
+interface ChangeOf<E extends EntityName> {
+  entity: E;
+  storeId: string;
+  /** The entity's id. */
+  id: string;
+  sequence: number;
+  /** When it happened, milliseconds since 1970. */
+  time: number;
+  /** The CloudEvent's own id. */
+  eventId: string;
+  /** The whole state; `null` for a deletion. */
+  state: EntityStates[E] | null;
+}
+
+/** Entities as a union that TypeScript narrows by `entity`. */
+export type Change = { [E in EntityName]: ChangeOf<E> }[EntityName];
+export type ChangeTo<E extends EntityName> = Extract<Change, { entity: E }>;
+
+const checks = Object.fromEntries(
+  Object.entries(entitySchemas).map(([entity, schema]) => [entity, schemaCheck(schema)]),
+) as { [E in EntityName]: (value: unknown) => EntityStates[E] };
+
+/**
+ * Reads a message of the changes topic.
+ * @throws {EventRejected} when it is poison.
+ */
+export function readChange(message: EventMessage): Change {
+  return toChange(readCloudEvent(message));
+}
+
+function toChange(event: CloudEvent): Change {
+  const { entity } = event;
+  if (!isEntityName(entity)) {
+    throw new EventRejected(
+      'unknown_type',
+      `there is no entity of that name; known are ${Object.keys(entitySchemas).join(', ')}`,
+    );
+  }
+  if (!isId(event.subject)) {
+    throw new EventRejected('invalid_attribute', 'subject is not 1 to 64 of A-Z a-z 0-9 _ -');
+  }
+  if (entity === 'store' && event.subject !== event.storeId) {
+    throw new EventRejected('invalid_attribute', 'subject of a store is not the storeid');
+  }
+  return {
+    entity,
+    storeId: event.storeId,
+    id: event.subject,
+    sequence: event.sequence,
+    time: event.time,
+    eventId: event.id,
+    state: event.action === 'deleted' ? null : checks[entity](event.data),
+  } as Change;
+}
+
+function isEntityName(name: string): name is EntityName {
+  return Object.hasOwn(entitySchemas, name);
+}

@@ -1,0 +1,215 @@
+/** From a Kafka message to a CloudEvent of ours: both content modes, every attribute checked (CONTRACT section 3). */
+import { isUtf8 } from 'node:buffer';
+import { isId } from './fields.ts';
+import { parseInstant } from './instant.ts';
+import { EventRejected } from './rejection.ts';
+
+/** A larger message is poison, whatever it holds. */
+export const MAX_MESSAGE_BYTES = 1_048_576;
+
+const TYPE_PREFIX = 'store-data.';
+
+/** The parts of a Kafka message that make an event. */
+export interface EventMessage {
+  key: Buffer | null;
+  value: Buffer | null;
+  headers?: Record<string, Buffer | string | (Buffer | string)[] | undefined>;
+}
+
+export interface CloudEvent {
+  id: string;
+  source: string;
+  /** What the event is about: `order`, `access_key` … */
+  entity: string;
+  action: 'changed' | 'deleted';
+  /** The entity's id. */
+  subject: string;
+  storeId: string;
+  /** The entity's version. */
+  sequence: number;
+  /** When it happened, milliseconds since 1970. */
+  time: number;
+  /** Version of the schema of `data`. */
+  schemaVersion: number;
+  data: unknown;
+}
+
+/**
+ * Reads one message.
+ * @throws {EventRejected} naming the first thing that makes it no event.
+ */
+export function readCloudEvent(message: EventMessage): CloudEvent {
+  const { key, value } = message;
+  if (value !== null && value.length > MAX_MESSAGE_BYTES) {
+    throw new EventRejected(
+      'too_large',
+      `the message has ${value.length} bytes, at most ${MAX_MESSAGE_BYTES} are allowed`,
+    );
+  }
+  const headers = readHeaders(message.headers);
+  const contentType = mediaType(headers.get('content-type'));
+  const structured =
+    contentType === 'application/cloudevents+json' ||
+    (contentType === undefined && !hasCloudEventHeader(headers));
+  const attributes = structured ? readStructured(value) : readBinary(headers, contentType, value);
+  const event = readAttributes(attributes);
+  if (key === null || key.toString('utf8') !== event.storeId) {
+    throw new EventRejected('key_mismatch', 'the message key is not the storeid');
+  }
+  return event;
+}
+
+type Attributes = Record<string, unknown>;
+
+function readHeaders(headers: EventMessage['headers']): Map<string, string> {
+  const read = new Map<string, string>();
+  if (headers === undefined) return read;
+  for (const [name, given] of Object.entries(headers)) {
+    const value = Array.isArray(given) ? given[0] : given;
+    if (value === undefined || value === null) continue;
+    if (typeof value !== 'string' && !isUtf8(value)) {
+      throw new EventRejected('not_a_cloud_event', 'a message header is not UTF-8');
+    }
+    read.set(name.toLowerCase(), typeof value === 'string' ? value : value.toString('utf8'));
+  }
+  return read;
+}
+
+function hasCloudEventHeader(headers: Map<string, string>): boolean {
+  for (const name of headers.keys()) if (name.startsWith('ce_')) return true;
+  return false;
+}
+
+function mediaType(value: string | undefined): string | undefined {
+  return value?.split(';', 1)[0]?.trim().toLowerCase();
+}
+
+function isJsonMediaType(type: string): boolean {
+  return type === 'application/json' || type === 'text/json' || type.endsWith('+json');
+}
+
+function readStructured(value: Buffer | null): Attributes {
+  const parsed = parseJson(value);
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
+    throw new EventRejected('malformed', 'the message is not a JSON object');
+  }
+  const attributes = parsed as Attributes;
+  const type = attributes['datacontenttype'];
+  if (type !== undefined && type !== null) {
+    if (typeof type !== 'string' || !isJsonMediaType(mediaType(type) ?? '')) {
+      throw new EventRejected('invalid_attribute', 'datacontenttype is not JSON');
+    }
+  }
+  return attributes;
+}
+
+function readBinary(
+  headers: Map<string, string>,
+  contentType: string | undefined,
+  value: Buffer | null,
+): Attributes {
+  if (!hasCloudEventHeader(headers)) {
+    throw new EventRejected(
+      'not_a_cloud_event',
+      'the content type is not application/cloudevents+json and there are no ce_ headers',
+    );
+  }
+  const attributes: Attributes = {};
+  for (const [name, text] of headers) if (name.startsWith('ce_')) attributes[name.slice(3)] = text;
+  delete attributes['data'];
+  if (value !== null && value.length > 0) {
+    if (contentType !== undefined && !isJsonMediaType(contentType)) {
+      throw new EventRejected('not_a_cloud_event', 'the content type of the data is not JSON');
+    }
+    attributes['data'] = parseJson(value);
+  }
+  return attributes;
+}
+
+function parseJson(value: Buffer | null): unknown {
+  if (value === null || value.length === 0) throw new EventRejected('malformed', 'the message is empty');
+  if (!isUtf8(value)) throw new EventRejected('malformed', 'the message is not UTF-8');
+  try {
+    return JSON.parse(value.toString('utf8'));
+  } catch (error) {
+    // The parser's own words quote the text, which may hold personal data.
+    throw new EventRejected('malformed', 'the message is not JSON', { cause: error });
+  }
+}
+
+function readAttributes(attributes: Attributes): CloudEvent {
+  if (attributes['specversion'] !== '1.0') {
+    throw new EventRejected('invalid_attribute', 'specversion is not "1.0"');
+  }
+  const id = text(attributes, 'id');
+  const source = text(attributes, 'source');
+  const type = text(attributes, 'type');
+  const subject = text(attributes, 'subject');
+  const storeId = text(attributes, 'storeid');
+  if (!isId(storeId)) {
+    throw new EventRejected('invalid_attribute', 'storeid is not 1 to 64 of A-Z a-z 0-9 _ -');
+  }
+  const time = parseInstant(text(attributes, 'time'));
+  if (time === null)
+    throw new EventRejected('invalid_attribute', 'time is not an RFC 3339 date-time with a zone');
+  return {
+    id,
+    source,
+    ...readType(type),
+    subject,
+    storeId,
+    sequence: readSequence(attributes['sequence']),
+    time,
+    schemaVersion: readSchemaVersion(attributes['dataschema']),
+    data: attributes['data'],
+  };
+}
+
+function text(attributes: Attributes, name: string): string {
+  const value = attributes[name];
+  if (typeof value !== 'string' || value === '') {
+    throw new EventRejected('invalid_attribute', `${name} is not a text of at least one character`);
+  }
+  if (value.includes('\0') || !value.isWellFormed()) {
+    throw new EventRejected('invalid_attribute', `${name} holds NUL or a lone surrogate`);
+  }
+  return value;
+}
+
+function readType(type: string): { entity: string; action: 'changed' | 'deleted' } {
+  if (type.startsWith(TYPE_PREFIX)) {
+    const dot = type.lastIndexOf('.');
+    const entity = type.slice(TYPE_PREFIX.length, dot);
+    const action = type.slice(dot + 1);
+    if (entity !== '' && (action === 'changed' || action === 'deleted')) return { entity, action };
+  }
+  throw new EventRejected(
+    'unknown_type',
+    'type is not store-data.<entity>.changed or store-data.<entity>.deleted',
+  );
+}
+
+function readSequence(value: unknown): number {
+  if (typeof value === 'string' && /^[0-9]{1,40}$/.test(value)) {
+    const sequence = Number(value);
+    if (Number.isSafeInteger(sequence)) return sequence;
+  }
+  throw new EventRejected(
+    'invalid_attribute',
+    'sequence is not a string of decimal digits of at most 2^53-1',
+  );
+}
+
+function readSchemaVersion(dataschema: unknown): number {
+  if (dataschema === undefined || dataschema === null) return 1;
+  const segment =
+    typeof dataschema === 'string' ? (dataschema.split(/[?#]/, 1)[0] ?? '').split('/').at(-1) : undefined;
+  const version = segment === undefined ? null : /^v?([1-9][0-9]{0,8})$/.exec(segment);
+  if (version === null) {
+    throw new EventRejected(
+      'unknown_schema_version',
+      'the last path segment of dataschema is no version such as v1',
+    );
+  }
+  return Number(version[1]);
+}

@@ -1,0 +1,47 @@
+/** Makes messages of ours: CloudEvents in structured mode, for the command line, the simulator and tests. */
+import { randomUUID } from 'node:crypto';
+
+export interface EventToEncode {
+  /** `order`, `access_key` … */
+  entity: string;
+  action?: 'changed' | 'deleted';
+  storeId: string;
+  /** The entity's id. */
+  subject: string;
+  sequence: number;
+  /** Absent in a deletion. */
+  data?: unknown;
+  source: string;
+  /** Now when absent. */
+  time?: Date;
+  /** A new UUID when absent. */
+  id?: string;
+}
+
+/** A message as a kafkajs producer takes it. */
+export interface EncodedMessage {
+  key: string;
+  value: string;
+  headers: Record<string, string>;
+}
+
+/** Encodes one event. It is not checked: what is no event would be a dead letter. */
+export function encodeEvent(event: EventToEncode): EncodedMessage {
+  const { entity, action = 'changed', storeId, subject, sequence, data, source } = event;
+  return {
+    key: storeId,
+    headers: { 'content-type': 'application/cloudevents+json' },
+    value: JSON.stringify({
+      specversion: '1.0',
+      id: event.id ?? randomUUID(),
+      source,
+      type: `store-data.${entity}.${action}`,
+      subject,
+      time: (event.time ?? new Date()).toISOString(),
+      datacontenttype: 'application/json',
+      storeid: storeId,
+      sequence: String(sequence),
+      data,
+    }),
+  };
+}

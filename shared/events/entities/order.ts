@@ -1,0 +1,74 @@
+/** The state of an order, as `store-data.order.changed` carries it (CONTRACT sections 2 and 3). */
+import { Type } from 'typebox';
+import { absent, Address, Id, Instant, Money, Quantity, Text } from '../fields.ts';
+
+export const ORDER_STATUSES = [
+  'pending',
+  'confirmed',
+  'preparing',
+  'ready',
+  'dispatched',
+  'delivered',
+  'concluded',
+  'cancelled',
+] as const;
+export const ORDER_TYPES = ['delivery', 'takeout', 'indoor'] as const;
+
+const OrderStatus = Type.Enum([...ORDER_STATUSES]);
+export const OrderType = Type.Enum([...ORDER_TYPES]);
+
+const OrderItemOption = Type.Object({
+  option_group_id: absent(Id),
+  option_id: absent(Id),
+  external_code: absent(Text),
+  name: absent(Text),
+  quantity: absent(Quantity),
+  unit_price: absent(Money),
+});
+
+const OrderItem = Type.Object({
+  id: absent(Id),
+  product_id: Id,
+  external_code: absent(Text),
+  name: Text,
+  quantity: Quantity,
+  unit_price: Money,
+  options: absent(Type.Array(OrderItemOption)),
+  notes: absent(Text),
+  total: Money,
+});
+
+export const OrderState = Type.Object({
+  display_id: absent(Text),
+  status: OrderStatus,
+  order_type: OrderType,
+  sales_channel: absent(Text),
+  customer: absent(Type.Object({ id: Id, name: absent(Text), phone: absent(Text), document: absent(Text) })),
+  subtotal: absent(Money),
+  delivery_fee: absent(Money),
+  service_fee: absent(Money),
+  discount: absent(Money),
+  total: Money,
+  scheduled_for: absent(Instant),
+  items: absent(Type.Array(OrderItem)),
+  delivery: absent(
+    Type.Object({ address: absent(Address), fee: absent(Money), estimated_at: absent(Instant) }),
+  ),
+  payments: absent(
+    Type.Array(
+      Type.Object({
+        method: absent(Type.Enum(['pix', 'credit', 'debit', 'cash', 'voucher', 'other'])),
+        type: absent(Type.Enum(['prepaid', 'on_delivery'])),
+        amount: absent(Money),
+        change_for: absent(Money),
+      }),
+    ),
+  ),
+  coupon: absent(Type.Object({ id: absent(Id), code: absent(Text) })),
+  status_history: absent(Type.Array(Type.Object({ status: absent(OrderStatus), at: absent(Instant) }))),
+  cancellation: absent(Type.Object({ reason: absent(Text), at: absent(Instant) })),
+  notes: absent(Text),
+  created_at: Instant,
+  updated_at: absent(Instant),
+});
+export type OrderState = Type.Static<typeof OrderState>;

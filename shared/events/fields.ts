@@ -1,0 +1,54 @@
+/** The field types of event data (CONTRACT section 3, "Types in `data`"), from which entity schemas are made. */
+import { Type, type TSchema } from 'typebox';
+import { Format } from 'typebox/format';
+import { isCalendarDate, parseInstant } from './instant.ts';
+
+Format.Set('text', (value) => !value.includes('\0') && value.isWellFormed());
+Format.Set('instant', (value) => parseInstant(value) !== null);
+Format.Set('calendar-date', isCalendarDate);
+
+/** The shape of every id: 1 to 64 of `A-Z a-z 0-9 _ -`. */
+export const ID_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** Whether a text has the shape of an id. */
+export function isId(text: string): boolean {
+  return ID_PATTERN.test(text);
+}
+
+/** A string without NUL and lone surrogates. */
+export const Text = Type.String({ format: 'text' });
+export const Id = Type.String({ pattern: ID_PATTERN.source });
+/** Decimals in BRL as a string with two decimal places. */
+export const Money = Type.String({ pattern: '^[0-9]{1,12}\\.[0-9]{2}$' });
+/** RFC 3339 with a zone. */
+export const Instant = Type.String({ format: 'instant' });
+export const CalendarDate = Type.String({ format: 'calendar-date' });
+/** A whole number from 0 to 2^53−1. */
+export const Whole = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+/** A whole number from 1 to 2^53−1. */
+export const Quantity = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
+export const Flag = Type.Boolean();
+export const Coordinate = Type.Number();
+/** The distance of local time from UTC, such as `-03:00`. */
+export const TimezoneOffset = Type.String({ pattern: '^[+-](?:[01][0-9]|2[0-3]):[0-5][0-9]$' });
+/** `HH:MM`; a store may close at `24:00`. */
+export const ClockTime = Type.String({ pattern: '^(?:(?:[01][0-9]|2[0-3]):[0-5][0-9]|24:00)$' });
+
+/** A field that may be left out; `null` equals absent. */
+export function absent<T extends TSchema>(schema: T) {
+  return Type.Optional(Type.Union([schema, Type.Null()]));
+}
+
+export const Address = Type.Object({
+  street: absent(Text),
+  number: absent(Text),
+  complement: absent(Text),
+  district: absent(Text),
+  city: absent(Text),
+  state: absent(Text),
+  postal_code: absent(Text),
+  reference: absent(Text),
+  latitude: absent(Coordinate),
+  longitude: absent(Coordinate),
+});
+export type AddressState = Type.Static<typeof Address>;

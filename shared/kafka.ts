@@ -1,0 +1,98 @@
+/** The Kafka client, its logs led into ours, and the check of topics before anything is read from them. */
+import { type Admin, ConfigResourceTypes, Kafka, logLevel } from 'kafkajs';
+import type { Config } from './config.ts';
+import { StoreDataError } from './errors.ts';
+import type { Logger } from './logging.ts';
+
+/** Makes a client. kafkajs logs at our levels, one step quieter: its own retries are no events of ours. */
+export function createKafka(config: Config, clientId: string, logger: Logger): Kafka {
+  return new Kafka({
+    clientId,
+    brokers: config.kafka.brokers,
+    connectionTimeout: 3_000,
+    requestTimeout: 15_000,
+    retry: { initialRetryTime: 100, maxRetryTime: 2_000, retries: 8 },
+    logLevel: logLevel.WARN,
+    logCreator: () => {
+      const child = logger.child({ component: 'kafkajs' });
+      return ({ level, log }) => {
+        const detail = typeof log['error'] === 'string' ? `: ${log['error']}` : '';
+        const line = `${log.message}${detail}`;
+        if (level === logLevel.ERROR) child.warn(line);
+        else child.debug(line);
+      };
+    },
+  });
+}
+
+/** Settings of a topic that keeps everything; compaction by store id would destroy events. */
+export const TOPIC_CONFIG = {
+  'cleanup.policy': 'delete',
+  'retention.ms': '-1',
+  'retention.bytes': '-1',
+} as const;
+
+/**
+ * Creates topics that are missing, with the settings that keep everything.
+ * @returns the names of those that were made.
+ */
+export async function createTopics(
+  admin: Admin,
+  topics: string[],
+  options: { partitions: number; config?: Record<string, string> },
+): Promise<string[]> {
+  const existing = new Set(await admin.listTopics());
+  const missing = topics.filter((topic) => !existing.has(topic));
+  if (missing.length === 0) return [];
+  await admin.createTopics({
+    waitForLeaders: true,
+    topics: missing.map((topic) => ({
+      topic,
+      numPartitions: options.partitions,
+      configEntries: Object.entries({ ...TOPIC_CONFIG, ...options.config }).map(([name, value]) => ({
+        name,
+        value,
+      })),
+    })),
+  });
+  return missing;
+}
+
+/**
+ * Checks that topics exist and keep every event (CONTRACT section 3).
+ * @throws {StoreDataError} `topic_unsuitable`, naming each topic, what is wrong and the command that mends it.
+ */
+export async function checkTopics(admin: Admin, topics: string[]): Promise<void> {
+  const existing = new Set(await admin.listTopics());
+  const mistakes = topics
+    .filter((topic) => !existing.has(topic))
+    .map((topic) => `topic ${topic} does not exist; create it with ${settingsText()}`);
+  const present = topics.filter((topic) => existing.has(topic));
+  if (present.length > 0) {
+    const { resources } = await admin.describeConfigs({
+      includeSynonyms: false,
+      resources: present.map((name) => ({
+        type: ConfigResourceTypes.TOPIC,
+        name,
+        configNames: Object.keys(TOPIC_CONFIG),
+      })),
+    });
+    for (const { resourceName, configEntries } of resources) {
+      for (const { configName, configValue } of configEntries) {
+        const wanted = TOPIC_CONFIG[configName as keyof typeof TOPIC_CONFIG];
+        if (wanted !== undefined && configValue !== wanted) {
+          mistakes.push(
+            `topic ${resourceName} has ${configName}=${configValue}; set it to ${wanted}, or events will be lost`,
+          );
+        }
+      }
+    }
+  }
+  if (mistakes.length > 0) throw new StoreDataError('topic_unsuitable', mistakes.join('\n'));
+}
+
+function settingsText(): string {
+  return Object.entries(TOPIC_CONFIG)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(' and ');
+}

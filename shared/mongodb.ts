@@ -1,0 +1,37 @@
+/** The MongoDB clients: one for the projector, which waits, and one for the query service, which must not. */
+import { MongoClient } from 'mongodb';
+import type { Config } from './config.ts';
+
+/**
+ * A client for writers: majority writes, and time enough for an election.
+ * The caller connects by its first operation and closes it.
+ */
+export function createWriterClient(config: Config, appName: string): MongoClient {
+  return new MongoClient(config.mongodb.uri, {
+    appName,
+    retryWrites: true,
+    writeConcern: { w: 'majority' },
+    readConcern: { level: 'majority' },
+    serverSelectionTimeoutMS: 5_000,
+    connectTimeoutMS: 5_000,
+    socketTimeoutMS: 60_000,
+    maxPoolSize: 32,
+  });
+}
+
+/**
+ * A client for requests: every operation ends within `MONGODB_READ_TIMEOUT_MS`, a frozen server's too,
+ * so that the caller can answer 503 in time.
+ */
+export function createReaderClient(config: Config, appName: string): MongoClient {
+  return new MongoClient(config.mongodb.uri, {
+    appName,
+    timeoutMS: config.mongodb.readTimeoutMs,
+    serverSelectionTimeoutMS: config.mongodb.readTimeoutMs,
+    connectTimeoutMS: config.mongodb.readTimeoutMs,
+    heartbeatFrequencyMS: 1_000,
+    minHeartbeatFrequencyMS: 500,
+    maxPoolSize: 64,
+    minPoolSize: 2,
+  });
+}

@@ -1,0 +1,179 @@
+/**
+ * The read models: what a document of each collection holds, and its indexes. Every `_id` begins with the
+ * store's id, and every index and filter is led by `store_id`, so that no query can cross stores and
+ * collections can be sharded on `{store_id, _id}`.
+ */
+import type { Db, IndexDescription } from 'mongodb';
+import { StoreDataError } from '../errors.ts';
+import type { EntityName } from '../events/entities/index.ts';
+
+/** What the documents of all entities have in common. */
+export interface ReadModelDocument {
+  /** `<store id>/<entity id>`: ordered by id within a store. */
+  _id: string;
+  store_id: string;
+  /** The entity's version that this document shows. */
+  sequence: number;
+  /** The offset for which the date-times in the bodies were made. */
+  offset: string;
+  /** The finished JSON of the list record. */
+  summary: string;
+  created_at: Date;
+  updated_at: Date;
+}
+
+export interface StoreDocument extends ReadModelDocument {
+  status: 'active' | 'blocked';
+  /** Set until Redis and the control database know `status`. */
+  access_pending?: true;
+}
+
+export interface CustomerDocument extends ReadModelDocument {
+  /** Folded, for sorting and searching. */
+  name_key: string;
+  document_digits: string;
+  /** Letters and digits, in lower case. */
+  document_key: string;
+  phone_digits: string;
+}
+
+export interface OrderDocument extends ReadModelDocument {
+  /** The finished JSON of the details answer. */
+  whole: string;
+  status: string;
+  order_type: string;
+  customer_id: string | null;
+}
+
+/** The document type of each entity. */
+export interface Documents {
+  store: StoreDocument;
+  customer: CustomerDocument;
+  order: OrderDocument;
+}
+
+/** What remains of a deleted entity: its version, so that an older event does not bring it back. */
+export interface Tombstone {
+  /** `<entity>/<store id>/<entity id>` */
+  _id: string;
+  store_id: string;
+  sequence: number;
+}
+
+/**
+ * One document for each store: how many events of each entity were applied, and the present offset.
+ * It moves with every applied event, so ETags are made from it.
+ */
+export type Stamp = {
+  /** The store's id. */
+  _id: string;
+  store_id: string;
+  /** Absent until the store's own record arrives. */
+  timezone_offset?: string;
+} & { [E in EntityName]?: number };
+
+/** A message that could not be applied, kept until someone decides. */
+export interface DeadLetter {
+  /** `<topic>/<partition>/<offset>` */
+  _id: string;
+  topic: string;
+  partition: number;
+  offset: number;
+  reason: string;
+  detail: string;
+  key: Buffer | null;
+  headers: { name: string; value: Buffer }[];
+  /** At most the first MiB. */
+  value: Buffer | null;
+  /** Size of the whole value in bytes. */
+  value_bytes: number;
+  /** When Kafka took the message. */
+  published_at: Date;
+  dead_at: Date;
+}
+
+/** The collection of each entity. */
+export const COLLECTIONS = {
+  store: 'stores',
+  customer: 'customers',
+  order: 'orders',
+} as const satisfies Record<EntityName, string>;
+export const STAMPS = 'stamps';
+export const TOMBSTONES = 'tombstones';
+export const DEAD_LETTERS = 'dead_letters';
+export const CHECKPOINTS = 'checkpoints';
+
+/** `_id` of an entity's document. */
+export function documentId(storeId: string, id: string): string {
+  return `${storeId}/${id}`;
+}
+
+/** `_id` of a deleted entity's tombstone. */
+export function tombstoneId(entity: EntityName, storeId: string, id: string): string {
+  return `${entity}/${storeId}/${id}`;
+}
+
+type Index = IndexDescription & { name: string };
+
+/** The indexes of each collection, by name. */
+export const INDEXES: Record<string, Index[]> = {
+  [COLLECTIONS.store]: [
+    { name: 'access_pending', key: { access_pending: 1 }, partialFilterExpression: { access_pending: true } },
+  ],
+  [COLLECTIONS.customer]: [
+    { name: 'by_name', key: { store_id: 1, name_key: 1, _id: 1 } },
+    { name: 'by_created', key: { store_id: 1, created_at: 1 } },
+    { name: 'by_updated', key: { store_id: 1, updated_at: 1 } },
+  ],
+  [COLLECTIONS.order]: [
+    { name: 'by_created', key: { store_id: 1, created_at: -1, _id: 1 } },
+    { name: 'by_customer', key: { store_id: 1, customer_id: 1, created_at: -1, _id: 1 } },
+    { name: 'by_updated', key: { store_id: 1, updated_at: 1 } },
+  ],
+  [STAMPS]: [],
+  [TOMBSTONES]: [],
+  [DEAD_LETTERS]: [{ name: 'by_reason', key: { reason: 1, _id: 1 } }],
+  [CHECKPOINTS]: [],
+};
+
+/** Creates collections and indexes that are missing. Safe to call from several processes at once. */
+export async function createReadModels(db: Db): Promise<void> {
+  const existing = new Set(
+    (await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name),
+  );
+  for (const [name, indexes] of Object.entries(INDEXES)) {
+    if (!existing.has(name)) {
+      await db.createCollection(name).catch((error: unknown) => {
+        if (!isNamespaceExists(error)) throw error;
+      });
+    }
+    if (indexes.length > 0) await db.collection(name).createIndexes(indexes);
+  }
+}
+
+function isNamespaceExists(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 48;
+}
+
+/**
+ * Checks that every index is there as this release describes it.
+ * @throws {StoreDataError} `generation_unsuitable`, naming each that is missing or different.
+ */
+export async function checkReadModels(db: Db): Promise<void> {
+  const mistakes: string[] = [];
+  for (const [name, wanted] of Object.entries(INDEXES)) {
+    const present = new Map((await db.collection(name).indexes()).map((index) => [index.name, index]));
+    for (const { name: index, key } of wanted) {
+      const found = present.get(index);
+      if (found === undefined) mistakes.push(`${name}.${index} is missing`);
+      else if (JSON.stringify(found.key) !== JSON.stringify(key))
+        mistakes.push(`${name}.${index} has other fields`);
+    }
+  }
+  if (mistakes.length > 0) {
+    throw new StoreDataError(
+      'generation_unsuitable',
+      `indexes of ${db.databaseName}: ${mistakes.join('; ')}`,
+    );
+  }
+}

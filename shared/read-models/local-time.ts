@@ -1,0 +1,42 @@
+/**
+ * Local store time. Bodies hold date-times already shifted by the offset that the store had when they were
+ * made; when it has moved since, they are shifted again on the way out.
+ */
+
+/** The offset of a store whose own record has not arrived yet (CONTRACT section 1). */
+export const DEFAULT_OFFSET = '-03:00';
+
+const MINUTE = 60_000;
+const YEAR_0 = -62_167_219_200_000;
+const YEAR_9999_END = 253_402_300_799_000;
+
+/** Milliseconds of an offset such as `-03:00`. */
+export function offsetMilliseconds(offset: string): number {
+  const sign = offset.startsWith('-') ? -1 : 1;
+  return sign * (Number(offset.slice(1, 3)) * 60 + Number(offset.slice(4, 6))) * MINUTE;
+}
+
+/**
+ * `YYYY-MM-DDTHH:MM:SS` of an instant in local time: the fraction is cut, then the offset added.
+ * Instants that the shift moves out of the years 0 to 9999 stay at their edge.
+ */
+export function toLocalDateTime(instant: number, offset: string): string {
+  const shifted = Math.floor(instant / 1_000) * 1_000 + offsetMilliseconds(offset);
+  return new Date(Math.min(Math.max(shifted, YEAR_0), YEAR_9999_END)).toISOString().slice(0, 19);
+}
+
+/** Fields of responses that are local date-times, by name: `created_at`, `at` of a history, `scheduled_for`. */
+const DATE_TIME_FIELD = /^(?:at|scheduled_for|.+_at)$/;
+const LOCAL_DATE_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}$/;
+
+/** A body made for one offset, as it reads under another. */
+export function shiftBody(body: string, from: string, to: string): string {
+  if (from === to) return body;
+  return JSON.stringify(
+    JSON.parse(body, (field, value: unknown) => {
+      if (typeof value !== 'string' || !DATE_TIME_FIELD.test(field) || !LOCAL_DATE_TIME.test(value))
+        return value;
+      return toLocalDateTime(Date.parse(`${value}Z`) - offsetMilliseconds(from), to);
+    }),
+  );
+}

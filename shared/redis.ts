@@ -1,0 +1,38 @@
+/** The Redis client: fails fast instead of queueing, so that an outage is an error and never a wait. */
+import { Redis } from 'ioredis';
+import type { Config } from './config.ts';
+
+/**
+ * Makes a client that connects at once and goes on trying. Commands fail while it is not connected
+ * (`enableOfflineQueue: false`) and after `REDIS_COMMAND_TIMEOUT_MS` when Redis is frozen. Commands
+ * sent in one turn of the event loop travel together (auto-pipelining).
+ * @param onError is told of connection errors; without a listener they would end the process.
+ */
+export function createRedisClient(config: Config, onError: (error: Error) => void): Redis {
+  const redis = new Redis(config.redis.url, {
+    enableOfflineQueue: false,
+    enableAutoPipelining: true,
+    commandTimeout: config.redis.commandTimeoutMs,
+    connectTimeout: Math.max(config.redis.commandTimeoutMs, 1_000),
+    maxRetriesPerRequest: 0,
+    retryStrategy: (attempt) => Math.min(50 * attempt, 500),
+  });
+  redis.on('error', onError);
+  return redis;
+}
+
+/** Resolves when the client is ready for commands; rejects after `timeoutMs`. */
+export async function redisReady(redis: Redis, timeoutMs: number): Promise<void> {
+  if (redis.status === 'ready') return;
+  await new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(() => {
+      redis.off('ready', ready);
+      reject(new Error('Redis connection is not ready'));
+    }, timeoutMs);
+    const ready = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    redis.once('ready', ready);
+  });
+}

@@ -1,0 +1,122 @@
+/**
+ * An installation of its own for one test file, on the shared servers: environments, topics, databases and
+ * keys that no other test has, removed at the end.
+ */
+import { randomBytes } from 'node:crypto';
+import { type Kafka, logLevel, type Producer } from 'kafkajs';
+import { Kafka as KafkaClient } from 'kafkajs';
+import { Redis } from 'ioredis';
+import { MongoClient } from 'mongodb';
+import { type Config, readConfig } from '#shared/config.ts';
+import { type EncodedMessage, encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
+import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { createTopics } from '#shared/kafka.ts';
+import { newSigningKey } from '#shared/access/signing-keys.ts';
+
+export interface Installation {
+  /** The environment variables of this installation, for processes of its own. */
+  env: Record<string, string>;
+  config: Config;
+  /** The first environment. */
+  environment: string;
+  kafka: Kafka;
+  mongodb: MongoClient;
+  redis: Redis;
+  /** Publishes events to the changes topic of an environment (the first by default), in order. */
+  publish: (events: Omit<EventToEncode, 'source'>[], environment?: string) => Promise<void>;
+  /** Publishes events to the access topic. */
+  publishAccess: (events: Omit<EventToEncode, 'source'>[], environment?: string) => Promise<void>;
+  /** Publishes messages as they are, good or bad. */
+  send: (topic: string, messages: RawMessage[]) => Promise<void>;
+  close: () => Promise<void>;
+}
+
+export interface RawMessage {
+  key: string | Buffer | null;
+  value: string | Buffer | null;
+  headers?: Record<string, string | Buffer>;
+}
+
+/** Makes an installation; `settings` are environment variables on top of those of the servers. */
+export async function createInstallation(
+  options: { environments?: number; partitions?: number; settings?: Record<string, string> } = {},
+): Promise<Installation> {
+  const tag = `t${randomBytes(4).toString('hex')}`;
+  const environments = Array.from({ length: options.environments ?? 1 }, (_, index) => `${tag}-e${index}`);
+  const env: Record<string, string> = {
+    KAFKA_BROKERS: required('KAFKA_BROKERS'),
+    MONGODB_URI: required('MONGODB_URI'),
+    REDIS_URL: required('REDIS_URL'),
+    ENVIRONMENTS: environments.join(','),
+    NAME_PREFIX: tag,
+    LOG_LEVEL: 'silent',
+    QUERY_PORT: '0',
+    OPERATIONS_PORT: '0',
+    QUOTA_REQUESTS: '1000000',
+    KAFKA_SESSION_TIMEOUT_MS: '3000',
+    SIGNING_KEYS: JSON.stringify({ keys: [await newSigningKey()] }),
+    ...options.settings,
+  };
+  const config = readConfig(env);
+  const kafka = new KafkaClient({ clientId: tag, brokers: config.kafka.brokers, logLevel: logLevel.NOTHING });
+  const mongodb = new MongoClient(config.mongodb.uri);
+  const redis = new Redis(config.redis.url);
+  const topics = environments.flatMap((name) => [changesTopic(name), accessTopic(name)]);
+  const admin = kafka.admin();
+  await admin.connect();
+  await createTopics(admin, topics, {
+    partitions: options.partitions ?? 2,
+    config: { 'max.message.bytes': String(10 * 1_048_576) },
+  });
+  const producer: Producer = kafka.producer({ allowAutoTopicCreation: false });
+  await producer.connect();
+
+  const send = async (topic: string, messages: (RawMessage | EncodedMessage)[]) => {
+    for (let start = 0; start < messages.length; start += 500) {
+      await producer.send({ topic, messages: messages.slice(start, start + 500) });
+    }
+  };
+  const environment = environments[0] ?? tag;
+  const encode = (events: Omit<EventToEncode, 'source'>[]) =>
+    events.map((event) => encodeEvent({ source: '/test', ...event }));
+  return {
+    env,
+    config,
+    environment,
+    kafka,
+    mongodb,
+    redis,
+    send,
+    publish: (events, name = environment) => send(changesTopic(name), encode(events)),
+    publishAccess: (events, name = environment) => send(accessTopic(name), encode(events)),
+    async close() {
+      await producer.disconnect();
+      await admin.deleteTopics({ topics }).catch(() => undefined);
+      await admin.disconnect();
+      const { databases } = await mongodb.db().admin().listDatabases({ nameOnly: true });
+      for (const { name } of databases) if (name.startsWith(`${tag}_`)) await mongodb.db(name).dropDatabase();
+      await mongodb.close();
+      redis.disconnect();
+    },
+  };
+}
+
+/** Waits until a check answers true; fails after `timeoutMs`, saying what was waited for. */
+export async function eventually(
+  what: string,
+  check: () => Promise<boolean> | boolean,
+  timeoutMs = 20_000,
+): Promise<void> {
+  const end = Date.now() + timeoutMs;
+  for (;;) {
+    if (await check()) return;
+    if (Date.now() > end) throw new Error(`waited ${timeoutMs} ms in vain until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
+
+function required(name: string): string {
+  const value = process.env[name];
+  if (value === undefined) throw new Error(`${name} is not set: run the tests with npm test`);
+  return value;
+}
