@@ -24,8 +24,6 @@ export interface ReadModelDocument {
 
 export interface StoreDocument extends ReadModelDocument {
   status: 'active' | 'blocked';
-  /** Set until Redis and the control database know `status`. */
-  access_pending?: true;
 }
 
 export interface CustomerDocument extends ReadModelDocument {
@@ -70,6 +68,8 @@ export type Stamp = {
   store_id: string;
   /** Absent until the store's own record arrives. */
   timezone_offset?: string;
+  /** Set with every change of the store's own record, until those who decide on access know its status. */
+  access_pending?: true;
 } & { [E in EntityName]?: number };
 
 /** A message that could not be applied, kept until someone decides. */
@@ -117,9 +117,7 @@ type Index = IndexDescription & { name: string };
 
 /** The indexes of each collection, by name. */
 export const INDEXES: Record<string, Index[]> = {
-  [COLLECTIONS.store]: [
-    { name: 'access_pending', key: { access_pending: 1 }, partialFilterExpression: { access_pending: true } },
-  ],
+  [COLLECTIONS.store]: [],
   [COLLECTIONS.customer]: [
     { name: 'by_name', key: { store_id: 1, name_key: 1, _id: 1 } },
     { name: 'by_created', key: { store_id: 1, created_at: 1 } },
@@ -130,7 +128,9 @@ export const INDEXES: Record<string, Index[]> = {
     { name: 'by_customer', key: { store_id: 1, customer_id: 1, created_at: -1, _id: 1 } },
     { name: 'by_updated', key: { store_id: 1, updated_at: 1 } },
   ],
-  [STAMPS]: [],
+  [STAMPS]: [
+    { name: 'access_pending', key: { access_pending: 1 }, partialFilterExpression: { access_pending: true } },
+  ],
   [TOMBSTONES]: [],
   [DEAD_LETTERS]: [{ name: 'by_reason', key: { reason: 1, _id: 1 } }],
   [CHECKPOINTS]: [],

@@ -1,0 +1,107 @@
+/**
+ * Checkpoints: how far a partition is applied, stored beside the data and moved in the same transaction.
+ *
+ * Whoever is assigned a partition claims its checkpoint: it becomes the owner, and what the former owner may
+ * have left open on the server is ended. From then on nothing of the former owner can commit.
+ */
+import { randomUUID } from 'node:crypto';
+import type { ClientSession, Collection, MongoClient } from 'mongodb';
+import { StoreDataError } from '#shared/errors.ts';
+
+export interface Checkpoint {
+  /** `<topic>/<partition>` */
+  _id: string;
+  topic: string;
+  partition: number;
+  /** The offset that is applied next. */
+  position: number;
+  /** Changes with every claim. */
+  owner: string;
+  /** The server session in which the owner runs its transactions. */
+  session: ClientSession['id'];
+  /** The last message applied, by which a replaced topic is recognised. */
+  last_message: LastMessage | null;
+  updated_at: Date;
+}
+
+export interface LastMessage {
+  offset: number;
+  /** When Kafka took it, milliseconds since 1970. */
+  timestamp: number;
+}
+
+/** A claimed checkpoint: what its owner needs to move it. */
+export interface Claim {
+  readonly id: string;
+  readonly owner: string;
+  readonly session: ClientSession;
+  position: number;
+}
+
+/** `_id` of a partition's checkpoint. */
+export function checkpointId(topic: string, partition: number): string {
+  return `${topic}/${partition}`;
+}
+
+/**
+ * Claims a partition's checkpoint.
+ *
+ * A process killed inside a transaction leaves it open on the server for a minute, with the checkpoint
+ * locked; its session's id is stored before its transactions begin, so it can be ended here. Only a claim
+ * at assignment may do so: a consumer that lost its partition would end its successor's session.
+ * @param former the owner's own former claim, when it claims again after a failure; `null` at assignment.
+ * @throws {StoreDataError} `fenced` when a former claim is no longer the owner's.
+ */
+export async function claimCheckpoint(
+  client: MongoClient,
+  checkpoints: Collection<Checkpoint>,
+  topic: string,
+  partition: number,
+  former: Claim | null,
+): Promise<Claim> {
+  const id = checkpointId(topic, partition);
+  const stored = await checkpoints.findOne({ _id: id }, { maxTimeMS: 5_000 });
+  if (former !== null && stored?.owner !== former.owner) {
+    throw new StoreDataError('fenced', `${id} has another owner`);
+  }
+  if (stored?.session !== undefined) {
+    await client.db('admin').command({ killSessions: [stored.session] }, { timeoutMS: 5_000 });
+  }
+  const owner = randomUUID();
+  const session = client.startSession();
+  try {
+    const claimed = await checkpoints.findOneAndUpdate(
+      former === null ? { _id: id } : { _id: id, owner: former.owner },
+      {
+        $set: { owner, session: session.id, updated_at: new Date() },
+        $setOnInsert: { topic, partition, position: 0, last_message: null },
+      },
+      { upsert: former === null, returnDocument: 'after', maxTimeMS: 5_000 },
+    );
+    if (claimed === null) throw new StoreDataError('fenced', `${id} has another owner`);
+    void former?.session.endSession().catch(() => undefined);
+    return { id, owner, session, position: claimed.position };
+  } catch (error) {
+    await session.endSession();
+    throw error;
+  }
+}
+
+/**
+ * Moves a claimed checkpoint inside the transaction, as its first write, so that a fenced consumer
+ * stops before it touches anything.
+ * @returns whether it moved; `fenced` when the partition has another owner or another position.
+ */
+export async function advanceCheckpoint(
+  checkpoints: Collection<Checkpoint>,
+  claim: Claim,
+  to: number,
+  last: LastMessage | null,
+): Promise<'moved' | 'fenced'> {
+  const { modifiedCount } = await checkpoints.updateOne(
+    { _id: claim.id, owner: claim.owner, position: claim.position },
+    { $set: { position: to, updated_at: new Date(), ...(last === null ? {} : { last_message: last }) } },
+    { session: claim.session },
+  );
+  return modifiedCount === 1 ? 'moved' : 'fenced';
+}

@@ -1,0 +1,214 @@
+/**
+ * A consumer of one topic whose positions are checkpoints in MongoDB. kafkajs brings the batches and the
+ * group; everything that makes effects exactly-once is ours (see `partition.ts` and `checkpoint.ts`).
+ */
+import type { Admin, Consumer, Kafka } from 'kafkajs';
+import type { Collection, MongoClient } from 'mongodb';
+import { describeError } from '#shared/errors.ts';
+import type { Logger } from '#shared/logging.ts';
+import type { ProjectorMetrics } from '../metrics.ts';
+import { advanceCheckpoint, type Checkpoint, type Claim, claimCheckpoint } from './checkpoint.ts';
+import { Partition } from './partition.ts';
+import type { Slice, SliceLimits } from './slice.ts';
+import { runInTransaction } from './transaction.ts';
+
+export interface ConsumerOptions<R> {
+  kafka: Kafka;
+  topic: string;
+  groupId: string;
+  sessionTimeoutMs: number;
+  concurrentPartitions: number;
+  limits: SliceLimits;
+  client: MongoClient;
+  checkpoints: Collection<Checkpoint>;
+  logger: Logger;
+  metrics: ProjectorMetrics;
+  /** Writes what a slice means, in the transaction of the claim's session. */
+  write: (claim: Claim, slice: Slice, hopeless: unknown) => Promise<R>;
+  /** Called inside the transaction after its first write: a hook for the tests of recovery. */
+  insideTransaction?: () => void;
+  /** Called with what `write` answered, once it is committed. Must not throw. */
+  committed: (result: R, slice: Slice) => void;
+}
+
+export interface RunningConsumer {
+  /** Rejects when the consumer cannot go on and the process should end. */
+  failed: Promise<never>;
+  /** Whether something has happened within the last two minutes, an idle fetch included. */
+  isLive: () => boolean;
+  stop: () => Promise<void>;
+}
+
+/** Joins the group and begins to apply. Resolves once the consumer runs, not when it has caught up. */
+export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<RunningConsumer> {
+  const { kafka, topic, groupId, logger } = options;
+  const admin = kafka.admin();
+  await admin.connect();
+  const consumer = kafka.consumer({
+    groupId,
+    sessionTimeout: options.sessionTimeoutMs,
+    heartbeatInterval: Math.floor(options.sessionTimeoutMs / 4),
+    rebalanceTimeout: Math.max(options.sessionTimeoutMs, 10_000),
+    allowAutoTopicCreation: false,
+    maxWaitTimeInMs: 200,
+    minBytes: 1,
+    maxBytesPerPartition: options.limits.bytes,
+    maxBytes: options.limits.bytes * Math.max(4, options.concurrentPartitions),
+    readUncommitted: false,
+    retry: {
+      initialRetryTime: 100,
+      maxRetryTime: 2_000,
+      retries: 8,
+      restartOnFailure: () => Promise.resolve(true),
+    },
+  });
+  const assignment = new Assignment(options, consumer, admin);
+  let lastActivity = Date.now();
+  const { FETCH_START, FETCH, GROUP_JOIN, CRASH, STOP } = consumer.events;
+  const active = () => {
+    lastActivity = Date.now();
+  };
+  consumer.on(FETCH_START, active);
+  consumer.on(FETCH, active);
+  // kafkajs calls this before it fetches for the new assignment: pausing must happen here, at once.
+  consumer.on(GROUP_JOIN, ({ payload }) => {
+    active();
+    assignment.take(payload.memberAssignment[topic] ?? []);
+  });
+  consumer.on(STOP, () => assignment.take([]));
+  const failed = new Promise<never>((_resolve, reject) => {
+    consumer.on(CRASH, ({ payload: { error, restart } }) => {
+      active();
+      if (restart) logger.warn({ error: describeError(error) }, 'consumer restarts');
+      else reject(error);
+    });
+  });
+  failed.catch(() => undefined);
+
+  await consumer.connect();
+  await consumer.subscribe({ topics: [topic], fromBeginning: true });
+  await consumer.run({
+    autoCommit: false,
+    eachBatchAutoResolve: false,
+    partitionsConsumedConcurrently: options.concurrentPartitions,
+    eachBatch: async (payload) => {
+      active();
+      const partition = assignment.partition(payload.batch.partition);
+      if (partition === undefined) return;
+      await partition.takeBatch(payload);
+      assignment.commit(payload.batch.partition, partition);
+    },
+  });
+  return {
+    failed,
+    isLive: () => Date.now() - lastActivity < 120_000,
+    async stop() {
+      await consumer.disconnect();
+      assignment.take([]);
+      await admin.disconnect();
+    },
+  };
+}
+
+/** The partitions of the present assignment. */
+class Assignment<R> {
+  readonly #options: ConsumerOptions<R>;
+  readonly #consumer: Consumer;
+  readonly #admin: Admin;
+  #partitions = new Map<number, Partition>();
+
+  constructor(options: ConsumerOptions<R>, consumer: Consumer, admin: Admin) {
+    this.#options = options;
+    this.#consumer = consumer;
+    this.#admin = admin;
+  }
+
+  partition(number: number): Partition | undefined {
+    return this.#partitions.get(number);
+  }
+
+  /** Replaces the assignment: the old one's partitions are lost, the new one's are paused until they are loaded. */
+  take(numbers: readonly number[]): void {
+    const { topic } = this.#options;
+    for (const partition of this.#partitions.values()) partition.lose();
+    if (numbers.length > 0) this.#consumer.pause([{ topic, partitions: [...numbers] }]);
+    this.#partitions = new Map(numbers.map((number) => [number, this.#create(number)]));
+    for (const partition of this.#partitions.values()) void partition.load();
+  }
+
+  /** Tells the group how far a partition is, for tools that show lag; positions come from checkpoints alone. */
+  commit(number: number, partition: Partition): void {
+    const { position } = partition;
+    if (partition.state !== 'ready' || position === null) return;
+    this.#consumer
+      .commitOffsets([{ topic: this.#options.topic, partition: number, offset: String(position) }])
+      .catch((error: unknown) => {
+        this.#options.logger.debug({ error: describeError(error) }, 'offset not committed');
+      });
+  }
+
+  #create(number: number): Partition {
+    const { topic, client, checkpoints, limits, metrics } = this.#options;
+    const logger = this.#options.logger.child({ topic, partition: number });
+    const isCurrent = () => this.#partitions.get(number) === created;
+    const created: Partition = new Partition({
+      topic,
+      partition: number,
+      limits,
+      fencedPauseMs: Math.ceil(this.#options.sessionTimeoutMs / 2),
+      logger,
+      metrics,
+      claim: (former) => claimCheckpoint(client, checkpoints, topic, number, former),
+      logBounds: async () => {
+        const bounds = (await this.#bounds()).get(number);
+        if (bounds === undefined) throw new Error(`no offsets of ${topic}/${number}`);
+        return bounds;
+      },
+      apply: (claim, slice, hopeless) => this.#apply(claim, slice, hopeless),
+      pause: () => {
+        if (isCurrent()) this.#consumer.pause([{ topic, partitions: [number] }]);
+      },
+      resumeAt: (position) => {
+        if (!isCurrent()) return;
+        this.#consumer.seek({ topic, partition: number, offset: String(position) });
+        this.#consumer.resume([{ topic, partitions: [number] }]);
+        this.commit(number, created);
+      },
+    });
+    return created;
+  }
+
+  async #apply(claim: Claim, slice: Slice, hopeless: unknown): Promise<void> {
+    const { checkpoints, write, committed, insideTransaction } = this.#options;
+    const last = slice.messages.at(-1);
+    const result = await runInTransaction(claim.session, async () => {
+      const moved = await advanceCheckpoint(
+        checkpoints,
+        claim,
+        slice.next,
+        last === undefined ? null : { offset: Number(last.offset), timestamp: Number(last.timestamp) },
+      );
+      if (moved === 'fenced') return 'fenced';
+      insideTransaction?.();
+      return { written: await write(claim, slice, hopeless) };
+    });
+    committed(result.written, slice);
+  }
+
+  /** Start and end of every partition's log, asked once for all partitions that load together. */
+  #bounds(): Promise<Map<number, { start: number; end: number }>> {
+    this.#asking ??= this.#admin
+      .fetchTopicOffsets(this.#options.topic)
+      .then(
+        (offsets) =>
+          new Map(
+            offsets.map(({ partition, low, high }) => [partition, { start: Number(low), end: Number(high) }]),
+          ),
+      )
+      .finally(() => {
+        this.#asking = null;
+      });
+    return this.#asking;
+  }
+  #asking: Promise<Map<number, { start: number; end: number }>> | null = null;
+}

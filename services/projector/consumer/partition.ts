@@ -1,0 +1,278 @@
+/**
+ * One partition during one assignment: its claim, its position, and the applying of batches to it.
+ * A new assignment makes a new object; what still runs for an old one finds itself fenced.
+ */
+import type { Batch, EachBatchPayload } from 'kafkajs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
+import type { Logger } from '#shared/logging.ts';
+import type { ProjectorMetrics } from '../metrics.ts';
+import type { Claim } from './checkpoint.ts';
+import { type Slice, sliceLength, type SliceLimits } from './slice.ts';
+
+/** Attempts inside one batch before the partition is paused, so that others are not held up. */
+const QUICK_ATTEMPTS = 3;
+/** Attempts on a single message that fails without a server being away, before it is a dead letter. */
+const HOPELESS_ATTEMPTS = 3;
+
+export interface PartitionWork {
+  topic: string;
+  partition: number;
+  limits: SliceLimits;
+  /** How long a fenced partition waits before it claims again: long enough for a heartbeat to tell us that we lost it. */
+  fencedPauseMs: number;
+  logger: Logger;
+  metrics: ProjectorMetrics;
+  /** Claims the checkpoint; `former` as in `claimCheckpoint`. */
+  claim: (former: Claim | null) => Promise<Claim>;
+  /** Where the log begins and ends now. */
+  logBounds: () => Promise<{ start: number; end: number }>;
+  /**
+   * Applies a slice in one transaction. `hopeless` says that its only message failed before for no
+   * fault of a server, and shall become a dead letter.
+   * @throws {StoreDataError} `fenced` when the partition has another owner.
+   */
+  apply: (claim: Claim, slice: Slice, hopeless: unknown) => Promise<void>;
+  pause: () => void;
+  /** Seeks to a position and resumes. */
+  resumeAt: (position: number) => void;
+}
+
+export class Partition {
+  readonly #work: PartitionWork;
+  #state: 'loading' | 'ready' | 'stopped' | 'lost' = 'loading';
+  #claim: Claim | null = null;
+  #sliceEvents: number;
+  #hopeless = { offset: -1, attempts: 0 };
+  /** Where a gap was seen, until a second fetch from our position confirms it. */
+  #gapAt: number | null = null;
+
+  constructor(work: PartitionWork) {
+    this.#work = work;
+    this.#sliceEvents = work.limits.events;
+  }
+
+  get state(): 'loading' | 'ready' | 'stopped' | 'lost' {
+    return this.#state;
+  }
+
+  /** The offset that is applied next; `null` until the checkpoint is claimed. */
+  get position(): number | null {
+    return this.#claim?.position ?? null;
+  }
+
+  /** Called when the partition was assigned anew, to whomever: nothing of this object counts any longer. */
+  lose(): void {
+    this.#state = 'lost';
+    this.#work.metrics.lag.remove(this.#labels());
+    void this.#claim?.session.endSession().catch(() => undefined);
+  }
+
+  /** Claims the checkpoint and begins to fetch from it; goes on trying, with growing pauses, until it succeeds. */
+  async load(former: Claim | null = null): Promise<void> {
+    const { logger, claim } = this.#work;
+    this.#state = this.#lost() ? 'lost' : 'loading';
+    for (let attempt = 0; !this.#lost(); attempt += 1) {
+      try {
+        this.#claim = await claim(former);
+        const bounds = await this.#work.logBounds();
+        if (this.#lost()) {
+          await this.#claim.session.endSession();
+          return;
+        }
+        this.#checkHistory(this.#claim.position, bounds);
+        this.#gapAt = null;
+        this.#state = 'ready';
+        this.#work.metrics.lag.set(this.#labels(), bounds.end - this.#claim.position);
+        this.#work.resumeAt(this.#claim.position);
+        return;
+      } catch (error) {
+        if (error instanceof StoreDataError && error.code === 'history_lost') {
+          this.#stop(error);
+          return;
+        }
+        logger.warn({ attempt, error: describeError(error) }, 'checkpoint cannot be claimed yet');
+        if (isFenced(error)) {
+          // If the group has given the partition away, a heartbeat says so meanwhile, and this object is lost.
+          await sleep(this.#work.fencedPauseMs, undefined, { ref: false });
+          former = null;
+        } else {
+          await sleep(Math.min(100 * 2 ** attempt, 3_000), undefined, { ref: false });
+        }
+      }
+    }
+  }
+
+  /** Applies a batch, slice by slice, in order. Returns early when the partition is not ready for it. */
+  async takeBatch({ batch, resolveOffset, heartbeat, isRunning, isStale }: EachBatchPayload): Promise<void> {
+    if (this.#state !== 'ready' || this.#claim === null || isStale()) return;
+    if (!(await this.#continues(batch))) return;
+
+    // A slice may take longer than the session allows: heartbeats go on beside it.
+    let heartbeatError: unknown;
+    const beating = setInterval(() => {
+      heartbeat().catch((error: unknown) => {
+        heartbeatError = error;
+      });
+    }, 1_000);
+    try {
+      const { messages } = batch;
+      let index = messages.findIndex(({ offset }) => Number(offset) >= (this.#claim?.position ?? 0));
+      if (index === -1) index = messages.length;
+      let failures = 0;
+      while (index < messages.length && isRunning() && !this.#lost() && heartbeatError === undefined) {
+        const length = sliceLength(messages, index, { ...this.#work.limits, events: this.#sliceEvents });
+        const last = index + length === messages.length;
+        const part = messages.slice(index, index + length);
+        const next = Number(last ? batch.lastOffset() : part.at(-1)?.offset) + 1;
+        const applied = await this.#applySlice({
+          topic: batch.topic,
+          partition: batch.partition,
+          messages: part,
+          next,
+        });
+        if (applied === 'applied') {
+          index += length;
+          failures = 0;
+          resolveOffset(String(next - 1));
+          this.#work.metrics.lag.set(this.#labels(), Math.max(0, Number(batch.highWatermark) - next));
+        } else {
+          failures += 1;
+          if (applied === 'fenced' || failures >= QUICK_ATTEMPTS) {
+            this.#work.pause();
+            void this.#reload(1_000);
+            return;
+          }
+          await sleep(20 * failures);
+          if (!(await this.#reclaim())) return;
+          const position = this.#claim.position;
+          index = messages.findIndex(({ offset }) => Number(offset) >= position);
+          if (index === -1) index = messages.length;
+        }
+      }
+    } finally {
+      clearInterval(beating);
+    }
+    if (heartbeatError !== undefined) throw heartbeatError;
+  }
+
+  /** Applies one slice; on failure the next is half as long, since a transaction can be too large. */
+  async #applySlice(slice: Slice): Promise<'applied' | 'failed' | 'fenced'> {
+    const { metrics, logger, topic } = this.#work;
+    const claim = this.#claim;
+    if (claim === null) return 'failed';
+    const first = Number(slice.messages[0]?.offset);
+    const hopeless =
+      slice.messages.length === 1 &&
+      this.#hopeless.offset === first &&
+      this.#hopeless.attempts >= HOPELESS_ATTEMPTS;
+    const end = metrics.transactionSeconds.startTimer({ topic });
+    try {
+      await this.#work.apply(claim, slice, hopeless ? this.#hopeless : null);
+      claim.position = slice.next;
+      this.#sliceEvents = Math.min(this.#sliceEvents * 2, this.#work.limits.events);
+      return 'applied';
+    } catch (error) {
+      if (isFenced(error)) {
+        metrics.transactionFailures.inc({ topic, kind: 'fenced' });
+        logger.info({ position: claim.position }, 'fenced: another consumer has the partition');
+        return 'fenced';
+      }
+      const unavailable = isUnavailable(error);
+      metrics.transactionFailures.inc({ topic, kind: unavailable ? 'unavailable' : 'unexpected' });
+      logger[unavailable ? 'warn' : 'error'](
+        { position: claim.position, events: slice.messages.length, error: describeError(error) },
+        'transaction failed and is tried again',
+      );
+      if (slice.messages.length === 1 && !unavailable) {
+        this.#hopeless =
+          this.#hopeless.offset === first
+            ? { offset: first, attempts: this.#hopeless.attempts + 1 }
+            : { offset: first, attempts: 1 };
+      }
+      this.#sliceEvents = Math.max(1, Math.floor(slice.messages.length / 2));
+      return 'failed';
+    } finally {
+      end();
+    }
+  }
+
+  /**
+   * Whether a batch follows our position without losing anything. Offsets may have gaps where aborted
+   * transactions and markers lie, but a gap can also be a seek that did not take effect, or a silent reset.
+   * So a gap counts only once a second fetch from our own position shows the same one.
+   */
+  async #continues(batch: Batch): Promise<boolean> {
+    const position = this.#claim?.position ?? 0;
+    const first = Number(batch.firstOffset() ?? position);
+    if (first <= position || first === this.#gapAt) {
+      this.#gapAt = null;
+      return true;
+    }
+    this.#work.pause();
+    try {
+      this.#checkHistory(position, await this.#work.logBounds());
+    } catch (error) {
+      if (error instanceof StoreDataError && error.code === 'history_lost') this.#stop(error);
+      else void this.#reload(1_000);
+      return false;
+    }
+    if (!this.#lost()) {
+      this.#gapAt = first;
+      this.#work.resumeAt(position);
+    }
+    return false;
+  }
+
+  #checkHistory(position: number, { start, end }: { start: number; end: number }): void {
+    const { topic, partition } = this.#work;
+    if (position < start) {
+      throw new StoreDataError(
+        'history_lost',
+        `${topic}/${partition}: the log begins at ${start}, but ${position} is to be applied next: events in between are gone`,
+      );
+    }
+    if (position > end) {
+      throw new StoreDataError(
+        'history_lost',
+        `${topic}/${partition}: the log ends at ${end}, but the checkpoint stands at ${position}: this is not the log it was made from`,
+      );
+    }
+  }
+
+  /** After an own failure the commit may or may not have happened: the checkpoint knows. */
+  async #reclaim(): Promise<boolean> {
+    try {
+      this.#claim = await this.#work.claim(this.#claim);
+      return !this.#lost();
+    } catch {
+      this.#work.pause();
+      void this.#reload(500);
+      return false;
+    }
+  }
+
+  async #reload(afterMs: number): Promise<void> {
+    if (!this.#lost()) this.#state = 'loading';
+    await sleep(afterMs, undefined, { ref: false });
+    await this.load(this.#claim);
+  }
+
+  #stop(error: StoreDataError): void {
+    this.#state = 'stopped';
+    this.#work.metrics.stopped.set(this.#labels(), 1);
+    this.#work.logger.fatal({ error: error.message }, 'partition stopped: going on would lose events');
+  }
+
+  #lost(): boolean {
+    return this.#state === 'lost';
+  }
+
+  #labels(): { topic: string; partition: number } {
+    return { topic: this.#work.topic, partition: this.#work.partition };
+  }
+}
+
+function isFenced(error: unknown): boolean {
+  return error instanceof StoreDataError && error.code === 'fenced';
+}

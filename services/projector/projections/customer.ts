@@ -1,0 +1,35 @@
+/** Customers, as `GET /api/customer/list` answers them, with the folded keys by which they are sorted and searched. */
+import { documentId } from '#shared/read-models/collections.ts';
+import { alphanumericOf, digitsOf, foldName } from '#shared/read-models/folding.ts';
+import { address, instant, local, type Projection } from './projection.ts';
+
+export const customerProjection: Projection<'customer'> = {
+  project({ storeId, id, sequence, state }, { offset }) {
+    const updatedAt = state.updated_at ?? state.created_at;
+    const document = state.document ?? '';
+    return {
+      _id: documentId(storeId, id),
+      store_id: storeId,
+      sequence,
+      offset,
+      name_key: foldName(state.name),
+      document_digits: digitsOf(document),
+      document_key: alphanumericOf(document),
+      phone_digits: digitsOf(state.phone ?? ''),
+      created_at: new Date(instant(state.created_at)),
+      updated_at: new Date(instant(updatedAt)),
+      summary: JSON.stringify({
+        id,
+        name: state.name,
+        document: state.document ?? null,
+        phone: state.phone ?? null,
+        email: state.email ?? null,
+        birth_date: state.birth_date ?? null,
+        accepts_marketing: state.accepts_marketing ?? false,
+        addresses: (state.addresses ?? []).map(address),
+        created_at: local(state.created_at, offset),
+        updated_at: local(updatedAt, offset),
+      }),
+    };
+  },
+};

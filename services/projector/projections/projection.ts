@@ -1,0 +1,55 @@
+/** What a projection is: the pure function from an entity's state to its read-model document. */
+import type { ChangeTo } from '#shared/events/change.ts';
+import type { EntityName, EntityStates } from '#shared/events/entities/index.ts';
+import { parseInstant } from '#shared/events/instant.ts';
+import type { AddressState } from '#shared/events/fields.ts';
+import type { Documents } from '#shared/read-models/collections.ts';
+import { toLocalDateTime } from '#shared/read-models/local-time.ts';
+
+/** A change that carries a state. */
+export type Changed<E extends EntityName> = ChangeTo<E> & { state: EntityStates[E] };
+
+export interface ProjectionContext {
+  /** The store's offset when the event came. */
+  offset: string;
+  /** Whether the customer that the entity names was deleted: then their personal data is left out. */
+  customerErased: boolean;
+}
+
+export interface Projection<E extends EntityName> {
+  /** The document that shows a state. */
+  project: (change: Changed<E>, context: ProjectionContext) => Documents[E];
+  /** The customer whom a state names, where the entity can name one. */
+  customerOf?: (state: EntityStates[E]) => string | null;
+  /** The same document without the personal data of the customer it names. */
+  eraseCustomer?: (document: Documents[E]) => Documents[E];
+}
+
+/** Milliseconds of a checked date-time. */
+export function instant(text: string): number {
+  const milliseconds = parseInstant(text);
+  if (milliseconds === null) throw new TypeError('not a checked date-time');
+  return milliseconds;
+}
+
+/** A checked date-time in local time; `null` where it is absent. */
+export function local(text: string | null | undefined, offset: string): string | null {
+  return text === null || text === undefined ? null : toLocalDateTime(instant(text), offset);
+}
+
+/** An address as responses show it (CONTRACT section 2). */
+export function address(state: AddressState | null | undefined) {
+  if (state === null || state === undefined) return null;
+  return {
+    street: state.street ?? null,
+    number: state.number ?? null,
+    complement: state.complement ?? null,
+    district: state.district ?? null,
+    city: state.city ?? null,
+    state: state.state ?? null,
+    postal_code: state.postal_code ?? null,
+    reference: state.reference ?? null,
+    latitude: state.latitude ?? null,
+    longitude: state.longitude ?? null,
+  };
+}
