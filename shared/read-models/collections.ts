@@ -3,7 +3,7 @@
  * store's id, and every index and filter is led by `store_id`, so that no query can cross stores and
  * collections can be sharded on `{store_id, _id}`.
  */
-import type { Db, IndexDescription } from 'mongodb';
+import type { Binary, Db, IndexDescription } from 'mongodb';
 import { StoreDataError } from '../errors.ts';
 import type { EntityName } from '../events/entities/index.ts';
 
@@ -81,10 +81,10 @@ export interface DeadLetter {
   offset: number;
   reason: string;
   detail: string;
-  key: Buffer | null;
-  headers: { name: string; value: Buffer }[];
+  key: Binary | null;
+  headers: { name: string; value: Binary }[];
   /** At most the first MiB. */
-  value: Buffer | null;
+  value: Binary | null;
   /** Size of the whole value in bytes. */
   value_bytes: number;
   /** When Kafka took the message. */

@@ -1,0 +1,59 @@
+/** Applying a slice of the access topic: keys and the blocking of stores, in one transaction on the control database. */
+import type { ClientSession, Db } from 'mongodb';
+import {
+  type AccessKey,
+  applyKeyChange,
+  applyStoreStatus,
+  controlCollections,
+  type StoreAccess,
+} from '#shared/access/access-keys.ts';
+import { readAccessChange } from '#shared/events/access-event.ts';
+import { EventRejected } from '#shared/events/rejection.ts';
+import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
+import type { Slice } from '../consumer/slice.ts';
+import { toDeadLetter, writeDeadLetters } from '../dead-letters.ts';
+
+export interface AppliedAccess {
+  /** Records that changed, as they are now. */
+  keys: AccessKey[];
+  stores: StoreAccess[];
+  outdated: number;
+  deadLetters: DeadLetter[];
+}
+
+/** Applies a slice in the session's transaction; what changed must be published to Redis once it is committed. */
+export async function applyAccess(
+  control: Db,
+  environment: string,
+  session: ClientSession,
+  slice: Slice,
+  hopeless: unknown,
+): Promise<AppliedAccess> {
+  const collections = controlCollections(control);
+  const keys = new Map<string, AccessKey>();
+  const stores = new Map<string, StoreAccess>();
+  const deadLetters: DeadLetter[] = [];
+  let outdated = 0;
+  for (const message of slice.messages) {
+    try {
+      if (hopeless !== null) {
+        throw new EventRejected('projection_failed', 'its transaction failed again and again');
+      }
+      const change = readAccessChange(message);
+      if (change.kind === 'access_key') {
+        const key = await applyKeyChange(collections.keys, environment, change, session);
+        if (key === null) outdated += 1;
+        else keys.set(key._id, key);
+      } else {
+        const store = await applyStoreStatus(collections.stores, environment, change, 'access', session);
+        if (store === null) outdated += 1;
+        else stores.set(store._id, store);
+      }
+    } catch (error) {
+      if (!(error instanceof EventRejected)) throw error;
+      deadLetters.push(toDeadLetter(slice.topic, slice.partition, message, error));
+    }
+  }
+  await writeDeadLetters(control.collection<DeadLetter>(DEAD_LETTERS), session, deadLetters);
+  return { keys: [...keys.values()], stores: [...stores.values()], outdated, deadLetters };
+}

@@ -1,0 +1,140 @@
+/**
+ * Publishing access to Redis. Records are marked in the transaction that changes them and unmarked once Redis
+ * has them, so that nothing is lost between the two, whoever is killed when: what is still marked is
+ * published by the next sweep.
+ */
+import type { Redis } from 'ioredis';
+import type { Db } from 'mongodb';
+import {
+  type AccessKey,
+  applyStoreStatus,
+  controlCollections,
+  type StoreAccess,
+} from '#shared/access/access-keys.ts';
+import { publishAccess } from '#shared/access/grants.ts';
+import { describeError } from '#shared/errors.ts';
+import type { Logger } from '#shared/logging.ts';
+import {
+  COLLECTIONS,
+  documentId,
+  type Stamp,
+  STAMPS,
+  type StoreDocument,
+  type Tombstone,
+  tombstoneId,
+  TOMBSTONES,
+} from '#shared/read-models/collections.ts';
+import type { ProjectorMetrics } from '../metrics.ts';
+
+/** How often what is still marked is looked for. */
+const SWEEP_MS = 1_000;
+
+export interface PublisherOptions {
+  redis: Redis;
+  prefix: string;
+  control: Db;
+  /** The live read models of each environment. */
+  readModels: Map<string, Db>;
+  logger: Logger;
+  metrics: ProjectorMetrics;
+}
+
+export class AccessPublisher {
+  readonly #options: PublisherOptions;
+  #sweeping: Promise<void> | null = null;
+  #again = false;
+  #timer: NodeJS.Timeout;
+
+  constructor(options: PublisherOptions) {
+    this.#options = options;
+    this.#timer = setInterval(() => this.sweep(), SWEEP_MS);
+  }
+
+  /** Publishes records that were just committed; failures are left to the next sweep. */
+  publish(keys: AccessKey[], stores: StoreAccess[]): void {
+    const { redis, prefix, control, logger } = this.#options;
+    const collections = controlCollections(control);
+    const publications = [
+      ...keys.map((key) => publishAccess(redis, prefix, { key, keys: collections.keys })),
+      ...stores.map((store) => publishAccess(redis, prefix, { store, stores: collections.stores })),
+    ];
+    for (const publication of publications) {
+      publication.catch((error: unknown) => {
+        logger.warn({ error: describeError(error) }, 'access is not in Redis yet');
+      });
+    }
+  }
+
+  /** Publishes everything that is still marked; called again while it runs, it runs once more. */
+  sweep(): void {
+    if (this.#sweeping !== null) {
+      this.#again = true;
+      return;
+    }
+    this.#sweeping = this.#sweepOnce()
+      .catch((error: unknown) => {
+        this.#options.logger.warn({ error: describeError(error) }, 'access cannot be published yet');
+      })
+      .finally(() => {
+        this.#sweeping = null;
+        if (this.#again) {
+          this.#again = false;
+          this.sweep();
+        }
+      });
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#again = false;
+    await this.#sweeping;
+  }
+
+  async #sweepOnce(): Promise<void> {
+    const { redis, prefix, control, readModels, metrics } = this.#options;
+    for (const [environment, db] of readModels) await this.#adoptRecords(environment, db);
+    const { keys, stores } = controlCollections(control);
+    const environments = { environment: { $in: [...readModels.keys()] } };
+    const pending = [
+      ...(await keys.find({ publish_pending: true, ...environments }).toArray()).map((key) => ({
+        key,
+        keys,
+      })),
+      ...(await stores.find({ publish_pending: true, ...environments }).toArray()).map((store) => ({
+        store,
+        stores,
+      })),
+    ];
+    metrics.accessPending.set(pending.length);
+    for (const record of pending) await publishAccess(redis, prefix, record);
+    metrics.accessPending.set(0);
+  }
+
+  /** Takes over, from stores' own records, whether they are blocked. */
+  async #adoptRecords(environment: string, db: Db): Promise<void> {
+    const stamps = db.collection<Stamp>(STAMPS);
+    const { stores } = controlCollections(this.#options.control);
+    for await (const stamp of stamps.find({ access_pending: true })) {
+      const storeId = stamp._id;
+      const record = await db
+        .collection<StoreDocument>(COLLECTIONS.store)
+        .findOne({ _id: documentId(storeId, storeId) }, { projection: { status: 1, sequence: 1 } });
+      const grave =
+        record === null
+          ? await db
+              .collection<Tombstone>(TOMBSTONES)
+              .findOne({ _id: tombstoneId('store', storeId, storeId) })
+          : null;
+      const sequence = record?.sequence ?? grave?.sequence;
+      if (sequence !== undefined) {
+        const status = record?.status ?? 'active';
+        await applyStoreStatus(stores, environment, { storeId, sequence, status }, 'record');
+      }
+      // Only if the record has not changed since: then the mark belongs to the newer one.
+      const { store } = stamp;
+      if (store !== undefined) {
+        await stamps.updateOne({ _id: storeId, store }, { $unset: { access_pending: '' } });
+      }
+    }
+  }
+}

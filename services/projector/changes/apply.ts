@@ -1,0 +1,50 @@
+/** Applying a slice of the changes topic: fold, read what is stored, plan, write. One call inside one transaction. */
+import type { ClientSession, Db } from 'mongodb';
+import { EventRejected } from '#shared/events/rejection.ts';
+import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
+import type { Slice } from '../consumer/slice.ts';
+import { toDeadLetter, writeDeadLetters } from '../dead-letters.ts';
+import { fold } from './fold.ts';
+import { plan, type Plan } from './plan.ts';
+import { readStored } from './stored.ts';
+import { writePlan } from './write.ts';
+
+export interface AppliedSlice {
+  plan: Plan | null;
+  deadLetters: DeadLetter[];
+}
+
+/**
+ * Applies a slice in the session's transaction.
+ * @param hopeless given when the slice's only message failed again and again: it becomes a dead letter unseen.
+ */
+export async function applyChanges(
+  db: Db,
+  session: ClientSession,
+  slice: Slice,
+  hopeless: unknown,
+): Promise<AppliedSlice> {
+  const { topic, partition, messages } = slice;
+  const letters = db.collection<DeadLetter>(DEAD_LETTERS);
+  if (hopeless !== null) {
+    const rejection = new EventRejected('projection_failed', 'its transaction failed again and again');
+    const deadLetters = messages.map((message) => toDeadLetter(topic, partition, message, rejection));
+    await writeDeadLetters(letters, session, deadLetters);
+    return { plan: null, deadLetters };
+  }
+  const { chains, rejected } = fold(messages);
+  const deadLetters = rejected.map(({ message, rejection }) =>
+    toDeadLetter(topic, partition, message, rejection),
+  );
+  let planned: Plan | null = null;
+  if (chains.size > 0) {
+    planned = plan(chains, await readStored(db, session, chains.values()));
+    for (const { at, rejection } of planned.failed) {
+      const message = messages[at];
+      if (message !== undefined) deadLetters.push(toDeadLetter(topic, partition, message, rejection));
+    }
+    await writePlan(db, session, planned);
+  }
+  await writeDeadLetters(letters, session, deadLetters);
+  return { plan: planned, deadLetters };
+}

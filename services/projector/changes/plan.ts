@@ -1,0 +1,171 @@
+/**
+ * The plan of a slice: from what its events say and what is stored, everything that its transaction writes.
+ * Pure: the same events lead to the same documents and stamps, however they are cut into slices.
+ */
+import type { Change } from '#shared/events/change.ts';
+import type { EntityName } from '#shared/events/entities/index.ts';
+import { EventRejected } from '#shared/events/rejection.ts';
+import {
+  documentId,
+  type ReadModelDocument,
+  type Tombstone,
+  tombstoneId,
+} from '#shared/read-models/collections.ts';
+import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
+import { projections } from '../projections/index.ts';
+import type { Projection } from '../projections/projection.ts';
+import { customerNamedBy, isErased } from './customers.ts';
+import type { Chain, Entry } from './fold.ts';
+import type { Stored } from './stored.ts';
+
+export interface StampChange {
+  /** How far each entity's counter moves: by one for each event that takes effect. */
+  counters: Partial<Record<EntityName, number>>;
+  /** The store's new offset; `null` removes it; absent where the store's own record did not change. */
+  offset?: string | null;
+}
+
+export interface Plan {
+  /** Documents that are not stored yet. */
+  inserts: Map<EntityName, ReadModelDocument[]>;
+  /** Documents that replace stored ones. */
+  replacements: Map<EntityName, ReadModelDocument[]>;
+  /** `_id`s of documents that go. */
+  removals: Map<EntityName, string[]>;
+  /** Of entities that are deleted now. */
+  tombstones: Tombstone[];
+  /** `_id`s of tombstones of entities that are back. */
+  raised: string[];
+  /** By store id. */
+  stamps: Map<string, StampChange>;
+  /** Customers deleted in this slice, by store id: documents that name them and are not written here lose their data. */
+  erased: Map<string, Set<string>>;
+  /** Changes whose document could not be made, with their message's index in the slice. */
+  failed: { at: number; rejection: EventRejected }[];
+  /** Changes that take effect. */
+  applied: Change[];
+  outdated: number;
+}
+
+/** Plans a slice. */
+export function plan(chains: Map<string, Chain>, stored: Stored): Plan {
+  const result: Plan = {
+    inserts: new Map(),
+    replacements: new Map(),
+    removals: new Map(),
+    tombstones: [],
+    raised: [],
+    stamps: new Map(),
+    erased: new Map(),
+    failed: [],
+    applied: [],
+    outdated: 0,
+  };
+  const effective = new Map<string, Entry[]>();
+  for (const { key, entries, outdated } of chains.values()) {
+    const version = stored.sequences.get(key) ?? -1;
+    const newer = entries.filter(({ change }) => change.sequence > version);
+    result.outdated += outdated + entries.length - newer.length;
+    if (newer.length > 0) effective.set(key, newer);
+  }
+  for (const [key, entries] of effective) planEntity(result, key, entries, effective, stored);
+  return result;
+}
+
+function planEntity(
+  result: Plan,
+  key: string,
+  entries: Entry[],
+  effective: Map<string, Entry[]>,
+  stored: Stored,
+): void {
+  const last = entries.at(-1);
+  if (last === undefined) return;
+  const { change } = last;
+  const { entity, storeId, id } = change;
+  const isBuried = stored.tombstones.has(key);
+  const isStored = stored.sequences.has(key) && !isBuried;
+
+  if (change.state === null) {
+    if (isStored) push(result.removals, entity, documentId(storeId, id));
+    result.tombstones.push({ _id: key, store_id: storeId, sequence: change.sequence });
+  } else {
+    try {
+      const document = projectEntry(last, effective, stored);
+      push(isStored ? result.replacements : result.inserts, entity, document);
+      if (isBuried) result.raised.push(key);
+    } catch (error) {
+      const rejection = new EventRejected('projection_failed', 'no document can be made of it', {
+        cause: error,
+      });
+      result.failed.push({ at: last.at, rejection });
+      // As if it had come alone: what was before it counts.
+      planEntity(result, key, entries.slice(0, -1), effective, stored);
+      return;
+    }
+  }
+
+  const stamp = stampOf(result, storeId);
+  count(stamp, entity, entries.length);
+  if (change.entity === 'store') stamp.offset = change.state?.timezone_offset ?? null;
+  if (entity === 'customer') {
+    const deletions = entries.filter((entry) => entry.change.state === null).length;
+    if (deletions > 0) {
+      const ids = result.erased.get(storeId) ?? new Set();
+      result.erased.set(storeId, ids.add(id));
+      for (const [other, { eraseCustomer }] of Object.entries(projections)) {
+        if (eraseCustomer !== undefined) count(stamp, other as EntityName, deletions);
+      }
+    }
+  }
+  for (const entry of entries) result.applied.push(entry.change);
+}
+
+function projectEntry(
+  { change, at }: Entry,
+  effective: Map<string, Entry[]>,
+  stored: Stored,
+): ReadModelDocument {
+  const { storeId } = change;
+  const customer = customerNamedBy(change);
+  const customerKey = customer === null ? null : tombstoneId('customer', storeId, customer);
+  const context = {
+    offset: offsetAt(
+      effective.get(tombstoneId('store', storeId, storeId)),
+      stored.stamps.get(storeId)?.timezone_offset,
+      at,
+    ),
+    customerErased:
+      customerKey !== null && isErased(effective.get(customerKey), stored.tombstones.has(customerKey), at),
+  };
+  const projection = projections[change.entity] as Projection<typeof change.entity>;
+  return projection.project(change as never, context);
+}
+
+/** The store's offset as the event at index `at` finds it, its own record included. */
+function offsetAt(storeEntries: Entry[] | undefined, before: string | undefined, at: number): string {
+  let offset = before;
+  for (const entry of storeEntries ?? []) {
+    if (entry.at <= at && entry.change.entity === 'store') offset = entry.change.state?.timezone_offset;
+  }
+  return offset ?? DEFAULT_OFFSET;
+}
+
+function stampOf({ stamps }: Plan, storeId: string): StampChange {
+  let stamp = stamps.get(storeId);
+  if (stamp === undefined) {
+    stamp = { counters: {} };
+    stamps.set(storeId, stamp);
+  }
+  return stamp;
+}
+
+function count({ counters }: StampChange, entity: EntityName, by: number): void {
+  counters[entity] = (counters[entity] ?? 0) + by;
+}
+
+function push<T>(lists: Map<EntityName, T[]>, entity: EntityName, item: T): void {
+  const list = lists.get(entity);
+  if (list === undefined) lists.set(entity, [item]);
+  else list.push(item);
+}

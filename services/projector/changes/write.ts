@@ -1,0 +1,94 @@
+/** Writing a plan: every change of a slice's transaction but the checkpoint, in few round trips. */
+import type { AnyBulkWriteOperation, ClientSession, Db } from 'mongodb';
+import type { EntityName } from '#shared/events/entities/index.ts';
+import {
+  COLLECTIONS,
+  type OrderDocument,
+  type ReadModelDocument,
+  type Stamp,
+  STAMPS,
+  type Tombstone,
+  TOMBSTONES,
+} from '#shared/read-models/collections.ts';
+import { projections } from '../projections/index.ts';
+import type { Plan, StampChange } from './plan.ts';
+
+/** Writes a plan in the session's transaction. */
+export async function writePlan(db: Db, session: ClientSession, plan: Plan): Promise<void> {
+  await writeTombstones(db, session, plan);
+  // Before the documents: those of this slice are right as they are, also where a customer is back.
+  await eraseCustomers(db, session, plan);
+  for (const entity of Object.keys(COLLECTIONS) as EntityName[]) {
+    await writeDocuments(db, session, plan, entity);
+  }
+  await writeStamps(db, session, plan.stamps);
+}
+
+async function writeDocuments(db: Db, session: ClientSession, plan: Plan, entity: EntityName): Promise<void> {
+  const operations: AnyBulkWriteOperation<ReadModelDocument>[] = [
+    ...(plan.inserts.get(entity) ?? []).map((document) => ({ insertOne: { document } })),
+    ...(plan.replacements.get(entity) ?? []).map(({ _id, ...replacement }) => ({
+      replaceOne: { filter: { _id, store_id: replacement.store_id }, replacement },
+    })),
+    ...(plan.removals.get(entity) ?? []).map((_id) => ({ deleteOne: { filter: { _id } } })),
+  ];
+  if (operations.length === 0) return;
+  await db
+    .collection<ReadModelDocument>(COLLECTIONS[entity])
+    .bulkWrite(operations, { session, ordered: false });
+}
+
+async function writeTombstones(db: Db, session: ClientSession, { tombstones, raised }: Plan): Promise<void> {
+  const operations: AnyBulkWriteOperation<Tombstone>[] = [
+    ...tombstones.map(({ _id, ...replacement }) => ({
+      replaceOne: { filter: { _id, store_id: replacement.store_id }, replacement, upsert: true },
+    })),
+    ...raised.map((_id) => ({ deleteOne: { filter: { _id } } })),
+  ];
+  if (operations.length === 0) return;
+  await db.collection<Tombstone>(TOMBSTONES).bulkWrite(operations, { session, ordered: false });
+}
+
+/** Documents of this slice were made without the data of its deleted customers; here go those stored before. */
+async function eraseCustomers(db: Db, session: ClientSession, plan: Plan): Promise<void> {
+  for (const [storeId, customers] of plan.erased) {
+    for (const [entity, { eraseCustomer }] of Object.entries(projections)) {
+      if (eraseCustomer === undefined) continue;
+      const collection = db.collection<OrderDocument>(COLLECTIONS[entity as EntityName]);
+      const named = collection.find({ store_id: storeId, customer_id: { $in: [...customers] } }, { session });
+      let operations: AnyBulkWriteOperation<OrderDocument>[] = [];
+      const flush = async () => {
+        if (operations.length > 0) await collection.bulkWrite(operations, { session, ordered: false });
+        operations = [];
+      };
+      for await (const document of named) {
+        const { _id, ...replacement } = eraseCustomer(document as never);
+        if (document.summary === replacement.summary) continue;
+        operations.push({
+          replaceOne: { filter: { _id, store_id: storeId }, replacement: replacement as OrderDocument },
+        });
+        if (operations.length === 500) await flush();
+      }
+      await flush();
+    }
+  }
+}
+
+async function writeStamps(db: Db, session: ClientSession, stamps: Map<string, StampChange>): Promise<void> {
+  if (stamps.size === 0) return;
+  const operations = [...stamps].map(([_id, { counters, offset }]): AnyBulkWriteOperation<Stamp> => {
+    const record = offset === undefined ? {} : { access_pending: true as const };
+    return {
+      updateOne: {
+        filter: { _id, store_id: _id },
+        update: {
+          $inc: counters,
+          ...(typeof offset === 'string' ? { $set: { timezone_offset: offset, ...record } } : {}),
+          ...(offset === null ? { $unset: { timezone_offset: '' as const }, $set: record } : {}),
+        },
+        upsert: true,
+      },
+    };
+  });
+  await db.collection<Stamp>(STAMPS).bulkWrite(operations, { session, ordered: false });
+}
