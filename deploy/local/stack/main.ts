@@ -1,0 +1,76 @@
+// Runs the local stack alone in the foreground, for work on a service: prints how to reach it, ends on a signal.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import { StackError } from './errors.ts';
+import { startStack } from './stack.ts';
+import type { Stack } from './stack.ts';
+
+interface Flags {
+  json?: true;
+  data?: string;
+  keep?: true;
+}
+
+const command = new Command('node deploy/local/stack/main.ts')
+  .description(
+    'Starts Kafka, MongoDB and Redis, prints how to reach them, and ends them on Ctrl-C or SIGTERM.',
+  )
+  .option('--json', 'print the addresses as one line of JSON instead of export lines')
+  .option('--data <folder>', 'folder for data and logs (default: a temporary one)')
+  .option('--keep', 'keep the data in --data, and begin with what is there')
+  .action(run);
+
+await command.parseAsync();
+
+async function run(flags: Flags): Promise<void> {
+  if (flags.keep === true && flags.data === undefined) command.error('--keep needs --data <folder>');
+  // While it starts: the end of this process is the end of what was started.
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  const leave = (signal: NodeJS.Signals) => process.exit(signal === 'SIGINT' ? 130 : 143);
+  for (const signal of signals) process.once(signal, leave);
+  const dataFolder = flags.data ?? mkdtempSync(join(tmpdir(), 'store-data-stack-'));
+  process.once('exit', () => {
+    if (flags.data === undefined) rmSync(dataFolder, { recursive: true, force: true });
+  });
+  const stack = await startOrExit(dataFolder, flags.keep === true);
+  print(stack, flags.json === true);
+  const signal = new Promise<undefined>((resolve) => {
+    for (const name of signals) {
+      process.off(name, leave);
+      process.once(name, () => {
+        // A second one doesn't wait for an orderly end.
+        process.once(name, leave);
+        resolve(undefined);
+      });
+    }
+  });
+  const failure = await Promise.race([signal, stack.failed]);
+  if (failure !== undefined) {
+    console.error(failure.message);
+    process.exitCode = 1;
+  }
+  await stack.stop();
+}
+
+async function startOrExit(dataFolder: string, keepData: boolean): Promise<Stack> {
+  try {
+    return await startStack({ dataFolder, keepData, log: (line) => console.error(line) });
+  } catch (error) {
+    if (!(error instanceof StackError)) throw error;
+    console.error(error.message);
+    return process.exit(1);
+  }
+}
+
+/** On standard output, and nothing else there: `eval` and `jq` read it. */
+function print({ kafkaBrokers, mongodbUri, redisUrl }: Stack, asJson: boolean): void {
+  if (asJson) {
+    console.log(JSON.stringify({ kafkaBrokers, mongodbUri, redisUrl }));
+    return;
+  }
+  console.log(`export KAFKA_BROKERS='${kafkaBrokers.join(',')}'`);
+  console.log(`export MONGODB_URI='${mongodbUri}'`);
+  console.log(`export REDIS_URL='${redisUrl}'`);
+}

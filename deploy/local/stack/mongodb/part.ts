@@ -1,0 +1,43 @@
+// MongoDB as a part of the stack.
+import { MongoClient } from 'mongodb';
+import type { PartDefinition } from '../part.ts';
+import { awaitPort } from '../wait.ts';
+import { locateMongod } from './program.ts';
+import { REPLICA_SET, becomePrimary } from './replica-set.ts';
+import { mongodArguments } from './settings.ts';
+
+const START_LIMIT_MS = 60_000;
+const CHECK_LIMIT_MS = 5_000;
+
+/** A replica set of one. */
+export const mongodbPart: PartDefinition = {
+  name: 'mongodb',
+  addressVariable: 'MONGODB_URI',
+  imageVariable: 'MONGO_IMAGE',
+  defaultImage: 'mongo:8.0',
+  portCount: 1,
+  locateProgram: locateMongod,
+
+  async checkAddress(address) {
+    const client = new MongoClient(address, { serverSelectionTimeoutMS: CHECK_LIMIT_MS });
+    try {
+      await client.db('admin').command({ ping: 1 });
+    } finally {
+      await client.close();
+    }
+  },
+
+  planContainer: ([port = 0]) => ({
+    environment: {},
+    command: ['mongod', '--bind_ip_all', ...mongodArguments(port)],
+    dataPath: '/data/db',
+  }),
+
+  async awaitReady(host, port, signal) {
+    await awaitPort(host, port, START_LIMIT_MS, signal);
+    await becomePrimary(host, port, START_LIMIT_MS, signal);
+    // The member is known by its loopback address, so where it is reached by another one the client must not look it up.
+    const option = host === '127.0.0.1' ? `replicaSet=${REPLICA_SET}` : 'directConnection=true';
+    return `mongodb://${host}:${port}/?${option}`;
+  },
+};

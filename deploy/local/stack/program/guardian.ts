@@ -1,0 +1,60 @@
+// The process that outlives the owner of a stack by a moment: it holds one end of a pipe, and when the owner
+// is gone, however it ended (SIGKILL too), it removes everything the owner had started and not yet removed.
+// Started by guard.ts, which also documents the lines it understands.
+import { rmSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+
+const processGroups = new Set<number>();
+const containers = new Set<string>();
+const folders = new Set<string>();
+
+/** Applies one line: `<hold|release> <process|container|folder> <what>`; a held one is acknowledged. */
+function apply(line: string): void {
+  const [verb = '', kind = '', ...rest] = line.split(' ');
+  const what = rest.join(' ');
+  const add = verb === 'hold';
+  if (kind === 'process') change(processGroups, Number(what), add);
+  if (kind === 'container') change(containers, what, add);
+  if (kind === 'folder') change(folders, what, add);
+  if (add) process.stdout.write(`${line}\n`);
+}
+
+function change<T>(held: Set<T>, item: T, add: boolean): void {
+  if (add) held.add(item);
+  else held.delete(item);
+}
+
+function killGroup(group: number): void {
+  try {
+    process.kill(-group, 'SIGKILL');
+  } catch {
+    // It has ended already: that is what was wanted.
+  }
+}
+
+async function removeContainers(): Promise<void> {
+  if (containers.size === 0) return;
+  const { getContainerRuntimeClient } = await import('testcontainers');
+  const { dockerode } = (await getContainerRuntimeClient()).container;
+  const removals = [...containers].map((id) => dockerode.getContainer(id).remove({ force: true, v: true }));
+  await Promise.allSettled(removals);
+}
+
+function removeFolder(folder: string): void {
+  try {
+    // A killed process may still be letting go of its files for an instant.
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+  } catch {
+    // Nothing more can be done about it here; the next start clears it.
+  }
+}
+
+// The terminal's Ctrl-C and a closed terminal are for the owner, whose end is the only thing that counts here.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
+// The owner may be gone before it reads an acknowledgement.
+process.stdout.on('error', () => undefined);
+
+for await (const line of createInterface({ input: process.stdin })) apply(line);
+for (const group of processGroups) killGroup(group);
+for (const folder of folders) removeFolder(folder);
+await removeContainers();

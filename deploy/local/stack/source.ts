@@ -1,0 +1,100 @@
+// Chooses where a part comes from, says so in one line, and starts it: an address, a container, or a program.
+import type { EngineAnswer } from './container/engine.ts';
+import { missingImage } from './container/image.ts';
+import { startContainer } from './container/start.ts';
+import { StackError, reasonOf } from './errors.ts';
+import type { PartDefinition, PartSource, RunningPart, StartContext } from './part.ts';
+import { startProgram } from './program/start.ts';
+
+const SOURCES: readonly PartSource[] = ['address', 'container', 'program'];
+
+/** The source that `STACK_SOURCE` forces on all parts, if any. */
+export function forcedSource(env: NodeJS.ProcessEnv): PartSource | undefined {
+  const wanted = env['STACK_SOURCE'];
+  if (wanted === undefined || wanted === '') return undefined;
+  const source = SOURCES.find((known) => known === wanted);
+  if (source === undefined)
+    throw new StackError(`STACK_SOURCE is ${wanted}, and may be ${SOURCES.join(', ')}`);
+  return source;
+}
+
+/** Starts the part from the first source that is there, in the order of SOURCES. */
+export async function startPart(
+  part: PartDefinition,
+  forced: PartSource | undefined,
+  engine: () => Promise<EngineAnswer>,
+  context: StartContext,
+): Promise<RunningPart> {
+  const address = context.env[part.addressVariable];
+  const given = address !== undefined && address !== '';
+  if (forced === 'address' && !given) throw new StackError(`${part.addressVariable} is not set`);
+  if (given && (forced ?? 'address') === 'address') return useAddress(part, address, context);
+  const why: string[] = forced === undefined ? [] : [`STACK_SOURCE is ${forced}`];
+  if (forced !== 'program') {
+    const image = context.env[part.imageVariable] ?? part.defaultImage;
+    const answer = await engine();
+    const missing =
+      'absent' in answer ? answer.absent : await missingImage(answer.engine, image, context.log);
+    if (!('absent' in answer) && missing === undefined) {
+      return useContainer(part, answer.engine, image, why, context);
+    }
+    if (forced === 'container') throw new StackError(missing);
+    why.push(missing ?? '');
+  }
+  return useProgram(part, why, context);
+}
+
+async function useAddress(
+  part: PartDefinition,
+  address: string,
+  context: StartContext,
+): Promise<RunningPart> {
+  const reason = `${part.addressVariable} is set`;
+  context.log(`an address, since ${reason}`);
+  try {
+    await part.checkAddress(address);
+  } catch (error) {
+    const shown = withoutPassword(address);
+    throw new StackError(
+      `${part.addressVariable} is ${shown}, and no server answers there: ${reasonOf(error)}`,
+      {
+        cause: error,
+      },
+    );
+  }
+  return {
+    source: 'address',
+    reason,
+    address,
+    exited: new Promise(() => undefined),
+    stop: () => Promise.resolve(),
+  };
+}
+
+async function useContainer(
+  part: PartDefinition,
+  engine: Parameters<typeof startContainer>[1],
+  image: string,
+  why: readonly string[],
+  context: StartContext,
+): Promise<RunningPart> {
+  const reason = [...why, `a Docker engine answers and has the image ${image}`].join(', ');
+  context.log(`a container, since ${reason}`);
+  return { source: 'container', reason, ...(await startContainer(part, engine, image, context)) };
+}
+
+async function useProgram(
+  part: PartDefinition,
+  why: readonly string[],
+  context: StartContext,
+): Promise<RunningPart> {
+  context.log(`a program, since ${why.join(', ')}`);
+  const program = await part.locateProgram(context);
+  const reason = `${program.description}, since ${why.join(', ')}`;
+  return { source: 'program', reason, ...(await startProgram(part, program, context)) };
+}
+
+/** Addresses may carry credentials, and messages end up in logs. */
+function withoutPassword(address: string): string {
+  return address.replace(/\/\/[^@/]*@/, '//…@');
+}

@@ -1,0 +1,168 @@
+// The local stack: real Kafka, MongoDB (a replica set of one node) and Redis, for `npm start` and for the tests.
+import { findEngine } from './container/engine.ts';
+import { StackError, reasonOf } from './errors.ts';
+import { openDataFolder } from './folder/data-folder.ts';
+import type { DataFolder } from './folder/data-folder.ts';
+import { claimFolder } from './folder/owner.ts';
+import { kafkaPart } from './kafka/part.ts';
+import { mongodbPart } from './mongodb/part.ts';
+import type { PartDefinition, PartExit, PartName, PartSource, RunningPart, StartContext } from './part.ts';
+import { startGuard } from './program/guard.ts';
+import type { Guard } from './program/guard.ts';
+import { lastLines } from './program/log-tail.ts';
+import { describeExit } from './program/start.ts';
+import { redisPart } from './redis/part.ts';
+import { forcedSource, startPart } from './source.ts';
+
+/** What clients need to reach the servers. */
+export interface StackAddresses {
+  kafkaBrokers: string[];
+  mongodbUri: string;
+  redisUrl: string;
+}
+
+/** Where a part came from, and why from there. */
+export interface StackPart {
+  name: PartName;
+  source: PartSource;
+  reason: string;
+}
+
+/** The part that died by itself, how, and the last lines of its log. */
+export interface StackFailure extends PartExit {
+  part: PartName;
+  /** All of it for people, the lines included. */
+  message: string;
+  lastLines: string[];
+}
+
+/** A running stack. */
+export interface Stack extends StackAddresses {
+  parts: StackPart[];
+  /** The process ids of the parts that are programs, for tests of faults. */
+  pids: Readonly<Record<PartName, number | undefined>>;
+  /** Resolves, never rejects, when a part dies by itself; stop() is still to be called. */
+  failed: Promise<StackFailure>;
+  /** Ends all that was started and removes its data, unless that is kept. May be called again. */
+  stop(): Promise<void>;
+}
+
+/** How to start a stack. */
+export interface StackOptions {
+  /** Made if need be; belongs to one stack at a time. The parts' logs lie in its `logs/`. */
+  dataFolder: string;
+  /** Leave the data for the next start with the same folder, and begin with what is there. Default: neither. */
+  keepData?: boolean;
+  /** Gets lines for people: which source each part has and why, downloads, readiness. */
+  log: (line: string) => void;
+  /** Default: this process's. Reads KAFKA_BROKERS, MONGODB_URI, REDIS_URL, STACK_SOURCE, KAFKA_IMAGE, MONGO_IMAGE, REDIS_IMAGE, STORE_DATA_CACHE. */
+  env?: NodeJS.ProcessEnv;
+}
+
+const PARTS: readonly PartDefinition[] = [kafkaPart, mongodbPart, redisPart];
+
+/**
+ * Starts the three servers side by side and resolves when all of them serve. However this process ends, even by
+ * SIGKILL, nothing that was started outlives it. Rejects with a StackError that says what to do.
+ */
+export async function startStack(options: StackOptions): Promise<Stack> {
+  const env = options.env ?? process.env;
+  const forced = forcedSource(env);
+  const keepData = options.keepData ?? false;
+  const folder = openDataFolder(options.dataFolder);
+  const guard = startGuard();
+  const release = await takeFolder(folder, guard, keepData);
+  const context = (name: PartName): StartContext => ({
+    env,
+    guard,
+    folder,
+    keepData,
+    log: (line) => options.log(`${name}: ${line}`),
+  });
+  const engine = onlyOnce(findEngine);
+  const started = await Promise.allSettled(
+    PARTS.map(async (part): Promise<[PartName, RunningPart]> => {
+      const begin = Date.now();
+      const running = await startPart(part, forced, engine, context(part.name));
+      context(part.name).log(`ready in ${((Date.now() - begin) / 1000).toFixed(1)} s`);
+      return [part.name, running];
+    }),
+  );
+  const running = new Map(started.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])));
+  let stopping = false;
+  const stop = onlyOnce(async () => {
+    stopping = true;
+    await Promise.allSettled([...running.values()].map((part) => part.stop()));
+    if (!keepData) folder.removeData();
+    release();
+    await guard.close();
+  });
+  const errors = started.flatMap((result) =>
+    result.status === 'rejected' ? [result.reason as unknown] : [],
+  );
+  if (errors.length > 0) {
+    await stop();
+    throw new StackError(describeErrors(started), { cause: new AggregateError(errors) });
+  }
+  return { ...describe(running), failed: firstFailure(running, () => stopping), stop };
+}
+
+/** Claims the folder and, where nothing is to be kept, empties it, now and, through the guardian, in any end. */
+async function takeFolder(folder: DataFolder, guard: Guard, keepData: boolean): Promise<() => void> {
+  try {
+    const release = await claimFolder(folder.path, guard.pid);
+    if (keepData) return release;
+    folder.removeData();
+    await Promise.all(PARTS.map(({ name }) => guard.hold('folder', folder.part(name))));
+    return release;
+  } catch (error) {
+    await guard.close();
+    throw error;
+  }
+}
+
+function describe(running: ReadonlyMap<PartName, RunningPart>): Omit<Stack, 'failed' | 'stop'> {
+  const address = (name: PartName) => running.get(name)?.address ?? '';
+  const pid = (name: PartName) => running.get(name)?.pid;
+  return {
+    kafkaBrokers: address('kafka').split(','),
+    mongodbUri: address('mongodb'),
+    redisUrl: address('redis'),
+    parts: [...running].map(([name, { source, reason }]) => ({ name, source, reason })),
+    pids: { kafka: pid('kafka'), mongodb: pid('mongodb'), redis: pid('redis') },
+  };
+}
+
+function firstFailure(
+  running: ReadonlyMap<PartName, RunningPart>,
+  isStopping: () => boolean,
+): Promise<StackFailure> {
+  return new Promise((resolve) => {
+    for (const [part, { exited, logFile }] of running) {
+      const died = (exit: PartExit) => {
+        if (isStopping()) return;
+        const lines = logFile === undefined ? [] : lastLines(logFile);
+        const message = [`${part} is gone: ${describeExit(exit)}`, ...lines].join('\n    ');
+        resolve({ part, ...exit, message, lastLines: lines });
+      };
+      // A container that somebody else removed leaves no exit code behind.
+      exited.then(died, () => died({ exitCode: null, signal: null }));
+    }
+  });
+}
+
+function describeErrors(started: readonly PromiseSettledResult<unknown>[]): string {
+  const lines = started.flatMap((result, index) =>
+    result.status === 'rejected' ? [`  ${PARTS[index]?.name}: ${reasonOf(result.reason)}`] : [],
+  );
+  return [
+    'the local stack cannot start:',
+    ...lines,
+    'Any part can also be given by its address (KAFKA_BROKERS, MONGODB_URI, REDIS_URL) or run in a container (start a Docker engine).',
+  ].join('\n');
+}
+
+function onlyOnce<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => (made ??= make());
+}
