@@ -2,7 +2,7 @@
  * The closed set of errors this system raises itself, and the one place where errors of
  * foreign libraries are sorted into "try again later" and "will never work".
  */
-import { KafkaJSError } from 'kafkajs';
+import kafkajs from 'kafkajs';
 import { MongoError, MongoNetworkError, MongoServerError } from 'mongodb';
 
 export type ErrorCode =
@@ -35,6 +35,9 @@ export class StoreDataError extends Error {
     this.code = code;
   }
 }
+
+// kafkajs spreads its errors into its exports, where named imports cannot find them.
+const { KafkaJSError } = kafkajs;
 
 /** Codes of node:net and node:dns that say that a server cannot be reached now. */
 const NETWORK_CODES = new Set([

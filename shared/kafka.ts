@@ -1,12 +1,15 @@
 /** The Kafka client, its logs led into ours, and the check of topics before anything is read from them. */
-import { type Admin, ConfigResourceTypes, Kafka, logLevel } from 'kafkajs';
+import kafkajs, { type Admin, type Kafka } from 'kafkajs';
 import type { Config } from './config.ts';
 import { StoreDataError } from './errors.ts';
 import type { Logger } from './logging.ts';
 
+// Most of what kafkajs exports is out of reach of named imports.
+const { ConfigResourceTypes, Kafka: KafkaClient, logLevel } = kafkajs;
+
 /** Makes a client. kafkajs logs at our levels, one step quieter: its own retries are no events of ours. */
 export function createKafka(config: Config, clientId: string, logger: Logger): Kafka {
-  return new Kafka({
+  return new KafkaClient({
     clientId,
     brokers: config.kafka.brokers,
     connectionTimeout: 3_000,

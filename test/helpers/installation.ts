@@ -3,8 +3,7 @@
  * keys that no other test has, removed at the end.
  */
 import { randomBytes } from 'node:crypto';
-import { type Kafka, logLevel, type Producer } from 'kafkajs';
-import { Kafka as KafkaClient } from 'kafkajs';
+import kafkajs, { type Kafka, type Producer } from 'kafkajs';
 import { Redis } from 'ioredis';
 import { MongoClient } from 'mongodb';
 import { type Config, readConfig } from '#shared/config.ts';
@@ -58,7 +57,11 @@ export async function createInstallation(
     ...options.settings,
   };
   const config = readConfig(env);
-  const kafka = new KafkaClient({ clientId: tag, brokers: config.kafka.brokers, logLevel: logLevel.NOTHING });
+  const kafka = new kafkajs.Kafka({
+    clientId: tag,
+    brokers: config.kafka.brokers,
+    logLevel: kafkajs.logLevel.NOTHING,
+  });
   const mongodb = new MongoClient(config.mongodb.uri);
   const redis = new Redis(config.redis.url);
   const topics = environments.flatMap((name) => [changesTopic(name), accessTopic(name)]);

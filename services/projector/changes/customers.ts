@@ -3,15 +3,13 @@
  * are deleted, and what named them when they were deleted loses it for good (CONTRACT section 3).
  */
 import type { Change } from '#shared/events/change.ts';
-import { projections } from '../projections/index.ts';
-import type { Projection } from '../projections/projection.ts';
+import { projectionOf } from '../projections/index.ts';
 import type { Chain } from './fold.ts';
 
 /** The customer whom a change's state names; `null` where it names none. */
 export function customerNamedBy(change: Change | undefined): string | null {
   if (change === undefined || change.state === null) return null;
-  const { customerOf } = projections[change.entity] as Projection<typeof change.entity>;
-  return customerOf?.(change.state as never) ?? null;
+  return projectionOf(change).customerOf?.(change.state) ?? null;
 }
 
 /**

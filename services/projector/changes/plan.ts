@@ -12,8 +12,8 @@ import {
   tombstoneId,
 } from '#shared/read-models/collections.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
-import { projections } from '../projections/index.ts';
-import type { Projection } from '../projections/projection.ts';
+import { projectionOf, projections } from '../projections/index.ts';
+import type { Changed } from '../projections/projection.ts';
 import { customerNamedBy, isErased } from './customers.ts';
 import type { Chain, Entry } from './fold.ts';
 import type { Stored } from './stored.ts';
@@ -138,8 +138,7 @@ function projectEntry(
     customerErased:
       customerKey !== null && isErased(effective.get(customerKey), stored.tombstones.has(customerKey), at),
   };
-  const projection = projections[change.entity] as Projection<typeof change.entity>;
-  return projection.project(change as never, context);
+  return projectionOf(change).project(change as Changed<typeof change.entity>, context);
 }
 
 /** The store's offset as the event at index `at` finds it, its own record included. */

@@ -47,7 +47,7 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
   const consumer = kafka.consumer({
     groupId,
     sessionTimeout: options.sessionTimeoutMs,
-    heartbeatInterval: Math.floor(options.sessionTimeoutMs / 4),
+    heartbeatInterval: heartbeatInterval(options),
     rebalanceTimeout: Math.max(options.sessionTimeoutMs, 10_000),
     allowAutoTopicCreation: false,
     maxWaitTimeInMs: 200,
@@ -155,6 +155,7 @@ class Assignment<R> {
       topic,
       partition: number,
       limits,
+      heartbeatMs: heartbeatInterval(this.#options),
       fencedPauseMs: Math.ceil(this.#options.sessionTimeoutMs / 2),
       logger,
       metrics,
@@ -211,4 +212,9 @@ class Assignment<R> {
     return this.#asking;
   }
   #asking: Promise<Map<number, { start: number; end: number }>> | null = null;
+}
+
+/** Four heartbeats fit into the time after which the group believes a member dead. */
+function heartbeatInterval({ sessionTimeoutMs }: { sessionTimeoutMs: number }): number {
+  return Math.floor(sessionTimeoutMs / 4);
 }

@@ -19,6 +19,7 @@ export interface PartitionWork {
   topic: string;
   partition: number;
   limits: SliceLimits;
+  heartbeatMs: number;
   /** How long a fenced partition waits before it claims again: long enough for a heartbeat to tell us that we lost it. */
   fencedPauseMs: number;
   logger: Logger;
@@ -46,6 +47,8 @@ export class Partition {
   #hopeless = { offset: -1, attempts: 0 };
   /** Where a gap was seen, until a second fetch from our position confirms it. */
   #gapAt: number | null = null;
+  readonly #assignedAt = Date.now();
+  #applying = false;
 
   constructor(work: PartitionWork) {
     this.#work = work;
@@ -104,63 +107,72 @@ export class Partition {
   }
 
   /** Applies a batch, slice by slice, in order. Returns early when the partition is not ready for it. */
-  async takeBatch({ batch, resolveOffset, heartbeat, isRunning, isStale }: EachBatchPayload): Promise<void> {
-    if (this.#state !== 'ready' || this.#claim === null || isStale()) return;
-    if (!(await this.#continues(batch))) return;
+  async takeBatch(payload: EachBatchPayload): Promise<void> {
+    if (this.#state !== 'ready' || this.#claim === null || payload.isStale()) return;
+    if (!(await this.#continues(payload.batch))) return;
 
     // A slice may take longer than the session allows: heartbeats go on beside it.
-    let heartbeatError: unknown;
+    const beat = { error: undefined as unknown };
     const beating = setInterval(() => {
-      heartbeat().catch((error: unknown) => {
-        heartbeatError = error;
+      payload.heartbeat().catch((error: unknown) => {
+        beat.error = error;
       });
-    }, 1_000);
+    }, this.#work.heartbeatMs);
     try {
-      const { messages } = batch;
-      let index = messages.findIndex(({ offset }) => Number(offset) >= (this.#claim?.position ?? 0));
-      if (index === -1) index = messages.length;
-      let failures = 0;
-      while (index < messages.length && isRunning() && !this.#lost() && heartbeatError === undefined) {
-        const length = sliceLength(messages, index, { ...this.#work.limits, events: this.#sliceEvents });
-        const last = index + length === messages.length;
-        const part = messages.slice(index, index + length);
-        const next = Number(last ? batch.lastOffset() : part.at(-1)?.offset) + 1;
-        const applied = await this.#applySlice({
-          topic: batch.topic,
-          partition: batch.partition,
-          messages: part,
-          next,
-        });
-        if (applied === 'applied') {
-          index += length;
-          failures = 0;
-          resolveOffset(String(next - 1));
-          this.#work.metrics.lag.set(this.#labels(), Math.max(0, Number(batch.highWatermark) - next));
-        } else {
-          failures += 1;
-          if (applied === 'fenced' || failures >= QUICK_ATTEMPTS) {
-            this.#work.pause();
-            void this.#reload(1_000);
-            return;
-          }
-          await sleep(20 * failures);
-          if (!(await this.#reclaim())) return;
-          const position = this.#claim.position;
-          index = messages.findIndex(({ offset }) => Number(offset) >= position);
-          if (index === -1) index = messages.length;
-        }
-      }
+      await this.#takeSlices(payload, () => beat.error !== undefined);
     } finally {
       clearInterval(beating);
     }
-    if (heartbeatError !== undefined) throw heartbeatError;
+    // The group is rebalancing or does not know us any longer: kafkajs joins again.
+    if (beat.error !== undefined) throw beat.error;
   }
 
-  /** Applies one slice; on failure the next is half as long, since a transaction can be too large. */
-  async #applySlice(slice: Slice): Promise<'applied' | 'failed' | 'fenced'> {
+  async #takeSlices(
+    { batch, resolveOffset, isRunning }: EachBatchPayload,
+    interrupted: () => boolean,
+  ): Promise<void> {
+    const { messages } = batch;
+    let index = this.#indexOfPosition(batch);
+    let failures = 0;
+    while (index < messages.length && isRunning() && !this.#lost() && !interrupted()) {
+      const length = sliceLength(messages, index, { ...this.#work.limits, events: this.#sliceEvents });
+      const part = messages.slice(index, index + length);
+      const isLast = index + length === messages.length;
+      // Behind the last message may lie markers of transactions, which no batch shows.
+      const next = Number(isLast ? batch.lastOffset() : part.at(-1)?.offset) + 1;
+      if (await this.#applySlice({ topic: batch.topic, partition: batch.partition, messages: part, next })) {
+        index += length;
+        failures = 0;
+        resolveOffset(String(next - 1));
+        this.#work.metrics.lag.set(this.#labels(), Math.max(0, Number(batch.highWatermark) - next));
+        continue;
+      }
+      failures += 1;
+      if (failures >= QUICK_ATTEMPTS) {
+        this.#work.pause();
+        void this.#reload(1_000);
+        return;
+      }
+      await sleep(20 * failures);
+      if (!(await this.#reclaim())) return;
+      index = this.#indexOfPosition(batch);
+    }
+  }
+
+  #indexOfPosition({ messages }: Batch): number {
+    const position = this.#claim?.position ?? 0;
+    const index = messages.findIndex(({ offset }) => Number(offset) >= position);
+    return index === -1 ? messages.length : index;
+  }
+
+  /**
+   * Applies one slice.
+   * @returns whether it is applied; if not, the next is half as long, since a transaction can be too large.
+   */
+  async #applySlice(slice: Slice): Promise<boolean> {
     const { metrics, logger, topic } = this.#work;
     const claim = this.#claim;
-    if (claim === null) return 'failed';
+    if (claim === null) return false;
     const first = Number(slice.messages[0]?.offset);
     const hopeless =
       slice.messages.length === 1 &&
@@ -170,13 +182,20 @@ export class Partition {
     try {
       await this.#work.apply(claim, slice, hopeless ? this.#hopeless : null);
       claim.position = slice.next;
+      if (!this.#applying) {
+        this.#applying = true;
+        logger.info(
+          { position: slice.next, sinceAssignmentMs: Date.now() - this.#assignedAt },
+          'partition is applied',
+        );
+      }
       this.#sliceEvents = Math.min(this.#sliceEvents * 2, this.#work.limits.events);
-      return 'applied';
+      return true;
     } catch (error) {
       if (isFenced(error)) {
         metrics.transactionFailures.inc({ topic, kind: 'fenced' });
         logger.info({ position: claim.position }, 'fenced: another consumer has the partition');
-        return 'fenced';
+        return false;
       }
       const unavailable = isUnavailable(error);
       metrics.transactionFailures.inc({ topic, kind: unavailable ? 'unavailable' : 'unexpected' });
@@ -191,7 +210,7 @@ export class Partition {
             : { offset: first, attempts: 1 };
       }
       this.#sliceEvents = Math.max(1, Math.floor(slice.messages.length / 2));
-      return 'failed';
+      return false;
     } finally {
       end();
     }

@@ -10,3 +10,8 @@ export const projections: { [E in EntityName]: Projection<E> } = {
   customer: customerProjection,
   order: orderProjection,
 };
+
+/** The projection of a change's entity. */
+export function projectionOf<E extends EntityName>({ entity }: { entity: E }): Projection<E> {
+  return projections[entity];
+}

@@ -1,0 +1,81 @@
+/** Looks into the read models of an installation, for tests that compare what different ways led to. */
+import type { Db } from 'mongodb';
+import { changesTopic } from '#shared/events/topics.ts';
+import {
+  CHECKPOINTS,
+  COLLECTIONS,
+  DEAD_LETTERS,
+  STAMPS,
+  TOMBSTONES,
+} from '#shared/read-models/collections.ts';
+import { findLiveGeneration } from '#shared/read-models/generation.ts';
+import { eventually, type Installation } from './installation.ts';
+
+/** The live read models of an environment. */
+export async function readModels(
+  installation: Installation,
+  environment = installation.environment,
+): Promise<Db> {
+  const generation = await findLiveGeneration(
+    installation.mongodb,
+    installation.config.namePrefix,
+    environment,
+  );
+  if (generation === null) throw new Error(`${environment} has no generation`);
+  return generation.db;
+}
+
+/** Everything that an event can have changed, in a form that two environments can be compared in. */
+export async function dump(db: Db): Promise<Record<string, unknown[]>> {
+  const content: Record<string, unknown[]> = {};
+  for (const name of [...Object.values(COLLECTIONS), TOMBSTONES, STAMPS]) {
+    content[name] = await db
+      .collection(name)
+      .find({}, { projection: { access_pending: 0 }, sort: { _id: 1 } })
+      .toArray();
+  }
+  const letters = await db
+    .collection(DEAD_LETTERS)
+    .find({}, { sort: { partition: 1, offset: 1 } })
+    .toArray();
+  content[DEAD_LETTERS] = letters.map(({ partition, offset, reason, detail }) => ({
+    partition,
+    offset,
+    reason,
+    detail,
+  }));
+  return content;
+}
+
+/** Waits until the checkpoints of the changes topic stand at the end of its log. */
+export async function caughtUp(
+  installation: Installation,
+  environment = installation.environment,
+  timeoutMs = 60_000,
+): Promise<void> {
+  const topic = changesTopic(environment);
+  const admin = installation.kafka.admin();
+  await admin.connect();
+  try {
+    const ends = (await admin.fetchTopicOffsets(topic)).map(({ partition, high }) => [
+      `${topic}/${partition}`,
+      Number(high),
+    ]);
+    await eventually(
+      `${topic} is applied`,
+      async () => {
+        const db = await readModels(installation, environment).catch(() => null);
+        if (db === null) return false;
+        const checkpoints = await db
+          .collection<{ _id: string; position: number }>(CHECKPOINTS)
+          .find()
+          .toArray();
+        const positions = new Map(checkpoints.map(({ _id, position }) => [_id, position]));
+        return ends.every(([id, end]) => (positions.get(String(id)) ?? 0) >= Number(end));
+      },
+      timeoutMs,
+    );
+  } finally {
+    await admin.disconnect();
+  }
+}

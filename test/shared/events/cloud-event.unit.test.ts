@@ -1,0 +1,199 @@
+import { describe, expect, it } from 'vitest';
+import { type EventMessage, MAX_MESSAGE_BYTES } from '#shared/events/cloud-event.ts';
+import { readChange } from '#shared/events/change.ts';
+import { EventRejected, type RejectionReason } from '#shared/events/rejection.ts';
+
+const data = {
+  status: 'pending',
+  order_type: 'delivery',
+  total: '39.90',
+  created_at: '2026-11-20T21:15:04.120Z',
+};
+
+const attributes = {
+  specversion: '1.0',
+  id: 'e1',
+  source: '/pos/s1',
+  type: 'store-data.order.changed',
+  subject: 'o1001',
+  time: '2026-11-20T21:15:04.120Z',
+  datacontenttype: 'application/json',
+  storeid: 's1',
+  sequence: '17',
+};
+
+function structured(
+  change: Record<string, unknown> = {},
+  headers: EventMessage['headers'] = {},
+): EventMessage {
+  const event = { ...attributes, data, ...change };
+  return { key: Buffer.from(String(event.storeid)), value: Buffer.from(JSON.stringify(event)), headers };
+}
+
+function binary(change: Record<string, string | undefined> = {}, value: unknown = data): EventMessage {
+  const headers: Record<string, Buffer> = { 'content-type': Buffer.from('application/json') };
+  for (const [name, text] of Object.entries({ ...attributes, datacontenttype: undefined, ...change })) {
+    if (text !== undefined) headers[`ce_${name}`] = Buffer.from(text);
+  }
+  return {
+    key: Buffer.from('s1'),
+    value: value === null ? null : Buffer.from(JSON.stringify(value)),
+    headers,
+  };
+}
+
+function reasonOf(message: EventMessage): [RejectionReason, string] | 'accepted' {
+  try {
+    readChange(message);
+    return 'accepted';
+  } catch (error) {
+    if (error instanceof EventRejected) return [error.reason, error.detail];
+    throw error;
+  }
+}
+
+describe('readChange', () => {
+  it('reads structured mode, with and without a content type', () => {
+    const expected = {
+      entity: 'order',
+      storeId: 's1',
+      id: 'o1001',
+      sequence: 17,
+      time: Date.parse('2026-11-20T21:15:04.120Z'),
+      eventId: 'e1',
+      state: data,
+    };
+    expect(readChange(structured())).toEqual(expected);
+    expect(
+      readChange(structured({}, { 'content-type': 'application/cloudevents+json; charset=UTF-8' })),
+    ).toEqual(expected);
+    expect(
+      readChange(structured({}, { 'Content-Type': Buffer.from('application/cloudevents+json') })),
+    ).toEqual(expected);
+  });
+
+  it('reads binary mode to the same change', () => {
+    expect(readChange(binary())).toEqual(readChange(structured()));
+    expect(readChange(binary({ type: 'store-data.order.deleted' }, null)).state).toBeNull();
+  });
+
+  it('reads a deletion, with or without data', () => {
+    expect(readChange(structured({ type: 'store-data.order.deleted', data: undefined })).state).toBeNull();
+    expect(readChange(structured({ type: 'store-data.order.deleted' })).state).toBeNull();
+  });
+
+  it('takes null for absent and ignores unknown fields', () => {
+    const state = { ...data, customer: null, coupon: null, future: { a: '\u0000' } };
+    expect(reasonOf(structured({ data: state, futureattribute: 'x' }))).toBe('accepted');
+  });
+
+  it('takes every sequence up to 2^53-1 and none above', () => {
+    expect(readChange(structured({ sequence: '9007199254740991' })).sequence).toBe(Number.MAX_SAFE_INTEGER);
+    expect(readChange(structured({ sequence: '0' })).sequence).toBe(0);
+    for (const sequence of ['9007199254740992', '-1', '1.0', '1e3', '', ' 1', '0x1', 17, null, undefined]) {
+      expect(reasonOf(structured({ sequence }))).toEqual([
+        'invalid_attribute',
+        expect.stringContaining('sequence'),
+      ]);
+    }
+  });
+
+  it.each<[string, EventMessage, RejectionReason]>([
+    ['no value', { key: Buffer.from('s1'), value: null }, 'malformed'],
+    ['an empty value', { key: Buffer.from('s1'), value: Buffer.alloc(0) }, 'malformed'],
+    [
+      'a truncated message',
+      { key: Buffer.from('s1'), value: structured().value?.subarray(0, 100) ?? null },
+      'malformed',
+    ],
+    ['what is not UTF-8', { key: Buffer.from('s1'), value: Buffer.from([0x7b, 0xff, 0x7d]) }, 'malformed'],
+    ['an array', { key: Buffer.from('s1'), value: Buffer.from('[]') }, 'malformed'],
+    [
+      'more than 1 MiB',
+      { key: Buffer.from('s1'), value: Buffer.alloc(MAX_MESSAGE_BYTES + 1, 0x20) },
+      'too_large',
+    ],
+    ['another content type', structured({}, { 'content-type': 'application/json' }), 'not_a_cloud_event'],
+    [
+      'a batch',
+      structured({}, { 'content-type': 'application/cloudevents-batch+json' }),
+      'not_a_cloud_event',
+    ],
+    ['no key', { ...structured(), key: null }, 'key_mismatch'],
+    ['another key', { ...structured(), key: Buffer.from('s2') }, 'key_mismatch'],
+    ['an old specversion', structured({ specversion: '0.3' }), 'invalid_attribute'],
+    ['no id', structured({ id: undefined }), 'invalid_attribute'],
+    ['an empty source', structured({ source: '' }), 'invalid_attribute'],
+    ['no time', structured({ time: undefined }), 'invalid_attribute'],
+    ['a time without a zone', structured({ time: '2026-11-20T21:15:04' }), 'invalid_attribute'],
+    ['a subject that is no id', structured({ subject: 'o 1' }), 'invalid_attribute'],
+    ['a subject of 65 characters', structured({ subject: 'o'.repeat(65) }), 'invalid_attribute'],
+    ['a store id that is no id', structured({ storeid: 's/1' }), 'invalid_attribute'],
+    ['data that is not JSON', structured({ datacontenttype: 'text/xml' }), 'invalid_attribute'],
+    ['an unknown entity', structured({ type: 'store-data.invoice.changed' }), 'unknown_type'],
+    ['an inherited name as entity', structured({ type: 'store-data.constructor.changed' }), 'unknown_type'],
+    ['an unknown action', structured({ type: 'store-data.order.created' }), 'unknown_type'],
+    ['a foreign type', structured({ type: 'com.example.order.changed' }), 'unknown_type'],
+    ['a store that is another', structured({ type: 'store-data.store.changed' }), 'invalid_attribute'],
+    [
+      'a dataschema without a version',
+      structured({ dataschema: 'https://example.com/order' }),
+      'unknown_schema_version',
+    ],
+    ['no data', structured({ data: undefined }), 'invalid_data'],
+    ['binary mode without data', binary({}, null), 'invalid_data'],
+    ['binary mode without a sequence', binary({ sequence: undefined }), 'invalid_attribute'],
+  ])('refuses %s', (_what, message, reason) => {
+    expect(reasonOf(message)).toEqual([reason, expect.any(String)]);
+  });
+
+  it.each<[string, Record<string, unknown>, string]>([
+    ['money with one decimal', { total: '39.9' }, 'data.total'],
+    ['money with three decimals', { total: '39.900' }, 'data.total'],
+    ['money as a number', { total: 39.9 }, 'data.total'],
+    ['negative money', { total: '-1.00' }, 'data.total'],
+    ['money of 13 digits', { total: '1234567890123.00' }, 'data.total'],
+    ['a date that does not exist', { created_at: '2026-02-30T00:00:00Z' }, 'data.created_at'],
+    ['a date-time without a zone', { created_at: '2026-02-20T00:00:00' }, 'data.created_at'],
+    ['NUL in a text', { notes: 'a\u0000b' }, 'data.notes'],
+    ['a lone surrogate', { notes: '\ud800' }, 'data.notes'],
+    ['an unknown status', { status: 'lost' }, 'data.status must be one of pending, confirmed'],
+    ['a missing field', { total: undefined }, 'total'],
+    ['a required field that is null', { total: null }, 'data.total'],
+    [
+      'a quantity of none',
+      { items: [{ product_id: 'p', name: 'n', quantity: 0, unit_price: '1.00', total: '1.00' }] },
+      'data.items[0].quantity',
+    ],
+    [
+      'a broken quantity',
+      { items: [{ product_id: 'p', name: 'n', quantity: 1.5, unit_price: '1.00', total: '1.00' }] },
+      'data.items[0].quantity',
+    ],
+    ['a hole in a list', { items: [null] }, 'data.items[0]'],
+    ['a customer without id', { customer: { name: 'Maria' } }, 'data.customer'],
+    ['text for a list', { items: 'none' }, 'data.items'],
+    [
+      'a latitude that is no number',
+      { delivery: { address: { latitude: '1' } } },
+      'data.delivery.address.latitude',
+    ],
+  ])('refuses %s and says where', (_what, change, where) => {
+    expect(reasonOf(structured({ data: { ...data, ...change } }))).toEqual([
+      'invalid_data',
+      expect.stringContaining(where),
+    ]);
+  });
+
+  it('never quotes what it refuses', () => {
+    const secret = 'Maria-12345678901';
+    for (const message of [
+      structured({ data: { ...data, total: secret, status: secret, notes: `${secret}\u0000` } }),
+      structured({ subject: `${secret} ` }),
+      structured({ type: secret }),
+      { key: Buffer.from('s1'), value: Buffer.from(`{"a": ${secret}`) },
+    ]) {
+      expect(JSON.stringify(reasonOf(message))).not.toContain(secret);
+    }
+  });
+});

@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest';
+import { isCalendarDate, parseInstant, parseLocalDateTime } from '#shared/events/instant.ts';
+
+describe('parseInstant', () => {
+  it.each([
+    ['2026-11-20T21:15:04.120Z', '2026-11-20T21:15:04.120Z'],
+    ['2026-11-20T18:15:04.120-03:00', '2026-11-20T21:15:04.120Z'],
+    ['2026-11-20T21:15:04z', '2026-11-20T21:15:04.000Z'],
+    ['2026-11-20t21:15:04.1Z', '2026-11-20T21:15:04.100Z'],
+    ['2026-11-20T21:15:04.1239999Z', '2026-11-20T21:15:04.123Z'],
+    ['2024-02-29T00:00:00+00:00', '2024-02-29T00:00:00.000Z'],
+    ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00.000Z'],
+    ['1900-01-01T00:00:00.5Z', '1900-01-01T00:00:00.500Z'],
+    ['2016-12-31T23:59:60Z', '2016-12-31T23:59:59.999Z'],
+    ['2016-12-31T20:59:60-03:00', '2016-12-31T23:59:59.999Z'],
+  ])('reads %s', (text, iso) => {
+    expect(new Date(parseInstant(text) ?? Number.NaN).toISOString()).toBe(iso);
+  });
+
+  it.each([
+    '2026-02-29T00:00:00Z',
+    '2026-04-31T00:00:00Z',
+    '1900-02-29T00:00:00Z',
+    '2026-13-01T00:00:00Z',
+    '2026-00-10T00:00:00Z',
+    '2026-11-20T24:00:00Z',
+    '2026-11-20T21:60:00Z',
+    '2026-11-20T21:15:60Z',
+    '2026-11-20T21:15:04',
+    '2026-11-20 21:15:04Z',
+    '2026-11-20T21:15:04+3:00',
+    '2026-11-20T21:15:04+24:00',
+    '2026-11-20T21:15:04.Z',
+    '2026-11-20',
+    '20261120T211504Z',
+    '',
+  ])('refuses %s', (text) => {
+    expect(parseInstant(text)).toBeNull();
+  });
+});
+
+describe('isCalendarDate', () => {
+  it('takes dates of the calendar alone', () => {
+    expect(isCalendarDate('2024-02-29')).toBe(true);
+    expect(isCalendarDate('2023-02-29')).toBe(false);
+    expect(isCalendarDate('2024-2-29')).toBe(false);
+    expect(isCalendarDate('2024-02-29T00:00:00Z')).toBe(false);
+  });
+});
+
+describe('parseLocalDateTime', () => {
+  it('takes whole seconds without a zone alone', () => {
+    expect(parseLocalDateTime('2026-11-20T21:15:04')).toBe(Date.UTC(2026, 10, 20, 21, 15, 4));
+    for (const text of [
+      '2026-11-20T21:15:04Z',
+      '2026-11-20T21:15',
+      '2026-11-31T21:15:04',
+      '2026-11-20T21:15:60',
+      '2026-11-20t21:15:04',
+    ]) {
+      expect(parseLocalDateTime(text)).toBeNull();
+    }
+  });
+});
