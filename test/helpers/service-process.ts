@@ -1,0 +1,70 @@
+/** A service as a process of its own, for tests that kill it. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+
+export interface ServiceProcess {
+  process: ChildProcess;
+  /** Every line that it logged so far. */
+  lines: LogLine[];
+  /** Resolves when it has ended, however. */
+  ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+  /** Resolves with the first line, past or future, that a check accepts; rejects when the process ends before. */
+  logged: (check: (line: LogLine) => boolean) => Promise<LogLine>;
+  kill: (signal: NodeJS.Signals) => void;
+}
+
+export type LogLine = Record<string, unknown> & { msg?: string };
+
+/** Starts `services/<name>/main.ts` with the given environment. */
+export function startService(name: 'projector' | 'query', env: Record<string, string>): ServiceProcess {
+  const child = spawn(
+    process.execPath,
+    ['--disable-warning=TimeoutNegativeWarning', `services/${name}/main.ts`],
+    {
+      env: { PATH: process.env['PATH'] ?? '', ...env, LOG_LEVEL: 'info' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
+  const lines: LogLine[] = [];
+  const waiting = new Set<(line: LogLine) => void>();
+  const read = (text: string) => {
+    const line = parse(text);
+    lines.push(line);
+    for (const look of waiting) look(line);
+  };
+  createInterface({ input: child.stdout }).on('line', read);
+  createInterface({ input: child.stderr }).on('line', read);
+  const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
+    child.on('exit', (code, signal) => resolve({ code, signal }));
+  });
+  return {
+    process: child,
+    lines,
+    ended,
+    logged: (check) => {
+      const past = lines.find(check);
+      if (past !== undefined) return Promise.resolve(past);
+      return new Promise((resolve, reject) => {
+        const look = (line: LogLine) => {
+          if (!check(line)) return;
+          waiting.delete(look);
+          resolve(line);
+        };
+        waiting.add(look);
+        void ended.then(({ code, signal }) => {
+          if (waiting.delete(look))
+            reject(new Error(`${name} ended (${code ?? signal}): ${JSON.stringify(lines.slice(-5))}`));
+        });
+      });
+    },
+    kill: (signal) => child.kill(signal),
+  };
+}
+
+function parse(text: string): LogLine {
+  try {
+    return JSON.parse(text) as LogLine;
+  } catch {
+    return { msg: text };
+  }
+}

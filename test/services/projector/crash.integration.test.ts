@@ -1,0 +1,117 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readConfig } from '#shared/config.ts';
+import { createLogger } from '#shared/logging.ts';
+import { createInstallation, type Installation } from '#test/installation.ts';
+import { caughtUp, dump, readModels } from '#test/read-models.ts';
+import { startService, type ServiceProcess } from '#test/service-process.ts';
+import type { StreamEvent } from '#test/streams.ts';
+import { startProjector } from '#projector/projector.ts';
+
+const EVENTS = 20_000;
+/** Kills by SIGKILL at a random instant, then by the hook between a transaction's first write and its commit. */
+const RANDOM_KILLS = 6;
+const KILLS_IN_TRANSACTION = 6;
+/** What the session may last while nobody is there: the broker gives the partitions on only then. */
+const SESSION_TIMEOUT_MS = 1_000;
+
+/** Orders and customers of several stores, created, changed, deleted, brought back and repeated. */
+function events(): StreamEvent[] {
+  return Array.from({ length: EVENTS }, (_, index): StreamEvent => {
+    const storeId = `s${index % 7}`;
+    const version = Math.floor(index / 4_000);
+    if (index % 10 === 9) {
+      const data = { name: `Cliente ${index % 900}`, created_at: '2026-03-01T12:00:00Z' };
+      const deletes = index % 50 === 49;
+      return {
+        entity: 'customer',
+        storeId,
+        subject: `c${index % 900}`,
+        sequence: version,
+        ...(deletes ? { action: 'deleted' } : { data }),
+      };
+    }
+    const data = {
+      status: version === 0 ? 'pending' : 'confirmed',
+      order_type: 'delivery',
+      total: `${index}.00`,
+      customer: { id: `c${(index * 7) % 900}`, name: 'Maria', phone: '11 9' },
+      created_at: new Date(Date.UTC(2026, 2, 1) + index * 1_000).toISOString(),
+    };
+    return { entity: 'order', storeId, subject: `o${index % 4_000}`, sequence: version, data };
+  });
+}
+
+describe('a projector that is killed', () => {
+  let installation: Installation;
+  beforeAll(async () => {
+    installation = await createInstallation({
+      environments: 2,
+      partitions: 3,
+      settings: { KAFKA_SESSION_TIMEOUT_MS: String(SESSION_TIMEOUT_MS), PROJECTOR_SLICE_EVENTS: '100' },
+    });
+  });
+  afterAll(() => installation?.close());
+
+  it(
+    `leaves what an undisturbed one leaves, after ${RANDOM_KILLS + KILLS_IN_TRANSACTION} kills while ${EVENTS} events flow`,
+    { timeout: 240_000 },
+    async () => {
+      const [disturbed, undisturbed] = installation.config.environments;
+      if (disturbed === undefined || undisturbed === undefined)
+        throw new Error('two environments are needed');
+      const flow = events();
+      const run = async () => {
+        for (let start = 0; start < flow.length; start += 500) {
+          await installation.publish(flow.slice(start, start + 500), disturbed);
+          await sleep(20);
+        }
+      };
+      const flowing = run();
+
+      const recoveries: number[] = [];
+      const start = (settings: Record<string, string> = {}): ServiceProcess =>
+        startService('projector', { ...installation.env, ENVIRONMENTS: disturbed, ...settings });
+      const applies = async (service: ServiceProcess) => {
+        const { sinceAssignmentMs } = await service.logged(
+          ({ msg, topic }) => msg === 'partition is applied' && String(topic).startsWith('store-changes.'),
+        );
+        recoveries.push(Number(sinceAssignmentMs));
+      };
+      for (let kill = 0; kill < RANDOM_KILLS; kill += 1) {
+        const service = start();
+        await applies(service);
+        await sleep(Math.random() * 300);
+        service.kill('SIGKILL');
+        expect(await service.ended).toEqual({ code: null, signal: 'SIGKILL' });
+      }
+      for (let kill = 1; kill <= KILLS_IN_TRANSACTION; kill += 1) {
+        const service = start({ PROJECTOR_CRASH_IN_TRANSACTION: String(kill) });
+        expect(await service.ended).toEqual({ code: null, signal: 'SIGKILL' });
+      }
+      await flowing;
+      const last = start();
+      await applies(last);
+      await caughtUp(installation, disturbed);
+      last.kill('SIGTERM');
+      expect(await last.ended).toEqual({ code: 0, signal: null });
+      expect(Math.max(...recoveries)).toBeLessThan(3_000);
+
+      await installation.publish(flow, undisturbed);
+      const calm = await startProjector(
+        readConfig({ ...installation.env, ENVIRONMENTS: undisturbed }),
+        createLogger('test', 'silent'),
+      );
+      await caughtUp(installation, undisturbed);
+      await calm.stop();
+
+      const [left, expected] = await Promise.all(
+        [disturbed, undisturbed].map(async (environment) =>
+          dump(await readModels(installation, environment)),
+        ),
+      );
+      expect(Object.keys(expected?.['orders'] ?? {}).length).toBeGreaterThan(3_000);
+      for (const name of Object.keys(expected ?? {})) expect(left?.[name], name).toEqual(expected?.[name]);
+    },
+  );
+});
