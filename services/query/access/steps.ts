@@ -1,0 +1,66 @@
+/** The steps that decide whether a request may pass, in the order of CONTRACT section 1: 401, 429, 403. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { QuotaState } from '#shared/access/quota.ts';
+import type { Tokens } from '#shared/access/tokens.ts';
+import type { Scope } from '#shared/events/access-event.ts';
+import { insufficientScope, invalidToken, rateLimitExceeded, Refused } from '../answers/refusal.ts';
+import { bearerToken } from './bearer.ts';
+import { type LiveAccessSources, lookUpAccess } from './live-access.ts';
+
+/** Who makes a request, and what they may do at this moment. */
+export interface Caller {
+  storeId: string;
+  environment: string;
+  scopes: readonly Scope[];
+  quota: QuotaState;
+}
+
+/** What the framework runs before a handler. */
+export type Step = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
+
+/** Makes the step that finds out who calls; from here on every answer tells the quota. */
+export function authenticate(
+  tokens: Tokens,
+  sources: LiveAccessSources,
+  environments: readonly string[],
+): Step {
+  return async (request, reply) => {
+    const token = bearerToken(request.headers.authorization);
+    if (token === null) throw new Refused(invalidToken('a bearer token is required'));
+    const claims = await tokens.verify(token);
+    if (claims === null || !environments.includes(claims.environment)) throw refusedToken();
+    const { scopes, quota } = await lookUpAccess(sources, claims);
+    if (scopes === null) throw refusedToken();
+    const { storeId, environment } = claims;
+    request.caller = { storeId, environment, scopes, quota };
+    reply.header('ratelimit-policy', `"store";q=${quota.limit};w=${quota.windowSeconds}`);
+    reply.header('ratelimit', `"store";r=${quota.remaining};t=${quota.resetSeconds}`);
+  };
+}
+
+/** The same words for every reason: they would help whoever tries tokens. */
+function refusedToken(): Refused {
+  return new Refused(invalidToken('the token is invalid, expired or revoked'));
+}
+
+/** Stops a store that has used up its quota. */
+export const enforceQuota: Step = async (request) => {
+  const { quota } = callerOf(request);
+  if (!quota.allowed) throw new Refused(rateLimitExceeded(quota.resetSeconds));
+};
+
+/** Makes the step that stops a token without all of the scopes. */
+export function requireScopes(required: readonly Scope[]): Step {
+  return async (request) => {
+    const { scopes } = callerOf(request);
+    const missing = required.filter((scope) => !scopes.includes(scope));
+    if (missing.length > 0) throw new Refused(insufficientScope(required, missing));
+  };
+}
+
+/** The caller of a request that was authenticated. */
+export function callerOf(request: FastifyRequest): Caller {
+  const { caller } = request;
+  if (caller === null) throw new Error('the route does not authenticate');
+  return caller;
+}

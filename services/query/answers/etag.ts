@@ -1,0 +1,54 @@
+/** Weak entity tags: made from what was asked and a stamp of what the answer shows, never from the body. */
+import { hash } from 'node:crypto';
+import type { EntityName } from '#shared/events/entities/index.ts';
+import type { Stamp } from '#shared/read-models/collections.ts';
+import type { GenerationMarker } from '#shared/read-models/generation.ts';
+import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
+
+export interface EtagSource {
+  /** The route's path. */
+  path: string;
+  /** As they were understood: two ways to ask for the same have the same tag. */
+  parameters: Record<string, unknown>;
+  storeId: string;
+  marker: GenerationMarker;
+  /** The kinds of records that the answer shows. */
+  shows: readonly EntityName[];
+}
+
+/**
+ * The tag of an answer, such as `W/"k3…"`. It changes with every event applied to a kind of record that the answer shows, and
+ * with the store's offset, since that shifts every date-time.
+ */
+export function etagOf(
+  { path, parameters, storeId, marker, shows }: EtagSource,
+  stamp: Stamp | null,
+): string {
+  const counters = shows.map((entity) => stamp?.[entity] ?? 0);
+  const offset = stamp?.timezone_offset ?? DEFAULT_OFFSET;
+  const source = [
+    path,
+    Object.entries(parameters),
+    storeId,
+    marker.id,
+    marker.projection_version,
+    offset,
+    counters,
+  ];
+  return `W/"${hash('sha256', JSON.stringify(source), 'base64url').slice(0, 27)}"`;
+}
+
+/** What `If-None-Match` asks: nothing, whether there is anything at all, or whether one of some tags is current. */
+export type Condition = null | '*' | readonly string[];
+
+/** Reads `If-None-Match`; what is no entity tag in it matches nothing. */
+export function conditionOf(header: string | undefined): Condition {
+  if (header === undefined) return null;
+  if (header.trim() === '*') return '*';
+  return header.match(/"[^"]*"/g) ?? [];
+}
+
+/** Whether a condition names a tag; the comparison is weak (RFC 9110 section 13.1.2). */
+export function names(condition: Condition, etag: string): boolean {
+  return Array.isArray(condition) && condition.includes(etag.slice('W/'.length));
+}

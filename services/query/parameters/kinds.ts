@@ -1,0 +1,63 @@
+/** The kinds of values that parameters have (CONTRACT section 1, "Requests"). */
+import { Type } from 'typebox';
+import { ID_PATTERN, isId } from '#shared/events/fields.ts';
+import { parseLocalDateTime } from '#shared/events/instant.ts';
+import type { Kind } from './parameter.ts';
+
+/** A whole number from 1, in decimal digits only. */
+function wholeNumber(allowed: string, most = Number.MAX_SAFE_INTEGER): Kind<number> {
+  return {
+    allowed,
+    schema: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+    read: (text) => {
+      const value = /^[1-9][0-9]{0,15}$/.test(text) ? Number(text) : Number.NaN;
+      return Number.isSafeInteger(value) ? Math.min(value, most) : null;
+    },
+  };
+}
+
+const MOST_RECORDS = 100;
+const WHOLE_NUMBER = 'a whole number from 1 to 9007199254740991 in decimal digits without leading zeros';
+
+export const pageNumber = wholeNumber(WHOLE_NUMBER);
+export const pageSize = wholeNumber(
+  `${WHOLE_NUMBER} (above ${MOST_RECORDS} counts as ${MOST_RECORDS})`,
+  MOST_RECORDS,
+);
+
+/**
+ * A local date-time: milliseconds of the text read as if it were UTC, to be shifted by the store's offset.
+ */
+export const localDateTime: Kind<number> = {
+  allowed: 'a date-time YYYY-MM-DDTHH:MM:SS of the calendar, in local store time without a zone',
+  schema: Type.String({ pattern: String.raw`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}$` }),
+  read: parseLocalDateTime,
+};
+
+/** One of a closed list of words. */
+export function oneOf<const T extends string>(words: readonly T[]): Kind<T> {
+  return {
+    allowed: `one of ${words.join(', ')}`,
+    schema: Type.Enum([...words]),
+    read: (text) => words.find((word) => word === text) ?? null,
+  };
+}
+
+export const id: Kind<string> = {
+  allowed: 'an id: 1 to 64 of A-Z a-z 0-9 _ -',
+  schema: Type.String({ pattern: ID_PATTERN.source }),
+  read: (text) => (isId(text) ? text : null),
+};
+
+const SEARCH_CHARACTERS = 100;
+
+/** Text to search for, without the blanks at both ends. */
+export const searchText: Kind<string> = {
+  allowed: `text of 1 to ${SEARCH_CHARACTERS} characters besides blanks at both ends`,
+  schema: Type.String({ minLength: 1, maxLength: SEARCH_CHARACTERS }),
+  read: (text) => {
+    const cut = text.trim();
+    // Characters are code points: an emoji is one.
+    return cut !== '' && Array.from(cut).length <= SEARCH_CHARACTERS ? cut : null;
+  },
+};

@@ -1,0 +1,94 @@
+/**
+ * What a parameter is: one definition that reads it, says in words what is allowed, and is its JSON Schema, so
+ * that answers and the OpenAPI document cannot disagree.
+ */
+import { Type, type TSchema } from 'typebox';
+
+/** One kind of value. */
+export interface Kind<T> {
+  /** What is allowed, to follow "must be". */
+  allowed: string;
+  schema: TSchema;
+  /** The value of a text that is not empty; `null` when it is not allowed. */
+  read: (text: string) => T | null;
+}
+
+/** A kind of value in its place: whether it may be absent or repeated, and what it is then. */
+export interface Parameter<T> {
+  allowed: string;
+  schema: TSchema;
+  required: boolean;
+  repeatable: boolean;
+  /** `texts` has one element at least unless the parameter is absent; `null` when one is not allowed. */
+  read: (texts: readonly string[]) => { value: T } | null;
+}
+
+export type Parameters = Record<string, Parameter<unknown>>;
+
+/** The values that parameters are read to. */
+export type Values<P extends Parameters> = {
+  [N in keyof P]: P[N] extends Parameter<infer T> ? T : never;
+};
+
+function single<T, A>(kind: Kind<T>, absent: A): Parameter<T | A>['read'] {
+  return ([text]) => {
+    if (text === undefined) return { value: absent };
+    const value = kind.read(text);
+    return value === null ? null : { value };
+  };
+}
+
+/** A parameter that may be absent: `null` then. */
+export function optional<T>(kind: Kind<T>): Parameter<T | null> {
+  return {
+    allowed: kind.allowed,
+    schema: kind.schema,
+    required: false,
+    repeatable: false,
+    read: single(kind, null),
+  };
+}
+
+/** A parameter that has a value when it is absent. */
+export function withDefault<T>(kind: Kind<T>, absent: T): Parameter<T> {
+  return {
+    allowed: kind.allowed,
+    schema: { ...kind.schema, default: absent },
+    required: false,
+    repeatable: false,
+    read: single(kind, absent),
+  };
+}
+
+/** A parameter without which there is no answer. */
+export function required<T>(kind: Kind<T>): Parameter<T> {
+  return {
+    allowed: kind.allowed,
+    schema: kind.schema,
+    required: true,
+    repeatable: false,
+    read: ([text]) => {
+      const value = text === undefined ? null : kind.read(text);
+      return value === null ? null : { value };
+    },
+  };
+}
+
+/** A parameter that may be given several times: each value once, in a fixed order; empty when it is absent. */
+export function repeatable<T extends string>(kind: Kind<T>): Parameter<readonly T[]> {
+  return {
+    allowed: kind.allowed,
+    schema: Type.Array(kind.schema),
+    required: false,
+    repeatable: true,
+    read: (texts) => {
+      const values = new Set<T>();
+      for (const text of texts) {
+        const value = kind.read(text);
+        if (value === null) return null;
+        values.add(value);
+      }
+      return { value: [...values].toSorted() };
+    },
+  };
+}

@@ -1,0 +1,79 @@
+/** From a query string to the values of an endpoint's parameters, or to one sentence about the first mistake. */
+import { closest } from 'fastest-levenshtein';
+import { invalidParameters, Refused } from '../answers/refusal.ts';
+import type { Parameters, Values } from './parameter.ts';
+import { parseUrlEncoded } from './url-encoded.ts';
+
+/** A longer name is cut where an answer names it. */
+const SHOWN_NAME_LENGTH = 64;
+
+/** Reads the parameters of one endpoint; made once for each. */
+export type ParameterReader<P extends Parameters> = (query: string) => Values<P>;
+
+/**
+ * Makes the reader of an endpoint's parameters. It throws `Refused` with 422 for whatever the endpoint does
+ * not define or allow; values are never repeated in its words, since they may be personal.
+ */
+export function parameterReader<P extends Parameters>(parameters: P): ParameterReader<P> {
+  const names = Object.keys(parameters);
+  const definitions = new Map(Object.entries(parameters));
+  const ranges = names
+    .filter((name) => name.endsWith('_from') && definitions.has(upperBound(name)))
+    .map((name) => [name, upperBound(name)] as const);
+  return (query) => {
+    const texts = collect(query, definitions, names);
+    const values: Record<string, unknown> = {};
+    for (const [name, definition] of definitions) {
+      const given = texts.get(name) ?? [];
+      if (given.length === 0 && definition.required) refuse(`${name} is required: ${definition.allowed}`);
+      const read = definition.read(given);
+      if (read === null) refuse(`${name} must be ${definition.allowed}`);
+      values[name] = read.value;
+    }
+    for (const [from, to] of ranges) refuseEmptyRange(values, from, to);
+    return values as Values<P>;
+  };
+}
+
+function upperBound(name: string): string {
+  return `${name.slice(0, -'_from'.length)}_to`;
+}
+
+function refuse(detail: string): never {
+  throw new Refused(invalidParameters(detail));
+}
+
+function collect(
+  query: string,
+  definitions: Map<string, Parameters[string]>,
+  names: readonly string[],
+): Map<string, string[]> {
+  const texts = new Map<string, string[]>();
+  for (const { name, value } of parseUrlEncoded(query)) {
+    if (name === null) refuse('a parameter name is not percent-encoded UTF-8');
+    const definition = definitions.get(name);
+    if (definition === undefined) refuse(unknown(name, names));
+    if (value === null) refuse(`${name} is not percent-encoded UTF-8; it must be ${definition.allowed}`);
+    if (value === '') refuse(`${name} is empty; it must be ${definition.allowed}, or be left out`);
+    const given = texts.get(name);
+    if (given === undefined) texts.set(name, [value]);
+    else if (definition.repeatable) given.push(value);
+    else refuse(`${name} is given more than once; it must be ${definition.allowed}`);
+  }
+  return texts;
+}
+
+function unknown(name: string, names: readonly string[]): string {
+  const shown = name.length > SHOWN_NAME_LENGTH ? `${name.slice(0, SHOWN_NAME_LENGTH)}…` : name;
+  if (names.length === 0) return `there is no parameter ${shown} here; this endpoint has none`;
+  const nearest = closest(name.slice(0, SHOWN_NAME_LENGTH).toLowerCase(), names);
+  return `there is no parameter ${shown} here; the nearest is ${nearest}, allowed are ${names.join(', ')}`;
+}
+
+function refuseEmptyRange(values: Record<string, unknown>, from: string, to: string): void {
+  const lower = values[from];
+  const upper = values[to];
+  if (typeof lower === 'number' && typeof upper === 'number' && lower > upper) {
+    refuse(`${from} must not be after ${to}`);
+  }
+}

@@ -1,0 +1,19 @@
+/** Tokens, and the step that finds out who calls. */
+import plugin from 'fastify-plugin';
+import { createQuota } from '#shared/access/quota.ts';
+import { createTokens } from '#shared/access/tokens.ts';
+import { authenticate } from '../access/steps.ts';
+
+export default plugin(
+  async (app) => {
+    const { config, redis, control, signingKeys } = app;
+    const tokens = createTokens(() => signingKeys, config.tokens);
+    const quota = createQuota(redis, config.namePrefix, config.query.quota);
+    const sources = { redis, quota, control, prefix: config.namePrefix };
+    app.decorate('tokens', tokens);
+    app.decorateRequest('caller', null);
+    app.decorateRequest('values', null);
+    app.decorate('authenticate', authenticate(tokens, sources, config.environments));
+  },
+  { name: 'access', dependencies: ['mongodb', 'redis'] },
+);

@@ -1,0 +1,30 @@
+/** The answers to errors, to paths that are not there and to methods that they don't have. */
+import plugin from 'fastify-plugin';
+import { describeError } from '#shared/errors.ts';
+import { classify } from '../answers/classify.ts';
+import { pathOf } from '../answers/path.ts';
+import { methodNotAllowed, notFound } from '../answers/refusal.ts';
+import { sendRefusal } from '../answers/send.ts';
+
+export default plugin(
+  async (app) => {
+    app.setErrorHandler((error, request, reply) => {
+      const refusal = classify(error);
+      const about = { request_id: request.id, route: request.routeOptions.url };
+      if (refusal.status === 500) app.log.error({ ...about, err: error }, 'a request failed');
+      else if (refusal.status === 503) app.log.warn({ ...about, error: describeError(error) }, 'unavailable');
+      return sendRefusal(request, reply, refusal);
+    });
+
+    app.setNotFoundHandler((request, reply) => {
+      const path = pathOf(request.raw.url);
+      const allowed = app.routeTable.filter((route) => route.path === path).map(({ method }) => method);
+      return sendRefusal(
+        request,
+        reply,
+        allowed.length === 0 ? notFound('there is nothing at this path') : methodNotAllowed(allowed),
+      );
+    });
+  },
+  { name: 'errors', dependencies: ['routes-table', 'request-id'] },
+);

@@ -1,0 +1,20 @@
+/** The generations that requests read from. */
+import plugin from 'fastify-plugin';
+import { watchGenerations } from '../generations.ts';
+
+const INTERVAL_MS = 1_000;
+
+export default plugin(
+  async (app) => {
+    const generations = await watchGenerations({
+      client: app.mongodb,
+      prefix: app.config.namePrefix,
+      environments: app.config.environments,
+      logger: app.logger,
+      intervalMs: INTERVAL_MS,
+    });
+    app.decorate('generations', generations);
+    app.addHook('onClose', () => generations.stop());
+  },
+  { name: 'generations', dependencies: ['mongodb'] },
+);

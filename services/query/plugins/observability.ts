@@ -1,0 +1,37 @@
+/** One log line and one measurement for each request: the path only, since queries hold names and phone numbers. */
+import plugin from 'fastify-plugin';
+import { pathOf } from '../answers/path.ts';
+
+/** A longer path is none of ours. */
+const LOGGED_PATH_LENGTH = 200;
+
+const METHODS = new Set(['GET', 'HEAD', 'POST']);
+
+export default plugin(
+  async (app) => {
+    const { requestSeconds } = app.metrics;
+    app.addHook('onResponse', (request, reply, done) => {
+      const route = request.routeOptions.url;
+      const milliseconds = reply.elapsedTime;
+      const method = METHODS.has(request.method) ? request.method : 'other';
+      requestSeconds.observe(
+        { route: route ?? 'none', method, status: reply.statusCode },
+        milliseconds / 1_000,
+      );
+      app.log.info(
+        {
+          request_id: request.id,
+          method: request.method,
+          path: route ?? pathOf(request.raw.url).slice(0, LOGGED_PATH_LENGTH),
+          status: reply.statusCode,
+          milliseconds: Math.round(milliseconds * 10) / 10,
+          store: request.caller?.storeId,
+          environment: request.caller?.environment,
+        },
+        'request',
+      );
+      done();
+    });
+  },
+  { name: 'observability', dependencies: ['access'] },
+);

@@ -1,0 +1,74 @@
+/** Reads one page of a list with its count, from one snapshot. */
+import type { Document } from 'mongodb';
+import type { Stamp } from '#shared/read-models/collections.ts';
+import { offsetMilliseconds } from '#shared/read-models/local-time.ts';
+import { bodyIn, type Found, type StoredBody } from './found.ts';
+import { guessOffset, offsetOf, readSnapshot, rememberOffset, unionWithStamp, type View } from './view.ts';
+
+/** The instant of a local date-time that was read as if it were UTC. */
+export type ToInstant = (local: number) => Date;
+
+export interface ListRequest {
+  collection: string;
+  /** Which records, besides those of other stores, which never are. */
+  filter: (toInstant: ToInstant) => Document;
+  sort: Record<string, 1 | -1>;
+  page: number;
+  pageSize: number;
+}
+
+/** Skipping more than any collection holds is skipping everything, and no arithmetic overflows on the way. */
+const MOST_SKIPPED = 1_000_000_000_000;
+
+type Row = Partial<StoredBody> & { count?: number; stamp?: Stamp };
+
+/**
+ * The page as the envelope of SPEC section 2. Date-times in the filter are local, and the offset lies in the same snapshot as the
+ * records: it is guessed, and should the guess be wrong, the page is read once more.
+ */
+export async function readList(view: View, request: ListRequest): Promise<Found> {
+  let guess = guessOffset(view);
+  for (;;) {
+    const { pipeline, dated } = listPipeline(view, request, guess);
+    const rows = await readSnapshot<Row>(view.generation.db, request.collection, pipeline);
+    const stamp = rows.find((row) => row.stamp !== undefined)?.stamp ?? null;
+    const offset = offsetOf(stamp);
+    if (offset !== guess) rememberOffset(view, offset);
+    if (offset === guess || !dated) return { body: envelope(rows, offset, request), stamp };
+    guess = offset;
+  }
+}
+
+function listPipeline(
+  view: View,
+  { collection, filter, sort, page, pageSize }: ListRequest,
+  offset: string,
+): { pipeline: Document[]; dated: boolean } {
+  let dated = false;
+  const shift = offsetMilliseconds(offset);
+  const toInstant: ToInstant = (local) => {
+    dated = true;
+    return new Date(local - shift);
+  };
+  const match = { $match: { store_id: view.storeId, ...filter(toInstant) } };
+  const pipeline = [
+    match,
+    { $sort: sort },
+    { $skip: Math.min((page - 1) * pageSize, MOST_SKIPPED) },
+    { $limit: pageSize },
+    { $project: { _id: 0, body: '$summary', offset: 1 } },
+    { $unionWith: { coll: collection, pipeline: [match, { $count: 'count' }] } },
+    unionWithStamp(view),
+  ];
+  return { pipeline, dated };
+}
+
+function envelope(rows: Row[], offset: string, { page, pageSize }: ListRequest): string {
+  const bodies: string[] = [];
+  let total = 0;
+  for (const { body, offset: madeFor, count } of rows) {
+    if (body !== undefined && madeFor !== undefined) bodies.push(bodyIn(offset, { body, offset: madeFor }));
+    else if (count !== undefined) total = count;
+  }
+  return `{"count":${total},"page":${page},"page_size":${pageSize},"results":[${bodies.join(',')}]}`;
+}

@@ -1,0 +1,45 @@
+/** Lists of orders: their filters and their order. */
+import type { Document } from 'mongodb';
+import { ORDER_STATUSES, ORDER_TYPES } from '#shared/events/entities/order.ts';
+import { COLLECTIONS } from '#shared/read-models/collections.ts';
+import { oneOf } from '../parameters/kinds.ts';
+import { repeatable, type Values } from '../parameters/parameter.ts';
+import type { Found } from './found.ts';
+import { readList } from './list.ts';
+import { paging } from './paging.ts';
+import { between, createdRange, updatedRange } from './range.ts';
+import type { View } from './view.ts';
+
+/** The parameters of every list of orders. */
+export const orderListParameters = {
+  ...paging,
+  status: repeatable(oneOf(ORDER_STATUSES)),
+  order_type: repeatable(oneOf(ORDER_TYPES)),
+  ...createdRange,
+  ...updatedRange,
+};
+
+/** A page of orders, newest first; `customers` narrows it to orders that name a customer, or that one. */
+export async function readOrders(
+  view: View,
+  values: Values<typeof orderListParameters>,
+  customers: Document = {},
+): Promise<Found> {
+  return readList(view, {
+    collection: COLLECTIONS.order,
+    filter: (toInstant) => ({
+      ...customers,
+      ...anyOf('status', values.status),
+      ...anyOf('order_type', values.order_type),
+      ...between('created_at', values.created_from, values.created_to, toInstant),
+      ...between('updated_at', values.updated_from, values.updated_to, toInstant),
+    }),
+    sort: { created_at: -1, _id: 1 },
+    page: values.page,
+    pageSize: values.page_size,
+  });
+}
+
+function anyOf(field: string, words: readonly string[]): Document {
+  return words.length === 0 ? {} : { [field]: { $in: words } };
+}

@@ -1,0 +1,27 @@
+/** Reads one record, whole or as its summary, from one snapshot. */
+import { documentId, type Stamp } from '#shared/read-models/collections.ts';
+import { bodyIn, type Found, type StoredBody } from './found.ts';
+import { offsetOf, readSnapshot, unionWithStamp, type View } from './view.ts';
+
+type Row = Partial<StoredBody> & { stamp?: Stamp };
+
+/** The record of this store with an id; `null` where the store has none. */
+export async function readRecord(
+  view: View,
+  collection: string,
+  id: string,
+  shape: 'summary' | 'whole',
+): Promise<Found | null> {
+  const rows = await readSnapshot<Row>(view.generation.db, collection, [
+    { $match: { store_id: view.storeId, _id: documentId(view.storeId, id) } },
+    { $project: { _id: 0, body: `$${shape}`, offset: 1 } },
+    unionWithStamp(view),
+  ]);
+  const stamp = rows.find((row) => row.stamp !== undefined)?.stamp ?? null;
+  for (const { body, offset } of rows) {
+    if (body !== undefined && offset !== undefined) {
+      return { body: bodyIn(offsetOf(stamp), { body, offset }), stamp };
+    }
+  }
+  return null;
+}

@@ -1,0 +1,40 @@
+/** `POST /api/auth/token/`: OAuth 2.0 client credentials (SPEC sections 4, 5 and 7). */
+import type { FastifyInstance } from 'fastify';
+import { forbidStoring } from '#query/answers/send.ts';
+import { Refused } from '#query/answers/refusal.ts';
+import { queryOf } from '#query/parameters/query.ts';
+import { authenticateClient, requireActive } from '#query/token/client.ts';
+import { readForm } from '#query/token/form.ts';
+import { issueToken } from '#query/token/issue.ts';
+import { unsupportedGrantType } from '#query/token/refusals.ts';
+import { grantedScopes } from '#query/token/scope.ts';
+
+/** A token request is a few hundred bytes. */
+const BODY_LIMIT = 16_384;
+
+export default async function token(app: FastifyInstance): Promise<void> {
+  const { config, control, redis, tokens } = app;
+  const issuer = {
+    redis,
+    tokens,
+    prefix: config.namePrefix,
+    lifetimeSeconds: config.tokens.lifetimeSeconds,
+  };
+
+  // Every body is taken as it is: whether it is a form is the first check's to say.
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+
+  app.post('/token/', {
+    bodyLimit: BODY_LIMIT,
+    config: { access: 'open' },
+    handler: async (request, reply) => {
+      const form = readForm(request.headers['content-type'], request.body, queryOf(request));
+      const key = await authenticateClient(control, config.environments, request.headers.authorization);
+      const store = await requireActive(control, key);
+      if (form.grantType !== 'client_credentials') throw new Refused(unsupportedGrantType());
+      const scopes = grantedScopes(form.scope, key.scopes);
+      forbidStoring(reply);
+      return issueToken(issuer, key, store, scopes);
+    },
+  });
+}

@@ -1,0 +1,57 @@
+/** The form of a token request, read strictly. */
+import { isUtf8 } from 'node:buffer';
+import { Refused } from '../answers/refusal.ts';
+import { parseUrlEncoded } from '../parameters/url-encoded.ts';
+import { invalidForm } from './refusals.ts';
+
+export interface TokenForm {
+  grantType: string;
+  /** `null` asks for all that the key has. */
+  scope: string | null;
+}
+
+const CREDENTIALS = ['client_id', 'client_secret'];
+
+/**
+ * Reads a request's form. Parameters that we don't know are ignored, as RFC 6749 section 3.2 asks, an empty one
+ * counts as absent, and none may come twice.
+ * @throws {Refused} 400 `invalid_request`.
+ */
+export function readForm(contentType: string | undefined, body: unknown, query: string): TokenForm {
+  if (mediaType(contentType) !== 'application/x-www-form-urlencoded') {
+    refuse('the content type must be application/x-www-form-urlencoded');
+  }
+  const form = readFields(body instanceof Buffer ? body : Buffer.alloc(0));
+  refuseCredentials(form);
+  refuseCredentials(new Map(parseUrlEncoded(query).map(({ name, value }) => [name ?? '', value ?? ''])));
+  const grantType = form.get('grant_type');
+  if (grantType === undefined) refuse('grant_type is required');
+  return { grantType, scope: form.get('scope') ?? null };
+}
+
+function refuse(detail: string): never {
+  throw new Refused(invalidForm(detail));
+}
+
+function mediaType(contentType: string | undefined): string | undefined {
+  return contentType?.split(';', 1)[0]?.trim().toLowerCase();
+}
+
+function readFields(body: Buffer): Map<string, string> {
+  if (!isUtf8(body)) refuse('the body is not UTF-8');
+  const fields = new Map<string, string>();
+  for (const { name, value } of parseUrlEncoded(body.toString('utf8'))) {
+    if (name === null || value === null) refuse('the body is not percent-encoded UTF-8');
+    if (value === '') continue;
+    if (fields.has(name)) refuse('a parameter is given more than once');
+    fields.set(name, value);
+  }
+  return fields;
+}
+
+/** Credentials belong into the Authorization header: bodies and addresses end up in logs. */
+function refuseCredentials(fields: ReadonlyMap<string, string>): void {
+  for (const name of CREDENTIALS) {
+    if (fields.get(name)) refuse(`${name} belongs into the Authorization header, with Basic`);
+  }
+}

@@ -1,0 +1,47 @@
+/** The refusals of the token endpoint: OAuth 2.0 error codes (RFC 6749 section 5.2), and its body of four fields. */
+import { REALM, type Refusal } from '../answers/refusal.ts';
+
+function refusal(
+  status: number,
+  code: string,
+  detail: string,
+  headers: Record<string, string> = {},
+): Refusal {
+  return { status, code, detail, headers };
+}
+
+export function invalidForm(detail: string): Refusal {
+  return refusal(400, 'invalid_request', detail);
+}
+
+/** The same words for an unknown client, a wrong secret and a revoked key. */
+export function invalidClient(): Refusal {
+  return refusal(401, 'invalid_client', 'client authentication failed', {
+    'www-authenticate': `Basic realm="${REALM}"`,
+  });
+}
+
+export function unauthorizedClient(): Refusal {
+  return refusal(400, 'unauthorized_client', 'the key is inactive or its store is blocked');
+}
+
+export function unsupportedGrantType(): Refusal {
+  return refusal(400, 'unsupported_grant_type', 'grant_type must be client_credentials');
+}
+
+export function invalidScope(detail: string): Refusal {
+  return refusal(400, 'invalid_scope', detail);
+}
+
+/** A refusal of any endpoint, as this one answers it. */
+export function asTokenRefusal(refusal: Refusal): Refusal {
+  if (refusal.code === 'environment_unavailable') return { ...refusal, code: 'temporarily_unavailable' };
+  // Whatever is wrong with the body, its size and type included, is a malformed request (SPEC section 7).
+  if (refusal.code === 'invalid_request') return { ...refusal, status: 400 };
+  return refusal;
+}
+
+/** The error body of SPEC section 2, "Token error body". */
+export function tokenErrorBody({ code, detail }: Refusal): Record<string, string> {
+  return { error: code, error_description: detail, code, detail };
+}

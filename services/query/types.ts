@@ -1,0 +1,50 @@
+/** What the app's plugins add to the framework's objects. */
+import type { Redis } from 'ioredis';
+import type { MongoClient } from 'mongodb';
+import type { ControlCollections } from '#shared/access/access-keys.ts';
+import type { Tokens } from '#shared/access/tokens.ts';
+import type { SigningKeys } from '#shared/access/signing-keys.ts';
+import type { Config } from '#shared/config.ts';
+import type { Logger } from '#shared/logging.ts';
+import type { Scope } from '#shared/events/access-event.ts';
+import type { Caller, Step } from './access/steps.ts';
+import type { LiveGenerations } from './generations.ts';
+import type { QueryMetrics } from './metrics.ts';
+import type { Parameters } from './parameters/parameter.ts';
+
+/** Who may use a route: everybody, or tokens with all of some scopes. */
+export type RouteAccess = 'open' | { scopes: readonly [Scope, ...Scope[]]; parameters: Parameters };
+
+/** One route of the app, as the table of routes holds it. */
+export interface RouteEntry {
+  method: string;
+  path: string;
+  access: RouteAccess;
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    config: Config;
+    logger: Logger;
+    signingKeys: SigningKeys;
+    metrics: QueryMetrics;
+    mongodb: MongoClient;
+    control: ControlCollections;
+    redis: Redis;
+    generations: LiveGenerations;
+    tokens: Tokens;
+    /** The step that finds out who calls. */
+    authenticate: Step;
+    /** Every route, for answers about methods and for tests. */
+    routeTable: RouteEntry[];
+  }
+  interface FastifyRequest {
+    /** `null` until the token passed. */
+    caller: Caller | null;
+    /** The parameters' values, once read. */
+    values: Record<string, unknown> | null;
+  }
+  interface FastifyContextConfig {
+    access?: RouteAccess;
+  }
+}
