@@ -1,5 +1,5 @@
 // Runs the local stack alone in the foreground, for work on a service: prints how to reach it, ends on a signal.
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
@@ -17,7 +17,7 @@ const command = new Command('node deploy/local/stack/main.ts')
   .description(
     'Starts Kafka, MongoDB and Redis, prints how to reach them, and ends them on Ctrl-C or SIGTERM.',
   )
-  .option('--json', 'print the addresses as one line of JSON instead of export lines')
+  .option('--json', 'print one line of JSON instead of export lines, with process ids')
   .option('--data <folder>', 'folder for data and logs (default: a temporary one)')
   .option('--keep', 'keep the data in --data, and begin with what is there')
   .action(run);
@@ -31,9 +31,6 @@ async function run(flags: Flags): Promise<void> {
   const leave = (signal: NodeJS.Signals) => process.exit(signal === 'SIGINT' ? 130 : 143);
   for (const signal of signals) process.once(signal, leave);
   const dataFolder = flags.data ?? mkdtempSync(join(tmpdir(), 'store-data-stack-'));
-  process.once('exit', () => {
-    if (flags.data === undefined) rmSync(dataFolder, { recursive: true, force: true });
-  });
   const stack = await startOrExit(dataFolder, flags.keep === true);
   print(stack, flags.json === true);
   const signal = new Promise<undefined>((resolve) => {
@@ -65,9 +62,9 @@ async function startOrExit(dataFolder: string, keepData: boolean): Promise<Stack
 }
 
 /** On standard output, and nothing else there: `eval` and `jq` read it. */
-function print({ kafkaBrokers, mongodbUri, redisUrl }: Stack, asJson: boolean): void {
+function print({ kafkaBrokers, mongodbUri, redisUrl, pids }: Stack, asJson: boolean): void {
   if (asJson) {
-    console.log(JSON.stringify({ kafkaBrokers, mongodbUri, redisUrl }));
+    console.log(JSON.stringify({ kafkaBrokers, mongodbUri, redisUrl, pids }));
     return;
   }
   console.log(`export KAFKA_BROKERS='${kafkaBrokers.join(',')}'`);

@@ -55,12 +55,9 @@ async function useAddress(
     await part.checkAddress(address);
   } catch (error) {
     const shown = withoutPassword(address);
-    throw new StackError(
-      `${part.addressVariable} is ${shown}, and no server answers there: ${reasonOf(error)}`,
-      {
-        cause: error,
-      },
-    );
+    throw new StackError(`${part.addressVariable} is ${shown}, and that does not work: ${reasonOf(error)}`, {
+      cause: error,
+    });
   }
   return {
     source: 'address',

@@ -1,7 +1,8 @@
 // The local stack: real Kafka, MongoDB (a replica set of one node) and Redis, for `npm start` and for the tests.
+import { rmSync } from 'node:fs';
 import { findEngine } from './container/engine.ts';
 import { StackError, reasonOf } from './errors.ts';
-import { openDataFolder } from './folder/data-folder.ts';
+import { openDataFolder, removeAll } from './folder/data-folder.ts';
 import type { DataFolder } from './folder/data-folder.ts';
 import { claimFolder } from './folder/owner.ts';
 import { kafkaPart } from './kafka/part.ts';
@@ -49,7 +50,7 @@ export interface Stack extends StackAddresses {
 
 /** How to start a stack. */
 export interface StackOptions {
-  /** Made if need be; belongs to one stack at a time. The parts' logs lie in its `logs/`. */
+  /** Made if need be; belongs to one stack at a time. The parts' logs lie in its `logs/`, and stay there where one failed. */
   dataFolder: string;
   /** Leave the data for the next start with the same folder, and begin with what is there. Default: neither. */
   keepData?: boolean;
@@ -71,7 +72,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const keepData = options.keepData ?? false;
   const folder = openDataFolder(options.dataFolder);
   const guard = startGuard();
-  const release = await takeFolder(folder, guard, keepData);
+  const leftovers = await takeFolder(folder, guard, keepData);
   const context = (name: PartName): StartContext => ({
     env,
     guard,
@@ -90,11 +91,16 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   );
   const running = new Map(started.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])));
   let stopping = false;
+  let failed = started.length > running.size;
   const stop = onlyOnce(async () => {
     stopping = true;
     await Promise.allSettled([...running.values()].map((part) => part.stop()));
-    if (!keepData) folder.removeData();
-    release();
+    // Where something went wrong the logs stay, to be read.
+    removeAll(
+      leftovers.filter((path) => !failed || path !== folder.logs),
+      folder,
+    );
+    if (failed) guard.release('path', folder.logs);
     await guard.close();
   });
   const errors = started.flatMap((result) =>
@@ -104,17 +110,24 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     await stop();
     throw new StackError(describeErrors(started), { cause: new AggregateError(errors) });
   }
-  return { ...describe(running), failed: firstFailure(running, () => stopping), stop };
+  const failure = firstFailure(running, () => stopping).then((first) => {
+    failed = true;
+    return first;
+  });
+  return { ...describe(running), failed: failure, stop };
 }
 
-/** Claims the folder and, where nothing is to be kept, empties it, now and, through the guardian, in any end. */
-async function takeFolder(folder: DataFolder, guard: Guard, keepData: boolean): Promise<() => void> {
+/** Claims the folder, empties it where nothing is to be kept, and answers what is to be removed in the end. */
+async function takeFolder(folder: DataFolder, guard: Guard, keepData: boolean): Promise<string[]> {
   try {
-    const release = await claimFolder(folder.path, guard.pid);
-    if (keepData) return release;
-    folder.removeData();
-    await Promise.all(PARTS.map(({ name }) => guard.hold('folder', folder.part(name))));
-    return release;
+    await claimFolder(folder, guard.pid);
+    if (keepData) return [folder.ownerFile];
+    const data = PARTS.map(({ name }) => folder.part(name));
+    for (const path of data) rmSync(path, { recursive: true, force: true });
+    // The owner file comes last: while it is there, nobody else begins here.
+    const leftovers = [...data, folder.logs, folder.ownerFile];
+    for (const path of leftovers) await guard.hold('path', path);
+    return leftovers;
   } catch (error) {
     await guard.close();
     throw error;

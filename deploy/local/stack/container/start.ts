@@ -43,13 +43,8 @@ export async function startContainer(
     const ports = await (remember
       ? rememberedPorts(join(folder, 'ports.json'), part.portCount)
       : freePorts(part.portCount));
-    const container = await createContainer(
-      part,
-      engine,
-      image,
-      ports,
-      context.keepData ? volume : undefined,
-    );
+    const kept = context.keepData ? volume : undefined;
+    const container = await createContainer(part, engine, image, ports, kept, context.folder.path);
     await context.guard.hold('container', container.id);
     try {
       return await runContainer(part, engine, container, ports[0] ?? 0, context);
@@ -97,6 +92,7 @@ async function createContainer(
   image: string,
   ports: readonly number[],
   volume: string | undefined,
+  folder: string,
 ): Promise<Container> {
   const host = hostOf(engine);
   const plan = part.planContainer(ports, host, volume !== undefined);
@@ -105,7 +101,7 @@ async function createContainer(
     Image: image,
     Env: Object.entries(plan.environment).map(([name, value]) => `${name}=${value}`),
     ...(plan.command.length === 0 ? {} : { Cmd: plan.command }),
-    Labels: { 'store-data.stack': part.name },
+    Labels: { 'store-data.stack': folder, 'store-data.part': part.name },
     ExposedPorts: { [port]: {} },
     HostConfig: {
       // An engine on another machine is not reached through this one's loopback interface.

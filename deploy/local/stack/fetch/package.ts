@@ -34,14 +34,14 @@ export async function ensurePackage(wanted: Package, context: StartContext): Pro
   if (damaged !== undefined && damaged.length === 0) return folder;
   if (damaged !== undefined) context.log(`${folder} is damaged (${damaged[0]}): fetching it again`);
   const staging = join(cache, `.fetching-${wanted.name}-${randomUUID()}`);
-  await context.guard.hold('folder', staging);
+  await context.guard.hold('path', staging);
   try {
     await mkdir(staging, { recursive: true });
     await fetchInto(staging, wanted, context);
     await install(join(staging, 'whole'), folder, join(staging, 'replaced'), wanted);
   } finally {
     await rm(staging, { recursive: true, force: true });
-    context.guard.release('folder', staging);
+    context.guard.release('path', staging);
   }
   return folder;
 }

@@ -1,30 +1,38 @@
 // The data folder of a stack: a subfolder with each part's data, `logs/` with each part's output, and its owner.
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync, rmSync, rmdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { PartName } from '../part.ts';
-
-const PARTS: readonly PartName[] = ['kafka', 'mongodb', 'redis'];
 
 /** Where things lie in the data folder of a stack. */
 export interface DataFolder {
   path: string;
   part(name: PartName): string;
+  logs: string;
   logFile(name: PartName): string;
-  /** Removes the parts' data; the logs stay. */
-  removeData(): void;
+  /** Says which stack the folder belongs to. */
+  ownerFile: string;
 }
 
 /** Makes the folder and tells where things lie in it. */
 export function openDataFolder(folder: string): DataFolder {
   const path = resolve(folder);
-  mkdirSync(join(path, 'logs'), { recursive: true });
-  const part = (name: PartName) => join(path, name);
+  const logs = join(path, 'logs');
+  mkdirSync(logs, { recursive: true });
   return {
     path,
-    part,
-    logFile: (name) => join(path, 'logs', `${name}.log`),
-    removeData() {
-      for (const name of PARTS) rmSync(part(name), { recursive: true, force: true, maxRetries: 5 });
-    },
+    part: (name) => join(path, name),
+    logs,
+    logFile: (name) => join(logs, `${name}.log`),
+    ownerFile: join(path, 'owner.json'),
   };
+}
+
+/** Removes what a stack has put there, and the folder around it if that is empty then. */
+export function removeAll(paths: readonly string[], folder: DataFolder): void {
+  for (const path of paths) rmSync(path, { recursive: true, force: true, maxRetries: 5 });
+  try {
+    rmdirSync(folder.path);
+  } catch {
+    // Something else lies there: logs of a failure, or somebody's files.
+  }
 }

@@ -1,8 +1,8 @@
 // A data folder belongs to one stack at a time: a second one would remove or corrupt the first one's data.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StackError } from '../errors.ts';
+import type { DataFolder } from './data-folder.ts';
 
 const GUARDIAN_LIMIT_MS = 10_000;
 
@@ -18,11 +18,13 @@ interface Owner {
 }
 
 /**
- * Claims the folder for this process and its guardian; the returned function gives it back.
+ * Claims the folder for this process and its guardian; who removes the owner file gives it back.
  * A dead owner's guardian may still be at work for a moment: it is waited for.
  */
-export async function claimFolder(folder: string, guardianPid: number): Promise<() => void> {
-  const file = join(folder, 'owner.json');
+export async function claimFolder(
+  { path: folder, ownerFile: file }: DataFolder,
+  guardianPid: number,
+): Promise<void> {
   await waitUntilFree(folder, file);
   const claim: Owner = { owner: identify(process.pid), guardian: identify(guardianPid) };
   try {
@@ -32,7 +34,6 @@ export async function claimFolder(folder: string, guardianPid: number): Promise<
       cause,
     });
   }
-  return () => rmSync(file, { force: true });
 }
 
 async function waitUntilFree(folder: string, file: string): Promise<void> {

@@ -64,7 +64,8 @@ async function withAdmin(
     logLevel: logLevel.NOTHING,
     connectionTimeout: limitMs,
     requestTimeout: limitMs,
-    retry: { retries: 0 },
+    // One try for each of the brokers.
+    retry: { retries: brokers.length - 1, initialRetryTime: 50 },
   });
   const admin = kafka.admin();
   try {

@@ -19,9 +19,15 @@ export const mongodbPart: PartDefinition = {
   locateProgram: locateMongod,
 
   async checkAddress(address) {
-    const client = new MongoClient(address, { serverSelectionTimeoutMS: CHECK_LIMIT_MS });
+    const client = new MongoClient(address, {
+      serverSelectionTimeoutMS: CHECK_LIMIT_MS,
+      connectTimeoutMS: CHECK_LIMIT_MS,
+      socketTimeoutMS: CHECK_LIMIT_MS,
+    });
     try {
-      await client.db('admin').command({ ping: 1 });
+      const { setName, msg } = await client.db('admin').command({ hello: 1 });
+      if (setName === undefined && msg !== 'isdbgrid')
+        throw new Error('it is no replica set, and transactions need one');
     } finally {
       await client.close();
     }

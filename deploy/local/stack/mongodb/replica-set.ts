@@ -18,6 +18,9 @@ export async function becomePrimary(
 ): Promise<void> {
   const client = new MongoClient(`mongodb://${host}:${port}/?directConnection=true`, {
     serverSelectionTimeoutMS: 1_000,
+    // A container's port accepts connections before the server behind it does, and such a one may stay silent.
+    connectTimeoutMS: 1_000,
+    socketTimeoutMS: 10_000,
   });
   try {
     const admin = client.db('admin');

@@ -6,8 +6,8 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-/** What can be held: a process group by its leader's id, a container by its id, a folder by its path. */
-export type HeldKind = 'process' | 'container' | 'folder';
+/** What can be held: a process group by its leader's id, a container by its id, a file or folder by its path. */
+export type HeldKind = 'process' | 'container' | 'path';
 
 /** Removes what it holds when this process ends. */
 export interface Guard {

@@ -1,21 +1,23 @@
 // The process that outlives the owner of a stack by a moment: it holds one end of a pipe, and when the owner
 // is gone, however it ended (SIGKILL too), it removes everything the owner had started and not yet removed.
 // Started by guard.ts, which also documents the lines it understands.
-import { rmSync } from 'node:fs';
+import { rmSync, rmdirSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 
 const processGroups = new Set<number>();
 const containers = new Set<string>();
-const folders = new Set<string>();
+/** Removed in this order. */
+const paths = new Set<string>();
 
-/** Applies one line: `<hold|release> <process|container|folder> <what>`; a held one is acknowledged. */
+/** Applies one line: `<hold|release> <process|container|path> <what>`; a held one is acknowledged. */
 function apply(line: string): void {
   const [verb = '', kind = '', ...rest] = line.split(' ');
   const what = rest.join(' ');
   const add = verb === 'hold';
   if (kind === 'process') change(processGroups, Number(what), add);
   if (kind === 'container') change(containers, what, add);
-  if (kind === 'folder') change(folders, what, add);
+  if (kind === 'path') change(paths, what, add);
   if (add) process.stdout.write(`${line}\n`);
 }
 
@@ -40,12 +42,13 @@ async function removeContainers(): Promise<void> {
   await Promise.allSettled(removals);
 }
 
-function removeFolder(folder: string): void {
+function removePath(path: string): void {
   try {
     // A killed process may still be letting go of its files for an instant.
-    rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+    rmSync(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+    rmdirSync(dirname(path));
   } catch {
-    // Nothing more can be done about it here; the next start clears it.
+    // The folder around it holds other things; or nothing more can be done here, and the next start clears it.
   }
 }
 
@@ -56,5 +59,5 @@ process.stdout.on('error', () => undefined);
 
 for await (const line of createInterface({ input: process.stdin })) apply(line);
 for (const group of processGroups) killGroup(group);
-for (const folder of folders) removeFolder(folder);
 await removeContainers();
+for (const path of paths) removePath(path);
