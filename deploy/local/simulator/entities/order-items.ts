@@ -1,0 +1,82 @@
+/** What somebody orders: dishes of the menu with their options, and what they cost. */
+import type { OrderState } from '#shared/events/entities/order.ts';
+import type { MenuOption, MenuOptionGroup, MenuProduct, PriceMethod } from '../menus/menu.ts';
+import { money } from '../money.ts';
+import { type Chance, happens, oneOf } from '../random.ts';
+import type { SimulatedStore } from './store.ts';
+
+type Item = NonNullable<OrderState['items']>[number];
+type ItemOption = NonNullable<Item['options']>[number];
+
+const NOTES = ['Pode caprichar, por favor', 'Sem talheres', 'Embalar separado', 'É para presente'];
+
+/** Items and the sum of their totals in cents, at least the store's minimum order. */
+export function orderItems(chance: Chance, store: SimulatedStore): { items: Item[]; subtotal: number } {
+  const items: Item[] = [];
+  let subtotal = 0;
+  const wanted = chance.helpers.weightedArrayElement([
+    { weight: 4, value: 1 },
+    { weight: 4, value: 2 },
+    { weight: 2, value: 3 },
+    { weight: 1, value: 4 },
+  ]);
+  while (items.length < wanted || subtotal < store.cuisine.minimumOrder) {
+    const { item, total } = orderItem(chance, oneOf(chance, store.menu.products), items.length + 1);
+    items.push(item);
+    subtotal += total;
+  }
+  return { items, subtotal };
+}
+
+function orderItem(chance: Chance, product: MenuProduct, place: number): { item: Item; total: number } {
+  const quantity = happens(chance, 20) ? chance.number.int({ min: 2, max: 4 }) : 1;
+  let unitPrice = product.price;
+  let optionPrice = 0;
+  const options: ItemOption[] = [];
+  for (const group of product.groups) {
+    const chosen = chooseOptions(chance, group);
+    const summed = group.priceMethod === 'sum';
+    // Half-and-half: what the halves cost together is the price of the dish, and no half has one of its own.
+    if (!summed) unitPrice += jointPrice(group.priceMethod, chosen);
+    for (const option of chosen) {
+      if (summed) optionPrice += option.price;
+      options.push(itemOption(group, option, summed ? option.price : 0));
+    }
+  }
+  const total = quantity * (unitPrice + optionPrice);
+  const item: Item = {
+    id: `i${place}`,
+    product_id: product.id,
+    external_code: product.externalCode,
+    name: product.name,
+    quantity,
+    unit_price: money(unitPrice),
+    options,
+    notes: happens(chance, 12) ? oneOf(chance, NOTES) : null,
+    total: money(total),
+  };
+  return { item, total };
+}
+
+/** As many as the group asks for; seldom as many as it allows. */
+function chooseOptions(chance: Chance, { min, max, options }: MenuOptionGroup): MenuOption[] {
+  const most = Math.min(max, options.length, min + 2);
+  return chance.helpers.arrayElements(options, { min, max: happens(chance, 50) ? Math.max(min, 1) : most });
+}
+
+function jointPrice(method: PriceMethod, options: readonly MenuOption[]): number {
+  const prices = options.map(({ price }) => price);
+  if (method === 'max') return Math.max(0, ...prices);
+  return Math.round(prices.reduce((sum, price) => sum + price, 0) / Math.max(1, prices.length));
+}
+
+function itemOption(group: MenuOptionGroup, option: MenuOption, price: number): ItemOption {
+  return {
+    option_group_id: group.id,
+    option_id: option.id,
+    external_code: option.externalCode,
+    name: option.name,
+    quantity: 1,
+    unit_price: money(price),
+  };
+}

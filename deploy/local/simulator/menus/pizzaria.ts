@@ -1,0 +1,117 @@
+/** A pizzeria, open in the evening; half-and-half pizzas cost what their dearer half costs. */
+import { DRINKS } from './drinks.ts';
+import type { Cuisine } from './menu.ts';
+
+const EXTRAS = ['borda', 'adicionais'];
+
+export const pizzaria: Cuisine = {
+  key: 'pizzaria',
+  names: ['Pizzaria {}', 'Forno de {}', 'Cantina {}'],
+  opens: {
+    days: ['tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'],
+    from: '18:00',
+    to: '23:30',
+  },
+  minimumOrder: 3000,
+  indoor: true,
+  categories: [
+    {
+      name: 'Pizzas tradicionais',
+      products: [
+        {
+          name: 'Pizza margherita',
+          description: 'Molho de tomate, muçarela, tomate e manjericão',
+          price: 5490,
+          groups: EXTRAS,
+        },
+        {
+          name: 'Pizza calabresa',
+          description: 'Calabresa fatiada, cebola e azeitonas',
+          price: 5290,
+          groups: EXTRAS,
+        },
+        {
+          name: 'Pizza portuguesa',
+          description: 'Presunto, ovos, cebola, ervilha e muçarela',
+          price: 5890,
+          groups: EXTRAS,
+        },
+        {
+          name: 'Pizza frango com requeijão',
+          description: 'Frango desfiado e requeijão cremoso',
+          price: 5790,
+          groups: EXTRAS,
+        },
+      ],
+    },
+    {
+      name: 'Pizzas especiais',
+      products: [
+        {
+          name: 'Pizza quatro queijos',
+          description: 'Muçarela, provolone, parmesão e gorgonzola',
+          price: 6490,
+          groups: EXTRAS,
+        },
+        {
+          name: 'Pizza da casa',
+          description: 'Lombo canadense, alho-poró e queijo minas',
+          price: 6890,
+          groups: EXTRAS,
+        },
+        {
+          name: 'Pizza meio a meio',
+          description: 'Escolha dois sabores: vale o de maior preço',
+          price: 0,
+          groups: ['sabores', 'borda'],
+        },
+      ],
+    },
+    {
+      name: 'Pizzas doces',
+      products: [
+        { name: 'Pizza de banana com canela', description: 'Banana, canela e leite condensado', price: 4490 },
+        { name: 'Pizza de brigadeiro', description: 'Chocolate ao leite e granulado', price: 4790 },
+      ],
+    },
+    DRINKS,
+  ],
+  optionGroups: {
+    sabores: {
+      name: 'Sabores',
+      min: 2,
+      max: 2,
+      priceMethod: 'max',
+      options: [
+        ['Margherita', 5490],
+        ['Calabresa', 5290],
+        ['Portuguesa', 5890],
+        ['Quatro queijos', 6490],
+        ['Da casa', 6890],
+      ],
+    },
+    borda: {
+      name: 'Borda recheada',
+      min: 0,
+      max: 1,
+      priceMethod: 'sum',
+      options: [
+        ['Requeijão', 900],
+        ['Cheddar', 900],
+        ['Chocolate', 1100],
+      ],
+    },
+    adicionais: {
+      name: 'Adicionais',
+      min: 0,
+      max: 3,
+      priceMethod: 'sum',
+      options: [
+        ['Muçarela extra', 700],
+        ['Bacon', 800],
+        ['Azeitonas', 400],
+        ['Manjericão', 0],
+      ],
+    },
+  },
+};
