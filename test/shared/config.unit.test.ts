@@ -1,0 +1,89 @@
+import { readFile } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { describeSettings, readConfig } from '#shared/config.ts';
+import { StoreDataError } from '#shared/errors.ts';
+
+const servers = { KAFKA_BROKERS: 'k1:9092,k2:9092', MONGODB_URI: 'mongodb://m', REDIS_URL: 'redis://r' };
+
+function mistakes(env: Record<string, string>): string[] {
+  try {
+    readConfig(env);
+    return [];
+  } catch (error) {
+    if (error instanceof StoreDataError && error.code === 'config_invalid') return error.message.split('\n');
+    throw error;
+  }
+}
+
+describe('readConfig', () => {
+  it('has safe defaults for everything but the servers', () => {
+    expect(readConfig(servers)).toMatchObject({
+      environments: ['production', 'sandbox'],
+      namePrefix: 'store_data',
+      kafka: { brokers: ['k1:9092', 'k2:9092'], sessionTimeoutMs: 6_000 },
+      query: {
+        host: '127.0.0.1',
+        port: 8_080,
+        quota: { requests: 600, windowSeconds: 60 },
+        trustedProxies: [],
+      },
+      tokens: { lifetimeSeconds: 900, signingKeys: null, signingKeysFile: null },
+      projector: { sliceEvents: 1_000, crashInTransaction: null },
+    });
+  });
+
+  it('counts an empty variable as not set', () => {
+    expect(readConfig({ ...servers, QUERY_PORT: '', SIGNING_KEYS: '' }).query.port).toBe(8_080);
+  });
+
+  it('reports all mistakes at once, each by name and with what is allowed', () => {
+    expect(
+      mistakes({
+        KAFKA_BROKERS: 'nowhere',
+        QUERY_PORT: '65536',
+        LOG_LEVEL: 'loud',
+        ENVIRONMENTS: 'a,a',
+        TRUSTED_PROXIES: 'all',
+      }),
+    ).toEqual([
+      expect.stringMatching(/^ENVIRONMENTS must not repeat/),
+      expect.stringMatching(/^LOG_LEVEL must be one of trace, debug/),
+      expect.stringMatching(/^KAFKA_BROKERS must be host:port/),
+      expect.stringMatching(/^MONGODB_URI is required/),
+      expect.stringMatching(/^REDIS_URL is required/),
+      expect.stringMatching(/^QUERY_PORT must be a whole number from 0 to 65535/),
+      expect.stringMatching(/^TRUSTED_PROXIES must be an address/),
+    ]);
+  });
+
+  it.each([
+    ['ENVIRONMENTS', 'Production'],
+    ['ENVIRONMENTS', ','],
+    ['NAME_PREFIX', 'a-b'],
+    ['MONGODB_URI', 'http://m'],
+    ['REDIS_URL', 'r:6379'],
+    ['QUOTA_REQUESTS', '0'],
+    ['QUOTA_REQUESTS', '1e3'],
+    ['TOKEN_LIFETIME_SECONDS', '-1'],
+  ])('refuses %s=%s', (name, value) => {
+    expect(mistakes({ ...servers, [name]: value })).toEqual([expect.stringContaining(name)]);
+  });
+
+  it('takes signing keys from one place', () => {
+    expect(mistakes({ ...servers, SIGNING_KEYS: '{}', SIGNING_KEYS_FILE: 'keys.json' })).toHaveLength(1);
+  });
+});
+
+describe('docs/configuration.md', () => {
+  it('is the table of all settings', async () => {
+    const rows = describeSettings().map(({ name, default: fallback, meaning }) => {
+      const shown = fallback === null ? '**required**' : fallback === '' ? '' : `\`${fallback}\``;
+      return `| \`${name}\` | ${shown} | ${meaning} |`;
+    });
+    const table = (await readFile('docs/configuration.md', 'utf8'))
+      .split('\n')
+      .filter((line) => line.startsWith('| `'));
+    const squeezed = table.map((line) => line.replaceAll(/ +\|/g, ' |').replaceAll(/\| +/g, '| '));
+    expect(squeezed).toEqual(rows.map((row) => row.replaceAll(/ +\|/g, ' |').replaceAll(/\| +/g, '| ')));
+  });
+});
