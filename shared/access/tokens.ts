@@ -33,21 +33,24 @@ export function createTokens(keys: () => SigningKeys, settings: Config['tokens']
   return {
     async issue({ sessionId, clientId, storeId, environment, scopes }) {
       const { kid, key } = keys().signing;
-      const now = Math.floor(Date.now() / 1_000);
-      return new SignJWT({
-        client_id: clientId,
-        store_id: storeId,
-        environment,
-        scope: scopes.join(' '),
-      })
-        .setProtectedHeader({ alg: SIGNING_ALGORITHM, typ: 'at+jwt', kid })
-        .setIssuer(settings.issuer)
-        .setAudience(settings.audience)
-        .setSubject(clientId)
-        .setJti(sessionId)
-        .setIssuedAt(now)
-        .setExpirationTime(now + settings.lifetimeSeconds)
-        .sign(key);
+      const now = Date.now() / 1_000;
+      return (
+        new SignJWT({
+          client_id: clientId,
+          store_id: storeId,
+          environment,
+          scope: scopes.join(' '),
+        })
+          .setProtectedHeader({ alg: SIGNING_ALGORITHM, typ: 'at+jwt', kid })
+          .setIssuer(settings.issuer)
+          .setAudience(settings.audience)
+          .setSubject(clientId)
+          .setJti(sessionId)
+          .setIssuedAt(Math.floor(now))
+          // Rounded up: cut, a token would expire before the time that its client was told. The session in Redis ends it to the second.
+          .setExpirationTime(Math.ceil(now) + settings.lifetimeSeconds)
+          .sign(key)
+      );
     },
     async verify(token) {
       const known = remembered.get(token);
@@ -56,12 +59,23 @@ export function createTokens(keys: () => SigningKeys, settings: Config['tokens']
         remembered.delete(token);
         return null;
       }
-      if (token.length > MAX_TOKEN_LENGTH) return null;
+      if (token.length > MAX_TOKEN_LENGTH || !isCanonical(token)) return null;
       const claims = await verifySignature(token, keys(), settings);
       if (claims !== null) remembered.set(token, claims);
       return claims;
     },
   };
+}
+
+/**
+ * Whether each part of a token is the one base64url form of its bytes. jose, like most, also takes others: a
+ * changed last character, say, whose low bits no byte uses. One token would then have several spellings.
+ */
+function isCanonical(token: string): boolean {
+  const parts = token.split('.');
+  return (
+    parts.length === 3 && parts.every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)
+  );
 }
 
 async function verifySignature(
