@@ -1,6 +1,7 @@
 /** The live generation of each environment, looked up every second, so that a flip is followed within one. */
 import type { MongoClient } from 'mongodb';
-import { describeError, StoreDataError } from '#shared/errors.ts';
+import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
+import type { Bounded } from './deadline.ts';
 import type { Logger } from '#shared/logging.ts';
 import { findLiveGeneration, type Generation, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 
@@ -15,6 +16,7 @@ export interface LiveGenerations {
 
 export interface GenerationsOptions {
   client: MongoClient;
+  bounded: Bounded;
   prefix: string;
   environments: readonly string[];
   logger: Logger;
@@ -49,18 +51,18 @@ export async function watchGenerations(options: GenerationsOptions): Promise<Liv
 
 /** Looks once. While MongoDB is away the last answer stays: reading from it will tell. */
 async function lookUp(
-  { client, prefix, logger }: GenerationsOptions,
+  { client, bounded, prefix, logger }: GenerationsOptions,
   environment: string,
   live: Map<string, Generation | string>,
 ): Promise<void> {
   const before = live.get(environment);
   let found: Generation | string;
   try {
-    const generation = await findLiveGeneration(client, prefix, environment);
+    const generation = await bounded(() => findLiveGeneration(client, prefix, environment));
     if (generation === null) found = 'none was made yet';
     else found = unreadable(generation) ?? generation;
   } catch (error) {
-    if (!(error instanceof StoreDataError)) {
+    if (!(error instanceof StoreDataError) || isUnavailable(error)) {
       logger.debug(
         { environment, error: describeError(error) },
         'the live generation could not be looked up',

@@ -8,6 +8,7 @@ import type { Config } from '#shared/config.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import type { Caller, Step } from './access/steps.ts';
+import type { Bounded } from './deadline.ts';
 import type { LiveGenerations } from './generations.ts';
 import type { QueryMetrics } from './metrics.ts';
 import type { Parameters } from './parameters/parameter.ts';
@@ -30,6 +31,8 @@ declare module 'fastify' {
     metrics: QueryMetrics;
     mongodb: MongoClient;
     control: ControlCollections;
+    /** Runs a read from MongoDB that ends in time. */
+    bounded: Bounded;
     redis: Redis;
     generations: LiveGenerations;
     tokens: Tokens;

@@ -14,6 +14,7 @@ import type { Quota, QuotaState } from '#shared/access/quota.ts';
 import { redisKeys } from '#shared/access/redis-keys.ts';
 import type { TokenClaims } from '#shared/access/tokens.ts';
 import type { Scope } from '#shared/events/access-event.ts';
+import type { Bounded } from '../deadline.ts';
 
 export interface LiveAccess {
   /** The scopes that token and key both have; `null` when the token no longer counts. */
@@ -27,6 +28,7 @@ export interface LiveAccessSources {
   quota: Quota;
   control: ControlCollections;
   prefix: string;
+  bounded: Bounded;
 }
 
 /**
@@ -59,20 +61,22 @@ export async function lookUpAccess(sources: LiveAccessSources, claims: TokenClai
 }
 
 async function loadGrant(
-  { redis, control, prefix }: LiveAccessSources,
+  { redis, control, prefix, bounded }: LiveAccessSources,
   { clientId, environment, storeId }: TokenClaims,
 ): Promise<Grant | null> {
-  const key = await control.keys.findOne({ _id: clientId, environment, store_id: storeId });
+  const filter = { _id: clientId, environment, store_id: storeId };
+  const key = await bounded((signal) => control.keys.findOne(filter, { signal }));
   if (key === null) return null;
   await publishGrant(redis, prefix, key);
   return key;
 }
 
 async function loadBlocking(
-  { redis, control, prefix }: LiveAccessSources,
+  { redis, control, prefix, bounded }: LiveAccessSources,
   { environment, storeId }: TokenClaims,
 ): Promise<boolean> {
-  const store = await control.stores.findOne({ _id: storeAccessId(environment, storeId) });
+  const filter = { _id: storeAccessId(environment, storeId) };
+  const store = await bounded((signal) => control.stores.findOne(filter, { signal }));
   await execute(publishBlocking(redis.multi(), prefix, environment, storeId, store));
   return isBlocked(store);
 }

@@ -6,10 +6,10 @@ import { authenticate } from '../access/steps.ts';
 
 export default plugin(
   async (app) => {
-    const { config, redis, control, signingKeys } = app;
+    const { config, redis, control, bounded, signingKeys } = app;
     const tokens = createTokens(() => signingKeys, config.tokens);
     const quota = createQuota(redis, config.namePrefix, config.query.quota);
-    const sources = { redis, quota, control, prefix: config.namePrefix };
+    const sources = { redis, quota, control, prefix: config.namePrefix, bounded };
     app.decorate('tokens', tokens);
     app.decorateRequest('caller', null);
     app.decorateRequest('values', null);

@@ -8,6 +8,7 @@ export default plugin(
   async (app) => {
     const generations = await watchGenerations({
       client: app.mongodb,
+      bounded: app.bounded,
       prefix: app.config.namePrefix,
       environments: app.config.environments,
       logger: app.logger,

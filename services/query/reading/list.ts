@@ -30,7 +30,7 @@ export async function readList(view: View, request: ListRequest): Promise<Found>
   let guess = guessOffset(view);
   for (;;) {
     const { pipeline, dated } = listPipeline(view, request, guess);
-    const rows = await readSnapshot<Row>(view.generation.db, request.collection, pipeline);
+    const rows = await readSnapshot<Row>(view, request.collection, pipeline);
     const stamp = rows.find((row) => row.stamp !== undefined)?.stamp ?? null;
     const offset = offsetOf(stamp);
     if (offset !== guess) rememberOffset(view, offset);

@@ -12,7 +12,7 @@ export async function readRecord(
   id: string,
   shape: 'summary' | 'whole',
 ): Promise<Found | null> {
-  const rows = await readSnapshot<Row>(view.generation.db, collection, [
+  const rows = await readSnapshot<Row>(view, collection, [
     { $match: { store_id: view.storeId, _id: documentId(view.storeId, id) } },
     { $project: { _id: 0, body: `$${shape}`, offset: 1 } },
     unionWithStamp(view),

@@ -1,13 +1,15 @@
 /** What one request reads from: the records of one store in one generation. */
 import { LRUCache } from 'lru-cache';
-import type { AggregateOptions, Db, Document } from 'mongodb';
+import type { AggregateOptions, Document } from 'mongodb';
 import { STAMPS, type Stamp } from '#shared/read-models/collections.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
+import type { Bounded } from '../deadline.ts';
 
 export interface View {
   storeId: string;
   generation: Generation;
+  bounded: Bounded;
 }
 
 /**
@@ -22,11 +24,16 @@ const SNAPSHOT: AggregateOptions = {
 
 /** Runs one aggregate in a snapshot of its own. */
 export async function readSnapshot<T extends Document>(
-  db: Db,
+  { generation, bounded }: View,
   collection: string,
   pipeline: Document[],
 ): Promise<T[]> {
-  return db.collection(collection).aggregate<T>(pipeline, SNAPSHOT).toArray();
+  return bounded((signal) =>
+    generation.db
+      .collection(collection)
+      .aggregate<T>(pipeline, { ...SNAPSHOT, signal })
+      .toArray(),
+  );
 }
 
 /** The last stage of a snapshot: the store's stamp, as `{stamp}`. */
@@ -40,8 +47,9 @@ export function unionWithStamp({ storeId }: View): Document {
 }
 
 /** The store's stamp alone; `null` while nothing of the store has arrived. */
-export async function readStamp({ storeId, generation }: View): Promise<Stamp | null> {
-  return generation.db.collection<Stamp>(STAMPS).findOne({ _id: storeId, store_id: storeId });
+export async function readStamp({ storeId, generation, bounded }: View): Promise<Stamp | null> {
+  const stamps = generation.db.collection<Stamp>(STAMPS);
+  return bounded((signal) => stamps.findOne({ _id: storeId, store_id: storeId }, { signal }));
 }
 
 /** The offset in which a store's answers are given. */

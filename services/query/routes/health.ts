@@ -4,7 +4,7 @@ import { RETRY_AFTER_OUTAGE_SECONDS } from '#query/answers/refusal.ts';
 import { healthCheck } from '#query/health.ts';
 
 export default async function health(app: FastifyInstance): Promise<void> {
-  const isHealthy = healthCheck(app.mongodb, app.redis);
+  const isHealthy = healthCheck(app);
   app.get('/health', { config: { access: 'open' } }, async (_request, reply) => {
     reply.header('cache-control', 'no-store');
     if (await isHealthy()) return { status: 'ok' };
