@@ -20,13 +20,12 @@ export function createWriterClient(config: Config, appName: string): MongoClient
 }
 
 /**
- * A client for requests: every operation ends within `MONGODB_READ_TIMEOUT_MS`, a frozen server's too,
- * so that the caller can answer 503 in time.
+ * A client for requests: it finds out within `MONGODB_READ_TIMEOUT_MS` that no server is there. An operation that
+ * a frozen server keeps is ended by the caller's deadline; the driver has none.
  */
 export function createReaderClient(config: Config, appName: string): MongoClient {
   return new MongoClient(config.mongodb.uri, {
     appName,
-    timeoutMS: config.mongodb.readTimeoutMs,
     serverSelectionTimeoutMS: config.mongodb.readTimeoutMs,
     connectTimeoutMS: config.mongodb.readTimeoutMs,
     heartbeatFrequencyMS: 1_000,

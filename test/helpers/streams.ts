@@ -5,7 +5,8 @@ import { ORDER_STATUSES, ORDER_TYPES } from '#shared/events/entities/order.ts';
 
 export type StreamEvent = Omit<EventToEncode, 'source'>;
 
-const STORES = ['s1', 's2', 'S-3'];
+/** The stores of every stream. */
+export const STREAM_STORES = ['s1', 's2', 'S-3'];
 const CUSTOMERS = ['c1', 'c2', 'c3', 'C_4', 'c-5', 'c6'];
 const ORDERS = Array.from({ length: 12 }, (_, index) => `o${index + 1}`);
 
@@ -89,7 +90,7 @@ const orderState = fc.record({
 });
 
 const sequence = fc.integer({ min: 0, max: 12 });
-const storeId = fc.constantFrom(...STORES);
+const storeId = fc.constantFrom(...STREAM_STORES);
 
 function changes(
   entity: string,

@@ -65,7 +65,7 @@ export async function claimCheckpoint(
     throw new StoreDataError('fenced', `${id} has another owner`);
   }
   if (stored?.session !== undefined) {
-    await client.db('admin').command({ killSessions: [stored.session] }, { timeoutMS: 5_000 });
+    await client.db('admin').command({ killSessions: [stored.session] });
   }
   const owner = randomUUID();
   const session = client.startSession();

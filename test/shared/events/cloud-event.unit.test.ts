@@ -27,7 +27,7 @@ function structured(
   headers: EventMessage['headers'] = {},
 ): EventMessage {
   const event = { ...attributes, data, ...change };
-  return { key: Buffer.from(String(event.storeid)), value: Buffer.from(JSON.stringify(event)), headers };
+  return { key: Buffer.from(event.storeid), value: Buffer.from(JSON.stringify(event)), headers };
 }
 
 function binary(change: Record<string, string | undefined> = {}, value: unknown = data): EventMessage {

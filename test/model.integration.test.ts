@@ -1,0 +1,195 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import fc from 'fast-check';
+import { hashSecret } from '#shared/access/secrets.ts';
+import { loadSigningKeys } from '#shared/access/signing-keys.ts';
+import { readConfig } from '#shared/config.ts';
+import { ORDER_STATUSES, ORDER_TYPES } from '#shared/events/entities/order.ts';
+import { createLogger } from '#shared/logging.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { type ListQuery, Model } from '#test/model.ts';
+import { caughtUp } from '#test/read-models.ts';
+import { stream, type StreamEvent, STREAM_STORES } from '#test/streams.ts';
+import { startProjector } from '#projector/projector.ts';
+import { buildApp } from '#query/app.ts';
+
+const logger = createLogger('test', 'silent');
+/** Each run has an environment of its own; within it many questions are asked. */
+const RUNS = 5;
+const QUESTIONS = 60;
+
+const local = fc
+  .record({
+    day: fc.integer({ min: 1, max: 4 }),
+    hour: fc.constantFrom('00', '23', '08', '22'),
+    second: fc.integer({ min: 56, max: 59 }),
+  })
+  .map(({ day, hour, second }) => `2026-03-0${day}T${hour}:${hour === '08' ? '29' : '59'}:${second}`);
+const range = fc
+  .tuple(fc.option(local, { nil: undefined, freq: 2 }), fc.option(local, { nil: undefined, freq: 2 }))
+  .map(([a, b]) => (a !== undefined && b !== undefined && a > b ? [b, a] : [a, b]));
+const paging = {
+  page: fc.option(fc.integer({ min: 1, max: 5 }), { nil: undefined }),
+  page_size: fc.option(fc.constantFrom(1, 2, 3, 7, 100, 101), { nil: undefined }),
+};
+const ranges = fc
+  .tuple(fc.option(range, { nil: undefined, freq: 1 }), fc.option(range, { nil: undefined, freq: 3 }))
+  .map(([created, updated]) => ({
+    created_from: created?.[0],
+    created_to: created?.[1],
+    updated_from: updated?.[0],
+    updated_to: updated?.[1],
+  }));
+const some = (values: readonly string[]) =>
+  fc.option(fc.uniqueArray(fc.constantFrom(...values), { minLength: 1, maxLength: 3 }), { nil: undefined });
+
+const customerQuery = fc
+  .tuple(
+    fc.record({
+      ...paging,
+      search: fc.option(
+        fc.constantFrom(
+          'jose',
+          'JOSÉ',
+          'ana',
+          'a',
+          ' silva ',
+          '.*',
+          '(2)',
+          "o'n",
+          '987',
+          '(11) 9',
+          '9-09',
+          '12abc',
+          '12.ABC',
+          'x1',
+          '𝒜',
+          'ﬁ',
+          'e',
+        ),
+        { nil: undefined, freq: 2 },
+      ),
+    }),
+    ranges,
+  )
+  .map(([query, bounds]): ListQuery => defined({ ...query, ...bounds }));
+const orderQuery = fc
+  .tuple(fc.record({ ...paging, status: some(ORDER_STATUSES), order_type: some(ORDER_TYPES) }), ranges)
+  .map(([query, bounds]): ListQuery => defined({ ...query, ...bounds }));
+const customerOrderQuery = fc
+  .tuple(orderQuery, fc.option(fc.constantFrom('c1', 'c2', 'C_4', 'nobody'), { nil: undefined }))
+  .map(([query, customer]): ListQuery => defined({ ...query, customer_id: customer }));
+
+type Question = { path: string; query: ListQuery; storeId: string };
+const storeId = fc.constantFrom(...STREAM_STORES);
+const question: fc.Arbitrary<Question> = fc.oneof(
+  fc.record({ path: fc.constant('/api/customer/list'), query: customerQuery, storeId }),
+  fc.record({ path: fc.constant('/api/order/list'), query: orderQuery, storeId }),
+  fc.record({ path: fc.constant('/api/customer/order-list/'), query: customerOrderQuery, storeId }),
+);
+
+function defined<T extends object>(record: T): T {
+  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as T;
+}
+
+function target({ path, query }: Question): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    for (const one of [value].flat()) parameters.append(name, String(one));
+  }
+  const text = parameters.toString();
+  return text === '' ? path : `${path}?${text}`;
+}
+
+function answer(model: Model, { path, query, storeId: store }: Question): unknown {
+  if (path === '/api/customer/list') return model.customers(store, query);
+  return model.orders(store, query, path === '/api/order/list' ? 'anyone' : 'a customer');
+}
+
+describe('every answer', () => {
+  let installation: Installation;
+  beforeAll(async () => {
+    installation = await createInstallation({ environments: RUNS });
+  });
+  afterAll(() => installation?.close());
+
+  it(
+    'is what a plain model of the contract answers, for random streams and questions',
+    { timeout: 240_000 },
+    async () => {
+      let run = 0;
+      await fc.assert(
+        fc.asyncProperty(
+          stream,
+          fc.array(question, { minLength: QUESTIONS, maxLength: QUESTIONS }),
+          async (events, questions) => {
+            const environment = installation.config.environments[run];
+            run += 1;
+            if (environment !== undefined) await compare(environment, events, questions);
+          },
+        ),
+        { numRuns: RUNS, endOnFailure: true },
+      );
+    },
+  );
+
+  async function compare(environment: string, events: StreamEvent[], questions: Question[]): Promise<void> {
+    const config = readConfig({ ...installation.env, ENVIRONMENTS: environment });
+    const model = new Model();
+    for (const event of events) model.apply(event);
+    await installation.publishAccess(
+      STREAM_STORES.map((store) => ({
+        entity: 'access_key',
+        storeId: store,
+        subject: `${environment}-${store}`,
+        sequence: 1,
+        data: { secret_sha256: hashSecret('secret'), scopes: ['store', 'crm', 'order'], status: 'active' },
+      })),
+      environment,
+    );
+    await installation.publish(events, environment);
+    const projector = await startProjector(config, logger);
+    const app = await buildApp({ config, logger, signingKeys: await loadSigningKeys(config.tokens) });
+    try {
+      await caughtUp(installation, environment);
+      const tokens = new Map<string, string>();
+      for (const store of STREAM_STORES) {
+        await eventually(`there is a token for ${store}`, async () => {
+          const response = await app.inject({
+            method: 'POST',
+            url: '/api/auth/token/',
+            headers: {
+              authorization: `Basic ${Buffer.from(`${environment}-${store}:secret`).toString('base64')}`,
+              'content-type': 'application/x-www-form-urlencoded',
+            },
+            payload: 'grant_type=client_credentials',
+          });
+          if (response.statusCode === 200) tokens.set(store, String(response.json()['access_token']));
+          return response.statusCode === 200;
+        });
+      }
+      const get = (store: string, url: string) =>
+        app.inject({ url, headers: { authorization: `Bearer ${tokens.get(store)}` } });
+
+      for (const asked of questions) {
+        const url = target(asked);
+        const response = await get(asked.storeId, url);
+        expect([url, response.statusCode, response.json()]).toEqual([url, 200, answer(model, asked)]);
+      }
+      for (const store of STREAM_STORES) {
+        const info = await get(store, '/api/store/info/');
+        const expected = model.storeInfo(store);
+        expect(info.statusCode).toBe(expected === null ? 404 : 200);
+        if (expected !== null) expect(info.json()).toEqual(expected);
+        for (let number = 1; number <= 12; number += 1) {
+          const order = await get(store, `/api/order/details/?order_id=o${number}`);
+          const known = model.order(store, `o${number}`);
+          expect(order.statusCode).toBe(known === null ? 404 : 200);
+          if (known !== null) expect(order.json()).toEqual(known);
+        }
+      }
+    } finally {
+      await app.close();
+      await projector.stop();
+    }
+  }
+});
