@@ -1,0 +1,190 @@
+/** From three running servers to a system at work: topics, services, keys, simulator; ready when a key gets its token. */
+import { Kafka, logLevel } from 'kafkajs';
+import { join } from 'node:path';
+import { createSimulator, type Simulator } from '#local/simulator/simulator.ts';
+import type { Guard } from '#local/stack/program/guard.ts';
+import type { Stack } from '#local/stack/stack.ts';
+import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { createTopics } from '#shared/kafka.ts';
+import { StartError } from './failure.ts';
+import { makeKeys, publishKeys } from './keys.ts';
+import { type HistoryProgress, showLiveLine } from './live-line.ts';
+import type { StartOptions } from './options.ts';
+import { ProjectorWatch } from './projector-watch.ts';
+import { awaitProjector } from './readiness.ts';
+import type { Screen } from './screen.ts';
+import { Service } from './service.ts';
+import { prepareSigningKey } from './signing-key.ts';
+import type { StackFile } from './stack-file.ts';
+import { awaitToken } from './token.ts';
+
+export const ENVIRONMENTS = ['production', 'sandbox'] as const;
+
+const PARTITIONS = 3;
+const MAX_MESSAGE_BYTES = 10 * 1_048_576;
+const DEFAULT_PREFIX = 'store_data';
+/** The same stores in every run. */
+const SEED = 1;
+const SERVICES = join(import.meta.dirname, '../../../services');
+
+export interface BringUp {
+  options: StartOptions;
+  stack: Stack;
+  guard: Guard;
+  screen: Screen;
+  /** Ends what is begun here, last first. */
+  cleanup: AsyncDisposableStack;
+  stopping: AbortSignal;
+}
+
+/** What works once everything is up. */
+export interface System {
+  file: StackFile;
+  simulator: Simulator;
+}
+
+interface Services {
+  watch: ProjectorWatch;
+  queryUrl: string;
+  operationsUrls: string[];
+}
+
+/**
+ * Brings everything up; resolves when each environment answers and the history is visible.
+ * @throws {StartError} when something does not come up.
+ */
+export async function bringUp(context: BringUp): Promise<System> {
+  const { options, stack, screen, cleanup, stopping } = context;
+  const kafka = new Kafka({
+    clientId: 'local-start',
+    brokers: stack.kafkaBrokers,
+    logLevel: logLevel.NOTHING,
+    retry: { initialRetryTime: 100, maxRetryTime: 2_000, retries: 8 },
+  });
+  const [signingKeysFile] = await Promise.all([
+    prepareSigningKey(options.folder, options.keepData),
+    prepareTopics(kafka),
+  ]);
+
+  const simulator = await createSimulator({
+    kafka,
+    environments: ENVIRONMENTS,
+    seed: SEED,
+    stores: options.stores,
+    history: options.history,
+    ordersPerMinute: options.ordersPerMinute,
+    onTrouble: () => screen.line('simulator: Kafka takes no events for now; trying again'),
+  });
+  cleanup.defer(() => simulator.stop());
+  const storeIds = simulator.stores.map(({ id }) => id);
+  const keys = makeKeys(storeIds, ENVIRONMENTS);
+
+  const history: HistoryProgress = { published: 0, total: simulator.historyEvents, isVisible: false };
+  const publish = async () => {
+    await publishKeys(kafka, keys);
+    await simulator.publishHistory((published) => {
+      history.published = published;
+    });
+  };
+  const [{ watch, queryUrl, operationsUrls }] = await Promise.all([
+    startServices(context, signingKeysFile, history),
+    publish(),
+  ]);
+  await awaitProjector(watch, stopping, {
+    isDone: ({ keysApplied, accessPending }) => keysApplied >= keys.length && accessPending === 0,
+    isIdle: ({ accessLag, accessPending }) => accessLag === 0 && accessPending === 0,
+  });
+  for (const environment of ENVIRONMENTS) {
+    const key = keys.find((key) => key.environment === environment);
+    if (key !== undefined) await awaitToken(queryUrl, key, stopping);
+  }
+  await awaitProjector(watch, stopping, {
+    isDone: ({ changesHandled }) => changesHandled >= history.total,
+    isIdle: ({ changesLag }) => changesLag === 0,
+  });
+  history.isVisible = true;
+
+  const prefix = process.env['NAME_PREFIX'] ?? DEFAULT_PREFIX;
+  const file: StackFile = {
+    query_url: queryUrl,
+    operations_urls: operationsUrls,
+    kafka_brokers: stack.kafkaBrokers,
+    mongodb_uri: stack.mongodbUri,
+    redis_url: stack.redisUrl,
+    environments: [...ENVIRONMENTS],
+    keys,
+    ...(prefix === DEFAULT_PREFIX ? {} : { name_prefix: prefix }),
+  };
+  return { file, simulator };
+}
+
+async function prepareTopics(kafka: Kafka): Promise<void> {
+  const admin = kafka.admin();
+  await admin.connect();
+  try {
+    const topics = ENVIRONMENTS.flatMap((environment) => [
+      changesTopic(environment),
+      accessTopic(environment),
+    ]);
+    await createTopics(admin, topics, {
+      partitions: PARTITIONS,
+      config: { 'max.message.bytes': String(MAX_MESSAGE_BYTES) },
+    });
+  } finally {
+    await admin.disconnect();
+  }
+}
+
+/** Starts both side by side, and the line that shows what the projector does. */
+async function startServices(
+  context: BringUp,
+  signingKeysFile: string,
+  history: HistoryProgress,
+): Promise<Services> {
+  const { screen, cleanup, stopping } = context;
+  const env = serviceEnvironment(context, signingKeysFile);
+  const make = (name: string) =>
+    new Service({
+      name,
+      file: join(SERVICES, name, 'main.ts'),
+      env,
+      logFile: join(context.options.folder, 'logs', `${name}.log`),
+      guard: context.guard,
+      log: screen.line,
+    });
+  const projector = make('projector');
+  const query = make('query');
+  cleanup.defer(async () => {
+    await Promise.all([projector.stop(), query.stop()]);
+  });
+  const [projectorReady, queryReady] = await Promise.all([projector.start(), query.start()]);
+  const watch = new ProjectorWatch(projectorReady.operations);
+  const showing = showLiveLine(screen, watch, history, stopping);
+  cleanup.defer(() => showing);
+  if (queryReady.url === null) throw new StartError('the query service does not say where it listens');
+  return {
+    watch,
+    queryUrl: queryReady.url,
+    operationsUrls: [queryReady.operations, projectorReady.operations],
+  };
+}
+
+/** What the services are told. Ports are free ones: two installations may run on one machine. */
+function serviceEnvironment({ options, stack }: BringUp, signingKeysFile: string): NodeJS.ProcessEnv {
+  const { quota } = options;
+  const level = process.env['LOG_LEVEL'];
+  return {
+    ...process.env,
+    ENVIRONMENTS: ENVIRONMENTS.join(','),
+    KAFKA_BROKERS: stack.kafkaBrokers.join(','),
+    MONGODB_URI: stack.mongodbUri,
+    REDIS_URL: stack.redisUrl,
+    SIGNING_KEYS: '',
+    SIGNING_KEYS_FILE: signingKeysFile,
+    QUERY_PORT: process.env['QUERY_PORT'] ?? '0',
+    OPERATIONS_PORT: '0',
+    // A service says at this level that it is ready, and where.
+    LOG_LEVEL: level === 'debug' || level === 'trace' ? level : 'info',
+    ...(quota === null ? {} : { QUOTA_REQUESTS: String(quota), QUOTA_WINDOW_SECONDS: '60' }),
+  };
+}

@@ -1,0 +1,36 @@
+/** Keeps the changing line of the screen up to date: the history's progress first, then the status. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ProjectorWatch } from './projector-watch.ts';
+import type { Screen } from './screen.ts';
+import { grouped, StatusLine } from './status.ts';
+
+const INTERVAL_MS = 1_000;
+
+/** How far the history is. */
+export interface HistoryProgress {
+  published: number;
+  total: number;
+  /** Whether clients can see all of it. */
+  isVisible: boolean;
+}
+
+/** Runs until `stopping`; then the line is cleared. */
+export async function showLiveLine(
+  screen: Screen,
+  watch: ProjectorWatch,
+  history: Readonly<HistoryProgress>,
+  stopping: AbortSignal,
+): Promise<void> {
+  const status = new StatusLine();
+  while (!stopping.aborted) {
+    const state = await watch.look();
+    if (stopping.aborted) break;
+    const now = status.describe(state, Date.now());
+    const { published, total, isVisible } = history;
+    screen.live(
+      isVisible ? now : `history: ${grouped(published)} of ${grouped(total)} events published · ${now}`,
+    );
+    await sleep(INTERVAL_MS, undefined, { signal: stopping }).catch(() => undefined);
+  }
+  screen.live('');
+}

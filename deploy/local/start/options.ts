@@ -1,0 +1,65 @@
+/** The options of `npm start`, checked before anything is started. */
+import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { join, resolve } from 'node:path';
+
+export interface StartOptions {
+  stores: number;
+  /** Orders that each store has behind it. */
+  history: number;
+  /** New orders of all stores together. */
+  ordersPerMinute: number;
+  /** Whether new orders come in at all. */
+  traffic: boolean;
+  /** Requests a minute for each store and environment; `null` leaves it to the configuration. */
+  quota: number | null;
+  keepData: boolean;
+  /** Holds data, logs and `stack.json`. */
+  folder: string;
+}
+
+/** What the options say, or the exit code with which the process ends: help was shown, or a mistake explained. */
+export type ReadOptions = { options: StartOptions } | { exitCode: number };
+
+const DEFAULT_FOLDER = join(import.meta.dirname, '../../../.local');
+
+/** Reads the arguments that follow the program's name. */
+export function readOptions(args: readonly string[]): ReadOptions {
+  const command = new Command('npm start --')
+    .description(
+      'Runs the whole system on this machine: Kafka, MongoDB and Redis, the projector, the query service, ' +
+        'and simulated stores whose orders flow through it. Ctrl-C ends everything.',
+    )
+    .option('--stores <n>', 'how many stores to simulate', whole(1, 10_000), 5)
+    .option('--history <n>', 'orders of the past 30 days of each store', whole(0, 1_000_000), 200)
+    .option(
+      '--orders-per-minute <n>',
+      'new orders of all stores together, a tenth of them in sandbox',
+      whole(0, 600_000),
+      60,
+    )
+    .option('--no-traffic', 'history only: no new orders, though whatever is published to Kafka is served')
+    .option('--quota <n>', 'requests a minute for each store and environment', whole(1, 1_000_000_000))
+    .option('--keep-data', 'leave data and signing key in the folder, and begin with what is there', false)
+    .option('--folder <path>', 'where data, logs and stack.json lie (default: .local)', (path) =>
+      resolve(path),
+    )
+    .exitOverride();
+  try {
+    command.parse(args, { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    return { exitCode: error.exitCode === 0 ? 0 : 2 };
+  }
+  const { quota, folder, ...rest } = command.opts<
+    Omit<StartOptions, 'quota' | 'folder'> & { quota?: number; folder?: string }
+  >();
+  return { options: { ...rest, quota: quota ?? null, folder: folder ?? resolve(DEFAULT_FOLDER) } };
+}
+
+function whole(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= least && value <= most) return value;
+    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
+  };
+}

@@ -1,0 +1,91 @@
+/** The life of `npm start`: the servers, all that runs on them, and an end that leaves nothing behind. */
+import { rm } from 'node:fs/promises';
+import { startGuard } from '#local/stack/program/guard.ts';
+import { StackError } from '#local/stack/errors.ts';
+import { startStack } from '#local/stack/stack.ts';
+import { bringUp } from './bring-up.ts';
+import { StartError } from './failure.ts';
+import type { StartOptions } from './options.ts';
+import type { Screen } from './screen.ts';
+import { type StopRequest, stopRequested } from './signals.ts';
+import { signingKeyPath } from './signing-key.ts';
+import { removeStackFile, stackFilePath, writeStackFile } from './stack-file.ts';
+import { summary } from './summary.ts';
+
+/** Runs until it is stopped or a part dies; answers the exit code. */
+export async function run(options: StartOptions, screen: Screen): Promise<number> {
+  const began = performance.now();
+  const stop = stopRequested();
+  const cleanup = new AsyncDisposableStack();
+  const stopping = new AbortController();
+  try {
+    return await runUntilStopped(options, screen, { began, stop, cleanup, stopping });
+  } catch (error) {
+    if (!(error instanceof StartError) && !(error instanceof StackError)) throw error;
+    screen.live('');
+    screen.line(error.message);
+    return 1;
+  } finally {
+    stopping.abort();
+    await cleanup.disposeAsync();
+  }
+}
+
+interface Life {
+  began: number;
+  stop: Promise<StopRequest>;
+  /** Ends what was begun, last first. */
+  cleanup: AsyncDisposableStack;
+  stopping: AbortController;
+}
+
+async function runUntilStopped(
+  options: StartOptions,
+  screen: Screen,
+  { began, stop, cleanup, stopping }: Life,
+): Promise<number> {
+  const { folder, keepData } = options;
+  const stack = await Promise.race([
+    startStack({ dataFolder: folder, keepData, log: screen.line }),
+    // Nothing is worth an orderly end yet; what was begun ends with this process.
+    stop.then(({ exitCode }) => process.exit(exitCode)),
+  ]);
+  cleanup.defer(() => stack.stop());
+  await removeStackFile(folder);
+
+  const guard = startGuard();
+  cleanup.defer(() => guard.close());
+  cleanup.defer(() => removeOwnFiles(options));
+  // Should this process be killed, nobody shall find secrets, or an address where nobody listens any more.
+  await guard.hold('path', stackFilePath(folder));
+  if (!keepData) await guard.hold('path', signingKeyPath(folder));
+
+  const serving = bringUp({ options, stack, guard, screen, cleanup, stopping: stopping.signal }).then(
+    async (system) => {
+      await writeStackFile(folder, system.file);
+      const seconds = (performance.now() - began) / 1_000;
+      for (const line of summary({ options, stack, file: system.file }, seconds)) screen.line(line);
+      if (options.traffic) system.simulator.startTraffic();
+      return null;
+    },
+  );
+  let isReady = false;
+  const ended = Promise.race([
+    stop.then(({ why, exitCode }) => ({ message: `${why}: stopping`, exitCode: isReady ? 0 : exitCode })),
+    stack.failed.then(({ message }) => ({ message, exitCode: 1 })),
+  ]);
+  const early = await Promise.race([ended, serving]);
+  isReady = early === null;
+  const { message, exitCode } = early ?? (await ended);
+  // What still waits for something gives up now, and there is nobody left to tell.
+  serving.catch(() => undefined);
+  stopping.abort();
+  screen.live('');
+  screen.line(message);
+  return exitCode;
+}
+
+async function removeOwnFiles({ folder, keepData }: StartOptions): Promise<void> {
+  await removeStackFile(folder);
+  if (!keepData) await rm(signingKeyPath(folder), { force: true });
+}
