@@ -1,0 +1,126 @@
+/** A whole query service for one test file: an installation, a projector that feeds it, and a listening app. */
+import type { FastifyInstance } from 'fastify';
+import { hashSecret } from '#shared/access/secrets.ts';
+import { loadSigningKeys } from '#shared/access/signing-keys.ts';
+import type { Config } from '#shared/config.ts';
+import { createLogger, type Logger } from '#shared/logging.ts';
+import { COLLECTIONS, STAMPS, type Stamp, TOMBSTONES } from '#shared/read-models/collections.ts';
+import type { EntityName } from '#shared/events/entities/index.ts';
+import { startProjector } from '../../services/projector/projector.ts';
+import { buildApp } from '../../services/query/app.ts';
+import { type ApiClient, createApiClient } from './api-client.ts';
+import { createInstallation, eventually, type Installation } from './installation.ts';
+
+export interface RunningApp {
+  app: FastifyInstance;
+  url: string;
+  api: ApiClient;
+}
+
+export interface QueryService extends RunningApp {
+  installation: Installation;
+  /** Publishes the state of a key, and waits until it counts. */
+  setKey: (key: TestKey) => Promise<void>;
+  /** Publishes changes in order, and waits until they are applied. */
+  apply: (changes: TestChange[], environment?: string) => Promise<void>;
+  close: () => Promise<void>;
+}
+
+export interface TestKey {
+  clientId: string;
+  storeId?: string;
+  environment?: string;
+  secrets?: string[];
+  scopes?: string[];
+  status?: 'active' | 'inactive' | 'revoked';
+}
+
+export interface TestChange {
+  entity: EntityName;
+  storeId: string;
+  id: string;
+  /** Absent in a deletion. */
+  data?: object;
+}
+
+/** Starts an app on a free port. */
+export async function startApp(config: Config, logger?: Logger): Promise<RunningApp> {
+  const app = await buildApp({
+    config,
+    logger: logger ?? createLogger('query', 'silent'),
+    signingKeys: await loadSigningKeys(config.tokens),
+  });
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  return { app, url, api: createApiClient(url) };
+}
+
+/** Starts everything; `settings` are environment variables of the installation. */
+export async function startQueryService(
+  options: { environments?: number; settings?: Record<string, string>; logger?: Logger } = {},
+): Promise<QueryService> {
+  const installation = await createInstallation(options);
+  const { config, environment, mongodb } = installation;
+  const projector = await startProjector(config, createLogger('projector', 'silent'));
+  const running = await startApp(config, options.logger);
+  const control = mongodb.db(`${config.namePrefix}_control`);
+  let sequence = 0;
+
+  const setKey = async (key: TestKey) => {
+    const {
+      clientId,
+      storeId = 's1',
+      secrets = ['secret'],
+      scopes = ['store', 'crm', 'order', 'menu'],
+    } = key;
+    const { status = 'active' } = key;
+    sequence += 1;
+    const data = { secret_sha256: secrets.map(hashSecret), scopes, status };
+    const event = { entity: 'access_key', storeId, subject: clientId, sequence, data };
+    await installation.publishAccess([event], key.environment ?? environment);
+    const filter = { _id: clientId as never, sequence, publish_pending: { $exists: false } };
+    await eventually(`key ${clientId} counts`, async () => {
+      return (await control.collection('access_keys').findOne(filter)) !== null;
+    });
+  };
+
+  const apply = async (changes: TestChange[], name = environment) => {
+    const events = changes.map(({ entity, storeId, id, data }) => {
+      sequence += 1;
+      const action = data === undefined ? ('deleted' as const) : ('changed' as const);
+      return { entity, action, storeId, subject: id, sequence, data };
+    });
+    await installation.publish(events, name);
+    const db = mongodb.db(`${config.namePrefix}_${name}_g1`);
+    const last = events.at(-1);
+    if (last === undefined) return;
+    // A store's events stay in order: when its last one is applied, all are.
+    const lastOfStores = new Map(events.map((event) => [event.storeId, event]));
+    await eventually('changes are applied', async () => {
+      for (const { entity, storeId, subject, sequence: wanted, action } of lastOfStores.values()) {
+        const collection = action === 'deleted' ? TOMBSTONES : COLLECTIONS[entity as EntityName];
+        const _id = action === 'deleted' ? `${entity}/${storeId}/${subject}` : `${storeId}/${subject}`;
+        const found = await db.collection(collection).findOne({ _id: _id as never, sequence: wanted });
+        if (found === null) return false;
+      }
+      return true;
+    });
+  };
+
+  return {
+    ...running,
+    installation,
+    setKey,
+    apply,
+    async close() {
+      await running.app.close();
+      await projector.stop();
+      await installation.close();
+    },
+  };
+}
+
+/** The stamp of a store, as the service sees it. */
+export function stampOf(service: QueryService, storeId: string): Promise<Stamp | null> {
+  const { db } = service.app.generations.of(service.installation.environment);
+  return db.collection<Stamp>(STAMPS).findOne({ _id: storeId });
+}

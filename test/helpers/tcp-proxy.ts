@@ -1,0 +1,69 @@
+/** A TCP proxy whose connections can be frozen or cut: a server that hangs or is gone, for one test alone. */
+import { connect, createServer, type Socket } from 'node:net';
+
+export interface TcpProxy {
+  port: number;
+  /** Nothing passes any more, new connections are accepted and stay silent: like a stopped process. */
+  freeze: () => void;
+  /** Connections end and new ones are refused: like a killed process. */
+  cut: () => Promise<void>;
+  /** Everything passes again; what was held back, too. */
+  restore: () => Promise<void>;
+  close: () => Promise<void>;
+}
+
+/** Starts a proxy in front of a server. */
+export async function startTcpProxy(target: { host: string; port: number }): Promise<TcpProxy> {
+  const pairs = new Set<[Socket, Socket]>();
+  let frozen = false;
+  const server = createServer((client) => {
+    const upstream = connect(target);
+    const pair: [Socket, Socket] = [client, upstream];
+    pairs.add(pair);
+    join(client, upstream);
+    join(upstream, client);
+    if (frozen) for (const socket of pair) socket.pause();
+  });
+  const join = (from: Socket, to: Socket) => {
+    from.on('data', (chunk) => to.write(chunk));
+    from.on('error', () => to.destroy());
+    from.on('close', () => {
+      to.destroy();
+      for (const pair of pairs) if (pair.includes(from)) pairs.delete(pair);
+    });
+  };
+  const listen = (port: number) =>
+    new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(port, '127.0.0.1', () => {
+        server.off('error', reject);
+        resolve();
+      });
+    });
+  const cut = async () => {
+    const closed = new Promise<void>((resolve) => {
+      if (server.listening) server.close(() => resolve());
+      else resolve();
+    });
+    for (const pair of pairs) for (const socket of pair) socket.destroy();
+    await closed;
+  };
+  await listen(0);
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the proxy has no port');
+  const { port } = address;
+  return {
+    port,
+    cut,
+    freeze() {
+      frozen = true;
+      for (const pair of pairs) for (const socket of pair) socket.pause();
+    },
+    async restore() {
+      frozen = false;
+      for (const pair of pairs) for (const socket of pair) socket.resume();
+      if (!server.listening) await listen(port);
+    },
+    close: cut,
+  };
+}

@@ -1,0 +1,185 @@
+import { describe, expect, it } from 'vitest';
+import { Refused } from '#query/answers/refusal.ts';
+import { id, oneOf } from '#query/parameters/kinds.ts';
+import { optional, repeatable, required } from '#query/parameters/parameter.ts';
+import { parameterReader } from '#query/parameters/read.ts';
+import { customerListParameters } from '#query/reading/customers.ts';
+import { orderListParameters } from '#query/reading/orders.ts';
+
+const orders = parameterReader(orderListParameters);
+const customers = parameterReader(customerListParameters);
+
+function refusalOf(read: () => unknown): string {
+  try {
+    read();
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    expect(error.refusal).toMatchObject({ status: 422, code: 'invalid_parameters' });
+    return error.refusal.detail;
+  }
+  throw new Error('was not refused');
+}
+
+describe('what is allowed', () => {
+  it('has defaults', () => {
+    expect(orders('')).toEqual({
+      page: 1,
+      page_size: 20,
+      status: [],
+      order_type: [],
+      created_from: null,
+      created_to: null,
+      updated_from: null,
+      updated_to: null,
+    });
+  });
+
+  it.each([
+    ['page=1', { page: 1 }],
+    ['page=9007199254740991', { page: Number.MAX_SAFE_INTEGER }],
+    ['page_size=100', { page_size: 100 }],
+    ['page_size=101', { page_size: 100 }],
+    ['page_size=9007199254740991', { page_size: 100 }],
+    ['status=preparing&status=pending&status=preparing', { status: ['pending', 'preparing'] }],
+    ['created_from=2024-02-29T00:00:00', { created_from: Date.UTC(2024, 1, 29) }],
+    [
+      'created_from=2026-01-01T00%3A00%3A00&created_to=2026-01-01T00:00:00',
+      { created_to: Date.UTC(2026, 0, 1) },
+    ],
+    ['created_from=0000-01-01T00:00:00', { created_from: -62_167_219_200_000 }],
+  ])('%s', (query, values) => expect(orders(query)).toMatchObject(values));
+
+  it('reads search without the blanks at both ends', () => {
+    expect(customers('search=++Jos%C3%A9+da++Silva+').search).toBe('José da  Silva');
+    expect(customers(`search=${encodeURIComponent('🍕'.repeat(100))}`).search).toBe('🍕'.repeat(100));
+  });
+});
+
+describe('what is not', () => {
+  it.each([
+    'page=0',
+    'page=-1',
+    'page=+1',
+    'page=%2B1',
+    'page=01',
+    'page=1.0',
+    'page=1e2',
+    'page=0x1',
+    'page=1_0',
+    'page=%201',
+    'page=1%20',
+    'page=9007199254740992',
+    'page=99999999999999999999',
+    'page=NaN',
+    'page=%D9%A1',
+    'page=',
+    'page',
+    'page=1&page=1',
+    'page=%',
+    'page=%ff',
+    'page[]=1',
+    'page_size=0',
+    'page_size=',
+    'status=Pending',
+    'status=',
+    'status=unknown',
+    'status=pending,preparing',
+    'status=pending&status=',
+    'order_type=table',
+    'created_from=2026-02-30T00:00:00',
+    'created_from=2025-02-29T00:00:00',
+    'created_from=2026-01-01',
+    'created_from=2026-01-01T00:00:00Z',
+    'created_from=2026-01-01T00:00:00-03:00',
+    'created_from=2026-01-01T00:00:00.000',
+    'created_from=2026-01-01t00:00:00',
+    'created_from=2026-01-01T24:00:00',
+    'created_from=2026-01-01T00:60:00',
+    'created_from=2026-01-01T23:59:60',
+    'created_from=2026-01-01+00:00:00',
+    'created_from=2026-13-01T00:00:00',
+    'created_from=%C2%B2026-01-01T00:00:00',
+    'created_from=2026-01-02T00:00:00&created_to=2026-01-01T00:00:00',
+    'updated_from=2026-01-01T00:00:01&updated_to=2026-01-01T00:00:00',
+  ])('%s', (query) => {
+    const name = /^[a-z_]+/.exec(query)?.[0] ?? '';
+    expect(refusalOf(() => orders(query))).toContain(name);
+  });
+
+  it.each([
+    'search=',
+    'search=+++',
+    'search=%20',
+    `search=${'a'.repeat(101)}`,
+    'search=a&search=b',
+    'search=%C3',
+  ])('%s', (query) => expect(refusalOf(() => customers(query))).toContain('search'));
+
+  it.each([
+    'search[$ne]=',
+    'search%5B%24ne%5D=a',
+    'customer_id[$gt]=',
+    '__proto__=1',
+    'constructor=1',
+    'toString=1',
+    '=1',
+    'SEARCH=a',
+  ])('an unknown parameter: %s', (query) =>
+    expect(refusalOf(() => customers(query))).toMatch(/^there is no parameter /),
+  );
+
+  it('names the unknown parameter and the nearest one', () => {
+    expect(refusalOf(() => orders('statsu=pending'))).toMatch(
+      /no parameter statsu here; the nearest is status,/,
+    );
+    expect(refusalOf(() => orders('pageSize=1'))).toMatch(/nearest is page_size,/);
+    expect(refusalOf(() => parameterReader({})('a=1'))).toBe(
+      'there is no parameter a here; this endpoint has none',
+    );
+  });
+
+  it('says what is allowed', () => {
+    expect(refusalOf(() => orders('status=x'))).toBe(
+      'status must be one of pending, confirmed, preparing, ready, dispatched, delivered, concluded, cancelled',
+    );
+    expect(refusalOf(() => orders('page_size=x'))).toMatch(/^page_size must be a whole number from 1/);
+  });
+
+  it('never repeats a value', () => {
+    for (const query of [
+      'search=%ff-silva',
+      `search=${'silva'.repeat(40)}`,
+      'search=silva&search=silva',
+      'page=silva',
+    ]) {
+      expect(refusalOf(() => customers(query))).not.toContain('silva');
+    }
+  });
+
+  it('cuts a long name', () => {
+    expect(refusalOf(() => orders(`${'x'.repeat(8_000)}=1`)).length).toBeLessThan(300);
+  });
+});
+
+describe('a required parameter', () => {
+  const read = parameterReader({
+    order_id: required(id),
+    kind: optional(oneOf(['a'])),
+    more: repeatable(oneOf(['b'])),
+  });
+
+  it.each(['order_id=A-z_09', `order_id=${'a'.repeat(64)}`])('%s', (query) =>
+    expect(read(query).order_id).toBe(query.slice('order_id='.length)),
+  );
+
+  it.each([
+    '',
+    'order_id=',
+    'order_id=a&order_id=a',
+    'order_id=a.b',
+    'order_id=a%20',
+    `order_id=${'a'.repeat(65)}`,
+    'order_id=%C3%A9',
+    'order_id=a%00',
+  ])('refused: %s', (query) => expect(refusalOf(() => read(query))).toContain('order_id'));
+});
