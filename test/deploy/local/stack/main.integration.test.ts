@@ -1,0 +1,81 @@
+// The command that runs the stack, as a process: every way to end it leaves nothing behind.
+import { spawn } from 'node:child_process';
+import type { ChildProcessByStdio } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import type { Stack } from '#local/stack/stack.ts';
+import { awaitGone, environmentWithoutAddresses } from './processes.ts';
+
+const MAIN = fileURLToPath(import.meta.resolve('#local/stack/main.ts'));
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'store-data-main-test-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+type Main = ChildProcessByStdio<null, Readable, null>;
+
+function run(args: string[], env: NodeJS.ProcessEnv = {}): Main {
+  const child = spawn(process.execPath, [MAIN, '--json', ...args], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    env: { ...environmentWithoutAddresses(), STACK_SOURCE: 'program', ...env },
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  return child;
+}
+
+async function awaitServers(main: Main): Promise<number[]> {
+  for await (const line of createInterface({ input: main.stdout })) {
+    const { pids } = JSON.parse(line) as Pick<Stack, 'pids'>;
+    return Object.values(pids).filter((pid) => pid !== undefined);
+  }
+  throw new Error('it ended without a line');
+}
+
+test.each(['SIGINT', 'SIGTERM'] as const)('%s ends the servers and removes the data', async (signal) => {
+  const data = join(folder, 'data');
+  const main = run(['--data', data]);
+  const pids = await awaitServers(main);
+  expect(pids).toHaveLength(3);
+  main.kill(signal);
+  expect(await once(main, 'exit')).toEqual([0, null]);
+  await awaitGone(pids);
+  expect(existsSync(data)).toBe(false);
+});
+
+test('a part that dies ends the others, with an exit code', async () => {
+  const main = run(['--data', join(folder, 'data')]);
+  const pids = await awaitServers(main);
+  process.kill(pids[0] ?? 0, 'SIGKILL');
+  expect(await once(main, 'exit')).toEqual([1, null]);
+  await awaitGone(pids);
+});
+
+test('killed while two of them fetch into the same empty cache: whole packages, and nothing left running', async () => {
+  const cache = join(folder, 'cache');
+  const mains = ['a', 'b'].map((name) => run(['--data', join(folder, name)], { STORE_DATA_CACHE: cache }));
+  const interrupted = run(['--data', join(folder, 'c')], { STORE_DATA_CACHE: cache });
+  await vi.waitUntil(() => existsSync(cache) && readdirSync(cache).length >= 3, {
+    timeout: 20_000,
+    interval: 20,
+  });
+  interrupted.kill('SIGKILL');
+  const pids = (await Promise.all(mains.map(awaitServers))).flat();
+  expect(pids).toHaveLength(6);
+  for (const main of mains) main.kill('SIGKILL');
+  await awaitGone(pids);
+  // The guardians remove what was being fetched, and the data.
+  await vi.waitUntil(() => ['a', 'b', 'c'].every((name) => !existsSync(join(folder, name))), {
+    timeout: 5_000,
+  });
+  const packages = readdirSync(cache).map((name) => name.replace(/-[^-]*$/, ''));
+  expect(packages).toEqual([...new Set(packages)]);
+  expect(packages.filter((name) => name.startsWith('.'))).toEqual([]);
+});

@@ -1,0 +1,217 @@
+// The stack for real, from every source that this machine has: it serves, tells when a part dies, keeps data when
+// asked to, and leaves nothing.
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import kafkajs from 'kafkajs';
+import { Redis } from 'ioredis';
+import { MongoClient } from 'mongodb';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { findEngine } from '#local/stack/container/engine.ts';
+import { startStack } from '#local/stack/stack.ts';
+import type { Stack, StackAddresses } from '#local/stack/stack.ts';
+import { awaitGone, environmentWithoutAddresses } from './processes.ts';
+
+const answer = await findEngine();
+const engine = 'engine' in answer ? answer.engine : undefined;
+
+let dataFolder: string;
+beforeEach(() => {
+  dataFolder = mkdtempSync(join(tmpdir(), 'store-data-stack-test-'));
+});
+afterEach(() => rmSync(dataFolder, { recursive: true, force: true }));
+
+describe.each(engine === undefined ? ['program'] : ['program', 'container'])('from source %s', (source) => {
+  async function start(keepData = false): Promise<Stack> {
+    const env = { ...environmentWithoutAddresses(), STACK_SOURCE: source };
+    const stack = await startStack({ dataFolder, keepData, env, log: () => undefined });
+    onTestFinished(() => stack.stop());
+    return stack;
+  }
+
+  test('serves what the services need, and leaves nothing behind', async () => {
+    const stack = await start();
+    expect(stack.parts.map((part) => part.source)).toEqual([source, source, source]);
+    const other = startStack({ dataFolder, log: () => undefined });
+    await expect(other).rejects.toThrow(`process ${process.pid} runs a stack in ${dataFolder}`);
+    await Promise.all([
+      checkKafka(stack),
+      expect(transact(stack)).resolves.toBe(1),
+      expect(setAndGet(stack)).resolves.toEqual(['value', 'noeviction']),
+    ]);
+    await stack.stop();
+    await stack.stop();
+    await expectNothingLeft(stack);
+    expect(existsSync(dataFolder)).toBe(false);
+  });
+
+  test('tells which part died by itself, and stops the others', async () => {
+    const stack = await start();
+    if (stack.pids.redis === undefined) await shutDownRedis(stack);
+    else process.kill(stack.pids.redis, 'SIGKILL');
+    const failure = await stack.failed;
+    expect(failure.part).toBe('redis');
+    expect(failure.signal).toBe(stack.pids.redis === undefined ? null : 'SIGKILL');
+    expect(failure.lastLines.join('\n')).toContain('Ready to accept connections');
+    await stack.stop();
+    await expectNothingLeft(stack);
+    // The logs stay, to be read.
+    expect(existsSync(join(dataFolder, 'logs', 'redis.log'))).toBe(true);
+    expect(existsSync(join(dataFolder, 'mongodb'))).toBe(false);
+  });
+
+  test('begins with kept data again, also on other ports, and drops it when it is not to be kept', async () => {
+    const first = await start(true);
+    await Promise.all([sendOne(first), transact(first), setAndGet(first)]);
+    await first.stop();
+    for (const part of ['kafka', 'mongodb', 'redis']) rmSync(join(dataFolder, part, 'ports.json'));
+    const second = await start(true);
+    expect(second.mongodbUri).not.toBe(first.mongodbUri);
+    await expect(countMessages(second)).resolves.toBe('1');
+    await expect(transact(second)).resolves.toBe(2);
+    await expect(getOnly(second)).resolves.toBe('value');
+    await second.stop();
+    const third = await start();
+    await expect(transact(third)).resolves.toBe(1);
+  });
+
+  async function expectNothingLeft({ pids }: Stack): Promise<void> {
+    await awaitGone(Object.values(pids).filter((pid) => pid !== undefined));
+    const filters = { label: [`store-data.stack=${dataFolder}`] };
+    expect(await engine?.container.dockerode.listContainers({ all: true, filters })).toEqual(engine && []);
+  }
+});
+
+test('a stopped process (SIGSTOP) is no obstacle to the end', async () => {
+  const env = { ...environmentWithoutAddresses(), STACK_SOURCE: 'program' };
+  const stack = await startStack({ dataFolder, keepData: true, env, log: () => undefined });
+  const pids = Object.values(stack.pids).filter((pid) => pid !== undefined);
+  for (const pid of pids) process.kill(pid, 'SIGSTOP');
+  await stack.stop();
+  await awaitGone(pids);
+});
+
+test('addresses that do not answer are errors that name them', async () => {
+  const env = {
+    ...process.env,
+    KAFKA_BROKERS: '127.0.0.1:1',
+    MONGODB_URI: 'mongodb://127.0.0.1:1',
+    REDIS_URL: 'redis://127.0.0.1:1',
+  };
+  const error: unknown = await startStack({ dataFolder, env, log: () => undefined }).catch(
+    (caught: unknown) => caught,
+  );
+  expect(error).toMatchObject({ name: 'StackError' });
+  expect(String(error)).toContain('kafka: KAFKA_BROKERS is 127.0.0.1:1, and that does not work');
+  expect(String(error)).toContain('mongodb: MONGODB_URI is mongodb://127.0.0.1:1, and that does not work');
+  expect(String(error)).toContain('redis: REDIS_URL is redis://127.0.0.1:1, and that does not work');
+});
+
+test('addresses that answer are used as they are', async () => {
+  const { KAFKA_BROKERS, MONGODB_URI, REDIS_URL } = process.env;
+  const stack = await startStack({ dataFolder, log: () => undefined });
+  expect(stack.parts.map((part) => part.source)).toEqual(['address', 'address', 'address']);
+  expect(stack).toMatchObject({
+    kafkaBrokers: KAFKA_BROKERS?.split(','),
+    mongodbUri: MONGODB_URI,
+    redisUrl: REDIS_URL,
+  });
+  await stack.stop();
+  await expect(getOnly(stack)).resolves.toBeNull();
+});
+
+test('a machine that has nothing is told what to install, part by part', async () => {
+  const env = { PATH: '/nowhere', STACK_SOURCE: 'program', STORE_DATA_CACHE: join(dataFolder, 'cache') };
+  const error: unknown = await startStack({ dataFolder, env, log: () => undefined }).catch(
+    (caught: unknown) => caught,
+  );
+  expect(error).toMatchObject({ name: 'StackError' });
+  for (const part of [
+    'kafka: could not fetch Java',
+    'mongodb: could not fetch mongod',
+    'redis: could not fetch redis',
+  ]) {
+    expect(String(error)).toContain(part);
+  }
+  expect(String(error)).toContain('install python3');
+});
+
+const TOPIC = 'stack-test';
+
+function connectKafka({ kafkaBrokers }: StackAddresses): kafkajs.Kafka {
+  return new kafkajs.Kafka({ brokers: kafkaBrokers, logLevel: kafkajs.logLevel.NOTHING });
+}
+
+async function checkKafka(stack: Stack): Promise<void> {
+  const large = Buffer.alloc(8 * 1024 * 1024, 'x');
+  await sendOne(stack, large);
+  const consumer = connectKafka(stack).consumer({
+    groupId: 'stack-test',
+    sessionTimeout: 1_000,
+    heartbeatInterval: 300,
+  });
+  await consumer.connect();
+  await consumer.subscribe({ topic: TOPIC, fromBeginning: true });
+  const received = await new Promise<number | undefined>((resolve, reject) => {
+    const eachMessage = ({ message }: kafkajs.EachMessagePayload) =>
+      Promise.resolve(resolve(message.value?.length));
+    consumer.run({ eachMessage }).catch(reject);
+  });
+  await consumer.disconnect();
+  expect(received).toBe(large.length);
+  const producer = connectKafka(stack).producer({ retry: { retries: 0 } });
+  await producer.connect();
+  await expect(producer.send({ topic: 'not-created', messages: [{ value: 'x' }] })).rejects.toThrow();
+  await producer.disconnect();
+}
+
+async function sendOne(stack: Stack, value: Buffer = Buffer.from('x')): Promise<void> {
+  const kafka = connectKafka(stack);
+  const [admin, producer] = [kafka.admin(), kafka.producer()];
+  await Promise.all([admin.connect(), producer.connect()]);
+  await admin.createTopics({ topics: [{ topic: TOPIC }] });
+  await producer.send({ topic: TOPIC, messages: [{ value }] });
+  await Promise.all([admin.disconnect(), producer.disconnect()]);
+}
+
+async function countMessages(stack: Stack): Promise<string | undefined> {
+  const admin = connectKafka(stack).admin();
+  await admin.connect();
+  const [offsets] = await admin.fetchTopicOffsets(TOPIC);
+  await admin.disconnect();
+  return offsets?.high;
+}
+
+/** Inserts a document in a transaction; answers how many there are. */
+async function transact({ mongodbUri }: StackAddresses): Promise<number> {
+  await using client = new MongoClient(mongodbUri);
+  const documents = client.db('stack-test').collection('documents');
+  await client.withSession((session) => session.withTransaction(() => documents.insertOne({}, { session })));
+  // Awaited here: the client closes on the way out.
+  const count = await documents.countDocuments();
+  return count;
+}
+
+async function setAndGet({ redisUrl }: StackAddresses): Promise<unknown[]> {
+  const redis = new Redis(redisUrl);
+  await redis.set('stack-test', 'value');
+  const [, policy] = await redis.config('GET', 'maxmemory-policy');
+  const value = await redis.get('stack-test');
+  redis.disconnect();
+  return [value, policy];
+}
+
+async function getOnly({ redisUrl }: StackAddresses): Promise<string | null> {
+  const redis = new Redis(redisUrl);
+  const value = await redis.get('stack-test');
+  redis.disconnect();
+  return value;
+}
+
+async function shutDownRedis({ redisUrl }: StackAddresses): Promise<void> {
+  const redis = new Redis(redisUrl, { retryStrategy: () => null });
+  redis.on('error', () => undefined);
+  // There is no answer to this one: the connection closes.
+  await redis.call('SHUTDOWN', 'NOSAVE').catch(() => undefined);
+  redis.disconnect();
+}
