@@ -24,7 +24,7 @@ export interface ListQuery {
   updated_to?: string | undefined;
 }
 
-interface Envelope {
+export interface Envelope {
   count: number;
   page: number;
   page_size: number;

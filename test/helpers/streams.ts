@@ -123,5 +123,5 @@ const event = fc.oneof(
 
 /** A stream in which some events come twice. */
 export const stream: fc.Arbitrary<StreamEvent[]> = fc
-  .array(fc.record({ event, twice: fc.nat({ max: 9 }) }), { minLength: 50, maxLength: 400 })
+  .array(fc.record({ event, twice: fc.nat({ max: 9 }) }), { minLength: 150, maxLength: 400 })
   .map((entries) => entries.flatMap(({ event: one, twice }) => (twice === 0 ? [one, one] : [one])));
