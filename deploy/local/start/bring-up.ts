@@ -73,7 +73,9 @@ export async function bringUp(context: BringUp): Promise<System> {
     stores: options.stores,
     history: options.history,
     ordersPerMinute: options.ordersPerMinute,
-    onTrouble: () => screen.line('simulator: Kafka takes no events for now; trying again'),
+    onTrouble: () => {
+      if (!stopping.aborted) screen.line('simulator: Kafka takes no events for now; trying again');
+    },
   });
   cleanup.defer(() => simulator.stop());
   const storeIds = simulator.stores.map(({ id }) => id);

@@ -9,6 +9,6 @@ export function firstRequests(queryUrl: string, key: IssuedKey): { token: string
       `  -d grant_type=client_credentials ${queryUrl}/api/auth/token/ \\`,
       `  | sed -E 's/.*"access_token":"([^"]+)".*/\\1/'); echo "$TOKEN"`,
     ],
-    orders: [`curl -s -H "Authorization: Bearer $TOKEN" '${queryUrl}/api/order/list?page_size=3'`],
+    orders: [`curl -s -w '\\n' -H "Authorization: Bearer $TOKEN" '${queryUrl}/api/order/list?page_size=3'`],
   };
 }

@@ -2,7 +2,7 @@
 import { rm } from 'node:fs/promises';
 import { startGuard } from '#local/stack/program/guard.ts';
 import { StackError } from '#local/stack/errors.ts';
-import { startStack } from '#local/stack/stack.ts';
+import { type Stack, startStack } from '#local/stack/stack.ts';
 import { bringUp } from './bring-up.ts';
 import { StartError } from './failure.ts';
 import type { StartOptions } from './options.ts';
@@ -45,11 +45,7 @@ async function runUntilStopped(
   { began, stop, cleanup, stopping }: Life,
 ): Promise<number> {
   const { folder, keepData } = options;
-  const stack = await Promise.race([
-    startStack({ dataFolder: folder, keepData, log: screen.line }),
-    // Nothing is worth an orderly end yet; what was begun ends with this process.
-    stop.then(({ exitCode }) => process.exit(exitCode)),
-  ]);
+  const stack = await startOrLeave(options, screen, stop);
   cleanup.defer(() => stack.stop());
   await removeStackFile(folder);
 
@@ -83,6 +79,17 @@ async function runUntilStopped(
   screen.live('');
   screen.line(message);
   return exitCode;
+}
+
+/** Starts the servers. Stopped meanwhile, the process just ends, and so does all that it had begun. */
+async function startOrLeave(
+  { folder, keepData }: StartOptions,
+  screen: Screen,
+  stop: Promise<StopRequest>,
+): Promise<Stack> {
+  const starting = startStack({ dataFolder: folder, keepData, log: screen.line });
+  const first = await Promise.race([starting, stop]);
+  return 'exitCode' in first ? process.exit(first.exitCode) : first;
 }
 
 async function removeOwnFiles({ folder, keepData }: StartOptions): Promise<void> {

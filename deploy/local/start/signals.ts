@@ -1,5 +1,7 @@
 /** When to stop: on a signal, or when npm, which would pass signals on, is itself gone. */
 
+import { readFileSync } from 'node:fs';
+
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const PARENT_POLL_MS = 500;
 /** npm passes on the Ctrl-C that the terminal sent us as well: so close together, two are one. */
@@ -15,28 +17,42 @@ export interface StopRequest {
 export function stopRequested(): Promise<StopRequest> {
   return new Promise((resolve) => {
     let first: number | null = null;
-    const stop = (why: string, exitCode: number) => {
-      const now = Date.now();
-      if (first === null) {
-        first = now;
-        resolve({ why, exitCode });
-      } else if (now - first > SAME_MS) {
-        process.exit(exitCode);
-      }
-    };
-    for (const signal of SIGNALS) process.on(signal, () => stop(signal, signal === 'SIGINT' ? 130 : 143));
-    watchNpm(() => stop('npm is gone', 143));
+    for (const signal of SIGNALS) {
+      process.on(signal, () => {
+        const exitCode = signal === 'SIGINT' ? 130 : 143;
+        const now = Date.now();
+        first ??= now;
+        resolve({ why: signal, exitCode });
+        if (now - first > SAME_MS) process.exit(exitCode);
+      });
+    }
+    watchNpm(() => resolve({ why: 'npm is gone', exitCode: 143 }));
   });
 }
 
-/** A killed npm takes nobody along: whoever it started would go on without anybody knowing. */
+/**
+ * A killed npm takes nobody along: what it started would go on without anybody knowing. Between npm and us there
+ * may be a shell, which is not killed with it, so that the shell's parent counts as well.
+ */
 function watchNpm(gone: () => void): void {
   if (process.env['npm_lifecycle_event'] === undefined) return;
   const parent = process.ppid;
+  const grandparent = parentOf(parent);
   const timer = setInterval(() => {
-    if (process.ppid === parent) return;
+    if (process.ppid === parent && parentOf(parent) === grandparent) return;
     clearInterval(timer);
     gone();
   }, PARENT_POLL_MS);
   timer.unref();
+}
+
+/** The parent of another process; where there is no `/proc` to tell, nobody's. */
+function parentOf(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The name in parentheses may hold blanks; state and parent follow it.
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1];
+  } catch {
+    return undefined;
+  }
 }
