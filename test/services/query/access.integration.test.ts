@@ -1,0 +1,520 @@
+import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
+import type { JWK } from 'jose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { revokeSession } from '#shared/access/sessions.ts';
+import { controlCollections } from '#shared/access/access-keys.ts';
+import { redisKeys } from '#shared/access/redis-keys.ts';
+import { type Answer, type ErrorAnswer, remainingOf, sendRaw } from '#test/api-client.ts';
+import { eventually } from '#test/installation.ts';
+import { type QueryService, startApp, startQueryService } from '#test/query-service.ts';
+
+const SCOPES = ['store', 'crm', 'order', 'menu'] as const;
+
+/** The parameters without which a data endpoint answers nothing. */
+const REQUIRED: Record<string, string> = { '/api/order/details/': '?order_id=o1' };
+
+let service: QueryService;
+let token: string;
+
+beforeAll(async () => {
+  service = await startQueryService({ environments: 2 });
+  await service.setKey({ clientId: 'full' });
+  token = await service.api.token('full', 'secret');
+  const store = { name: 'Loja', timezone_offset: '-03:00', created_at: '2026-01-01T00:00:00Z' };
+  const order = {
+    status: 'pending',
+    order_type: 'delivery',
+    total: '1.00',
+    created_at: '2026-01-01T00:00:00Z',
+  };
+  await service.apply([
+    { entity: 'store', storeId: 's1', id: 's1', data: store },
+    { entity: 'order', storeId: 's1', id: 'o1', data: order },
+    { entity: 'store', storeId: 's2', id: 's2', data: store },
+    { entity: 'order', storeId: 's2', id: 'other', data: order },
+  ]);
+});
+afterAll(() => service.close());
+
+const codeOf = ({ status, json }: Answer) => [status, (json as ErrorAnswer).code];
+
+function dataRoutes() {
+  return service.app.routeTable.flatMap(({ method, path, access }) =>
+    access === 'open' ? [] : [{ method, path: `${path}${REQUIRED[path] ?? ''}`, scopes: access.scopes }],
+  );
+}
+
+describe('every route', () => {
+  it('is one of SPEC section 4, with the scopes it has there', () => {
+    const table = service.app.routeTable
+      .filter(({ method }) => method !== 'HEAD')
+      .map(
+        ({ method, path, access }) =>
+          `${access === 'open' ? '-' : access.scopes.join('+')} ${method} ${path}`,
+      );
+    expect(table.toSorted()).toEqual(
+      [
+        '- POST /api/auth/token/',
+        '- GET /health',
+        'store GET /api/store/info/',
+        'crm GET /api/customer/list',
+        'order GET /api/order/list',
+        'order GET /api/order/details/',
+        'crm+order GET /api/customer/order-list/',
+      ].toSorted(),
+    );
+  });
+
+  it('requires a token', async () => {
+    for (const { method, path } of dataRoutes()) {
+      for (const headers of [{}, { authorization: 'Bearer x' }]) {
+        const answer = await service.api.call(path, { method, headers });
+        expect([method, path, answer.status]).toEqual([method, path, 401]);
+      }
+    }
+  });
+
+  it('refuses a token that lacks any one of its scopes, and takes one that has just these', async () => {
+    for (const { method, path, scopes } of dataRoutes()) {
+      for (const missing of scopes) {
+        const held = SCOPES.filter((scope) => scope !== missing);
+        const other = await service.api.token(
+          'full',
+          'secret',
+          `grant_type=client_credentials&scope=${held.join('+')}`,
+        );
+        const answer = await service.api.call(path, {
+          method,
+          headers: { authorization: `Bearer ${other}` },
+        });
+        expect([method, path, answer.status]).toEqual([method, path, 403]);
+        expect(answer.headers.get('www-authenticate')).toBe(
+          `Bearer realm="store-data", error="insufficient_scope", scope="${scopes.join(' ')}"`,
+        );
+        if (method !== 'HEAD') {
+          const { code, detail } = answer.json as ErrorAnswer;
+          expect(code).toBe('insufficient_scope');
+          expect(detail).toContain(missing);
+          for (const scope of held) expect(detail).not.toContain(scope);
+        }
+      }
+      const just = await service.api.token(
+        'full',
+        'secret',
+        `grant_type=client_credentials&scope=${scopes.join('+')}`,
+      );
+      const answer = await service.api.call(path, { method, headers: { authorization: `Bearer ${just}` } });
+      expect([method, path, answer.status]).toEqual([method, path, 200]);
+    }
+  });
+
+  it('shows nothing of another store', async () => {
+    await service.setKey({ clientId: 'empty', storeId: 's3' });
+    const other = await service.api.token('empty', 'secret');
+    for (const { method, path } of dataRoutes()) {
+      if (method === 'HEAD') continue;
+      const answer = await service.api.get(path, other);
+      if (path.includes('list'))
+        expect(answer.json).toEqual({ count: 0, page: 1, page_size: 20, results: [] });
+      else expect(codeOf(answer)).toEqual([404, 'not_found']);
+    }
+    const foreign = await service.api.get('/api/order/details/?order_id=other', token);
+    const nobodys = await service.api.get('/api/order/details/?order_id=nobodys', token);
+    expect([foreign.status, foreign.text]).toEqual([404, nobodys.text]);
+  });
+});
+
+describe('the order of checks', () => {
+  it('path and method come before the token', async () => {
+    expect(codeOf(await service.api.call('/api/order/list/'))).toEqual([404, 'not_found']);
+    expect(codeOf(await service.api.call('/api/order/details?order_id=o1'))).toEqual([404, 'not_found']);
+    expect(codeOf(await service.api.call('/API/order/list'))).toEqual([404, 'not_found']);
+    expect(codeOf(await service.api.call('/'))).toEqual([404, 'not_found']);
+    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']) {
+      for (const path of ['/api/order/list', '/api/store/info/', '/health']) {
+        const answer = await service.api.call(`${path}?x=1`, {
+          method,
+          ...(method === 'POST' ? { body: '{' } : {}),
+        });
+        expect(codeOf(answer)).toEqual([405, 'method_not_allowed']);
+        expect(answer.headers.get('allow')).toBe('GET, HEAD');
+      }
+    }
+  });
+
+  it('the token comes before scope and parameters, the scope before parameters, these before the record', async () => {
+    const crm = await service.api.token('full', 'secret', 'grant_type=client_credentials&scope=crm');
+    expect(codeOf(await service.api.get('/api/order/details/?x=1', 'x'))).toEqual([401, 'invalid_token']);
+    expect(codeOf(await service.api.get('/api/order/details/?x=1', crm))).toEqual([
+      403,
+      'insufficient_scope',
+    ]);
+    expect(codeOf(await service.api.get('/api/order/details/?order_id=no&x=1', token))).toEqual([
+      422,
+      'invalid_parameters',
+    ]);
+    expect(codeOf(await service.api.get('/api/order/details/?order_id=no', token))).toEqual([
+      404,
+      'not_found',
+    ]);
+  });
+});
+
+describe('the quota', () => {
+  it('counts what passes the token, 403, 404, 422, 304 and 429 too, and nothing else', async () => {
+    const { config } = service.installation;
+    const small = await startApp({
+      ...config,
+      query: { ...config.query, quota: { requests: 7, windowSeconds: 60 } },
+    });
+    try {
+      await service.setKey({ clientId: 'q1', storeId: 'quota' });
+      await service.setKey({ clientId: 'q2', storeId: 'quota', scopes: ['crm'] });
+      const { api } = small;
+      const [first, second] = [await api.token('q1', 'secret'), await api.token('q2', 'secret')];
+      const revoked = await api.token('q1', 'secret');
+      const claims = JSON.parse(Buffer.from(revoked.split('.')[1] ?? '', 'base64url').toString()) as {
+        jti: string;
+      };
+      const keys = redisKeys(config.namePrefix, service.installation.environment, 'quota');
+      await service.installation.redis.del(keys.session(claims.jti));
+
+      const listed = await api.get('/api/order/list', first);
+      expect(remainingOf(listed)).toBe(6);
+      expect(listed.headers.get('ratelimit-policy')).toBe('"store";q=7;w=60');
+      expect(remainingOf(await api.get('/api/order/list', second))).toBe(5);
+      for (const bad of [revoked, 'x', `${first}x`])
+        expect((await api.get('/api/order/list', bad)).status).toBe(401);
+      expect((await api.call('/api/order/list')).status).toBe(401);
+      expect((await api.call('/nope')).status).toBe(404);
+      expect(remainingOf(await api.get('/api/order/list?x', first))).toBe(4);
+      expect(remainingOf(await api.get('/api/order/details/?order_id=no', first))).toBe(3);
+      const etag = listed.headers.get('etag') ?? '';
+      const unchanged = await api.get('/api/order/list', first, { 'if-none-match': etag });
+      expect([unchanged.status, remainingOf(unchanged)]).toEqual([304, 2]);
+      const head = await api.call('/api/order/list', {
+        method: 'HEAD',
+        headers: { authorization: `Bearer ${first}` },
+      });
+      expect(remainingOf(head)).toBe(1);
+      expect(remainingOf(await api.get('/api/order/list', first))).toBe(0);
+
+      const exceeded = await api.get('/api/order/list', second);
+      expect(codeOf(exceeded)).toEqual([429, 'rate_limit_exceeded']);
+      expect(remainingOf(exceeded)).toBe(0);
+      const retryAfter = Number(exceeded.headers.get('retry-after'));
+      expect(retryAfter).toBeGreaterThan(0);
+      expect(retryAfter).toBeLessThanOrEqual(60);
+      expect(exceeded.headers.get('ratelimit')).toBe(`"store";r=0;t=${retryAfter}`);
+      // A token that does not pass is told so, whatever the quota.
+      expect((await api.get('/api/order/list', revoked)).status).toBe(401);
+      expect(await service.installation.redis.get(keys.quota)).toBe('8');
+      // Another store is not touched.
+      await service.setKey({ clientId: 'q4', storeId: 'calm' });
+      expect((await api.get('/api/order/list', await api.token('q4', 'secret'))).status).toBe(200);
+    } finally {
+      await small.app.close();
+    }
+  });
+
+  it('begins anew when its window ends', async () => {
+    const { config } = service.installation;
+    const small = await startApp({
+      ...config,
+      query: { ...config.query, quota: { requests: 1, windowSeconds: 1 } },
+    });
+    try {
+      await service.setKey({ clientId: 'q3', storeId: 'window' });
+      const own = await small.api.token('q3', 'secret');
+      expect((await small.api.get('/api/order/list', own)).status).toBe(200);
+      const exceeded = await small.api.get('/api/order/list', own);
+      expect(exceeded.status).toBe(429);
+      await new Promise((resolve) =>
+        setTimeout(resolve, Number(exceeded.headers.get('retry-after')) * 1_000),
+      );
+      expect((await small.api.get('/api/order/list', own)).status).toBe(200);
+    } finally {
+      await small.app.close();
+    }
+  });
+});
+
+describe('what takes effect at once', () => {
+  const statusNow = async (path: string, own: string) => (await service.api.get(path, own)).status;
+
+  it('a change of the key’s scopes, in both directions but never beyond the token', async () => {
+    await service.setKey({ clientId: 'moving', scopes: ['order', 'crm'] });
+    const own = await service.api.token('moving', 'secret', 'grant_type=client_credentials&scope=order');
+    expect(await statusNow('/api/order/list', own)).toBe(200);
+    await service.setKey({ clientId: 'moving', scopes: ['crm', 'store'] });
+    expect(await statusNow('/api/order/list', own)).toBe(403);
+    expect(await statusNow('/api/store/info/', own)).toBe(403);
+    await service.setKey({ clientId: 'moving', scopes: ['order'] });
+    expect(await statusNow('/api/order/list', own)).toBe(200);
+  });
+
+  it('a key that becomes inactive, active again, and revoked', async () => {
+    await service.setKey({ clientId: 'dying' });
+    const own = await service.api.token('dying', 'secret');
+    await service.setKey({ clientId: 'dying', status: 'inactive' });
+    expect(await statusNow('/api/order/list', own)).toBe(401);
+    await service.setKey({ clientId: 'dying' });
+    expect(await statusNow('/api/order/list', own)).toBe(200);
+    await service.setKey({ clientId: 'dying', status: 'revoked' });
+    expect(await statusNow('/api/order/list', own)).toBe(401);
+    expect((await service.api.askToken('dying', 'secret')).status).toBe(401);
+  });
+
+  it('a store that is blocked by an event or by its own record', async () => {
+    await service.setKey({ clientId: 'guest', storeId: 'inn' });
+    const own = await service.api.token('guest', 'secret');
+    expect(await statusNow('/api/order/list', own)).toBe(200);
+    const access = (sequence: number, status: string) =>
+      service.installation.publishAccess([
+        { entity: 'store_access', storeId: 'inn', subject: 'inn', sequence, data: { status } },
+      ]);
+    await access(1, 'blocked');
+    await eventually('the store is blocked', async () => (await statusNow('/api/order/list', own)) === 401);
+    await access(2, 'active');
+    await eventually('the store is back', async () => (await statusNow('/api/order/list', own)) === 200);
+    const record = { name: 'X', timezone_offset: '-03:00', created_at: '2026-01-01T00:00:00Z' };
+    await service.apply([
+      { entity: 'store', storeId: 'inn', id: 'inn', data: { ...record, status: 'blocked' } },
+    ]);
+    await eventually('its record blocks it', async () => (await statusNow('/api/order/list', own)) === 401);
+    await service.apply([{ entity: 'store', storeId: 'inn', id: 'inn', data: record }]);
+    await eventually('its record frees it', async () => (await statusNow('/api/order/list', own)) === 200);
+  });
+
+  it('the revocation of one session, and of no other', async () => {
+    const { redis, mongodb, config, environment } = service.installation;
+    const [own, other] = [
+      await service.api.token('full', 'secret'),
+      await service.api.token('full', 'secret'),
+    ];
+    const { jti } = JSON.parse(Buffer.from(own.split('.')[1] ?? '', 'base64url').toString()) as {
+      jti: string;
+    };
+    const { revokedSessions } = controlCollections(mongodb.db(`${config.namePrefix}_control`));
+    const session = { id: jti, environment, storeId: 's1', clientId: 'full' };
+    expect(
+      await revokeSession(redis, revokedSessions, config.namePrefix, session, new Date(Date.now() + 60_000)),
+    ).toBe(true);
+    expect(await statusNow('/api/order/list', own)).toBe(401);
+    expect(await statusNow('/api/order/list', other)).toBe(200);
+  });
+});
+
+describe('a grant that Redis lost', () => {
+  it('is loaded from MongoDB and put back', async () => {
+    const { redis, config, environment } = service.installation;
+    await service.setKey({ clientId: 'lost', storeId: 'lost', scopes: ['order'] });
+    const own = await service.api.token('lost', 'secret');
+    const keys = redisKeys(config.namePrefix, environment, 'lost');
+    await redis.del(keys.grant('lost'), keys.storeAccess);
+    expect((await service.api.get('/api/order/list', own)).status).toBe(200);
+    expect(await redis.zrange(keys.grant('lost'), '0', '-1')).toEqual(['active order']);
+    expect(await redis.zrange(keys.storeAccess, '0', '-1')).toEqual(['active']);
+
+    await redis.del(keys.grant('lost'));
+    await service.setKey({ clientId: 'lost', storeId: 'lost', status: 'inactive' });
+    await redis.del(keys.grant('lost'));
+    expect((await service.api.get('/api/order/list', own)).status).toBe(401);
+  });
+
+  it('is not made up where MongoDB has none', async () => {
+    const { redis, mongodb, config, environment } = service.installation;
+    await service.setKey({ clientId: 'erased', storeId: 'erased' });
+    const own = await service.api.token('erased', 'secret');
+    await redis.del(redisKeys(config.namePrefix, environment, 'erased').grant('erased'));
+    const { keys } = controlCollections(mongodb.db(`${config.namePrefix}_control`));
+    await keys.deleteOne({ _id: 'erased' });
+    expect((await service.api.get('/api/order/list', own)).status).toBe(401);
+  });
+});
+
+describe('environments', () => {
+  it('see only their own data and keys', async () => {
+    const [first = '', second = ''] = service.installation.config.environments;
+    await service.setKey({ clientId: 'sandboxed', environment: second });
+    const own = await service.api.token('sandboxed', 'secret');
+    expect(await service.api.list('/api/order/list', own)).toMatchObject({ count: 0 });
+    expect((await service.api.list('/api/order/list', token)).count).toBeGreaterThan(0);
+
+    // A service of the other environment alone takes neither tokens nor keys of this one.
+    const alone = await startApp({ ...service.installation.config, environments: [first] });
+    try {
+      expect((await alone.api.get('/api/order/list', own)).status).toBe(401);
+      expect((await alone.api.askToken('sandboxed', 'secret')).status).toBe(401);
+      expect((await alone.api.get('/api/order/list', token)).status).toBe(200);
+    } finally {
+      await alone.app.close();
+    }
+  });
+});
+
+describe('a token that is not ours', () => {
+  const part = (value: object | string) =>
+    Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
+  const decoded = () => token.split('.').map((text) => Buffer.from(text, 'base64url').toString());
+  const header = () => JSON.parse(decoded()[0] ?? '') as { kid: string };
+  const claims = () => JSON.parse(decoded()[1] ?? '') as Record<string, unknown>;
+
+  function signed(head: object, body: object): string {
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    return signWith(privateKey, head, body);
+  }
+  function signWith(key: Parameters<typeof sign>[2], head: object, body: object): string {
+    const text = `${part(head)}.${part(body)}`;
+    const options = { key, dsaEncoding: 'ieee-p1363' } as unknown as Parameters<typeof sign>[2];
+    return `${text}.${sign('sha256', Buffer.from(text), options).toString('base64url')}`;
+  }
+  async function ownKey() {
+    const [jwk] = (JSON.parse(service.installation.env['SIGNING_KEYS'] ?? '') as { keys: JWK[] }).keys;
+    const { createPrivateKey } = await import('node:crypto');
+    return createPrivateKey({ key: jwk as never, format: 'jwk' });
+  }
+  const refused = async (bad: string) =>
+    expect([bad.slice(0, 60), (await service.api.get('/api/order/list', bad)).status]).toEqual([
+      bad.slice(0, 60),
+      401,
+    ]);
+
+  it('is refused when its signature is not ours', async () => {
+    const head = { alg: 'ES256', typ: 'at+jwt', kid: header().kid };
+    await refused(signed(head, claims()));
+    await refused(signed({ ...head, kid: 'unknown' }, claims()));
+    const { kid: _none, ...withoutKid } = head;
+    await refused(signed(withoutKid, claims()));
+    await refused(`${part({ ...head, alg: 'none' })}.${part(claims())}.`);
+    await refused(`${part({ ...head, alg: 'None' })}.${part(claims())}.${token.split('.')[2]}`);
+    const [jwk] = (JSON.parse(service.installation.env['SIGNING_KEYS'] ?? '') as { keys: JWK[] }).keys;
+    const hs = `${part({ ...head, alg: 'HS256' })}.${part(claims())}`;
+    for (const secret of [
+      JSON.stringify({ kty: 'EC', crv: 'P-256', x: jwk?.x, y: jwk?.y }),
+      `${jwk?.x}`,
+      '',
+    ]) {
+      await refused(`${hs}.${createHmac('sha256', secret).update(hs).digest('base64url')}`);
+    }
+  });
+
+  it('is refused when its own key signed something else', async () => {
+    const key = await ownKey();
+    const head = { alg: 'ES256', typ: 'at+jwt', kid: header().kid };
+    const good = claims();
+    expect((await service.api.get('/api/order/list', signWith(key, head, good))).status).toBe(200);
+    for (const change of [
+      { iss: 'other' },
+      { aud: 'other' },
+      { iss: undefined },
+      { aud: undefined },
+      { exp: 1 },
+      { exp: undefined },
+      { exp: '9999999999' },
+      { iat: undefined },
+      { jti: undefined },
+      { jti: 7 },
+      { sub: undefined },
+      { client_id: undefined },
+      { client_id: 'other' },
+      { store_id: 's2' },
+      { store_id: undefined },
+      { store_id: ['s1'] },
+      { environment: 'other' },
+      { environment: undefined },
+      { scope: undefined },
+      { scope: ['order'] },
+      { jti: '0'.repeat(32) },
+      { nbf: Math.floor(Date.now() / 1_000) + 3_600 },
+    ]) {
+      await refused(signWith(key, head, { ...good, ...change }));
+    }
+    for (const change of [
+      { typ: 'JWT' },
+      { typ: undefined },
+      { crit: ['x'], x: 1 },
+      { b64: false, crit: ['b64'] },
+    ]) {
+      await refused(signWith(key, { ...head, ...change }, good));
+    }
+  });
+
+  it('is refused when it is cut, extended, re-encoded or changed anywhere', async () => {
+    const [head = '', body = '', signature = ''] = token.split('.');
+    for (const bad of [
+      '',
+      '.',
+      '..',
+      '...',
+      'a.b.c',
+      head,
+      `${head}.${body}`,
+      `${head}.${body}.`,
+      `${token}.`,
+      `${token}.${signature}`,
+      token.slice(0, -1),
+      `${token}A`,
+      `${token}=`,
+      `${token}==`,
+      `${head}=.${body}.${signature}`,
+      `.${body}.${signature}`,
+      `${head}..${signature}`,
+      `${part('{')}.${body}.${signature}`,
+      `${head}.${part('null')}.${signature}`,
+      `${head}.${part('[]')}.${signature}`,
+      token.replaceAll('-', '+').replaceAll('_', '/') === token
+        ? `${token}+`
+        : token.replaceAll('-', '+').replaceAll('_', '/'),
+    ]) {
+      await refused(bad);
+    }
+    const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+    for (let at = token.length - 1; at >= 0; at -= 7) {
+      const next = alphabet[(alphabet.indexOf(token[at] ?? '') + 1) % 64] ?? 'A';
+      if (token[at] !== '.') await refused(`${token.slice(0, at)}${next}${token.slice(at + 1)}`);
+    }
+    // The last character carries four bits that no byte uses.
+    for (const last of alphabet) if (last !== token.at(-1)) await refused(`${token.slice(0, -1)}${last}`);
+  });
+
+  it('is refused when it is huge', async () => {
+    await refused(`${token}${'A'.repeat(10_000)}`);
+    const answer = await sendRaw(
+      service.url,
+      `GET /api/order/list HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${'A'.repeat(1_048_576)}\r\n\r\n`,
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 431 /);
+    expect(answer).toMatch(/\r\nX-Request-Id: [\w.-]+\r\n/i);
+    expect(JSON.parse(answer.slice(answer.indexOf('{')))).toMatchObject({ code: 'invalid_request' });
+  });
+
+  it('is refused when it comes by another way', async () => {
+    expect((await service.api.call(`/api/order/list?access_token=${token}`)).status).toBe(401);
+    for (const authorization of [
+      `Basic ${token}`,
+      token,
+      `Bearer: ${token}`,
+      `Bearer "${token}"`,
+      `Bearer ${token}, Bearer ${token}`,
+    ]) {
+      expect((await service.api.call('/api/order/list', { headers: { authorization } })).status).toBe(401);
+    }
+  });
+});
+
+it('lets a token live for its time, to the second', async () => {
+  const { config } = service.installation;
+  const brief = await startApp({ ...config, tokens: { ...config.tokens, lifetimeSeconds: 1 } });
+  try {
+    const own = await brief.api.token('full', 'secret');
+    const issued = Date.now();
+    expect((await brief.api.get('/api/order/list', own)).status).toBe(200);
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    expect((await brief.api.get('/api/order/list', own)).status).toBe(200);
+    await new Promise((resolve) => setTimeout(resolve, issued + 1_050 - Date.now()));
+    expect((await brief.api.get('/api/order/list', own)).status).toBe(401);
+  } finally {
+    await brief.app.close();
+  }
+});

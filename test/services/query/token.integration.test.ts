@@ -1,0 +1,215 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Answer, TOKEN_PATH } from '#test/api-client.ts';
+import { type QueryService, startQueryService } from '#test/query-service.ts';
+
+let service: QueryService;
+
+beforeAll(async () => {
+  service = await startQueryService({ settings: { TOKEN_LIFETIME_SECONDS: '600' } });
+  const { setKey, apply } = service;
+  await setKey({ clientId: 'full' });
+  await setKey({ clientId: 'some', scopes: ['order', 'crm'] });
+  await setKey({ clientId: 'none', scopes: [] });
+  await setKey({ clientId: 'off', status: 'inactive' });
+  await setKey({ clientId: 'gone', status: 'revoked' });
+  await setKey({ clientId: 'two', secrets: ['old', 'new'] });
+  await setKey({ clientId: 'i%2Dd +', secrets: ['s%2Bt +%'] });
+  await setKey({ clientId: 'a-b_c.d', secrets: ['p+q/r=~'] });
+  await setKey({ clientId: 'blocked', storeId: 'closed' });
+  await apply([
+    {
+      entity: 'store',
+      storeId: 'closed',
+      id: 'closed',
+      data: { name: 'X', status: 'blocked', timezone_offset: '-03:00', created_at: '2026-01-01T00:00:00Z' },
+    },
+  ]);
+});
+afterAll(() => service.close());
+
+const errorOf = ({ status, json }: Answer) => [status, (json as { error?: string }).error];
+const post = (headers: Record<string, string>, body: string, path = TOKEN_PATH) =>
+  service.api.call(path, { method: 'POST', headers, body });
+const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
+const FULL = { ...FORM, authorization: basic('full:secret') };
+
+describe('a token', () => {
+  it('is given with all scopes of the key, in their order', async () => {
+    const answer = await service.api.askToken('full', 'secret');
+    expect(answer.status).toBe(200);
+    expect(answer.json).toEqual({
+      access_token: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+$/),
+      token_type: 'Bearer',
+      expires_in: 600,
+      scope: 'store crm order menu',
+    });
+    expect(answer.headers.get('pragma')).toBe('no-cache');
+  });
+
+  it.each([
+    ['some', 'grant_type=client_credentials', 'crm order'],
+    ['some', 'grant_type=client_credentials&scope=', 'crm order'],
+    ['some', 'scope=order+crm&grant_type=client_credentials', 'crm order'],
+    ['full', 'grant_type=client_credentials&scope=menu%20store&unknown=x', 'store menu'],
+    ['none', 'grant_type=client_credentials', ''],
+  ])('for %s with %s has the scope "%s"', async (clientId, form, scope) => {
+    const answer = await service.api.askToken(clientId, 'secret', form);
+    expect(answer.status).toBe(200);
+    expect(answer.json).toMatchObject({ scope });
+  });
+
+  it('is another one each time', async () => {
+    const tokens = await Promise.all([1, 2, 3].map(() => service.api.token('full', 'secret')));
+    expect(new Set(tokens).size).toBe(3);
+  });
+
+  it('is given for each of two secrets', async () => {
+    for (const secret of ['old', 'new']) expect((await service.api.askToken('two', secret)).status).toBe(200);
+  });
+
+  it.each([
+    ['i%2Dd +:s%2Bt +%'],
+    [`${encodeURIComponent('i%2Dd +')}:${encodeURIComponent('s%2Bt +%')}`],
+    ['a-b_c.d:p+q/r=~'],
+    ['a%2Db%5Fc%2Ed:p%2Bq%2Fr%3D%7E'],
+  ])('is given for credentials as sent or form-encoded: %s', async (credentials) => {
+    const answer = await post(
+      { ...FORM, authorization: basic(credentials) },
+      'grant_type=client_credentials',
+    );
+    expect(answer.status).toBe(200);
+  });
+});
+
+describe('400 invalid_request', () => {
+  it.each([
+    [
+      'another content type',
+      { ...FULL, 'content-type': 'application/json' },
+      '{"grant_type":"client_credentials"}',
+    ],
+    ['a malformed content type', { ...FULL, 'content-type': ';;;' }, 'grant_type=client_credentials'],
+    ['no parameters', FULL, ''],
+    ['no grant_type', FULL, 'scope=order'],
+    ['an empty grant_type', FULL, 'grant_type='],
+    ['a repeated parameter', FULL, 'grant_type=client_credentials&grant_type=client_credentials'],
+    ['a repeated unknown parameter', FULL, 'grant_type=client_credentials&x=1&x=1'],
+    ['malformed percent-encoding', FULL, 'grant_type=client_credentials&scope=%zz'],
+    ['bytes that are not UTF-8', FULL, 'grant_type=client_credentials&scope=%ff'],
+    ['client_id in the body', FULL, 'grant_type=client_credentials&client_id=full'],
+    ['client_secret in the body', FORM, 'grant_type=client_credentials&client_secret=secret'],
+    ['a body that is too large', FULL, `grant_type=client_credentials&x=${'x'.repeat(20_000)}`],
+    ['a compressed body', { ...FULL, 'content-encoding': 'gzip' }, '\u001f%8b'],
+  ])('%s', async (_what, headers, body) => {
+    expect(errorOf(await post(headers, body))).toEqual([400, 'invalid_request']);
+  });
+
+  it('no content type', async () => {
+    const response = await fetch(`${service.url}${TOKEN_PATH}`, {
+      method: 'POST',
+      headers: { authorization: basic('full:secret') },
+      body: new Uint8Array(Buffer.from('grant_type=client_credentials')),
+    });
+    expect([response.status, await response.json()]).toMatchObject([400, { error: 'invalid_request' }]);
+    const empty = await fetch(`${service.url}${TOKEN_PATH}`, { method: 'POST' });
+    expect([empty.status, await empty.json()]).toMatchObject([400, { error: 'invalid_request' }]);
+  });
+
+  it('credentials in the address', async () => {
+    const path = `${TOKEN_PATH}?client_id=full&client_secret=secret`;
+    expect(errorOf(await post(FORM, 'grant_type=client_credentials', path))).toEqual([
+      400,
+      'invalid_request',
+    ]);
+  });
+});
+
+describe('401 invalid_client', () => {
+  it.each([
+    ['no credentials', undefined],
+    ['a wrong secret', basic('full:wrong')],
+    ['an unknown client', basic('nobody:secret')],
+    ['the secret of another key', basic('full:new')],
+    ['an empty secret', basic('full:')],
+    ['a revoked key', basic('gone:secret')],
+    ['another scheme', 'Bearer abc'],
+    ['malformed base64', 'Basic ***'],
+    ['no colon', basic('full')],
+    ['bytes that are not UTF-8', `Basic ${Buffer.from([0x66, 0x3a, 0xff]).toString('base64')}`],
+    ['NUL', basic('full\0:secret')],
+  ])('%s', async (_what, authorization) => {
+    const headers = authorization === undefined ? FORM : { ...FORM, authorization };
+    const answer = await post(headers, 'grant_type=client_credentials');
+    expect(errorOf(answer)).toEqual([401, 'invalid_client']);
+    // The same words whatever was wrong.
+    expect(answer.json).toMatchObject({ detail: 'client authentication failed' });
+  });
+});
+
+describe('400 for a client that is who it says', () => {
+  it.each([
+    ['an inactive key', 'off', 'grant_type=client_credentials', 'unauthorized_client'],
+    ['a blocked store', 'blocked', 'grant_type=client_credentials', 'unauthorized_client'],
+    ['another grant type', 'full', 'grant_type=password', 'unsupported_grant_type'],
+    ['a grant type in another case', 'full', 'grant_type=Client_Credentials', 'unsupported_grant_type'],
+    ['an unknown scope', 'full', 'grant_type=client_credentials&scope=admin', 'invalid_scope'],
+    [
+      'a scope that is not granted',
+      'some',
+      'grant_type=client_credentials&scope=order+menu',
+      'invalid_scope',
+    ],
+    ['a blank scope', 'full', 'grant_type=client_credentials&scope=+', 'invalid_scope'],
+  ])('%s', async (_what, clientId, form, error) => {
+    expect(errorOf(await service.api.askToken(clientId, 'secret', form))).toEqual([400, error]);
+  });
+});
+
+describe('the order of checks', () => {
+  it.each([
+    ['the form before the client', 'full:wrong', 'scope=order', 400, 'invalid_request'],
+    ['the client before the key’s status', 'off:wrong', 'grant_type=password', 401, 'invalid_client'],
+    [
+      'the key’s status before the grant type',
+      'off:secret',
+      'grant_type=password',
+      400,
+      'unauthorized_client',
+    ],
+    [
+      'the grant type before the scope',
+      'full:secret',
+      'grant_type=password&scope=x',
+      400,
+      'unsupported_grant_type',
+    ],
+  ])('%s', async (_what, credentials, form, status, error) => {
+    expect(errorOf(await post({ ...FORM, authorization: basic(credentials) }, form))).toEqual([
+      status,
+      error,
+    ]);
+  });
+});
+
+it('has no other method', async () => {
+  for (const method of ['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']) {
+    const answer = await service.api.call(TOKEN_PATH, { method });
+    expect(answer.status).toBe(405);
+    expect(answer.headers.get('allow')).toBe('POST');
+    if (method !== 'HEAD') expect(errorOf(answer)).toEqual([405, 'method_not_allowed']);
+  }
+});
+
+it('stores a session that lives as long as the token, and the grant beside it', async () => {
+  const { redis, config } = service.installation;
+  const token = await service.api.token('full', 'secret');
+  const { jti } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as {
+    jti: string;
+  };
+  const tag = `${config.namePrefix}:{s1:${service.installation.environment}}`;
+  expect(await redis.get(`${tag}:session:${jti}`)).toBe('full');
+  expect(await redis.ttl(`${tag}:session:${jti}`)).toBeGreaterThan(590);
+  expect(await redis.zrange(`${tag}:grant:full`, '0', '-1')).toEqual(['active store crm order menu']);
+  expect(await redis.zrange(`${tag}:store-access`, '0', '-1')).toEqual(['active']);
+});
