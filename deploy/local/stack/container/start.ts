@@ -15,6 +15,8 @@ export interface ContainerPlan {
   command: string[];
   /** Where the server keeps its data in the container. */
   dataPath: string;
+  /** Where it is started; without it, where the image says. */
+  workingFolder?: string;
 }
 
 type Container = ReturnType<Engine['container']['dockerode']['getContainer']>;
@@ -101,6 +103,7 @@ async function createContainer(
     Image: image,
     Env: Object.entries(plan.environment).map(([name, value]) => `${name}=${value}`),
     ...(plan.command.length === 0 ? {} : { Cmd: plan.command }),
+    ...(plan.workingFolder === undefined ? {} : { WorkingDir: plan.workingFolder }),
     Labels: { 'store-data.stack': folder, 'store-data.part': part.name },
     ExposedPorts: { [port]: {} },
     HostConfig: {

@@ -7,6 +7,7 @@ import { redisArguments } from './settings.ts';
 
 const START_LIMIT_MS = 30_000;
 const CHECK_LIMIT_MS = 5_000;
+const CONTAINER_DATA = '/data';
 
 /** One Redis server. */
 export const redisPart: PartDefinition = {
@@ -28,7 +29,9 @@ export const redisPart: PartDefinition = {
       'no',
       ...redisArguments(port, keepData),
     ],
-    dataPath: '/data',
+    // It writes where it is started.
+    workingFolder: CONTAINER_DATA,
+    dataPath: CONTAINER_DATA,
   }),
 
   async awaitReady(host, port, signal) {

@@ -70,7 +70,10 @@ describe.each(engine === undefined ? ['program'] : ['program', 'container'])('fr
     await expect(countMessages(second)).resolves.toBe('1');
     await expect(transact(second)).resolves.toBe(2);
     await expect(getOnly(second)).resolves.toBe('value');
+    // Frozen processes (SIGSTOP) are no obstacle to the end.
+    for (const pid of Object.values(second.pids)) if (pid !== undefined) process.kill(pid, 'SIGSTOP');
     await second.stop();
+    await expectNothingLeft(second);
     const third = await start();
     await expect(transact(third)).resolves.toBe(1);
   });
@@ -80,15 +83,6 @@ describe.each(engine === undefined ? ['program'] : ['program', 'container'])('fr
     const filters = { label: [`store-data.stack=${dataFolder}`] };
     expect(await engine?.container.dockerode.listContainers({ all: true, filters })).toEqual(engine && []);
   }
-});
-
-test('a stopped process (SIGSTOP) is no obstacle to the end', async () => {
-  const env = { ...environmentWithoutAddresses(), STACK_SOURCE: 'program' };
-  const stack = await startStack({ dataFolder, keepData: true, env, log: () => undefined });
-  const pids = Object.values(stack.pids).filter((pid) => pid !== undefined);
-  for (const pid of pids) process.kill(pid, 'SIGSTOP');
-  await stack.stop();
-  await awaitGone(pids);
 });
 
 test('addresses that do not answer are errors that name them', async () => {
