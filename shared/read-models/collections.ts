@@ -18,15 +18,31 @@ export interface ReadModelDocument {
   offset: string;
   /** The finished JSON of the list record. */
   summary: string;
+}
+
+/** Of entities with a details endpoint. */
+interface WithDetails {
+  /** The finished JSON of the details answer. */
+  whole: string;
+}
+
+interface Dated {
   created_at: Date;
+}
+
+interface Updated {
   updated_at: Date;
 }
 
-export interface StoreDocument extends ReadModelDocument {
+export interface StoreDocument extends ReadModelDocument, Dated, Updated {
   status: 'active' | 'blocked';
 }
 
-export interface CustomerDocument extends ReadModelDocument {
+export interface CouponDocument extends ReadModelDocument, WithDetails, Dated {
+  active: boolean;
+}
+
+export interface CustomerDocument extends ReadModelDocument, Dated, Updated {
   /** Folded, for sorting and searching. */
   name_key: string;
   document_digits: string;
@@ -35,19 +51,80 @@ export interface CustomerDocument extends ReadModelDocument {
   phone_digits: string;
 }
 
-export interface OrderDocument extends ReadModelDocument {
-  /** The finished JSON of the details answer. */
-  whole: string;
+export interface ReviewDocument extends ReadModelDocument, WithDetails, Dated {
+  rating: number;
+  customer_id: string | null;
+}
+
+export interface CampaignDocument extends ReadModelDocument, WithDetails, Dated {
+  status: string;
+}
+
+export interface OrderDocument extends ReadModelDocument, WithDetails, Dated, Updated {
   status: string;
   order_type: string;
   customer_id: string | null;
 }
 
+export interface CategoryDocument extends ReadModelDocument, WithDetails, Updated {
+  name: string;
+  position: number;
+  active: boolean;
+  /** Members of `whole` that `summary` lacks, as JSON without braces. */
+  dates: string;
+}
+
+export interface ProductDocument extends ReadModelDocument, WithDetails, Updated {
+  name: string;
+  position: number;
+  active: boolean;
+  category_id: string | null;
+  /** Position of the category; `Infinity`, which sorts last, where there is none or it is unknown. */
+  category_position: number;
+  option_group_ids: string[];
+  /** Members of `whole` before and after its option groups, as JSON without braces. */
+  before_groups: string;
+  after_groups: string;
+}
+
+export interface OptionGroupDocument extends ReadModelDocument {
+  name_key: string;
+  /** `summary` with the active options alone, as the menu shows it. */
+  active_summary: string;
+}
+
 /** The document type of each entity. */
 export interface Documents {
   store: StoreDocument;
+  coupon: CouponDocument;
   customer: CustomerDocument;
+  review: ReviewDocument;
+  campaign: CampaignDocument;
   order: OrderDocument;
+  category: CategoryDocument;
+  product: ProductDocument;
+  option_group: OptionGroupDocument;
+}
+
+/**
+ * A part of a store's menu: an active category with its active products, composed. A category whose products
+ * would outgrow a document has several parts.
+ */
+export interface MenuSection {
+  /** `<store id>/<category id>/<part>` */
+  _id: string;
+  store_id: string;
+  category_id: string;
+  position: number;
+  name: string;
+  part: number;
+  offset: string;
+  /** The category's summary. */
+  category: string;
+  /** The products' JSON, joined by commas. */
+  products: string;
+  /** The newest of the category and the products shown. */
+  updated_at: Date;
 }
 
 /** What remains of a deleted entity: its version, so that an older event does not bring it back. */
@@ -95,9 +172,16 @@ export interface DeadLetter {
 /** The collection of each entity. */
 export const COLLECTIONS = {
   store: 'stores',
+  coupon: 'coupons',
   customer: 'customers',
+  review: 'reviews',
+  campaign: 'campaigns',
   order: 'orders',
+  category: 'categories',
+  product: 'products',
+  option_group: 'option_groups',
 } as const satisfies Record<EntityName, string>;
+export const MENU_SECTIONS = 'menu_sections';
 export const STAMPS = 'stamps';
 export const TOMBSTONES = 'tombstones';
 export const DEAD_LETTERS = 'dead_letters';
@@ -128,6 +212,27 @@ export const INDEXES: Record<string, Index[]> = {
     { name: 'by_customer', key: { store_id: 1, customer_id: 1, created_at: -1, _id: 1 } },
     { name: 'by_updated', key: { store_id: 1, updated_at: 1 } },
   ],
+  [COLLECTIONS.coupon]: [{ name: 'by_created', key: { store_id: 1, created_at: -1, _id: 1 } }],
+  [COLLECTIONS.review]: [
+    { name: 'by_created', key: { store_id: 1, created_at: -1, _id: 1 } },
+    { name: 'by_customer', key: { store_id: 1, customer_id: 1 } },
+  ],
+  [COLLECTIONS.campaign]: [{ name: 'by_created', key: { store_id: 1, created_at: -1, _id: 1 } }],
+  [COLLECTIONS.category]: [{ name: 'by_position', key: { store_id: 1, position: 1, name: 1, _id: 1 } }],
+  [COLLECTIONS.product]: [
+    { name: 'by_position', key: { store_id: 1, category_position: 1, position: 1, name: 1, _id: 1 } },
+    {
+      name: 'by_category',
+      key: { store_id: 1, category_id: 1, category_position: 1, position: 1, name: 1, _id: 1 },
+    },
+    { name: 'by_option_group', key: { store_id: 1, option_group_ids: 1 } },
+    { name: 'by_updated', key: { store_id: 1, updated_at: 1 } },
+  ],
+  [COLLECTIONS.option_group]: [{ name: 'by_name', key: { store_id: 1, name_key: 1, _id: 1 } }],
+  [MENU_SECTIONS]: [
+    { name: 'by_position', key: { store_id: 1, position: 1, name: 1, category_id: 1, part: 1 } },
+    { name: 'by_category', key: { store_id: 1, category_id: 1 } },
+  ],
   [STAMPS]: [
     { name: 'access_pending', key: { access_pending: 1 }, partialFilterExpression: { access_pending: true } },
   ],
@@ -141,14 +246,16 @@ export async function createReadModels(db: Db): Promise<void> {
   const existing = new Set(
     (await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name),
   );
-  for (const [name, indexes] of Object.entries(INDEXES)) {
-    if (!existing.has(name)) {
-      await db.createCollection(name).catch((error: unknown) => {
-        if (!isNamespaceExists(error)) throw error;
-      });
-    }
-    if (indexes.length > 0) await db.collection(name).createIndexes(indexes);
-  }
+  await Promise.all(
+    Object.entries(INDEXES).map(async ([name, indexes]) => {
+      if (indexes.length > 0) await db.collection(name).createIndexes(indexes);
+      else if (!existing.has(name)) {
+        await db.createCollection(name).catch((error: unknown) => {
+          if (!isNamespaceExists(error)) throw error;
+        });
+      }
+    }),
+  );
 }
 
 function isNamespaceExists(error: unknown): boolean {

@@ -1,13 +1,16 @@
 /** Looks into the read models of an installation, for tests that compare what different ways led to. */
-import type { Db } from 'mongodb';
+import type { Db, Document } from 'mongodb';
 import { changesTopic } from '#shared/events/topics.ts';
 import {
   CHECKPOINTS,
   COLLECTIONS,
   DEAD_LETTERS,
+  MENU_SECTIONS,
+  type Stamp,
   STAMPS,
   TOMBSTONES,
 } from '#shared/read-models/collections.ts';
+import { DEFAULT_OFFSET, shiftBody } from '#shared/read-models/local-time.ts';
 import { findLiveGeneration } from '#shared/read-models/generation.ts';
 import { eventually, type Installation } from './installation.ts';
 
@@ -25,14 +28,20 @@ export async function readModels(
   return generation.db;
 }
 
-/** Everything that an event can have changed, in a form that two environments can be compared in. */
+/**
+ * Everything that an event can have changed, in a form that two environments can be compared in: bodies as
+ * they are answered, in the store's present offset.
+ */
 export async function dump(db: Db): Promise<Record<string, unknown[]>> {
   const content: Record<string, unknown[]> = {};
-  for (const name of [...Object.values(COLLECTIONS), TOMBSTONES, STAMPS]) {
-    content[name] = await db
+  const stamps = await db.collection<Stamp>(STAMPS).find().toArray();
+  const offsets = new Map(stamps.map(({ _id, timezone_offset }) => [_id, timezone_offset ?? DEFAULT_OFFSET]));
+  for (const name of [...Object.values(COLLECTIONS), MENU_SECTIONS, TOMBSTONES, STAMPS]) {
+    const documents = await db
       .collection(name)
       .find({}, { projection: { access_pending: 0 }, sort: { _id: 1 } })
       .toArray();
+    content[name] = documents.map((document) => answered(document, offsets.get(document['store_id'])));
   }
   const letters = await db
     .collection(DEAD_LETTERS)
@@ -45,6 +54,27 @@ export async function dump(db: Db): Promise<Record<string, unknown[]>> {
     detail,
   }));
   return content;
+}
+
+/** Fields that hold JSON with date-times of the document's offset: objects, members of one, or a list of them. */
+const BODIES: Record<string, (body: string) => string> = {
+  summary: (body) => body,
+  active_summary: (body) => body,
+  whole: (body) => body,
+  category: (body) => body,
+  products: (body) => `[${body}]`,
+  dates: (body) => `{${body}}`,
+  after_groups: (body) => `{${body}}`,
+};
+
+function answered(document: Document, offset: string | undefined): Document {
+  const { offset: madeFor, ...rest } = document;
+  if (typeof madeFor !== 'string' || offset === undefined) return document;
+  for (const [field, toJson] of Object.entries(BODIES)) {
+    const body: unknown = rest[field];
+    if (typeof body === 'string') rest[field] = JSON.parse(shiftBody(toJson(body), madeFor, offset));
+  }
+  return rest;
 }
 
 /** Waits until the checkpoints of the changes topic stand at the end of its log. */

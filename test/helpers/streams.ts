@@ -89,6 +89,80 @@ const orderState = fc.record({
   updated_at: nullable(instant),
 });
 
+const couponState = fc.record({
+  code: fc.constantFrom('BEMVINDO', 'FRETE'),
+  discount_type: fc.constantFrom('percentage', 'fixed', 'free_delivery'),
+  discount_value: money,
+  active: fc.boolean(),
+  starts_at: nullable(instant),
+  usage_limit: nullable(fc.nat({ max: 100 })),
+  created_at: instant,
+  updated_at: nullable(instant),
+});
+
+const reviewState = fc.record({
+  order_id: nullable(fc.constantFrom(...ORDERS)),
+  customer_id: nullable(fc.constantFrom(...CUSTOMERS)),
+  customer_name: nullable(fc.constantFrom(...NAMES)),
+  rating: fc.integer({ min: 1, max: 5 }),
+  comment: nullable(fc.constantFrom('Ótimo!', '')),
+  replied_at: nullable(instant),
+  created_at: instant,
+});
+
+const campaignState = fc.record({
+  name: fc.constantFrom('Volta às aulas', 'Natal'),
+  channel: fc.constantFrom('whatsapp', 'sms', 'email', 'push'),
+  status: fc.constantFrom('draft', 'scheduled', 'running', 'finished', 'cancelled'),
+  sent_count: nullable(fc.nat({ max: 100 })),
+  created_at: instant,
+  updated_at: nullable(instant),
+});
+
+const CATEGORIES = ['k1', 'k2', 'k3', 'k4'];
+const PRODUCTS = Array.from({ length: 10 }, (_, index) => `p${index + 1}`);
+const GROUPS = ['g1', 'g2', 'g3'];
+const position = fc.integer({ min: 0, max: 2 });
+
+const categoryState = fc.record({
+  name: fc.constantFrom('Pizzas', 'Ápices', 'bebidas', 'Bebidas'),
+  position,
+  active: fc.nat({ max: 3 }).map((n) => n > 0),
+  created_at: nullable(instant),
+  updated_at: nullable(instant),
+});
+
+const productState = fc.record({
+  category_id: nullable(fc.constantFrom(...CATEGORIES, 'nowhere')),
+  name: fc.constantFrom('Calabresa', 'Água', 'agua', 'Guaraná'),
+  price: money,
+  promotional_price: nullable(money),
+  active: fc.nat({ max: 3 }).map((n) => n > 0),
+  position,
+  ean: nullable(fc.constantFrom('789')),
+  serves: nullable(fc.integer({ min: 1, max: 4 })),
+  option_group_ids: nullable(fc.uniqueArray(fc.constantFrom(...GROUPS, 'missing'), { maxLength: 3 })),
+  created_at: nullable(instant),
+  updated_at: nullable(instant),
+});
+
+const optionGroupState = fc.record({
+  name: fc.constantFrom('Borda', 'borda', 'Ânimo'),
+  min: fc.nat({ max: 1 }),
+  max: fc.integer({ min: 1, max: 3 }),
+  price_method: nullable(fc.constantFrom('sum', 'max', 'average')),
+  options: fc.uniqueArray(
+    fc.record({
+      id: fc.constantFrom('a', 'b', 'c'),
+      name: fc.constantFrom('Catupiry', 'Cheddar'),
+      price: money,
+      active: nullable(fc.boolean()),
+      position: nullable(position),
+    }),
+    { maxLength: 3, selector: ({ id }) => id },
+  ),
+});
+
 const sequence = fc.integer({ min: 0, max: 12 });
 const storeId = fc.constantFrom(...STREAM_STORES);
 
@@ -103,13 +177,15 @@ function changes(
       id: subject ?? fc.constant(null),
       sequence,
       state,
+      time: instant,
       deletes: fc.nat({ max: 5 }).map((n) => n === 0),
     })
-    .map(({ storeId: store, id, sequence: version, state: data, deletes }) => ({
+    .map(({ storeId: store, id, sequence: version, state: data, time, deletes }) => ({
       entity,
       storeId: store,
       subject: id ?? store,
       sequence: version,
+      time: new Date(time),
       action: deletes ? ('deleted' as const) : ('changed' as const),
       ...(deletes ? {} : { data }),
     }));
@@ -119,9 +195,15 @@ const event = fc.oneof(
   { weight: 1, arbitrary: changes('store', null, storeState) },
   { weight: 4, arbitrary: changes('customer', fc.constantFrom(...CUSTOMERS), customerState) },
   { weight: 8, arbitrary: changes('order', fc.constantFrom(...ORDERS), orderState) },
+  { weight: 2, arbitrary: changes('coupon', fc.constantFrom('n1', 'n2', 'n3'), couponState) },
+  { weight: 3, arbitrary: changes('review', fc.constantFrom('r1', 'r2', 'r3', 'r4', 'r5'), reviewState) },
+  { weight: 2, arbitrary: changes('campaign', fc.constantFrom('m1', 'm2', 'm3'), campaignState) },
+  { weight: 3, arbitrary: changes('category', fc.constantFrom(...CATEGORIES), categoryState) },
+  { weight: 6, arbitrary: changes('product', fc.constantFrom(...PRODUCTS), productState) },
+  { weight: 3, arbitrary: changes('option_group', fc.constantFrom(...GROUPS), optionGroupState) },
 );
 
 /** A stream in which some events come twice. */
 export const stream: fc.Arbitrary<StreamEvent[]> = fc
-  .array(fc.record({ event, twice: fc.nat({ max: 9 }) }), { minLength: 150, maxLength: 400 })
+  .array(fc.record({ event, twice: fc.nat({ max: 9 }) }), { minLength: 200, maxLength: 500 })
   .map((entries) => entries.flatMap(({ event: one, twice }) => (twice === 0 ? [one, one] : [one])));

@@ -38,12 +38,13 @@ export async function applyChanges(
   );
   let planned: Plan | null = null;
   if (chains.size > 0) {
-    planned = plan(chains, await readStored(db, session, chains.values()));
+    const stored = await readStored(db, session, chains.values());
+    planned = plan(chains, stored);
     for (const { at, rejection } of planned.failed) {
       const message = messages[at];
       if (message !== undefined) deadLetters.push(toDeadLetter(topic, partition, message, rejection));
     }
-    await writePlan(db, session, planned);
+    await writePlan(db, session, planned, stored);
   }
   await writeDeadLetters(letters, session, deadLetters);
   return { plan: planned, deadLetters };

@@ -12,6 +12,7 @@ import {
   tombstoneId,
 } from '#shared/read-models/collections.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
+import { touchedCatalog, type TouchedCatalogs } from '../catalog/touched.ts';
 import { projectionOf, projections } from '../projections/index.ts';
 import type { Changed } from '../projections/projection.ts';
 import { customerNamedBy, isErased } from './customers.ts';
@@ -40,6 +41,8 @@ export interface Plan {
   stamps: Map<string, StampChange>;
   /** Customers deleted in this slice, by store id: documents that name them and are not written here lose their data. */
   erased: Map<string, Set<string>>;
+  /** What of the stores' catalogs must be composed anew. */
+  touched: TouchedCatalogs;
   /** Changes whose document could not be made, with their message's index in the slice. */
   failed: { at: number; rejection: EventRejected }[];
   /** Changes that take effect. */
@@ -57,6 +60,7 @@ export function plan(chains: Map<string, Chain>, stored: Stored): Plan {
     raised: [],
     stamps: new Map(),
     erased: new Map(),
+    touched: new Map(),
     failed: [],
     applied: [],
     outdated: 0,
@@ -118,7 +122,22 @@ function planEntity(
       }
     }
   }
+  touchCatalog(result, change, stored.categories.get(key));
   for (const entry of entries) result.applied.push(entry.change);
+}
+
+/** Notes what shows the changed record, or showed it before. */
+function touchCatalog({ touched }: Plan, change: Change, categoryBefore: string | undefined): void {
+  const { entity, storeId, id } = change;
+  if (entity === 'category') touchedCatalog(touched, storeId).categories.add(id);
+  else if (entity === 'option_group') touchedCatalog(touched, storeId).optionGroups.add(id);
+  else if (entity === 'product') {
+    const catalog = touchedCatalog(touched, storeId);
+    catalog.products.add(id);
+    const categoryNow = change.state?.category_id;
+    if (categoryBefore !== undefined) catalog.named.add(categoryBefore);
+    if (typeof categoryNow === 'string') catalog.named.add(categoryNow);
+  }
 }
 
 function projectEntry(

@@ -4,7 +4,7 @@ import { ENTITY_NAMES, type EntityName } from '#shared/events/entities/index.ts'
 import {
   COLLECTIONS,
   documentId,
-  type OrderDocument,
+  type ReadModelDocument,
   type Stamp,
   STAMPS,
   type Tombstone,
@@ -20,6 +20,8 @@ const ONE_BATCH = 100_000;
 export interface Stored {
   /** Versions of documents and tombstones, by `<entity>/<store id>/<entity id>`. */
   sequences: Map<string, number>;
+  /** The categories that stored products name, by the product's key. */
+  categories: Map<string, string>;
   /** Keys of entities that are deleted now. */
   tombstones: Set<string>;
   /** By store id. */
@@ -53,18 +55,25 @@ export async function readStored(db: Db, session: ClientSession, chains: Iterabl
     .find({ _id: { $in: [...graves] } }, { session, projection: { sequence: 1 }, batchSize: ONE_BATCH })
     .toArray();
   const sequences = new Map(tombstones.map(({ _id, sequence }) => [_id, sequence]));
+  const categories = new Map<string, string>();
   for (const entity of ENTITY_NAMES) {
     if (documents[entity].length === 0) continue;
     const found = db
-      .collection<Pick<OrderDocument, '_id' | 'sequence'>>(COLLECTIONS[entity])
+      .collection<Pick<ReadModelDocument, '_id' | 'sequence'> & { category_id?: string | null }>(
+        COLLECTIONS[entity],
+      )
       .find(
         { _id: { $in: documents[entity] } },
-        { session, projection: { sequence: 1 }, batchSize: ONE_BATCH },
+        { session, projection: { sequence: 1, category_id: 1 }, batchSize: ONE_BATCH },
       );
-    for await (const { _id, sequence } of found) sequences.set(`${entity}/${_id}`, sequence);
+    for await (const { _id, sequence, category_id } of found) {
+      sequences.set(`${entity}/${_id}`, sequence);
+      if (typeof category_id === 'string') categories.set(`${entity}/${_id}`, category_id);
+    }
   }
   return {
     sequences,
+    categories,
     tombstones: new Set(tombstones.map(({ _id }) => _id)),
     stamps: new Map(stamps.map((stamp) => [stamp._id, stamp])),
   };

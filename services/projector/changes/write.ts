@@ -10,17 +10,32 @@ import {
   type Tombstone,
   TOMBSTONES,
 } from '#shared/read-models/collections.ts';
+import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
+import { composeCatalogs } from '../catalog/compose.ts';
 import { projections } from '../projections/index.ts';
 import type { Plan, StampChange } from './plan.ts';
+import type { Stored } from './stored.ts';
 
-/** Writes a plan in the session's transaction. */
-export async function writePlan(db: Db, session: ClientSession, plan: Plan): Promise<void> {
+/**
+ * Writes a plan in the session's transaction.
+ * @param stored the stamps as they were before it.
+ */
+export async function writePlan(
+  db: Db,
+  session: ClientSession,
+  plan: Plan,
+  stored: Pick<Stored, 'stamps'>,
+): Promise<void> {
   await writeTombstones(db, session, plan);
   // Before the documents: those of this slice are right as they are, also where a customer is back.
   await eraseCustomers(db, session, plan);
   for (const entity of Object.keys(COLLECTIONS) as EntityName[]) {
     await writeDocuments(db, session, plan, entity);
   }
+  await composeCatalogs(db, session, plan.touched, (storeId) => {
+    const changed = plan.stamps.get(storeId)?.offset;
+    return (changed === undefined ? stored.stamps.get(storeId)?.timezone_offset : changed) ?? DEFAULT_OFFSET;
+  });
   await writeStamps(db, session, plan.stamps);
 }
 

@@ -37,6 +37,23 @@ export function local(text: string | null | undefined, offset: string): string |
   return text === null || text === undefined ? null : toLocalDateTime(instant(text), offset);
 }
 
+/**
+ * When a state was updated: `updated_at`, else `created_at`, else the event's own time (CONTRACT section 3).
+ * Milliseconds since 1970.
+ */
+export function updatedAt(
+  state: { updated_at?: string | null; created_at?: string | null },
+  time: number,
+): number {
+  const text = state.updated_at ?? state.created_at;
+  return text === null || text === undefined ? time : instant(text);
+}
+
+/** The members of an object as JSON without braces, to be joined with others. */
+export function members(object: object): string {
+  return JSON.stringify(object).slice(1, -1);
+}
+
 /** An address as responses show it (CONTRACT section 2). */
 export function address(state: AddressState | null | undefined) {
   if (state === null || state === undefined) return null;

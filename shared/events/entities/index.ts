@@ -1,19 +1,37 @@
-/** Every entity of the changes topic with the schema of its state. A new entity is one file and one line here. */
+/** Every entity of the changes topic with the schema of its state. A new entity is one file and two lines here. */
+import { CampaignState } from './campaign.ts';
+import { CategoryState } from './category.ts';
+import { CouponState } from './coupon.ts';
 import { CustomerState } from './customer.ts';
+import { OptionGroupState } from './option-group.ts';
 import { OrderState } from './order.ts';
+import { ProductState } from './product.ts';
+import { ReviewState } from './review.ts';
 import { StoreState } from './store.ts';
 
 export const entitySchemas = {
   store: StoreState,
+  coupon: CouponState,
   customer: CustomerState,
+  review: ReviewState,
+  campaign: CampaignState,
   order: OrderState,
+  category: CategoryState,
+  product: ProductState,
+  option_group: OptionGroupState,
 } as const;
 
 /** The state type of each entity. */
 export interface EntityStates {
   store: StoreState;
+  coupon: CouponState;
   customer: CustomerState;
+  review: ReviewState;
+  campaign: CampaignState;
   order: OrderState;
+  category: CategoryState;
+  product: ProductState;
+  option_group: OptionGroupState;
 }
 
 export type EntityName = keyof EntityStates;

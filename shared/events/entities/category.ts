@@ -1,0 +1,14 @@
+/** The state of a category, as `store-data.category.changed` carries it (CONTRACT sections 2 and 3). */
+import { Type } from 'typebox';
+import { absent, Flag, Instant, Text, Whole } from '../fields.ts';
+
+export const CategoryState = Type.Object({
+  name: Text,
+  description: absent(Text),
+  position: Whole,
+  active: Flag,
+  image_url: absent(Text),
+  created_at: absent(Instant),
+  updated_at: absent(Instant),
+});
+export type CategoryState = Type.Static<typeof CategoryState>;

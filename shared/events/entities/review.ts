@@ -1,0 +1,15 @@
+/** The state of a review, as `store-data.review.changed` carries it (CONTRACT sections 2 and 3). */
+import { Type } from 'typebox';
+import { absent, Id, Instant, Text } from '../fields.ts';
+
+export const ReviewState = Type.Object({
+  order_id: absent(Id),
+  customer_id: absent(Id),
+  customer_name: absent(Text),
+  rating: Type.Integer({ minimum: 1, maximum: 5 }),
+  comment: absent(Text),
+  reply: absent(Text),
+  replied_at: absent(Instant),
+  created_at: Instant,
+});
+export type ReviewState = Type.Static<typeof ReviewState>;
