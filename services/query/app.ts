@@ -48,6 +48,8 @@ export async function buildApp({ config, logger, signingKeys }: AppOptions): Pro
     },
     // Requests that arrive while closing are served, with `Connection: close`.
     return503OnClosing: false,
+    // The routes say HEAD themselves: the framework's own would drop the body before it is compressed.
+    exposeHeadRoutes: false,
     routerOptions: { querystringParser: keepQuery },
     clientErrorHandler: clientErrorHandler(logger),
     // A target that cannot be decoded passes no hook.

@@ -31,7 +31,9 @@ export function dataEndpoint<P extends Parameters>(endpoint: DataEndpoint<P>) {
   const { path, scopes, parameters } = endpoint;
   const readParameters = parameterReader(parameters);
   return async (app: FastifyInstance): Promise<void> => {
-    app.get(path, {
+    app.route({
+      method: ['GET', 'HEAD'],
+      url: path,
       config: { access: { scopes, parameters } },
       onRequest: [
         forbidSharedCaches,

@@ -2,6 +2,7 @@
 import type { MongoClient } from 'mongodb';
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
 import type { Bounded } from './deadline.ts';
+import { pause } from './pause.ts';
 import type { Logger } from '#shared/logging.ts';
 import { findLiveGeneration, type Generation, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 
@@ -86,19 +87,4 @@ function unreadable({ marker }: Generation): string | null {
   return marker.projection_version === PROJECTION_VERSION
     ? null
     : `generation ${marker.number} has projection version ${marker.projection_version}, this release reads ${PROJECTION_VERSION}`;
-}
-
-/** Waits; answers false when it was told to stop. */
-async function pause(milliseconds: number, signal: AbortSignal): Promise<boolean> {
-  if (signal.aborted) return false;
-  return new Promise((resolve) => {
-    const end = (goOn: boolean) => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', stop);
-      resolve(goOn);
-    };
-    const stop = () => end(false);
-    const timer = setTimeout(end, milliseconds, true);
-    signal.addEventListener('abort', stop);
-  });
 }

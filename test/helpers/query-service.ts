@@ -97,7 +97,7 @@ export async function startQueryService(
     const lastOfStores = new Map(events.map((event) => [event.storeId, event]));
     await eventually('changes are applied', async () => {
       for (const { entity, storeId, subject, sequence: wanted, action } of lastOfStores.values()) {
-        const collection = action === 'deleted' ? TOMBSTONES : COLLECTIONS[entity as EntityName];
+        const collection = action === 'deleted' ? TOMBSTONES : COLLECTIONS[entity];
         const _id = action === 'deleted' ? `${entity}/${storeId}/${subject}` : `${storeId}/${subject}`;
         const found = await db.collection(collection).findOne({ _id: _id as never, sequence: wanted });
         if (found === null) return false;

@@ -1,11 +1,12 @@
 /** The MongoDB client for reading, whose operations all end in time. */
 import plugin from 'fastify-plugin';
 import { controlCollections } from '#shared/access/access-keys.ts';
-import { describeError } from '#shared/errors.ts';
 import { createReaderClient } from '#shared/mongodb.ts';
 import { controlDatabase } from '#shared/read-models/generation.ts';
-
+import { keepConnecting } from '../connect.ts';
 import { boundedBy } from '../deadline.ts';
+
+const RECONNECT_MS = 500;
 
 export default plugin(
   async (app) => {
@@ -13,11 +14,13 @@ export default plugin(
     app.decorate('mongodb', client);
     app.decorate('bounded', boundedBy(app.config.mongodb.readTimeoutMs));
     app.decorate('control', controlCollections(controlDatabase(client, app.config.namePrefix)));
-    app.addHook('onClose', () => client.close());
-    // A service that starts during an outage answers 503 until it is over.
-    await client.connect().catch((error: unknown) => {
-      app.log.warn({ error: describeError(error) }, 'MongoDB cannot be reached');
+    const closed = new AbortController();
+    app.addHook('onClose', async () => {
+      closed.abort();
+      await client.close();
     });
+    // A service that starts during an outage answers 503 until it is over.
+    await keepConnecting(client, app.logger, RECONNECT_MS, closed.signal);
   },
   { name: 'mongodb' },
 );

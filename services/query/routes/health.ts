@@ -5,10 +5,15 @@ import { healthCheck } from '#query/health.ts';
 
 export default async function health(app: FastifyInstance): Promise<void> {
   const isHealthy = healthCheck(app);
-  app.get('/health', { config: { access: 'open' } }, async (_request, reply) => {
-    reply.header('cache-control', 'no-store');
-    if (await isHealthy()) return { status: 'ok' };
-    reply.code(503).header('retry-after', RETRY_AFTER_OUTAGE_SECONDS);
-    return { status: 'unavailable' };
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: '/health',
+    config: { access: 'open' },
+    handler: async (_request, reply) => {
+      reply.header('cache-control', 'no-store');
+      if (await isHealthy()) return { status: 'ok' };
+      reply.code(503).header('retry-after', RETRY_AFTER_OUTAGE_SECONDS);
+      return { status: 'unavailable' };
+    },
   });
 }

@@ -1,0 +1,193 @@
+import { request as httpRequest } from 'node:http';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type QueryService, startQueryService } from '#test/query-service.ts';
+
+let service: QueryService;
+let token: string;
+
+const order = (id: string, more: object = {}) => ({
+  entity: 'order' as const,
+  storeId: 's1',
+  id,
+  data: {
+    status: 'pending',
+    order_type: 'delivery',
+    total: '10.00',
+    created_at: '2026-03-01T12:00:00Z',
+    ...more,
+  },
+});
+const PATHS = [
+  '/api/store/info/',
+  '/api/order/list',
+  '/api/order/list?page_size=5&status=pending',
+  '/api/order/details/?order_id=o1',
+  '/api/customer/list',
+  '/api/customer/list?search=ana',
+  '/api/customer/order-list/?customer_id=c1',
+];
+
+beforeAll(async () => {
+  service = await startQueryService();
+  await service.setKey({ clientId: 'full' });
+  token = await service.api.token('full', 'secret');
+  await service.apply([
+    {
+      entity: 'store',
+      storeId: 's1',
+      id: 's1',
+      data: { name: 'Loja', timezone_offset: '-03:00', created_at: '2026-01-01T00:00:00Z' },
+    },
+    {
+      entity: 'customer',
+      storeId: 's1',
+      id: 'c1',
+      data: { name: 'Ana', created_at: '2026-01-01T00:00:00Z' },
+    },
+    ...Array.from({ length: 12 }, (_, index) => order(`o${index}`, { customer: { id: 'c1', name: 'Ana' } })),
+  ]);
+});
+afterAll(() => service.close());
+
+const tagOf = async (path: string) => (await service.api.get(path, token)).headers.get('etag') ?? '';
+
+describe('If-None-Match', () => {
+  it.each(PATHS)('gives 304 without a body for %s, and other tags give 200', async (path) => {
+    const answer = await service.api.get(path, token);
+    const etag = answer.headers.get('etag') ?? '';
+    for (const condition of [etag, etag.slice(2), `"x", ${etag}`, '*']) {
+      const again = await service.api.get(path, token, { 'if-none-match': condition });
+      expect([condition, again.status, again.text]).toEqual([condition, 304, '']);
+      expect(again.headers.get('etag')).toBe(etag);
+      expect(again.headers.get('content-type')).toBeNull();
+    }
+    for (const condition of ['"x"', 'W/"x"', 'nonsense', '']) {
+      const again = await service.api.get(path, token, { 'if-none-match': condition });
+      expect([condition, again.status, again.text]).toEqual([condition, 200, answer.text]);
+    }
+  });
+
+  it('comes after all checks but the record’s', async () => {
+    const etag = await tagOf('/api/order/details/?order_id=o1');
+    const ask = async (path: string, own: string, condition = etag) =>
+      (await service.api.get(path, own, { 'if-none-match': condition })).status;
+    expect(await ask('/api/order/details/?order_id=o1', 'x')).toBe(401);
+    const crm = await service.api.token('full', 'secret', 'grant_type=client_credentials&scope=crm');
+    expect(await ask('/api/order/details/?order_id=o1', crm)).toBe(403);
+    expect(await ask('/api/order/details/?order_id=o1&x=1', token)).toBe(422);
+    expect(await ask('/api/order/details/?order_id=missing', token)).toBe(404);
+    expect(await ask('/api/order/details/?order_id=missing', token, '*')).toBe(404);
+  });
+
+  it('tells different questions, stores and states apart', async () => {
+    const tags = await Promise.all(
+      [...PATHS, '/api/order/list?page=2', '/api/order/list?page_size=21', '/api/customer/order-list/'].map(
+        tagOf,
+      ),
+    );
+    expect(new Set(tags).size).toBe(tags.length);
+    // The same question in other words.
+    expect(await tagOf('/api/order/list?page=1&page_size=20')).toBe(await tagOf('/api/order/list'));
+    await service.setKey({ clientId: 'other', storeId: 's2' });
+    const other = await service.api.token('other', 'secret');
+    expect((await service.api.get('/api/order/list', other)).headers.get('etag')).not.toBe(
+      await tagOf('/api/order/list'),
+    );
+
+    const before = new Map(await Promise.all(PATHS.map(async (path) => [path, await tagOf(path)] as const)));
+    await service.apply([order('o1', { status: 'ready', customer: { id: 'c1', name: 'Ana' } })]);
+    for (const path of PATHS) {
+      const changed = (await tagOf(path)) !== before.get(path);
+      expect([path, changed]).toEqual([path, path.includes('order')]);
+    }
+    const customers = await tagOf('/api/customer/list');
+    const orders = await tagOf('/api/order/list');
+    await service.apply([{ entity: 'customer', storeId: 's1', id: 'c1' }]);
+    expect(await tagOf('/api/customer/list')).not.toBe(customers);
+    // The deletion takes the name out of the orders, too.
+    expect(await tagOf('/api/order/list')).not.toBe(orders);
+  });
+});
+
+describe('HEAD', () => {
+  it.each(PATHS)('answers as GET for %s, without the body', async (path) => {
+    const headers = { authorization: `Bearer ${token}` };
+    const [get, head] = [
+      await service.api.get(path, token),
+      await service.api.call(path, { method: 'HEAD', headers }),
+    ];
+    expect([head.status, head.text]).toEqual([200, '']);
+    const shown = (answer: typeof get) =>
+      Object.fromEntries(
+        [...answer.headers].filter(
+          ([name]) => !['date', 'x-request-id', 'ratelimit', 'connection', 'keep-alive'].includes(name),
+        ),
+      );
+    // fetch asks for compression; lengths are compared where neither body is compressed.
+    if (get.headers.get('content-encoding') === null) expect(shown(head)).toEqual(shown(get));
+    const etag = get.headers.get('etag') ?? '';
+    const unchanged = await service.api.call(path, {
+      method: 'HEAD',
+      headers: { ...headers, 'if-none-match': etag },
+    });
+    expect(unchanged.status).toBe(304);
+  });
+
+  it('answers errors as GET', async () => {
+    const head = async (path: string, headers = {}) =>
+      (await service.api.call(path, { method: 'HEAD', headers })).status;
+    expect(await head('/api/order/list')).toBe(401);
+    expect(await head('/nope')).toBe(404);
+    expect(await head('/api/order/list?x=1', { authorization: `Bearer ${token}` })).toBe(422);
+    expect(await head('/health')).toBe(200);
+  });
+});
+
+describe('compression', () => {
+  const ask = (path: string, acceptEncoding: string | undefined, method = 'GET') =>
+    new Promise<{ headers: Record<string, unknown>; body: Buffer }>((resolve, reject) => {
+      const headers = {
+        authorization: `Bearer ${token}`,
+        ...(acceptEncoding === undefined ? {} : { 'accept-encoding': acceptEncoding }),
+      };
+      const request = httpRequest(`${service.url}${path}`, { method, headers }, (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('end', () => resolve({ headers: response.headers, body: Buffer.concat(chunks) }));
+      });
+      request.on('error', reject).end();
+    });
+
+  it('is given as asked for, when the body is over 1 KiB', async () => {
+    const plain = await ask('/api/order/list', undefined);
+    expect(plain.headers['content-encoding']).toBeUndefined();
+    expect(plain.body.length).toBeGreaterThan(1_024);
+    for (const [asked, given] of [
+      ['gzip', 'gzip'],
+      ['br', 'br'],
+      ['gzip, br', 'br'],
+      ['br;q=0.1, gzip', 'gzip'],
+      ['*', 'gzip'],
+      ['identity', undefined],
+      ['deflate, zstd', undefined],
+      ['gzip;q=0', undefined],
+      ['', undefined],
+    ] as const) {
+      const { headers, body } = await ask('/api/order/list', asked);
+      expect([asked, headers['content-encoding']]).toEqual([asked, given]);
+      expect(headers['vary']).toMatch(/accept-encoding/);
+      const read = given === 'gzip' ? gunzipSync(body) : given === 'br' ? brotliDecompressSync(body) : body;
+      expect(read.equals(plain.body)).toBe(true);
+      expect(headers['etag']).toBe(plain.headers['etag']);
+      if (given !== undefined) expect(body.length).toBeLessThan(plain.body.length);
+    }
+    const head = await ask('/api/order/list', 'gzip', 'HEAD');
+    expect([head.headers['content-encoding'], head.body.length]).toEqual(['gzip', 0]);
+  });
+
+  it('is left out for small bodies', async () => {
+    const { headers } = await ask('/api/order/list?page_size=1', 'gzip, br');
+    expect(headers['content-encoding']).toBeUndefined();
+  });
+});

@@ -1,0 +1,169 @@
+import { Writable } from 'node:stream';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createLogger } from '#shared/logging.ts';
+import { sendRaw, TOKEN_PATH } from '#test/api-client.ts';
+import { type QueryService, startApp, startQueryService } from '#test/query-service.ts';
+
+let service: QueryService;
+let token: string;
+let log = '';
+
+beforeAll(async () => {
+  const destination = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      log += chunk.toString();
+      done();
+    },
+  });
+  service = await startQueryService({ logger: createLogger('query', 'trace', destination) });
+  await service.setKey({ clientId: 'full', secrets: ['verysecretsecret'] });
+  token = await service.api.token('full', 'verysecretsecret');
+});
+afterAll(() => service.close());
+
+function parse(raw: string) {
+  const [head = '', body = ''] = raw.split(/\r\n\r\n(.*)/s);
+  const [line = '', ...lines] = head.split('\r\n');
+  const headers = new Map(
+    lines.map((text) => [text.slice(0, text.indexOf(':')).toLowerCase(), text.slice(text.indexOf(':') + 2)]),
+  );
+  return { status: Number(line.split(' ')[1]), headers, body };
+}
+const raw = async (text: string | Buffer) => parse(await sendRaw(service.url, text));
+
+describe('what is no HTTP request', () => {
+  it.each([
+    ['nonsense', 'nonsense\r\n\r\n', 400],
+    ['an unknown method', 'FOO / HTTP/1.1\r\nHost: x\r\n\r\n', 400],
+    ['another protocol', 'GET / HTTP/9.9\r\nHost: x\r\n\r\n', 400],
+    ['a header without colon', 'GET / HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n', 400],
+    ['a NUL in a header', 'GET / HTTP/1.1\r\nHost: x\r\nA: \0\r\n\r\n', 400],
+    ['two lengths', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', 400],
+    [
+      'length and chunks',
+      'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+      400,
+    ],
+    ['headers that are too large', `GET / HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
+    ['an address that is too long', `GET /${'a'.repeat(100_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431],
+    ['a missing Host', 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
+    ['a path that cannot be decoded', 'GET /api/%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400],
+    ['a path that is not UTF-8', 'GET /api/%ff HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400],
+  ])('%s', async (_what, text, status) => {
+    const answer = await raw(text);
+    expect(answer.status).toBe(status);
+    expect(answer.headers.get('x-request-id')).toMatch(/^[\w.-]{1,128}$/);
+    expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect(Object.keys(JSON.parse(answer.body) as object)).toEqual(['code', 'detail']);
+    expect(JSON.parse(answer.body)).toMatchObject({ code: 'invalid_request' });
+    expect(answer.headers.get('content-length')).toBe(String(Buffer.byteLength(answer.body)));
+  });
+
+  it('is answered also while a megabyte is still coming', async () => {
+    const answer = await raw(`GET / HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(1_048_576)}\r\n\r\n`);
+    expect(answer.status).toBe(431);
+  });
+});
+
+describe('a request target', () => {
+  it.each([
+    ['in absolute form', 'http://example.org/health', 200],
+    ['with an encoded letter', '/h%65alth', 200],
+    ['with a query', '/health?x=%zz', 200],
+    ['that is a star', '*', 404],
+    ['with dots', '/api/../health', 404],
+    ['with two slashes', '//health', 404],
+    ['with an encoded slash', '/api%2Forder%2Flist', 404],
+  ])('%s', async (_what, target, status) => {
+    const method = target === '*' ? 'OPTIONS' : 'GET';
+    expect((await raw(`${method} ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)).status).toBe(
+      status,
+    );
+  });
+});
+
+describe('X-Request-Id', () => {
+  const idFor = async (headers: Record<string, string>, path = '/health') =>
+    (await service.api.call(path, { headers })).headers.get('x-request-id');
+
+  it('keeps the caller’s own where it is harmless', async () => {
+    for (const own of ['a', 'A-Z_0.9', 'x'.repeat(128)]) {
+      for (const path of ['/health', '/nope', '/api/order/list', '/api/%zz']) {
+        expect(await idFor({ 'x-request-id': own }, path)).toBe(own);
+      }
+    }
+  });
+
+  it('makes a new one otherwise', async () => {
+    const made = await Promise.all(
+      [
+        {},
+        { 'x-request-id': 'x'.repeat(129) },
+        { 'x-request-id': 'a b' },
+        { 'x-request-id': 'a"b' },
+        { 'x-request-id': '' },
+      ].map((headers) => idFor(headers as Record<string, string>)),
+    );
+    expect(new Set(made).size).toBe(made.length);
+  });
+});
+
+describe('health', () => {
+  it('is ok while the servers answer', async () => {
+    const answer = await service.api.call('/health');
+    expect([answer.status, answer.json]).toEqual([200, { status: 'ok' }]);
+  });
+
+  it('says no more than that it is unavailable', async () => {
+    const { config } = service.installation;
+    const blind = await startApp({ ...config, redis: { ...config.redis, url: 'redis://127.0.0.1:1' } });
+    try {
+      const answer = await blind.api.call('/health');
+      expect([answer.status, answer.json]).toEqual([503, { status: 'unavailable' }]);
+    } finally {
+      await blind.app.close();
+    }
+  });
+});
+
+describe('an exception that nobody expected', () => {
+  it('is a 500 that tells nothing, and a log line that tells all', async () => {
+    const { app } = service;
+    const { of } = app.generations;
+    app.generations.of = () => {
+      throw new TypeError('internal words');
+    };
+    try {
+      const answer = await service.api.get('/api/order/list', token);
+      expect(answer.status).toBe(500);
+      expect(answer.text).not.toContain('internal words');
+      expect(log).toContain('internal words');
+      expect(log).toContain(answer.headers.get('x-request-id') ?? 'nothing');
+    } finally {
+      app.generations.of = of;
+    }
+  });
+});
+
+it('logs no tokens, secrets, search texts or other values', async () => {
+  await service.api.get('/api/customer/list?search=Confidential+Silva', token);
+  await service.api.get('/api/customer/list?searhc=Confidential+Silva', token);
+  await service.api.call('/nope?name=Confidential');
+  await service.api.askToken('full', 'wrongsecretwrong');
+  await service.api.call(`${TOKEN_PATH}?client_secret=verysecretsecret`, { method: 'POST' });
+  await raw(`GET /health HTTP/1.1\r\nHost: x\r\nAuthorization Bearer ${token}\r\n\r\n`);
+  const { access_token: latest } = (await service.api.askToken('full', 'verysecretsecret')).json as {
+    access_token: string;
+  };
+  expect(log).toContain('/api/customer/list');
+  for (const word of [
+    'Confidential',
+    'verysecretsecret',
+    'wrongsecretwrong',
+    token,
+    latest,
+    token.split('.')[2] ?? '-',
+  ]) {
+    expect(log).not.toContain(word);
+  }
+});

@@ -1,0 +1,261 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type QueryService, startQueryService, type TestChange } from '#test/query-service.ts';
+
+let service: QueryService;
+let token: string;
+
+const order = (id: string, created: string, more: object = {}): TestChange => ({
+  entity: 'order',
+  storeId: 's1',
+  id,
+  data: { status: 'pending', order_type: 'delivery', total: '10.00', created_at: created, ...more },
+});
+const customer = (id: string, name: string, more: object = {}): TestChange => ({
+  entity: 'customer',
+  storeId: 's1',
+  id,
+  data: { name, created_at: '2026-01-01T12:00:00Z', ...more },
+});
+const store = (offset: string): TestChange => ({
+  entity: 'store',
+  storeId: 's1',
+  id: 's1',
+  data: { name: 'Loja', timezone_offset: offset, created_at: '2025-06-01T03:00:00Z' },
+});
+
+beforeAll(async () => {
+  service = await startQueryService();
+  await service.setKey({ clientId: 'full' });
+  token = await service.api.token('full', 'secret');
+  await service.apply([
+    order('o1', '2026-03-01T12:00:00.000Z', { customer: { id: 'c1', name: 'Ana' } }),
+    order('o2', '2026-03-01T12:00:00.999Z', { status: 'preparing', customer: { id: 'nobody' } }),
+    order('o3', '2026-03-01T12:00:01.000Z', { status: 'cancelled', order_type: 'takeout' }),
+    order('o4', '2026-03-02T02:59:59.500Z', { order_type: 'indoor', updated_at: '2026-04-01T00:00:00Z' }),
+    order('tie-b', '2026-02-01T00:00:00.123Z'),
+    order('tie-a', '2026-02-01T00:00:00.123Z'),
+    order('tie-C', '2026-02-01T00:00:00.123Z'),
+    order('tie_', '2026-02-01T00:00:00.124Z'),
+    customer('c1', 'Álvaro', { document: '123.456.789-09', phone: '+55 (11) 98765-4321' }),
+    customer('c2', 'ana maria', { document: '12.ABC.345/01DE-35', created_at: '2026-02-01T03:00:00.400Z' }),
+    customer('c3', 'ANA MARIA'),
+    customer('c4', 'Zoë'),
+    customer('c5', 'Łukasz'),
+    customer('c6', '🍕 Pizza'),
+    customer('c7', 'ｚ wide'),
+    customer('c8', 'a.*b (x) 50%'),
+  ]);
+});
+afterAll(() => service.close());
+
+const ids = async (path: string) =>
+  (await service.api.list(path, token)).results.map((record) => record['id']);
+
+describe('before the store’s own record has arrived', () => {
+  it('lists answer with the offset -03:00, and store info 404', async () => {
+    const [first] = (await service.api.list('/api/order/list', token)).results;
+    expect(first).toMatchObject({ id: 'o4', created_at: '2026-03-01T23:59:59' });
+    expect((await service.api.get('/api/store/info/', token)).status).toBe(404);
+  });
+});
+
+describe('orders', () => {
+  it('come newest first to the millisecond, ties by id in code point order', async () => {
+    expect(await ids('/api/order/list')).toEqual(['o4', 'o3', 'o2', 'o1', 'tie_', 'tie-C', 'tie-a', 'tie-b']);
+  });
+
+  it.each([
+    ['status=preparing', ['o2']],
+    ['status=preparing&status=cancelled', ['o3', 'o2']],
+    ['status=preparing&status=cancelled&order_type=delivery', ['o2']],
+    ['order_type=takeout&order_type=indoor', ['o4', 'o3']],
+    ['status=ready', []],
+    ['created_from=2026-03-01T09:00:00&created_to=2026-03-01T09:00:00', ['o2', 'o1']],
+    ['created_from=2026-03-01T09:00:01', ['o4', 'o3']],
+    ['created_to=2026-03-01T08:59:59&status=pending', ['tie_', 'tie-C', 'tie-a', 'tie-b']],
+    ['created_to=2026-03-01T23:59:59&created_from=2026-03-01T23:59:59', ['o4']],
+    ['updated_from=2026-03-31T21:00:00', ['o4']],
+    ['updated_from=2026-03-31T21:00:01', []],
+    ['updated_to=2026-01-31T21:00:00', ['tie_', 'tie-C', 'tie-a', 'tie-b']],
+    ['created_from=0000-01-01T00:00:00&created_to=9999-12-31T23:59:59&status=cancelled', ['o3']],
+  ])('filtered by %s', async (query, expected) => {
+    const { count, results } = await service.api.list(`/api/order/list?${query}`, token);
+    expect(results.map((record) => record['id'])).toEqual(expected);
+    expect(count).toBe(expected.length);
+  });
+
+  it('are paged', async () => {
+    const page = async (query: string) => {
+      const { results, ...envelope } = await service.api.list(`/api/order/list?${query}`, token);
+      return [envelope, results.map((record) => record['id'])];
+    };
+    expect(await page('page_size=3')).toEqual([{ count: 8, page: 1, page_size: 3 }, ['o4', 'o3', 'o2']]);
+    expect(await page('page=3&page_size=3')).toEqual([
+      { count: 8, page: 3, page_size: 3 },
+      ['tie-a', 'tie-b'],
+    ]);
+    expect(await page('page=4&page_size=3')).toEqual([{ count: 8, page: 4, page_size: 3 }, []]);
+    expect(await page('page=2&page_size=1&order_type=delivery')).toEqual([
+      { count: 6, page: 2, page_size: 1 },
+      ['o1'],
+    ]);
+    expect(await page('page_size=101')).toMatchObject([{ count: 8, page: 1, page_size: 100 }, { length: 8 }]);
+    const far = Number.MAX_SAFE_INTEGER;
+    expect(await page(`page=${far}&page_size=${far}`)).toEqual([{ count: 8, page: far, page_size: 100 }, []]);
+  });
+
+  it('show their summary in lists and their whole in details', async () => {
+    const [summary] = (await service.api.list('/api/order/list?status=preparing', token)).results;
+    expect(summary).toEqual({
+      id: 'o2',
+      display_id: null,
+      status: 'preparing',
+      order_type: 'delivery',
+      sales_channel: null,
+      customer: { id: 'nobody', name: null, phone: null },
+      item_count: 0,
+      subtotal: null,
+      delivery_fee: '0.00',
+      service_fee: '0.00',
+      discount: '0.00',
+      total: '10.00',
+      scheduled_for: null,
+      created_at: '2026-03-01T09:00:00',
+      updated_at: '2026-03-01T09:00:00',
+    });
+    const details = await service.api.get('/api/order/details/?order_id=o2', token);
+    expect(details.json).toEqual({
+      ...summary,
+      customer: { id: 'nobody', name: null, phone: null, document: null },
+      items: [],
+      delivery: null,
+      payments: [],
+      coupon: null,
+      status_history: [],
+      cancellation: null,
+      notes: null,
+    });
+  });
+});
+
+describe('customers’ orders', () => {
+  it('are those that name a customer, whether or not there is such a record', async () => {
+    expect(await ids('/api/customer/order-list/')).toEqual(['o2', 'o1']);
+    expect(await ids('/api/customer/order-list/?customer_id=nobody')).toEqual(['o2']);
+    expect(await ids('/api/customer/order-list/?customer_id=c1&status=preparing')).toEqual([]);
+    expect(await ids('/api/customer/order-list/?customer_id=c2')).toEqual([]);
+  });
+});
+
+describe('customers', () => {
+  it('come by folded name in code point order, ties by id', async () => {
+    // Folding drops accents but not the stroke of ł; beyond the BMP comes after full-width letters.
+    expect(await ids('/api/customer/list')).toEqual(['c8', 'c1', 'c2', 'c3', 'c4', 'c5', 'c7', 'c6']);
+  });
+
+  it.each([
+    ['alvaro', ['c1']],
+    ['ÁLVARO', ['c1']],
+    ['a\u0301lv', ['c1']],
+    ['ana%20maria', ['c2', 'c3']],
+    ['  ana  ', ['c2', 'c3']],
+    ['zoe', ['c4']],
+    ['lukasz', []],
+    ['łukasz', ['c5']],
+    ['🍕', ['c6']],
+    ['ｚ', ['c7']],
+    ['.*', ['c8']],
+    ['(x)', ['c8']],
+    ['50%', ['c8']],
+    ['^a', []],
+    ['a|z', []],
+    ['\\', []],
+    ['$', []],
+    ['\0', []],
+    ['789.09', ['c1']],
+    ['78909', ['c1']],
+    ['789-09', ['c1']],
+    ['11 98765', ['c1']],
+    ['(11)', ['c1']],
+    ['+55/1', ['c1']],
+    ['12.abc', ['c2']],
+    ['ABC345', ['c2']],
+    ['abc', []],
+    ['01DE35', ['c2']],
+    ['34501', ['c2']],
+    ['-', []],
+  ])('found by %j', async (search, expected) => {
+    const query = search.includes('%20') ? search : encodeURIComponent(search);
+    const { count, results } = await service.api.list(`/api/customer/list?search=${query}`, token);
+    const found = results.map((record) => record['id']);
+    expect(found).toEqual(expected);
+    expect(count).toBe(found.length);
+  });
+
+  it('are filtered by when they were created, and paged', async () => {
+    expect(await ids('/api/customer/list?created_from=2026-02-01T00:00:00')).toEqual(['c2']);
+    expect(await ids('/api/customer/list?updated_to=2026-01-31T23:59:59&search=ana')).toEqual(['c3']);
+    expect(await service.api.list('/api/customer/list?search=a&page=2&page_size=2', token)).toMatchObject({
+      count: 6,
+      page: 2,
+      results: [{ id: 'c2' }, { id: 'c3' }],
+    });
+  });
+});
+
+it('answers 422 to what no endpoint defines, operator injections too, and shows no values', async () => {
+  for (const { method, path, access } of service.app.routeTable) {
+    if (access === 'open' || method !== 'GET') continue;
+    for (const query of [
+      'search[$ne]=',
+      'customer_id[$gt]=',
+      'search%5B%24regex%5D=.*',
+      '__proto__[x]=1',
+      'constructor=1',
+      'store_id=s2',
+      'environment=x',
+      'order_by=name',
+      'page=1&page=2&page=',
+      'page=%00',
+      'x=%ff',
+      '%ff=x',
+    ]) {
+      const answer = await service.api.get(`${path}?${query}`, token);
+      expect([path, query, answer.status]).toEqual([path, query, 422]);
+    }
+  }
+});
+
+describe('when the store’s offset is known and moves', () => {
+  it('bounds, bodies and tags follow at once', async () => {
+    const at = '/api/order/list?created_from=2026-03-01T09:00:00&created_to=2026-03-01T09:00:00';
+    const before = await service.api.get(at, token);
+    await service.apply([store('+05:45')]);
+    const info = await service.api.get('/api/store/info/', token);
+    expect(info.json).toMatchObject({ timezone_offset: '+05:45', created_at: '2025-06-01T08:45:00' });
+
+    const after = await service.api.get(at, token, { 'if-none-match': before.headers.get('etag') ?? '' });
+    expect(after.status).toBe(200);
+    expect(after.json).toMatchObject({ count: 0 });
+    const shifted = await service.api.list(
+      '/api/order/list?created_from=2026-03-01T17:45:00&created_to=2026-03-01T17:45:00',
+      token,
+    );
+    expect(shifted.results.map((record) => [record['id'], record['created_at']])).toEqual([
+      ['o2', '2026-03-01T17:45:00'],
+      ['o1', '2026-03-01T17:45:00'],
+    ]);
+    const details = await service.api.get('/api/order/details/?order_id=o1', token);
+    expect(details.json).toMatchObject({ created_at: '2026-03-01T17:45:00', total: '10.00' });
+
+    await service.apply([store('-03:00')]);
+    expect((await service.api.get(at, token)).json).toMatchObject({ count: 2 });
+  });
+});
+
+it('forgets a deleted customer, also in their orders', async () => {
+  await service.apply([{ entity: 'customer', storeId: 's1', id: 'c1' }]);
+  expect(await ids('/api/customer/list?search=alvaro')).toEqual([]);
+  const [named] = (await service.api.list('/api/customer/order-list/?customer_id=c1', token)).results;
+  expect(named).toMatchObject({ id: 'o1', customer: { id: 'c1', name: null, phone: null } });
+});
