@@ -1,0 +1,210 @@
+/**
+ * Changing access. What gives rights travels through the log like everybody's events, and the command waits until
+ * it is live. What takes rights away is written to MongoDB and Redis here and now, so that a stopped projector
+ * delays no revocation, and then published, so that the log has it; the projector finds it applied already.
+ */
+import type { Redis } from 'ioredis';
+import type { Db } from 'mongodb';
+import { describeError, StoreDataError } from '#shared/errors.ts';
+import type { Servers } from '../connection/servers.ts';
+import {
+  announce,
+  type Announced,
+  announcementsIn,
+  type Applied,
+  forget,
+  type KeyState,
+  type StoreState,
+  withdraw,
+} from './announce.ts';
+import type { Liveness, LiveWait } from './live.ts';
+import { type AccessEvent, publishAccessEvent } from './publish-event.ts';
+
+/** One key or one store: how its state `S` is read, written and published, and its record `R`. */
+export interface Subject<S, R> {
+  /** For messages: `key abc`. */
+  name: string;
+  /** Of its announcement. */
+  id: string;
+  read: (control: Db) => Promise<R | null>;
+  appliedOf: (record: R) => Applied<S>;
+  /** Whether the second state, an active one, allows less than the first. */
+  takesRights: (from: S, to: S) => boolean;
+  /** Writes a state to MongoDB; `null` when something as new is there. */
+  apply: (control: Db, sequence: number, state: S) => Promise<R | null>;
+  publish: (redis: Redis, control: Db, record: R) => Promise<void>;
+  event: (sequence: number, state: S) => AccessEvent;
+  waitUntilLive: (wait: LiveWait) => Promise<Liveness<R>>;
+}
+
+export interface Change<S> {
+  /** Makes the new state; throws where that is not possible. */
+  compose: (before: S | null) => S;
+  /** Whether the state that is live in the end is what the operator wanted. */
+  holds: (state: S) => boolean;
+  /** How long to wait until it is live; 0 does not wait. */
+  waitMs: number;
+}
+
+export interface Changed<S> {
+  state: S;
+  sequence: number;
+  /** Whether there was anything to change. */
+  changed: boolean;
+  /** Whether requests are decided by it from now on; false where nobody waited for that. */
+  live: boolean;
+}
+
+/** Other sources may change the same record again and again; nobody needs to win against that. */
+const ATTEMPTS = 5;
+
+/**
+ * Changes a key or a store.
+ * @throws {StoreDataError} what `compose` throws; `environment_unavailable` naming the server and what is in
+ * effect all the same; `command_invalid` when somebody else's change came in between.
+ */
+export async function changeAccess<S extends KeyState | StoreState, R>(
+  servers: Servers,
+  subject: Subject<S, R>,
+  change: Change<S>,
+): Promise<Changed<S>> {
+  const control = await servers.control();
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    const announced = await announce(
+      announcementsIn(control),
+      subject.id,
+      async () => {
+        const record = await subject.read(control);
+        return record === null ? null : subject.appliedOf(record);
+      },
+      change.compose,
+    );
+    if (!reducesRights(subject, announced))
+      return throughTheLog(servers, control, subject, change, announced);
+    const { sequence, after } = announced;
+    const record = (await subject.apply(control, sequence, after)) ?? (await subject.read(control));
+    const holds = record !== null && change.holds(subject.appliedOf(record).state);
+    // Else something newer is there that somebody else wrote meanwhile.
+    if (holds) return atOnce(servers, control, subject, announced, record);
+  }
+  throw new StoreDataError('command_invalid', `${subject.name} is being changed by others again and again`);
+}
+
+/** Asked for again it counts too: whatever was missing the last time, Redis or the log, is made good. */
+function reducesRights<S extends KeyState | StoreState, R>(
+  subject: Subject<S, R>,
+  { before, applied, after }: Announced<S>,
+): boolean {
+  if (after.status !== 'active') return true;
+  return [before, applied].some((state) => state !== null && subject.takesRights(state, after));
+}
+
+/** The record is written; Redis and the log follow, and the failure of one does not keep back the other. */
+async function atOnce<S extends KeyState | StoreState, R>(
+  servers: Servers,
+  control: Db,
+  subject: Subject<S, R>,
+  announced: Announced<S>,
+  record: R,
+): Promise<Changed<S>> {
+  const { sequence, after, changed } = announced;
+  const failures: string[] = [];
+  try {
+    await subject.publish(await servers.redis(), control, record);
+  } catch (error) {
+    failures.push(
+      `${messageOf(error)}; until it is back no request is let in, and then a running projector brings it up to date`,
+    );
+  }
+  try {
+    await publishAccessEvent(servers, subject.event(sequence, after));
+  } catch (error) {
+    failures.push(
+      `${messageOf(error)}; run the command again when it is back, so that the log has the change`,
+    );
+  }
+  await forget(announcementsIn(control), announced);
+  if (failures.length > 0) {
+    throw new StoreDataError(
+      'environment_unavailable',
+      `the change of ${subject.name} is in MongoDB and stays, but: ${failures.join('; and ')}`,
+    );
+  }
+  return { state: after, sequence, changed, live: true };
+}
+
+async function throughTheLog<S extends KeyState | StoreState, R>(
+  servers: Servers,
+  control: Db,
+  subject: Subject<S, R>,
+  change: Change<S>,
+  announced: Announced<S>,
+): Promise<Changed<S>> {
+  const { sequence, after, changed, beforeIsApplied } = announced;
+  const announcements = announcementsIn(control);
+  let letterId: string | null = null;
+  let redis: Redis;
+  try {
+    // Both before the event: nothing shall be published that cannot be seen through.
+    redis = await servers.redis();
+    if (changed || !beforeIsApplied)
+      letterId = await publishAccessEvent(servers, subject.event(sequence, after));
+  } catch (error) {
+    await withdraw(announcements, announced);
+    throw error;
+  }
+  if (change.waitMs === 0) return { state: after, sequence, changed, live: false };
+  const prefix = servers.config.namePrefix;
+  const ended = await subject.waitUntilLive({
+    control,
+    redis,
+    prefix,
+    sequence,
+    letterId,
+    timeoutMs: change.waitMs,
+  });
+  if (ended.outcome === 'live') {
+    await forget(announcements, announced);
+    const { state } = subject.appliedOf(ended.record);
+    if (change.holds(state)) return { state, sequence, changed, live: true };
+    throw new StoreDataError(
+      'command_invalid',
+      `somebody else changed ${subject.name} meanwhile: it is ${describe(state)} now`,
+    );
+  }
+  if (ended.outcome === 'dead_letter') {
+    await withdraw(announcements, announced);
+    const { _id, reason, detail } = ended.letter;
+    throw new StoreDataError(
+      'command_invalid',
+      `the projector refused the change of ${subject.name}: ${reason}: ${detail} (dead letter ${_id})`,
+    );
+  }
+  const waited = `after ${change.waitMs / 1_000} s: is a projector running? It takes effect as soon as one gets there`;
+  throw new NotLiveYet(
+    ended.outcome === 'not_in_redis'
+      ? `the change of ${subject.name} is in MongoDB, but not in Redis ${waited}`
+      : `the change of ${subject.name} is published, but not applied ${waited}`,
+    after,
+  );
+}
+
+/** Everything is done but the waiting, which took too long. */
+export class NotLiveYet extends StoreDataError {
+  readonly state: KeyState | StoreState;
+
+  constructor(message: string, state: KeyState | StoreState) {
+    super('environment_unavailable', message);
+    this.state = state;
+  }
+}
+
+function describe(state: KeyState | StoreState): string {
+  return 'scopes' in state
+    ? `${state.status} with the scopes ${state.scopes.join(', ') || 'none'}`
+    : state.status;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof StoreDataError ? error.message : describeError(error);
+}

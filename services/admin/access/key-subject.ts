@@ -1,0 +1,55 @@
+/** An access key as something that commands change. */
+import { type AccessKey, applyKeyChange, controlCollections } from '#shared/access/access-keys.ts';
+import { publishAccess } from '#shared/access/grants.ts';
+import type { KeyState } from './announce.ts';
+import type { Subject } from './change.ts';
+import { keyIsLive } from './live.ts';
+
+/** The subject of one `client_id`, whether it exists or is to be made. */
+export function keySubject(clientId: string, prefix: string): Subject<KeyState, AccessKey> {
+  return {
+    name: `key ${clientId}`,
+    id: `access_key/${clientId}`,
+    read: (control) => controlCollections(control).keys.findOne({ _id: clientId }),
+    appliedOf: (key) => ({ sequence: key.sequence, state: stateOf(key), final: key.status === 'revoked' }),
+    takesRights: (from, to) =>
+      from.scopes.some((scope) => !to.scopes.includes(scope)) ||
+      from.secret_sha256.some((hash) => !to.secret_sha256.includes(hash)),
+    apply: (control, sequence, state) =>
+      applyKeyChange(controlCollections(control).keys, state.environment, {
+        kind: 'access_key',
+        clientId,
+        storeId: state.store_id,
+        sequence,
+        eventId: '',
+        secretHashes: state.secret_sha256,
+        scopes: state.scopes,
+        status: state.status,
+      }).catch((error: unknown) => {
+        // The projector inserted the key between the reading and the writing.
+        if (error instanceof Error && 'code' in error && error.code === 11_000) return null;
+        throw error;
+      }),
+    publish: (redis, control, key) =>
+      publishAccess(redis, prefix, { key, keys: controlCollections(control).keys }),
+    event: (sequence, { environment, store_id: storeId, ...data }) => ({
+      entity: 'access_key',
+      environment,
+      storeId,
+      subject: clientId,
+      sequence,
+      data,
+    }),
+    waitUntilLive: (wait) => keyIsLive(wait, clientId),
+  };
+}
+
+function stateOf(key: AccessKey): KeyState {
+  return {
+    environment: key.environment,
+    store_id: key.store_id,
+    secret_sha256: key.secret_hashes,
+    scopes: key.scopes,
+    status: key.status,
+  };
+}

@@ -1,0 +1,123 @@
+/** `dead-letters show`: one message that could not be applied; what it says of people only when asked for. */
+import type { Command } from 'commander';
+import { StoreDataError } from '#shared/errors.ts';
+import type { DeadLetter } from '#shared/read-models/collections.ts';
+import { type Servers, withServers } from '../../connection/servers.ts';
+import { letterBoxes } from '../../dead-letters/boxes.ts';
+import { describeLetter } from '../../dead-letters/describe.ts';
+import { isCut, toBuffer } from '../../dead-letters/message.ts';
+import { letterId } from '../../dead-letters/selection.ts';
+import { jsonOption, WrongUsage } from '../../options.ts';
+import { print, printJson } from '../../output/print.ts';
+import { printable, shortened } from '../../output/printable.ts';
+import { renderFacts } from '../../output/table.ts';
+
+interface Flags {
+  value?: true;
+  raw?: true;
+  json?: true;
+}
+
+const EXAMPLES = `
+Without --value or --raw only the names and types of the data's fields are shown:
+the values may be personal data.
+
+Examples:
+  npm run store-data -- dead-letters show store-changes.production/0/1234
+  npm run store-data -- dead-letters show store-changes.production/0/1234 --raw > message`;
+
+const PREVIEW_CHARACTERS = 4_096;
+
+export function addShowCommand(letters: Command): void {
+  letters
+    .command('show')
+    .description('Show one dead letter')
+    .argument('<id>', 'its id: <topic>/<partition>/<offset>', letterId)
+    .option('--value', `show the beginning of the message too, at most ${PREVIEW_CHARACTERS} characters`)
+    .option('--raw', 'write nothing but the bytes of the message to standard output')
+    .addOption(jsonOption())
+    .addHelpText('after', EXAMPLES)
+    .action(show);
+}
+
+async function show(id: string, flags: Flags): Promise<void> {
+  if (flags.raw && (flags.json || flags.value)) throw new WrongUsage('--raw goes with no other option');
+  await withServers(async (servers) => {
+    const letter = await findLetter(servers, id);
+    if (flags.raw) process.stdout.write(letter.value === null ? '' : toBuffer(letter.value));
+    else if (flags.json) printJson(toJson(letter, flags.value === true));
+    else print(toText(letter, flags.value === true));
+  });
+}
+
+async function findLetter(servers: Servers, id: string): Promise<DeadLetter> {
+  const topic = id.slice(0, id.indexOf('/'));
+  for (const box of await letterBoxes(servers, servers.config.environments)) {
+    const letter = box.topic === topic ? await box.letters.findOne({ _id: id }) : null;
+    if (letter !== null) return letter;
+  }
+  throw new StoreDataError('not_found', `there is no dead letter ${id}`);
+}
+
+function toText(letter: DeadLetter, withValue: boolean): string {
+  const { attributes, structure } = describeLetter(letter);
+  const kept = letter.value?.length() ?? 0;
+  const cut = isCut({ value_bytes: letter.value_bytes, kept })
+    ? ` (only the first ${kept} are kept: it cannot be retried)`
+    : '';
+  const facts = renderFacts([
+    ['id', letter._id],
+    ['reason', letter.reason],
+    ['detail', printable(letter.detail)],
+    ['key', letter.key === null ? '(none)' : shortened(toBuffer(letter.key).toString('utf8'), 80)],
+    ['size', `${letter.value_bytes} bytes${cut}`],
+    ['published', letter.published_at.toISOString()],
+    ['dead since', letter.dead_at.toISOString()],
+    ['headers', letter.headers.map(({ name }) => shortened(name, 64)).join(', ') || '(none)'],
+    ...Object.entries(attributes).map(([name, value]) => [`event ${name}`, value] as const),
+  ]);
+  const shape = structure === null ? 'the message is no JSON' : structure.join('\n');
+  const value = withValue ? `\n\n${preview(letter)}` : '';
+  return `${facts}\n${shape}${value}\n`;
+}
+
+/** Line by line, so that formatted JSON stays readable and nothing else gets through. */
+function preview(letter: DeadLetter): string {
+  if (letter.value === null) return '(no value)';
+  const text = toBuffer(letter.value).toString('utf8');
+  const shown = formatted(text).slice(0, PREVIEW_CHARACTERS);
+  const rest = formatted(text).length > PREVIEW_CHARACTERS ? '\n… (--raw writes all of it)' : '';
+  return shown.split('\n').map(printable).join('\n') + rest;
+}
+
+function formatted(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
+
+function toJson(letter: DeadLetter, withValue: boolean): object {
+  const { attributes, structure } = describeLetter(letter);
+  const kept = letter.value?.length() ?? 0;
+  return {
+    id: letter._id,
+    topic: letter.topic,
+    partition: letter.partition,
+    offset: letter.offset,
+    reason: letter.reason,
+    detail: letter.detail,
+    key: letter.key === null ? null : toBuffer(letter.key).toString('utf8'),
+    value_bytes: letter.value_bytes,
+    cut: isCut({ value_bytes: letter.value_bytes, kept }),
+    published_at: letter.published_at,
+    dead_at: letter.dead_at,
+    headers: letter.headers.map(({ name }) => name),
+    attributes,
+    structure,
+    ...(withValue
+      ? { value_base64: letter.value === null ? null : toBuffer(letter.value).toString('base64') }
+      : {}),
+  };
+}

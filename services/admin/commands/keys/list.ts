@@ -1,0 +1,95 @@
+/** `keys list`: the keys as they are applied. */
+import { type Command, Option } from 'commander';
+import type { Filter } from 'mongodb';
+import { type AccessKey, controlCollections } from '#shared/access/access-keys.ts';
+import { KEY_STATUSES, type KeyStatus } from '#shared/events/access-event.ts';
+import { withServers } from '../../connection/servers.ts';
+import {
+  chooseEnvironments,
+  environmentOption,
+  jsonOption,
+  storeOption,
+  wholeNumber,
+} from '../../options.ts';
+import { print, printJson, remark } from '../../output/print.ts';
+import { renderTable } from '../../output/table.ts';
+
+interface Flags {
+  store?: string;
+  environment?: string;
+  status?: KeyStatus;
+  limit: number;
+  json?: true;
+}
+
+const EXAMPLES = `
+Examples:
+  npm run store-data -- keys list --store s1
+  npm run store-data -- keys list -e production --status active --json`;
+
+export function addListCommand(keys: Command): void {
+  keys
+    .command('list')
+    .description('List keys, never their secrets')
+    .addOption(storeOption('only those of a store'))
+    .addOption(environmentOption('only those of an environment'))
+    .addOption(new Option('--status <status>', 'only those with a status').choices(KEY_STATUSES))
+    .addOption(
+      new Option('--limit <n>', 'how many at most').default(100, '100').argParser(wholeNumber(1, 1_000_000)),
+    )
+    .addOption(jsonOption())
+    .addHelpText('after', EXAMPLES)
+    .action(list);
+}
+
+async function list(flags: Flags): Promise<void> {
+  await withServers(async (servers) => {
+    const filter: Filter<AccessKey> = {
+      environment: { $in: chooseEnvironments(servers.config, flags.environment) },
+      ...(flags.store === undefined ? {} : { store_id: flags.store }),
+      ...(flags.status === undefined ? {} : { status: flags.status }),
+    };
+    const { keys } = controlCollections(await servers.control());
+    const found = await keys
+      .find(filter, { sort: { environment: 1, store_id: 1, _id: 1 }, limit: flags.limit + 1 })
+      .toArray();
+    const shown = found.slice(0, flags.limit);
+    if (flags.json) printJson(shown.map(toJson));
+    else if (shown.length === 0) print('no keys');
+    else print(toTable(shown));
+    if (found.length > shown.length) remark(`there are more than ${flags.limit}: --limit shows more`);
+  });
+}
+
+function toTable(keys: AccessKey[]): string {
+  return renderTable(
+    [
+      { title: 'CLIENT_ID' },
+      { title: 'STORE' },
+      { title: 'ENVIRONMENT' },
+      { title: 'STATUS' },
+      { title: 'SCOPES' },
+    ],
+    keys.map(({ _id, store_id, environment, status, scopes }) => [
+      _id,
+      store_id,
+      environment,
+      status,
+      scopes.join(' '),
+    ]),
+  );
+}
+
+function toJson(key: AccessKey): object {
+  return {
+    client_id: key._id,
+    store_id: key.store_id,
+    environment: key.environment,
+    status: key.status,
+    scopes: key.scopes,
+    secrets: key.secret_hashes.length,
+    sequence: key.sequence,
+    in_redis: key.publish_pending === undefined,
+    updated_at: key.updated_at,
+  };
+}

@@ -1,0 +1,37 @@
+/** How a changed key is shown. */
+import type { Changed } from '../../access/change.ts';
+import type { KeyState } from '../../access/announce.ts';
+import { print, printJson } from '../../output/print.ts';
+import { renderFacts } from '../../output/table.ts';
+
+/** Prints a key after a change; `secret` is shown here and nowhere else. */
+export function printKey(
+  clientId: string,
+  { state, changed, live }: Pick<Changed<KeyState>, 'state' | 'changed' | 'live'>,
+  { json, secret }: { json: boolean; secret?: string },
+): void {
+  const { environment, store_id, scopes, status } = state;
+  if (json) {
+    printJson({
+      client_id: clientId,
+      ...(secret === undefined ? {} : { client_secret: secret }),
+      store_id,
+      environment,
+      scopes,
+      status,
+      changed,
+      live,
+    });
+    return;
+  }
+  print(
+    renderFacts([
+      ['client_id', clientId],
+      ...(secret === undefined ? [] : [['client_secret', secret] as const]),
+      ['store', store_id],
+      ['environment', environment],
+      ['scopes', scopes.join(' ') || '(none)'],
+      ['status', live ? status : `${status} (not live yet)`],
+    ]),
+  );
+}

@@ -1,0 +1,107 @@
+/** `lag`: how far the projector is behind the logs. */
+import type { Command } from 'commander';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { StoreDataError } from '#shared/errors.ts';
+import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { withServers } from '../connection/servers.ts';
+import { measureLag, type PartitionLag } from '../lag/measure.ts';
+import { chooseEnvironments, environmentOption, jsonOption } from '../options.ts';
+import { formatAge } from '../output/durations.ts';
+import { print, printJson } from '../output/print.ts';
+import { renderTable } from '../output/table.ts';
+
+interface Flags {
+  environment?: string;
+  watch?: true;
+  json?: true;
+}
+
+const WATCH_MS = 1_000;
+const CLEAR_SCREEN = '\u001B[2J\u001B[H';
+
+const EXAMPLES = `
+LAST is the age of the message that was applied last. With --watch and --json each
+measurement is one line.
+
+Examples:
+  npm run store-data -- lag
+  npm run store-data -- lag -e production --watch`;
+
+export function addLagCommand(program: Command): void {
+  program
+    .command('lag')
+    .description('Show how many messages are not applied yet')
+    .addOption(environmentOption('only that environment'))
+    .option('-w, --watch', 'measure every second until Ctrl-C')
+    .addOption(jsonOption())
+    .addHelpText('after', EXAMPLES)
+    .action(lag);
+}
+
+async function lag(flags: Flags): Promise<void> {
+  await withServers(async (servers) => {
+    const environments = chooseEnvironments(servers.config, flags.environment);
+    const admin = await servers.kafkaAdmin();
+    const mongodb = await servers.mongodb();
+    const existing = new Set(await admin.listTopics());
+    for (const topic of environments.flatMap((name) => [changesTopic(name), accessTopic(name)])) {
+      if (!existing.has(topic)) throw new StoreDataError('not_found', `topic ${topic} does not exist`);
+    }
+    const measure = () => measureLag(admin, mongodb, servers.config.namePrefix, environments);
+    if (!flags.watch) {
+      show(await measure(), flags.json === true);
+      return;
+    }
+    const stopped = new AbortController();
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopped.abort());
+    while (!stopped.signal.aborted) {
+      const lags = await measure();
+      if (flags.json) print(JSON.stringify(toJson(lags)));
+      else {
+        if (process.stdout.isTTY) process.stdout.write(CLEAR_SCREEN);
+        show(lags, false);
+      }
+      await sleep(WATCH_MS, undefined, { signal: stopped.signal }).catch(() => undefined);
+    }
+  });
+}
+
+function show(lags: readonly PartitionLag[], json: boolean): void {
+  if (json) printJson(toJson(lags));
+  else print(toTable(lags));
+}
+
+function toTable(lags: readonly PartitionLag[]): string {
+  return renderTable(
+    [
+      { title: 'TOPIC' },
+      { title: 'PARTITION', align: 'right' },
+      { title: 'POSITION', align: 'right' },
+      { title: 'END', align: 'right' },
+      { title: 'LAG', align: 'right' },
+      { title: 'LAST', align: 'right' },
+    ],
+    [
+      ...lags.map(({ topic, partition, position, end, lag, lastAppliedAt }) => [
+        topic,
+        String(partition),
+        position === null ? '-' : String(position),
+        String(end),
+        lag === null ? 'other log' : String(lag),
+        lastAppliedAt === null ? '-' : formatAge(lastAppliedAt),
+      ]),
+      ['total', '', '', '', String(totalOf(lags)), ''],
+    ],
+  );
+}
+
+function toJson(lags: readonly PartitionLag[]): object {
+  return {
+    lag: totalOf(lags),
+    partitions: lags.map(({ lastAppliedAt, ...rest }) => ({ ...rest, last_applied_at: lastAppliedAt })),
+  };
+}
+
+function totalOf(lags: readonly PartitionLag[]): number {
+  return lags.reduce((sum, { lag }) => sum + (lag ?? 0), 0);
+}

@@ -1,0 +1,126 @@
+/** `sessions revoke`: ends one issued token before its time. */
+import type { Command } from 'commander';
+import { text as readText } from 'node:stream/consumers';
+import { controlCollections } from '#shared/access/access-keys.ts';
+import { revokeSession } from '#shared/access/sessions.ts';
+import { StoreDataError } from '#shared/errors.ts';
+import { withServers } from '../connection/servers.ts';
+import {
+  chooseEnvironment,
+  clientId as readClientId,
+  environmentOption,
+  jsonOption,
+  storeOption,
+  WrongUsage,
+} from '../options.ts';
+import { markFailed, print, printJson, remark } from '../output/print.ts';
+import { renderFacts } from '../output/table.ts';
+import { SESSION_ID_PATTERN, sessionOfToken, type SessionOfToken } from '../sessions/token-claims.ts';
+
+interface Flags {
+  store?: string;
+  environment?: string;
+  client?: string;
+  token?: true;
+  json?: true;
+}
+
+/** The longest lifetime that a token can be configured to have. */
+const LONGEST_LIFETIME_MS = 86_400_000;
+
+const EXAMPLES = `
+The token itself is never an argument: those are seen by everyone on the machine.
+A session's id is the "jti" of its token.
+
+Examples:
+  npm run store-data -- sessions revoke --token < token.txt
+  npm run store-data -- sessions revoke 0f9c51d2a4b86e7390c1d5f2ab48e673 \\
+    --store s1 --environment production --client 5Q2ncPBXlYsKEvoH3RwTgm8d`;
+
+export function addSessionCommands(program: Command): void {
+  const sessions = program.command('sessions').description('End issued tokens before their time');
+  sessions
+    .command('revoke')
+    .description('End a session, at once: its token answers 401')
+    .argument('[session_id]', 'the session, with the three options that say whose it is')
+    .addOption(storeOption('store of the session'))
+    .addOption(environmentOption('environment of the session'))
+    .option('-c, --client <id>', 'client_id of the session', readClientId)
+    .option('--token', 'read the token from standard input instead')
+    .addOption(jsonOption())
+    .addHelpText('after', EXAMPLES)
+    .action(revoke);
+}
+
+async function revoke(id: string | undefined, flags: Flags): Promise<void> {
+  const session = flags.token ? await sessionFromInput(id, flags) : sessionFromFlags(id, flags);
+  await withServers(async (servers) => {
+    chooseEnvironment(servers.config, session.environment);
+    if (session.expiresAt.getTime() <= Date.now()) {
+      remark('note: the token has expired already');
+    }
+    const control = await servers.control();
+    const redis = await servers.redis();
+    const { revokedSessions } = controlCollections(control);
+    const before = await revokedSessions.findOne({ _id: session.id });
+    const live = await revokeSession(
+      redis,
+      revokedSessions,
+      servers.config.namePrefix,
+      session,
+      session.expiresAt,
+    );
+    if (!live && before === null && session.expiresAt.getTime() > Date.now()) {
+      markFailed();
+      remark(
+        `store-data: the revocation is noted, but no such session was live for store ${session.storeId} in ${session.environment}: it has expired, or these are not its store and environment`,
+      );
+    }
+    const facts = { store: session.storeId, environment: session.environment, client_id: session.clientId };
+    if (flags.json) {
+      printJson({ session_id: session.id, ...facts, was_live: live, revoked_before: before !== null });
+    } else {
+      print(
+        renderFacts([
+          ['session', session.id],
+          ...Object.entries(facts),
+          ['status', live ? 'revoked' : before === null ? 'was not live' : 'was revoked before'],
+        ]),
+      );
+    }
+  });
+}
+
+async function sessionFromInput(id: string | undefined, flags: Flags): Promise<SessionOfToken> {
+  if (
+    id !== undefined ||
+    flags.store !== undefined ||
+    flags.environment !== undefined ||
+    flags.client !== undefined
+  ) {
+    throw new WrongUsage('--token tells everything: give no session id, --store, --environment or --client');
+  }
+  if (process.stdin.isTTY) remark('paste the token and end with Enter and Ctrl-D');
+  const session = sessionOfToken((await readText(process.stdin)).trim());
+  if (session === null)
+    throw new StoreDataError('command_invalid', 'standard input is no access token of ours');
+  return { ...session, expiresAt: earlier(session.expiresAt, latestExpiry()) };
+}
+
+function sessionFromFlags(id: string | undefined, { store, environment, client }: Flags): SessionOfToken {
+  if (id === undefined) throw new WrongUsage('give a session id, or --token and the token on standard input');
+  if (!SESSION_ID_PATTERN.test(id)) throw new WrongUsage('a session id is 32 hexadecimal digits');
+  if (store === undefined || environment === undefined || client === undefined) {
+    throw new WrongUsage('a session id needs --store, --environment and --client');
+  }
+  return { id, storeId: store, environment, clientId: client, expiresAt: latestExpiry() };
+}
+
+/** A token issued this instant, with the longest lifetime, would expire then. */
+function latestExpiry(): Date {
+  return new Date(Date.now() + LONGEST_LIFETIME_MS);
+}
+
+function earlier(a: Date, b: Date): Date {
+  return a < b ? a : b;
+}

@@ -1,0 +1,84 @@
+/** `stores block` and `stores unblock`: whether anybody may read a store's data. */
+import type { Command } from 'commander';
+import { controlCollections, isBlocked, storeAccessId } from '#shared/access/access-keys.ts';
+import { changeAccess } from '../access/change.ts';
+import { hasStoreRecord } from '../access/store-record.ts';
+import { storeSubject } from '../access/store-subject.ts';
+import { withServers } from '../connection/servers.ts';
+import {
+  chooseEnvironment,
+  environmentOption,
+  jsonOption,
+  storeId as readStoreId,
+  waitOption,
+} from '../options.ts';
+import { print, printJson, remark } from '../output/print.ts';
+import { renderFacts } from '../output/table.ts';
+
+interface Flags {
+  environment?: string;
+  wait: number;
+  json?: true;
+}
+
+const COMMANDS = [
+  {
+    name: 'block',
+    status: 'blocked',
+    description: 'Let no key of a store in',
+    help: 'It counts at once, for tokens already issued too, whether a projector runs or not.',
+  },
+  {
+    name: 'unblock',
+    status: 'active',
+    description: 'Let the keys of a store in again',
+    help: 'A store that its own record calls blocked stays blocked until that changes.',
+  },
+] as const;
+
+export function addStoreCommands(program: Command): void {
+  const stores = program.command('stores').description('Block stores, and let them in again');
+  for (const { name, status, description, help } of COMMANDS) {
+    stores
+      .command(name)
+      .description(description)
+      .argument('<store>', 'the store', readStoreId)
+      .addOption(environmentOption('environment; needed where there are several'))
+      .addOption(waitOption())
+      .addOption(jsonOption())
+      .addHelpText('after', `\n${help}\n\nExample:\n  npm run store-data -- stores ${name} s1 -e production`)
+      .action((storeId: string, flags: Flags) => setStatus(storeId, flags, status));
+  }
+}
+
+async function setStatus(storeId: string, flags: Flags, status: 'active' | 'blocked'): Promise<void> {
+  await withServers(async (servers) => {
+    const environment = chooseEnvironment(servers.config, flags.environment);
+    if (!(await hasStoreRecord(servers, environment, storeId))) {
+      remark(`note: no record of a store ${storeId} has arrived in ${environment} yet`);
+    }
+    const subject = storeSubject(environment, storeId, servers.config.namePrefix);
+    const { changed, live } = await changeAccess(servers, subject, {
+      compose: () => ({ status }),
+      holds: (state) => state.status === status,
+      waitMs: flags.wait * 1_000,
+    });
+    if (!changed) remark(`note: it was ${status} already`);
+    const stores = controlCollections(await servers.control()).stores;
+    const blocked = isBlocked(await stores.findOne({ _id: storeAccessId(environment, storeId) }));
+    if (status === 'active' && live && blocked) {
+      remark('note: the store’s own record says "blocked", so it stays blocked until that changes');
+    }
+    if (flags.json)
+      printJson({ store_id: storeId, environment, access_status: status, blocked, changed, live });
+    else {
+      print(
+        renderFacts([
+          ['store', storeId],
+          ['environment', environment],
+          ['status', `${blocked ? 'blocked' : 'active'}${live ? '' : ` (${status} is not live yet)`}`],
+        ]),
+      );
+    }
+  });
+}

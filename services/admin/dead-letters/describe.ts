@@ -1,0 +1,89 @@
+/** What a dead letter says: the attributes of its event as far as they can be read, and the shape of its data. */
+import type { DeadLetter } from '#shared/read-models/collections.ts';
+import { shortened } from '../output/printable.ts';
+import { toBuffer } from './message.ts';
+
+/** The attributes that operators look for; the data, with what it says of people, is not among them. */
+const ATTRIBUTES = [
+  'specversion',
+  'id',
+  'source',
+  'type',
+  'subject',
+  'time',
+  'storeid',
+  'sequence',
+  'dataschema',
+  'datacontenttype',
+];
+const MAX_TEXT = 200;
+const MAX_LINES = 60;
+const MAX_DEPTH = 6;
+
+export interface Description {
+  /** What can be read of the event's attributes. */
+  attributes: Record<string, string>;
+  /** Names and types of the data's fields, one a line; `null` where it is no JSON. */
+  structure: string[] | null;
+}
+
+/** Describes a letter without showing its data. */
+export function describeLetter(letter: DeadLetter): Description {
+  const value = parse(letter);
+  const headers = Object.fromEntries(
+    letter.headers
+      .filter(({ name }) => /^ce_/i.test(name))
+      .map(({ name, value: bytes }) => [name.slice(3).toLowerCase(), toBuffer(bytes).toString('utf8')]),
+  );
+  const isBinaryMode = Object.keys(headers).length > 0;
+  const fields = isBinaryMode ? headers : asObject(value);
+  const attributes = Object.fromEntries(
+    ATTRIBUTES.filter((name) => fields[name] !== undefined).map((name) => [name, asText(fields[name])]),
+  );
+  if (value === undefined) return { attributes, structure: null };
+  return { attributes, structure: structureOf(isBinaryMode ? value : (asObject(value)['data'] ?? value)) };
+}
+
+/** Names and types, without values. */
+export function structureOf(value: unknown): string[] {
+  const lines: string[] = [];
+  const visit = (name: string, item: unknown, depth: number) => {
+    if (lines.length === MAX_LINES) lines.push('…');
+    if (lines.length > MAX_LINES) return;
+    lines.push(`${'  '.repeat(depth)}${name}: ${typeOf(item)}`);
+    if (depth === MAX_DEPTH) return;
+    if (Array.isArray(item)) {
+      if (item.length > 0) visit('[0]', item[0], depth + 1);
+    } else if (typeof item === 'object' && item !== null) {
+      for (const [key, field] of Object.entries(item)) visit(shortened(key, 64), field, depth + 1);
+    }
+  };
+  visit('data', value, 0);
+  return lines;
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return `list of ${value.length}`;
+  if (typeof value === 'string') return `text of ${value.length}`;
+  return typeof value;
+}
+
+function parse({ value }: DeadLetter): unknown {
+  if (value === null) return undefined;
+  try {
+    return JSON.parse(toBuffer(value).toString('utf8')) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+function asObject(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : {};
+}
+
+function asText(value: unknown): string {
+  return shortened(typeof value === 'string' ? value : JSON.stringify(value), MAX_TEXT);
+}

@@ -1,0 +1,95 @@
+/** Options and arguments that several commands share, checked before anything is connected. */
+import { InvalidArgumentError, Option } from 'commander';
+import type { Config } from '#shared/config.ts';
+import { StoreDataError } from '#shared/errors.ts';
+import { CLIENT_ID_PATTERN, type Scope, SCOPES } from '#shared/events/access-event.ts';
+import { isId } from '#shared/events/fields.ts';
+
+/** What the operator typed cannot be meant: exit code 2. */
+export class WrongUsage extends StoreDataError {
+  constructor(message: string) {
+    super('command_invalid', message);
+  }
+}
+
+export const jsonOption = (): Option => new Option('--json', 'print JSON, for programs');
+
+export const environmentOption = (meaning: string): Option =>
+  new Option('-e, --environment <name>', meaning).argParser(nonEmpty);
+
+export const storeOption = (meaning: string): Option =>
+  new Option('-s, --store <id>', meaning).argParser(storeId);
+
+export const scopesOption = (flags: string, meaning: string): Option =>
+  new Option(flags, `${meaning}: ${SCOPES.join(', ')}`).argParser(scopes);
+
+export const waitOption = (): Option =>
+  new Option('--wait <seconds>', 'how long to wait until the change is live')
+    .default(15, '15')
+    .argParser(wholeNumber(0, 3_600));
+
+function nonEmpty(text: string): string {
+  if (text === '') throw new InvalidArgumentError('It must not be empty.');
+  return text;
+}
+
+/** An argument that is a store's id. */
+export function storeId(text: string): string {
+  if (!isId(text)) throw new InvalidArgumentError('A store id is 1 to 64 of A-Z a-z 0-9 _ -.');
+  return text;
+}
+
+/** An argument that is a key's id. */
+export function clientId(text: string): string {
+  if (!CLIENT_ID_PATTERN.test(text)) {
+    throw new InvalidArgumentError('A client_id is 1 to 128 printable ASCII characters without ":".');
+  }
+  return text;
+}
+
+function scopes(text: string): Scope[] {
+  const names = text
+    .split(/[\s,]+/)
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+  for (const name of names) {
+    if (!(SCOPES as readonly string[]).includes(name)) {
+      throw new InvalidArgumentError(`There is no scope "${name}"; allowed are ${SCOPES.join(', ')}.`);
+    }
+  }
+  if (names.length === 0) {
+    throw new InvalidArgumentError(`At least one scope is needed; allowed are ${SCOPES.join(', ')}.`);
+  }
+  return SCOPES.filter((scope) => names.includes(scope));
+}
+
+/** Makes the reading of a whole number. */
+export function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    if (!(value >= min && value <= max)) {
+      throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
+    }
+    return value;
+  };
+}
+
+/**
+ * The environment that a command works in: the one given, or the only one there is.
+ * @throws {WrongUsage} naming those that are configured.
+ */
+export function chooseEnvironment({ environments }: Config, given: string | undefined): string {
+  const configured = `configured are ${environments.join(', ')}`;
+  const [only] = environments;
+  if (given !== undefined) {
+    if (environments.includes(given)) return given;
+    throw new WrongUsage(`there is no environment "${given}"; ${configured}`);
+  }
+  if (environments.length === 1 && only !== undefined) return only;
+  throw new WrongUsage(`--environment is needed, since there are several; ${configured}`);
+}
+
+/** The environments that a command looks at: the one given, or all. */
+export function chooseEnvironments(config: Config, given: string | undefined): string[] {
+  return given === undefined ? config.environments : [chooseEnvironment(config, given)];
+}

@@ -1,0 +1,42 @@
+/** The tree of commands, and what all of them have in common: help, wrong usage, exit codes. */
+import { Command } from 'commander';
+import { addConfigCommand } from './commands/config.ts';
+import { addDeadLetterCommands } from './commands/dead-letters/index.ts';
+import { addKeyCommands } from './commands/keys/index.ts';
+import { addLagCommand } from './commands/lag.ts';
+import { addPublishCommand } from './commands/publish.ts';
+import { addSessionCommands } from './commands/sessions.ts';
+import { addStoreCommands } from './commands/stores.ts';
+
+/** Makes the program; every action ends by returning or throwing, none by exiting. */
+export function createProgram(): Command {
+  const program = new Command('store-data')
+    .description('Feeds the Store Data API with events, and lets operators decide who may read what.')
+    .exitOverride()
+    .configureOutput({ outputError: (text, write) => write(oneLine(text)) })
+    .addHelpText(
+      'after',
+      `
+Run it as "npm run store-data -- <command>"; "<command> --help" shows examples.
+It reaches the servers that KAFKA_BROKERS, MONGODB_URI and REDIS_URL name, or,
+where none of them is set, those of a local stack that runs here (npm start).
+
+Exit codes: 0 done, 1 failed, 2 wrong usage.`,
+    );
+  addPublishCommand(program);
+  addKeyCommands(program);
+  addStoreCommands(program);
+  addSessionCommands(program);
+  addDeadLetterCommands(program);
+  addLagCommand(program);
+  addConfigCommand(program);
+  return program;
+}
+
+/** Commander breaks hints off into lines of their own. */
+function oneLine(text: string): string {
+  return `store-data: ${text
+    .replace(/^error: /, '')
+    .trim()
+    .replaceAll(/\s*\n\s*/g, ' ')}\n`;
+}

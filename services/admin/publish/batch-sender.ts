@@ -1,0 +1,103 @@
+/**
+ * Sends messages in batches, one batch at a time: while one is under way the next is gathered, and a store's
+ * events keep their order whatever has to be sent again.
+ */
+import type { Producer } from 'kafkajs';
+
+export interface Outgoing {
+  topic: string;
+  key: string;
+  value: Buffer;
+  /** Where it came from. */
+  line: number;
+}
+
+export interface BatchSenderOptions {
+  producer: Pick<Producer, 'sendBatch'>;
+  /** Told of messages that Kafka has taken. */
+  sent: (messages: readonly Outgoing[]) => void;
+  /** Told of a message that is larger than its topic allows. */
+  refused: (message: Outgoing) => void;
+}
+
+/** A topic's default `max.message.bytes` is 1 MiB for what one request brings to one partition. */
+const BATCH_BYTES = 786_432;
+const BATCH_MESSAGES = 2_000;
+/** Roughly what Kafka's record format and a header add to a message. */
+const OVERHEAD_BYTES = 96;
+
+const HEADERS = { 'content-type': 'application/cloudevents+json' };
+
+export class BatchSender {
+  readonly #options: BatchSenderOptions;
+  #gathered: Outgoing[] = [];
+  #bytes = 0;
+  #underWay: Promise<void> = Promise.resolve();
+
+  constructor(options: BatchSenderOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the next message would have to wait for `flush`. */
+  isFull(nextBytes: number): boolean {
+    return (
+      this.#gathered.length >= BATCH_MESSAGES ||
+      (this.#gathered.length > 0 && this.#bytes + nextBytes + OVERHEAD_BYTES > BATCH_BYTES)
+    );
+  }
+
+  add(message: Outgoing): void {
+    this.#gathered.push(message);
+    this.#bytes += message.value.length + OVERHEAD_BYTES;
+  }
+
+  /** Waits for the batch under way, then sends what is gathered without waiting for it. */
+  async flush(): Promise<void> {
+    await this.#underWay;
+    if (this.#gathered.length === 0) return;
+    const messages = this.#gathered;
+    this.#gathered = [];
+    this.#bytes = 0;
+    this.#underWay = this.#send(messages);
+    // Its failure is met by whoever waits for it next.
+    this.#underWay.catch(() => undefined);
+  }
+
+  /** Sends the rest and waits until Kafka has all of it. */
+  async finish(): Promise<void> {
+    await this.flush();
+    await this.#underWay;
+  }
+
+  async #send(messages: readonly Outgoing[]): Promise<void> {
+    const { producer, sent, refused } = this.#options;
+    try {
+      await producer.sendBatch({ acks: -1, topicMessages: byTopic(messages) });
+      sent(messages);
+    } catch (error) {
+      if (!isTooLarge(error)) throw error;
+      const [only] = messages;
+      if (messages.length === 1 && only !== undefined) {
+        refused(only);
+        return;
+      }
+      // Halves, in order, until the one that is too large is alone; what came twice changes nothing.
+      const middle = Math.ceil(messages.length / 2);
+      await this.#send(messages.slice(0, middle));
+      await this.#send(messages.slice(middle));
+    }
+  }
+}
+
+function byTopic(messages: readonly Outgoing[]) {
+  const topics = Map.groupBy(messages, ({ topic }) => topic);
+  return [...topics].map(([topic, ofTopic]) => ({
+    topic,
+    messages: ofTopic.map(({ key, value }) => ({ key, value, headers: HEADERS })),
+  }));
+}
+
+function isTooLarge(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return ('type' in error && error.type === 'MESSAGE_TOO_LARGE') || isTooLarge(error.cause);
+}

@@ -1,0 +1,40 @@
+/** Opens what is to be published: a file, or standard input for `-`. */
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+import { StoreDataError } from '#shared/errors.ts';
+import { remark } from '../output/print.ts';
+
+export interface Input {
+  stream: Readable;
+  totalBytes: number | null;
+}
+
+const CHUNK_BYTES = 262_144;
+
+/** @throws {StoreDataError} `not_found` when the file cannot be read, in words. */
+export async function openInput(path: string): Promise<Input> {
+  if (path === '-') {
+    if (process.stdin.isTTY) remark('reading events from the terminal, one a line; Ctrl-D ends');
+    return { stream: process.stdin, totalBytes: null };
+  }
+  try {
+    const found = await stat(path);
+    if (found.isDirectory()) throw new StoreDataError('not_found', `${path} is a folder, not a file`);
+    const stream = createReadStream(path, { highWaterMark: CHUNK_BYTES });
+    await once(stream, 'open');
+    // A pipe has no size.
+    return { stream, totalBytes: found.isFile() ? found.size : null };
+  } catch (error) {
+    if (error instanceof StoreDataError) throw error;
+    throw new StoreDataError('not_found', `${path} cannot be read: ${reasonOf(error)}`);
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code === 'ENOENT') return 'there is no such file';
+  if (code === 'EACCES' || code === 'EPERM') return 'permission denied';
+  return typeof code === 'string' ? code : 'unknown error';
+}
