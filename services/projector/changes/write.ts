@@ -78,7 +78,7 @@ async function eraseCustomers(db: Db, session: ClientSession, plan: Plan): Promi
       };
       for await (const document of named) {
         const { _id, ...replacement } = eraseCustomer(document as never);
-        if (document.summary === replacement.summary) continue;
+        if (document.summary === replacement.summary && document.whole === replacement.whole) continue;
         operations.push({
           replaceOne: { filter: { _id, store_id: storeId }, replacement: replacement as OrderDocument },
         });
