@@ -12,7 +12,7 @@ describe('searchFilter', () => {
     ['123', { name_key: '123', document_digits: '123', phone_digits: '123' }],
     [
       '+55 (11) 9-8.7/6',
-      { name_key: '\\+55 \\(11\\) 9-8\\.7/6', document_digits: '5511987' + '6', phone_digits: '55119876' },
+      { name_key: '\\+55 \\(11\\) 9-8\\.7/6', document_digits: '55119876', phone_digits: '55119876' },
     ],
     ['12.ABC.345/01', { name_key: '12\\.abc\\.345/01', document_key: '12abc34501' }],
     ['+-./()', { name_key: '\\+-\\./\\(\\)' }],

@@ -1,0 +1,65 @@
+import { Counter, Registry } from 'prom-client';
+import { afterEach, describe, expect, it } from 'vitest';
+import { createLogger } from '#shared/logging.ts';
+import { type Operations, startOperations } from '#shared/operations.ts';
+
+let operations: Operations;
+let live = true;
+let ready = true;
+
+async function start() {
+  const registry = new Registry();
+  new Counter({ name: 'things_total', help: 'Things', registers: [registry] }).inc(3);
+  operations = await startOperations({
+    host: '127.0.0.1',
+    port: 0,
+    live: () => live,
+    ready: async () => {
+      if (!live) throw new Error('internal words');
+      return ready;
+    },
+    registry,
+    logger: createLogger('test', 'silent'),
+  });
+  return (path: string, init?: RequestInit) => fetch(`${operations.url}${path}`, init);
+}
+
+afterEach(async () => {
+  live = true;
+  ready = true;
+  await operations.close();
+});
+
+describe('the operations server', () => {
+  it('answers for liveness and readiness apart', async () => {
+    const ask = await start();
+    expect((await ask('/live')).status).toBe(200);
+    ready = false;
+    const answer = await ask('/ready?x=1');
+    expect([answer.status, await answer.json()]).toEqual([503, { status: 'unavailable' }]);
+    expect((await ask('/live')).status).toBe(200);
+  });
+
+  it('gives metrics', async () => {
+    const ask = await start();
+    const answer = await ask('/metrics');
+    expect(answer.headers.get('content-type')).toMatch(/^text\/plain/);
+    expect(await answer.text()).toContain('things_total 3');
+  });
+
+  it('refuses other paths and methods, and hides why it failed', async () => {
+    const ask = await start();
+    expect((await ask('/')).status).toBe(404);
+    expect((await ask('/constructor')).status).toBe(404);
+    const post = await ask('/live', { method: 'POST' });
+    expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+    expect(await (await ask('/live', { method: 'HEAD' })).text()).toBe('');
+    live = false;
+    const failed = await ask('/ready', { headers: { 'x-request-id': 'r1' } });
+    expect([failed.status, await failed.json()]).toEqual([
+      500,
+      { code: 'internal_error', detail: 'the request failed' },
+    ]);
+    expect(failed.headers.get('x-request-id')).toBe('r1');
+  });
+});
