@@ -1,0 +1,158 @@
+/** `npm start` from the first line to the last: what it promises a newcomer, and that nothing is left behind. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { type StackFile, stackFilePath } from '#local/start/stack-file.ts';
+import { awaitGone } from '../stack/processes.ts';
+import { childrenOf, type RunningStart, startIn } from './running.ts';
+
+const folders: string[] = [];
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'store-data-npm-start-test-'));
+  folders.push(folder);
+  return folder;
+}
+
+/** What the screen offers to be copied: the lines from one that begins so to the next empty one. */
+function copied(output: string, beginning: string): string {
+  const lines = output.split('\n');
+  const first = lines.findIndex((line) => line.startsWith(beginning));
+  return lines.slice(first, lines.indexOf('', first)).join('\n');
+}
+
+describe('while it runs', () => {
+  const folder = newFolder();
+  let running: RunningStart;
+  let file: StackFile;
+  beforeAll(async () => {
+    running = startIn(
+      folder,
+      '--stores',
+      '2',
+      '--history',
+      '20',
+      '--orders-per-minute',
+      '600',
+      '--quota',
+      '40',
+    );
+    file = await running.ready();
+  });
+  afterAll(async () => {
+    const pids = childrenOf(running.process.pid).map(({ pid }) => pid);
+    running.process.kill('SIGTERM');
+    expect(await running.ended).toBe(0);
+    expect(running.output()).toContain('SIGTERM: stopping');
+    expect(pids.length).toBeGreaterThan(3);
+    await awaitGone(pids);
+    expect(existsSync(folder) ? readdirSync(folder) : []).toEqual([]);
+  });
+
+  const answers = (request: string) =>
+    JSON.parse(execFileSync('sh', ['-c', request], { encoding: 'utf8' })) as {
+      count: number;
+      results: { id: string; status: string }[];
+    };
+
+  test('the requests on the screen work when they are pasted, and show new orders', async () => {
+    const token = copied(running.output(), 'TOKEN=');
+    const orders = copied(running.output(), 'curl');
+    await vi.waitFor(
+      () => {
+        const { count, results } = answers(`${token} >/dev/null\n${orders}`);
+        expect(count).toBeGreaterThan(20);
+        expect(results).toHaveLength(3);
+        expect(results[0]?.id).toMatch(/^o\d+-\d+$/);
+      },
+      { timeout: 10_000, interval: 500 },
+    );
+  });
+
+  test('stack.json has what clients need, for its owner alone', () => {
+    expect(statSync(stackFilePath(folder)).mode & 0o777).toBe(0o600);
+    expect(Object.keys(file).toSorted()).toEqual([
+      'environments',
+      'kafka_brokers',
+      'keys',
+      'mongodb_uri',
+      'operations_urls',
+      'query_url',
+      'redis_url',
+    ]);
+    expect(file.environments).toEqual(['production', 'sandbox']);
+    expect(file.keys.map(({ environment, store_id }) => `${environment}/${store_id}`)).toEqual([
+      'production/s1',
+      'production/s2',
+      'sandbox/s1',
+      'sandbox/s2',
+      'production/s1',
+    ]);
+  });
+
+  test('both services answer on their operations ports', async () => {
+    const metrics = await Promise.all(
+      file.operations_urls.map(async (url) => (await fetch(`${url}/metrics`)).text()),
+    );
+    expect(metrics).toHaveLength(2);
+    expect(metrics.join('\n')).toContain(
+      'store_data_events_applied_total{environment="production",entity="order"}',
+    );
+  });
+
+  test('a second one in the same folder says so and changes nothing', async () => {
+    const second = startIn(folder);
+    expect(await second.ended).toBe(1);
+    expect(second.output()).toContain(`process ${running.process.pid} runs a stack in ${folder}`);
+    expect(existsSync(stackFilePath(folder))).toBe(true);
+    expect((await fetch(`${file.query_url}/health`)).status).toBe(200);
+  });
+
+  test.each(['query', 'projector'])('a killed %s is started again, at the same address', async (name) => {
+    const killed = childrenOf(running.process.pid).find(({ command }) => command.includes(`${name}/main.ts`));
+    if (killed === undefined) throw new Error(`there is no ${name}`);
+    process.kill(killed.pid, 'SIGKILL');
+    await vi.waitFor(() => expect(running.output()).toContain(`${name} is back`), 20_000);
+    expect(running.output()).toContain(
+      `${name} is gone: it was killed by SIGKILL. Starting it again in 0.5 s`,
+    );
+    expect((await fetch(`${file.query_url}/health`)).status).toBe(200);
+    for (const url of file.operations_urls) expect((await fetch(`${url}/live`)).status).toBe(200);
+  });
+});
+
+describe('whatever ends it', () => {
+  test('a kill leaves no process, no secret and no address behind', async () => {
+    const folder = newFolder();
+    const running = startIn(folder, '--stores', '1', '--history', '0', '--no-traffic');
+    onTestFinished(() => void running.process.kill('SIGKILL'));
+    await running.ready();
+    const pids = childrenOf(running.process.pid).map(({ pid }) => pid);
+    running.process.kill('SIGKILL');
+    await running.ended;
+    await awaitGone(pids);
+    await vi.waitFor(() => expect(existsSync(folder) ? readdirSync(folder) : []).toEqual([]), 5_000);
+  });
+
+  test('a server that dies ends it with its last words and exit code 1', async () => {
+    const folder = newFolder();
+    const running = startIn(folder, '--stores', '1', '--history', '0', '--keep-data');
+    onTestFinished(() => void running.process.kill('SIGKILL'));
+    await running.ready();
+    const children = childrenOf(running.process.pid);
+    const redis = children.find(({ command }) => /redis-server/.test(command));
+    // In a container it is no child of ours.
+    if (redis === undefined) return;
+    process.kill(redis.pid, 'SIGKILL');
+    expect(await running.ended).toBe(1);
+    expect(running.output()).toContain('redis is gone: it was killed by SIGKILL');
+    await awaitGone(children.map(({ pid }) => pid));
+    expect(existsSync(stackFilePath(folder))).toBe(false);
+    expect(existsSync(join(folder, 'signing-keys.json'))).toBe(true);
+  });
+});
