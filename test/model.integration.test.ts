@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { loadSigningKeys } from '#shared/access/signing-keys.ts';
 import { readConfig } from '#shared/config.ts';
+import { CAMPAIGN_STATUSES } from '#shared/events/entities/campaign.ts';
 import { ORDER_STATUSES, ORDER_TYPES } from '#shared/events/entities/order.ts';
 import { createLogger } from '#shared/logging.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
@@ -15,7 +16,7 @@ import { buildApp } from '#query/app.ts';
 const logger = createLogger('test', 'silent');
 /** Each run has an environment of its own; within it many questions are asked. */
 const RUNS = 5;
-const QUESTIONS = 60;
+const QUESTIONS = 150;
 
 /** Absent in `absences` of ten cases. */
 function maybe<T>(arbitrary: fc.Arbitrary<T>, absences: number): fc.Arbitrary<T | undefined> {
@@ -78,13 +79,85 @@ const customerOrderQuery = fc
   .tuple(orderQuery, maybe(fc.constantFrom('c1', 'c2', 'C_4', 'nobody'), 6))
   .map(([query, customer]): ListQuery => defined({ ...query, customer_id: customer }));
 
-type Question = { path: string; query: ListQuery; storeId: string };
-const storeId = fc.constantFrom(...STREAM_STORES);
-const question: fc.Arbitrary<Question> = fc.oneof(
-  fc.record({ path: fc.constant('/api/customer/list'), query: customerQuery, storeId }),
-  fc.record({ path: fc.constant('/api/order/list'), query: orderQuery, storeId }),
-  fc.record({ path: fc.constant('/api/customer/order-list/'), query: customerOrderQuery, storeId }),
-);
+type Question = { path: ListPath; query: ListQuery; storeId: string };
+
+/** Every list, with what it can be asked and what the model answers. */
+const lists = {
+  '/api/customer/list': [customerQuery, (model, store, query) => model.customers(store, query)],
+  '/api/order/list': [orderQuery, (model, store, query) => model.orders(store, query, 'anyone')],
+  '/api/customer/order-list/': [
+    customerOrderQuery,
+    (model, store, query) => model.orders(store, query, 'a customer'),
+  ],
+  '/api/coupon/list': [
+    fc.record({ ...paging, active: maybe(fc.boolean(), 5) }),
+    (model, store, query) => model.coupons(store, query),
+  ],
+  '/api/review/list': [
+    fc
+      .tuple(
+        fc.record({
+          ...paging,
+          rating: maybe(fc.uniqueArray(fc.integer({ min: 1, max: 5 }), { minLength: 1 }), 5),
+        }),
+        ranges,
+      )
+      .map(([query, { created_from, created_to }]) => ({ ...query, created_from, created_to })),
+    (model, store, query) => model.reviews(store, query),
+  ],
+  '/api/campaign/list': [
+    fc.record({ ...paging, status: some(CAMPAIGN_STATUSES) }),
+    (model, store, query) => model.campaigns(store, query),
+  ],
+  '/api/category/list': [fc.record(paging), (model, store, query) => model.categories(store, query)],
+  '/api/product/list': [
+    fc
+      .tuple(
+        fc.record({ ...paging, category_id: maybe(fc.constantFrom('k1', 'k2', 'nowhere', 'k9'), 6) }),
+        ranges,
+      )
+      .map(([query, { updated_from, updated_to }]) => ({ ...query, updated_from, updated_to })),
+    (model, store, query) => model.products(store, query),
+  ],
+  '/api/option-group/list': [fc.record(paging), (model, store, query) => model.optionGroups(store, query)],
+} satisfies Record<
+  string,
+  [fc.Arbitrary<ListQuery>, (model: Model, store: string, query: ListQuery) => Envelope]
+>;
+type ListPath = keyof typeof lists;
+
+const question: fc.Arbitrary<Question> = fc
+  .constantFrom(...(Object.keys(lists) as ListPath[]))
+  .chain((path) =>
+    fc.record({
+      path: fc.constant(path),
+      query: lists[path][0].map(defined),
+      storeId: fc.constantFrom(...STREAM_STORES),
+    }),
+  );
+
+/** Every details endpoint, the ids that streams hold, and what the model answers. */
+const records: [path: string, ids: string[], answer: (model: Model, store: string, id: string) => unknown][] =
+  [
+    ['/api/order/details/?order_id=', numbered('o', 12), (model, store, id) => model.order(store, id)],
+    ['/api/coupon/details/?coupon_id=', numbered('n', 3), (model, store, id) => model.coupon(store, id)],
+    ['/api/review/details/?review_id=', numbered('r', 5), (model, store, id) => model.review(store, id)],
+    [
+      '/api/campaign/details/?campaign_id=',
+      numbered('m', 3),
+      (model, store, id) => model.campaign(store, id),
+    ],
+    [
+      '/api/category/details/?category_id=',
+      numbered('k', 4),
+      (model, store, id) => model.category(store, id),
+    ],
+    ['/api/product/details/?product_id=', numbered('p', 10), (model, store, id) => model.product(store, id)],
+  ];
+
+function numbered(letter: string, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `${letter}${index + 1}`);
+}
 
 function defined<T extends object>(record: T): T {
   return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as T;
@@ -97,11 +170,6 @@ function target({ path, query }: Question): string {
   }
   const text = parameters.toString();
   return text === '' ? path : `${path}?${text}`;
-}
-
-function answer(model: Model, { path, query, storeId: store }: Question): Envelope {
-  if (path === '/api/customer/list') return model.customers(store, query);
-  return model.orders(store, query, path === '/api/order/list' ? 'anyone' : 'a customer');
 }
 
 describe('every answer', () => {
@@ -149,7 +217,11 @@ describe('every answer', () => {
         storeId: store,
         subject: `${environment}-${store}`,
         sequence: 1,
-        data: { secret_sha256: hashSecret('secret'), scopes: ['store', 'crm', 'order'], status: 'active' },
+        data: {
+          secret_sha256: hashSecret('secret'),
+          scopes: ['store', 'crm', 'order', 'menu'],
+          status: 'active',
+        },
       })),
       environment,
     );
@@ -181,7 +253,7 @@ describe('every answer', () => {
       for (const asked of questions) {
         const url = target(asked);
         const response = await get(asked.storeId, url);
-        const expected = answer(model, asked);
+        const expected = lists[asked.path][1](model, asked.storeId, asked.query);
         expect([url, response.statusCode, response.json()]).toEqual([url, 200, expected]);
         if (expected.results.length > 0) found += 1;
       }
@@ -190,11 +262,15 @@ describe('every answer', () => {
         const expected = model.storeInfo(store);
         expect(info.statusCode).toBe(expected === null ? 404 : 200);
         if (expected !== null) expect(info.json()).toEqual(expected);
-        for (let number = 1; number <= 12; number += 1) {
-          const order = await get(store, `/api/order/details/?order_id=o${number}`);
-          const known = model.order(store, `o${number}`);
-          expect(order.statusCode).toBe(known === null ? 404 : 200);
-          if (known !== null) expect(order.json()).toEqual(known);
+        const menu = await get(store, '/api/menu/');
+        expect([menu.statusCode, menu.json()]).toEqual([200, model.menu(store)]);
+        for (const [path, ids, answer] of records) {
+          for (const id of ids) {
+            const record = await get(store, `${path}${id}`);
+            const known = answer(model, store, id);
+            expect([path, id, record.statusCode]).toEqual([path, id, known === null ? 404 : 200]);
+            if (known !== null) expect(record.json()).toEqual(known);
+          }
         }
       }
       return found;

@@ -9,9 +9,14 @@ interface Entity {
   sequence: number;
   /** `null` once deleted. */
   data: Fields | null;
+  /** When the event happened. */
+  time: Date;
 }
 
 export interface ListQuery {
+  active?: boolean | undefined;
+  rating?: number[] | undefined;
+  category_id?: string | undefined;
   page?: number | undefined;
   page_size?: number | undefined;
   status?: string[] | undefined;
@@ -33,15 +38,15 @@ export interface Envelope {
 
 export class Model {
   readonly #entities = new Map<string, Entity>();
-  /** Orders whose customer was deleted after their last event, or was deleted when it came. */
+  /** Orders and reviews whose customer was deleted after their last event, or was deleted when it came. */
   readonly #erased = new Set<string>();
 
-  apply({ entity, storeId, subject, sequence, action, data }: StreamEvent): void {
+  apply({ entity, storeId, subject, sequence, action, data, time: when }: StreamEvent): void {
     const key = `${entity}/${storeId}/${subject}`;
     if (sequence <= (this.#entities.get(key)?.sequence ?? -1)) return;
     const state = action === 'deleted' ? null : (data as Fields);
-    this.#entities.set(key, { sequence, data: state });
-    if (entity === 'order') {
+    this.#entities.set(key, { sequence, data: state, time: when ?? new Date() });
+    if (entity === 'order' || entity === 'review') {
       const customer = state === null ? null : customerId(state);
       const isErased =
         customer !== null && this.#entities.get(`customer/${storeId}/${customer}`)?.data === null;
@@ -49,8 +54,10 @@ export class Model {
       else this.#erased.delete(key);
     }
     if (entity === 'customer' && state === null) {
-      for (const [id, order] of this.#of('order', storeId)) {
-        if (customerId(order) === subject) this.#erased.add(`order/${storeId}/${id}`);
+      for (const kind of ['order', 'review']) {
+        for (const [id, named] of this.#of(kind, storeId)) {
+          if (customerId(named) === subject) this.#erased.add(`${kind}/${storeId}/${id}`);
+        }
       }
     }
   }
@@ -140,6 +147,266 @@ export class Model {
     };
   }
 
+  coupons(storeId: string, query: ListQuery): Envelope {
+    const found = this.#newestFirst('coupon', storeId).filter(
+      ([, { active }]) => query.active === undefined || active === query.active,
+    );
+    return cut(
+      found.map(([id]) => this.#couponSummary(storeId, id)),
+      query,
+    );
+  }
+
+  coupon(storeId: string, id: string): Fields | null {
+    const state = this.#live('coupon', storeId, id);
+    if (state === null) return null;
+    return {
+      ...this.#couponSummary(storeId, id),
+      ...picked(state, ['maximum_discount', 'usage_limit', 'usage_count', 'per_customer_limit']),
+      order_types: state['order_types'] ?? [],
+    };
+  }
+
+  #couponSummary(storeId: string, id: string): Fields {
+    const state = this.#live('coupon', storeId, id) ?? {};
+    return {
+      id,
+      ...picked(state, [
+        'code',
+        'description',
+        'discount_type',
+        'discount_value',
+        'minimum_order_value',
+        'active',
+      ]),
+      ...this.#dates(storeId, state, ['starts_at', 'ends_at', 'created_at']),
+      updated_at: this.#updatedAt('coupon', storeId, id),
+    };
+  }
+
+  reviews(storeId: string, query: ListQuery): Envelope {
+    const found = this.#newestFirst('review', storeId).filter(
+      ([, state]) =>
+        this.#inRange(storeId, state, query) &&
+        (query.rating === undefined || query.rating.includes(state['rating'] as number)),
+    );
+    return cut(
+      found.map(([id]) => this.#reviewSummary(storeId, id)),
+      query,
+    );
+  }
+
+  review(storeId: string, id: string): Fields | null {
+    const state = this.#live('review', storeId, id);
+    if (state === null) return null;
+    return {
+      ...this.#reviewSummary(storeId, id),
+      ...picked(state, ['reply']),
+      ...this.#dates(storeId, state, ['replied_at']),
+    };
+  }
+
+  #reviewSummary(storeId: string, id: string): Fields {
+    const state = this.#live('review', storeId, id) ?? {};
+    const erased = this.#erased.has(`review/${storeId}/${id}`);
+    return {
+      id,
+      ...picked(state, ['order_id', 'customer_id', 'rating', 'comment']),
+      customer_name: erased ? null : (state['customer_name'] ?? null),
+      ...this.#dates(storeId, state, ['created_at']),
+    };
+  }
+
+  campaigns(storeId: string, query: ListQuery): Envelope {
+    const found = this.#newestFirst('campaign', storeId).filter(
+      ([, { status }]) => query.status === undefined || query.status.includes(String(status)),
+    );
+    return cut(
+      found.map(([id]) => this.#campaignSummary(storeId, id)),
+      query,
+    );
+  }
+
+  campaign(storeId: string, id: string): Fields | null {
+    const state = this.#live('campaign', storeId, id);
+    if (state === null) return null;
+    return {
+      ...this.#campaignSummary(storeId, id),
+      ...picked(state, [
+        'message',
+        'audience',
+        'coupon_id',
+        'sent_count',
+        'delivered_count',
+        'converted_count',
+      ]),
+    };
+  }
+
+  #campaignSummary(storeId: string, id: string): Fields {
+    const state = this.#live('campaign', storeId, id) ?? {};
+    return {
+      id,
+      ...picked(state, ['name', 'channel', 'status']),
+      ...this.#dates(storeId, state, ['starts_at', 'ends_at', 'created_at']),
+      updated_at: this.#updatedAt('campaign', storeId, id),
+    };
+  }
+
+  categories(storeId: string, query: ListQuery): Envelope {
+    return cut(
+      this.#sortedCategories(storeId).map(([id]) => this.#categorySummary(storeId, id)),
+      query,
+    );
+  }
+
+  category(storeId: string, id: string): Fields | null {
+    const state = this.#live('category', storeId, id);
+    if (state === null) return null;
+    return {
+      ...this.#categorySummary(storeId, id),
+      ...this.#dates(storeId, state, ['created_at']),
+      updated_at: this.#updatedAt('category', storeId, id),
+      product_count: this.#of('product', storeId).filter(([, { category_id }]) => category_id === id).length,
+    };
+  }
+
+  #sortedCategories(storeId: string): [string, Fields][] {
+    return this.#of('category', storeId).sort(
+      ([idA, a], [idB, b]) =>
+        number(a['position']) - number(b['position']) ||
+        byCodePoint(String(a['name']), String(b['name'])) ||
+        byCodePoint(idA, idB),
+    );
+  }
+
+  #categorySummary(storeId: string, id: string): Fields {
+    const state = this.#live('category', storeId, id) ?? {};
+    return { id, ...picked(state, ['name', 'description', 'position', 'active', 'image_url']) };
+  }
+
+  products(storeId: string, query: ListQuery): Envelope {
+    const found = this.#sortedProducts(storeId).filter(
+      ([id, state]) =>
+        this.#inRange(storeId, state, query, this.#updatedAt('product', storeId, id)) &&
+        (query.category_id === undefined || state['category_id'] === query.category_id),
+    );
+    return cut(
+      found.map(([id]) => this.#productSummary(storeId, id)),
+      query,
+    );
+  }
+
+  product(storeId: string, id: string): Fields | null {
+    const state = this.#live('product', storeId, id);
+    if (state === null) return null;
+    return {
+      ...this.#productSummary(storeId, id),
+      ...picked(state, ['ean', 'serves']),
+      option_groups: this.#optionGroupsOf(storeId, state, () => true),
+      ...this.#dates(storeId, state, ['created_at']),
+    };
+  }
+
+  #sortedProducts(storeId: string): [string, Fields][] {
+    const place = ({ category_id: category }: Fields) =>
+      category === null || category === undefined
+        ? Number.POSITIVE_INFINITY
+        : number(
+            this.#live('category', storeId, category as string)?.['position'] ?? Number.POSITIVE_INFINITY,
+          );
+    const compare = (a: number, b: number) => (a === b ? 0 : a - b);
+    return this.#of('product', storeId).sort(
+      ([idA, a], [idB, b]) =>
+        compare(place(a), place(b)) ||
+        number(a['position']) - number(b['position']) ||
+        byCodePoint(String(a['name']), String(b['name'])) ||
+        byCodePoint(idA, idB),
+    );
+  }
+
+  #productSummary(storeId: string, id: string): Fields {
+    const state = this.#live('product', storeId, id) ?? {};
+    return {
+      id,
+      ...picked(state, [
+        'category_id',
+        'name',
+        'description',
+        'price',
+        'promotional_price',
+        'active',
+        'position',
+      ]),
+      ...picked(state, ['image_url', 'external_code']),
+      updated_at: this.#updatedAt('product', storeId, id),
+    };
+  }
+
+  optionGroups(storeId: string, query: ListQuery): Envelope {
+    const found = this.#of('option_group', storeId).sort(
+      ([idA, a], [idB, b]) => byCodePoint(fold(a['name']), fold(b['name'])) || byCodePoint(idA, idB),
+    );
+    return cut(
+      found.map(([id, state]) => optionGroup(id, state, () => true)),
+      query,
+    );
+  }
+
+  #optionGroupsOf(storeId: string, product: Fields, shows: (option: Fields) => boolean): Fields[] {
+    const ids = (product['option_group_ids'] ?? []) as string[];
+    return ids.flatMap((id) => {
+      const state = this.#live('option_group', storeId, id);
+      return state === null ? [] : [optionGroup(id, state, shows)];
+    });
+  }
+
+  menu(storeId: string): Fields {
+    const updates: string[] = [];
+    const categories = this.#sortedCategories(storeId).flatMap(([id, state]) => {
+      const products = this.#sortedProducts(storeId).filter(
+        ([, product]) => product['category_id'] === id && product['active'] === true,
+      );
+      if (state['active'] !== true || products.length === 0) return [];
+      updates.push(String(this.#updatedAt('category', storeId, id)));
+      return [
+        {
+          ...this.#categorySummary(storeId, id),
+          products: products.map(([productId, product]) => {
+            updates.push(String(this.#updatedAt('product', storeId, productId)));
+            return {
+              ...this.#productSummary(storeId, productId),
+              option_groups: this.#optionGroupsOf(storeId, product, ({ active }) => active !== false),
+            };
+          }),
+        },
+      ];
+    });
+    return { store_id: storeId, updated_at: updates.sort().at(-1) ?? null, categories };
+  }
+
+  #live(entity: string, storeId: string, id: string): Fields | null {
+    return this.#entities.get(`${entity}/${storeId}/${id}`)?.data ?? null;
+  }
+
+  #newestFirst(entity: string, storeId: string): [string, Fields][] {
+    return this.#of(entity, storeId).sort(
+      ([idA, a], [idB, b]) => time(b['created_at']) - time(a['created_at']) || byCodePoint(idA, idB),
+    );
+  }
+
+  #dates(storeId: string, state: Fields, names: string[]): Fields {
+    return Object.fromEntries(names.map((name) => [name, this.#local(storeId, state[name])]));
+  }
+
+  #updatedAt(entity: string, storeId: string, id: string): string | null {
+    const stored = this.#entities.get(`${entity}/${storeId}/${id}`);
+    return this.#local(
+      storeId,
+      stored?.data?.['updated_at'] ?? stored?.data?.['created_at'] ?? stored?.time.toISOString(),
+    );
+  }
+
   #summary(storeId: string, id: string): Fields {
     const state = this.#entities.get(`order/${storeId}/${id}`)?.data ?? {};
     const items = (state['items'] as { quantity: number }[] | null) ?? [];
@@ -192,21 +459,52 @@ export class Model {
   }
 
   /** Local texts compare as their seconds do: bounds are whole seconds and include their own. */
-  #inRange(storeId: string, state: Fields, query: ListQuery): boolean {
+  #inRange(
+    storeId: string,
+    state: Fields,
+    query: ListQuery,
+    updated = String(this.#local(storeId, state['updated_at'] ?? state['created_at'])) as string | null,
+  ): boolean {
     const created = String(this.#local(storeId, state['created_at']));
-    const updated = String(this.#local(storeId, state['updated_at'] ?? state['created_at']));
     return (
       (query.created_from === undefined || created >= query.created_from) &&
       (query.created_to === undefined || created <= query.created_to) &&
-      (query.updated_from === undefined || updated >= query.updated_from) &&
-      (query.updated_to === undefined || updated <= query.updated_to)
+      (query.updated_from === undefined || String(updated) >= query.updated_from) &&
+      (query.updated_to === undefined || String(updated) <= query.updated_to)
     );
   }
 }
 
-function customerId(order: Fields): string | null {
-  const customer = order['customer'] as { id: string } | null | undefined;
-  return customer?.id ?? null;
+function customerId(named: Fields): string | null {
+  const customer = named['customer'] as { id: string } | null | undefined;
+  return customer?.id ?? ((named['customer_id'] ?? null) as string | null);
+}
+
+function picked(state: Fields, names: string[]): Fields {
+  return Object.fromEntries(names.map((name) => [name, state[name] ?? null]));
+}
+
+function number(value: unknown): number {
+  return value as number;
+}
+
+function optionGroup(id: string, state: Fields, shows: (option: Fields) => boolean): Fields {
+  const options = (state['options'] as Fields[])
+    .map((option): Fields => ({
+      ...picked(option, ['id', 'name', 'description', 'price', 'max_quantity', 'external_code']),
+      active: option['active'] ?? true,
+      position: option['position'] ?? 0,
+    }))
+    .sort(
+      (a, b) =>
+        number(a['position']) - number(b['position']) || byCodePoint(String(a['id']), String(b['id'])),
+    );
+  return {
+    id,
+    ...picked(state, ['name', 'min', 'max', 'price_method', 'external_code']),
+    position: state['position'] ?? 0,
+    options: options.filter(shows),
+  };
 }
 
 function time(value: unknown): number {

@@ -5,6 +5,7 @@ import {
   COLLECTIONS,
   type OrderDocument,
   type ReadModelDocument,
+  type ReviewDocument,
   type Stamp,
   STAMPS,
   type Tombstone,
@@ -64,23 +65,26 @@ async function writeTombstones(db: Db, session: ClientSession, { tombstones, rai
   await db.collection<Tombstone>(TOMBSTONES).bulkWrite(operations, { session, ordered: false });
 }
 
+/** What documents that name a customer have in common. */
+type NamingDocument = OrderDocument | ReviewDocument;
+
 /** Documents of this slice were made without the data of its deleted customers; here go those stored before. */
 async function eraseCustomers(db: Db, session: ClientSession, plan: Plan): Promise<void> {
   for (const [storeId, customers] of plan.erased) {
     for (const [entity, { eraseCustomer }] of Object.entries(projections)) {
       if (eraseCustomer === undefined) continue;
-      const collection = db.collection<OrderDocument>(COLLECTIONS[entity as EntityName]);
+      const collection = db.collection<NamingDocument>(COLLECTIONS[entity as EntityName]);
       const named = collection.find({ store_id: storeId, customer_id: { $in: [...customers] } }, { session });
-      let operations: AnyBulkWriteOperation<OrderDocument>[] = [];
+      let operations: AnyBulkWriteOperation<NamingDocument>[] = [];
       const flush = async () => {
         if (operations.length > 0) await collection.bulkWrite(operations, { session, ordered: false });
         operations = [];
       };
       for await (const document of named) {
-        const { _id, ...replacement } = eraseCustomer(document as never);
+        const { _id, ...replacement } = eraseCustomer(document as never) as NamingDocument;
         if (document.summary === replacement.summary && document.whole === replacement.whole) continue;
         operations.push({
-          replaceOne: { filter: { _id, store_id: storeId }, replacement: replacement as OrderDocument },
+          replaceOne: { filter: { _id, store_id: storeId }, replacement },
         });
         if (operations.length === 500) await flush();
       }

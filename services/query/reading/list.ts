@@ -17,6 +17,14 @@ export interface ListRequest {
   pageSize: number;
 }
 
+/** The order of most lists; ids break ties. */
+export const NEWEST_FIRST = { created_at: -1, _id: 1 } as const;
+
+/** The filter of a field that has one of several values; all pass where none is asked for. */
+export function anyOf(field: string, words: readonly string[]): Document {
+  return words.length === 0 ? {} : { [field]: { $in: words } };
+}
+
 /** Skipping more than any collection holds is skipping everything, and no arithmetic overflows on the way. */
 const MOST_SKIPPED = 1_000_000_000_000;
 

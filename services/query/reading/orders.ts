@@ -5,7 +5,7 @@ import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { oneOf } from '../parameters/kinds.ts';
 import { repeatable, type Values } from '../parameters/parameter.ts';
 import type { Found } from './found.ts';
-import { readList } from './list.ts';
+import { anyOf, NEWEST_FIRST, readList } from './list.ts';
 import { paging } from './paging.ts';
 import { between, createdRange, updatedRange } from './range.ts';
 import type { View } from './view.ts';
@@ -34,12 +34,8 @@ export async function readOrders(
       ...between('created_at', values.created_from, values.created_to, toInstant),
       ...between('updated_at', values.updated_from, values.updated_to, toInstant),
     }),
-    sort: { created_at: -1, _id: 1 },
+    sort: NEWEST_FIRST,
     page: values.page,
     pageSize: values.page_size,
   });
-}
-
-function anyOf(field: string, words: readonly string[]): Document {
-  return words.length === 0 ? {} : { [field]: { $in: words } };
 }

@@ -1,0 +1,27 @@
+/** `GET /api/product/list`: the store's products, by their category's position, then their own. */
+import { COLLECTIONS } from '#shared/read-models/collections.ts';
+import { dataEndpoint } from '#query/data-endpoint.ts';
+import { id } from '#query/parameters/kinds.ts';
+import { optional } from '#query/parameters/parameter.ts';
+import { readList } from '#query/reading/list.ts';
+import { paging } from '#query/reading/paging.ts';
+import { between, updatedRange } from '#query/reading/range.ts';
+
+export default dataEndpoint({
+  path: '/list',
+  scopes: ['menu'],
+  parameters: { ...paging, category_id: optional(id), ...updatedRange },
+  // A category that moves changes the order of products.
+  shows: ['product', 'category'],
+  read: (view, { page, page_size: pageSize, category_id: categoryId, updated_from: from, updated_to: to }) =>
+    readList(view, {
+      collection: COLLECTIONS.product,
+      filter: (toInstant) => ({
+        ...(categoryId === null ? {} : { category_id: categoryId }),
+        ...between('updated_at', from, to, toInstant),
+      }),
+      sort: { category_position: 1, position: 1, name: 1, _id: 1 },
+      page,
+      pageSize,
+    }),
+});
