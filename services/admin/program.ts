@@ -4,6 +4,7 @@ import { addConfigCommand } from './commands/config.ts';
 import { addDeadLetterCommands } from './commands/dead-letters/index.ts';
 import { addKeyCommands } from './commands/keys/index.ts';
 import { addLagCommand } from './commands/lag.ts';
+import { addPrepareCommand } from './commands/prepare.ts';
 import { addPublishCommand } from './commands/publish.ts';
 import { addSessionCommands } from './commands/sessions.ts';
 import { addStoreCommands } from './commands/stores.ts';
@@ -23,6 +24,7 @@ where none of them is set, those of a local stack that runs here (npm start).
 
 Exit codes: 0 done, 1 failed, 2 wrong usage.`,
     );
+  addPrepareCommand(program);
   addPublishCommand(program);
   addKeyCommands(program);
   addStoreCommands(program);

@@ -1,0 +1,23 @@
+/** The file of keys that sign tokens, made where there is none. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { newSigningKey } from '#shared/access/signing-keys.ts';
+import { StoreDataError } from '#shared/errors.ts';
+
+/**
+ * Makes the file with one new key, readable by its owner alone. An existing file is left as it is.
+ * @returns whether it was made now.
+ */
+export async function createSigningKeys(file: string): Promise<boolean> {
+  const text = `${JSON.stringify({ keys: [await newSigningKey()] })}\n`;
+  try {
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, text, { mode: 0o600, flag: 'wx' });
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
+    throw new StoreDataError('command_invalid', `SIGNING_KEYS_FILE cannot be written: ${file}`, {
+      cause: error,
+    });
+  }
+}
