@@ -26,29 +26,38 @@ await command.parseAsync();
 
 async function run(flags: Flags): Promise<void> {
   if (flags.keep === true && flags.data === undefined) command.error('--keep needs --data <folder>');
-  // While it starts: the end of this process is the end of what was started.
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-  const leave = (signal: NodeJS.Signals) => process.exit(signal === 'SIGINT' ? 130 : 143);
-  for (const signal of signals) process.once(signal, leave);
+  const asked = listenForSignals();
   const dataFolder = flags.data ?? mkdtempSync(join(tmpdir(), 'store-data-stack-'));
   const stack = await startOrExit(dataFolder, flags.keep === true);
+  // Before a reader of what is printed can answer with a signal.
+  const signal = asked();
   print(stack, flags.json === true);
-  const signal = new Promise<undefined>((resolve) => {
-    for (const name of signals) {
-      process.off(name, leave);
-      process.once(name, () => {
-        // A second one doesn't wait for an orderly end.
-        process.once(name, leave);
-        resolve(undefined);
-      });
-    }
-  });
   const failure = await Promise.race([signal, stack.failed]);
   if (failure !== undefined) {
     console.error(failure.message);
     process.exitCode = 1;
   }
   await stack.stop();
+}
+
+/**
+ * A signal ends this process at once, and with it all that was started, unless the returned function has been called
+ * and waits for one: then the first ends in order, and only the next one at once. The listeners are never exchanged,
+ * since a signal that comes at that moment would be lost.
+ */
+function listenForSignals(): () => Promise<undefined> {
+  let inOrder: (() => void) | undefined;
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      if (inOrder === undefined) process.exit(signal === 'SIGINT' ? 130 : 143);
+      inOrder();
+      inOrder = undefined;
+    });
+  }
+  return () =>
+    new Promise((resolve) => {
+      inOrder = () => resolve(undefined);
+    });
 }
 
 async function startOrExit(dataFolder: string, keepData: boolean): Promise<Stack> {
