@@ -51,9 +51,10 @@ export function startService(name: 'projector' | 'query', env: Record<string, st
           resolve(line);
         };
         waiting.add(look);
-        void ended.then(({ code, signal }) => {
-          if (waiting.delete(look))
+        child.on('exit', (code, signal) => {
+          if (waiting.delete(look)) {
             reject(new Error(`${name} ended (${code ?? signal}): ${JSON.stringify(lines.slice(-5))}`));
+          }
         });
       });
     },
