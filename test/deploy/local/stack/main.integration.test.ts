@@ -14,6 +14,9 @@ import { awaitGone, environmentWithoutAddresses } from './processes.ts';
 
 const MAIN = fileURLToPath(import.meta.resolve('#local/stack/main.ts'));
 
+// Several starts in one test, on a machine that runs other tests at the same time.
+vi.setConfig({ testTimeout: 180_000 });
+
 let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'store-data-main-test-'));

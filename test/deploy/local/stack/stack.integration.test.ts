@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import kafkajs from 'kafkajs';
 import { Redis } from 'ioredis';
 import { MongoClient } from 'mongodb';
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { findEngine } from '#local/stack/container/engine.ts';
 import { startStack } from '#local/stack/stack.ts';
 import type { Stack, StackAddresses } from '#local/stack/stack.ts';
@@ -14,6 +14,9 @@ import { awaitGone, environmentWithoutAddresses } from './processes.ts';
 
 const answer = await findEngine();
 const engine = 'engine' in answer ? answer.engine : undefined;
+
+// Several starts in one test, on a machine that runs other tests at the same time.
+vi.setConfig({ testTimeout: 180_000 });
 
 let dataFolder: string;
 beforeEach(() => {
