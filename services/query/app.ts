@@ -6,7 +6,7 @@ import type { SigningKeys } from '#shared/access/signing-keys.ts';
 import type { Config } from '#shared/config.ts';
 import type { Logger } from '#shared/logging.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '#shared/request-id.ts';
-import { clientErrorHandler } from './answers/client-error.ts';
+import { clientErrorHandler, refuseConnect } from './answers/client-error.ts';
 import { classify } from './answers/classify.ts';
 import { sendRefusal } from './answers/send.ts';
 import { createMetrics } from './metrics.ts';
@@ -58,6 +58,9 @@ export async function buildApp({ config, logger, signingKeys }: AppOptions): Pro
       sendRefusal(request, reply, classify(error));
     },
   });
+  app.server.on('connect', refuseConnect);
+  // An expectation that we don't know may be ignored (RFC 9110 section 10.1.1); Node's own refusal would have no body.
+  app.server.on('checkExpectation', app.routing);
   app.removeAllContentTypeParsers();
   app.decorate('config', config);
   app.decorate('logger', logger);

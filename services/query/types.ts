@@ -33,6 +33,8 @@ declare module 'fastify' {
     control: ControlCollections;
     /** Runs a read from MongoDB that ends in time. */
     bounded: Bounded;
+    /** Bounds the reads for one request: all of them together, from its arrival. */
+    deadlineOf: (reply: FastifyReply) => Bounded;
     redis: Redis;
     generations: LiveGenerations;
     tokens: Tokens;

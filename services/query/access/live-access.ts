@@ -28,7 +28,6 @@ export interface LiveAccessSources {
   quota: Quota;
   control: ControlCollections;
   prefix: string;
-  bounded: Bounded;
 }
 
 /**
@@ -36,7 +35,11 @@ export interface LiveAccessSources {
  * again.
  * @throws when Redis, or MongoDB where it is needed, is away: an outage is neither a yes nor a no.
  */
-export async function lookUpAccess(sources: LiveAccessSources, claims: TokenClaims): Promise<LiveAccess> {
+export async function lookUpAccess(
+  sources: LiveAccessSources,
+  claims: TokenClaims,
+  bounded: Bounded,
+): Promise<LiveAccess> {
   const { redis, quota, prefix } = sources;
   const { environment, storeId, clientId, sessionId } = claims;
   const keys = redisKeys(prefix, environment, storeId);
@@ -49,8 +52,8 @@ export async function lookUpAccess(sources: LiveAccessSources, claims: TokenClai
   let scopes: Scope[] | null = null;
   if (session === clientId) {
     const [grant, blocked] = await Promise.all([
-      decodeGrant(grants[0]) ?? loadGrant(sources, claims),
-      blocking[0] === undefined ? loadBlocking(sources, claims) : blocking[0] !== 'active',
+      decodeGrant(grants[0]) ?? loadGrant(sources, claims, bounded),
+      blocking[0] === undefined ? loadBlocking(sources, claims, bounded) : blocking[0] !== 'active',
     ]);
     if (grant?.status === 'active' && !blocked) {
       scopes = grant.scopes.filter((scope) => claims.scopes.includes(scope));
@@ -61,8 +64,9 @@ export async function lookUpAccess(sources: LiveAccessSources, claims: TokenClai
 }
 
 async function loadGrant(
-  { redis, control, prefix, bounded }: LiveAccessSources,
+  { redis, control, prefix }: LiveAccessSources,
   { clientId, environment, storeId }: TokenClaims,
+  bounded: Bounded,
 ): Promise<Grant | null> {
   const filter = { _id: clientId, environment, store_id: storeId };
   const key = await bounded((signal) => control.keys.findOne(filter, { signal }));
@@ -72,8 +76,9 @@ async function loadGrant(
 }
 
 async function loadBlocking(
-  { redis, control, prefix, bounded }: LiveAccessSources,
+  { redis, control, prefix }: LiveAccessSources,
   { environment, storeId }: TokenClaims,
+  bounded: Bounded,
 ): Promise<boolean> {
   const filter = { _id: storeAccessId(environment, storeId) };
   const store = await bounded((signal) => control.stores.findOne(filter, { signal }));

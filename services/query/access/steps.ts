@@ -4,6 +4,7 @@ import type { QuotaState } from '#shared/access/quota.ts';
 import type { Tokens } from '#shared/access/tokens.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import { insufficientScope, invalidToken, rateLimitExceeded, Refused } from '../answers/refusal.ts';
+import type { Bounded } from '../deadline.ts';
 import { bearerToken } from './bearer.ts';
 import { type LiveAccessSources, lookUpAccess } from './live-access.ts';
 
@@ -23,13 +24,14 @@ export function authenticate(
   tokens: Tokens,
   sources: LiveAccessSources,
   environments: readonly string[],
+  deadlineOf: (reply: FastifyReply) => Bounded,
 ): Step {
   return async (request, reply) => {
     const token = bearerToken(request.headers.authorization);
     if (token === null) throw new Refused(invalidToken('a bearer token is required'));
     const claims = await tokens.verify(token);
     if (claims === null || !environments.includes(claims.environment)) throw refusedToken();
-    const { scopes, quota } = await lookUpAccess(sources, claims);
+    const { scopes, quota } = await lookUpAccess(sources, claims, deadlineOf(reply));
     if (scopes === null) throw refusedToken();
     const { storeId, environment } = claims;
     request.caller = { storeId, environment, scopes, quota };

@@ -1,8 +1,9 @@
 /** Answers to what is no HTTP request at all: it never reaches the router, so the socket is written to directly. */
-import { STATUS_CODES } from 'node:http';
+import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { Logger } from '#shared/logging.ts';
-import { requestIdOf } from '#shared/request-id.ts';
+import { REQUEST_ID_HEADER, requestIdOf } from '#shared/request-id.ts';
 import { invalidRequest, type Refusal } from './refusal.ts';
 import { errorBody } from './send.ts';
 
@@ -37,6 +38,13 @@ export function clientErrorHandler(
     const timer = setTimeout(() => socket.destroy(), LINGER_MS);
     socket.once('close', () => clearTimeout(timer));
   };
+}
+
+/** Answers CONNECT, which Node would end without a word: this is no proxy. */
+export function refuseConnect({ headers }: IncomingMessage, socket: Duplex): void {
+  const requestId = requestIdOf(headers[REQUEST_ID_HEADER]);
+  socket.on('error', () => socket.destroy());
+  socket.end(rawAnswer(invalidRequest('CONNECT is not served here'), requestId));
 }
 
 /** A whole HTTP response, after which the connection ends. */

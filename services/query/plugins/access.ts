@@ -6,14 +6,14 @@ import { authenticate } from '../access/steps.ts';
 
 export default plugin(
   async (app) => {
-    const { config, redis, control, bounded, signingKeys } = app;
+    const { config, redis, control, signingKeys } = app;
     const tokens = createTokens(() => signingKeys, config.tokens);
     const quota = createQuota(redis, config.namePrefix, config.query.quota);
-    const sources = { redis, quota, control, prefix: config.namePrefix, bounded };
+    const sources = { redis, quota, control, prefix: config.namePrefix };
     app.decorate('tokens', tokens);
     app.decorateRequest('caller', null);
     app.decorateRequest('values', null);
-    app.decorate('authenticate', authenticate(tokens, sources, config.environments));
+    app.decorate('authenticate', authenticate(tokens, sources, config.environments, app.deadlineOf));
   },
   { name: 'access', dependencies: ['mongodb', 'redis'] },
 );

@@ -16,14 +16,17 @@ export default plugin(
       return sendRefusal(request, reply, refusal);
     });
 
-    app.setNotFoundHandler((request, reply) => {
+    // In a hook, not as the not-found handler: before that one the framework would judge the content type.
+    app.addHook('onRequest', (request, reply, done) => {
+      if (!request.is404) {
+        done();
+        return;
+      }
       const path = pathOf(request.raw.url);
       const allowed = app.routeTable.filter((route) => route.path === path).map(({ method }) => method);
-      return sendRefusal(
-        request,
-        reply,
-        allowed.length === 0 ? notFound('there is nothing at this path') : methodNotAllowed(allowed),
-      );
+      const refusal =
+        allowed.length === 0 ? notFound('there is nothing at this path') : methodNotAllowed(allowed);
+      sendRefusal(request, reply, refusal);
     });
   },
   { name: 'errors', dependencies: ['routes-table', 'request-id'] },

@@ -1,10 +1,11 @@
 /** The MongoDB client for reading, whose operations all end in time. */
+import type { FastifyReply } from 'fastify';
 import plugin from 'fastify-plugin';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { createReaderClient } from '#shared/mongodb.ts';
 import { controlDatabase } from '#shared/read-models/generation.ts';
 import { keepConnecting } from '../connect.ts';
-import { boundedBy } from '../deadline.ts';
+import { boundedBy, boundedUntil } from '../deadline.ts';
 
 const RECONNECT_MS = 500;
 
@@ -12,7 +13,11 @@ export default plugin(
   async (app) => {
     const client = createReaderClient(app.config, 'query');
     app.decorate('mongodb', client);
-    app.decorate('bounded', boundedBy(app.config.mongodb.readTimeoutMs));
+    const { readTimeoutMs } = app.config.mongodb;
+    app.decorate('bounded', boundedBy(readTimeoutMs));
+    app.decorate('deadlineOf', ({ elapsedTime }: FastifyReply) =>
+      boundedUntil(performance.now() - elapsedTime + readTimeoutMs),
+    );
     app.decorate('control', controlCollections(controlDatabase(client, app.config.namePrefix)));
     const closed = new AbortController();
     app.addHook('onClose', async () => {

@@ -47,6 +47,8 @@ describe('what is no HTTP request', () => {
     ['headers that are too large', `GET / HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
     ['an address that is too long', `GET /${'a'.repeat(100_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431],
     ['a missing Host', 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
+    ['CONNECT', 'CONNECT example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n', 400],
+    ['a method in lower case', 'get /health HTTP/1.1\r\nHost: x\r\n\r\n', 400],
     ['a path that cannot be decoded', 'GET /api/%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400],
     ['a path that is not UTF-8', 'GET /api/%ff HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400],
   ])('%s', async (_what, text, status) => {
@@ -79,6 +81,32 @@ describe('a request target', () => {
     expect((await raw(`${method} ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)).status).toBe(
       status,
     );
+  });
+});
+
+describe('a request out of the ordinary', () => {
+  it.each([
+    ['TRACE', 'TRACE /api/order/list HTTP/1.1', 405],
+    ['QUERY', 'QUERY /api/order/list HTTP/1.1', 405],
+    ['PROPFIND', 'PROPFIND /api/order/list HTTP/1.1', 405],
+    ['PURGE', 'PURGE /nope HTTP/1.1', 404],
+    ['an unknown expectation', 'GET /health HTTP/1.1\r\nExpect: miracles', 200],
+    ['an upgrade', 'GET /health HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket', 200],
+    ['an accept-version', 'GET /nope HTTP/1.1\r\nAccept-Version: 7', 404],
+    ['a GET with a body', 'GET /health HTTP/1.1\r\nContent-Length: 2\r\nContent-Type: application/json', 200],
+    [
+      'a POST of broken JSON',
+      'POST /nope HTTP/1.1\r\nContent-Length: 2\r\nContent-Type: application/json',
+      404,
+    ],
+    ['a POST of nonsense', 'POST /health HTTP/1.1\r\nContent-Length: 2\r\nContent-Type: ;;;', 405],
+    ['HTTP/1.0', 'GET /health HTTP/1.0', 200],
+  ])('%s', async (_what, head, status) => {
+    const body = head.includes('Content-Length') ? '{x' : '';
+    const answer = await raw(`${head}\r\nHost: x\r\nConnection: close\r\n\r\n${body}`);
+    expect(answer.status).toBe(status);
+    expect(answer.headers.get('x-request-id')).toMatch(/^[\w.-]{1,128}$/);
+    if (status >= 400) expect(Object.keys(JSON.parse(answer.body) as object)).toEqual(['code', 'detail']);
   });
 });
 

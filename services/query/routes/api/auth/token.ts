@@ -13,7 +13,7 @@ import { grantedScopes } from '#query/token/scope.ts';
 const BODY_LIMIT = 16_384;
 
 export default async function token(app: FastifyInstance): Promise<void> {
-  const { config, redis, tokens } = app;
+  const { config, control, redis, tokens } = app;
   const issuer = {
     redis,
     tokens,
@@ -29,8 +29,9 @@ export default async function token(app: FastifyInstance): Promise<void> {
     config: { access: 'open' },
     handler: async (request, reply) => {
       const form = readForm(request.headers['content-type'], request.body, queryOf(request));
-      const key = await authenticateClient(app, config.environments, request.headers.authorization);
-      const store = await requireActive(app, key);
+      const source = { control, bounded: app.deadlineOf(reply) };
+      const key = await authenticateClient(source, config.environments, request.headers.authorization);
+      const store = await requireActive(source, key);
       if (form.grantType !== 'client_credentials') throw new Refused(unsupportedGrantType());
       const scopes = grantedScopes(form.scope, key.scopes);
       forbidStoring(reply);
