@@ -4,7 +4,7 @@ import { hashSecret } from '#shared/access/secrets.ts';
 import { loadSigningKeys } from '#shared/access/signing-keys.ts';
 import type { Config } from '#shared/config.ts';
 import { createLogger, type Logger } from '#shared/logging.ts';
-import { COLLECTIONS, STAMPS, type Stamp, TOMBSTONES } from '#shared/read-models/collections.ts';
+import { COLLECTIONS, TOMBSTONES } from '#shared/read-models/collections.ts';
 import type { EntityName } from '#shared/events/entities/index.ts';
 import { startProjector } from '../../services/projector/projector.ts';
 import { buildApp } from '../../services/query/app.ts';
@@ -117,10 +117,4 @@ export async function startQueryService(
       await installation.close();
     },
   };
-}
-
-/** The stamp of a store, as the service sees it. */
-export function stampOf(service: QueryService, storeId: string): Promise<Stamp | null> {
-  const { db } = service.app.generations.of(service.installation.environment);
-  return db.collection<Stamp>(STAMPS).findOne({ _id: storeId });
 }
