@@ -5,7 +5,12 @@ export default defineConfig({
   test: {
     projects: [
       {
-        test: { name: 'unit', include: ['test/**/*.unit.test.ts'], testTimeout: 10_000 },
+        test: {
+          name: 'unit',
+          include: ['test/**/*.unit.test.ts'],
+          testTimeout: 10_000,
+          sequence: { groupOrder: 0 },
+        },
       },
       {
         test: {
@@ -15,6 +20,7 @@ export default defineConfig({
           testTimeout: 60_000,
           hookTimeout: 60_000,
           maxWorkers: 3,
+          sequence: { groupOrder: 1 },
         },
       },
     ],
