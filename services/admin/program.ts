@@ -19,6 +19,7 @@ export function createProgram(): Command {
       'after',
       `
 Run it as "npm run store-data -- <command>"; "<command> --help" shows examples.
+For programs that read it: "npm run --silent store-data -- <command> --json".
 It reaches the servers that KAFKA_BROKERS, MONGODB_URI and REDIS_URL name, or,
 where none of them is set, those of a local stack that runs here (npm start).
 

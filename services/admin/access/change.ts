@@ -17,6 +17,7 @@ import {
   type StoreState,
   withdraw,
 } from './announce.ts';
+import { pastHangingTransactions } from './hanging-transactions.ts';
 import type { Liveness, LiveWait } from './live.ts';
 import { type AccessEvent, publishAccessEvent } from './publish-event.ts';
 
@@ -82,7 +83,11 @@ export async function changeAccess<S extends KeyState | StoreState, R>(
     if (!reducesRights(subject, announced))
       return throughTheLog(servers, control, subject, change, announced);
     const { sequence, after } = announced;
-    const record = (await subject.apply(control, sequence, after)) ?? (await subject.read(control));
+    const { environment } = subject.event(sequence, after);
+    const applied = await pastHangingTransactions(await servers.mongodb(), control, environment, () =>
+      subject.apply(control, sequence, after),
+    );
+    const record = applied ?? (await subject.read(control));
     const holds = record !== null && change.holds(subject.appliedOf(record).state);
     // Else something newer is there that somebody else wrote meanwhile.
     if (holds) return atOnce(servers, control, subject, announced, record);

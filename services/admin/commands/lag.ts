@@ -20,8 +20,8 @@ const WATCH_MS = 1_000;
 const CLEAR_SCREEN = '\u001B[2J\u001B[H';
 
 const EXAMPLES = `
-LAST is the age of the message that was applied last. With --watch and --json each
-measurement is one line.
+LAST is the age of the message that was applied last. With --watch and --json
+each measurement is one line.
 
 Examples:
   npm run store-data -- lag

@@ -17,21 +17,22 @@ interface Flags {
 }
 
 const EXAMPLES = `
-Each line is one CloudEvent in JSON (see the events in the AsyncAPI document):
+Each line is one CloudEvent in JSON; this one is broken to fit:
 
-  {"specversion":"1.0","id":"1","source":"/pos","type":"store-data.store.changed",
-   "subject":"s1","time":"2026-11-20T21:15:04Z","storeid":"s1","sequence":"1",
+  {"specversion":"1.0","id":"1","source":"/pos",
+   "type":"store-data.store.changed","subject":"s1","storeid":"s1",
+   "sequence":"1","time":"2026-11-20T21:15:04Z",
    "data":{"name":"Pizzaria Bela","timezone_offset":"-03:00",
            "created_at":"2026-01-02T10:00:00Z"}}
 
-Events of entities go to store-changes.<environment>, access_key and store_access
-to store-access.<environment>, under their store's id, in the order of the lines.
-A line that is no event is reported with its number and the reason, and the rest is
-sent all the same; the exit code is then 1.
+Events of entities go to store-changes.<environment>, access_key and
+store_access to store-access.<environment>, under their store's id, in the
+order of the lines. A line that is no event is reported with its number and
+the reason, and the rest is sent all the same; the exit code is then 1.
 
 Examples:
   npm run store-data -- publish events.ndjson --environment sandbox
-  zcat export.ndjson.gz | npm run store-data -- publish - -e production --json`;
+  zcat export.ndjson.gz | npm run store-data -- publish - -e production`;
 
 export function addPublishCommand(program: Command): void {
   program

@@ -29,7 +29,7 @@ interface Flags {
 const LONGEST_LIFETIME_MS = 86_400_000;
 
 const EXAMPLES = `
-The token itself is never an argument: those are seen by everyone on the machine.
+The token itself is never an argument: everyone on the machine sees those.
 A session's id is the "jti" of its token.
 
 Examples:

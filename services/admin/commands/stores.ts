@@ -26,7 +26,7 @@ const COMMANDS = [
     name: 'block',
     status: 'blocked',
     description: 'Let no key of a store in',
-    help: 'It counts at once, for tokens already issued too, whether a projector runs or not.',
+    help: 'It counts at once, for tokens already issued too, also while no projector runs.',
   },
   {
     name: 'unblock',

@@ -32,41 +32,50 @@ export class BatchSender {
   readonly #options: BatchSenderOptions;
   #gathered: Outgoing[] = [];
   #bytes = 0;
+  #isBusy = false;
   #underWay: Promise<void> = Promise.resolve();
 
   constructor(options: BatchSenderOptions) {
     this.#options = options;
   }
 
-  /** Whether the next message would have to wait for `flush`. */
-  isFull(nextBytes: number): boolean {
-    return (
-      this.#gathered.length >= BATCH_MESSAGES ||
-      (this.#gathered.length > 0 && this.#bytes + nextBytes + OVERHEAD_BYTES > BATCH_BYTES)
-    );
-  }
-
-  add(message: Outgoing): void {
+  /** Gathers a message; waits only where as much is gathered as fits a batch, and one is under way. */
+  async add(message: Outgoing): Promise<void> {
+    const bytes = message.value.length + OVERHEAD_BYTES;
+    while (this.#gathered.length > 0 && !this.#fits(bytes)) {
+      if (this.#isBusy) await this.#underWay;
+      else this.kick();
+    }
     this.#gathered.push(message);
-    this.#bytes += message.value.length + OVERHEAD_BYTES;
+    this.#bytes += bytes;
   }
 
-  /** Waits for the batch under way, then sends what is gathered without waiting for it. */
-  async flush(): Promise<void> {
-    await this.#underWay;
-    if (this.#gathered.length === 0) return;
+  /** Sends what is gathered, unless a batch is under way: then it follows that. */
+  kick(): void {
+    if (this.#isBusy || this.#gathered.length === 0) return;
     const messages = this.#gathered;
     this.#gathered = [];
     this.#bytes = 0;
-    this.#underWay = this.#send(messages);
-    // Its failure is met by whoever waits for it next.
+    this.#isBusy = true;
+    this.#underWay = this.#sendAndGoOn(messages);
+    // Its failure is met by whoever waits for it next; nothing is sent after it.
     this.#underWay.catch(() => undefined);
   }
 
   /** Sends the rest and waits until Kafka has all of it. */
   async finish(): Promise<void> {
-    await this.flush();
-    await this.#underWay;
+    this.kick();
+    while (this.#isBusy) await this.#underWay;
+  }
+
+  async #sendAndGoOn(messages: readonly Outgoing[]): Promise<void> {
+    await this.#send(messages);
+    this.#isBusy = false;
+    this.kick();
+  }
+
+  #fits(bytes: number): boolean {
+    return this.#gathered.length < BATCH_MESSAGES && this.#bytes + bytes <= BATCH_BYTES;
   }
 
   async #send(messages: readonly Outgoing[]): Promise<void> {

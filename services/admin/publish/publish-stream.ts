@@ -53,9 +53,8 @@ export async function publishStream(options: PublishOptions): Promise<void> {
   const take = async (line: Line) => {
     const event = readOrReject(line, reject, counts);
     if (event !== null) {
-      if (sender.isFull(event.value.length)) await sender.flush();
       const { channel, storeId, value } = event;
-      sender.add({ topic: topics[channel], key: storeId, value, line: line.number });
+      await sender.add({ topic: topics[channel], key: storeId, value, line: line.number });
     }
     lastLine = line.number;
   };
@@ -69,6 +68,8 @@ export async function publishStream(options: PublishOptions): Promise<void> {
         if (signal.aborted) break;
       }
       if (signal.aborted) break;
+      // A pipe may bring nothing more for a while: what has come goes on now.
+      sender.kick();
     }
     if (!signal.aborted) for (const line of splitter.end()) await take(line);
   } catch (error) {

@@ -20,9 +20,9 @@ import { addSelection } from './selection-options.ts';
 type Flags = SelectionFlags & { json?: true };
 
 const HELP = `
-A letter is applied as the projector would: one that is older than what is applied
-by now changes nothing. What was applied is removed from the dead letters, what still
-cannot be applied stays, and the exit code is then 1.
+A letter is applied as the projector would: one that is older than what is
+applied by now changes nothing. What was applied is removed from the dead
+letters, what still cannot be applied stays, and the exit code is then 1.
 
 Examples:
   npm run store-data -- dead-letters retry store-changes.production/0/1234

@@ -19,12 +19,13 @@ interface Flags {
 }
 
 const EXAMPLES = `
-Without --value or --raw only the names and types of the data's fields are shown:
-the values may be personal data.
+Without --value or --raw only the names and types of the data's fields are
+shown: the values may be personal data.
 
 Examples:
   npm run store-data -- dead-letters show store-changes.production/0/1234
-  npm run store-data -- dead-letters show store-changes.production/0/1234 --raw > message`;
+  npm run --silent store-data -- dead-letters show --raw \\
+    store-changes.production/0/1234 > message`;
 
 const PREVIEW_CHARACTERS = 4_096;
 

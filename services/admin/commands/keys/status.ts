@@ -21,7 +21,7 @@ interface StatusCommand {
   help: string;
 }
 
-const AT_ONCE = 'It counts at once, for tokens already issued too, whether a projector runs or not.';
+const AT_ONCE = 'It counts at once, for tokens already issued too, also while no projector runs.';
 
 const COMMANDS: StatusCommand[] = [
   {

@@ -1,0 +1,34 @@
+/**
+ * A projector that was killed or frozen inside a transaction keeps what it wrote locked for a minute. A revocation
+ * does not wait for that: the transactions of the projectors' sessions are ended. One that lives does its work again.
+ */
+import type { Db, MongoClient } from 'mongodb';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { accessTopic } from '#shared/events/topics.ts';
+import { CHECKPOINTS } from '#shared/read-models/collections.ts';
+import type { Checkpoint } from '#projector/consumer/checkpoint.ts';
+
+/** A transaction that lives takes less. */
+const PATIENCE_MS = 2_000;
+
+/** Answers as `write` does; when it hangs, ends the transactions that may hold it up. */
+export async function pastHangingTransactions<T>(
+  mongodb: MongoClient,
+  control: Db,
+  environment: string,
+  write: () => Promise<T>,
+): Promise<T> {
+  const writing = write();
+  const patience = new AbortController();
+  const waited = sleep(PATIENCE_MS, 'hangs' as const, { signal: patience.signal }).catch(() => null);
+  const first = await Promise.race([writing.then(() => null), waited]).finally(() => patience.abort());
+  if (first === 'hangs') {
+    const held = await control
+      .collection<Checkpoint>(CHECKPOINTS)
+      .find({ topic: accessTopic(environment) })
+      .toArray();
+    const sessions = held.map(({ session }) => session).filter((session) => session !== undefined);
+    if (sessions.length > 0) await mongodb.db('admin').command({ killSessions: sessions });
+  }
+  return writing;
+}

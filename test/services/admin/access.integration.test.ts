@@ -1,0 +1,369 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { startProjector } from '#projector/projector.ts';
+import {
+  type AccessKey,
+  controlCollections,
+  createControlIndexes,
+  type StoreAccess,
+} from '#shared/access/access-keys.ts';
+import { redisKeys } from '#shared/access/redis-keys.ts';
+import { hashSecret } from '#shared/access/secrets.ts';
+import { accessTopic } from '#shared/events/topics.ts';
+import { createLogger } from '#shared/logging.ts';
+import { controlDatabase } from '#shared/read-models/generation.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { runCommand, runJson } from './run-command.ts';
+
+interface CreatedKey {
+  client_id: string;
+  client_secret?: string;
+  store_id: string;
+  environment: string;
+  scopes: string[];
+  status: string;
+  changed: boolean;
+  live: boolean;
+}
+
+let installation: Installation;
+let projector: Awaited<ReturnType<typeof startProjector>> | null = null;
+
+async function start(): Promise<void> {
+  projector ??= await startProjector(installation.config, createLogger('test', 'silent'));
+}
+async function stop(): Promise<void> {
+  await projector?.stop();
+  projector = null;
+}
+
+beforeAll(async () => {
+  installation = await createInstallation({ partitions: 1 });
+  await createControlIndexes(control());
+});
+afterAll(async () => {
+  await stop();
+  await installation?.close();
+});
+
+const control = () => controlDatabase(installation.mongodb, installation.config.namePrefix);
+const run = (...args: string[]) => runCommand(installation.env, args);
+const json = <T = CreatedKey>(...args: string[]) => runJson<T>(installation.env, args);
+
+function storedKey(clientId: string): Promise<AccessKey | null> {
+  return controlCollections(control()).keys.findOne({ _id: clientId });
+}
+function storedAccess(storeId: string): Promise<StoreAccess | null> {
+  return controlCollections(control()).stores.findOne({ _id: `${installation.environment}/${storeId}` });
+}
+
+/** What Redis holds of a key, the newest only. */
+async function grantOf(clientId: string, storeId = 's1'): Promise<string[]> {
+  const keys = redisKeys(installation.config.namePrefix, installation.environment, storeId);
+  return installation.redis.zrange(keys.grant(clientId), 0, '-1');
+}
+async function blockOf(storeId: string): Promise<string[]> {
+  const keys = redisKeys(installation.config.namePrefix, installation.environment, storeId);
+  return installation.redis.zrange(keys.storeAccess, 0, '-1');
+}
+
+async function newKey(scopes = 'order,crm', storeId = 's1'): Promise<string> {
+  await start();
+  return (await json('keys', 'create', '--store', storeId, '--scopes', scopes)).client_id;
+}
+
+/** Everything that is in the access log is applied, whoever wrote it to MongoDB before. */
+async function logIsApplied(): Promise<void> {
+  await start();
+  const admin = installation.kafka.admin();
+  await admin.connect();
+  const [end] = await admin.fetchTopicOffsets(accessTopic(installation.environment));
+  await admin.disconnect();
+  const checkpoints = control().collection<{ topic: string; position: number }>('checkpoints');
+  await eventually('the access log is applied', async () => {
+    const checkpoint = await checkpoints.findOne({ topic: accessTopic(installation.environment) });
+    return (checkpoint?.position ?? 0) >= Number(end?.high);
+  });
+}
+
+describe('keys', () => {
+  it('are live when "create" ends, and shown with their secret this once', async () => {
+    await start();
+    const { code, stdout, stderr } = await run('keys', 'create', '--store', 's1', '--scopes', 'order,crm');
+    expect(code).toBe(0);
+    expect(stderr).toBe(`note: no record of a store s1 has arrived in ${installation.environment} yet\n`);
+    const [, clientId = '', secret = ''] =
+      /^client_id {6}([A-Za-z0-9]{24})\nclient_secret {2}([A-Za-z0-9]{43})\nstore {10}s1\n/.exec(stdout) ??
+      [];
+    expect(await storedKey(clientId)).toMatchObject({
+      store_id: 's1',
+      environment: installation.environment,
+      scopes: ['crm', 'order'],
+      status: 'active',
+      secret_hashes: [hashSecret(secret)],
+      sequence: 1,
+    });
+    expect(await grantOf(clientId)).toEqual(['active crm order']);
+    const listed = await run('keys', 'list');
+    expect(listed.stdout).toContain(clientId);
+    expect(listed.stdout).not.toContain(secret);
+    expect(listed.stdout).not.toContain(hashSecret(secret));
+  });
+
+  it('can be brought along, and are unique', async () => {
+    await start();
+    const secret = 'pos secret: ç "quoted" 0123456789';
+    const args = [
+      'keys',
+      'create',
+      '--store',
+      's1',
+      '--scopes',
+      'menu',
+      '--client-id',
+      'pos 17',
+      '--secret-stdin',
+    ];
+    const created = await runJson<CreatedKey>(installation.env, args, `${secret}\n`);
+    expect(created.client_secret).toBeUndefined();
+    expect((await storedKey('pos 17'))?.secret_hashes).toEqual([hashSecret(secret)]);
+    const again = await runCommand(installation.env, args, { input: 'another secret that is long enough' });
+    expect(again).toMatchObject({ code: 1, stdout: '' });
+    expect(again.stderr).toContain(
+      `client_id pos 17 exists already: store s1 in ${installation.environment}, active`,
+    );
+    expect((await storedKey('pos 17'))?.secret_hashes).toEqual([hashSecret(secret)]);
+  });
+
+  it('get and lose scopes', async () => {
+    const key = await newKey('order');
+    expect(await json('keys', 'scopes', key, '--set', 'order,menu')).toMatchObject({
+      scopes: ['order', 'menu'],
+      live: true,
+    });
+    expect(await grantOf(key)).toEqual(['active order menu']);
+    await json('keys', 'scopes', key, '--set', 'store');
+    expect(await grantOf(key)).toEqual(['active store']);
+    await logIsApplied();
+    expect(await storedKey(key)).toMatchObject({ scopes: ['store'], sequence: 3 });
+  });
+
+  it('are suspended, let in again, and revoked for good', async () => {
+    const key = await newKey();
+    await json('keys', 'deactivate', key);
+    expect(await grantOf(key)).toEqual(['inactive crm order']);
+    expect(await json('keys', 'activate', key)).toMatchObject({ status: 'active', changed: true });
+    expect(await grantOf(key)).toEqual(['active crm order']);
+    expect(await json('keys', 'activate', key)).toMatchObject({ changed: false, live: true });
+    await json('keys', 'revoke', key);
+    expect(await grantOf(key)).toEqual(['revoked crm order']);
+    expect(await json('keys', 'revoke', key)).toMatchObject({ status: 'revoked', changed: false });
+    for (const command of [
+      ['activate', key],
+      ['scopes', key, '--set', 'menu'],
+    ]) {
+      expect(await run('keys', ...command)).toMatchObject({
+        code: 1,
+        stderr: `store-data: key ${key} is revoked, which is final: make a new one\n`,
+      });
+    }
+    await logIsApplied();
+    expect(await storedKey(key)).toMatchObject({ status: 'revoked' });
+  });
+
+  it('that do not exist are not changed', async () => {
+    for (const command of [
+      ['revoke', 'nobody'],
+      ['scopes', 'nobody', '--set', 'menu'],
+    ]) {
+      expect(await run('keys', ...command)).toMatchObject({
+        code: 1,
+        stderr: 'store-data: there is no key nobody\n',
+      });
+    }
+  });
+
+  it(
+    'are changed by two operators at once without either undoing the other',
+    { timeout: 120_000 },
+    async () => {
+      for (let round = 0; round < 2; round += 1) {
+        const key = await newKey('order,crm');
+        const [scopes, status] = await Promise.all([
+          run('keys', 'scopes', key, '--set', 'order,crm,menu'),
+          run('keys', 'deactivate', key),
+        ]);
+        expect([scopes.code, status.code, scopes.stderr, status.stderr]).toEqual([0, 0, '', '']);
+        await logIsApplied();
+        expect(await storedKey(key)).toMatchObject({ scopes: ['crm', 'order', 'menu'], status: 'inactive' });
+        expect(await grantOf(key)).toEqual(['inactive crm order menu']);
+      }
+    },
+  );
+
+  it('forget no announcement that is not applied, and keep none that is', async () => {
+    const key = await newKey();
+    await json('keys', 'deactivate', key);
+    await json('keys', 'activate', key);
+    expect(await control().collection('access_announcements').countDocuments()).toBe(0);
+  });
+});
+
+describe('while no projector runs', () => {
+  afterEach(() => start());
+
+  it('what takes rights away counts at once, and its event changes nothing later', async () => {
+    const [lessScopes, inactive, revoked] = [await newKey(), await newKey(), await newKey()];
+    await stop();
+    await json('keys', 'scopes', lessScopes, '--set', 'order');
+    await json('keys', 'deactivate', inactive);
+    await json('keys', 'revoke', revoked);
+    expect(await grantOf(lessScopes)).toEqual(['active order']);
+    expect(await grantOf(inactive)).toEqual(['inactive crm order']);
+    expect(await grantOf(revoked)).toEqual(['revoked crm order']);
+    const before = await Promise.all([lessScopes, inactive, revoked].map((key) => storedKey(key)));
+    await logIsApplied();
+    expect(await Promise.all([lessScopes, inactive, revoked].map((key) => storedKey(key)))).toEqual(before);
+  });
+
+  it('what gives rights is published, says that it is not live, and counts later', async () => {
+    const key = await newKey('order');
+    await stop();
+    const { code, stderr } = await run('keys', 'scopes', key, '--set', 'order,menu', '--wait', '1');
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^store-data: the change of key \w+ is published, but not applied after 1 s/);
+    // Composed from what was announced, not from what is applied.
+    await json('keys', 'deactivate', key);
+    expect(await grantOf(key)).toEqual(['inactive order menu']);
+    await logIsApplied();
+    expect(await storedKey(key)).toMatchObject({
+      scopes: ['order', 'menu'],
+      status: 'inactive',
+      sequence: 3,
+    });
+  });
+
+  it('a new key shows its secret all the same, and can be revoked before it was ever applied', async () => {
+    await stop();
+    const { code, stdout } = await run(
+      'keys',
+      'create',
+      '-s',
+      's1',
+      '--scopes',
+      'menu',
+      '--wait',
+      '1',
+      '--json',
+    );
+    expect(code).toBe(1);
+    const created = JSON.parse(stdout) as CreatedKey;
+    expect(created).toMatchObject({
+      live: false,
+      client_secret: expect.stringMatching(/^\w{43}$/) as string,
+    });
+    await json('keys', 'revoke', created.client_id);
+    expect(await grantOf(created.client_id)).toEqual(['revoked menu']);
+    await logIsApplied();
+    expect(await storedKey(created.client_id)).toMatchObject({ status: 'revoked' });
+  });
+
+  it('a revocation does not wait for the transaction of one that was killed', async () => {
+    const key = await newKey();
+    await logIsApplied();
+    await stop();
+    const session = installation.mongodb.startSession();
+    const { keys } = controlCollections(control());
+    session.startTransaction({ readConcern: { level: 'snapshot' }, writeConcern: { w: 'majority' } });
+    await keys.updateOne({ _id: key }, { $set: { scopes: [] } }, { session });
+    await control()
+      .collection<{ _id: string }>('checkpoints')
+      .updateOne({ _id: `store-access.${installation.environment}/0` }, { $set: { session: session.id } });
+    const startedAt = Date.now();
+    await json('keys', 'revoke', key);
+    expect(Date.now() - startedAt).toBeLessThan(8_000);
+    expect(await grantOf(key)).toEqual(['revoked crm order']);
+    await session.abortTransaction().catch(() => undefined);
+    await session.endSession();
+  });
+});
+
+describe('while Kafka or Redis is away', () => {
+  it('a revocation counts as far as it can, and the command says what is missing', async () => {
+    const key = await newKey();
+    const withoutKafka = await runCommand({ ...installation.env, KAFKA_BROKERS: '127.0.0.1:1' }, [
+      'keys',
+      'revoke',
+      key,
+    ]);
+    expect(withoutKafka.code).toBe(1);
+    expect(withoutKafka.stderr).toMatch(
+      /^store-data: the change of key \w+ is in MongoDB and stays, but: Kafka cannot be reached at 127\.0\.0\.1:1 .*run the command again[^\n]*\n$/,
+    );
+    expect(await grantOf(key)).toEqual(['revoked crm order']);
+
+    const other = await newKey();
+    await stop();
+    const withoutRedis = await runCommand({ ...installation.env, REDIS_URL: 'redis://:secret@127.0.0.1:1' }, [
+      'keys',
+      'revoke',
+      other,
+    ]);
+    expect(withoutRedis.code).toBe(1);
+    expect(withoutRedis.stderr).toMatch(
+      /is in MongoDB and stays, but: Redis cannot be reached at redis:\/\/127/,
+    );
+    expect(withoutRedis.stderr).not.toContain('secret');
+    await start();
+    await eventually(
+      'a projector brings Redis up to date',
+      async () => (await grantOf(other))[0] === 'revoked crm order',
+    );
+  });
+
+  it('nothing that gives rights is announced', async () => {
+    const key = await newKey('order');
+    const failed = await runCommand({ ...installation.env, KAFKA_BROKERS: '127.0.0.1:1' }, [
+      'keys',
+      'scopes',
+      key,
+      '--set',
+      'order,crm,menu',
+    ]);
+    expect(failed).toMatchObject({ code: 1, stdout: '' });
+    await json('keys', 'deactivate', key);
+    expect(await storedKey(key)).toMatchObject({ scopes: ['order'], status: 'inactive' });
+  });
+});
+
+describe('stores', () => {
+  it('are blocked at once and let in again', async () => {
+    await start();
+    await stop();
+    expect(await json<object>('stores', 'block', 's7')).toMatchObject({ blocked: true, live: true });
+    expect(await blockOf('s7')).toEqual(['blocked']);
+    await logIsApplied();
+    expect(await storedAccess('s7')).toMatchObject({ access_status: 'blocked', access_sequence: 1 });
+    expect(await json<object>('stores', 'unblock', 's7')).toMatchObject({ blocked: false, live: true });
+    expect(await blockOf('s7')).toEqual(['active']);
+    expect(await json<object>('stores', 'unblock', 's7')).toMatchObject({ changed: false });
+  });
+
+  it('stay blocked while their own record says so', async () => {
+    await start();
+    const data = {
+      name: 'x',
+      timezone_offset: '-03:00',
+      status: 'blocked',
+      created_at: '2026-01-01T00:00:00Z',
+    };
+    await installation.publish([{ entity: 'store', storeId: 's8', subject: 's8', sequence: 1, data }]);
+    await eventually(
+      'the record is adopted',
+      async () => (await storedAccess('s8'))?.record_status === 'blocked',
+    );
+    const { code, stdout, stderr } = await run('stores', 'unblock', 's8');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/status {7}blocked\n/);
+    expect(stderr).toContain('own record says "blocked"');
+  });
+});

@@ -1,0 +1,66 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readConnection } from '#admin/connection/settings.ts';
+
+const STACK = {
+  query_url: 'http://127.0.0.1:1',
+  kafka_brokers: ['127.0.0.1:2'],
+  mongodb_uri: 'mongodb://127.0.0.1:3',
+  redis_url: 'redis://127.0.0.1:4',
+  environments: ['production', 'sandbox'],
+  keys: [],
+};
+
+describe('the servers that a command works on', () => {
+  let folder = '';
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'admin-'));
+    await mkdir(join(folder, '.local'));
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  const writeStack = (content: unknown) =>
+    writeFile(
+      join(folder, '.local', 'stack.json'),
+      typeof content === 'string' ? content : JSON.stringify(content),
+    );
+
+  it('are those of the variables, even where a stack runs', async () => {
+    await writeStack(STACK);
+    const env = { KAFKA_BROKERS: 'k:1', MONGODB_URI: 'mongodb://m', REDIS_URL: 'redis://r' };
+    const { config, origin } = await readConnection(env, [folder]);
+    expect(config).toMatchObject({ kafka: { brokers: ['k:1'] }, environments: ['production', 'sandbox'] });
+    expect(origin).toBe('the environment variables');
+  });
+
+  it('are those of a stack that runs here, with its environments and prefix', async () => {
+    await writeStack({ ...STACK, environments: ['demo'], name_prefix: 'local' });
+    const { config, origin } = await readConnection({ MONGODB_URI: '' }, ['/nowhere', folder]);
+    expect(config).toMatchObject({
+      environments: ['demo'],
+      namePrefix: 'local',
+      kafka: { brokers: ['127.0.0.1:2'] },
+      mongodb: { uri: 'mongodb://127.0.0.1:3' },
+      redis: { url: 'redis://127.0.0.1:4' },
+    });
+    expect(origin).toBe(join(folder, '.local', 'stack.json'));
+  });
+
+  it('are never mixed: what is missing beside a given one is an error', async () => {
+    await writeStack(STACK);
+    await expect(readConnection({ MONGODB_URI: 'mongodb://production' }, [folder])).rejects.toThrow(
+      /KAFKA_BROKERS is required[^]*REDIS_URL is required/,
+    );
+  });
+
+  it('must be named somewhere', async () => {
+    await expect(readConnection({}, [folder])).rejects.toThrow(/set KAFKA_BROKERS.*npm start.*stack\.json/);
+  });
+
+  it.each(['', 'null', '{"kafka_brokers":[]}'])('are not read from a file that says %j', async (content) => {
+    await writeStack(content);
+    await expect(readConnection({}, [folder])).rejects.toThrow(/not what a running local stack leaves/);
+  });
+});

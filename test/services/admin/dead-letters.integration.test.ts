@@ -1,0 +1,252 @@
+import { Binary, type Collection } from 'mongodb';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { toDeadLetter } from '#projector/dead-letters.ts';
+import { startProjector } from '#projector/projector.ts';
+import { controlCollections } from '#shared/access/access-keys.ts';
+import { redisKeys } from '#shared/access/redis-keys.ts';
+import { encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
+import { EventRejected, type RejectionReason } from '#shared/events/rejection.ts';
+import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { createLogger } from '#shared/logging.ts';
+import {
+  COLLECTIONS,
+  DEAD_LETTERS,
+  type DeadLetter,
+  type OrderDocument,
+  type Stamp,
+  STAMPS,
+} from '#shared/read-models/collections.ts';
+import { controlDatabase } from '#shared/read-models/generation.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { readModels } from '#test/read-models.ts';
+import { runCommand, runJson } from './run-command.ts';
+
+interface RetryAnswer {
+  applied: number;
+  outdated: number;
+  stayed: { id: string; reason: string; detail: string }[];
+  gone: string[];
+  missing: string[];
+}
+
+describe('dead-letters', () => {
+  let installation: Installation;
+  let projector: Awaited<ReturnType<typeof startProjector>>;
+  let letters: Collection<DeadLetter>;
+  let accessLetters: Collection<DeadLetter>;
+  let topic = '';
+  beforeAll(async () => {
+    installation = await createInstallation({ partitions: 2 });
+    projector = await startProjector(installation.config, createLogger('test', 'silent'));
+    letters = (await readModels(installation)).collection(DEAD_LETTERS);
+    accessLetters = controlDatabase(installation.mongodb, installation.config.namePrefix).collection(
+      DEAD_LETTERS,
+    );
+    topic = changesTopic(installation.environment);
+  });
+  afterAll(async () => {
+    await projector?.stop();
+    await installation?.close();
+  });
+  beforeEach(async () => {
+    await letters.deleteMany({});
+    await accessLetters.deleteMany({});
+  });
+
+  const run = (...args: string[]) => runCommand(installation.env, ['dead-letters', ...args]);
+  const retry = async (...args: string[]): Promise<RetryAnswer & { code: number | null }> => {
+    const { code, stdout } = await run('retry', ...args, '--json');
+    return { ...(JSON.parse(stdout) as RetryAnswer), code };
+  };
+
+  /** A letter as a projector of another day would have left it. */
+  function letter(
+    event: Omit<EventToEncode, 'source'>,
+    at: { topic?: string; partition?: number; offset: number; reason?: RejectionReason },
+  ): DeadLetter {
+    const { key, value, headers } = encodeEvent({ source: '/test', ...event });
+    return {
+      ...toDeadLetter(
+        at.topic ?? topic,
+        at.partition ?? 0,
+        {
+          key: Buffer.from(key),
+          value: Buffer.from(value),
+          headers,
+          offset: String(at.offset),
+          timestamp: '1700000000000',
+          attributes: 0,
+        },
+        new EventRejected(at.reason ?? 'unknown_schema_version', 'not known then'),
+      ),
+      dead_at: new Date('2026-01-01T00:00:00Z'),
+    };
+  }
+
+  const order = (id: string, sequence: number, over: object = {}): Omit<EventToEncode, 'source'> => ({
+    entity: 'order',
+    storeId: 's1',
+    subject: id,
+    sequence,
+    data: {
+      status: 'pending',
+      order_type: 'delivery',
+      total: '1.00',
+      created_at: '2026-11-20T21:15:04Z',
+      ...over,
+    },
+  });
+  const storedOrder = async (id: string) =>
+    (await readModels(installation))
+      .collection<OrderDocument>(COLLECTIONS.order)
+      .findOne({ _id: `s1/${id}` });
+  const stamp = async () => (await readModels(installation)).collection<Stamp>(STAMPS).findOne({ _id: 's1' });
+
+  it('are listed with what the projector itself refused, and show no data unless asked', async () => {
+    const secret = 'Maria da Silva';
+    await installation.send(topic, [
+      { key: 's1', value: 'hello \u001B[2J' },
+      {
+        key: 's1',
+        value: encodeEvent({
+          source: '/test',
+          ...order('bad', 1, { total: '1', customer: { id: 'c1', name: secret } }),
+        }).value,
+      },
+      { key: 's1', value: Buffer.alloc(1_200_000, 0x20) },
+    ]);
+    await eventually('the letters are there', async () => (await letters.countDocuments()) === 3);
+    const listed = await run('list');
+    expect(listed.code).toBe(0);
+    expect(listed.stdout).toMatch(/ID +REASON +SIZE +DEAD FOR\n/);
+    expect(listed.stdout).toMatch(/\n3 dead letters: 1 invalid_data, 1 malformed, 1 too_large\n$/);
+
+    const [malformed, invalid, large] = await letters.find({}, { sort: { offset: 1 } }).toArray();
+    const shown = await run('show', invalid?._id ?? '');
+    expect(shown.stdout).toMatch(/reason +invalid_data\n/);
+    expect(shown.stdout).toMatch(/event subject +bad\n/);
+    expect(shown.stdout).toMatch(/ {4}name: text of 14\n/);
+    expect(shown.stdout).not.toContain(secret);
+    expect((await run('show', invalid?._id ?? '', '--value')).stdout).toContain(secret);
+    expect((await run('show', invalid?._id ?? '', '--json')).stdout).not.toContain(secret);
+
+    const text = await run('show', malformed?._id ?? '', '--value');
+    expect(text.stdout).toContain(String.raw`hello \u001b[2J`);
+    expect((await run('show', malformed?._id ?? '', '--raw')).stdout).toBe('hello \u001B[2J');
+
+    expect((await run('show', large?._id ?? '')).stdout).toContain(
+      '1200000 bytes (only the first 1048576 are kept: it cannot be retried)',
+    );
+    const retried = await retry(large?._id ?? '');
+    expect(retried).toMatchObject({ code: 1, applied: 0 });
+    expect(retried.stayed[0]?.detail).toContain('it can never be retried');
+    expect(await letters.countDocuments()).toBe(3);
+  });
+
+  it('are applied by a retry, in order, or found outdated, or stay with today’s reason', async () => {
+    await installation.publish([order('known', 5)]);
+    await eventually('the order is applied', async () => (await storedOrder('known')) !== null);
+    const before = await stamp();
+    const newOrder = letter(order('new', 1), { offset: 1_000_001 });
+    const newer = letter(order('new', 2, { status: 'confirmed' }), { offset: 1_000_002 });
+    const outdated = letter(order('known', 4, { status: 'cancelled' }), { offset: 1_000_003 });
+    const poison = letter(order('poison', 1, { total: 'much' }), { offset: 1_000_004 });
+    await letters.insertMany([poison, newer, outdated, newOrder]);
+    const answer = await retry('--all');
+    expect(answer).toMatchObject({ code: 1, applied: 2, outdated: 1 });
+    expect(answer.stayed).toMatchObject([{ id: poison._id, reason: 'invalid_data' }]);
+    expect(await storedOrder('new')).toMatchObject({ sequence: 2, status: 'confirmed' });
+    expect(await storedOrder('known')).toMatchObject({ sequence: 5, status: 'pending' });
+    expect((await stamp())?.order).toBe((before?.order ?? 0) + 2);
+    expect(await letters.find().toArray()).toEqual([
+      { ...poison, reason: 'invalid_data', detail: expect.any(String) as string },
+    ]);
+  });
+
+  it('are retried by id or by reason', async () => {
+    const one = letter(order('r1', 1), { offset: 2_000_001 });
+    const two = letter(order('r2', 1), { offset: 2_000_002, partition: 1 });
+    const three = letter(order('r3', 1), { offset: 2_000_003, reason: 'unknown_type' });
+    await letters.insertMany([one, two, three]);
+    const missing = `${topic}/0/77`;
+    expect(await retry(one._id, missing)).toMatchObject({ code: 1, applied: 1, missing: [missing] });
+    expect(await retry('--reason', 'unknown_type')).toMatchObject({ code: 0, applied: 1 });
+    expect((await letters.find().toArray()).map(({ _id }) => _id)).toEqual([two._id]);
+    expect(await retry('--all', '-e', installation.environment)).toMatchObject({ code: 0, applied: 1 });
+    expect(await retry('--all')).toMatchObject({ code: 0, applied: 0 });
+  });
+
+  it('are retried once, also by two operators and beside a projector that works on the same store', async () => {
+    const many = Array.from({ length: 300 }, (_, index) =>
+      letter(order(`m${index}`, 1), { offset: 3_000_000 + index }),
+    );
+    await letters.insertMany(many);
+    const before = (await stamp())?.order ?? 0;
+    const live = Array.from({ length: 3_000 }, (_, index) => order(`l${index}`, 1));
+    const [, first, second] = await Promise.all([installation.publish(live), retry('--all'), retry('--all')]);
+    expect([first.code, second.code]).toEqual([0, 0]);
+    expect(first.applied + second.applied).toBe(300);
+    expect([first.outdated, second.outdated]).toEqual([0, 0]);
+    expect(await letters.countDocuments()).toBe(0);
+    await eventually('everything is counted once', async () => (await stamp())?.order === before + 3_300);
+  });
+
+  it('of the access topic reach Redis too', async () => {
+    const access = accessTopic(installation.environment);
+    const key = letter(
+      {
+        entity: 'access_key',
+        storeId: 's1',
+        subject: 'letter-key',
+        sequence: 1,
+        data: { secret_sha256: 'a'.repeat(64), scopes: ['menu'], status: 'active' },
+      },
+      { topic: access, offset: 4_000_001 },
+    );
+    const block = letter(
+      { entity: 'store_access', storeId: 's5', subject: 's5', sequence: 1, data: { status: 'blocked' } },
+      { topic: access, offset: 4_000_002 },
+    );
+    await accessLetters.insertMany([key, block]);
+    expect(await retry(key._id, block._id)).toMatchObject({ code: 0, applied: 2 });
+    const keysOf = (storeId: string) =>
+      redisKeys(installation.config.namePrefix, installation.environment, storeId);
+    expect(await installation.redis.zrange(keysOf('s1').grant('letter-key'), 0, '-1')).toEqual([
+      'active menu',
+    ]);
+    expect(await installation.redis.zrange(keysOf('s5').storeAccess, 0, '-1')).toEqual(['blocked']);
+    const control = controlDatabase(installation.mongodb, installation.config.namePrefix);
+    expect(await controlCollections(control).keys.countDocuments({ publish_pending: true })).toBe(0);
+    expect(await accessLetters.countDocuments()).toBe(0);
+  });
+
+  it('are dropped with --yes alone where nobody can be asked', async () => {
+    const [one, two, three] = [1, 2, 3].map((offset) =>
+      letter(order(`d${offset}`, 1), { offset, reason: offset === 3 ? 'unknown_type' : 'malformed' }),
+    );
+    if (one === undefined || two === undefined || three === undefined) throw new Error('three were made');
+    await letters.insertMany([one, two, three]);
+    expect((await run('drop', '--all')).code).toBe(2);
+    expect(await letters.countDocuments()).toBe(3);
+    expect(await run('drop', one._id, '--yes')).toEqual({ code: 0, stdout: 'dropped 1\n', stderr: '' });
+    expect(await run('drop', one._id, '--yes')).toMatchObject({ code: 1, stdout: 'dropped 0\n' });
+    await runJson(installation.env, ['dead-letters', 'drop', '--reason', 'unknown_type', '--yes']);
+    expect((await letters.find().toArray()).map(({ _id }) => _id)).toEqual([two._id]);
+    expect((await run('drop', '--all', '--yes')).stdout).toBe('dropped 1\n');
+    expect((await run('list')).stdout).toBe('no dead letters\n');
+  });
+
+  it('survive a key and headers that are no text', async () => {
+    const odd = {
+      ...letter(order('x', 1), { offset: 9 }),
+      key: new Binary(Buffer.from([0xff, 0x1b])),
+      headers: [{ name: 'ce_type', value: new Binary(Buffer.from([0xff])) }],
+      value: null,
+      value_bytes: 0,
+    };
+    await letters.insertOne(odd);
+    expect((await run('show', odd._id, '--value')).code).toBe(0);
+    expect((await run('show', odd._id, '--raw')).stdout).toBe('');
+    expect(await retry(odd._id)).toMatchObject({ code: 1, stayed: [{ reason: 'not_a_cloud_event' }] });
+  });
+});

@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createInstallation, type Installation } from '#test/installation.ts';
+import { runCommand } from './run-command.ts';
+
+describe('the process', () => {
+  let installation: Installation;
+  beforeAll(async () => {
+    installation = await createInstallation();
+  });
+  afterAll(() => installation?.close());
+
+  it('ends with 2 and one line on wrong usage, with 0 on --help, with 2 and the help on nothing', async () => {
+    const env = installation.env;
+    expect(await runCommand(env, ['keys', 'reboke'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: "store-data: unknown command 'reboke' (Did you mean revoke?)\n",
+    });
+    expect(await runCommand(env, ['stores', 'block', 's1', '-e', 'nowhere'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `store-data: there is no environment "nowhere"; configured are ${installation.environment}\n`,
+    });
+    expect(await runCommand(env, ['dead-letters', 'drop', '--all'])).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: 'store-data: nobody can be asked here: give --yes to drop dead letters for good\n',
+    });
+    expect(await runCommand(env, ['--help'])).toMatchObject({ code: 0, stderr: '' });
+    expect(await runCommand(env, [])).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('Commands:') as string,
+    });
+  });
+
+  it('says which server is away, and never with credentials or a stack trace', async () => {
+    const away = { ...installation.env, MONGODB_URI: 'mongodb://user:secret@127.0.0.1:1/?replicaSet=rs0' };
+    const startedAt = Date.now();
+    const { code, stderr } = await runCommand(away, ['keys', 'list']);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^store-data: MongoDB cannot be reached at mongodb:\/\/127\.0\.0\.1:1\/ \(from the environment variables\): [^\n]+\n$/,
+    );
+    expect(stderr).not.toContain('secret');
+    expect(Date.now() - startedAt).toBeLessThan(12_000);
+  });
+
+  it('lists every setting without values, and every mistake', async () => {
+    const good = await runCommand(installation.env, ['config']);
+    expect(good.code).toBe(0);
+    expect(good.stdout).toContain('* MONGODB_URI');
+    expect(good.stdout).toContain('the settings make a configuration');
+    expect(good.stdout).not.toContain(installation.config.mongodb.uri);
+    expect(good.stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
+    const bad = await runCommand({ ...installation.env, LOG_LEVEL: 'loud', QUERY_PORT: '99999' }, ['config']);
+    expect(bad.code).toBe(1);
+    expect(bad.stderr).toBe(
+      'store-data: LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent\nstore-data: QUERY_PORT must be a whole number from 0 to 65535\n',
+    );
+  });
+});

@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest';
+import { formatAge, formatBytes, formatDuration } from '#admin/output/durations.ts';
+import { printable, shortened } from '#admin/output/printable.ts';
+import { renderFacts, renderTable } from '#admin/output/table.ts';
+
+describe('text for terminals', () => {
+  it('shows what a terminal would obey', () => {
+    expect(printable('a\u001B[2Jb\r\n\tc\u202Ed\u0085')).toBe(
+      String.raw`a\u001b[2Jb\u000d\n\tc\u202ed\u0085`,
+    );
+    expect(printable('Açaí 🍕')).toBe('Açaí 🍕');
+    expect(shortened('abcdef', 4)).toBe('abc…');
+  });
+
+  it('tells spans and sizes in few words', () => {
+    expect([0, 999, 1_000, 59_900, 60_000, 3_600_000, 90_000_000].map((ms) => formatDuration(ms))).toEqual([
+      '0 ms',
+      '999 ms',
+      '1.0 s',
+      '59.9 s',
+      '1 min',
+      '1 h',
+      '1 d',
+    ]);
+    expect(formatAge(1_000, 63_500)).toBe('1 min');
+    expect(formatAge(5_000, 1_000)).toBe('0 s');
+    expect([0, 1_023, 1_024, 1_572_864, 5 * 2 ** 30].map((bytes) => formatBytes(bytes))).toEqual([
+      '0 B',
+      '1023 B',
+      '1 KiB',
+      '1.5 MiB',
+      '5.0 GiB',
+    ]);
+  });
+
+  it('aligns columns and leaves no blanks at the ends of lines', () => {
+    const columns = [{ title: 'NAME' }, { title: 'LAG', align: 'right' as const }];
+    expect(
+      renderTable(columns, [
+        ['a', '5'],
+        ['longer', '12345'],
+      ]),
+    ).toBe('NAME      LAG\na           5\nlonger  12345\n');
+  });
+
+  it('breaks the column that fills the width', () => {
+    const text = renderTable(
+      [{ title: 'A' }, { title: 'B', fills: true }],
+      [['x', 'word '.repeat(20).trim()]],
+      40,
+    );
+    expect(text.split('\n').every((line) => line.length <= 40)).toBe(true);
+    expect(text.match(/word/g)).toHaveLength(20);
+  });
+
+  it('puts facts under each other', () => {
+    expect(
+      renderFacts([
+        ['id', 'x'],
+        ['longer', 'y'],
+      ]),
+    ).toBe('id      x\nlonger  y\n');
+  });
+});

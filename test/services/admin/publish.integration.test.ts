@@ -1,0 +1,245 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import kafkajs from 'kafkajs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { changesTopic } from '#shared/events/topics.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { orderLine } from './publish/events.ts';
+import { runCommand, runJson, startCommand } from './run-command.ts';
+
+interface Published {
+  topic: string;
+  key: string;
+  value: string;
+}
+
+describe('publish', () => {
+  let installation: Installation;
+  let folder = '';
+  let first = '';
+  let second = '';
+  beforeAll(async () => {
+    installation = await createInstallation({ environments: 2, partitions: 3 });
+    [first = '', second = ''] = installation.config.environments;
+    folder = await mkdtemp(join(tmpdir(), 'admin-publish-'));
+  });
+  afterAll(async () => {
+    await installation?.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const file = async (name: string, content: string | Buffer) => {
+    const path = join(folder, name);
+    await writeFile(path, content);
+    return path;
+  };
+
+  /** Everything on both topics of an environment. */
+  async function published(environment: string): Promise<Published[]> {
+    const admin = installation.kafka.admin();
+    await admin.connect();
+    const topics = [`store-changes.${environment}`, `store-access.${environment}`];
+    let expected = 0;
+    for (const topic of topics) {
+      for (const { high, low } of await admin.fetchTopicOffsets(topic))
+        expected += Number(high) - Number(low);
+    }
+    await admin.disconnect();
+    const consumer = installation.kafka.consumer({
+      groupId: `${environment}-${Math.random()}`,
+      maxWaitTimeInMs: 100,
+    });
+    await consumer.connect();
+    await consumer.subscribe({ topics, fromBeginning: true });
+    const messages: Published[] = [];
+    await consumer.run({
+      eachMessage: async ({ topic, message }) => {
+        messages.push({ topic, key: String(message.key), value: String(message.value) });
+        await Promise.resolve();
+      },
+    });
+    await eventually('all messages are read', () => messages.length >= expected);
+    await consumer.disconnect();
+    return messages;
+  }
+
+  it('sends what is an event and reports the rest, without stopping', async () => {
+    const big = orderLine('s1', 'big', { padding: 'x'.repeat(900_000) });
+    const block = orderLine('s2', 's2', {
+      type: 'store-data.store_access.changed',
+      data: { status: 'blocked' },
+    });
+    const lines = [
+      orderLine('s1', 'o1'),
+      'not json',
+      '',
+      orderLine('s1', 'o2', { sequence: '-1' }),
+      orderLine('s1', 'o3', { padding: 'x'.repeat(1_100_000) }),
+      big,
+      orderLine('s2', 'o4', { data: { status: 'pending' } }),
+      block,
+      orderLine('s1', 'o5'),
+    ];
+    const path = await file('mixed.ndjson', lines.join('\r\n'));
+    const { code, stdout, stderr } = await runCommand(installation.env, ['publish', path, '-e', first]);
+    expect(stdout).toMatch(/^sent 4, rejected 4, took [^\n]*\n$/);
+    expect(stderr.trimEnd().split('\n')).toEqual([
+      'line 2: malformed: the message is not JSON',
+      expect.stringMatching(/^line 4: invalid_attribute: sequence is not/),
+      expect.stringMatching(/^line 5: too_large: the line has 11\d{5} bytes, at most 1048576 are allowed/),
+      expect.stringMatching(/^line 7: invalid_data: /),
+    ]);
+    expect(code).toBe(1);
+    const messages = await published(first);
+    expect(messages).toHaveLength(4);
+    expect(messages.filter(({ key }) => key === 's1').map(({ value }) => value)).toEqual([
+      orderLine('s1', 'o1'),
+      big,
+      orderLine('s1', 'o5'),
+    ]);
+    expect(messages.find(({ key }) => key === 's2')).toEqual({
+      topic: `store-access.${first}`,
+      key: 's2',
+      value: block,
+    });
+  });
+
+  it('keeps the order of each store, from a pipe, and answers programs in JSON', async () => {
+    const ids = Array.from({ length: 6_000 }, (_, index) => index);
+    const input = ids.map((id) => `${orderLine(`s${id % 7}`, `o${id}`)}\n`).join('');
+    const result = await runJson<object>(installation.env, ['publish', '-', '--environment', second], input);
+    expect(result).toMatchObject({ environment: second, sent: 6_000, rejected: 0 });
+    const messages = await published(second);
+    for (let store = 0; store < 7; store += 1) {
+      expect(
+        messages
+          .filter(({ key }) => key === `s${store}`)
+          .map(({ value }) => (JSON.parse(value) as { subject: string }).subject),
+      ).toEqual(ids.filter((id) => id % 7 === store).map((id) => `o${id}`));
+    }
+  });
+
+  it('rejects by number the one event that its topic is too narrow for', async () => {
+    const admin = installation.kafka.admin();
+    await admin.connect();
+    const resource = { type: kafkajs.ConfigResourceTypes.TOPIC, name: changesTopic(second) };
+    const narrow = (bytes: number) =>
+      admin.alterConfigs({
+        validateOnly: false,
+        resources: [
+          {
+            ...resource,
+            configEntries: [
+              { name: 'max.message.bytes', value: String(bytes) },
+              { name: 'cleanup.policy', value: 'delete' },
+              { name: 'retention.ms', value: '-1' },
+              { name: 'retention.bytes', value: '-1' },
+            ],
+          },
+        ],
+      });
+    await narrow(20_000);
+    try {
+      const lines = Array.from({ length: 200 }, (_, index) =>
+        orderLine('s1', `n${index}`, index === 99 ? { padding: 'x'.repeat(30_000) } : {}),
+      );
+      const { code, stdout, stderr } = await runCommand(installation.env, ['publish', '-', '-e', second], {
+        input: lines.join('\n'),
+      });
+      expect(stderr).toBe(
+        `line 100: too_large: Kafka takes no message of this size on ${changesTopic(second)}\n`,
+      );
+      expect(stdout).toMatch(/^sent 199, rejected 1,/);
+      expect(code).toBe(1);
+    } finally {
+      await narrow(10 * 1_048_576);
+      await admin.disconnect();
+    }
+  });
+
+  it('stops cleanly on Ctrl-C and says how far it came', async () => {
+    const { process: child, result } = startCommand(installation.env, ['publish', '-', '-e', first]);
+    let written = 0;
+    const writing = setInterval(() => {
+      for (let line = 0; line < 50; line += 1) {
+        written += 1;
+        child.stdin.write(`${orderLine('s1', `c${written}`)}\n`);
+      }
+    }, 5);
+    child.stdin.on('error', () => undefined);
+    const before = (await published(first)).length;
+    await eventually('something is published', async () => (await published(first)).length > before);
+    child.kill('SIGINT');
+    const { code, stdout, stderr } = await result;
+    clearInterval(writing);
+    const sent = Number(/^sent (\d+), rejected 0/.exec(stdout)?.[1]);
+    expect(code).toBe(1);
+    expect(stderr).toContain(
+      `stopped after line ${sent}; the rest begins with line ${sent + 1} of the same input`,
+    );
+    expect((await published(first)).length - before).toBe(sent);
+  });
+
+  it('sends what a pipe has brought before it brings more, and ends at once on Ctrl-C', async () => {
+    const before = (await published(first)).length;
+    const { process: child, result } = startCommand(installation.env, ['publish', '-', '-e', first]);
+    child.stdin.write(`${orderLine('s1', 'idle')}\n`);
+    await eventually('it is published', async () => (await published(first)).length > before);
+    child.kill('SIGINT');
+    const { code, stdout } = await result;
+    expect(stdout).toMatch(/^sent 1, rejected 0/);
+    expect(code).toBe(1);
+  });
+
+  it('says what is wrong with what it was asked', async () => {
+    const path = await file('one.ndjson', orderLine('s1', 'o1'));
+    const run = (args: string[], env: Record<string, string> = {}) =>
+      runCommand({ ...installation.env, ...env }, ['publish', ...args]);
+    expect(await run([path])).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: `store-data: --environment is needed, since there are several; configured are ${first}, ${second}\n`,
+    });
+    expect(await run([path, '-e', 'nowhere'])).toMatchObject({
+      code: 2,
+      stderr: `store-data: there is no environment "nowhere"; configured are ${first}, ${second}\n`,
+    });
+    expect(await run([join(folder, 'none'), '-e', first])).toMatchObject({
+      code: 1,
+      stderr: `store-data: ${join(folder, 'none')} cannot be read: there is no such file\n`,
+    });
+    expect(await run([path], { ENVIRONMENTS: 'missing' })).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^store-data: topic store-changes.missing does not exist;/) as string,
+    });
+  });
+
+  it('says within seconds that a broker is away, or takes connections and never answers', async () => {
+    const path = await file('one.ndjson', orderLine('s1', 'o1'));
+    const deaf = createServer(() => undefined);
+    await new Promise<void>((resolve) => {
+      deaf.listen(0, '127.0.0.1', resolve);
+    });
+    const address = deaf.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    for (const broker of [`127.0.0.1:${port}`, '127.0.0.1:1']) {
+      const startedAt = Date.now();
+      const { code, stderr } = await runCommand({ ...installation.env, KAFKA_BROKERS: broker }, [
+        'publish',
+        path,
+        '-e',
+        first,
+      ]);
+      expect(stderr).toMatch(
+        new RegExp(
+          `^store-data: Kafka cannot be reached at ${broker} \\(from the environment variables\\): [^\\n]+\\n$`,
+        ),
+      );
+      expect(code).toBe(1);
+      expect(Date.now() - startedAt).toBeLessThan(12_000);
+    }
+    deaf.close();
+  });
+});

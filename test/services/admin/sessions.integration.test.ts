@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { controlCollections } from '#shared/access/access-keys.ts';
+import { redisKeys } from '#shared/access/redis-keys.ts';
+import { newSessionId } from '#shared/access/sessions.ts';
+import { loadSigningKeys } from '#shared/access/signing-keys.ts';
+import { createTokens } from '#shared/access/tokens.ts';
+import { controlDatabase } from '#shared/read-models/generation.ts';
+import { createInstallation, type Installation } from '#test/installation.ts';
+import { runCommand } from './run-command.ts';
+
+describe('sessions revoke', () => {
+  let installation: Installation;
+  beforeAll(async () => {
+    installation = await createInstallation();
+  });
+  afterAll(() => installation?.close());
+
+  const revoked = (id: string) =>
+    controlCollections(
+      controlDatabase(installation.mongodb, installation.config.namePrefix),
+    ).revokedSessions.findOne({ _id: id });
+
+  /** A session as the token endpoint leaves it. */
+  async function session(): Promise<{ id: string; key: string; token: string }> {
+    const { config, environment, redis } = installation;
+    const id = newSessionId();
+    const key = redisKeys(config.namePrefix, environment, 's1').session(id);
+    await redis.set(key, '1', 'EX', 900);
+    const keys = await loadSigningKeys(config.tokens);
+    const token = await createTokens(() => keys, config.tokens).issue({
+      sessionId: id,
+      clientId: 'client',
+      storeId: 's1',
+      environment,
+      scopes: ['order'],
+    });
+    return { id, key, token };
+  }
+
+  it('ends the session of a token from standard input', async () => {
+    const { id, key, token } = await session();
+    const args = ['sessions', 'revoke', '--token'];
+    const { code, stdout, stderr } = await runCommand(installation.env, args, { input: `${token}\n` });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toBe(
+      `session      ${id}\nstore        s1\nenvironment  ${installation.environment}\nclient_id    client\nstatus       revoked\n`,
+    );
+    expect(await installation.redis.exists(key)).toBe(0);
+    const record = await revoked(id);
+    expect(record).toMatchObject({ store_id: 's1', client_id: 'client' });
+    const seconds = ((record?.expires_at.getTime() ?? 0) - Date.now()) / 1_000;
+    expect(seconds).toBeGreaterThan(800);
+    expect(seconds).toBeLessThanOrEqual(900);
+    const again = await runCommand(installation.env, args, { input: token });
+    expect(again.code).toBe(0);
+    expect(again.stdout).toContain('was revoked before');
+  });
+
+  it('ends a session by its id', async () => {
+    const { id, key } = await session();
+    const { code } = await runCommand(installation.env, [
+      'sessions',
+      'revoke',
+      id,
+      '--store',
+      's1',
+      '--environment',
+      installation.environment,
+      '--client',
+      'client',
+    ]);
+    expect(code).toBe(0);
+    expect(await installation.redis.exists(key)).toBe(0);
+  });
+
+  it('fails when there was no such session, and notes the revocation all the same', async () => {
+    const { id, key } = await session();
+    const args = [
+      'sessions',
+      'revoke',
+      id,
+      '-s',
+      'other',
+      '-e',
+      installation.environment,
+      '-c',
+      'client',
+      '--json',
+    ];
+    const { code, stdout, stderr } = await runCommand(installation.env, args);
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({ was_live: false, revoked_before: false });
+    expect(stderr).toMatch(/no such session was live for store other in /);
+    expect(await revoked(id)).not.toBeNull();
+    expect(await installation.redis.exists(key)).toBe(1);
+  });
+
+  it('takes nothing else for a token', async () => {
+    for (const input of ['', 'not.a.token', 'eyJhbGciOiJub25lIn0.e30.']) {
+      expect(await runCommand(installation.env, ['sessions', 'revoke', '--token'], { input })).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: 'store-data: standard input is no access token of ours\n',
+      });
+    }
+  });
+});

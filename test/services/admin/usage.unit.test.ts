@@ -1,0 +1,92 @@
+import { CommanderError } from 'commander';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { WrongUsage } from '#admin/options.ts';
+import { createProgram } from '#admin/program.ts';
+
+describe('the command line', () => {
+  let stdout = '';
+  let stderr = '';
+  beforeEach(() => {
+    [stdout, stderr] = ['', ''];
+    vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
+      stdout += String(text);
+      return true;
+    });
+    vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
+      stderr += String(text);
+      return true;
+    });
+  });
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+
+  const parse = (args: string[]): Promise<unknown> =>
+    createProgram()
+      .parseAsync(args, { from: 'user' })
+      .then(
+        () => null,
+        (error: unknown) => error,
+      );
+
+  it.each([
+    [['keys', 'create', '--scopes', 'order'], /required option '-s, --store <id>' not specified/],
+    [
+      ['keys', 'create', '-s', 's1', '--scopes', 'orders'],
+      /no scope "orders"; allowed are store, crm, order/,
+    ],
+    [['keys', 'create', '-s', 's 1', '--scopes', 'order'], /A store id is 1 to 64/],
+    [['keys', 'create', '-s', 's1', '--scopes', 'order', '--client-id', 'a:b'], /without ":"/],
+    [['keys', 'scopes', 'x', '--set', ''], /At least one scope/],
+    [['keys', 'list', '--status', 'dead'], /Allowed choices are active, inactive, revoked/],
+    [['keys', 'reboke', 'x'], /unknown command 'reboke' \(Did you mean revoke\?\)/],
+    [['dead-letters', 'list', '--reason', 'bad'], /Reasons are too_large, malformed/],
+    [['dead-letters', 'list', '--limit', '0'], /whole number from 1 to/],
+    [['dead-letters', 'show', 'x'], /<topic>\/<partition>\/<offset>/],
+    [['lag', '--frequently'], /unknown option '--frequently'/],
+    [['publish'], /missing required argument 'file'/],
+    [['publish', 'a', 'b'], /too many arguments/],
+  ])('says of %j on one line what is allowed', async (args, message) => {
+    const error = await parse(args);
+    expect(error).toBeInstanceOf(CommanderError);
+    expect(stderr).toMatch(message);
+    expect(stderr).toMatch(/^store-data: [^\n]+\n$/);
+    expect(stdout).toBe('');
+  });
+
+  it.each([
+    [['keys', 'create', '-s', 's1', '--scopes', 'order', '--secret-stdin'], /needs its --client-id/],
+    [['sessions', 'revoke'], /give a session id, or --token/],
+    [['sessions', 'revoke', 'abc'], /32 hexadecimal digits/],
+    [['sessions', 'revoke', '0'.repeat(32), '-s', 's1'], /needs --store, --environment and --client/],
+    [['sessions', 'revoke', 'abc', '--token'], /--token tells everything/],
+    [['dead-letters', 'retry'], /say which/],
+    [['dead-letters', 'retry', '--all', '--reason', 'malformed'], /say which/],
+    [['dead-letters', 'retry', 'a/0/1', '-e', 'x'], /leave out --environment/],
+    [['dead-letters', 'show', 'a/0/1', '--raw', '--json'], /--raw goes with no other option/],
+  ])('refuses %j before it connects to anything', async (args, message) => {
+    const error = await parse(args);
+    expect(error).toBeInstanceOf(WrongUsage);
+    expect(String(error)).toMatch(message);
+  });
+
+  it.each([
+    'publish',
+    'keys create',
+    'keys list',
+    'keys scopes',
+    'keys revoke',
+    'stores block',
+    'sessions revoke',
+    'dead-letters list',
+    'dead-letters show',
+    'dead-letters retry',
+    'dead-letters drop',
+    'lag',
+    'config',
+  ])('explains "%s" with an example, readable at 80 columns', async (command) => {
+    await parse([...command.split(' '), '--help']);
+    expect(stdout).toMatch(/Examples?:\n {2}(?:npm run (?:--silent )?store-data -- |zcat)/);
+    expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
+  });
+});
