@@ -142,7 +142,7 @@ const settings = {
   mongodbReadTimeoutMs: {
     name: 'MONGODB_READ_TIMEOUT_MS',
     read: whole(50, 60_000),
-    default: '700',
+    default: '600',
     meaning: 'How many milliseconds a request may wait for MongoDB before it is answered 503.',
   },
   redisUrl: {

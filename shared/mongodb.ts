@@ -28,6 +28,7 @@ export function createReaderClient(config: Config, appName: string): MongoClient
     appName,
     serverSelectionTimeoutMS: config.mongodb.readTimeoutMs,
     connectTimeoutMS: config.mongodb.readTimeoutMs,
+    waitQueueTimeoutMS: config.mongodb.readTimeoutMs,
     heartbeatFrequencyMS: 1_000,
     minHeartbeatFrequencyMS: 500,
     maxPoolSize: 64,

@@ -13,6 +13,8 @@ export function createRedisClient(config: Config, onError: (error: Error) => voi
     enableOfflineQueue: false,
     enableAutoPipelining: true,
     commandTimeout: config.redis.commandTimeoutMs,
+    // A frozen Redis: the connection goes, and with it what piles up behind commands nobody answers.
+    socketTimeout: Math.max(config.redis.commandTimeoutMs * 5, 1_000),
     connectTimeout: Math.max(config.redis.commandTimeoutMs, 1_000),
     maxRetriesPerRequest: 0,
     retryStrategy: (attempt) => Math.min(50 * attempt, 500),
