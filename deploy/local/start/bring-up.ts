@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createSimulator, type Simulator } from '#local/simulator/simulator.ts';
 import type { Guard } from '#local/stack/program/guard.ts';
 import type { Stack } from '#local/stack/stack.ts';
+import { describeError } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { createTopics } from '#shared/kafka.ts';
 import { StartError } from './failure.ts';
@@ -83,10 +84,14 @@ export async function bringUp(context: BringUp): Promise<System> {
 
   const history: HistoryProgress = { published: 0, total: simulator.historyEvents, isVisible: false };
   const publish = async () => {
-    await publishKeys(kafka, keys);
-    await simulator.publishHistory((published) => {
-      history.published = published;
-    });
+    try {
+      await publishKeys(kafka, keys);
+      await simulator.publishHistory((published) => {
+        history.published = published;
+      });
+    } catch (error) {
+      throw new StartError(`Kafka does not take events: ${describeError(error)}`, { cause: error });
+    }
   };
   const [{ watch, queryUrl, operationsUrls }] = await Promise.all([
     startServices(context, signingKeysFile, history),
