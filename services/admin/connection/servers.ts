@@ -9,6 +9,7 @@ import { createLogger } from '#shared/logging.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
 import { controlDatabase } from '#shared/read-models/generation.ts';
 import { createRedisClient, redisReady } from '#shared/redis.ts';
+import { probeBrokers } from './probe.ts';
 import { type Connection, readConnection } from './settings.ts';
 import { withTimeLimit } from './time-limit.ts';
 
@@ -64,6 +65,7 @@ export class Servers {
 
   kafkaAdmin(): Promise<Admin> {
     this.#admin ??= this.#connect('Kafka', this.config.kafka.brokers.join(','), async () => {
+      await probeBrokers(this.config.kafka.brokers);
       const admin = this.#kafka.admin({ retry: { retries: 4 } });
       this.#closing.push(() => admin.disconnect());
       await admin.connect();
@@ -76,6 +78,7 @@ export class Servers {
 
   producer(): Promise<Producer> {
     this.#producer ??= this.#connect('Kafka', this.config.kafka.brokers.join(','), async () => {
+      await probeBrokers(this.config.kafka.brokers);
       const producer = this.#kafka.producer({ allowAutoTopicCreation: false, retry: { retries: 6 } });
       this.#closing.push(() => producer.disconnect());
       await producer.connect();

@@ -30,9 +30,9 @@ export async function countLetters(
   return { total, byReason };
 }
 
-/** `3 dead letters: 2 malformed, 1 too_large` */
+/** `3 dead letters (2 malformed, 1 too_large)` */
 export function describeCount({ total, byReason }: LetterCount): string {
   if (total === 0) return 'no dead letters';
   const reasons = Object.entries(byReason).map(([reason, count]) => `${count} ${reason}`);
-  return `${total} dead letter${total === 1 ? '' : 's'}: ${reasons.join(', ')}`;
+  return `${total} dead letter${total === 1 ? '' : 's'} (${reasons.join(', ')})`;
 }

@@ -119,7 +119,7 @@ describe('dead-letters', () => {
     const listed = await run('list');
     expect(listed.code).toBe(0);
     expect(listed.stdout).toMatch(/ID +REASON +SIZE +DEAD FOR\n/);
-    expect(listed.stdout).toMatch(/\n3 dead letters: 1 invalid_data, 1 malformed, 1 too_large\n$/);
+    expect(listed.stdout).toMatch(/\n3 dead letters \(1 invalid_data, 1 malformed, 1 too_large\)\n$/);
 
     const [malformed, invalid, large] = await letters.find({}, { sort: { offset: 1 } }).toArray();
     const shown = await run('show', invalid?._id ?? '');

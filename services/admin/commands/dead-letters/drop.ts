@@ -41,7 +41,7 @@ async function drop(ids: string[], flags: Flags): Promise<void> {
       remark(`store-data: ${ids.length - count.total} of the ${ids.length} dead letters are not there`);
       markFailed();
     }
-    if (count.total > 0 && !flags.yes && !(await confirm(`Drop ${describeCount(count)}, for good?`))) {
+    if (count.total > 0 && !flags.yes && !(await confirm(`Drop ${describeCount(count)} for good?`))) {
       throw new StoreDataError('command_invalid', 'nothing was dropped');
     }
     let dropped = 0;

@@ -61,24 +61,13 @@ async function retry(ids: string[], flags: Flags): Promise<void> {
 }
 
 async function retrySlice(servers: Servers, box: LetterBox, slice: LetterSummary[]): Promise<RetryResult> {
-  const hopeless = (detail: string) => (letter: LetterSummary) => ({
-    id: letter._id,
-    reason: letter.reason,
-    detail,
+  const hopeless = slice.flatMap((letter): Stayed[] => {
+    const obstacle = obstacleOf(box, letter);
+    return obstacle === null ? [] : [{ id: letter._id, reason: letter.reason, detail: obstacle }];
   });
-  if (box.obstacle !== null) {
-    return { applied: 0, outdated: 0, stayed: slice.map(hopeless(box.obstacle)), gone: [] };
-  }
-  const isWhole = ({ value_bytes, kept_bytes }: LetterSummary) => !isCut({ value_bytes, kept: kept_bytes });
-  const cut = slice
-    .filter((letter) => !isWhole(letter))
-    .map((letter) =>
-      hopeless(
-        `only ${letter.kept_bytes} of its ${letter.value_bytes} bytes are kept: it can never be retried`,
-      )(letter),
-    );
-  const whole = slice.filter(isWhole).map(({ _id }) => _id);
-  if (whole.length === 0) return { applied: 0, outdated: 0, stayed: cut, gone: [] };
+  const without = new Set(hopeless.map(({ id }) => id));
+  const ids = slice.map(({ _id }) => _id).filter((id) => !without.has(id));
+  if (ids.length === 0) return { applied: 0, outdated: 0, stayed: hopeless, gone: [] };
   const result = await retryLetters(
     {
       mongodb: await servers.mongodb(),
@@ -86,9 +75,19 @@ async function retrySlice(servers: Servers, box: LetterBox, slice: LetterSummary
       prefix: servers.config.namePrefix,
     },
     box,
-    whole,
+    ids,
   );
-  return { ...result, stayed: [...cut, ...result.stayed] };
+  const order = new Map(slice.map(({ _id }, index) => [_id, index]));
+  const stayed = [...hopeless, ...result.stayed].toSorted(
+    (a, b) => (order.get(a.id) ?? 0) - (order.get(b.id) ?? 0),
+  );
+  return { ...result, stayed };
+}
+
+/** Why a letter need not even be tried; `null` where it is worth it. */
+function obstacleOf({ obstacle }: LetterBox, { value_bytes, kept_bytes }: LetterSummary): string | null {
+  if (!isCut({ value_bytes, kept: kept_bytes })) return obstacle;
+  return `only ${kept_bytes} of its ${value_bytes} bytes are kept: it can never be retried`;
 }
 
 function describeStayed({ id, reason, detail }: Stayed): string {
