@@ -135,8 +135,13 @@ export async function applyKeyChange(
     updated_at: new Date(),
   };
   if (stored === null) {
-    await keys.insertOne(key, options);
-    return key;
+    try {
+      await keys.insertOne(key, options);
+      return key;
+    } catch (error) {
+      if (session !== undefined || !isDuplicateKey(error)) throw error;
+      return applyKeyChange(keys, environment, change);
+    }
   }
   // Against a writer outside this transaction: whoever comes second starts again from what is stored.
   const written = await keys.replaceOne({ _id: key._id, version: stored.version }, withoutId(key), options);

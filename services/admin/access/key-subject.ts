@@ -25,10 +25,6 @@ export function keySubject(clientId: string, prefix: string): Subject<KeyState, 
         secretHashes: state.secret_sha256,
         scopes: state.scopes,
         status: state.status,
-      }).catch((error: unknown) => {
-        // The projector inserted the key between the reading and the writing.
-        if (error instanceof Error && 'code' in error && error.code === 11_000) return null;
-        throw error;
       }),
     publish: (redis, control, key) =>
       publishAccess(redis, prefix, { key, keys: controlCollections(control).keys }),
