@@ -147,6 +147,8 @@ export type Stamp = {
   timezone_offset?: string;
   /** Set with every change of the store's own record, until those who decide on access know its status. */
   access_pending?: true;
+  /** How many records of each entity there are: the count of a list without filters. */
+  counts?: { [E in EntityName]?: number };
 } & { [E in EntityName]?: number };
 
 /** A message that could not be applied, kept until someone decides. */

@@ -22,6 +22,8 @@ import type { Stored } from './stored.ts';
 export interface StampChange {
   /** How far each entity's counter moves: by one for each event that takes effect. */
   counters: Partial<Record<EntityName, number>>;
+  /** How many records of each entity there are more, or fewer. */
+  counts: Partial<Record<EntityName, number>>;
   /** The store's new offset; `null` removes it; absent where the store's own record did not change. */
   offset?: string | null;
 }
@@ -110,7 +112,8 @@ function planEntity(
   }
 
   const stamp = stampOf(result, storeId);
-  count(stamp, entity, entries.length);
+  add(stamp.counters, entity, entries.length);
+  add(stamp.counts, entity, (change.state === null ? 0 : 1) - (isStored ? 1 : 0));
   if (change.entity === 'store') stamp.offset = change.state?.timezone_offset ?? null;
   if (entity === 'customer') {
     const deletions = entries.filter((entry) => entry.change.state === null).length;
@@ -118,7 +121,7 @@ function planEntity(
       const ids = result.erased.get(storeId) ?? new Set();
       result.erased.set(storeId, ids.add(id));
       for (const [other, { eraseCustomer }] of Object.entries(projections)) {
-        if (eraseCustomer !== undefined) count(stamp, other as EntityName, deletions);
+        if (eraseCustomer !== undefined) add(stamp.counters, other as EntityName, deletions);
       }
     }
   }
@@ -172,14 +175,14 @@ function offsetAt(storeEntries: Entry[] | undefined, before: string | undefined,
 function stampOf({ stamps }: Plan, storeId: string): StampChange {
   let stamp = stamps.get(storeId);
   if (stamp === undefined) {
-    stamp = { counters: {} };
+    stamp = { counters: {}, counts: {} };
     stamps.set(storeId, stamp);
   }
   return stamp;
 }
 
-function count({ counters }: StampChange, entity: EntityName, by: number): void {
-  counters[entity] = (counters[entity] ?? 0) + by;
+function add(numbers: Partial<Record<EntityName, number>>, entity: EntityName, by: number): void {
+  numbers[entity] = (numbers[entity] ?? 0) + by;
 }
 
 function push<T>(lists: Map<EntityName, T[]>, entity: EntityName, item: T): void {

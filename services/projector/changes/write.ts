@@ -95,13 +95,13 @@ async function eraseCustomers(db: Db, session: ClientSession, plan: Plan): Promi
 
 async function writeStamps(db: Db, session: ClientSession, stamps: Map<string, StampChange>): Promise<void> {
   if (stamps.size === 0) return;
-  const operations = [...stamps].map(([_id, { counters, offset }]): AnyBulkWriteOperation<Stamp> => {
+  const operations = [...stamps].map(([_id, { counters, counts, offset }]): AnyBulkWriteOperation<Stamp> => {
     const record = offset === undefined ? {} : { access_pending: true as const };
     return {
       updateOne: {
         filter: { _id, store_id: _id },
         update: {
-          $inc: counters,
+          $inc: { ...counters, ...under('counts', counts) },
           ...(typeof offset === 'string' ? { $set: { timezone_offset: offset, ...record } } : {}),
           ...(offset === null ? { $unset: { timezone_offset: '' as const }, $set: record } : {}),
         },
@@ -110,4 +110,9 @@ async function writeStamps(db: Db, session: ClientSession, stamps: Map<string, S
     };
   });
   await db.collection<Stamp>(STAMPS).bulkWrite(operations, { session, ordered: false });
+}
+
+/** Fields of an embedded document, as an update names them. */
+function under(field: string, numbers: Partial<Record<EntityName, number>>): Record<string, number> {
+  return Object.fromEntries(Object.entries(numbers).map(([name, by]) => [`${field}.${name}`, by]));
 }
