@@ -1,17 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import { hashSecret } from '#shared/access/secrets.ts';
-import { loadSigningKeys } from '#shared/access/signing-keys.ts';
 import { readConfig } from '#shared/config.ts';
 import { CAMPAIGN_STATUSES } from '#shared/events/entities/campaign.ts';
 import { ORDER_STATUSES, ORDER_TYPES } from '#shared/events/entities/order.ts';
 import { createLogger } from '#shared/logging.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { type Envelope, type ListQuery, Model } from '#test/model.ts';
+import { startApp } from '#test/query-service.ts';
 import { caughtUp } from '#test/read-models.ts';
 import { stream, type StreamEvent, STREAM_STORES } from '#test/streams.ts';
 import { startProjector } from '#projector/projector.ts';
-import { buildApp } from '#query/app.ts';
 
 const logger = createLogger('test', 'silent');
 /** Each run has an environment of its own; within it many questions are asked. */
@@ -227,49 +226,40 @@ describe('every answer', () => {
     );
     await installation.publish(events, environment);
     const projector = await startProjector(config, logger);
-    const app = await buildApp({ config, logger, signingKeys: await loadSigningKeys(config.tokens) });
+    const { app, api } = await startApp(config);
     try {
       await caughtUp(installation, environment);
       const tokens = new Map<string, string>();
       for (const store of STREAM_STORES) {
         await eventually(`there is a token for ${store}`, async () => {
-          const response = await app.inject({
-            method: 'POST',
-            url: '/api/auth/token/',
-            headers: {
-              authorization: `Basic ${Buffer.from(`${environment}-${store}:secret`).toString('base64')}`,
-              'content-type': 'application/x-www-form-urlencoded',
-            },
-            payload: 'grant_type=client_credentials',
-          });
-          if (response.statusCode === 200) tokens.set(store, String(response.json()['access_token']));
-          return response.statusCode === 200;
+          const { status, json } = await api.askToken(`${environment}-${store}`, 'secret');
+          if (status === 200) tokens.set(store, (json as { access_token: string }).access_token);
+          return status === 200;
         });
       }
-      const get = (store: string, url: string) =>
-        app.inject({ url, headers: { authorization: `Bearer ${tokens.get(store)}` } });
+      const get = (store: string, path: string) => api.get(path, tokens.get(store) ?? '');
 
       let found = 0;
       for (const asked of questions) {
         const url = target(asked);
         const response = await get(asked.storeId, url);
         const expected = lists[asked.path][1](model, asked.storeId, asked.query);
-        expect([url, response.statusCode, response.json()]).toEqual([url, 200, expected]);
+        expect([url, response.status, response.json]).toEqual([url, 200, expected]);
         if (expected.results.length > 0) found += 1;
       }
       for (const store of STREAM_STORES) {
         const info = await get(store, '/api/store/info/');
         const expected = model.storeInfo(store);
-        expect(info.statusCode).toBe(expected === null ? 404 : 200);
-        if (expected !== null) expect(info.json()).toEqual(expected);
+        expect(info.status).toBe(expected === null ? 404 : 200);
+        if (expected !== null) expect(info.json).toEqual(expected);
         const menu = await get(store, '/api/menu/');
-        expect([menu.statusCode, menu.json()]).toEqual([200, model.menu(store)]);
+        expect([menu.status, menu.json]).toEqual([200, model.menu(store)]);
         for (const [path, ids, answer] of records) {
           for (const id of ids) {
             const record = await get(store, `${path}${id}`);
             const known = answer(model, store, id);
-            expect([path, id, record.statusCode]).toEqual([path, id, known === null ? 404 : 200]);
-            if (known !== null) expect(record.json()).toEqual(known);
+            expect([path, id, record.status]).toEqual([path, id, known === null ? 404 : 200]);
+            if (known !== null) expect(record.json).toEqual(known);
           }
         }
       }

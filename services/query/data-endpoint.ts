@@ -8,6 +8,7 @@ import type { Scope } from '#shared/events/access-event.ts';
 import { callerOf, enforceQuota, requireScopes, type Step } from './access/steps.ts';
 import { conditionOf, etagOf, type EtagSource, names } from './answers/etag.ts';
 import { notFound, Refused } from './answers/refusal.ts';
+import { dataOperation, type Documentation } from './openapi/data-operation.ts';
 import type { Parameters, Values } from './parameters/parameter.ts';
 import { queryOf } from './parameters/query.ts';
 import { parameterReader } from './parameters/read.ts';
@@ -20,6 +21,7 @@ export interface DataEndpoint<P extends Parameters> {
   /** All of them are required. */
   scopes: readonly [Scope, ...Scope[]];
   parameters: P;
+  documentation: Documentation;
   /** The kinds of records that the answer shows: its entity tag changes with them. */
   shows: readonly [EntityName, ...EntityName[]];
   /** The answer; `null` when this store does not have the record. */
@@ -28,16 +30,17 @@ export interface DataEndpoint<P extends Parameters> {
 
 /** Makes the plugin of a route file. */
 export function dataEndpoint<P extends Parameters>(endpoint: DataEndpoint<P>) {
-  const { path, scopes, parameters } = endpoint;
+  const { path, scopes, parameters, documentation } = endpoint;
   const readParameters = parameterReader(parameters);
+  const operation = dataOperation(documentation, scopes, parameters);
   return async (app: FastifyInstance): Promise<void> => {
     app.route({
       method: ['GET', 'HEAD'],
       url: path,
-      config: { access: { scopes, parameters } },
+      config: { access: { scopes, parameters }, operation },
       onRequest: [
         forbidSharedCaches,
-        app.authenticate,
+        async (request, reply) => app.authenticate(request, reply),
         enforceQuota,
         requireScopes(scopes),
         async (request) => {

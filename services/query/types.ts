@@ -11,6 +11,7 @@ import type { Caller, Step } from './access/steps.ts';
 import type { Bounded } from './deadline.ts';
 import type { LiveGenerations } from './generations.ts';
 import type { QueryMetrics } from './metrics.ts';
+import type { OperationObject } from './openapi/objects.ts';
 import type { Parameters } from './parameters/parameter.ts';
 
 /** Who may use a route: everybody, or tokens with all of some scopes. */
@@ -21,6 +22,8 @@ export interface RouteEntry {
   method: string;
   path: string;
   access: RouteAccess;
+  /** What the OpenAPI document says of it. */
+  operation: OperationObject;
 }
 
 declare module 'fastify' {
@@ -51,5 +54,6 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     access?: RouteAccess;
+    operation?: OperationObject;
   }
 }

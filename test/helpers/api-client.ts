@@ -1,9 +1,10 @@
 /**
  * A client of the query service for tests, over real HTTP. It checks on every answer the rules that hold for all
- * of them (CONTRACT section 1), so that no test can forget to.
+ * of them (CONTRACT section 1), and that the OpenAPI document describes it, so that no test can forget to.
  */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
+import { checkDocumented } from './documented.ts';
 
 export interface Answer {
   status: number;
@@ -28,7 +29,7 @@ export interface ListBody {
 export interface Call {
   method?: string;
   headers?: Record<string, string>;
-  body?: string;
+  body?: string | Uint8Array<ArrayBuffer>;
 }
 
 export const TOKEN_PATH = '/api/auth/token/';
@@ -76,6 +77,8 @@ export function createApiClient(url: string): ApiClient {
       json: text === '' ? undefined : (JSON.parse(text) as unknown),
     };
     checkRules(answer, method, path);
+    const { status, headers: received } = answer;
+    checkDocumented({ method, target: path, status, header: (name) => received.get(name), body: text });
     return answer;
   };
   const askToken: ApiClient['askToken'] = (clientId, secret, form = 'grant_type=client_credentials') =>
@@ -132,8 +135,9 @@ function checkRules(answer: Answer, method: string, path: string): void {
     );
     assert.equal(headers.get('ratelimit'), null, about);
   }
-  checkQuotaRules(headers, status, about);
-  if ((status === 200 || status === 304) && pathname.startsWith('/api/') && pathname !== TOKEN_PATH) {
+  const isData = pathname.startsWith('/api/') && pathname !== TOKEN_PATH;
+  checkQuotaRules(headers, isData, status, about);
+  if ((status === 200 || status === 304) && isData) {
     assert.match(headers.get('etag') ?? '', /^W\/"[^"]+"$/, about);
     assert.equal(headers.get('cache-control'), 'private, no-cache', about);
     assert.match(headers.get('vary') ?? '', /accept-encoding/, about);
@@ -150,11 +154,11 @@ function checkTokenRules({ status, headers, json }: Answer, about: string): void
   if (status === 401) assert.equal(headers.get('www-authenticate'), 'Basic realm="store-data"', about);
 }
 
-function checkQuotaRules(headers: Headers, status: number, about: string): void {
+function checkQuotaRules(headers: Headers, isData: boolean, status: number, about: string): void {
   const policy = headers.get('ratelimit-policy');
   const state = headers.get('ratelimit');
   assert.equal(policy === null, state === null, about);
-  if ([403, 422, 429, 304].includes(status)) assert.notEqual(state, null, about);
+  if ([403, 422, 429, 304].includes(status) && isData) assert.notEqual(state, null, about);
   if (policy !== null) assert.match(policy, /^"store";q=\d+;w=\d+$/, about);
   if (state !== null) assert.match(state, /^"store";r=\d+;t=[1-9]\d*$/, about);
 }
@@ -173,6 +177,35 @@ export async function sendRaw(url: string, bytes: string | Buffer): Promise<stri
     socket.setTimeout(15_000, () => socket.destroy(new Error('no answer in time')));
     socket.on('data', (chunk: Buffer) => chunks.push(chunk));
     socket.on('error', reject);
-    socket.on('close', () => resolve(Buffer.concat(chunks).toString('utf8')));
+    socket.on('close', () => {
+      const text = Buffer.concat(chunks).toString('utf8');
+      try {
+        checkRaw(String(bytes), text);
+        resolve(text);
+      } catch (error) {
+        reject(error instanceof Error ? error : new Error(String(error)));
+      }
+    });
+  });
+}
+
+/** Compares the one answer in a text with the document. */
+function checkRaw(request: string, text: string): void {
+  const [head = '', body = ''] = text.split(/\r\n\r\n(.*)/s);
+  const [line = '', ...lines] = head.split('\r\n');
+  const headers = new Map(
+    lines.map((header) => [
+      header.slice(0, header.indexOf(':')).toLowerCase(),
+      header.slice(header.indexOf(':') + 2),
+    ]),
+  );
+  const [method = '', target = ''] = request.split(/[ \r\n]/, 2);
+  const status = Number(line.split(' ')[1]);
+  checkDocumented({
+    method,
+    target,
+    status,
+    header: (name) => headers.get(name.toLowerCase()) ?? null,
+    body,
   });
 }

@@ -99,7 +99,10 @@ export async function startQueryService(
       for (const { entity, storeId, subject, sequence: wanted, action } of lastOfStores.values()) {
         const collection = action === 'deleted' ? TOMBSTONES : COLLECTIONS[entity];
         const _id = action === 'deleted' ? `${entity}/${storeId}/${subject}` : `${storeId}/${subject}`;
-        const found = await db.collection(collection).findOne({ _id: _id as never, sequence: wanted });
+        // The service reads snapshots, which come a moment later than what other reads see.
+        const found = await db
+          .collection(collection)
+          .findOne({ _id: _id as never, sequence: wanted }, { readConcern: 'snapshot' });
         if (found === null) return false;
       }
       return true;

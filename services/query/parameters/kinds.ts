@@ -1,7 +1,8 @@
 /** The kinds of values that parameters have (CONTRACT section 1, "Requests"). */
-import { Type } from 'typebox';
-import { ID_PATTERN, isId } from '#shared/events/fields.ts';
+import { type TSchema, Type } from 'typebox';
+import { isId } from '#shared/events/fields.ts';
 import { parseLocalDateTime } from '#shared/events/instant.ts';
+import { Id, LocalDateTime } from '../records/fields.ts';
 import type { Kind } from './parameter.ts';
 
 /** A whole number from 1, in decimal digits only. */
@@ -30,22 +31,22 @@ export const pageSize = wholeNumber(
  */
 export const localDateTime: Kind<number> = {
   allowed: 'a date-time YYYY-MM-DDTHH:MM:SS of the calendar, in local store time without a zone',
-  schema: Type.String({ pattern: String.raw`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}$` }),
+  schema: LocalDateTime,
   read: parseLocalDateTime,
 };
 
-/** One of a closed list of words. */
-export function oneOf<const T extends string>(words: readonly T[]): Kind<T> {
+/** One of a closed list of words; `schema` is what clients take them for. */
+export function oneOf<const T extends string>(words: readonly T[], schema: TSchema): Kind<T> {
   return {
     allowed: `one of ${words.join(', ')}`,
-    schema: Type.Enum([...words]),
+    schema,
     read: (text) => words.find((word) => word === text) ?? null,
   };
 }
 
 export const id: Kind<string> = {
   allowed: 'an id: 1 to 64 of A-Z a-z 0-9 _ -',
-  schema: Type.String({ pattern: ID_PATTERN.source }),
+  schema: Id,
   read: (text) => (isId(text) ? text : null),
 };
 
@@ -54,7 +55,8 @@ const SEARCH_CHARACTERS = 100;
 /** Text to search for, without the blanks at both ends. */
 export const searchText: Kind<string> = {
   allowed: `text of 1 to ${SEARCH_CHARACTERS} characters besides blanks at both ends`,
-  schema: Type.String({ minLength: 1, maxLength: SEARCH_CHARACTERS }),
+  // Blanks at both ends don't count, so that lengths alone would not tell.
+  schema: Type.String({ pattern: String.raw`^\s*\S(?:[\s\S]{0,${SEARCH_CHARACTERS - 2}}\S)?\s*$` }),
   read: (text) => {
     const cut = text.trim();
     // Characters are code points: an emoji is one.

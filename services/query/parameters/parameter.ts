@@ -13,8 +13,14 @@ export interface Kind<T> {
   read: (text: string) => T | null;
 }
 
+/** What a parameter means in its place, for the OpenAPI document. */
+export interface Meaning {
+  description: string;
+  example?: string | number;
+}
+
 /** A kind of value in its place: whether it may be absent or repeated, and what it is then. */
-export interface Parameter<T> {
+export interface Parameter<T> extends Meaning {
   allowed: string;
   schema: TSchema;
   required: boolean;
@@ -39,8 +45,9 @@ function single<T, A>(kind: Kind<T>, absent: A): Parameter<T | A>['read'] {
 }
 
 /** A parameter that may be absent: `null` then. */
-export function optional<T>(kind: Kind<T>): Parameter<T | null> {
+export function optional<T>(kind: Kind<T>, meaning: Meaning): Parameter<T | null> {
   return {
+    ...meaning,
     allowed: kind.allowed,
     schema: kind.schema,
     required: false,
@@ -50,8 +57,9 @@ export function optional<T>(kind: Kind<T>): Parameter<T | null> {
 }
 
 /** A parameter that has a value when it is absent. */
-export function withDefault<T>(kind: Kind<T>, absent: T): Parameter<T> {
+export function withDefault<T>(kind: Kind<T>, absent: T, meaning: Meaning): Parameter<T> {
   return {
+    ...meaning,
     allowed: kind.allowed,
     schema: { ...kind.schema, default: absent },
     required: false,
@@ -61,8 +69,9 @@ export function withDefault<T>(kind: Kind<T>, absent: T): Parameter<T> {
 }
 
 /** A parameter without which there is no answer. */
-export function required<T>(kind: Kind<T>): Parameter<T> {
+export function required<T>(kind: Kind<T>, meaning: Meaning): Parameter<T> {
   return {
+    ...meaning,
     allowed: kind.allowed,
     schema: kind.schema,
     required: true,
@@ -75,8 +84,9 @@ export function required<T>(kind: Kind<T>): Parameter<T> {
 }
 
 /** A parameter that may be given several times: each value once, in a fixed order; empty when it is absent. */
-export function repeatable<T extends string>(kind: Kind<T>): Parameter<readonly T[]> {
+export function repeatable<T extends string>(kind: Kind<T>, meaning: Meaning): Parameter<readonly T[]> {
   return {
+    ...meaning,
     allowed: kind.allowed,
     schema: Type.Array(kind.schema),
     required: false,

@@ -5,6 +5,7 @@ import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { oneOf } from '../parameters/kinds.ts';
 import { repeatable, type Values } from '../parameters/parameter.ts';
 import type { Found } from './found.ts';
+import { OrderStatus, OrderType } from '../records/order-words.ts';
 import { anyOf, NEWEST_FIRST, readList } from './list.ts';
 import { paging } from './paging.ts';
 import { between, createdRange, updatedRange } from './range.ts';
@@ -13,8 +14,12 @@ import type { View } from './view.ts';
 /** The parameters of every list of orders. */
 export const orderListParameters = {
   ...paging,
-  status: repeatable(oneOf(ORDER_STATUSES)),
-  order_type: repeatable(oneOf(ORDER_TYPES)),
+  status: repeatable(oneOf(ORDER_STATUSES, OrderStatus), {
+    description: 'Only orders with this status. Repeat it for several: `status=pending&status=preparing`.',
+  }),
+  order_type: repeatable(oneOf(ORDER_TYPES, OrderType), {
+    description: 'Only orders of this type. Repeat it for several.',
+  }),
   ...createdRange,
   ...updatedRange,
 };

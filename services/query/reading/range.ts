@@ -4,10 +4,30 @@ import { optional } from '../parameters/parameter.ts';
 import { localDateTime } from '../parameters/kinds.ts';
 import type { ToInstant } from './list.ts';
 
+const INCLUSIVE = 'Inclusive, in local store time, without a zone.';
+
 /** The parameters that bound when a record was created. */
-export const createdRange = { created_from: optional(localDateTime), created_to: optional(localDateTime) };
+export const createdRange = {
+  created_from: optional(localDateTime, {
+    description: `Only records created at this second or later. ${INCLUSIVE}`,
+    example: '2026-11-01T00:00:00',
+  }),
+  created_to: optional(localDateTime, {
+    description: `Only records created at this second or earlier; not before \`created_from\`. ${INCLUSIVE}`,
+    example: '2026-11-30T23:59:59',
+  }),
+};
 /** The parameters that bound when a record was updated. */
-export const updatedRange = { updated_from: optional(localDateTime), updated_to: optional(localDateTime) };
+export const updatedRange = {
+  updated_from: optional(localDateTime, {
+    description: `Only records whose \`updated_at\` is this second or later: what changed since the last poll. ${INCLUSIVE}`,
+    example: '2026-11-20T18:00:00',
+  }),
+  updated_to: optional(localDateTime, {
+    description: `Only records whose \`updated_at\` is this second or earlier; not before \`updated_from\`. ${INCLUSIVE}`,
+    example: '2026-11-20T18:59:59',
+  }),
+};
 
 const SECOND = 1_000;
 

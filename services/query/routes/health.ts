@@ -2,13 +2,14 @@
 import type { FastifyInstance } from 'fastify';
 import { RETRY_AFTER_OUTAGE_SECONDS } from '#query/answers/refusal.ts';
 import { healthCheck } from '#query/health.ts';
+import { healthOperation } from '#query/openapi/service-operations.ts';
 
 export default async function health(app: FastifyInstance): Promise<void> {
   const isHealthy = healthCheck(app);
   app.route({
     method: ['GET', 'HEAD'],
     url: '/health',
-    config: { access: 'open' },
+    config: { access: 'open', operation: healthOperation },
     handler: async (_request, reply) => {
       reply.header('cache-control', 'no-store');
       if (await isHealthy()) return { status: 'ok' };

@@ -14,6 +14,7 @@ const SCOPES = ['store', 'crm', 'order', 'menu'] as const;
 const ROUTES = [
   '- POST /api/auth/token/',
   '- GET /health',
+  '- GET /openapi.json',
   'store GET /api/store/info/',
   'store GET /api/coupon/list',
   'store GET /api/coupon/details/',

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApiClient } from '#test/api-client.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 
 let installation: Installation;
@@ -33,14 +34,15 @@ describe('the process', () => {
   it('tells its addresses, serves, and ends in order on SIGTERM', async () => {
     const service = run();
     const { url, operations } = await started(service);
-    expect((await fetch(`${url}/health`)).status).toBe(200);
+    const api = createApiClient(url);
+    expect((await api.call('/health')).status).toBe(200);
     expect((await fetch(`${operations}/live`)).status).toBe(200);
     expect((await fetch(`${operations}/ready`)).status).toBe(200);
     const metrics = await (await fetch(`${operations}/metrics`)).text();
     expect(metrics).toContain(
       'store_data_request_seconds_count{route="/health",method="GET",status="200"} 1',
     );
-    expect((await fetch(`${url}/metrics`)).status).toBe(404);
+    expect((await api.call('/metrics')).status).toBe(404);
     service.child.kill('SIGTERM');
     const [code] = (await service.exited) as [number | null];
     expect(code).toBe(0);
@@ -50,7 +52,7 @@ describe('the process', () => {
     const service = run({ REDIS_URL: 'redis://127.0.0.1:1', MONGODB_URI: 'mongodb://127.0.0.1:1' });
     try {
       const { url, operations } = await started(service);
-      expect((await fetch(`${url}/health`)).status).toBe(503);
+      expect((await createApiClient(url).call('/health')).status).toBe(503);
       expect((await fetch(`${operations}/live`)).status).toBe(200);
       expect((await fetch(`${operations}/ready`)).status).toBe(200);
     } finally {

@@ -5,6 +5,7 @@ import { optional, repeatable, required } from '#query/parameters/parameter.ts';
 import { parameterReader } from '#query/parameters/read.ts';
 import { customerListParameters } from '#query/reading/customers.ts';
 import { orderListParameters } from '#query/reading/orders.ts';
+import { Text } from '#query/records/fields.ts';
 
 const orders = parameterReader(orderListParameters);
 const customers = parameterReader(customerListParameters);
@@ -162,10 +163,11 @@ describe('what is not', () => {
 });
 
 describe('a required parameter', () => {
+  const meaning = { description: 'What it is.' };
   const read = parameterReader({
-    order_id: required(id),
-    kind: optional(oneOf(['a'])),
-    more: repeatable(oneOf(['b'])),
+    order_id: required(id, meaning),
+    kind: optional(oneOf(['a'], Text), meaning),
+    more: repeatable(oneOf(['b'], Text), meaning),
   });
 
   it.each(['order_id=A-z_09', `order_id=${'a'.repeat(64)}`])('%s', (query) =>

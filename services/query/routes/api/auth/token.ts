@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import { forbidStoring } from '#query/answers/send.ts';
 import { Refused } from '#query/answers/refusal.ts';
+import { tokenOperation } from '#query/openapi/token-operation.ts';
 import { queryOf } from '#query/parameters/query.ts';
 import { authenticateClient, requireActive } from '#query/token/client.ts';
 import { readForm } from '#query/token/form.ts';
@@ -13,27 +14,26 @@ import { grantedScopes } from '#query/token/scope.ts';
 const BODY_LIMIT = 16_384;
 
 export default async function token(app: FastifyInstance): Promise<void> {
-  const { config, control, redis, tokens } = app;
-  const issuer = {
-    redis,
-    tokens,
-    prefix: config.namePrefix,
-    lifetimeSeconds: config.tokens.lifetimeSeconds,
-  };
-
   // Every body is taken as it is: whether it is a form is the first check's to say.
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
 
   app.post('/token/', {
     bodyLimit: BODY_LIMIT,
-    config: { access: 'open' },
+    config: { access: 'open', operation: tokenOperation },
     handler: async (request, reply) => {
+      const { config, control, redis, tokens } = app;
       const form = readForm(request.headers['content-type'], request.body, queryOf(request));
       const source = { control, bounded: app.deadlineOf(reply) };
       const key = await authenticateClient(source, config.environments, request.headers.authorization);
       const store = await requireActive(source, key);
       if (form.grantType !== 'client_credentials') throw new Refused(unsupportedGrantType());
       const scopes = grantedScopes(form.scope, key.scopes);
+      const issuer = {
+        redis,
+        tokens,
+        prefix: config.namePrefix,
+        lifetimeSeconds: config.tokens.lifetimeSeconds,
+      };
       forbidStoring(reply);
       return issueToken(issuer, key, store, scopes);
     },

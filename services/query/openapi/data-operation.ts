@@ -1,0 +1,161 @@
+/** What a data endpoint's declaration comes to in the OpenAPI document. */
+import type { TSchema } from 'typebox';
+import type { Scope } from '#shared/events/access-event.ts';
+import type { Parameter, Parameters } from '../parameters/parameter.ts';
+import { listOf } from '../records/list.ts';
+import { COUNTED, headers, REQUEST_HEADERS } from './headers.ts';
+import {
+  type MediaType,
+  type OperationObject,
+  type ParameterObject,
+  reference,
+  type Reference,
+  type ResponseObject,
+} from './objects.ts';
+import type { REFUSALS } from './errors.ts';
+import type { Tag } from './tags.ts';
+
+/** What a data endpoint says of itself to those who call it. */
+export interface Documentation {
+  operationId: string;
+  tag: Tag;
+  summary: string;
+  description: string;
+  answer: Answer;
+  /** Other operations that take an id out of the answer. */
+  links?: readonly Link[];
+}
+
+/** What a 200 holds. */
+export interface Answer {
+  schema: TSchema;
+  example: unknown;
+  /** Whether the record may be missing: 404 then. */
+  mayBeMissing: boolean;
+}
+
+interface Link {
+  operationId: string;
+  parameter: string;
+  /** Where the id lies in the answer, as a JSON pointer. */
+  from: string;
+}
+
+/** A page of records. */
+export function page(type: TSchema): Answer {
+  const schema = listOf(type);
+  return { schema, example: exampleOf(schema), mayBeMissing: false };
+}
+
+/** One record, which the store may not have. */
+export function one(schema: TSchema): Answer {
+  return { schema, example: exampleOf(schema), mayBeMissing: true };
+}
+
+/** What every store has, be it empty. */
+export function always(schema: TSchema): Answer {
+  return { schema, example: exampleOf(schema), mayBeMissing: false };
+}
+
+function exampleOf(schema: TSchema): unknown {
+  if (!('examples' in schema) || !Array.isArray(schema.examples))
+    throw new TypeError('a record has an example');
+  return schema.examples[0] as unknown;
+}
+
+/** Name of the security scheme of bearer tokens. */
+export const TOKEN_SCHEME = 'accessToken';
+
+/** The operation of a data endpoint. */
+export function dataOperation(
+  { operationId, tag, summary, description, answer, links = [] }: Documentation,
+  scopes: readonly Scope[],
+  parameters: Parameters,
+): OperationObject {
+  return {
+    operationId,
+    tags: [tag],
+    summary,
+    description: `${description}\n\n${scopeSentence(scopes)}`,
+    security: [{ [TOKEN_SCHEME]: scopes }],
+    parameters: [
+      ...Object.entries(parameters).map(([name, parameter]) => queryParameter(name, parameter)),
+      reference('parameters', REQUEST_HEADERS['If-None-Match'].name),
+      reference('parameters', REQUEST_HEADERS['X-Request-Id'].name),
+    ],
+    responses: {
+      200: found(answer, links),
+      304: reference('responses', 'NotModified'),
+      ...refusals({
+        400: 'InvalidRequest',
+        401: 'InvalidToken',
+        403: 'InsufficientScope',
+        ...(answer.mayBeMissing ? { 404: 'NotFound' } : {}),
+        405: 'MethodNotAllowed',
+        422: 'InvalidParameters',
+        429: 'RateLimitExceeded',
+        500: 'InternalError',
+        503: 'EnvironmentUnavailable',
+      }),
+    },
+  };
+}
+
+/** References to answers that refuse. */
+export function refusals(names: Record<number, keyof typeof REFUSALS>): Record<string, Reference> {
+  return Object.fromEntries(
+    Object.entries(names).map(([status, name]) => [status, reference('responses', name)]),
+  );
+}
+
+/** The answer to a condition that holds. */
+export const NOT_MODIFIED: ResponseObject = {
+  description: 'Nothing changed since the answer that `If-None-Match` names. There is no body.',
+  headers: headers('ETag', 'Vary', ...COUNTED),
+};
+
+function scopeSentence(scopes: readonly Scope[]): string {
+  const named = scopes.map((scope) => `\`${scope}\``).join(' and ');
+  return scopes.length === 1 ? `Requires the scope ${named}.` : `Requires the scopes ${named}, all of them.`;
+}
+
+function queryParameter(name: string, parameter: Parameter<unknown>): ParameterObject {
+  const { description, schema, required, repeatable, example } = parameter;
+  return {
+    name,
+    in: 'query',
+    description,
+    ...(required ? { required: true } : {}),
+    ...(repeatable ? { explode: true } : {}),
+    schema,
+    ...(example === undefined ? {} : { example }),
+  };
+}
+
+function found({ schema, example }: Answer, links: readonly Link[]): ResponseObject {
+  const media: MediaType = { schema, example };
+  return {
+    description: descriptionOf(schema),
+    headers: headers('ETag', 'Vary', ...COUNTED),
+    content: { 'application/json': media },
+    ...(links.length === 0 ? {} : { links: Object.fromEntries(links.map(linkObject)) }),
+  };
+}
+
+function descriptionOf(schema: TSchema): string {
+  if (!('description' in schema) || typeof schema.description !== 'string') {
+    throw new TypeError('a record has a description');
+  }
+  return schema.description;
+}
+
+function linkObject({ operationId, parameter, from }: Link) {
+  return [
+    operationId,
+    {
+      description: `The first record’s \`id\` is the \`${parameter}\` of this operation.`,
+      operationId,
+      parameters: { [parameter]: `$response.body#${from}` },
+    },
+  ] as const;
+}

@@ -1,0 +1,217 @@
+/** The answers that refuse, with examples that the code itself made, so that words and codes are the real ones. */
+import { type TSchema, Type } from 'typebox';
+import {
+  environmentUnavailable,
+  insufficientScope,
+  internalError,
+  invalidRequest,
+  invalidToken,
+  methodNotAllowed,
+  notFound,
+  rateLimitExceeded,
+  type Refusal,
+  Refused,
+} from '../answers/refusal.ts';
+import { required } from '../parameters/parameter.ts';
+import { id } from '../parameters/kinds.ts';
+import { parameterReader } from '../parameters/read.ts';
+import { orderListParameters } from '../reading/orders.ts';
+import { as, Text, words } from '../records/fields.ts';
+import { asTokenRefusal, invalidClient, tokenErrorBody } from '../token/refusals.ts';
+import { COUNTED, headers, type HEADERS } from './headers.ts';
+import type { MediaType, ResponseObject } from './objects.ts';
+
+const ErrorCode = words(
+  'ErrorCode',
+  [
+    'invalid_request',
+    'invalid_token',
+    'insufficient_scope',
+    'not_found',
+    'method_not_allowed',
+    'invalid_parameters',
+    'rate_limit_exceeded',
+    'internal_error',
+    'environment_unavailable',
+  ],
+  'For programs: one code for each kind of error.',
+);
+const TokenErrorCode = words(
+  'TokenErrorCode',
+  [
+    'invalid_request',
+    'unsupported_grant_type',
+    'invalid_scope',
+    'unauthorized_client',
+    'invalid_client',
+    'method_not_allowed',
+    'slow_down',
+    'internal_error',
+    'temporarily_unavailable',
+  ],
+  'For programs: the OAuth 2.0 error code (RFC 6749 section 5.2), or one of ours where it has none.',
+);
+const Detail = as(
+  Text,
+  'What is wrong, in words for people; they may change. Never holds personal data or secrets.',
+);
+
+const ErrorBody = Type.Object(
+  { code: ErrorCode, detail: Detail },
+  { title: 'Error', description: 'Why there is no other answer.', additionalProperties: false },
+);
+
+const TokenErrorBody = Type.Object(
+  {
+    error: TokenErrorCode,
+    error_description: Detail,
+    code: as(TokenErrorCode, 'The same as `error`.'),
+    detail: as(Text, 'The same as `error_description`.'),
+  },
+  {
+    title: 'TokenError',
+    description: 'Why there is no token.',
+    additionalProperties: false,
+  },
+);
+
+/** An error body that has one of the codes that an answer can have. */
+function withCode(body: TSchema, field: string, codes: readonly string[]): TSchema {
+  const [code] = codes;
+  const value = codes.length === 1 && code !== undefined ? Type.Literal(code) : Type.Enum([...codes]);
+  return Type.Intersect([body, Type.Object({ [field]: value })]);
+}
+
+function content(
+  schema: TSchema,
+  toBody: (refusal: Refusal) => object,
+  examples: Record<string, Refusal>,
+): Record<string, MediaType> {
+  const shown = Object.entries(examples).map(([name, refusal]) => [name, { value: toBody(refusal) }]);
+  return {
+    'application/json': { schema, examples: Object.fromEntries(shown) as NonNullable<MediaType['examples']> },
+  };
+}
+
+function refusal(
+  description: string,
+  sent: (keyof typeof HEADERS)[],
+  examples: Record<string, Refusal>,
+): ResponseObject {
+  const codes = [...new Set(Object.values(examples).map(({ code }) => code))];
+  const toBody = ({ code, detail }: Refusal) => ({ code, detail });
+  return {
+    description,
+    headers: headers(...sent),
+    content: content(withCode(ErrorBody, 'code', codes), toBody, examples),
+  };
+}
+
+/** An answer of the token endpoint that refuses. */
+export function tokenRefusal(
+  description: string,
+  sent: (keyof typeof HEADERS)[],
+  examples: Record<string, Refusal>,
+): ResponseObject {
+  const codes = [...new Set(Object.values(examples).map(({ code }) => code))];
+  return {
+    description,
+    headers: headers('No-Store', ...sent),
+    content: content(withCode(TokenErrorBody, 'error', codes), tokenErrorBody, examples),
+  };
+}
+
+/** What the reader of parameters says to a query. */
+function refusalOf(read: (query: string) => unknown, query: string): Refusal {
+  try {
+    read(query);
+  } catch (error) {
+    if (error instanceof Refused) return error.refusal;
+    throw error;
+  }
+  throw new Error('the example of a mistake is none');
+}
+
+const readOrders = parameterReader(orderListParameters);
+const readOrder = parameterReader({ order_id: required(id, { description: '' }) });
+
+/** Every answer that refuses, besides those of the token endpoint. */
+export const REFUSALS = {
+  InvalidRequest: refusal(
+    'What was sent is not well-formed HTTP/1.1. Requests that are too large or too slow get 413, 431 or 408 with the same code.',
+    [],
+    {
+      malformed: invalidRequest('the request is not well-formed HTTP'),
+      host: invalidRequest('the Host header is required'),
+    },
+  ),
+  InvalidToken: refusal(
+    'The bearer token is missing, invalid, expired or revoked. Get a new one with the same credentials and repeat the call once. Nothing is taken from the quota.',
+    ['Bearer-Challenge', 'Cache-Control'],
+    {
+      missing: invalidToken('a bearer token is required'),
+      refused: invalidToken('the token is invalid, expired or revoked'),
+    },
+  ),
+  InsufficientScope: refusal(
+    'The token lacks a scope that the endpoint requires; `detail` names those that are missing. Repeating does not help: ask for a token with them, or for a key that holds them.',
+    ['Scope-Challenge', ...COUNTED],
+    { missing: insufficientScope(['crm', 'order'], ['crm']) },
+  ),
+  NotFound: refusal('This store has no such record in this environment.', [...COUNTED], {
+    record: notFound('this store has no such record'),
+  }),
+  MethodNotAllowed: refusal(
+    'The path is right, but the method is not: data is read with `GET`, or `HEAD` for the headers alone.',
+    ['Allow'],
+    { method: methodNotAllowed(['GET', 'HEAD']) },
+  ),
+  InvalidParameters: refusal(
+    'A parameter is unknown, missing, repeated, empty or of another form than is allowed; `detail` names it. Correct the request before trying again.',
+    [...COUNTED],
+    {
+      unknown: refusalOf(readOrders, 'stauts=pending'),
+      value: refusalOf(readOrders, 'created_from=2026-11-20'),
+      range: refusalOf(readOrders, 'created_from=2026-11-21T00:00:00&created_to=2026-11-20T00:00:00'),
+      missing: refusalOf(readOrder, ''),
+    },
+  ),
+  RateLimitExceeded: refusal(
+    'The store’s quota is used up. Wait for `Retry-After` seconds, and make no calls until then: they would count too.',
+    ['Retry-After', ...COUNTED],
+    { exceeded: rateLimitExceeded(42) },
+  ),
+  InternalError: refusal(
+    'The request failed on our side. Try again a limited number of times, with growing pauses.',
+    [],
+    {
+      failed: internalError(),
+    },
+  ),
+  EnvironmentUnavailable: refusal(
+    'The data of this environment cannot be reached for now. Try again after `Retry-After` seconds, a limited number of times, with growing pauses.',
+    ['Retry-After', 'Cache-Control'],
+    { unavailable: environmentUnavailable() },
+  ),
+  InvalidClient: tokenRefusal(
+    'Wrong `client_id` or `client_secret`, no Basic credentials, or a revoked key.',
+    ['Basic-Challenge'],
+    { client: invalidClient() },
+  ),
+  TokenMethodNotAllowed: tokenRefusal('The path is right, but the method is not.', ['Allow'], {
+    method: methodNotAllowed(['POST']),
+  }),
+  SlowDown: tokenRefusal('Too many failed attempts. Wait for `Retry-After` seconds.', ['Retry-After'], {
+    failures: { ...rateLimitExceeded(30), code: 'slow_down', detail: 'too many failed attempts, wait 30 s' },
+  }),
+  TokenInternalError: tokenRefusal(
+    'The request failed on our side. Try again a limited number of times, with growing pauses.',
+    [],
+    { failed: asTokenRefusal(internalError()) },
+  ),
+  TemporarilyUnavailable: tokenRefusal(
+    'No tokens can be issued for now. Try again after `Retry-After` seconds, a limited number of times, with growing pauses.',
+    ['Retry-After'],
+    { unavailable: asTokenRefusal(environmentUnavailable()) },
+  ),
+} satisfies Record<string, ResponseObject>;

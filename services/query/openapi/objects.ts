@@ -1,0 +1,60 @@
+/** The objects of an OpenAPI 3.1 document, as far as ours has them. */
+import type { TSchema } from 'typebox';
+import type { Tag } from './tags.ts';
+
+export interface Reference {
+  $ref: string;
+}
+
+export interface HeaderObject {
+  description: string;
+  required: boolean;
+  schema: TSchema;
+  example: string | number;
+}
+
+export interface ParameterObject {
+  name: string;
+  in: 'query' | 'header';
+  description: string;
+  required?: true;
+  explode?: true;
+  schema: TSchema;
+  example?: string | number;
+}
+
+export interface MediaType {
+  schema: TSchema;
+  example?: unknown;
+  examples?: Record<string, { summary?: string; value: unknown }>;
+}
+
+export interface LinkObject {
+  description: string;
+  operationId: string;
+  parameters: Record<string, string>;
+}
+
+export interface ResponseObject {
+  description: string;
+  headers: Record<string, HeaderObject | Reference>;
+  content?: Record<string, MediaType>;
+  links?: Record<string, LinkObject>;
+}
+
+export interface OperationObject {
+  operationId: string;
+  tags: [Tag];
+  summary: string;
+  description: string;
+  security: Record<string, readonly string[]>[];
+  parameters: (ParameterObject | Reference)[];
+  requestBody?: { description: string; required: true; content: Record<string, MediaType> };
+  /** By status. */
+  responses: Record<string, ResponseObject | Reference>;
+}
+
+/** A reference to a component. */
+export function reference(kind: 'responses' | 'headers' | 'parameters' | 'schemas', name: string): Reference {
+  return { $ref: `#/components/${kind}/${name}` };
+}

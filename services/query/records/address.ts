@@ -1,0 +1,33 @@
+/** Addresses: of stores, customers and deliveries (CONTRACT section 2). */
+import { Type } from 'typebox';
+import { nullable, part, Text } from './fields.ts';
+
+export const Address = part(
+  'Address',
+  'A postal address in Brazil; each field is `null` where it is not known.',
+  {
+    street: nullable(Text),
+    number: nullable(Text),
+    complement: nullable(Text),
+    district: nullable(Text, 'The neighbourhood (bairro).'),
+    city: nullable(Text),
+    state: nullable(Text, 'As the store writes it, usually the two letters of the state.'),
+    postal_code: nullable(Text, 'The CEP, as the store writes it.'),
+    reference: nullable(Text, 'A landmark for the courier.'),
+    latitude: nullable(Type.Number()),
+    longitude: nullable(Type.Number()),
+  },
+);
+
+export const exampleAddress = {
+  street: 'Rua Augusta',
+  number: '1508',
+  complement: 'Apto 42',
+  district: 'Consolação',
+  city: 'São Paulo',
+  state: 'SP',
+  postal_code: '01304-001',
+  reference: 'Em frente à praça',
+  latitude: -23.5559,
+  longitude: -46.6582,
+};

@@ -1,0 +1,82 @@
+/**
+ * The field types of answers (CONTRACT section 1, "Answers"). A schema with a title is a component of the OpenAPI
+ * document, referred to by that name; one without is written where it stands.
+ */
+import { type TProperties, type TSchema, Type } from 'typebox';
+import {
+  ID_PATTERN,
+  Money as MoneyInEvents,
+  TimezoneOffset as OffsetInEvents,
+} from '#shared/events/fields.ts';
+import { SHAPE_OF_LOCAL_DATE_TIME } from './local-date-time.ts';
+
+export const Text = Type.String();
+export const Flag = Type.Boolean();
+/** A whole number from 0. Sums may be larger than what events can carry. */
+export const Whole = Type.Integer({ minimum: 0 });
+
+export const Id = Type.String({
+  title: 'Id',
+  description: 'An identifier: opaque, unique among the records of its kind in one store and environment.',
+  pattern: ID_PATTERN.source,
+});
+
+export const Money = Type.String({
+  ...pattern(MoneyInEvents),
+  title: 'Money',
+  description:
+    'An amount in BRL as a string with exactly two decimals, so that nothing is lost to binary fractions: read it as a decimal, not as a floating-point number.',
+});
+
+export const LocalDateTime = Type.String({
+  title: 'LocalDateTime',
+  description:
+    'A date-time in local store time, without a zone. To get the instant, append the `timezone_offset` of `GET /api/store/info/`: `2026-11-20T18:15:04` in a store at `-03:00` is `2026-11-20T18:15:04-03:00`. Fractions of a second are cut. The same offset holds for every date-time of the store, whatever the season.',
+  format: 'date-time-local',
+  pattern: SHAPE_OF_LOCAL_DATE_TIME,
+});
+
+export const TimezoneOffset = Type.String({
+  ...pattern(OffsetInEvents),
+  title: 'TimezoneOffset',
+  description: 'The distance of local store time from UTC.',
+});
+
+/** One of a closed list of words, as a component. */
+export function words<const T extends string>(title: string, list: readonly T[], description: string) {
+  return Type.Enum([...list], { type: 'string', title, description });
+}
+
+/** A type with what it means in this place. */
+export function as(type: TSchema, description: string): TSchema {
+  return Type.Union([type], { description });
+}
+
+/** A field that is `null` where it is absent; answers never leave one out. */
+export function nullable(type: TSchema, description?: string): TSchema {
+  return Type.Union([type, Type.Null()], description === undefined ? {} : { description });
+}
+
+/** An object with exactly these fields: what else an answer held would be a mistake of ours. */
+export function record(
+  title: string,
+  description: string,
+  fields: TProperties,
+  example: object,
+): TSchema & {
+  properties: TProperties;
+} {
+  return Type.Object(fields, { title, description, additionalProperties: false, examples: [example] });
+}
+
+/** An object inside a record. */
+export function part(title: string, description: string, fields: TProperties): TSchema {
+  return Type.Object(fields, { title, description, additionalProperties: false });
+}
+
+/** The pattern of a type that events share with answers. */
+function pattern(type: TSchema): { pattern: string } {
+  if (!('pattern' in type) || typeof type.pattern !== 'string')
+    throw new TypeError('the type has no pattern');
+  return { pattern: type.pattern };
+}

@@ -1,0 +1,186 @@
+/** Orders: the list record and the details answer (CONTRACT section 2). */
+import { type TProperties, Type } from 'typebox';
+import { Address, exampleAddress } from './address.ts';
+import { as, Id, LocalDateTime, Money, nullable, part, record, Text, Whole, words } from './fields.ts';
+import { OrderStatus, OrderType } from './order-words.ts';
+
+const Quantity = Type.Integer({ minimum: 1 });
+const customerName = nullable(Text, '`null` also where the customer was deleted.');
+
+const CustomerOfSummary = part('OrderCustomerSummary', 'Who ordered.', {
+  id: Id,
+  name: customerName,
+  phone: nullable(Text),
+});
+const CustomerOfOrder = part('OrderCustomer', 'Who ordered.', {
+  id: Id,
+  name: customerName,
+  phone: nullable(Text),
+  document: nullable(Text, 'The CPF or CNPJ for the receipt.'),
+});
+
+const Item = part('OrderItem', 'One line of an order.', {
+  id: nullable(Id),
+  product_id: Id,
+  external_code: nullable(Text, 'The product’s code in the store’s own system.'),
+  name: as(Text, 'The product’s name when it was ordered.'),
+  quantity: Quantity,
+  unit_price: as(Money, 'The price of one, without options.'),
+  options: Type.Array(
+    part('OrderItemOption', 'An option that was chosen.', {
+      option_group_id: nullable(Id),
+      option_id: nullable(Id),
+      external_code: nullable(Text),
+      name: nullable(Text),
+      quantity: nullable(Quantity),
+      unit_price: nullable(Money),
+    }),
+  ),
+  notes: nullable(Text, 'What the customer asked for.'),
+  total: as(Money, 'The line, options included.'),
+});
+
+const Delivery = part('OrderDelivery', 'Where an order goes, and when it should be there.', {
+  address: nullable(Address),
+  fee: nullable(Money),
+  estimated_at: nullable(LocalDateTime),
+});
+
+const Payment = part('OrderPayment', 'One payment of an order.', {
+  method: nullable(
+    words('PaymentMethod', ['pix', 'credit', 'debit', 'cash', 'voucher', 'other'], 'How it is paid.'),
+  ),
+  type: nullable(
+    words(
+      'PaymentType',
+      ['prepaid', 'on_delivery'],
+      'Whether it was paid when ordering or is paid on delivery.',
+    ),
+  ),
+  amount: nullable(Money),
+  change_for: nullable(Money, 'The cash that the customer has ready.'),
+});
+
+function fields(customer: TProperties): TProperties {
+  return {
+    id: Id,
+    display_id: nullable(Text, 'The number that the store and the customer see.'),
+    status: OrderStatus,
+    order_type: OrderType,
+    sales_channel: nullable(Text, 'Where it was placed, such as `app`, `site` or `whatsapp`.'),
+    ...customer,
+    item_count: as(Whole, 'The sum of the items’ quantities.'),
+    subtotal: nullable(Money, 'The items together.'),
+    delivery_fee: Money,
+    service_fee: Money,
+    discount: Money,
+    total: as(Money, 'What the customer pays.'),
+    scheduled_for: nullable(LocalDateTime, 'When the customer wants it, where it was ordered ahead.'),
+    created_at: as(LocalDateTime, 'When it was placed.'),
+    updated_at: as(LocalDateTime, 'When it changed last.'),
+  };
+}
+
+function example(customer: object) {
+  return {
+    id: 'o1001',
+    display_id: '1001',
+    status: 'dispatched',
+    order_type: 'delivery',
+    sales_channel: 'app',
+    customer,
+    item_count: 2,
+    subtotal: '84.80',
+    delivery_fee: '7.00',
+    service_fee: '0.99',
+    discount: '12.72',
+    total: '80.07',
+    scheduled_for: null,
+    created_at: '2026-11-20T18:15:04',
+    updated_at: '2026-11-20T18:52:40',
+  };
+}
+
+const buyer = { id: 'c204', name: 'José Antônio da Silva', phone: '+5511987654321' };
+
+export const OrderSummary = record(
+  'OrderSummary',
+  'An order, as lists show it.',
+  fields({ customer: nullable(CustomerOfSummary, '`null` where the order names nobody.') }),
+  example(buyer),
+);
+
+export const Order = record(
+  'Order',
+  'An order, whole.',
+  {
+    ...fields({ customer: nullable(CustomerOfOrder, '`null` where the order names nobody.') }),
+    items: Type.Array(Item),
+    delivery: nullable(Delivery, '`null` where nothing is delivered.'),
+    payments: Type.Array(Payment),
+    coupon: nullable(
+      part('OrderCoupon', 'The coupon that was used.', { id: nullable(Id), code: nullable(Text) }),
+    ),
+    status_history: Type.Array(
+      part('OrderStatusChange', 'A status that an order has had.', {
+        status: nullable(OrderStatus),
+        at: nullable(LocalDateTime),
+      }),
+      { description: 'The way so far, oldest first as the store sends it.' },
+    ),
+    cancellation: nullable(
+      part('OrderCancellation', 'Why and when an order was cancelled.', {
+        reason: nullable(Text),
+        at: nullable(LocalDateTime),
+      }),
+    ),
+    notes: nullable(Text),
+  },
+  {
+    ...example({ ...buyer, document: '529.982.247-25' }),
+    items: [
+      {
+        id: 'i1',
+        product_id: 'p7',
+        external_code: 'PIZ-007',
+        name: 'Pizza grande',
+        quantity: 1,
+        unit_price: '0.00',
+        options: [
+          {
+            option_group_id: 'g2',
+            option_id: 'calabresa',
+            external_code: null,
+            name: 'Calabresa',
+            quantity: 1,
+            unit_price: '69.90',
+          },
+        ],
+        notes: 'Sem cebola',
+        total: '69.90',
+      },
+      {
+        id: 'i2',
+        product_id: 'p31',
+        external_code: 'BEB-2L',
+        name: 'Guaraná 2 L',
+        quantity: 1,
+        unit_price: '14.90',
+        options: [],
+        notes: null,
+        total: '14.90',
+      },
+    ],
+    delivery: { address: exampleAddress, fee: '7.00', estimated_at: '2026-11-20T19:05:00' },
+    payments: [{ method: 'pix', type: 'prepaid', amount: '80.07', change_for: null }],
+    coupon: { id: 'k15', code: 'PIZZA15' },
+    status_history: [
+      { status: 'pending', at: '2026-11-20T18:15:04' },
+      { status: 'confirmed', at: '2026-11-20T18:16:20' },
+      { status: 'preparing', at: '2026-11-20T18:18:02' },
+      { status: 'dispatched', at: '2026-11-20T18:52:40' },
+    ],
+    cancellation: null,
+    notes: 'Tocar o interfone',
+  },
+);

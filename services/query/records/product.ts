@@ -1,0 +1,58 @@
+/** Products: the list record and the details answer (CONTRACT section 2). */
+import { Type } from 'typebox';
+import { as, Flag, Id, LocalDateTime, Money, nullable, record, Text, Whole } from './fields.ts';
+import { exampleOptionGroup, OptionGroup } from './option-group.ts';
+
+export const exampleProduct = {
+  id: 'p7',
+  category_id: 'k1',
+  name: 'Pizza grande',
+  description: '8 fatias, até dois sabores',
+  price: '0.00',
+  promotional_price: null,
+  active: true,
+  position: 1,
+  image_url: 'https://cdn.example.com/s1/pizza-grande.jpg',
+  external_code: 'PIZ-007',
+  updated_at: '2026-10-30T12:00:00',
+};
+
+export const productFields = {
+  id: Id,
+  category_id: nullable(Id, 'It may name a category that the store does not have (any more).'),
+  name: Text,
+  description: nullable(Text),
+  price: as(Money, 'The price of one, without options.'),
+  promotional_price: nullable(Money, 'Holds in place of `price` where there is one.'),
+  active: as(Flag, 'Whether it is on sale.'),
+  position: as(Whole, 'Its place in the category, smallest first.'),
+  image_url: nullable(Text),
+  external_code: nullable(Text, 'Its code in the store’s own system.'),
+  updated_at: LocalDateTime,
+};
+
+export const ProductSummary = record(
+  'ProductSummary',
+  'A product, as lists show it.',
+  productFields,
+  exampleProduct,
+);
+
+export const Product = record(
+  'Product',
+  'A product, whole.',
+  {
+    ...productFields,
+    ean: nullable(Text, 'The barcode.'),
+    serves: nullable(Whole, 'How many people it serves.'),
+    option_groups: Type.Array(OptionGroup, { description: 'In the order in which customers choose.' }),
+    created_at: nullable(LocalDateTime),
+  },
+  {
+    ...exampleProduct,
+    ean: null,
+    serves: 3,
+    option_groups: [exampleOptionGroup],
+    created_at: '2024-02-29T10:11:00',
+  },
+);

@@ -1,0 +1,66 @@
+/** The store's own record (CONTRACT section 2, store info). */
+import { Type } from 'typebox';
+import { WEEKDAYS } from '#shared/events/entities/store.ts';
+import { ClockTime } from '#shared/events/fields.ts';
+import { Address, exampleAddress } from './address.ts';
+import {
+  as,
+  Id,
+  LocalDateTime,
+  Money,
+  nullable,
+  part,
+  record,
+  Text,
+  TimezoneOffset,
+  words,
+} from './fields.ts';
+import { OrderType } from './order-words.ts';
+
+const OpeningHours = part('OpeningHours', 'One span of opening hours. A day may have several, or none.', {
+  weekday: words('Weekday', WEEKDAYS, 'A day of the week.'),
+  opens: nullable(ClockTime, 'Local store time, `HH:MM`.'),
+  closes: nullable(ClockTime, 'Local store time, `HH:MM`; `24:00` is the end of the day.'),
+});
+
+export const StoreInfo = record(
+  'StoreInfo',
+  'The store that the key belongs to.',
+  {
+    id: Id,
+    name: as(Text, 'The name that customers know.'),
+    legal_name: nullable(Text, 'The registered name (razão social).'),
+    document: nullable(Text, 'The CNPJ or CPF, as the store writes it.'),
+    phone: nullable(Text),
+    email: nullable(Text),
+    status: words('StoreStatus', ['active', 'blocked'], 'Tokens of a blocked store are refused.'),
+    timezone_offset: as(TimezoneOffset, 'Append it to any date-time of this store to get the instant.'),
+    currency: as(Type.Literal('BRL'), 'The currency of every amount.'),
+    order_types: Type.Array(OrderType, { description: 'The ways in which orders can be placed.' }),
+    minimum_order_value: nullable(Money, 'The least that an order must come to.'),
+    address: nullable(Address),
+    opening_hours: Type.Array(OpeningHours),
+    created_at: LocalDateTime,
+    updated_at: LocalDateTime,
+  },
+  {
+    id: 's1',
+    name: 'Pizzaria Bela Napoli',
+    legal_name: 'Bela Napoli Alimentos Ltda.',
+    document: '12.345.678/0001-95',
+    phone: '+551130334455',
+    email: 'contato@belanapoli.example.com',
+    status: 'active',
+    timezone_offset: '-03:00',
+    currency: 'BRL',
+    order_types: ['delivery', 'takeout', 'indoor'],
+    minimum_order_value: '25.00',
+    address: { ...exampleAddress, complement: null, reference: null },
+    opening_hours: [
+      { weekday: 'friday', opens: '18:00', closes: '23:30' },
+      { weekday: 'saturday', opens: '18:00', closes: '24:00' },
+    ],
+    created_at: '2024-02-29T10:00:00',
+    updated_at: '2026-11-03T14:22:31',
+  },
+);

@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openApi } from '#test/documented.ts';
+import { type QueryService, startQueryService } from '#test/query-service.ts';
+
+let service: QueryService;
+let token: string;
+
+beforeAll(async () => {
+  service = await startQueryService();
+  await service.setKey({ clientId: 'full' });
+  token = await service.api.token('full', 'secret');
+});
+afterAll(() => service.close());
+
+interface Parameter {
+  name: string;
+  in: string;
+  required?: boolean;
+  schema: { $ref?: string; items?: { $ref?: string } };
+  example?: string | number;
+}
+
+function resolved<T>(object: T): T {
+  const reference = (object as { $ref?: string }).$ref;
+  if (reference === undefined) return object;
+  const [, , kind = '', name = ''] = reference.split('/');
+  return { ...(openApi.components[kind]?.[name] as T), ...object };
+}
+
+/** Some values that the document allows, at least one. */
+function valuesOf({ schema, example }: Parameter): string[] {
+  const single = resolved(schema.items ?? schema) as { enum?: string[]; type?: string; minimum?: number };
+  if (single.enum !== undefined) return single.enum;
+  if (single.type === 'boolean') return ['true', 'false'];
+  if (example !== undefined) return [String(example)];
+  return [String(single.minimum)];
+}
+
+/** Every read of data, with its query parameters. */
+function reads() {
+  return Object.entries(openApi.paths).flatMap(([path, { get }]) => {
+    if (get === undefined || !path.startsWith('/api/')) return [];
+    const parameters = (get as unknown as { parameters: Parameter[] }).parameters.map(resolved);
+    return [{ path, parameters: parameters.filter((parameter) => parameter.in === 'query') }];
+  });
+}
+
+describe('GET /openapi.json', () => {
+  it('answers the document to everybody', async () => {
+    const answer = await service.api.call('/openapi.json');
+    expect(answer.status).toBe(200);
+    expect(answer.json).toEqual(openApi);
+    expect(answer.headers.get('cache-control')).toBe('public, max-age=300');
+  });
+
+  it('answers HEAD, and 304 to those who have it', async () => {
+    const head = await service.api.call('/openapi.json', { method: 'HEAD' });
+    const etag = head.headers.get('etag') ?? '';
+    expect([head.status, head.text]).toEqual([200, '']);
+    for (const condition of [etag, '*', `"x", ${etag}`]) {
+      const answer = await service.api.call('/openapi.json', { headers: { 'if-none-match': condition } });
+      expect([condition, answer.status, answer.text]).toEqual([condition, 304, '']);
+    }
+    const other = await service.api.call('/openapi.json', { headers: { 'if-none-match': '"x"' } });
+    expect(other.status).toBe(200);
+  });
+
+  it('has no other method', async () => {
+    const answer = await service.api.call('/openapi.json', { method: 'POST' });
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+  });
+});
+
+describe('the document', () => {
+  it('holds every route of the app, and the app every operation', () => {
+    const routes = service.app.routeTable.filter(({ method }) => method !== 'HEAD');
+    const operations = Object.entries(openApi.paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    expect(operations.toSorted()).toEqual(routes.map(({ method, path }) => `${method} ${path}`).toSorted());
+  });
+
+  it('documents the parameters that endpoints take, with values that they accept', async () => {
+    for (const { path, parameters } of reads()) {
+      const route = service.app.routeTable.find((entry) => entry.path === path);
+      const taken = route === undefined || route.access === 'open' ? {} : route.access.parameters;
+      expect([path, parameters.map(({ name }) => name)]).toEqual([path, Object.keys(taken)]);
+      const needed = parameters.filter(({ required }) => required);
+      for (const parameter of parameters) {
+        for (const value of valuesOf(parameter)) {
+          const pairs: [string, string][] = needed.map((other) => [other.name, valuesOf(other)[0] ?? '']);
+          if (!parameter.required) pairs.push([parameter.name, value]);
+          const target = `${path}?${new URLSearchParams(pairs).toString()}`;
+          const { status } = await service.api.get(target, token);
+          expect([target, [200, 404].includes(status)]).toEqual([target, true]);
+        }
+      }
+    }
+  });
+});

@@ -1,0 +1,107 @@
+import { readFile } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { declaredRoutes } from '#query/openapi/declared-routes.ts';
+import { openApiDocument } from '#query/openapi/document.ts';
+import { openApi, validatorOf } from '#test/documented.ts';
+
+type JsonObject = Record<string, unknown>;
+
+/** Every object of the document, with the way to it. */
+function* objects(value: unknown, way = '#'): Generator<[way: string, object: JsonObject]> {
+  if (typeof value !== 'object' || value === null) return;
+  yield [way, value as JsonObject];
+  for (const [name, member] of Object.entries(value)) {
+    // Examples are data.
+    if (name !== 'example' && name !== 'examples') yield* objects(member, `${way}/${name}`);
+  }
+}
+
+/** Every example with the schema that it is an example of: of media types, headers, parameters and schemas. */
+function examples(): [way: string, schema: JsonObject, example: unknown][] {
+  return [...objects(openApi)].flatMap(([way, object]): [string, JsonObject, unknown][] => {
+    const { schema = object, example, examples: several } = object;
+    const found = Object.hasOwn(object, 'example') ? [example] : [];
+    if (Array.isArray(several)) found.push(...(several as unknown[]));
+    else if (several !== undefined) {
+      found.push(...Object.values(several as Record<string, { value: unknown }>).map(({ value }) => value));
+    }
+    return found.map((one) => [way, schema as JsonObject, one]);
+  });
+}
+
+describe('the OpenAPI document', () => {
+  it('is the one in docs/openapi.json: npm run openapi writes it anew', async () => {
+    const committed = await readFile('docs/openapi.json', 'utf8');
+    expect(JSON.parse(committed)).toEqual(openApi);
+  });
+
+  it('is the same every time, byte for byte', async () => {
+    const again = JSON.stringify(openApiDocument((await declaredRoutes()).toReversed()));
+    expect(again).toBe(JSON.stringify(openApi));
+  });
+
+  it('has an example for every answer with a body, every form, header and record', () => {
+    const without = [...objects(openApi)].filter(([way, object]) => {
+      const isMedia = /\/content\/application~?\/[^/]+$/.test(way);
+      const isHeader = /^#\/components\/headers\/[^/]+$/.test(way);
+      return (isMedia || isHeader) && !('example' in object) && !('examples' in object);
+    });
+    expect(without.map(([way]) => way)).toEqual([
+      '#/paths//openapi.json/get/responses/200/content/application/json',
+    ]);
+  });
+
+  it('has only examples that its schemas allow', () => {
+    const all = examples();
+    expect(all.length).toBeGreaterThan(80);
+    for (const [way, schema, example] of all) {
+      const validator = validatorOf(schema);
+      expect([way, validator.Check(example), validator.Errors(example)[1].slice(0, 3)]).toEqual([
+        way,
+        true,
+        [],
+      ]);
+    }
+  });
+
+  it('describes every operation, parameter, answer and component', () => {
+    for (const [way, object] of objects(openApi)) {
+      const isDescribed =
+        /^#\/paths\/.+\/(?:get|post)(?:\/(?:parameters|responses)\/[^/]+)?$/.test(way) ||
+        /^#\/components\/(?:schemas|parameters|headers|responses|securitySchemes)\/[^/]+$/.test(way);
+      if (isDescribed && !('$ref' in object))
+        expect([way, object['description']]).toEqual([way, expect.any(String)]);
+    }
+  });
+
+  it('closes every record, so that no field can slip in unseen', () => {
+    const open = [...objects(openApi)].filter(
+      ([way, { type, additionalProperties, properties }]) =>
+        way.startsWith('#/components/schemas/') &&
+        type === 'object' &&
+        Object.keys(properties ?? {}).length > 0 &&
+        additionalProperties !== false,
+    );
+    expect(open.map(([way]) => way)).toEqual([
+      '#/components/schemas/OpenApiDocument',
+      '#/components/schemas/TokenRequest',
+    ]);
+  });
+
+  it('names the scopes of every operation, and no others', () => {
+    const needed = Object.entries(openApi.paths).map(([path, { get, post }]) => {
+      const operation = (get ?? post) as unknown as { security: Record<string, string[]>[] };
+      return [path, operation.security];
+    });
+    expect(Object.fromEntries(needed)).toMatchObject({
+      '/api/auth/token/': [{ clientCredentials: [] }],
+      '/api/customer/order-list/': [{ accessToken: ['crm', 'order'] }],
+      '/api/order/list': [{ accessToken: ['order'] }],
+      '/api/store/info/': [{ accessToken: ['store'] }],
+      '/api/review/list': [{ accessToken: ['crm'] }],
+      '/api/menu/': [{ accessToken: ['menu'] }],
+      '/health': [],
+      '/openapi.json': [],
+    });
+  });
+});
