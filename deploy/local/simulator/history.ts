@@ -1,30 +1,43 @@
-/** What a store has behind it: its record, its customers, and the orders of the past thirty days in their final states. */
-import { type CustomerOrigin, regularCustomer } from './entities/customer.ts';
-import { orderState, placeOrder } from './entities/order.ts';
+/**
+ * What a store has behind it: its record, its menu, its customers, the orders of the past thirty days in their
+ * final states with what was said of them, and its coupons and campaigns.
+ */
+import { campaigns } from './entities/campaign.ts';
+import { categoryState } from './entities/category.ts';
+import { couponStates, type CouponUsage } from './entities/coupon.ts';
+import { type CustomerOrigin, regularCustomer, type SimulatedCustomer } from './entities/customer.ts';
+import { optionGroupState } from './entities/option-group.ts';
+import { orderState, placeOrder, type SimulatedOrder } from './entities/order.ts';
+import { productState } from './entities/product.ts';
+import { orderReview, repliedReview } from './entities/review.ts';
 import type { SimulatedEvent } from './event.ts';
 import { openInstants } from './opening-hours.ts';
-import { draw, oneOf } from './random.ts';
+import { type Chance, draw, oneOf } from './random.ts';
 
+const DAY = 86_400_000;
+const HOUR = 3_600_000;
 const DAYS = 30;
 /** The longest way of an order, and some more: whatever was placed before has come to its end. */
-const LATEST_MS = 3 * 3_600_000;
+const LATEST_MS = 3 * HOUR;
 /** Small enough for one request to Kafka, large enough to be worth it. */
 const EVENTS_PER_BATCH = 250;
+
+/** What the history of one store in one environment is made from. */
+export interface HistoryOrigin extends CustomerOrigin {
+  orders: number;
+  /** Takes down how often the orders name each coupon. */
+  usage: CouponUsage;
+}
 
 /** How many regular customers a store has for so many orders. */
 export function regularCustomers(orders: number): number {
   return Math.max(10, Math.ceil(orders / 4));
 }
 
-/** How many events a store's history has. */
-export function historyLength(orders: number): number {
-  return 1 + regularCustomers(orders) + orders;
-}
-
 /** The history of one store in one environment, in batches: every entity once, customers before their orders. */
-export function* history(origin: CustomerOrigin, orders: number): Generator<SimulatedEvent[]> {
+export function* history(origin: HistoryOrigin): Generator<SimulatedEvent[]> {
   let batch: SimulatedEvent[] = [];
-  for (const event of events(origin, orders)) {
+  for (const event of events(origin)) {
     batch.push(event);
     if (batch.length === EVENTS_PER_BATCH) {
       yield batch;
@@ -34,16 +47,51 @@ export function* history(origin: CustomerOrigin, orders: number): Generator<Simu
   if (batch.length > 0) yield batch;
 }
 
-function* events(origin: CustomerOrigin, orders: number): Generator<SimulatedEvent> {
-  const { seed, environment, store, now } = origin;
+function* events(origin: HistoryOrigin): Generator<SimulatedEvent> {
+  const { store, now, orders } = origin;
   const ofStore = { storeId: store.id, sequence: 1 };
   yield { ...ofStore, entity: 'store', subject: store.id, data: store.record(now) };
+  yield* menuEvents(origin);
 
   const customers = Array.from({ length: regularCustomers(orders) }, (_, index) =>
     regularCustomer(origin, index + 1),
   );
   for (const { id, state } of customers) yield { ...ofStore, entity: 'customer', subject: id, data: state };
+  yield* orderEvents(origin, customers);
 
+  // After the orders, which say how often each was used.
+  for (const { id, state } of couponStates(origin)) {
+    yield { ...ofStore, entity: 'coupon', subject: id, data: state };
+  }
+  for (const { id, state } of campaigns(origin, { orders, customers: customers.length })) {
+    yield { ...ofStore, entity: 'campaign', subject: id, data: state };
+  }
+}
+
+function* menuEvents({ seed, store, now }: HistoryOrigin): Generator<SimulatedEvent> {
+  const { categories, products, optionGroups } = store.menu;
+  const ofStore = { storeId: store.id, sequence: 1 };
+  for (const category of categories) {
+    const data = categoryState(store, category, now);
+    yield { ...ofStore, entity: 'category', subject: category.id, data };
+  }
+  for (const group of optionGroups) {
+    yield { ...ofStore, entity: 'option_group', subject: group.id, data: optionGroupState(group) };
+  }
+  for (const product of products) {
+    const age = draw(seed, ['product', store.id, product.id], (chance) =>
+      chance.number.int({ min: DAY, max: 60 * DAY }),
+    );
+    const data = productState(store, product, { now, changedAt: now - age });
+    yield { ...ofStore, entity: 'product', subject: product.id, data };
+  }
+}
+
+function* orderEvents(
+  origin: HistoryOrigin,
+  customers: readonly SimulatedCustomer[],
+): Generator<SimulatedEvent> {
+  const { seed, environment, store, now, orders, usage } = origin;
   const instants = draw(seed, ['instants', environment, store.id], (chance) =>
     openInstants(chance, store, { count: orders, days: DAYS, until: now - LATEST_MS }),
   );
@@ -52,6 +100,8 @@ function* events(origin: CustomerOrigin, orders: number): Generator<SimulatedEve
     const order = draw(seed, ['order', environment, store.id, number], (chance) =>
       placeOrder(chance, store, oneOf(chance, customers), { id: `o${number}`, number, at }),
     );
+    const coupon = order.placed.coupon?.id;
+    if (typeof coupon === 'string') usage.count(store.id, coupon);
     const times = order.journey.steps.map(({ after }) => at + after);
     // An entity's version counts its changes: one for each status it has passed.
     yield {
@@ -61,5 +111,30 @@ function* events(origin: CustomerOrigin, orders: number): Generator<SimulatedEve
       sequence: times.length,
       data: orderState(order, times),
     };
+    const review = draw(seed, ['review', environment, store.id, number], (chance) =>
+      reviewEvent(chance, origin, order, times.at(-1) ?? at),
+    );
+    if (review !== null) yield review;
   }
+}
+
+/** The review of an order that ended then, with its reply; both only if they were written by now. */
+function reviewEvent(
+  chance: Chance,
+  { store, now }: HistoryOrigin,
+  order: SimulatedOrder,
+  endedAt: number,
+): SimulatedEvent | null {
+  const createdAt = endedAt + chance.number.int({ min: HOUR / 4, max: 30 * HOUR });
+  const repliedAt = createdAt + chance.number.int({ min: HOUR / 2, max: 20 * HOUR });
+  const review = orderReview(chance, order, createdAt);
+  if (review === null || createdAt > now) return null;
+  const isReplied = review.reply !== null && repliedAt <= now;
+  return {
+    entity: 'review',
+    storeId: store.id,
+    subject: review.id,
+    sequence: isReplied ? 2 : 1,
+    data: isReplied ? repliedReview(review, repliedAt) : review.state,
+  };
 }

@@ -2,9 +2,10 @@
 import type { Kafka, Producer } from 'kafkajs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { changesTopic } from '#shared/events/topics.ts';
+import { CouponUsage } from './entities/coupon.ts';
 import { simulatedStore, type SimulatedStore } from './entities/store.ts';
 import { asMessage, type SimulatedEvent } from './event.ts';
-import { history, historyLength } from './history.ts';
+import { history } from './history.ts';
 import { Traffic } from './traffic.ts';
 
 export interface SimulatorOptions {
@@ -21,12 +22,19 @@ export interface SimulatorOptions {
   onTrouble: (error: unknown) => void;
 }
 
+/** How much of the history is published. */
+export interface Published {
+  events: number;
+  /** Those of them that are orders. */
+  orders: number;
+}
+
 export interface Simulator {
   stores: readonly SimulatedStore[];
-  /** Events that the history consists of. */
-  historyEvents: number;
-  /** Publishes the history, and tells how many events it has published so far. */
-  publishHistory: (progress: (published: number) => void) => Promise<void>;
+  /** Orders that the history consists of, all stores and environments together. */
+  historyOrders: number;
+  /** Publishes the history, and tells how much of it is published so far. */
+  publishHistory: (progress: (published: Published) => void) => Promise<void>;
   /** Begins the living flow. */
   startTraffic: () => void;
   stop: () => Promise<void>;
@@ -44,7 +52,13 @@ export async function createSimulator(options: SimulatorOptions): Promise<Simula
   const { kafka, seed, environments } = options;
   const now = Date.now();
   const stores = Array.from({ length: options.stores }, (_, index) => simulatedStore(seed, index));
-  const historyOf = (place: number) => (place === 0 ? options.history : Math.ceil(options.history / QUIETER));
+  const places = environments.map((environment, place) => ({
+    environment,
+    orders: place === 0 ? options.history : Math.ceil(options.history / QUIETER),
+    ordersPerMinute:
+      options.ordersPerMinute * (place === 0 ? 1 - (environments.length - 1) / QUIETER : 1 / QUIETER),
+    usage: new CouponUsage(),
+  }));
   const producer = kafka.producer({ allowAutoTopicCreation: false });
   await producer.connect();
   const stopping = new AbortController();
@@ -52,21 +66,18 @@ export async function createSimulator(options: SimulatorOptions): Promise<Simula
 
   return {
     stores,
-    historyEvents: environments
-      .map((_, place) => stores.length * historyLength(historyOf(place)))
-      .reduce((sum, events) => sum + events, 0),
+    historyOrders: places.reduce((sum, { orders }) => sum + orders, 0) * stores.length,
 
     async publishHistory(progress) {
-      let published = 0;
-      const waiting = stores
-        .flatMap((store) => environments.map((environment, place) => ({ store, environment, place })))
-        .values();
+      const published: Published = { events: 0, orders: 0 };
+      const waiting = stores.flatMap((store) => places.map((place) => ({ store, ...place }))).values();
       const lane = async () => {
-        for (const { store, environment, place } of waiting) {
-          for (const batch of history({ seed, environment, store, now }, historyOf(place))) {
+        for (const { store, environment, orders, usage } of waiting) {
+          for (const batch of history({ seed, environment, store, now, orders, usage })) {
             if (stopping.signal.aborted) return;
             await send(producer, environment, batch);
-            published += batch.length;
+            published.events += batch.length;
+            published.orders += batch.filter(({ entity }) => entity === 'order').length;
             progress(published);
           }
         }
@@ -78,14 +89,15 @@ export async function createSimulator(options: SimulatorOptions): Promise<Simula
       if (stores.length === 0) return;
       const began = Date.now();
       flowing = Promise.all(
-        environments.map((environment, place) => {
-          const share = place === 0 ? 1 - (environments.length - 1) / QUIETER : 1 / QUIETER;
+        places.map(({ environment, orders, ordersPerMinute, usage }) => {
           const traffic = new Traffic({
             seed,
             environment,
             stores,
-            history: historyOf(place),
-            ordersPerMinute: options.ordersPerMinute * share,
+            history: orders,
+            epoch: now,
+            usage,
+            ordersPerMinute,
             now: began,
           });
           return flow(producer, environment, traffic, stopping.signal, options.onTrouble);

@@ -1,7 +1,9 @@
 /**
- * The living flow: new orders, each moving through its statuses, new customers, and customers that change.
+ * The living flow: new orders, each moving through its statuses, what customers say of them, new customers,
+ * customers that change, coupons in use, and menus that change.
  * Opening hours count for the past only: whoever looks on at four in the morning shall see something happen.
  */
+import { type CouponUsage, usedCoupon } from './entities/coupon.ts';
 import {
   changedCustomer,
   type CustomerOrigin,
@@ -10,9 +12,11 @@ import {
   type SimulatedCustomer,
 } from './entities/customer.ts';
 import { orderState, placeOrder, type SimulatedOrder } from './entities/order.ts';
+import { orderReview, repliedReview } from './entities/review.ts';
 import type { SimulatedStore } from './entities/store.ts';
 import type { SimulatedEvent } from './event.ts';
 import { regularCustomers } from './history.ts';
+import { LivingMenus } from './living-menus.ts';
 import { type Chance, draw, happens } from './random.ts';
 import { Timetable } from './timetable.ts';
 
@@ -21,7 +25,13 @@ export const PACE = 60;
 
 const NEW_CUSTOMER_PERCENT = 12;
 const CHANGED_CUSTOMER_PERCENT = 4;
+/** Menus change now and then while orders come in, however many they are. */
+const MENU_CHANGE_PERCENT = 8;
+const MENU_CHANGE_PAUSE_MS = 1_000;
 const PER_MINUTE = 60_000;
+/** After how many minutes of the kitchen customers write, and stores reply: at least and at most. */
+const REVIEW_MINUTES = { min: 5, max: 40 };
+const REPLY_MINUTES = { min: 10, max: 60 };
 
 export interface TrafficOptions {
   seed: number;
@@ -29,6 +39,10 @@ export interface TrafficOptions {
   stores: readonly SimulatedStore[];
   /** Orders that each store has behind it. */
   history: number;
+  /** When the history was made. */
+  epoch: number;
+  /** How often orders have named each coupon so far. */
+  usage: CouponUsage;
   /** Of all stores together. */
   ordersPerMinute: number;
   now: number;
@@ -37,6 +51,8 @@ export interface TrafficOptions {
 interface UnderWay {
   store: SimulatedStore;
   order: SimulatedOrder;
+  /** Which of this run's orders it is. */
+  number: number;
   /** When it made each step so far. */
   times: number[];
 }
@@ -44,11 +60,16 @@ interface UnderWay {
 /** The flow of one environment. It has no clock of its own: `until` is told what time it is. */
 export class Traffic {
   readonly #options: TrafficOptions;
-  readonly #underWay = new Timetable<UnderWay>();
-  /** Leads the ids of this run, and the versions of customers that it changes: above those of earlier runs. */
+  /** What happens when its time has come. */
+  readonly #ahead = new Timetable<(now: number) => SimulatedEvent>();
+  readonly #menus = new LivingMenus();
+  /** Coupons used since the last call. */
+  readonly #used = new Map<string, { store: SimulatedStore; couponId: string }>();
+  /** Leads the ids of this run: others than those of earlier runs. */
   readonly #run: number;
   #placed = 0;
-  #changes = 0;
+  #version = 0;
+  #menuChangedAt: number;
   #time: number;
   /** Orders that are due; the first one at once. */
   #due = 1;
@@ -57,19 +78,21 @@ export class Traffic {
     this.#options = options;
     this.#run = Math.floor(options.now / 1_000);
     this.#time = options.now;
+    this.#menuChangedAt = options.now;
   }
 
   /** What happened since the last call, in order. */
   until(now: number): SimulatedEvent[] {
     this.#due += ((now - this.#time) * this.#options.ordersPerMinute) / PER_MINUTE;
     this.#time = now;
-    const events = this.#underWay.takeUntil(now).map((underWay) => this.#step(underWay, now));
+    const events = this.#ahead.takeUntil(now).map((happen) => happen(now));
     for (; this.#due >= 1; this.#due -= 1) events.push(...this.#place(now));
+    events.push(...this.#couponEvents(now));
     return events;
   }
 
   #place(now: number): SimulatedEvent[] {
-    const { seed, environment, stores, history } = this.#options;
+    const { seed, environment, stores, history, usage } = this.#options;
     this.#placed += 1;
     const number = this.#placed;
     return draw(seed, ['traffic', environment, number], (chance) => {
@@ -78,9 +101,18 @@ export class Traffic {
       );
       const { customer, event } = this.#customer(chance, store, now);
       const id = `o${this.#run}-${number}`;
-      const order = placeOrder(chance, store, customer, { id, number: history + number, at: now });
-      const placed = this.#step({ store, order, times: [] }, now);
-      return event === null ? [placed] : [event, placed];
+      const order = placeOrder(chance, this.#menus.present(store), customer, {
+        id,
+        number: history + number,
+        at: now,
+      });
+      const couponId = order.placed.coupon?.id;
+      if (typeof couponId === 'string') {
+        usage.count(store.id, couponId);
+        this.#used.set(`${store.id}/${couponId}`, { store, couponId });
+      }
+      const placed = this.#step({ store, order, number, times: [] }, now);
+      return [event, placed, this.#menuEvent(chance, store, now)].filter((event) => event !== null);
     });
   }
 
@@ -94,13 +126,12 @@ export class Traffic {
       const customer = newCustomer(chance, store, `c${this.#run}-${this.#placed}`, now);
       return { customer, event: customerEvent(store, customer, 1) };
     }
-    const { seed, environment, history, now: began } = this.#options;
-    const origin: CustomerOrigin = { seed, environment, store, now: began };
+    const { seed, environment, history, epoch } = this.#options;
+    const origin: CustomerOrigin = { seed, environment, store, now: epoch };
     const known = regularCustomer(origin, chance.number.int({ min: 1, max: regularCustomers(history) }));
     if (!happens(chance, CHANGED_CUSTOMER_PERCENT)) return { customer: known, event: null };
     const customer = changedCustomer(chance, store, known, now);
-    this.#changes += 1;
-    return { customer, event: customerEvent(store, customer, this.#run + this.#changes) };
+    return { customer, event: customerEvent(store, customer, this.#nextVersion(now)) };
   }
 
   /** Moves an order one step on, and notes when the next one is due. */
@@ -110,8 +141,8 @@ export class Traffic {
     const { steps } = order.journey;
     const [last, next] = [steps[times.length - 1], steps[times.length]];
     if (next !== undefined) {
-      this.#underWay.add(now + (next.after - (last?.after ?? 0)) / PACE, underWay);
-    }
+      this.#ahead.add(now + (next.after - (last?.after ?? 0)) / PACE, (then) => this.#step(underWay, then));
+    } else this.#planReview(underWay, now);
     return {
       entity: 'order',
       storeId: store.id,
@@ -119,6 +150,49 @@ export class Traffic {
       sequence: times.length,
       data: orderState(order, times),
     };
+  }
+
+  /** Notes when the customer of an order that has ended says something of it, and when the store replies. */
+  #planReview({ store, order, number }: UnderWay, now: number): void {
+    const { seed, environment } = this.#options;
+    draw(seed, ['review', environment, number], (chance) => {
+      const createdAt = now + chance.number.int(REVIEW_MINUTES) * (PER_MINUTE / PACE);
+      const repliedAt = createdAt + chance.number.int(REPLY_MINUTES) * (PER_MINUTE / PACE);
+      const review = orderReview(chance, order, createdAt);
+      if (review === null) return;
+      const event = { entity: 'review', storeId: store.id, subject: review.id } as const;
+      this.#ahead.add(createdAt, () => ({ ...event, sequence: 1, data: review.state }));
+      if (review.reply === null) return;
+      const data = repliedReview(review, repliedAt);
+      this.#ahead.add(repliedAt, () => ({ ...event, sequence: 2, data }));
+    });
+  }
+
+  #menuEvent(chance: Chance, store: SimulatedStore, now: number): SimulatedEvent | null {
+    const isDue = happens(chance, MENU_CHANGE_PERCENT) && now - this.#menuChangedAt >= MENU_CHANGE_PAUSE_MS;
+    if (!isDue) return null;
+    this.#menuChangedAt = now;
+    const { epoch } = this.#options;
+    return this.#menus.change(chance, store, { now, epoch, sequence: this.#nextVersion(now) });
+  }
+
+  /** Each coupon that was used, once, however many orders named it. */
+  #couponEvents(now: number): SimulatedEvent[] {
+    const { usage, epoch } = this.#options;
+    const events = [...this.#used.values()].flatMap(({ store, couponId }): SimulatedEvent[] => {
+      const data = usedCoupon({ store, usage, now: epoch }, couponId, now);
+      if (data === null) return [];
+      const sequence = this.#nextVersion(now);
+      return [{ entity: 'coupon', storeId: store.id, subject: couponId, sequence, data }];
+    });
+    this.#used.clear();
+    return events;
+  }
+
+  /** The version of something that may have changed in earlier runs: above all of theirs. */
+  #nextVersion(now: number): number {
+    this.#version = Math.max(this.#version + 1, now);
+    return this.#version;
   }
 }
 

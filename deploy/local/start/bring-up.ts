@@ -82,13 +82,16 @@ export async function bringUp(context: BringUp): Promise<System> {
   const storeIds = simulator.stores.map(({ id }) => id);
   const keys = makeKeys(storeIds, ENVIRONMENTS);
 
-  const history: HistoryProgress = { published: 0, total: simulator.historyEvents, isVisible: false };
+  const history: HistoryProgress = {
+    events: 0,
+    orders: 0,
+    ofOrders: simulator.historyOrders,
+    isVisible: false,
+  };
   const publish = async () => {
     try {
       await publishKeys(kafka, keys);
-      await simulator.publishHistory((published) => {
-        history.published = published;
-      });
+      await simulator.publishHistory((published) => Object.assign(history, published));
     } catch (error) {
       throw new StartError(`Kafka does not take events: ${describeError(error)}`, { cause: error });
     }
@@ -106,7 +109,7 @@ export async function bringUp(context: BringUp): Promise<System> {
     if (key !== undefined) await awaitToken(queryUrl, key, stopping);
   }
   await awaitProjector(watch, stopping, {
-    isDone: ({ changesHandled }) => changesHandled >= history.total,
+    isDone: ({ changesHandled }) => changesHandled >= history.events,
     isIdle: ({ changesLag }) => changesLag === 0,
   });
   history.isVisible = true;

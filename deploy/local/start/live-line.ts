@@ -1,5 +1,6 @@
 /** Keeps the changing line of the screen up to date: the history's progress first, then the status. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Published } from '#local/simulator/simulator.ts';
 import type { ProjectorWatch } from './projector-watch.ts';
 import type { Screen } from './screen.ts';
 import { grouped, StatusLine } from './status.ts';
@@ -7,9 +8,9 @@ import { grouped, StatusLine } from './status.ts';
 const INTERVAL_MS = 1_000;
 
 /** How far the history is. */
-export interface HistoryProgress {
-  published: number;
-  total: number;
+export interface HistoryProgress extends Published {
+  /** Orders that it will have. */
+  ofOrders: number;
   /** Whether clients can see all of it. */
   isVisible: boolean;
 }
@@ -26,9 +27,9 @@ export async function showLiveLine(
     const state = await watch.look();
     if (stopping.aborted) break;
     const now = status.describe(state, Date.now());
-    const { published, total, isVisible } = history;
+    const { orders, ofOrders, isVisible } = history;
     screen.live(
-      isVisible ? now : `history: ${grouped(published)} of ${grouped(total)} events published · ${now}`,
+      isVisible ? now : `history: ${grouped(orders)} of ${grouped(ofOrders)} orders published · ${now}`,
     );
     await sleep(INTERVAL_MS, undefined, { signal: stopping }).catch(() => undefined);
   }

@@ -1,4 +1,4 @@
-/** What the screen says once everything is ready: parts, addresses, a key, and two requests to copy. */
+/** What the screen says once everything is ready: parts, addresses, a key, and requests to copy. */
 import type { Stack } from '#local/stack/stack.ts';
 import type { StartOptions } from './options.ts';
 import { firstRequests } from './requests.ts';
@@ -35,16 +35,16 @@ export function summary(
 function requestLines(file: StackFile): string[] {
   const [key] = file.keys;
   if (key === undefined) return [];
-  const { token, orders } = firstRequests(file.query_url, key);
+  const { token, groups } = firstRequests(file.query_url, key);
   return [
     '',
     `Store ${key.store_id}, ${key.environment}. Get a token:`,
     '',
     ...token,
     '',
-    'The newest orders:',
+    'The store, its newest reviews, its newest orders, its menu:',
     '',
-    ...orders,
+    ...groups,
   ];
 }
 

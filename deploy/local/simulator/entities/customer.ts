@@ -3,6 +3,7 @@ import type { CustomerState } from '#shared/events/entities/customer.ts';
 import { address } from '../brazil/address.ts';
 import { cpf } from '../brazil/documents.ts';
 import { email, mobilePhone, personName } from '../brazil/person.ts';
+import { instant } from '../instant.ts';
 import { type Chance, draw, happens } from '../random.ts';
 import type { SimulatedStore } from './store.ts';
 
@@ -47,7 +48,7 @@ export function changedCustomer(
   { id, state }: SimulatedCustomer,
   changedAt: number,
 ): SimulatedCustomer {
-  const changed: CustomerState = { ...state, updated_at: new Date(changedAt).toISOString() };
+  const changed: CustomerState = { ...state, updated_at: instant(changedAt) };
   if (happens(chance, 50))
     changed.addresses = [address(chance, store.city), ...(state.addresses ?? [])].slice(0, 3);
   else changed.accepts_marketing = state.accepts_marketing !== true;
@@ -61,7 +62,7 @@ function customer(
   createdAt: number,
 ): SimulatedCustomer {
   const name = personName(chance);
-  const created = new Date(createdAt).toISOString();
+  const created = instant(createdAt);
   return {
     id,
     state: {

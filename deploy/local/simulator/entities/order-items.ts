@@ -1,6 +1,14 @@
 /** What somebody orders: dishes of the menu with their options, and what they cost. */
 import type { OrderState } from '#shared/events/entities/order.ts';
-import type { MenuOption, MenuOptionGroup, MenuProduct, PriceMethod } from '../menus/menu.ts';
+import {
+  activeOptions,
+  type MenuOption,
+  type MenuOptionGroup,
+  type MenuProduct,
+  onSale,
+  priceOf,
+  type PriceMethod,
+} from '../menus/menu.ts';
 import { money } from '../money.ts';
 import { type Chance, happens, oneOf } from '../random.ts';
 import type { SimulatedStore } from './store.ts';
@@ -13,6 +21,7 @@ const NOTES = ['Pode caprichar, por favor', 'Sem talheres', 'Embalar separado', 
 /** Items and the sum of their totals in cents, at least the store's minimum order. */
 export function orderItems(chance: Chance, store: SimulatedStore): { items: Item[]; subtotal: number } {
   const items: Item[] = [];
+  const products = onSale(store.menu);
   let subtotal = 0;
   const wanted = chance.helpers.weightedArrayElement([
     { weight: 4, value: 1 },
@@ -21,7 +30,7 @@ export function orderItems(chance: Chance, store: SimulatedStore): { items: Item
     { weight: 1, value: 4 },
   ]);
   while (items.length < wanted || subtotal < store.cuisine.minimumOrder) {
-    const { item, total } = orderItem(chance, oneOf(chance, store.menu.products), items.length + 1);
+    const { item, total } = orderItem(chance, oneOf(chance, products), items.length + 1);
     items.push(item);
     subtotal += total;
   }
@@ -30,7 +39,7 @@ export function orderItems(chance: Chance, store: SimulatedStore): { items: Item
 
 function orderItem(chance: Chance, product: MenuProduct, place: number): { item: Item; total: number } {
   const quantity = happens(chance, 20) ? chance.number.int({ min: 2, max: 4 }) : 1;
-  let unitPrice = product.price;
+  let unitPrice = priceOf(product);
   let optionPrice = 0;
   const options: ItemOption[] = [];
   for (const group of product.groups) {
@@ -59,7 +68,9 @@ function orderItem(chance: Chance, product: MenuProduct, place: number): { item:
 }
 
 /** As many as the group asks for; seldom as many as it allows. */
-function chooseOptions(chance: Chance, { min, max, options }: MenuOptionGroup): MenuOption[] {
+function chooseOptions(chance: Chance, group: MenuOptionGroup): MenuOption[] {
+  const { min, max } = group;
+  const options = activeOptions(group);
   const most = Math.min(max, options.length, min + 2);
   return chance.helpers.arrayElements(options, { min, max: happens(chance, 50) ? Math.max(min, 1) : most });
 }

@@ -1,6 +1,7 @@
 /** Orders: what was ordered, by whom, for how much, and the state of an order at each step of its way. */
 import type { OrderState } from '#shared/events/entities/order.ts';
-import { COUPONS, discountOf } from '../coupons.ts';
+import { COUPONS, discountOf, isUsable } from '../coupons.ts';
+import { instant } from '../instant.ts';
 import { money, percentOf } from '../money.ts';
 import { type Chance, happens, oneOf } from '../random.ts';
 import type { SimulatedCustomer } from './customer.ts';
@@ -35,9 +36,9 @@ export function placeOrder(
   const deliveryFee = type === 'delivery' ? oneOf(chance, store.deliveryFees) : 0;
   const serviceFee =
     type === 'indoor' ? percentOf(subtotal, INDOOR_SERVICE_PERCENT) : channel === 'app' ? APP_FEE : 0;
-  const coupon = happens(chance, 15) ? oneOf(chance, COUPONS) : null;
-  const discount =
-    coupon !== null && subtotal >= coupon.minimumOrder ? discountOf(coupon, subtotal, deliveryFee) : 0;
+  const usable = COUPONS.filter((coupon) => isUsable(coupon, type, subtotal));
+  const coupon = happens(chance, 18) && usable.length > 0 ? oneOf(chance, usable) : null;
+  const discount = coupon === null ? 0 : discountOf(coupon, subtotal, deliveryFee);
   const total = subtotal + deliveryFee + serviceFee - discount;
   const minutesToCome = chance.number.int({ min: 30, max: 60 });
   const scheduled = type !== 'indoor' && happens(chance, 4) ? instant(at + 2 * minutesToCome * MINUTE) : null;
@@ -95,8 +96,4 @@ function orderType(chance: Chance, { cuisine }: SimulatedStore): OrderType {
 
 function identity({ id, state }: SimulatedCustomer): NonNullable<OrderState['customer']> {
   return { id, name: state.name, phone: state.phone ?? null, document: state.document ?? null };
-}
-
-function instant(milliseconds: number): string {
-  return new Date(milliseconds).toISOString();
 }

@@ -4,8 +4,11 @@ import { address } from '../brazil/address.ts';
 import { type City, cityOf } from '../brazil/cities.ts';
 import { cnpj } from '../brazil/documents.ts';
 import { asciiLetters } from '../brazil/person.ts';
+import { instant } from '../instant.ts';
+import type { Cuisine } from '../menus/cuisine.ts';
 import { cuisineOf } from '../menus/index.ts';
-import { type Cuisine, type Menu, menuOf } from '../menus/menu.ts';
+import { makeMenu } from '../menus/make-menu.ts';
+import type { Menu } from '../menus/menu.ts';
 import { money } from '../money.ts';
 import { type Chance, draw, oneOf } from '../random.ts';
 
@@ -18,6 +21,8 @@ export interface SimulatedStore {
   city: City;
   cuisine: Cuisine;
   menu: Menu;
+  /** How long it has been open, in milliseconds. */
+  age: number;
   /** How many times as many orders as the least popular store it gets. */
   popularity: number;
   deliveryFees: readonly number[];
@@ -34,7 +39,7 @@ function makeStore(chance: Chance, index: number): SimulatedStore {
   const cuisine = cuisineOf(index);
   const family = chance.person.lastName();
   const name = oneOf(chance, cuisine.names).replace('{}', family);
-  const menu = menuOf(cuisine, chance);
+  const menu = makeMenu(cuisine, chance);
   const fee = chance.number.int({ min: 4, max: 8 }) * 100;
   const age = chance.number.int({ min: 200, max: 1_500 }) * DAY;
   const fixed: Omit<StoreState, 'created_at' | 'updated_at'> = {
@@ -58,8 +63,8 @@ function makeStore(chance: Chance, index: number): SimulatedStore {
   };
   const record = (now: number): StoreState => ({
     ...fixed,
-    created_at: new Date(now - age).toISOString(),
-    updated_at: new Date(now - age / 10).toISOString(),
+    created_at: instant(now - age),
+    updated_at: instant(now - age / 10),
   });
   return {
     id: `s${index + 1}`,
@@ -67,8 +72,14 @@ function makeStore(chance: Chance, index: number): SimulatedStore {
     city,
     cuisine,
     menu,
+    age,
     popularity: chance.number.int({ min: 1, max: 4 }),
     deliveryFees: [0, fee, fee, fee + 200, fee + 400],
     record,
   };
+}
+
+/** Where the picture of a category or product would lie: nobody has to serve it. */
+export function imageUrl({ id }: Pick<SimulatedStore, 'id'>, name: string): string {
+  return `https://images.example.com/${id}/${name}.jpg`;
 }

@@ -1,6 +1,7 @@
 /** An açaí bar, open in the afternoon and evening. */
+import type { Cuisine } from './cuisine.ts';
 import { DRINKS } from './drinks.ts';
-import type { Cuisine } from './menu.ts';
+import { FESTA_JUNINA } from './seasonal.ts';
 
 const TOPPINGS = ['complementos', 'caldas'];
 
@@ -26,7 +27,13 @@ export const acaiteria: Cuisine = {
     {
       name: 'Na tigela',
       products: [
-        { name: 'Barca de açaí', description: '1 kg, para três pessoas', price: 5990, groups: TOPPINGS },
+        {
+          name: 'Barca de açaí',
+          description: '1 kg, para três pessoas',
+          price: 5990,
+          groups: TOPPINGS,
+          serves: 3,
+        },
         { name: 'Tigela fit', description: 'Açaí puro, granola sem açúcar e frutas', price: 2790 },
       ],
     },
@@ -34,10 +41,11 @@ export const acaiteria: Cuisine = {
       name: 'Sorvetes',
       products: [
         { name: 'Sorvete de creme 2 bolas', description: 'Com casquinha', price: 1290, groups: ['caldas'] },
-        { name: 'Picolé de fruta', description: 'Limão, morango ou uva', price: 690 },
+        { name: 'Picolé de fruta', description: 'Limão, morango ou uva', price: 690, packaged: true },
       ],
     },
     DRINKS,
+    FESTA_JUNINA,
   ],
   optionGroups: {
     complementos: {
@@ -46,7 +54,7 @@ export const acaiteria: Cuisine = {
       max: 5,
       priceMethod: 'sum',
       options: [
-        ['Granola', 0],
+        ['Granola', 0, 'Com castanhas'],
         ['Leite em pó', 0],
         ['Banana', 0],
         ['Morango', 350],

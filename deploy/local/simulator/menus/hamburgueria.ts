@@ -1,6 +1,7 @@
 /** A burger house, open from noon to night. */
+import type { Cuisine } from './cuisine.ts';
 import { DRINKS } from './drinks.ts';
-import type { Cuisine } from './menu.ts';
+import { FESTA_JUNINA } from './seasonal.ts';
 
 const CHOICES = ['ponto', 'adicionais'];
 
@@ -17,6 +18,7 @@ export const hamburgueria: Cuisine = {
   categories: [
     {
       name: 'Hambúrgueres',
+      description: 'Carne moída na casa todos os dias',
       products: [
         {
           name: 'Clássico',
@@ -52,6 +54,7 @@ export const hamburgueria: Cuisine = {
           description: 'Porção de 400 g com maionese da casa',
           price: 2190,
           groups: ['molhos'],
+          serves: 2,
         },
         { name: 'Anéis de cebola', description: 'Dez unidades empanadas', price: 2390, groups: ['molhos'] },
       ],
@@ -64,6 +67,7 @@ export const hamburgueria: Cuisine = {
       ],
     },
     DRINKS,
+    FESTA_JUNINA,
   ],
   optionGroups: {
     ponto: {
@@ -87,7 +91,7 @@ export const hamburgueria: Cuisine = {
         ['Cheddar', 400],
         ['Ovo', 300],
         ['Cebola caramelizada', 350],
-        ['Hambúrguer extra', 1200],
+        ['Hambúrguer extra', 1200, '160 g'],
       ],
     },
     molhos: {

@@ -1,9 +1,9 @@
 /** The kinds of stores, in the order in which stores get them. */
 import { acaiteria } from './acaiteria.ts';
+import type { Cuisine } from './cuisine.ts';
 import { hamburgueria } from './hamburgueria.ts';
 import { japonesa } from './japonesa.ts';
 import { marmitaria } from './marmitaria.ts';
-import type { Cuisine } from './menu.ts';
 import { pizzaria } from './pizzaria.ts';
 
 const CUISINES: readonly Cuisine[] = [pizzaria, hamburgueria, marmitaria, japonesa, acaiteria];

@@ -1,6 +1,7 @@
 /** A Japanese restaurant, open in the evening. */
+import type { Cuisine } from './cuisine.ts';
 import { DRINKS } from './drinks.ts';
-import type { Cuisine } from './menu.ts';
+import { FESTA_JUNINA } from './seasonal.ts';
 
 export const japonesa: Cuisine = {
   key: 'japonesa',
@@ -15,18 +16,21 @@ export const japonesa: Cuisine = {
   categories: [
     {
       name: 'Combinados',
+      description: 'Montados na hora do pedido',
       products: [
         {
           name: 'Combinado 20 peças',
           description: 'Sashimis, niguiris e uramakis do dia',
           price: 6990,
           groups: ['extras'],
+          serves: 1,
         },
         {
           name: 'Combinado 40 peças',
           description: 'Para duas pessoas, com hot roll',
           price: 12990,
           groups: ['extras'],
+          serves: 2,
         },
         { name: 'Combinado salmão', description: '24 peças, só de salmão', price: 8990, groups: ['extras'] },
       ],
@@ -63,6 +67,7 @@ export const japonesa: Cuisine = {
       ],
     },
     DRINKS,
+    FESTA_JUNINA,
   ],
   optionGroups: {
     temaki: {

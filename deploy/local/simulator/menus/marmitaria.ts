@@ -1,6 +1,7 @@
 /** Home-style lunch boxes, open at midday. */
+import type { Cuisine } from './cuisine.ts';
 import { DRINKS } from './drinks.ts';
-import type { Cuisine } from './menu.ts';
+import { FESTA_JUNINA } from './seasonal.ts';
 
 const SIDES = ['tamanho', 'acompanhamentos'];
 
@@ -17,6 +18,7 @@ export const marmitaria: Cuisine = {
   categories: [
     {
       name: 'Marmitas',
+      description: 'Comida caseira, pronta em vinte minutos',
       products: [
         {
           name: 'Frango grelhado',
@@ -37,7 +39,7 @@ export const marmitaria: Cuisine = {
           groups: ['tamanho'],
         },
         { name: 'Strogonoff de frango', description: 'Com arroz e batata palha', price: 2690, groups: SIDES },
-        { name: 'Lasanha à bolonhesa', description: 'Porção individual gratinada', price: 2890 },
+        { name: 'Lasanha à bolonhesa', description: 'Porção individual gratinada', price: 2890, serves: 1 },
         {
           name: 'Omelete com salada',
           description: 'Três ovos, queijo minas e tomate',
@@ -54,6 +56,7 @@ export const marmitaria: Cuisine = {
       ],
     },
     DRINKS,
+    FESTA_JUNINA,
   ],
   optionGroups: {
     tamanho: {
@@ -64,7 +67,7 @@ export const marmitaria: Cuisine = {
       options: [
         ['Pequena', 0],
         ['Média', 400],
-        ['Grande', 800],
+        ['Grande', 800, 'Serve duas pessoas'],
       ],
     },
     acompanhamentos: {

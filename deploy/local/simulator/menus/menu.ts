@@ -1,50 +1,18 @@
-/** What a kind of store sells: written down once for each kind (the recipe), and as one store has it (the menu). */
-import { type Chance, oneOf } from '../random.ts';
-import type { WEEKDAYS } from '#shared/events/entities/store.ts';
-
-export type Weekday = (typeof WEEKDAYS)[number];
+/** What one store has on its menu, and how it changes: each change makes a new menu out of the one before. */
+import type { PRICE_METHODS } from '#shared/events/entities/option-group.ts';
 
 /** How the prices of the chosen options become one: `max` and `average` are for half-and-half pizzas. */
-export type PriceMethod = 'sum' | 'max' | 'average';
+export type PriceMethod = (typeof PRICE_METHODS)[number];
 
-/** A kind of store. All prices in cents. */
-export interface Cuisine {
-  key: string;
-  /** Names of stores; `{}` stands for a family name. */
-  names: readonly string[];
-  /** When it is open; the days left out it is closed. */
-  opens: { days: readonly Weekday[]; from: string; to: string };
-  minimumOrder: number;
-  indoor: boolean;
-  categories: readonly CategoryRecipe[];
-  optionGroups: Readonly<Record<string, OptionGroupRecipe>>;
-}
-
-interface CategoryRecipe {
-  name: string;
-  products: readonly ProductRecipe[];
-}
-
-interface ProductRecipe {
-  name: string;
-  description: string;
-  price: number;
-  /** Names of option groups of the cuisine. */
-  groups?: readonly string[];
-}
-
-interface OptionGroupRecipe {
-  name: string;
-  min: number;
-  max: number;
-  priceMethod: PriceMethod;
-  options: readonly (readonly [name: string, price: number])[];
-}
-
+/** All prices in cents. */
 export interface MenuOption {
   id: string;
   name: string;
+  description: string | null;
   price: number;
+  maxQuantity: number;
+  active: boolean;
+  position: number;
   externalCode: string;
 }
 
@@ -54,81 +22,76 @@ export interface MenuOptionGroup {
   min: number;
   max: number;
   priceMethod: PriceMethod;
-  options: MenuOption[];
+  position: number;
+  externalCode: string;
+  /** At least `min` of them are active. */
+  options: readonly MenuOption[];
 }
 
 export interface MenuProduct {
   id: string;
+  /** The digits of its id. */
+  number: number;
+  categoryId: string;
   name: string;
   description: string;
+  /** Zero where the options chosen make the price. */
   price: number;
+  /** Below `price`, while there is a promotion. */
+  promotionalPrice: number | null;
+  active: boolean;
+  position: number;
   externalCode: string;
-  groups: MenuOptionGroup[];
+  /** Whether it comes as its maker packed it, with a bar code. */
+  packaged: boolean;
+  serves: number | null;
+  groups: readonly MenuOptionGroup[];
 }
 
 export interface MenuCategory {
   id: string;
   name: string;
-  products: MenuProduct[];
+  description: string | null;
+  active: boolean;
+  position: number;
 }
 
 export interface Menu {
-  categories: MenuCategory[];
-  products: MenuProduct[];
-  optionGroups: MenuOptionGroup[];
+  categories: readonly MenuCategory[];
+  products: readonly MenuProduct[];
+  optionGroups: readonly MenuOptionGroup[];
 }
 
-/** The menu of one store: the cuisine's dishes with ids, at this store's level of prices. */
-export function menuOf(cuisine: Cuisine, chance: Chance): Menu {
-  const level = oneOf(chance, [90, 95, 100, 105, 110, 115]);
-  const groups = new Map(
-    Object.entries(cuisine.optionGroups).map(([key, recipe], index) => [
-      key,
-      optionGroup(recipe, index + 1, level),
-    ]),
-  );
-  const categories = cuisine.categories.map((category, index) => ({
-    id: `cat${index + 1}`,
-    name: category.name,
-    products: category.products.map((recipe, place) =>
-      product(recipe, (index + 1) * 100 + place + 1, level, groups),
-    ),
-  }));
+/** The products that somebody can order now. */
+export function onSale({ categories, products }: Menu): MenuProduct[] {
+  const hidden = new Set(categories.filter(({ active }) => !active).map(({ id }) => id));
+  return products.filter(({ active, categoryId }) => active && !hidden.has(categoryId));
+}
+
+/** The options that somebody can choose now. */
+export function activeOptions({ options }: MenuOptionGroup): MenuOption[] {
+  return options.filter(({ active }) => active);
+}
+
+/** What a product costs now, without its options. */
+export function priceOf({ price, promotionalPrice }: MenuProduct): number {
+  return promotionalPrice ?? price;
+}
+
+/** The menu with another product in the place of the one with its id. */
+export function withProduct(menu: Menu, changed: MenuProduct): Menu {
   return {
-    categories,
-    products: categories.flatMap(({ products }) => products),
-    optionGroups: [...groups.values()],
+    ...menu,
+    products: menu.products.map((product) => (product.id === changed.id ? changed : product)),
   };
 }
 
-function product(
-  { name, description, price, groups = [] }: ProductRecipe,
-  number: number,
-  level: number,
-  known: ReadonlyMap<string, MenuOptionGroup>,
-): MenuProduct {
+/** The menu with another option group in the place of the one with its id, in every product that has it. */
+export function withOptionGroup(menu: Menu, changed: MenuOptionGroup): Menu {
+  const replace = (group: MenuOptionGroup) => (group.id === changed.id ? changed : group);
   return {
-    id: `p${number}`,
-    name,
-    description,
-    price: priceAt(price, level),
-    externalCode: `PRD-${number}`,
-    groups: groups.flatMap((key) => known.get(key) ?? []),
+    ...menu,
+    products: menu.products.map((product) => ({ ...product, groups: product.groups.map(replace) })),
+    optionGroups: menu.optionGroups.map(replace),
   };
-}
-
-function optionGroup(recipe: OptionGroupRecipe, number: number, level: number): MenuOptionGroup {
-  const { name, min, max, priceMethod } = recipe;
-  const options = recipe.options.map(([name, price], index) => ({
-    id: `g${number}-${index + 1}`,
-    name,
-    price: priceAt(price, level),
-    externalCode: `OPC-${number}${String(index + 1).padStart(2, '0')}`,
-  }));
-  return { id: `g${number}`, name, min, max, priceMethod, options };
-}
-
-/** Prices end in 0 like those on a real menu; what is free stays free. */
-function priceAt(cents: number, level: number): number {
-  return Math.round((cents * level) / 1_000) * 10;
 }

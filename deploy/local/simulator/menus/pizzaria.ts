@@ -1,6 +1,7 @@
 /** A pizzeria, open in the evening; half-and-half pizzas cost what their dearer half costs. */
+import type { Cuisine } from './cuisine.ts';
 import { DRINKS } from './drinks.ts';
-import type { Cuisine } from './menu.ts';
+import { FESTA_JUNINA } from './seasonal.ts';
 
 const EXTRAS = ['borda', 'adicionais'];
 
@@ -17,30 +18,35 @@ export const pizzaria: Cuisine = {
   categories: [
     {
       name: 'Pizzas tradicionais',
+      description: 'Oito fatias, massa de fermentação lenta',
       products: [
         {
           name: 'Pizza margherita',
           description: 'Molho de tomate, muçarela, tomate e manjericão',
           price: 5490,
           groups: EXTRAS,
+          serves: 3,
         },
         {
           name: 'Pizza calabresa',
           description: 'Calabresa fatiada, cebola e azeitonas',
           price: 5290,
           groups: EXTRAS,
+          serves: 3,
         },
         {
           name: 'Pizza portuguesa',
           description: 'Presunto, ovos, cebola, ervilha e muçarela',
           price: 5890,
           groups: EXTRAS,
+          serves: 3,
         },
         {
           name: 'Pizza frango com requeijão',
           description: 'Frango desfiado e requeijão cremoso',
           price: 5790,
           groups: EXTRAS,
+          serves: 3,
         },
       ],
     },
@@ -52,18 +58,21 @@ export const pizzaria: Cuisine = {
           description: 'Muçarela, provolone, parmesão e gorgonzola',
           price: 6490,
           groups: EXTRAS,
+          serves: 3,
         },
         {
           name: 'Pizza da casa',
           description: 'Lombo canadense, alho-poró e queijo minas',
           price: 6890,
           groups: EXTRAS,
+          serves: 3,
         },
         {
           name: 'Pizza meio a meio',
           description: 'Escolha dois sabores: vale o de maior preço',
           price: 0,
           groups: ['sabores', 'borda'],
+          serves: 3,
         },
       ],
     },
@@ -72,9 +81,17 @@ export const pizzaria: Cuisine = {
       products: [
         { name: 'Pizza de banana com canela', description: 'Banana, canela e leite condensado', price: 4490 },
         { name: 'Pizza de brigadeiro', description: 'Chocolate ao leite e granulado', price: 4790 },
+        {
+          name: 'Pizza doce meio a meio',
+          description: 'Escolha dois sabores: vale a média dos preços',
+          price: 0,
+          groups: ['sabores_doces'],
+          serves: 3,
+        },
       ],
     },
     DRINKS,
+    FESTA_JUNINA,
   ],
   optionGroups: {
     sabores: {
@@ -83,11 +100,22 @@ export const pizzaria: Cuisine = {
       max: 2,
       priceMethod: 'max',
       options: [
-        ['Margherita', 5490],
-        ['Calabresa', 5290],
-        ['Portuguesa', 5890],
-        ['Quatro queijos', 6490],
-        ['Da casa', 6890],
+        ['Margherita', 5490, 'Tomate e manjericão'],
+        ['Calabresa', 5290, 'Calabresa fatiada e cebola'],
+        ['Portuguesa', 5890, 'Presunto, ovos e ervilha'],
+        ['Quatro queijos', 6490, 'Muçarela, provolone, parmesão e gorgonzola'],
+        ['Da casa', 6890, 'Lombo canadense e alho-poró'],
+      ],
+    },
+    sabores_doces: {
+      name: 'Sabores doces',
+      min: 2,
+      max: 2,
+      priceMethod: 'average',
+      options: [
+        ['Banana com canela', 4490, 'Com leite condensado'],
+        ['Brigadeiro', 4790, 'Chocolate ao leite e granulado'],
+        ['Romeu e Julieta', 4690, 'Goiabada e queijo minas'],
       ],
     },
     borda: {

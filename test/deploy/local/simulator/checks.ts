@@ -17,7 +17,8 @@ export function throughReaders(event: SimulatedEvent): ReturnType<typeof readCha
   return change;
 }
 
-function cents(text: string | null | undefined): number {
+/** An amount as events carry it, in cents. */
+export function cents(text: string | null | undefined): number {
   return Math.round(Number(text) * 100);
 }
 

@@ -54,24 +54,39 @@ describe('while it runs', () => {
     expect(existsSync(folder) ? readdirSync(folder) : []).toEqual([]);
   });
 
-  const answers = (request: string) =>
-    JSON.parse(execFileSync('sh', ['-c', request], { encoding: 'utf8' })) as {
-      count: number;
-      results: { id: string; status: string }[];
-    };
+  const answersOf = (output: string) => {
+    const token = copied(output, 'TOKEN=');
+    const script = `${token} >/dev/null\n${copied(output, 'curl')}`;
+    return execFileSync('sh', ['-c', script], { encoding: 'utf8' })
+      .trim()
+      .split('\n')
+      .map((line): unknown => JSON.parse(line));
+  };
 
-  test('the requests on the screen work when they are pasted, and show new orders', async () => {
-    const token = copied(running.output(), 'TOKEN=');
-    const orders = copied(running.output(), 'curl');
+  test('the requests on the screen work when they are pasted: one for each group, and new orders among them', async () => {
     await vi.waitFor(
       () => {
-        const { count, results } = answers(`${token} >/dev/null\n${orders}`);
+        const [store, reviews, orders, menu, ...more] = answersOf(running.output());
+        expect(more).toEqual([]);
+        expect(store).toMatchObject({ id: 's1', currency: 'BRL' });
+        expect(reviews).toMatchObject({ page_size: 2, results: [{ customer_name: /./ }, {}] });
+        const { count, results } = orders as { count: number; results: { id: string }[] };
         expect(count).toBeGreaterThan(20);
         expect(results).toHaveLength(3);
         expect(results[0]?.id).toMatch(/^o\d+-\d+$/);
+        expect(menu).toMatchObject({ store_id: 's1', categories: [{ products: [{}] }, {}] });
       },
       { timeout: 10_000, interval: 500 },
     );
+  });
+
+  test('what is to be copied fits on a screen of a hundred columns', () => {
+    const lines = running.output().split('\n');
+    const first = lines.findIndex((line) => line.startsWith('TOKEN='));
+    expect(first).toBeGreaterThan(0);
+    for (const line of lines.slice(first, lines.indexOf('Ctrl-C ends everything.'))) {
+      expect(line.length).toBeLessThanOrEqual(100);
+    }
   });
 
   test('stack.json has what clients need, for its owner alone', () => {
