@@ -1,7 +1,8 @@
 /** The Kafka client, its logs led into ours, and the check of topics before anything is read from them. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs, { type Admin, type Kafka } from 'kafkajs';
 import type { Config } from './config.ts';
-import { StoreDataError } from './errors.ts';
+import { isUnavailable, StoreDataError } from './errors.ts';
 import type { Logger } from './logging.ts';
 
 // Most of what kafkajs exports is out of reach of named imports.
@@ -28,6 +29,9 @@ export function createKafka(config: Config, clientId: string, logger: Logger): K
   });
 }
 
+/** How long brokers may take to agree on topics that were made. */
+const TOPICS_MADE_MS = 20_000;
+
 /** Settings of a topic that keeps everything; compaction by store id would destroy events. */
 export const TOPIC_CONFIG = {
   'cleanup.policy': 'delete',
@@ -48,7 +52,7 @@ export async function createTopics(
   const missing = topics.filter((topic) => !existing.has(topic));
   if (missing.length === 0) return [];
   await admin.createTopics({
-    waitForLeaders: true,
+    waitForLeaders: false,
     topics: missing.map((topic) => ({
       topic,
       numPartitions: options.partitions,
@@ -58,7 +62,21 @@ export async function createTopics(
       })),
     })),
   });
+  await knownToBrokers(admin, missing);
   return missing;
+}
+
+/** A topic that was just made is unknown to a busy broker for a while. */
+async function knownToBrokers(admin: Admin, topics: string[]): Promise<void> {
+  for (const end = Date.now() + TOPICS_MADE_MS; ; await sleep(50)) {
+    try {
+      await admin.fetchTopicMetadata({ topics });
+      for (const topic of topics) await admin.fetchTopicOffsets(topic);
+      return;
+    } catch (error) {
+      if (Date.now() > end || !isUnavailable(error)) throw error;
+    }
+  }
 }
 
 /**

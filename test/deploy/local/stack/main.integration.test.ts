@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import type { Stack } from '#local/stack/stack.ts';
 import { awaitGone, environmentWithoutAddresses } from './processes.ts';
+import { testableSources } from './sources.ts';
 
 const MAIN = fileURLToPath(import.meta.resolve('#local/stack/main.ts'));
 
@@ -42,18 +43,23 @@ async function awaitServers(main: Main): Promise<number[]> {
   throw new Error('it ended without a line');
 }
 
-test.each(['SIGINT', 'SIGTERM'] as const)('%s ends the servers and removes the data', async (signal) => {
-  const data = join(folder, 'data');
-  const main = run(['--data', data]);
-  const pids = await awaitServers(main);
-  expect(pids).toHaveLength(3);
-  main.kill(signal);
-  expect(await once(main, 'exit')).toEqual([0, null]);
-  await awaitGone(pids);
-  expect(existsSync(data)).toBe(false);
-});
+const programTest = test.runIf((await testableSources()).includes('program'));
 
-test('a part that dies ends the others, with an exit code', async () => {
+programTest.each(['SIGINT', 'SIGTERM'] as const)(
+  '%s ends the servers and removes the data',
+  async (signal) => {
+    const data = join(folder, 'data');
+    const main = run(['--data', data]);
+    const pids = await awaitServers(main);
+    expect(pids).toHaveLength(3);
+    main.kill(signal);
+    expect(await once(main, 'exit')).toEqual([0, null]);
+    await awaitGone(pids);
+    expect(existsSync(data)).toBe(false);
+  },
+);
+
+programTest('a part that dies ends the others, with an exit code', async () => {
   const main = run(['--data', join(folder, 'data')]);
   const pids = await awaitServers(main);
   process.kill(pids[0] ?? 0, 'SIGKILL');
@@ -61,24 +67,27 @@ test('a part that dies ends the others, with an exit code', async () => {
   await awaitGone(pids);
 });
 
-test('killed while two of them fetch into the same empty cache: whole packages, and nothing left running', async () => {
-  const cache = join(folder, 'cache');
-  const mains = ['a', 'b'].map((name) => run(['--data', join(folder, name)], { STORE_DATA_CACHE: cache }));
-  const interrupted = run(['--data', join(folder, 'c')], { STORE_DATA_CACHE: cache });
-  await vi.waitUntil(() => existsSync(cache) && readdirSync(cache).length >= 3, {
-    timeout: 20_000,
-    interval: 20,
-  });
-  interrupted.kill('SIGKILL');
-  const pids = (await Promise.all(mains.map(awaitServers))).flat();
-  expect(pids).toHaveLength(6);
-  for (const main of mains) main.kill('SIGKILL');
-  await awaitGone(pids);
-  // The guardians remove what was being fetched, and the data.
-  await vi.waitUntil(() => ['a', 'b', 'c'].every((name) => !existsSync(join(folder, name))), {
-    timeout: 5_000,
-  });
-  const packages = readdirSync(cache).map((name) => name.replace(/-[^-]*$/, ''));
-  expect(packages).toEqual([...new Set(packages)]);
-  expect(packages.filter((name) => name.startsWith('.'))).toEqual([]);
-});
+programTest(
+  'killed while two of them fetch into the same empty cache: whole packages, and nothing left running',
+  async () => {
+    const cache = join(folder, 'cache');
+    const mains = ['a', 'b'].map((name) => run(['--data', join(folder, name)], { STORE_DATA_CACHE: cache }));
+    const interrupted = run(['--data', join(folder, 'c')], { STORE_DATA_CACHE: cache });
+    await vi.waitUntil(() => existsSync(cache) && readdirSync(cache).length >= 3, {
+      timeout: 20_000,
+      interval: 20,
+    });
+    interrupted.kill('SIGKILL');
+    const pids = (await Promise.all(mains.map(awaitServers))).flat();
+    expect(pids).toHaveLength(6);
+    for (const main of mains) main.kill('SIGKILL');
+    await awaitGone(pids);
+    // The guardians remove what was being fetched, and the data.
+    await vi.waitUntil(() => ['a', 'b', 'c'].every((name) => !existsSync(join(folder, name))), {
+      timeout: 5_000,
+    });
+    const packages = readdirSync(cache).map((name) => name.replace(/-[^-]*$/, ''));
+    expect(packages).toEqual([...new Set(packages)]);
+    expect(packages.filter((name) => name.startsWith('.'))).toEqual([]);
+  },
+);

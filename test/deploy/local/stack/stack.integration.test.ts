@@ -11,9 +11,7 @@ import { findEngine } from '#local/stack/container/engine.ts';
 import { startStack } from '#local/stack/stack.ts';
 import type { Stack, StackAddresses } from '#local/stack/stack.ts';
 import { awaitGone, environmentWithoutAddresses } from './processes.ts';
-
-const answer = await findEngine();
-const engine = 'engine' in answer ? answer.engine : undefined;
+import { testableSources } from './sources.ts';
 
 // Several starts in one test, on a machine that runs other tests at the same time.
 vi.setConfig({ testTimeout: 180_000 });
@@ -24,7 +22,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dataFolder, { recursive: true, force: true }));
 
-describe.each(engine === undefined ? ['program'] : ['program', 'container'])('from source %s', (source) => {
+describe.each(await testableSources())('from source %s', (source) => {
   async function start(keepData = false): Promise<Stack> {
     const env = { ...environmentWithoutAddresses(), STACK_SOURCE: source };
     const stack = await startStack({ dataFolder, keepData, env, log: () => undefined });
@@ -83,8 +81,10 @@ describe.each(engine === undefined ? ['program'] : ['program', 'container'])('fr
 
   async function expectNothingLeft({ pids }: Stack): Promise<void> {
     await awaitGone(Object.values(pids).filter((pid) => pid !== undefined));
+    const answer = await findEngine();
+    if ('absent' in answer) return;
     const filters = { label: [`store-data.stack=${dataFolder}`] };
-    expect(await engine?.container.dockerode.listContainers({ all: true, filters })).toEqual(engine && []);
+    expect(await answer.engine.container.dockerode.listContainers({ all: true, filters })).toEqual([]);
   }
 });
 

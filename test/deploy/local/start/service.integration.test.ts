@@ -69,7 +69,7 @@ test('stopped while it starts, it ends at once', async () => {
 });
 
 test('one that dies again and again is started again after longer and longer pauses', async () => {
-  const short = service(`${SAY_READY} setTimeout(() => process.exit(9), 30);`);
+  const short = service(`${SAY_READY} setTimeout(() => process.exit(9), 300);`);
   await short.start();
   await vi.waitFor(() => expect(said.length).toBeGreaterThan(5), 10_000);
   await short.stop();

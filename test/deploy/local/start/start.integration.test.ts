@@ -1,6 +1,6 @@
 /** `npm start` from the first line to the last: what it promises a newcomer, and that nothing is left behind. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -40,7 +40,7 @@ describe('while it runs', () => {
       '--orders-per-minute',
       '600',
       '--quota',
-      '40',
+      '200',
     );
     file = await running.ready();
   });
@@ -54,22 +54,22 @@ describe('while it runs', () => {
     expect(existsSync(folder) ? readdirSync(folder) : []).toEqual([]);
   });
 
-  const answersOf = (output: string) => {
-    const token = copied(output, 'TOKEN=');
-    const script = `${token} >/dev/null\n${copied(output, 'curl')}`;
-    return execFileSync('sh', ['-c', script], { encoding: 'utf8' })
-      .trim()
-      .split('\n')
-      .map((line): unknown => JSON.parse(line));
+  const README = readFileSync(new URL('../../../../README.md', import.meta.url), 'utf8');
+
+  /** Runs requests in a shell, as if pasted after those that get the token; answers one line for each. */
+  const answersTo = (requests: string) => {
+    const script = `${copied(running.output(), 'TOKEN=')} >/dev/null\n${requests}`;
+    const lines = execFileSync('sh', ['-c', script], { encoding: 'utf8' }).trim().split('\n');
+    return lines.map((line): unknown => JSON.parse(line));
   };
 
   test('the requests on the screen work when they are pasted: one for each group, and new orders among them', async () => {
     await vi.waitFor(
       () => {
-        const [store, reviews, orders, menu, ...more] = answersOf(running.output());
+        const [store, reviews, orders, menu, ...more] = answersTo(copied(running.output(), 'curl'));
         expect(more).toEqual([]);
         expect(store).toMatchObject({ id: 's1', currency: 'BRL' });
-        expect(reviews).toMatchObject({ page_size: 2, results: [{ customer_name: /./ }, {}] });
+        expect(reviews).toMatchObject({ page_size: 2, results: [{ order_id: expect.any(String) }, {}] });
         const { count, results } = orders as { count: number; results: { id: string }[] };
         expect(count).toBeGreaterThan(20);
         expect(results).toHaveLength(3);
@@ -78,6 +78,23 @@ describe('while it runs', () => {
       },
       { timeout: 10_000, interval: 500 },
     );
+  });
+
+  test('the README has the same requests, and those that it offers besides show something', () => {
+    const asInReadme = (text: string) =>
+      text.replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT').replace(/-u \S+/, '-u CLIENT_ID:CLIENT_SECRET');
+    for (const beginning of ['TOKEN=', 'curl']) {
+      expect(README).toContain(`${asInReadme(copied(running.output(), beginning))}\n`);
+    }
+    const paths = README.matchAll(/`(\/api\/[^`]+)`/g)
+      .map(([, path]) => path ?? '')
+      .toArray();
+    expect(paths.length).toBeGreaterThan(5);
+    const request = (path: string) =>
+      `curl -sfw '\\n' -H "Authorization: Bearer $TOKEN" '${file.query_url}${path}' || exit`;
+    const answers = answersTo(paths.map(request).join('\n'));
+    expect(answers).toHaveLength(paths.length);
+    for (const answer of answers) expect(answer).not.toMatchObject({ results: [] });
   });
 
   test('what is to be copied fits on a screen of a hundred columns', () => {

@@ -1,0 +1,42 @@
+// Which sources of servers this machine has, so that the stack's tests need neither a Docker engine nor Maven.
+import { findEngine } from '#local/stack/container/engine.ts';
+import { missingImage } from '#local/stack/container/image.ts';
+import { requirePlatform } from '#local/stack/fetch/platform.ts';
+import { kafkaPart } from '#local/stack/kafka/part.ts';
+import { mongodbPart } from '#local/stack/mongodb/part.ts';
+import { findOnPath } from '#local/stack/program/find.ts';
+import { redisPart } from '#local/stack/redis/part.ts';
+
+type Source = 'program' | 'container';
+
+/** The sources that can be tested here. At least one is there, or no integration test could have begun. */
+export async function testableSources(): Promise<Source[]> {
+  const absent = { program: missingProgram(), container: await missingContainer() };
+  const sources: Source[] = ['program', 'container'];
+  for (const source of sources) {
+    if (absent[source] !== undefined)
+      process.stderr.write(`not tested, source ${source}: ${absent[source]}\n`);
+  }
+  return sources.filter((source) => absent[source] === undefined);
+}
+
+function missingProgram(): string | undefined {
+  try {
+    requirePlatform();
+  } catch (error) {
+    return String(error);
+  }
+  const missing = ['python3', 'mvn'].filter((name) => findOnPath(name, process.env) === undefined);
+  return missing.length === 0 ? undefined : `${missing.join(' and ')} not found`;
+}
+
+async function missingContainer(): Promise<string | undefined> {
+  const answer = await findEngine();
+  if ('absent' in answer) return answer.absent;
+  for (const part of [kafkaPart, mongodbPart, redisPart]) {
+    const image = process.env[part.imageVariable] ?? part.defaultImage;
+    const missing = await missingImage(answer.engine, image, () => undefined);
+    if (missing !== undefined) return missing;
+  }
+  return undefined;
+}
