@@ -36,7 +36,7 @@ describe('while it runs', () => {
       '--stores',
       '2',
       '--history',
-      '20',
+      '60',
       '--orders-per-minute',
       '600',
       '--quota',
@@ -71,16 +71,17 @@ describe('while it runs', () => {
         expect(store).toMatchObject({ id: 's1', currency: 'BRL' });
         expect(reviews).toMatchObject({ page_size: 2, results: [{ order_id: expect.any(String) }, {}] });
         const { count, results } = orders as { count: number; results: { id: string }[] };
-        expect(count).toBeGreaterThan(20);
+        expect(count).toBeGreaterThan(60);
         expect(results).toHaveLength(3);
         expect(results[0]?.id).toMatch(/^o\d+-\d+$/);
-        expect(menu).toMatchObject({ store_id: 's1', categories: [{ products: [{}] }, {}] });
+        expect(menu).toMatchObject({ store_id: 's1' });
+        expect((menu as { categories: unknown[] }).categories.length).toBeGreaterThan(2);
       },
       { timeout: 10_000, interval: 500 },
     );
   });
 
-  test('the README has the same requests, and those that it offers besides show something', () => {
+  test('the README has the same requests, and those that it offers besides show something', async () => {
     const asInReadme = (text: string) =>
       text.replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT').replace(/-u \S+/, '-u CLIENT_ID:CLIENT_SECRET');
     for (const beginning of ['TOKEN=', 'curl']) {
@@ -92,9 +93,14 @@ describe('while it runs', () => {
     expect(paths.length).toBeGreaterThan(5);
     const request = (path: string) =>
       `curl -sfw '\\n' -H "Authorization: Bearer $TOKEN" '${file.query_url}${path}' || exit`;
-    const answers = answersTo(paths.map(request).join('\n'));
-    expect(answers).toHaveLength(paths.length);
-    for (const answer of answers) expect(answer).not.toMatchObject({ results: [] });
+    await vi.waitFor(
+      () => {
+        const answers = answersTo(paths.map(request).join('\n'));
+        expect(answers).toHaveLength(paths.length);
+        for (const answer of answers) expect(answer).not.toMatchObject({ results: [] });
+      },
+      { timeout: 20_000, interval: 2_000 },
+    );
   });
 
   test('what is to be copied fits on a screen of a hundred columns', () => {
