@@ -20,7 +20,8 @@ const TokenRequest = Type.Object(
       Type.String({
         description:
           'Some of the key’s scopes, separated by a space; without it the token gets all of them. One that the key does not hold gives 400 `invalid_scope`.',
-        pattern: `^${scope}(?: ${scope})*$`,
+        // An empty field counts as absent.
+        pattern: `^(?:${scope}(?: ${scope})*)?$`,
         examples: ['crm order'],
       }),
     ),
@@ -28,7 +29,8 @@ const TokenRequest = Type.Object(
   {
     title: 'TokenRequest',
     description:
-      'The form of a token request. `client_id` and `client_secret` belong into the `Authorization` header and are refused here.',
+      'The form of a token request. Other fields are ignored, except that none may come twice, and that `client_id` and `client_secret` are refused: they belong into the `Authorization` header.',
+    additionalProperties: Type.String(),
   },
 );
 
