@@ -1,5 +1,4 @@
 /** Lists of customers: their filters and their order. */
-import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { searchText } from '../parameters/kinds.ts';
 import { optional, type Values } from '../parameters/parameter.ts';
 import type { Found } from './found.ts';
@@ -26,7 +25,7 @@ export async function readCustomers(
   values: Values<typeof customerListParameters>,
 ): Promise<Found> {
   return readList(view, {
-    collection: COLLECTIONS.customer,
+    entity: 'customer',
     filter: (toInstant) => ({
       ...(values.search === null ? {} : searchFilter(values.search)),
       ...between('created_at', values.created_from, values.created_to, toInstant),

@@ -1,6 +1,7 @@
 /** Reads one page of a list with its count, from one snapshot. */
 import type { Document } from 'mongodb';
-import type { Stamp } from '#shared/read-models/collections.ts';
+import type { EntityName } from '#shared/events/entities/index.ts';
+import { COLLECTIONS, type Stamp } from '#shared/read-models/collections.ts';
 import { offsetMilliseconds } from '#shared/read-models/local-time.ts';
 import { bodyIn, type Found, type StoredBody } from './found.ts';
 import { guessOffset, offsetOf, readSnapshot, rememberOffset, unionWithStamp, type View } from './view.ts';
@@ -9,7 +10,7 @@ import { guessOffset, offsetOf, readSnapshot, rememberOffset, unionWithStamp, ty
 export type ToInstant = (local: number) => Date;
 
 export interface ListRequest {
-  collection: string;
+  entity: EntityName;
   /** Which records, besides those of other stores, which never are. */
   filter: (toInstant: ToInstant) => Document;
   sort: Record<string, 1 | -1>;
@@ -37,43 +38,53 @@ type Row = Partial<StoredBody> & { count?: number; stamp?: Stamp };
 export async function readList(view: View, request: ListRequest): Promise<Found> {
   let guess = guessOffset(view);
   for (;;) {
-    const { pipeline, dated } = listPipeline(view, request, guess);
-    const rows = await readSnapshot<Row>(view, request.collection, pipeline);
+    const { pipeline, dated, filtered } = listPipeline(view, request, guess);
+    const rows = await readSnapshot<Row>(view, COLLECTIONS[request.entity], pipeline);
     const stamp = rows.find((row) => row.stamp !== undefined)?.stamp ?? null;
     const offset = offsetOf(stamp);
     if (offset !== guess) rememberOffset(view, offset);
-    if (offset === guess || !dated) return { body: envelope(rows, offset, request), stamp };
+    if (offset === guess || !dated) return { body: envelope(rows, stamp, filtered, request), stamp };
     guess = offset;
   }
 }
 
 function listPipeline(
   view: View,
-  { collection, filter, sort, page, pageSize }: ListRequest,
+  { entity, filter, sort, page, pageSize }: ListRequest,
   offset: string,
-): { pipeline: Document[]; dated: boolean } {
+): { pipeline: Document[]; dated: boolean; filtered: boolean } {
   let dated = false;
   const shift = offsetMilliseconds(offset);
   const toInstant: ToInstant = (local) => {
     dated = true;
     return new Date(local - shift);
   };
-  const match = { $match: { store_id: view.storeId, ...filter(toInstant) } };
+  const filters = filter(toInstant);
+  const filtered = Object.keys(filters).length > 0;
+  const match = { $match: { store_id: view.storeId, ...filters } };
+  const counting = { $unionWith: { coll: COLLECTIONS[entity], pipeline: [match, { $count: 'count' }] } };
   const pipeline = [
     match,
     { $sort: sort },
     { $skip: Math.min((page - 1) * pageSize, MOST_SKIPPED) },
     { $limit: pageSize },
     { $project: { _id: 0, body: '$summary', offset: 1 } },
-    { $unionWith: { coll: collection, pipeline: [match, { $count: 'count' }] } },
+    // How many there are in all, the stamp says.
+    ...(filtered ? [counting] : []),
     unionWithStamp(view),
   ];
-  return { pipeline, dated };
+  return { pipeline, dated, filtered };
 }
 
-function envelope(rows: Row[], offset: string, { page, pageSize }: ListRequest): string {
+function envelope(
+  rows: Row[],
+  stamp: Stamp | null,
+  filtered: boolean,
+  { entity, page, pageSize }: ListRequest,
+): string {
+  const offset = offsetOf(stamp);
   const bodies: string[] = [];
-  let total = 0;
+  let total = filtered ? 0 : (stamp?.counts?.[entity] ?? 0);
   for (const { body, offset: madeFor, count } of rows) {
     if (body !== undefined && madeFor !== undefined) bodies.push(bodyIn(offset, { body, offset: madeFor }));
     else if (count !== undefined) total = count;

@@ -1,7 +1,6 @@
 /** Lists of orders: their filters and their order. */
 import type { Document } from 'mongodb';
 import { ORDER_STATUSES, ORDER_TYPES } from '#shared/events/entities/order.ts';
-import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { oneOf } from '../parameters/kinds.ts';
 import { repeatable, type Values } from '../parameters/parameter.ts';
 import type { Found } from './found.ts';
@@ -31,7 +30,7 @@ export async function readOrders(
   customers: Document = {},
 ): Promise<Found> {
   return readList(view, {
-    collection: COLLECTIONS.order,
+    entity: 'order',
     filter: (toInstant) => ({
       ...customers,
       ...anyOf('status', values.status),

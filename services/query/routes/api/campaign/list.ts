@@ -1,6 +1,5 @@
 /** `GET /api/campaign/list`: the store's campaigns, newest first. */
 import { CAMPAIGN_STATUSES } from '#shared/events/entities/campaign.ts';
-import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { dataEndpoint } from '#query/data-endpoint.ts';
 import { page } from '#query/openapi/data-operation.ts';
 import { oneOf } from '#query/parameters/kinds.ts';
@@ -29,7 +28,7 @@ export default dataEndpoint({
   shows: ['campaign'],
   read: (view, { page, page_size: pageSize, status }) =>
     readList(view, {
-      collection: COLLECTIONS.campaign,
+      entity: 'campaign',
       filter: () => anyOf('status', status),
       sort: NEWEST_FIRST,
       page,

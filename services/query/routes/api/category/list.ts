@@ -1,5 +1,4 @@
 /** `GET /api/category/list`: the store's categories, by position. */
-import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { dataEndpoint } from '#query/data-endpoint.ts';
 import { page } from '#query/openapi/data-operation.ts';
 import { readList } from '#query/reading/list.ts';
@@ -24,7 +23,7 @@ export default dataEndpoint({
   shows: ['category'],
   read: (view, { page, page_size: pageSize }) =>
     readList(view, {
-      collection: COLLECTIONS.category,
+      entity: 'category',
       filter: () => ({}),
       sort: { position: 1, name: 1, _id: 1 },
       page,

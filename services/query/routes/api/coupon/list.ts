@@ -1,5 +1,4 @@
 /** `GET /api/coupon/list`: the store's coupons, newest first. */
-import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { dataEndpoint } from '#query/data-endpoint.ts';
 import { page } from '#query/openapi/data-operation.ts';
 import { oneOf } from '#query/parameters/kinds.ts';
@@ -29,7 +28,7 @@ export default dataEndpoint({
   shows: ['coupon'],
   read: (view, { page, page_size: pageSize, active }) =>
     readList(view, {
-      collection: COLLECTIONS.coupon,
+      entity: 'coupon',
       filter: () => (active === null ? {} : { active: active === 'true' }),
       sort: NEWEST_FIRST,
       page,

@@ -1,5 +1,4 @@
 /** `GET /api/option-group/list`: the store's option groups with their options, by folded name. */
-import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { dataEndpoint } from '#query/data-endpoint.ts';
 import { page } from '#query/openapi/data-operation.ts';
 import { readList } from '#query/reading/list.ts';
@@ -21,7 +20,7 @@ export default dataEndpoint({
   shows: ['option_group'],
   read: (view, { page, page_size: pageSize }) =>
     readList(view, {
-      collection: COLLECTIONS.option_group,
+      entity: 'option_group',
       filter: () => ({}),
       sort: { name_key: 1, _id: 1 },
       page,

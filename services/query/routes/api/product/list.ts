@@ -1,5 +1,4 @@
 /** `GET /api/product/list`: the store's products, by their category's position, then their own. */
-import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { dataEndpoint } from '#query/data-endpoint.ts';
 import { page } from '#query/openapi/data-operation.ts';
 import { id } from '#query/parameters/kinds.ts';
@@ -30,7 +29,7 @@ export default dataEndpoint({
   shows: ['product', 'category'],
   read: (view, { page, page_size: pageSize, category_id: categoryId, updated_from: from, updated_to: to }) =>
     readList(view, {
-      collection: COLLECTIONS.product,
+      entity: 'product',
       filter: (toInstant) => ({
         ...(categoryId === null ? {} : { category_id: categoryId }),
         ...between('updated_at', from, to, toInstant),

@@ -1,5 +1,4 @@
 /** `GET /api/review/list`: the store's reviews, newest first. */
-import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { dataEndpoint } from '#query/data-endpoint.ts';
 import { page } from '#query/openapi/data-operation.ts';
 import { oneOf } from '#query/parameters/kinds.ts';
@@ -30,7 +29,7 @@ export default dataEndpoint({
   shows: ['review'],
   read: (view, { page, page_size: pageSize, rating, created_from: from, created_to: to }) =>
     readList(view, {
-      collection: COLLECTIONS.review,
+      entity: 'review',
       filter: (toInstant) => ({
         ...(rating.length === 0 ? {} : { rating: { $in: rating.map(Number) } }),
         ...between('created_at', from, to, toInstant),
