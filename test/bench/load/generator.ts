@@ -1,0 +1,42 @@
+/** The process that makes the load: runs one order after the other with autocannon, and times every answer. */
+import autocannon from 'autocannon';
+import type { LoadOrder, LoadReply } from './messages.ts';
+
+/** However slow the answers are. */
+const LIMIT_SECONDS = 120;
+
+process.on('message', (order: LoadOrder) => {
+  void run(order).then((reply) => process.send?.(reply));
+});
+
+async function run({ url, headers, connections, seconds, status }: LoadOrder): Promise<LoadReply> {
+  const times: number[] = [];
+  let wrong: number | null = null;
+  let elapsed = 0;
+  const began = performance.now();
+  const result = await new Promise<autocannon.Result>((resolve, reject) => {
+    const options = { url, headers, connections, duration: LIMIT_SECONDS, timeout: LIMIT_SECONDS };
+    const instance = autocannon(options, (error: unknown, done) => {
+      if (error instanceof Error) reject(error);
+      else resolve(done);
+    });
+    // autocannon's own percentiles are whole milliseconds.
+    instance.on('response', (_client, code, _bytes, milliseconds) => {
+      times.push(milliseconds);
+      elapsed = performance.now() - began;
+      if (code !== status) wrong = code;
+      // Every connection once at least, so that slow answers are measured, too.
+      if (wrong !== null || (elapsed >= seconds * 1_000 && times.length >= connections)) instance.stop();
+    });
+  }).catch((error: unknown) => String(error));
+  if (typeof result === 'string') return { failed: result };
+  if (wrong !== null) return { failed: `${url} answered ${String(wrong)} instead of ${status}` };
+  if (result.errors > 0 || times.length === 0) return { failed: `${url}: ${result.errors} requests failed` };
+  times.sort((a, b) => a - b);
+  const percentile = (part: number) => times[Math.ceil(times.length * part) - 1] ?? Number.NaN;
+  return {
+    requests_per_second: (times.length * 1_000) / elapsed,
+    p50_ms: percentile(0.5),
+    p99_ms: percentile(0.99),
+  };
+}

@@ -1,0 +1,50 @@
+/** Proves that both sides do the same work: the same answer to the request that is then measured. */
+import assert from 'node:assert/strict';
+import type { BenchRequest } from './requests.ts';
+import type { Sides } from './side.ts';
+
+/** What the load generator sends to each side. */
+export interface Prepared {
+  request: BenchRequest;
+  bodyBytes: number;
+  ours: PreparedSide;
+  usualWay: PreparedSide;
+}
+
+export interface PreparedSide {
+  url: string;
+  headers: Record<string, string>;
+  status: number;
+}
+
+/** @throws when the answers differ, or a poll is not answered 304. */
+export async function prepare(
+  request: BenchRequest,
+  sides: Sides,
+  tokens: ReadonlyMap<string, string>,
+): Promise<Prepared> {
+  const { name, path, storeId, poll } = request;
+  const authorization = `Bearer ${tokens.get(storeId) ?? ''}`;
+  const ask = async (side: string) => {
+    const url = `${side}${path}`;
+    const response = await fetch(url, { headers: { authorization, 'accept-encoding': 'identity' } });
+    const text = await response.text();
+    assert.equal(response.status, 200, `${name}: ${url} answered ${response.status} ${text.slice(0, 300)}`);
+    const headers = poll
+      ? { authorization, 'if-none-match': response.headers.get('etag') ?? '' }
+      : { authorization };
+    if (poll) assert.equal((await fetch(url, { headers })).status, 304, `${name}: ${url} is no 304`);
+    return { text, side: { url, headers, status: poll ? 304 : 200 } };
+  };
+  const ours = await ask(sides.ours);
+  const usualWay = await ask(sides.usualWay);
+  assertSubstance(name, ours.text);
+  assert.deepEqual(JSON.parse(ours.text), JSON.parse(usualWay.text), `${name}: the answers differ`);
+  return { request, bodyBytes: Buffer.byteLength(ours.text), ours: ours.side, usualWay: usualWay.side };
+}
+
+/** An empty page would be quick on both sides, and say nothing. */
+function assertSubstance(name: string, text: string): void {
+  const { results, categories } = JSON.parse(text) as { results?: unknown[]; categories?: unknown[] };
+  assert.notEqual((results ?? categories)?.length, 0, `${name}: the answer is empty`);
+}

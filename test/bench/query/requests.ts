@@ -1,0 +1,63 @@
+/** The requests that are measured: every data endpoint, and what integrations ask of it most. */
+import { instantAt } from './stores/record.ts';
+import { LARGE_MENU_STORE, RECORDS_STORE, SMALL_MENU_STORE } from './stores/stores.ts';
+
+export interface BenchRequest {
+  name: string;
+  storeId: string;
+  path: string;
+  /** A poll brings the entity tag of the answer before, and is answered 304. */
+  poll: boolean;
+}
+
+function ask(name: string, path: string, storeId = RECORDS_STORE): BenchRequest {
+  return { name, path, storeId, poll: false };
+}
+
+function poll(name: string, path: string, storeId = RECORDS_STORE): BenchRequest {
+  return { name, path, storeId, poll: true };
+}
+
+/** The middle of the store's records: neither the first nor the last of any index. */
+function ids(records: number) {
+  const middle = Math.floor(records / 2);
+  return { middle, from: instantAt(middle).slice(0, 19), to: instantAt(middle + 100).slice(0, 19) };
+}
+
+export function benchRequests(records: number): BenchRequest[] {
+  const { middle, from, to } = ids(records);
+  const deep = Math.max(1, Math.floor(middle / 20));
+  return [
+    ask('store info', '/api/store/info/'),
+    ask('coupon list', '/api/coupon/list'),
+    ask('coupon list, active', '/api/coupon/list?active=true'),
+    ask('coupon details', `/api/coupon/details/?coupon_id=n${middle}`),
+    ask('customer list', '/api/customer/list'),
+    ask('customer list, search', '/api/customer/list?search=jose'),
+    ask('customer list, created in 20 h', `/api/customer/list?created_from=${from}&created_to=${to}`),
+    ask('review list', '/api/review/list'),
+    ask('review list, rating 1 and 2', '/api/review/list?rating=1&rating=2'),
+    ask('review details', `/api/review/details/?review_id=r${middle}`),
+    ask('campaign list', '/api/campaign/list'),
+    ask('campaign details', `/api/campaign/details/?campaign_id=m${middle}`),
+    ask('order list', '/api/order/list'),
+    ask('order list, 100 a page', '/api/order/list?page_size=100'),
+    ask('order list, half-way', `/api/order/list?page=${deep}`),
+    ask('order list, open deliveries', '/api/order/list?status=pending&status=preparing&order_type=delivery'),
+    ask('order list, created in 20 h', `/api/order/list?created_from=${from}&created_to=${to}`),
+    ask('order details', `/api/order/details/?order_id=o${middle}`),
+    ask('customer order list', '/api/customer/order-list/'),
+    ask('customer order list, of one', '/api/customer/order-list/?customer_id=c13'),
+    ask('menu, 200 products', '/api/menu/', SMALL_MENU_STORE),
+    ask('menu, 2,000 products', '/api/menu/', LARGE_MENU_STORE),
+    ask('category list', '/api/category/list'),
+    ask('category details', '/api/category/details/?category_id=k7'),
+    ask('product list', '/api/product/list'),
+    ask('product list, of a category', '/api/product/list?category_id=k7'),
+    ask('product details', `/api/product/details/?product_id=p${middle}`),
+    ask('option group list', '/api/option-group/list'),
+    poll('order list, poll', '/api/order/list'),
+    poll('order details, poll', `/api/order/details/?order_id=o${middle}`),
+    poll('menu, 200 products, poll', '/api/menu/', SMALL_MENU_STORE),
+  ];
+}

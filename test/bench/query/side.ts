@@ -1,0 +1,32 @@
+/** The two sides of the comparison, and the stores' tokens that both accept. */
+import { fileURLToPath } from 'node:url';
+import type { Guard } from '#local/stack/program/guard.ts';
+import type { Installation } from '#test/installation.ts';
+import { startService } from '../service.ts';
+
+const QUERY = new URL('../../../services/query/main.ts', import.meta.url);
+const USUAL_WAY = new URL('../usual-way/main.ts', import.meta.url);
+
+export interface Sides {
+  ours: string;
+  usualWay: string;
+}
+
+/** Starts both as processes of their own. */
+export async function startSides(
+  { env }: Installation,
+  folder: string,
+  guard: Guard,
+  cleanup: AsyncDisposableStack,
+): Promise<Sides> {
+  const start = async (name: string, file: URL): Promise<string> => {
+    const service = await startService({ name, file: fileURLToPath(file), env, folder, guard });
+    cleanup.defer(service.stop);
+    if (service.url === null) throw new Error(`${name} does not say where it listens`);
+    return service.url;
+  };
+  return {
+    ours: await start('query', QUERY),
+    usualWay: await start('usual-way', USUAL_WAY),
+  };
+}

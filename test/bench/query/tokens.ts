@@ -1,0 +1,50 @@
+/** A key for each store, published like those of every other source, and a token for each key. */
+import { hashSecret, newClientId, newClientSecret } from '#shared/access/secrets.ts';
+import { SCOPES } from '#shared/events/access-event.ts';
+import type { Installation } from '#test/installation.ts';
+
+export interface BenchKey {
+  storeId: string;
+  clientId: string;
+  secret: string;
+}
+
+export async function publishKeys(
+  { publishAccess }: Installation,
+  storeIds: readonly string[],
+): Promise<BenchKey[]> {
+  const keys = storeIds.map((storeId) => ({
+    storeId,
+    clientId: newClientId(),
+    secret: newClientSecret(),
+  }));
+  await publishAccess(
+    keys.map(({ storeId, clientId, secret }) => ({
+      entity: 'access_key',
+      storeId,
+      subject: clientId,
+      sequence: 1,
+      data: { secret_sha256: hashSecret(secret), scopes: SCOPES, status: 'active' },
+    })),
+  );
+  return keys;
+}
+
+/** The token of each store. */
+export async function fetchTokens(url: string, keys: readonly BenchKey[]): Promise<Map<string, string>> {
+  const tokens = new Map<string, string>();
+  for (const { storeId, clientId, secret } of keys) {
+    const response = await fetch(`${url}/api/auth/token/`, {
+      method: 'POST',
+      headers: {
+        authorization: `Basic ${Buffer.from(`${clientId}:${secret}`).toString('base64')}`,
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+      body: 'grant_type=client_credentials',
+    });
+    const answer = (await response.json()) as { access_token?: string };
+    if (answer.access_token === undefined) throw new Error(`no token: ${JSON.stringify(answer)}`);
+    tokens.set(storeId, answer.access_token);
+  }
+  return tokens;
+}

@@ -1,0 +1,60 @@
+/** A service under measurement: a process of its own, its log in a file, so that nobody spends time on reading it. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Guard } from '#local/stack/program/guard.ts';
+import { startHeld } from '#local/stack/program/held-process.ts';
+
+export interface ServiceOptions {
+  name: string;
+  /** The file that Node runs. */
+  file: string;
+  env: Record<string, string>;
+  /** Where its log lies. */
+  folder: string;
+  guard: Guard;
+}
+
+const POLL_MS = 50;
+const READY_LIMIT_MS = 60_000;
+const GRACE_MS = 15_000;
+
+export interface RunningService {
+  /** Where it listens; `null` where it has no clients. */
+  url: string | null;
+  stop: () => Promise<void>;
+}
+
+/** Starts a service; resolves when its log says that it has started. */
+export async function startService(options: ServiceOptions): Promise<RunningService> {
+  const { name, file, env, folder, guard } = options;
+  const logFile = join(folder, `${name}.log`);
+  const command = {
+    file: process.execPath,
+    args: ['--disable-warning=TimeoutNegativeWarning', file],
+    env: { PATH: process.env['PATH'] ?? '', ...env, LOG_LEVEL: 'info' },
+  };
+  const held = await startHeld(guard, command, logFile);
+  let isRunning = true;
+  const ended = () => {
+    isRunning = false;
+  };
+  held.exited.then(ended, ended);
+  const stop = () => held.stop(GRACE_MS);
+  const until = Date.now() + READY_LIMIT_MS;
+  for (;;) {
+    const log = await readFile(logFile, 'utf8');
+    const started = log.split('\n').find((line) => / started"/.test(line));
+    if (started !== undefined) return { url: urlIn(started), stop };
+    if (!isRunning || Date.now() > until) {
+      await stop();
+      throw new Error(`${name} did not start:\n${log.slice(-2_000)}`);
+    }
+    await sleep(POLL_MS);
+  }
+}
+
+function urlIn(line: string): string | null {
+  const { url } = JSON.parse(line) as { url?: string };
+  return url ?? null;
+}

@@ -1,0 +1,182 @@
+/** Lists the usual way: a page found, skipped to and limited, and all that match counted beside it. */
+import type { FastifyInstance } from 'fastify';
+import type { Db, Document } from 'mongodb';
+import { COLLECTIONS } from '#shared/read-models/collections.ts';
+import { foldName } from '#shared/read-models/folding.ts';
+import { localize, type Shift } from '../local-time.ts';
+import * as schemas from '../schemas.ts';
+
+interface Query {
+  page: number;
+  page_size: number;
+  search?: string;
+  created_from?: string;
+  created_to?: string;
+  status?: string[];
+  order_type?: string[];
+  rating?: number[];
+  active?: boolean;
+  category_id?: string;
+  customer_id?: string;
+}
+
+interface List {
+  path: string;
+  collection: string;
+  record: { properties: Record<string, unknown> };
+  dates: readonly string[];
+  sort: Record<string, 1 | -1>;
+  filter?: (query: Query, shift: Shift) => Document;
+}
+
+const NEWEST_FIRST = { created_at: -1, _id: 1 } as const;
+
+const LISTS: readonly List[] = [
+  {
+    path: '/api/coupon/list',
+    collection: COLLECTIONS.coupon,
+    record: schemas.coupon,
+    dates: ['starts_at', 'ends_at', 'created_at', 'updated_at'],
+    sort: NEWEST_FIRST,
+    filter: ({ active }) => (active === undefined ? {} : { active }),
+  },
+  {
+    path: '/api/customer/list',
+    collection: COLLECTIONS.customer,
+    record: schemas.customer,
+    dates: ['created_at', 'updated_at'],
+    sort: { name_key: 1, _id: 1 },
+    filter: (query, shift) => ({
+      ...(query.search === undefined ? {} : { name_key: { $regex: RegExp.escape(foldName(query.search)) } }),
+      ...created(query, shift),
+    }),
+  },
+  {
+    path: '/api/review/list',
+    collection: COLLECTIONS.review,
+    record: schemas.review,
+    dates: ['created_at'],
+    sort: NEWEST_FIRST,
+    filter: ({ rating }) => (rating === undefined ? {} : { rating: { $in: rating } }),
+  },
+  {
+    path: '/api/campaign/list',
+    collection: COLLECTIONS.campaign,
+    record: schemas.campaign,
+    dates: ['starts_at', 'ends_at', 'created_at', 'updated_at'],
+    sort: NEWEST_FIRST,
+  },
+  {
+    path: '/api/order/list',
+    collection: COLLECTIONS.order,
+    record: schemas.order,
+    dates: ['scheduled_for', 'created_at', 'updated_at'],
+    sort: NEWEST_FIRST,
+    filter: orders,
+  },
+  {
+    path: '/api/customer/order-list/',
+    collection: COLLECTIONS.order,
+    record: schemas.order,
+    dates: ['scheduled_for', 'created_at', 'updated_at'],
+    sort: NEWEST_FIRST,
+    filter: (query, shift) => ({
+      'customer.id': query.customer_id ?? { $ne: null },
+      ...orders(query, shift),
+    }),
+  },
+  {
+    path: '/api/category/list',
+    collection: COLLECTIONS.category,
+    record: schemas.category,
+    dates: [],
+    sort: { position: 1, name: 1, _id: 1 },
+  },
+  {
+    path: '/api/product/list',
+    collection: COLLECTIONS.product,
+    record: schemas.product,
+    dates: ['updated_at'],
+    sort: { category_position: 1, position: 1, name: 1, _id: 1 },
+    filter: ({ category_id: categoryId }) => (categoryId === undefined ? {} : { category_id: categoryId }),
+  },
+  {
+    path: '/api/option-group/list',
+    collection: COLLECTIONS.option_group,
+    record: schemas.optionGroup,
+    dates: [],
+    sort: { name_key: 1, _id: 1 },
+  },
+];
+
+function orders({ status, order_type: types, ...query }: Query, shift: Shift): Document {
+  return {
+    ...(status === undefined ? {} : { status: { $in: status } }),
+    ...(types === undefined ? {} : { order_type: { $in: types } }),
+    ...created(query, shift),
+  };
+}
+
+function created({ created_from: from, created_to: to }: Query, shift: Shift): Document {
+  if (from === undefined && to === undefined) return {};
+  const instant = (local: string, more: number) => new Date(Date.parse(`${local}Z`) - shift + more);
+  return {
+    created_at: {
+      ...(from === undefined ? {} : { $gte: instant(from, 0) }),
+      ...(to === undefined ? {} : { $lt: instant(to, 1_000) }),
+    },
+  };
+}
+
+const words = { type: 'array', items: { type: 'string' } };
+const querystring = {
+  type: 'object',
+  properties: {
+    page: { type: 'integer', minimum: 1, default: 1 },
+    page_size: { type: 'integer', minimum: 1, maximum: 100, default: 20 },
+    search: { type: 'string', minLength: 1, maxLength: 100 },
+    created_from: { type: 'string' },
+    created_to: { type: 'string' },
+    status: words,
+    order_type: words,
+    rating: { type: 'array', items: { type: 'integer' } },
+    active: { type: 'boolean' },
+    category_id: { type: 'string' },
+    customer_id: { type: 'string' },
+  },
+};
+
+export function addLists(app: FastifyInstance, db: Db, shiftOf: (storeId: string) => Promise<Shift>): void {
+  for (const { path, collection, record, dates, sort, filter } of LISTS) {
+    const projection = {
+      _id: 0,
+      ...Object.fromEntries(Object.keys(record.properties).map((name) => [name, 1])),
+    };
+    const response = { 200: schemas.pageOf({ type: 'object', ...record }) };
+    app.get<{ Querystring: Query }>(
+      path,
+      { schema: { querystring, response } },
+      async ({ query, storeId }) => {
+        const { page, page_size: pageSize } = query;
+        const shift = await shiftOf(storeId);
+        const which = { store_id: storeId, ...filter?.(query, shift) };
+        const [results, count] = await Promise.all([
+          db
+            .collection(collection)
+            .find(which, { projection })
+            .sort(sort)
+            .skip((page - 1) * pageSize)
+            .limit(pageSize)
+            .toArray(),
+          db.collection(collection).countDocuments(which),
+        ]);
+        return {
+          count,
+          page,
+          page_size: pageSize,
+          results: results.map((document) => localize(document, dates, shift)),
+        };
+      },
+    );
+  }
+}
