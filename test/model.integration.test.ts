@@ -174,7 +174,11 @@ function target({ path, query }: Question): string {
 describe('every answer', () => {
   let installation: Installation;
   beforeAll(async () => {
-    installation = await createInstallation({ environments: RUNS });
+    // A machine that runs many tests may be slow, which is none of the model's business.
+    installation = await createInstallation({
+      environments: RUNS,
+      settings: { MONGODB_READ_TIMEOUT_MS: '20000', REDIS_COMMAND_TIMEOUT_MS: '5000' },
+    });
   });
   afterAll(() => installation?.close());
 

@@ -201,8 +201,16 @@ export function tombstoneId(entity: EntityName, storeId: string, id: string): st
 
 type Index = IndexDescription & { name: string };
 
+type CollectionName =
+  | (typeof COLLECTIONS)[EntityName]
+  | typeof MENU_SECTIONS
+  | typeof STAMPS
+  | typeof TOMBSTONES
+  | typeof DEAD_LETTERS
+  | typeof CHECKPOINTS;
+
 /** The indexes of each collection, by name. */
-export const INDEXES: Record<string, Index[]> = {
+export const INDEXES: Record<CollectionName, Index[]> = {
   [COLLECTIONS.store]: [],
   [COLLECTIONS.customer]: [
     { name: 'by_name', key: { store_id: 1, name_key: 1, _id: 1 } },
