@@ -3,8 +3,16 @@ import type { Document } from 'mongodb';
 import type { EntityName } from '#shared/events/entities/index.ts';
 import { COLLECTIONS, type Stamp } from '#shared/read-models/collections.ts';
 import { offsetMilliseconds } from '#shared/read-models/local-time.ts';
-import { bodyIn, type Found, type StoredBody } from './found.ts';
-import { guessOffset, offsetOf, readSnapshot, rememberOffset, unionWithStamp, type View } from './view.ts';
+import { bodyIn, type Found } from './found.ts';
+import {
+  guessOffset,
+  offsetOf,
+  readSnapshot,
+  rememberOffset,
+  stampIn,
+  unionWithStamp,
+  type View,
+} from './view.ts';
 
 /** The instant of a local date-time that was read as if it were UTC. */
 export type ToInstant = (local: number) => Date;
@@ -29,7 +37,11 @@ export function anyOf(field: string, words: readonly string[]): Document {
 /** Skipping more than any collection holds is skipping everything, and no arithmetic overflows on the way. */
 const MOST_SKIPPED = 1_000_000_000_000;
 
-type Row = Partial<StoredBody> & { count?: number; stamp?: Stamp };
+interface Row {
+  summary?: string;
+  offset?: string;
+  count?: number;
+}
 
 /**
  * The page as the envelope of SPEC section 2. Date-times in the filter are local, and the offset lies in the same snapshot as the
@@ -40,7 +52,7 @@ export async function readList(view: View, request: ListRequest): Promise<Found>
   for (;;) {
     const { pipeline, dated, filtered } = listPipeline(view, request, guess);
     const rows = await readSnapshot<Row>(view, COLLECTIONS[request.entity], pipeline);
-    const stamp = rows.find((row) => row.stamp !== undefined)?.stamp ?? null;
+    const stamp = stampIn(rows);
     const offset = offsetOf(stamp);
     if (offset !== guess) rememberOffset(view, offset);
     if (offset === guess || !dated) return { body: envelope(rows, stamp, filtered, request), stamp };
@@ -68,7 +80,7 @@ function listPipeline(
     { $sort: sort },
     { $skip: Math.min((page - 1) * pageSize, MOST_SKIPPED) },
     { $limit: pageSize },
-    { $project: { _id: 0, body: '$summary', offset: 1 } },
+    { $project: { _id: 0, summary: 1, offset: 1 } },
     // How many there are in all, the stamp says.
     ...(filtered ? [counting] : []),
     unionWithStamp(view),
@@ -85,7 +97,7 @@ function envelope(
   const offset = offsetOf(stamp);
   const bodies: string[] = [];
   let total = filtered ? 0 : (stamp?.counts?.[entity] ?? 0);
-  for (const { body, offset: madeFor, count } of rows) {
+  for (const { summary: body, offset: madeFor, count } of rows) {
     if (body !== undefined && madeFor !== undefined) bodies.push(bodyIn(offset, { body, offset: madeFor }));
     else if (count !== undefined) total = count;
   }

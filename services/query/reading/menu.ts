@@ -1,11 +1,11 @@
 /** Reads the menu: the sections that the projector composed, joined. */
-import { MENU_SECTIONS, type MenuSection, type Stamp } from '#shared/read-models/collections.ts';
+import { MENU_SECTIONS, type MenuSection } from '#shared/read-models/collections.ts';
 import { shiftBody, toLocalDateTime } from '#shared/read-models/local-time.ts';
 import type { Found } from './found.ts';
-import { offsetOf, readSnapshot, unionWithStamp, type View } from './view.ts';
+import { offsetOf, readSnapshot, stampIn, unionWithStamp, type View } from './view.ts';
 
 type Section = Pick<MenuSection, 'category' | 'products' | 'offset' | 'updated_at' | 'part'>;
-type Row = Partial<Section> & { stamp?: Stamp };
+type Row = Partial<Section>;
 
 /** The menu of the store; without categories where it has none to show. */
 export async function readMenu(view: View): Promise<Found> {
@@ -15,7 +15,7 @@ export async function readMenu(view: View): Promise<Found> {
     { $project: { _id: 0, category: 1, products: 1, offset: 1, updated_at: 1, part: 1 } },
     unionWithStamp(view),
   ]);
-  const stamp = rows.find((row) => row.stamp !== undefined)?.stamp ?? null;
+  const stamp = stampIn(rows);
   const offset = offsetOf(stamp);
   const sections = rows.filter((row): row is Section => row.products !== undefined);
   const newest = sections.reduce<Date | null>(

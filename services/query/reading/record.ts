@@ -1,9 +1,9 @@
 /** Reads one record, whole or as its summary, from one snapshot. */
-import { documentId, type Stamp } from '#shared/read-models/collections.ts';
-import { bodyIn, type Found, type StoredBody } from './found.ts';
-import { offsetOf, readSnapshot, unionWithStamp, type View } from './view.ts';
+import { documentId } from '#shared/read-models/collections.ts';
+import { bodyIn, type Found } from './found.ts';
+import { offsetOf, readSnapshot, stampIn, unionWithStamp, type View } from './view.ts';
 
-type Row = Partial<StoredBody> & { stamp?: Stamp };
+type Row = Partial<Record<'summary' | 'whole' | 'offset', string>>;
 
 /** The record of this store with an id; `null` where the store has none. */
 export async function readRecord(
@@ -14,11 +14,11 @@ export async function readRecord(
 ): Promise<Found | null> {
   const rows = await readSnapshot<Row>(view, collection, [
     { $match: { store_id: view.storeId, _id: documentId(view.storeId, id) } },
-    { $project: { _id: 0, body: `$${shape}`, offset: 1 } },
+    { $project: { _id: 0, [shape]: 1, offset: 1 } },
     unionWithStamp(view),
   ]);
-  const stamp = rows.find((row) => row.stamp !== undefined)?.stamp ?? null;
-  for (const { body, offset } of rows) {
+  const stamp = stampIn(rows);
+  for (const { [shape]: body, offset } of rows) {
     if (body !== undefined && offset !== undefined) {
       return { body: bodyIn(offsetOf(stamp), { body, offset }), stamp };
     }

@@ -36,14 +36,14 @@ export async function readSnapshot<T extends Document>(
   );
 }
 
-/** The last stage of a snapshot: the store's stamp, as `{stamp}`. */
+/** The last stage of a snapshot: the store's stamp as it lies there, since a projection would cost as much as the read. */
 export function unionWithStamp({ storeId }: View): Document {
-  return {
-    $unionWith: {
-      coll: STAMPS,
-      pipeline: [{ $match: { _id: storeId, store_id: storeId } }, { $project: { _id: 0, stamp: '$$ROOT' } }],
-    },
-  };
+  return { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: storeId, store_id: storeId } }] } };
+}
+
+/** The stamp among the rows of a snapshot: the one row that has an `_id`. */
+export function stampIn(rows: readonly object[]): Stamp | null {
+  return (rows.find((row) => '_id' in row) as Stamp | undefined) ?? null;
 }
 
 /** The store's stamp alone; `null` while nothing of the store has arrived. */
