@@ -9,7 +9,13 @@ import { startProjector } from './projector.ts';
 try {
   const config = readConfig(process.env);
   const logger = createLogger('projector', config.logLevel);
+  const closing: (() => Promise<void>)[] = [];
+  // From the start on: as the first process of a container it would not hear the signal otherwise.
+  closeWithGrace({ delay: 20_000, logger }, async () => {
+    for (const close of closing) await close();
+  });
   const projector = await startProjector(config, logger);
+  closing.push(projector.stop);
   const operations = await startOperations({
     ...config.operations,
     live: projector.isLive,
@@ -17,11 +23,8 @@ try {
     registry: projector.metrics.registry,
     logger,
   });
+  closing.push(operations.close);
   logger.info({ environments: config.environments, operations: operations.url }, 'projector started');
-  closeWithGrace({ delay: 20_000, logger }, async () => {
-    await projector.stop();
-    await operations.close();
-  });
   await projector.failed;
 } catch (error) {
   const message = error instanceof StoreDataError ? error.message : describeError(error);

@@ -13,9 +13,18 @@ const CLOSE_DELAY_MS = 10_000;
 try {
   const config = readConfig(process.env);
   const logger = createLogger('query', config.logLevel);
+  let ready = false;
+  const closing: (() => Promise<void>)[] = [];
+  // From the start on: as the first process of a container it would not hear the signal otherwise.
+  closeWithGrace({ delay: CLOSE_DELAY_MS, logger }, async ({ err, signal }) => {
+    ready = false;
+    if (err) logger.fatal({ err }, 'the query service failed');
+    else logger.info({ signal }, 'query service stops');
+    for (const close of closing) await close();
+  });
   const signingKeys = await loadSigningKeys(config.tokens);
   const app = await buildApp({ config, logger, signingKeys });
-  let ready = false;
+  closing.push(() => app.close());
   const operations = await startOperations({
     ...config.operations,
     live: () => true,
@@ -23,19 +32,13 @@ try {
     registry: app.metrics.registry,
     logger,
   });
+  closing.push(operations.close);
   const url = await app.listen({ host: config.query.host, port: config.query.port });
   ready = true;
   logger.info(
     { url, operations: operations.url, environments: config.environments },
     'query service started',
   );
-  closeWithGrace({ delay: CLOSE_DELAY_MS, logger }, async ({ err, signal }) => {
-    ready = false;
-    if (err) logger.fatal({ err }, 'the query service failed');
-    else logger.info({ signal }, 'query service stops');
-    await app.close();
-    await operations.close();
-  });
 } catch (error) {
   const message = error instanceof StoreDataError ? error.message : describeError(error);
   process.stderr.write(`query: ${message}\n`);

@@ -96,9 +96,10 @@ export async function caughtUp(
       async () => {
         const db = await readModels(installation, environment).catch(() => null);
         if (db === null) return false;
+        // As the query service reads: a snapshot comes a moment later than what other reads see.
         const checkpoints = await db
           .collection<{ _id: string; position: number }>(CHECKPOINTS)
-          .find()
+          .find({}, { readConcern: 'snapshot' })
           .toArray();
         const positions = new Map(checkpoints.map(({ _id, position }) => [_id, position]));
         return ends.every(([id, end]) => (positions.get(String(id)) ?? 0) >= Number(end));
