@@ -84,7 +84,7 @@ programTest(
     await awaitGone(pids);
     // The guardians remove what was being fetched, and the data.
     await vi.waitUntil(() => ['a', 'b', 'c'].every((name) => !existsSync(join(folder, name))), {
-      timeout: 5_000,
+      timeout: 30_000,
     });
     const packages = readdirSync(cache).map((name) => name.replace(/-[^-]*$/, ''));
     expect(packages).toEqual([...new Set(packages)]);
