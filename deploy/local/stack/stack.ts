@@ -121,13 +121,14 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 async function takeFolder(folder: DataFolder, guard: Guard, keepData: boolean): Promise<string[]> {
   try {
     await claimFolder(folder, guard.pid);
-    mkdirSync(folder.logs, { recursive: true });
-    if (keepData) return [folder.ownerFile];
     const data = PARTS.map(({ name }) => folder.part(name));
-    for (const path of data) rmSync(path, { recursive: true, force: true });
     // The owner file comes last: while it is there, nobody else begins here.
-    const leftovers = [...data, folder.logs, folder.ownerFile];
-    for (const path of leftovers) await guard.hold('path', path);
+    const leftovers = keepData ? [folder.ownerFile] : [...data, folder.logs, folder.ownerFile];
+    // Told at once, before the guardian itself is up: what is in the pipe reaches it even if this process is killed now.
+    const held = keepData ? [] : leftovers.map((path) => guard.hold('path', path));
+    mkdirSync(folder.logs, { recursive: true });
+    if (!keepData) for (const path of data) rmSync(path, { recursive: true, force: true });
+    await Promise.all(held);
     return leftovers;
   } catch (error) {
     await guard.close();
