@@ -125,10 +125,10 @@ async function takeFolder(folder: DataFolder, guard: Guard, keepData: boolean): 
     // The owner file comes last: while it is there, nobody else begins here.
     const leftovers = keepData ? [folder.ownerFile] : [...data, folder.logs, folder.ownerFile];
     // Told at once, before the guardian itself is up: what is in the pipe reaches it even if this process is killed now.
-    const held = keepData ? [] : leftovers.map((path) => guard.hold('path', path));
+    const held = keepData ? undefined : guard.hold('path', ...leftovers);
     mkdirSync(folder.logs, { recursive: true });
     if (!keepData) for (const path of data) rmSync(path, { recursive: true, force: true });
-    await Promise.all(held);
+    await held;
     return leftovers;
   } catch (error) {
     await guard.close();

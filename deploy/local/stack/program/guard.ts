@@ -12,8 +12,8 @@ export type HeldKind = 'process' | 'container' | 'path';
 /** Removes what it holds when this process ends. */
 export interface Guard {
   pid: number;
-  /** Resolves once the guardian knows: from then on the thing cannot outlive this process. */
-  hold(kind: HeldKind, what: string | number): Promise<void>;
+  /** Resolves once the guardian knows: from then on the things cannot outlive this process. */
+  hold(kind: HeldKind, ...what: (string | number)[]): Promise<void>;
   /** The thing is gone, or may stay. */
   release(kind: HeldKind, what: string | number): void;
   /** Removes what is still held and waits until the guardian is gone. */
@@ -38,11 +38,12 @@ export function startGuard(): Guard {
   gone.catch(() => undefined);
   return {
     pid: guardian.pid ?? 0,
-    async hold(kind, what) {
-      const line = `hold ${kind} ${what}`;
-      const acknowledged = new Promise<void>((resolve) => waiting.set(line, resolve));
-      guardian.stdin.write(`${line}\n`);
-      await Promise.race([acknowledged, gone]);
+    async hold(kind, ...what) {
+      const lines = what.map((one) => `hold ${kind} ${one}`);
+      const acknowledged = lines.map((line) => new Promise<void>((resolve) => waiting.set(line, resolve)));
+      // One write: a stream keeps what follows a first one back until the next turn of the event loop.
+      guardian.stdin.write(lines.map((line) => `${line}\n`).join(''));
+      await Promise.race([Promise.all(acknowledged), gone]);
     },
     release(kind, what) {
       guardian.stdin.write(`release ${kind} ${what}\n`);
