@@ -11,8 +11,10 @@ export interface AccessKey {
   _id: string;
   environment: string;
   store_id: string;
-  /** SHA-256 of the valid secrets, lower-case hex, at most two. */
+  /** SHA-256 of the secrets, lower-case hex, at most two: those that came last first. */
   secret_hashes: string[];
+  /** When secrets end, by hash, in ISO 8601. Nobody removes them then: they do not count any longer. */
+  secret_expires_at?: Record<string, string>;
   scopes: Scope[];
   status: KeyStatus;
   sequence: number;
@@ -126,7 +128,7 @@ export async function applyKeyChange(
     _id: change.clientId,
     environment,
     store_id: change.storeId,
-    secret_hashes: (newer ? change.secretHashes : null) ?? stored?.secret_hashes ?? [],
+    ...secretsAfter(stored, newer ? change : null),
     scopes: (newer ? change.scopes : null) ?? stored?.scopes ?? [],
     status: change.status,
     sequence: Math.max(change.sequence, stored?.sequence ?? -1),
@@ -146,6 +148,41 @@ export async function applyKeyChange(
   // Against a writer outside this transaction: whoever comes second starts again from what is stored.
   const written = await keys.replaceOne({ _id: key._id, version: stored.version }, withoutId(key), options);
   return written.matchedCount === 1 ? key : applyKeyChange(keys, environment, change, session);
+}
+
+/**
+ * A key's secrets after a change. A deadline stays with its secret until the secret is gone or gets another one: who
+ * sends the whole key again does not know of it.
+ */
+function secretsAfter(
+  stored: AccessKey | null,
+  change: Pick<AccessKeyChange, 'secretHashes' | 'secretExpiry'> | null,
+): Pick<AccessKey, 'secret_hashes' | 'secret_expires_at'> {
+  const before = stored?.secret_hashes ?? [];
+  const given = change?.secretHashes ?? before;
+  const hashes = [
+    ...given.filter((hash) => !before.includes(hash)),
+    ...before.filter((hash) => given.includes(hash)),
+  ];
+  const expiry = { ...stored?.secret_expires_at, ...change?.secretExpiry };
+  const kept = Object.entries(expiry).filter(([hash]) => hashes.includes(hash));
+  return {
+    secret_hashes: hashes,
+    ...(kept.length > 0 ? { secret_expires_at: Object.fromEntries(kept) } : {}),
+  };
+}
+
+/** The hashes of a key's secrets that count at an instant, those that came last first. */
+export function validSecrets(
+  { secret_hashes: hashes, secret_expires_at: expiry }: Pick<AccessKey, 'secret_hashes' | 'secret_expires_at'>,
+  now = Date.now(),
+): string[] {
+  return expiry === undefined
+    ? hashes
+    : hashes.filter((hash) => {
+        const end = expiry[hash];
+        return end === undefined || now < Date.parse(end);
+      });
 }
 
 /** Where a store's blocking comes from: events of the access topic, or the store's own record. */

@@ -1,6 +1,8 @@
 /** Events of the access topic: keys and the blocking of stores (CONTRACT section 3, "Keys"). */
 import { Type } from 'typebox';
 import { type EventMessage, readCloudEvent } from './cloud-event.ts';
+import { absent, Instant } from './fields.ts';
+import { parseInstant } from './instant.ts';
 import { EventRejected } from './rejection.ts';
 import { schemaCheck } from './schema-check.ts';
 
@@ -12,12 +14,15 @@ export type KeyStatus = (typeof KEY_STATUSES)[number];
 
 const SecretHash = Type.String({ pattern: '^[0-9a-fA-F]{64}$' });
 const Secrets = Type.Union([SecretHash, Type.Array(SecretHash, { maxItems: 2 })]);
+/** When a secret ends, by its hash: an addition of ours, so that a deadline lies in the log as well. */
+const SecretExpiry = Type.Record(SecretHash, Instant);
 const Scopes = Type.Array(Type.Enum([...SCOPES]));
 
 /** A revocation may leave out the rest: what takes rights away must never fail on what it takes away. */
 const AccessKeyData = Type.Union([
   Type.Object({
     secret_sha256: Secrets,
+    secret_expires_at: absent(SecretExpiry),
     scopes: Scopes,
     status: Type.Enum(['active', 'inactive']),
   }),
@@ -43,6 +48,8 @@ export interface AccessKeyChange {
   eventId: string;
   /** SHA-256 of the valid secrets, lower-case hex; `null` where a revocation leaves them out. */
   secretHashes: string[] | null;
+  /** When secrets end, by hash, in ISO 8601; what is not named keeps the end that it had. */
+  secretExpiry: Readonly<Record<string, string>>;
   /** In the order of `SCOPES`; `null` where a revocation leaves them out. */
   scopes: Scope[] | null;
   status: KeyStatus;
@@ -81,6 +88,7 @@ export function readAccessChange(message: EventMessage): AccessChange {
       sequence,
       eventId: event.id,
       secretHashes: hashes === null ? null : [...new Set([hashes].flat().map((hash) => hash.toLowerCase()))],
+      secretExpiry: 'secret_expires_at' in data ? normalized(data.secret_expires_at ?? {}) : {},
       scopes: data.scopes ? SCOPES.filter((scope) => data.scopes?.includes(scope)) : null,
       status: data.status,
     };
@@ -100,5 +108,15 @@ export function readAccessChange(message: EventMessage): AccessChange {
   throw new EventRejected(
     'unknown_type',
     'type is not store-data.access_key.changed or store-data.store_access.changed',
+  );
+}
+
+/** Spelled in one way, so that equal deadlines are equal texts. */
+function normalized(expiry: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(expiry).map(([hash, instant]) => [
+      hash.toLowerCase(),
+      new Date(parseInstant(instant) ?? 0).toISOString(),
+    ]),
   );
 }

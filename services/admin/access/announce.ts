@@ -12,9 +12,12 @@ import type { KeyStatus, Scope } from '#shared/events/access-event.ts';
 export interface KeyState {
   environment: string;
   store_id: string;
+  /** Those that came last first. */
   secret_sha256: string[];
   scopes: Scope[];
   status: KeyStatus;
+  /** When secrets end, by hash, in ISO 8601. */
+  secret_expires_at?: Record<string, string>;
 }
 
 /** What `store_access` says of a store. */

@@ -23,6 +23,7 @@ export function keySubject(clientId: string, prefix: string): Subject<KeyState, 
         sequence,
         eventId: '',
         secretHashes: state.secret_sha256,
+        secretExpiry: state.secret_expires_at ?? {},
         scopes: state.scopes,
         status: state.status,
       }),
@@ -47,5 +48,6 @@ function stateOf(key: AccessKey): KeyState {
     secret_sha256: key.secret_hashes,
     scopes: key.scopes,
     status: key.status,
+    ...(key.secret_expires_at === undefined ? {} : { secret_expires_at: key.secret_expires_at }),
   };
 }

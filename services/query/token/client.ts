@@ -4,6 +4,7 @@ import {
   type ControlCollections,
   isBlocked,
   storeAccessId,
+  validSecrets,
 } from '#shared/access/access-keys.ts';
 import type { StoreAccess } from '#shared/access/access-keys.ts';
 import { secretMatches } from '#shared/access/secrets.ts';
@@ -43,7 +44,8 @@ export async function authenticateClient(
 
 function matchingKey(keys: readonly AccessKey[], { clientId, clientSecret }: Credentials): AccessKey | null {
   const key = keys.find(({ _id }) => _id === clientId);
-  return secretMatches([clientSecret], key?.secret_hashes ?? []) && key !== undefined ? key : null;
+  const hashes = key === undefined ? [] : validSecrets(key);
+  return secretMatches([clientSecret], hashes) && key !== undefined ? key : null;
 }
 
 /**
