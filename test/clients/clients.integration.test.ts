@@ -1,0 +1,115 @@
+/** Clients that people use get tokens and read data with them, unchanged, however they encode credentials in Basic. */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, type TestContext } from 'vitest';
+import { TOKEN_PATH } from '#test/api-client.ts';
+import { type QueryService, startQueryService } from '#test/query-service.ts';
+import { type NpmClient, runNpmClient } from './npm.ts';
+import { prepareGo, preparePython, prepareSpring, type Program } from './programs.ts';
+import { IMPORTED, KEYS, type Result, type Task } from './task.ts';
+
+/** Fetching may take this long on a slow line. */
+const FETCH_LIMIT_MS = 240_000;
+
+let service: QueryService;
+let task: Task;
+/** The credentials that the token endpoint was sent, as they were inside Basic. */
+let sent: string[] = [];
+
+// They are fetched side by side, and while everything else starts.
+const python = settled(preparePython());
+const go = settled(prepareGo());
+const spring = settled(prepareSpring());
+
+beforeAll(async () => {
+  service = await startQueryService();
+  for (const { client_id: clientId, client_secret } of KEYS) {
+    await service.setKey({ clientId, secrets: [client_secret] });
+  }
+  const order = {
+    status: 'pending',
+    order_type: 'delivery',
+    total: '1.00',
+    created_at: '2026-01-01T00:00:00Z',
+  };
+  await service.apply([{ entity: 'order', storeId: 's1', id: 'o1', data: order }]);
+  service.app.server.on('request', ({ url, headers }) => {
+    if (url !== TOKEN_PATH) return;
+    const encoded = headers.authorization?.replace(/^Basic /, '') ?? '';
+    sent.push(Buffer.from(encoded, 'base64').toString());
+  });
+  task = {
+    token_url: `${service.url}${TOKEN_PATH}`,
+    data_url: `${service.url}/api/order/list`,
+    keys: KEYS,
+  };
+});
+afterAll(() => service.close());
+
+beforeEach(() => {
+  sent = [];
+});
+
+/** What a preparation came to; whoever needs it asks later. */
+async function settled<T>(preparation: Promise<T>): Promise<PromiseSettledResult<T>> {
+  const [outcome] = await Promise.allSettled([preparation]);
+  return outcome;
+}
+
+/** What was prepared. Where a machine lacks what it takes, the test is skipped and says why. */
+async function prepared<T>(
+  preparation: Promise<PromiseSettledResult<T>>,
+  { task, skip }: TestContext,
+): Promise<T> {
+  const outcome = await preparation;
+  if (outcome.status === 'fulfilled') return outcome.value;
+  const reason = String(outcome.reason);
+  if (/hash|checksum|differs from/i.test(reason)) throw outcome.reason;
+  process.stderr.write(`not tested, the client ${task.name}: ${reason}\n`);
+  return skip(reason);
+}
+
+async function runProgram({ file, args, cwd, env }: Program): Promise<Result[]> {
+  const running = promisify(execFile)(file, args, { cwd, env });
+  running.child.stdin?.end(JSON.stringify(task));
+  return JSON.parse((await running).stdout) as Result[];
+}
+
+/** Fails unless every key got its data with one token request, the imported one's credentials encoded as given. */
+function expectAll(results: Result[], imported: string): void {
+  expect(results).toEqual(KEYS.map(({ client_id }) => ({ client_id, status: 200, count: 1 })));
+  expect(sent).toHaveLength(KEYS.length);
+  expect(sent[1]).toBe(imported);
+}
+
+const AS_SENT = `${IMPORTED.client_id}:${IMPORTED.client_secret}`;
+const QUERY_ESCAPED = 'loja-1_a.b~c%2Bd%25e+f:p-_.~%2B%25%3A+q%2Fr%3D%26%3F';
+/** As the standard has it (RFC 6749 appendix B): everything but letters, digits, `*`, `-`, `.` and `_`. */
+const FORM_ENCODED = 'loja-1_a.b%7Ec%2Bd%25e+f:p-_.%7E%2B%25%3A+q%2Fr%3D%26%3F';
+const ALL_ENCODED = 'loja%2D1%5Fa%2Eb%7Ec%2Bd%25e+f:p%2D%5F%2E%7E%2B%25%3A+q%2Fr%3D%26%3F';
+
+describe('a client of npm', () => {
+  it.for<[NpmClient, string]>([
+    ['oauth4webapi', ALL_ENCODED],
+    ['openid-client', ALL_ENCODED],
+    ['simple-oauth2', QUERY_ESCAPED],
+    ['simple-oauth2, loose', AS_SENT],
+  ])('%s', async ([name, imported]) => {
+    expectAll(await runNpmClient(name, task), imported);
+  });
+});
+
+describe('a client of another language', { timeout: FETCH_LIMIT_MS }, () => {
+  it.for(['Authlib', 'requests-oauthlib'])('%s', async (name, context) => {
+    const program = await prepared(python, context);
+    expectAll(await runProgram(program(name)), AS_SENT);
+  });
+
+  it('golang.org/x/oauth2', async (context) => {
+    expectAll(await runProgram(await prepared(go, context)), QUERY_ESCAPED);
+  });
+
+  it('Spring Security', async (context) => {
+    expectAll(await runProgram(await prepared(spring, context)), FORM_ENCODED);
+  });
+});

@@ -1,0 +1,72 @@
+/** The OAuth clients of npm, as their documentation has them. */
+import * as oauth from 'oauth4webapi';
+import * as openid from 'openid-client';
+import { ClientCredentials } from 'simple-oauth2';
+import type { ClientKey, Result, Task } from './task.ts';
+
+/** Does a task for one of its keys. */
+type Client = (task: Task, key: ClientKey) => Promise<Response>;
+
+async function oauth4webapi(task: Task, { client_id, client_secret }: ClientKey): Promise<Response> {
+  const server = { issuer: new URL(task.token_url).origin, token_endpoint: task.token_url };
+  const insecure = { [oauth.allowInsecureRequests]: true };
+  const authentication = oauth.ClientSecretBasic(client_secret);
+  const response = await oauth.clientCredentialsGrantRequest(
+    server,
+    { client_id },
+    authentication,
+    { scope: 'order' },
+    insecure,
+  );
+  const { access_token } = await oauth.processClientCredentialsResponse(server, { client_id }, response);
+  return oauth.protectedResourceRequest(
+    access_token,
+    'GET',
+    new URL(task.data_url),
+    undefined,
+    undefined,
+    insecure,
+  );
+}
+
+async function openidClient(task: Task, { client_id, client_secret }: ClientKey): Promise<Response> {
+  const server = { issuer: new URL(task.token_url).origin, token_endpoint: task.token_url };
+  const config = new openid.Configuration(server, client_id, {}, openid.ClientSecretBasic(client_secret));
+  openid.allowInsecureRequests(config);
+  const { access_token } = await openid.clientCredentialsGrant(config, { scope: 'order' });
+  return openid.fetchProtectedResource(config, access_token, new URL(task.data_url), 'GET');
+}
+
+/** Its two ways to encode credentials: after the standard, and as they are. */
+function simpleOauth2(credentialsEncodingMode: 'strict' | 'loose'): Client {
+  return async (task, { client_id: id, client_secret: secret }) => {
+    const { origin: tokenHost, pathname: tokenPath } = new URL(task.token_url);
+    const client = new ClientCredentials({
+      client: { id, secret },
+      auth: { tokenHost, tokenPath },
+      options: { credentialsEncodingMode },
+    });
+    const { token } = await client.getToken({ scope: 'order' });
+    return fetch(task.data_url, { headers: { authorization: `Bearer ${String(token['access_token'])}` } });
+  };
+}
+
+const CLIENTS = {
+  oauth4webapi,
+  'openid-client': openidClient,
+  'simple-oauth2': simpleOauth2('strict'),
+  'simple-oauth2, loose': simpleOauth2('loose'),
+};
+
+export type NpmClient = keyof typeof CLIENTS;
+
+/** Lets a client do a task. Rejects with the client's own error. */
+export async function runNpmClient(name: NpmClient, task: Task): Promise<Result[]> {
+  const results: Result[] = [];
+  for (const key of task.keys) {
+    const response = await CLIENTS[name](task, key);
+    const { count } = (await response.json()) as { count: number };
+    results.push({ client_id: key.client_id, status: response.status, count });
+  }
+  return results;
+}
