@@ -63,6 +63,17 @@ function scopes(text: string): Scope[] {
   return SCOPES.filter((scope) => names.includes(scope));
 }
 
+const DURATION_UNITS = { s: 1_000, min: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** An argument that is a span of time, such as `90s`, `15min`, `24h`, `7d`; in milliseconds. */
+export function duration(text: string): number {
+  const [, digits, unit] = /^([1-9]\d{0,5})(s|min|h|d)$/.exec(text) ?? [];
+  if (digits === undefined || unit === undefined) {
+    throw new InvalidArgumentError('A time is a whole number with s, min, h or d, such as 24h.');
+  }
+  return Number(digits) * DURATION_UNITS[unit as keyof typeof DURATION_UNITS];
+}
+
 /** Makes the reading of a whole number. */
 export function wholeNumber(min: number, max: number): (text: string) => number {
   return (text) => {

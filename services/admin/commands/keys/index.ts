@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { addCreateCommand } from './create.ts';
 import { addListCommand } from './list.ts';
+import { addRotateSecretCommand } from './rotate-secret.ts';
 import { addScopesCommand } from './scopes.ts';
 import { addStatusCommands } from './status.ts';
 
@@ -10,5 +11,6 @@ export function addKeyCommands(program: Command): void {
   addCreateCommand(keys);
   addListCommand(keys);
   addScopesCommand(keys);
+  addRotateSecretCommand(keys);
   addStatusCommands(keys);
 }

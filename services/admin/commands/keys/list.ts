@@ -1,7 +1,7 @@
 /** `keys list`: the keys as they are applied. */
 import { type Command, Option } from 'commander';
 import type { Filter } from 'mongodb';
-import { type AccessKey, controlCollections } from '#shared/access/access-keys.ts';
+import { type AccessKey, controlCollections, validSecrets } from '#shared/access/access-keys.ts';
 import { KEY_STATUSES, type KeyStatus } from '#shared/events/access-event.ts';
 import { withServers } from '../../connection/servers.ts';
 import {
@@ -87,9 +87,16 @@ function toJson(key: AccessKey): object {
     environment: key.environment,
     status: key.status,
     scopes: key.scopes,
-    secrets: key.secret_hashes.length,
+    secrets: validSecrets(key).length,
+    old_secret_ends_at: endOfOldSecret(key),
     sequence: key.sequence,
     in_redis: key.publish_pending === undefined,
     updated_at: key.updated_at,
   };
+}
+
+/** When the one of two secrets ends that has a deadline; `null` where none has. */
+function endOfOldSecret(key: AccessKey): string | null {
+  const ends = validSecrets(key).map((hash) => key.secret_expires_at?.[hash]);
+  return ends.find((end) => end !== undefined) ?? null;
 }

@@ -11,6 +11,7 @@ export function printKey(
   { json, secret }: { json: boolean; secret?: string },
 ): void {
   const { environment, store_id, scopes, status } = state;
+  const oldSecret = oldSecretOf(state);
   if (json) {
     printJson({
       client_id: clientId,
@@ -19,6 +20,7 @@ export function printKey(
       environment,
       scopes,
       status,
+      ...(oldSecret === null ? {} : { old_secret_ends_at: oldSecret.endsAt }),
       changed,
       live,
     });
@@ -32,6 +34,20 @@ export function printKey(
       ['environment', environment],
       ['scopes', scopes.join(' ') || '(none)'],
       ['status', live ? status : `${status} (not live yet)`],
+      ...(oldSecret === null ? [] : [['old secret', inWords(oldSecret)] as const]),
     ]),
   );
+}
+
+/** The end of the older of two secrets, `null` while it has none. */
+interface OldSecret {
+  endsAt: string | null;
+}
+
+function oldSecretOf({ secret_sha256: [, old], secret_expires_at: expiry }: KeyState): OldSecret | null {
+  return old === undefined ? null : { endsAt: expiry?.[old] ?? null };
+}
+
+function inWords({ endsAt }: OldSecret): string {
+  return endsAt === null ? 'counts until --retire-old' : `counts until ${endsAt}`;
 }

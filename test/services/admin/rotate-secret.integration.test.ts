@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type AccessKey, controlCollections } from '#shared/access/access-keys.ts';
+import { hashSecret } from '#shared/access/secrets.ts';
+import { controlDatabase } from '#shared/read-models/generation.ts';
+import { eventually } from '#test/installation.ts';
+import { type QueryService, startQueryService } from '#test/query-service.ts';
+import { runCommand, runJson } from './run-command.ts';
+
+interface RotatedKey {
+  client_id: string;
+  client_secret?: string;
+  old_secret_ends_at?: string | null;
+  live: boolean;
+}
+
+let service: QueryService;
+beforeAll(async () => {
+  service = await startQueryService();
+});
+afterAll(() => service?.close());
+
+const run = (...args: string[]) => runCommand(service.installation.env, ['keys', ...args]);
+const rotate = (...args: string[]) =>
+  runJson<RotatedKey>(service.installation.env, ['keys', 'rotate-secret', ...args]);
+const keys = () =>
+  controlCollections(controlDatabase(service.installation.mongodb, service.installation.config.namePrefix))
+    .keys;
+const stored = (clientId: string): Promise<AccessKey | null> => keys().findOne({ _id: clientId });
+const statusOf = async (clientId: string, secret: string) =>
+  (await service.api.askToken(clientId, secret)).status;
+
+async function secretOf(answer: RotatedKey): Promise<string> {
+  expect(answer.client_secret).toMatch(/^[A-Za-z0-9]{43}$/);
+  return answer.client_secret ?? '';
+}
+
+/** What another source of keys sends; resolves when it is applied. */
+async function event(clientId: string, sequence: number, data: object): Promise<void> {
+  const defaults = { scopes: ['order'], status: 'active' };
+  await service.installation.publishAccess([
+    { entity: 'access_key', storeId: 's1', subject: clientId, sequence, data: { ...defaults, ...data } },
+  ]);
+  await eventually('the event is applied', async () => (await stored(clientId))?.sequence === sequence);
+}
+
+describe('keys rotate-secret', () => {
+  it('leaves both secrets valid, and ends the old one with --retire-old, but not its tokens', async () => {
+    const created = await runJson<RotatedKey>(service.installation.env, [
+      'keys',
+      'create',
+      '--store',
+      's1',
+      '--scopes',
+      'store,menu',
+    ]);
+    const { client_id: id } = created;
+    const old = await secretOf(created);
+    const rotated = await rotate(id);
+    const next = await secretOf(rotated);
+    expect(rotated).toMatchObject({ live: true, old_secret_ends_at: null });
+    expect(next).not.toBe(old);
+    const oldToken = await service.api.token(id, old);
+    const newToken = await service.api.token(id, next);
+
+    const retired = await rotate(id, '--retire-old');
+    expect(retired).not.toHaveProperty('client_secret');
+    expect(await statusOf(id, old)).toBe(401);
+    expect(await statusOf(id, next)).toBe(200);
+    for (const token of [oldToken, newToken]) {
+      expect((await service.api.get('/api/category/list', token)).status).toBe(200);
+    }
+    expect((await stored(id))?.secret_hashes).toEqual([hashSecret(next)]);
+  });
+
+  it('ends the older of two secrets whatever order events name them in', async () => {
+    await service.setKey({ clientId: 'pos', secrets: ['first'] });
+    await event('pos', 100, { secret_sha256: [hashSecret('first'), hashSecret('second')] });
+    await rotate('pos', '--retire-old');
+    expect([await statusOf('pos', 'first'), await statusOf('pos', 'second')]).toEqual([401, 200]);
+  });
+
+  it('refuses a third secret, and to retire the only one', async () => {
+    await service.setKey({ clientId: 'both', secrets: ['a', 'b'] });
+    const third = await run('rotate-secret', 'both');
+    expect(third).toMatchObject({ code: 1, stdout: '' });
+    expect(third.stderr).toMatch(
+      /^store-data: key both has two secrets already: .*"keys rotate-secret both --retire-old"\n$/,
+    );
+    await service.setKey({ clientId: 'one', secrets: ['a'] });
+    const only = await run('rotate-secret', 'one', '--retire-old');
+    expect(only).toMatchObject({ code: 1, stdout: '' });
+    expect(only.stderr).toMatch(/^store-data: key one has no older secret to retire/);
+    expect([await statusOf('both', 'a'), await statusOf('both', 'b'), await statusOf('one', 'a')]).toEqual([
+      200, 200, 200,
+    ]);
+  });
+
+  it('refuses a key that is revoked, that is not there, and both options at once', async () => {
+    await service.setKey({ clientId: 'gone', status: 'revoked' });
+    expect((await run('rotate-secret', 'gone')).stderr).toMatch(/is revoked, which is final/);
+    expect((await run('rotate-secret', 'nobody')).stderr).toMatch(/there is no key nobody/);
+    expect(await run('rotate-secret', 'x', '--retire-old', '--retire-old-after', '1h')).toMatchObject({
+      code: 2,
+    });
+    expect(await run('rotate-secret', 'x', '--retire-old-after', 'soon')).toMatchObject({ code: 2 });
+  });
+
+  it('ends the old secret at a deadline, also when a later event names both without one', async () => {
+    await service.setKey({ clientId: 'timed', secrets: ['old'] });
+    const answer = await rotate('timed', '--retire-old-after', '1h');
+    const next = await secretOf(answer);
+    expect(Date.parse(answer.old_secret_ends_at ?? '')).toBeGreaterThan(Date.now() + 3_000_000);
+    expect([await statusOf('timed', 'old'), await statusOf('timed', next)]).toEqual([200, 200]);
+    // The owner of the key sends all of it again, and knows nothing of deadlines.
+    await event('timed', 100, { secret_sha256: [hashSecret('old'), hashSecret(next)], scopes: ['menu'] });
+    expect(await stored('timed')).toMatchObject({
+      scopes: ['menu'],
+      secret_hashes: [hashSecret(next), hashSecret('old')],
+      secret_expires_at: { [hashSecret('old')]: answer.old_secret_ends_at },
+    });
+    const sooner = { [hashSecret('old')]: new Date(Date.now() + 1_500).toISOString() };
+    await event('timed', 101, {
+      secret_sha256: [hashSecret('old'), hashSecret(next)],
+      secret_expires_at: sooner,
+    });
+    await eventually('the old secret has ended', async () => (await statusOf('timed', 'old')) === 401);
+    expect(await statusOf('timed', next)).toBe(200);
+    // What has ended makes room.
+    const third = await secretOf(await rotate('timed'));
+    expect((await stored('timed'))?.secret_hashes).toEqual([hashSecret(third), hashSecret(next)]);
+    expect([await statusOf('timed', 'old'), await statusOf('timed', next)]).toEqual([401, 200]);
+  });
+
+  it('carries the deadline in the log, so that what is made from it anew has it too', async () => {
+    await event('logged', 1, {
+      secret_sha256: [hashSecret('new').toUpperCase(), hashSecret('old')],
+      secret_expires_at: { [hashSecret('old')]: '2026-01-01T00:00:00+00:00' },
+    });
+    expect(await statusOf('logged', 'new')).toBe(200);
+    expect(await statusOf('logged', 'old')).toBe(401);
+    expect((await stored('logged'))?.secret_expires_at).toEqual({
+      [hashSecret('old')]: '2026-01-01T00:00:00.000Z',
+    });
+    const [listed] = await runJson<object[]>(service.installation.env, ['keys', 'list', '-s', 's1']).then(
+      (all) => all.filter((key) => 'client_id' in key && key.client_id === 'logged'),
+    );
+    expect(listed).toMatchObject({ secrets: 1, old_secret_ends_at: null });
+  });
+
+  it('shows the secret also where the change is not live yet', async () => {
+    await service.setKey({ clientId: 'late', secrets: ['old'] });
+    const { stdout, stderr, code } = await run('rotate-secret', 'late', '--wait', '0', '--json');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const secret = await secretOf(JSON.parse(stdout) as RotatedKey);
+    await eventually('the secret counts', async () => (await statusOf('late', secret)) === 200);
+  });
+});
