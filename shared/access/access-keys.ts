@@ -36,6 +36,8 @@ export interface StoreAccess {
   /** What the store's own record says, and which. */
   record_status: 'active' | 'blocked';
   record_sequence: number;
+  /** A quota of its own; without `window_seconds` in the configured window. */
+  quota?: { requests: number; window_seconds?: number };
   version: number;
   publish_pending?: true;
   updated_at: Date;

@@ -8,8 +8,9 @@ import type { ChainableCommander, Redis } from 'ioredis';
 import type { Collection } from 'mongodb';
 import type { KeyStatus, Scope } from '../events/access-event.ts';
 import { SCOPES } from '../events/access-event.ts';
-import { type AccessKey, isBlocked, type StoreAccess } from './access-keys.ts';
+import type { AccessKey, StoreAccess } from './access-keys.ts';
 import { redisKeys } from './redis-keys.ts';
+import { encodeStoreState, storeStateOf } from './store-state.ts';
 
 export interface Grant {
   status: KeyStatus;
@@ -49,7 +50,7 @@ export async function publishGrant(redis: Redis, prefix: string, key: AccessKey)
 /** Publishes whether a store is blocked. An older version than the one there changes nothing. */
 export async function publishStoreAccess(redis: Redis, prefix: string, store: StoreAccess): Promise<void> {
   const keys = redisKeys(prefix, store.environment, store.store_id);
-  const member = isBlocked(store) ? 'blocked' : 'active';
+  const member = encodeStoreState(storeStateOf(store));
   await execute(setVersioned(redis.multi(), keys.storeAccess, store.version, member));
 }
 

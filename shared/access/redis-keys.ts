@@ -4,7 +4,8 @@ export interface RedisKeys {
   session: (sessionId: string) => string;
   grant: (clientId: string) => string;
   storeAccess: string;
-  quota: string;
+  /** The count of a window, by its length. */
+  quota: (windowSeconds: number) => string;
 }
 
 /** The keys of one store in one environment. */
@@ -14,6 +15,6 @@ export function redisKeys(prefix: string, environment: string, storeId: string):
     session: (sessionId) => `${tag}:session:${sessionId}`,
     grant: (clientId) => `${tag}:grant:${clientId}`,
     storeAccess: `${tag}:store-access`,
-    quota: `${tag}:quota`,
+    quota: (windowSeconds) => `${tag}:quota:${windowSeconds}`,
   };
 }

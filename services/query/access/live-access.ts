@@ -3,22 +3,24 @@
  * grant that Redis lost is loaded from MongoDB and put back.
  */
 import type { Redis } from 'ioredis';
-import {
-  type ControlCollections,
-  isBlocked,
-  type StoreAccess,
-  storeAccessId,
-} from '#shared/access/access-keys.ts';
+import { LRUCache } from 'lru-cache';
+import { type ControlCollections, type StoreAccess, storeAccessId } from '#shared/access/access-keys.ts';
 import { decodeGrant, execute, type Grant, publishGrant, setVersioned } from '#shared/access/grants.ts';
-import type { Quota, QuotaState } from '#shared/access/quota.ts';
+import { type Counted, type Quota, type QuotaState, quotaState } from '#shared/access/quota.ts';
 import { redisKeys } from '#shared/access/redis-keys.ts';
+import {
+  decodeStoreState,
+  encodeStoreState,
+  type StoreState,
+  storeStateOf,
+} from '#shared/access/store-state.ts';
 import type { TokenClaims } from '#shared/access/tokens.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import type { Bounded } from '../deadline.ts';
 
 export interface LiveAccess {
-  /** The scopes that token and key both have; `null` when the token no longer counts. */
-  scopes: Scope[] | null;
+  /** The scopes that token and key both have. */
+  scopes: Scope[];
   /** As it stands after this request was counted. */
   quota: QuotaState;
 }
@@ -28,39 +30,72 @@ export interface LiveAccessSources {
   quota: Quota;
   control: ControlCollections;
   prefix: string;
+  passed: PassedSessions;
+}
+
+/** Sessions that passed when they were last looked at, with the seconds of their store's quota window. */
+export type PassedSessions = LRUCache<string, number>;
+
+const REMEMBERED_SESSIONS = 20_000;
+
+/** Makes the memory of sessions that passed. It decides nothing: only whether to count before it is known who asks. */
+export function rememberPassed(): PassedSessions {
+  return new LRUCache({ max: REMEMBERED_SESSIONS });
 }
 
 /**
- * Decides about a token, and counts the request. A request whose token does not pass is taken off the count
- * again.
+ * Decides about a token, and counts the request where it passes; `null` when it no longer counts.
+ *
+ * Whoever passed the last time is counted in the same round trip, and in the rare case that they don't pass any
+ * more, given back. Anyone else is counted only once it is known that they pass: otherwise a client that goes on with a revoked
+ * token would, for moments, use up its store's quota.
  * @throws when Redis, or MongoDB where it is needed, is away: an outage is neither a yes nor a no.
  */
 export async function lookUpAccess(
   sources: LiveAccessSources,
   claims: TokenClaims,
   bounded: Bounded,
-): Promise<LiveAccess> {
-  const { redis, quota, prefix } = sources;
+): Promise<LiveAccess | null> {
+  const { redis, quota, prefix, passed } = sources;
   const { environment, storeId, clientId, sessionId } = claims;
   const keys = redisKeys(prefix, environment, storeId);
-  const [session, grants, blocking, state] = await Promise.all([
+  const window = passed.get(sessionId);
+  const [session, grants, states, early] = await Promise.all([
     redis.get(keys.session(sessionId)),
     redis.zrange(keys.grant(clientId), '0', '0', 'REV'),
     redis.zrange(keys.storeAccess, '0', '0', 'REV'),
-    quota.count(environment, storeId),
+    window === undefined ? null : quota.count(environment, storeId, window),
   ]);
-  let scopes: Scope[] | null = null;
   if (session === clientId) {
-    const [grant, blocked] = await Promise.all([
+    const [grant, store] = await Promise.all([
       decodeGrant(grants[0]) ?? loadGrant(sources, claims, bounded),
-      blocking[0] === undefined ? loadBlocking(sources, claims, bounded) : blocking[0] !== 'active',
+      decodeStoreState(states[0]) ?? loadStoreState(sources, claims, bounded),
     ]);
-    if (grant?.status === 'active' && !blocked) {
-      scopes = grant.scopes.filter((scope) => claims.scopes.includes(scope));
+    if (grant?.status === 'active' && !store.blocked) {
+      const scopes = grant.scopes.filter((scope) => claims.scopes.includes(scope));
+      return { scopes, quota: await countFor(sources, claims, store, early) };
     }
   }
-  if (scopes === null) await quota.giveBack(environment, storeId);
-  return { scopes, quota: state };
+  passed.delete(sessionId);
+  if (early !== null) await quota.giveBack(early);
+  return null;
+}
+
+/** Counts a request that passes, unless it was counted already, in the window that its store has now. */
+async function countFor(
+  { quota, passed }: LiveAccessSources,
+  { environment, storeId, sessionId }: TokenClaims,
+  store: StoreState,
+  early: Counted | null,
+): Promise<QuotaState> {
+  const policy = quota.policyOf(store.quota);
+  if (early?.windowSeconds === policy.windowSeconds) return quotaState(early, policy);
+  const [counted] = await Promise.all([
+    quota.count(environment, storeId, policy.windowSeconds),
+    early === null ? null : quota.giveBack(early),
+  ]);
+  passed.set(sessionId, policy.windowSeconds);
+  return quotaState(counted, policy);
 }
 
 async function loadGrant(
@@ -75,15 +110,15 @@ async function loadGrant(
   return key;
 }
 
-async function loadBlocking(
+async function loadStoreState(
   { redis, control, prefix }: LiveAccessSources,
   { environment, storeId }: TokenClaims,
   bounded: Bounded,
-): Promise<boolean> {
+): Promise<StoreState> {
   const filter = { _id: storeAccessId(environment, storeId) };
   const store = await bounded((signal) => control.stores.findOne(filter, { signal }));
   await execute(publishBlocking(redis.multi(), prefix, environment, storeId, store));
-  return isBlocked(store);
+  return storeStateOf(store);
 }
 
 /**
@@ -98,5 +133,5 @@ export function publishBlocking(
   store: StoreAccess | null,
 ): ReturnType<Redis['multi']> {
   const key = redisKeys(prefix, environment, storeId).storeAccess;
-  return setVersioned(multi, key, store?.version ?? 0, isBlocked(store) ? 'blocked' : 'active');
+  return setVersioned(multi, key, store?.version ?? 0, encodeStoreState(storeStateOf(store)));
 }

@@ -31,8 +31,9 @@ export function authenticate(
     if (token === null) throw new Refused(invalidToken('a bearer token is required'));
     const claims = await tokens.verify(token);
     if (claims === null || !environments.includes(claims.environment)) throw refusedToken();
-    const { scopes, quota } = await lookUpAccess(sources, claims, deadlineOf(reply));
-    if (scopes === null) throw refusedToken();
+    const live = await lookUpAccess(sources, claims, deadlineOf(reply));
+    if (live === null) throw refusedToken();
+    const { scopes, quota } = live;
     const { storeId, environment } = claims;
     request.caller = { storeId, environment, scopes, quota };
     reply.header('ratelimit-policy', `"store";q=${quota.limit};w=${quota.windowSeconds}`);

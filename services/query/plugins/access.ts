@@ -2,6 +2,7 @@
 import plugin from 'fastify-plugin';
 import { createQuota } from '#shared/access/quota.ts';
 import { createTokens } from '#shared/access/tokens.ts';
+import { rememberPassed } from '../access/live-access.ts';
 import { authenticate } from '../access/steps.ts';
 
 export default plugin(
@@ -9,7 +10,7 @@ export default plugin(
     const { config, redis, control, signingKeys } = app;
     const tokens = createTokens(() => signingKeys, config.tokens);
     const quota = createQuota(redis, config.namePrefix, config.query.quota);
-    const sources = { redis, quota, control, prefix: config.namePrefix };
+    const sources = { redis, quota, control, prefix: config.namePrefix, passed: rememberPassed() };
     app.decorate('tokens', tokens);
     app.decorateRequest('caller', null);
     app.decorateRequest('values', null);

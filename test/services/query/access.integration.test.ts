@@ -227,7 +227,7 @@ describe('the quota', () => {
       expect(exceeded.headers.get('ratelimit')).toBe(`"store";r=0;t=${retryAfter}`);
       // A token that does not pass is told so, whatever the quota.
       expect((await api.get('/api/order/list', revoked)).status).toBe(401);
-      expect(await service.installation.redis.get(keys.quota)).toBe('8');
+      expect(await service.installation.redis.get(keys.quota(60))).toBe('8');
       // Another store is not touched.
       await service.setKey({ clientId: 'q4', storeId: 'calm' });
       expect((await api.get('/api/order/list', await api.token('q4', 'secret'))).status).toBe(200);

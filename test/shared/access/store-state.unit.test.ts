@@ -1,0 +1,43 @@
+import { expect, it } from 'vitest';
+import { decodeStoreState, encodeStoreState, storeStateOf } from '#shared/access/store-state.ts';
+
+it.each([
+  ['active', { blocked: false, quota: null }],
+  ['blocked', { blocked: true, quota: null }],
+  ['active 100', { blocked: false, quota: { requests: 100, windowSeconds: null } }],
+  ['blocked 5 3600', { blocked: true, quota: { requests: 5, windowSeconds: 3_600 } }],
+])('writes and reads %j', (member, state) => {
+  expect(encodeStoreState(state)).toBe(member);
+  expect(decodeStoreState(member)).toEqual(state);
+});
+
+it.each([undefined, '', 'open', 'active ', 'active 1 2 3', 'active -1', 'active 1e3', 'blocked x'])(
+  'does not guess what %j means: it is loaded again',
+  (member) => {
+    expect(decodeStoreState(member)).toBeNull();
+  },
+);
+
+it('takes blocking from either source, and the quota as it is stored', () => {
+  expect(storeStateOf(null)).toEqual({ blocked: false, quota: null });
+  const record = {
+    _id: 'e/s',
+    environment: 'e',
+    store_id: 's',
+    access_status: 'active',
+    access_sequence: -1,
+    record_status: 'blocked',
+    record_sequence: 1,
+    version: 1,
+    updated_at: new Date(0),
+  } as const;
+  expect(storeStateOf(record)).toEqual({ blocked: true, quota: null });
+  expect(storeStateOf({ ...record, record_status: 'active', quota: { requests: 7 } })).toEqual({
+    blocked: false,
+    quota: { requests: 7, windowSeconds: null },
+  });
+  expect(storeStateOf({ ...record, quota: { requests: 7, window_seconds: 10 } }).quota).toEqual({
+    requests: 7,
+    windowSeconds: 10,
+  });
+});
