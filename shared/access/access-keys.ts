@@ -18,7 +18,7 @@ export interface AccessKey {
   scopes: Scope[];
   status: KeyStatus;
   sequence: number;
-  /** Moves with every change; keeps an older grant in Redis from overtaking a newer one. */
+  /** Moves with every change, by `nextVersion`; keeps an older grant in Redis from overtaking a newer one. */
   version: number;
   /** Until Redis has this version: set with the change, removed once published. */
   publish_pending?: true;
@@ -52,6 +52,8 @@ export interface RevokedSession {
   revoked_at: Date;
   /** When its token would have expired: MongoDB removes the record then. */
   expires_at: Date;
+  /** Until Redis no longer has the session. */
+  publish_pending?: true;
 }
 
 export interface ControlCollections {
@@ -60,31 +62,29 @@ export interface ControlCollections {
   revokedSessions: Collection<RevokedSession>;
 }
 
-const INDEXES: Record<'keys' | 'stores' | 'revokedSessions', IndexDescription[]> = {
-  keys: [
-    { name: 'by_store', key: { environment: 1, store_id: 1, _id: 1 } },
-    {
-      name: 'publish_pending',
-      key: { publish_pending: 1 },
-      partialFilterExpression: { publish_pending: true },
-    },
-  ],
-  stores: [
-    {
-      name: 'publish_pending',
-      key: { publish_pending: 1 },
-      partialFilterExpression: { publish_pending: true },
-    },
-  ],
-  revokedSessions: [{ name: 'expiry', key: { expires_at: 1 }, expireAfterSeconds: 0 }],
+/** Empty almost always, so that it can be asked every second. */
+const PENDING_INDEX: IndexDescription = {
+  name: 'publish_pending',
+  key: { publish_pending: 1 },
+  partialFilterExpression: { publish_pending: true },
 };
 
-/** The collections of the control database that access is decided by. */
+const INDEXES: Record<'keys' | 'stores' | 'revokedSessions', IndexDescription[]> = {
+  keys: [{ name: 'by_store', key: { environment: 1, store_id: 1, _id: 1 } }, PENDING_INDEX],
+  stores: [PENDING_INDEX],
+  revokedSessions: [{ name: 'expiry', key: { expires_at: 1 }, expireAfterSeconds: 0 }, PENDING_INDEX],
+};
+
+/**
+ * The collections of the control database that access is decided by. Read from the primary and from what a majority
+ * has, whatever the connection string says: a secondary may not know yet what was revoked.
+ */
 export function controlCollections(control: Db): ControlCollections {
+  const current = { readPreference: 'primary', readConcern: { level: 'majority' } } as const;
   return {
-    keys: control.collection('access_keys'),
-    stores: control.collection('store_access'),
-    revokedSessions: control.collection('revoked_sessions'),
+    keys: control.collection('access_keys', current),
+    stores: control.collection('store_access', current),
+    revokedSessions: control.collection('revoked_sessions', current),
   };
 }
 
@@ -104,6 +104,14 @@ export function storeAccessId(environment: string, storeId: string): string {
 /** Whether a store is blocked: while either its own record or its `store_access` says so. */
 export function isBlocked(store: Pick<StoreAccess, 'access_status' | 'record_status'> | null): boolean {
   return store !== null && (store.access_status === 'blocked' || store.record_status === 'blocked');
+}
+
+/**
+ * The version after `version`: above it, and not below the time in milliseconds. So a change is newer than all that
+ * were ever made, also when MongoDB was restored from a backup and has forgotten some that Redis still knows.
+ */
+export function nextVersion(version: number): number {
+  return Math.max(version + 1, Date.now());
 }
 
 /**
@@ -134,7 +142,7 @@ export async function applyKeyChange(
     scopes: (newer ? change.scopes : null) ?? stored?.scopes ?? [],
     status: change.status,
     sequence: Math.max(change.sequence, stored?.sequence ?? -1),
-    version: (stored?.version ?? 0) + 1,
+    version: nextVersion(stored?.version ?? 0),
     publish_pending: true,
     updated_at: new Date(),
   };
@@ -176,7 +184,10 @@ function secretsAfter(
 
 /** The hashes of a key's secrets that count at an instant, those that came last first. */
 export function validSecrets(
-  { secret_hashes: hashes, secret_expires_at: expiry }: Pick<AccessKey, 'secret_hashes' | 'secret_expires_at'>,
+  {
+    secret_hashes: hashes,
+    secret_expires_at: expiry,
+  }: Pick<AccessKey, 'secret_hashes' | 'secret_expires_at'>,
   now = Date.now(),
 ): string[] {
   return expiry === undefined
@@ -220,7 +231,7 @@ export async function applyStoreStatus(
     ...base,
     [`${source}_status`]: change.status,
     [`${source}_sequence`]: change.sequence,
-    version: base.version + 1,
+    version: nextVersion(base.version),
     publish_pending: true,
     updated_at: new Date(),
   };

@@ -31,7 +31,10 @@ export function decodeGrant(member: string | undefined): Grant | null {
   return { status, scopes: SCOPES.filter((scope) => scopes.includes(scope)) };
 }
 
-/** Adds the writing of a version to a MULTI. */
+/**
+ * Adds the writing of a version to a MULTI, or to a pipeline: whoever reads takes the highest version, also between
+ * the two commands.
+ */
 export function setVersioned(
   multi: ChainableCommander,
   key: string,
@@ -41,20 +44,65 @@ export function setVersioned(
   return multi.zadd(key, version, member).zremrangebyrank(key, 0, -2);
 }
 
+/** What Redis is to hold of a record. */
+export interface Published {
+  redisKey: string;
+  version: number;
+  member: string;
+}
+
+/** Above every version: nothing that is written later, by whomever, lets a revoked key in again. */
+const FINAL_VERSION = Number.MAX_SAFE_INTEGER;
+
+/** What of a key a grant is made from. */
+export type GrantedKey = Pick<
+  AccessKey,
+  '_id' | 'environment' | 'store_id' | 'status' | 'scopes' | 'version'
+>;
+
+/** A key's grant as Redis is to hold it. */
+export function publishedGrant(prefix: string, key: GrantedKey): Published {
+  return {
+    redisKey: redisKeys(prefix, key.environment, key.store_id).grant(key._id),
+    version: key.status === 'revoked' ? FINAL_VERSION : key.version,
+    member: encodeGrant(key),
+  };
+}
+
+/** A store's blocking as Redis is to hold it. */
+export function publishedBlocking(prefix: string, store: StoreAccess): Published {
+  return {
+    redisKey: redisKeys(prefix, store.environment, store.store_id).storeAccess,
+    version: store.version,
+    member: encodeStoreState(storeStateOf(store)),
+  };
+}
+
 /** Publishes a key's grant to Redis. An older version than the one there changes nothing. */
-export async function publishGrant(redis: Redis, prefix: string, key: AccessKey): Promise<void> {
-  const { grant } = redisKeys(prefix, key.environment, key.store_id);
-  await execute(setVersioned(redis.multi(), grant(key._id), key.version, encodeGrant(key)));
+export async function publishGrant(redis: Redis, prefix: string, key: GrantedKey): Promise<void> {
+  await publishAll(redis, [publishedGrant(prefix, key)]);
 }
 
 /** Publishes whether a store is blocked. An older version than the one there changes nothing. */
 export async function publishStoreAccess(redis: Redis, prefix: string, store: StoreAccess): Promise<void> {
-  const keys = redisKeys(prefix, store.environment, store.store_id);
-  const member = encodeStoreState(storeStateOf(store));
-  await execute(setVersioned(redis.multi(), keys.storeAccess, store.version, member));
+  await publishAll(redis, [publishedBlocking(prefix, store)]);
 }
 
-/** Runs a MULTI; an error of any of its commands is thrown. */
+/** Commands that are sent together: few enough that Redis answers them long before they time out. */
+export const PIPELINED = 500;
+
+/** Publishes several records. */
+export async function publishAll(redis: Redis, records: readonly Published[]): Promise<void> {
+  for (let start = 0; start < records.length; start += PIPELINED) {
+    const commands = redis.pipeline();
+    for (const { redisKey, version, member } of records.slice(start, start + PIPELINED)) {
+      setVersioned(commands, redisKey, version, member);
+    }
+    await execute(commands);
+  }
+}
+
+/** Runs a MULTI or a pipeline; an error of any of its commands is thrown. */
 export async function execute(multi: ChainableCommander): Promise<unknown[]> {
   const results = await multi.exec();
   if (results === null) throw new Error('Connection is closed');

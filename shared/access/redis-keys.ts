@@ -18,3 +18,13 @@ export function redisKeys(prefix: string, environment: string, storeId: string):
     quota: (windowSeconds) => `${tag}:quota:${windowSeconds}`,
   };
 }
+
+/** Says for an environment which Redis was reconciled with MongoDB: the value is the identity of that server. */
+export function reconciledKey(prefix: string, environment: string): string {
+  return `${prefix}:reconciled:${environment}`;
+}
+
+/** Held by the instance that reconciles a server just now. */
+export function reconcilingKey(prefix: string, serverId: string): string {
+  return `${prefix}:reconciling:${serverId}`;
+}

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { Collection } from 'mongodb';
 import type { RevokedSession } from './access-keys.ts';
+import { execute, PIPELINED } from './grants.ts';
 import { redisKeys } from './redis-keys.ts';
 
 /** A new session id: 128 random bits in hex. */
@@ -10,20 +11,26 @@ export function newSessionId(): string {
   return randomBytes(16).toString('hex');
 }
 
+/** Whose a session is. */
+export interface SessionOwner {
+  id: string;
+  environment: string;
+  storeId: string;
+  clientId: string;
+}
+
 /**
- * Revokes a session: in MongoDB first, which outlives Redis, then in Redis, from where the next request of
- * every instance sees it.
+ * Notes in MongoDB, which outlives Redis, that a session is revoked. From then on the revocation gets to Redis,
+ * whoever is killed when.
  * @param expiresAt when the session's token expires at the latest.
- * @returns whether the session was live in Redis.
+ * @returns whether it was noted before.
  */
-export async function revokeSession(
-  redis: Redis,
+export async function noteRevocation(
   revoked: Collection<RevokedSession>,
-  prefix: string,
-  session: { id: string; environment: string; storeId: string; clientId: string },
+  session: SessionOwner,
   expiresAt: Date,
 ): Promise<boolean> {
-  await revoked.updateOne(
+  const { matchedCount } = await revoked.updateOne(
     { _id: session.id },
     {
       $set: {
@@ -32,12 +39,62 @@ export async function revokeSession(
         client_id: session.clientId,
         revoked_at: new Date(),
         expires_at: expiresAt,
+        publish_pending: true,
       },
     },
     { upsert: true },
   );
-  const removed = await redis.del(
-    redisKeys(prefix, session.environment, session.storeId).session(session.id),
-  );
-  return removed === 1;
+  return matchedCount > 0;
+}
+
+/** What of a revoked session says where it is in Redis. */
+type RevokedSessionId = Pick<RevokedSession, '_id' | 'environment' | 'store_id'>;
+
+function revokedSessionKey(prefix: string, session: RevokedSessionId): string {
+  return redisKeys(prefix, session.environment, session.store_id).session(session._id);
+}
+
+/** Ends revoked sessions in Redis. @returns how many of them were live. */
+export async function endSessions(
+  redis: Redis,
+  prefix: string,
+  sessions: readonly RevokedSessionId[],
+): Promise<number> {
+  let ended = 0;
+  for (let start = 0; start < sessions.length; start += PIPELINED) {
+    const commands = redis.pipeline();
+    for (const session of sessions.slice(start, start + PIPELINED)) {
+      commands.del(revokedSessionKey(prefix, session));
+    }
+    for (const removed of await execute(commands)) if (removed === 1) ended += 1;
+  }
+  return ended;
+}
+
+/**
+ * Ends a session in Redis, from where the next request of every instance sees it, after its revocation was noted.
+ * @returns whether the session was live.
+ */
+export async function endRevokedSession(
+  redis: Redis,
+  revoked: Collection<RevokedSession>,
+  prefix: string,
+  session: RevokedSessionId,
+): Promise<boolean> {
+  const ended = await endSessions(redis, prefix, [session]);
+  await revoked.updateOne({ _id: session._id }, { $unset: { publish_pending: '' } });
+  return ended === 1;
+}
+
+/** Revokes a session: in MongoDB, then in Redis. @returns whether the session was live. */
+export async function revokeSession(
+  redis: Redis,
+  revoked: Collection<RevokedSession>,
+  prefix: string,
+  session: SessionOwner,
+  expiresAt: Date,
+): Promise<boolean> {
+  await noteRevocation(revoked, session, expiresAt);
+  const { id, environment, storeId } = session;
+  return endRevokedSession(redis, revoked, prefix, { _id: id, environment, store_id: storeId });
 }

@@ -40,16 +40,24 @@ describe('a grant', () => {
     const publish = (version: number, status?: AccessKey['status']) =>
       publishGrant(redis, config.namePrefix, key(version, status));
     await publish(3);
-    await publish(10, 'revoked');
+    await publish(10, 'inactive');
     await publish(9, 'active');
-    await publish(10, 'revoked');
-    expect(await redis.zrange(grant('k1'), '0', '-1', 'WITHSCORES')).toEqual(['revoked order', '10']);
-    await publish(11, 'inactive');
-    expect(await redis.zrange(grant('k1'), '0', '-1')).toEqual(['inactive order']);
+    await publish(10, 'inactive');
+    expect(await redis.zrange(grant('k1'), '0', '-1', 'WITHSCORES')).toEqual(['inactive order', '10']);
+    await publish(11, 'active');
+    expect(await redis.zrange(grant('k1'), '0', '-1')).toEqual(['active order']);
     await Promise.all(
-      [14, 12, 15, 13].map((version) => publish(version, version === 15 ? 'active' : 'revoked')),
+      [14, 12, 15, 13].map((version) => publish(version, version === 15 ? 'active' : 'inactive')),
     );
     expect(await redis.zrange(grant('k1'), '0', '-1', 'WITHSCORES')).toEqual(['active order', '15']);
+  });
+
+  it('that is revoked stays revoked, whatever version comes after', async () => {
+    const { redis, config } = installation;
+    const { grant } = redisKeys(config.namePrefix, 'e', 's1');
+    await publishGrant(redis, config.namePrefix, key(20, 'revoked'));
+    await publishGrant(redis, config.namePrefix, key(2 ** 50, 'active'));
+    expect(await redis.zrange(grant('k1'), '0', '-1')).toEqual(['revoked order']);
   });
 });
 

@@ -1,0 +1,150 @@
+/**
+ * Reconciling Redis with MongoDB: whatever snapshot or replica Redis came back from, afterwards nobody there may do
+ * more than MongoDB says. Only what differs is written, and by versions, so that several may do it at once and
+ * changes go on meanwhile: who changes something during it publishes it after MongoDB has it.
+ */
+import type { Redis } from 'ioredis';
+import type { Collection, Filter } from 'mongodb';
+import type { AccessKey, ControlCollections, StoreAccess } from './access-keys.ts';
+import {
+  execute,
+  type GrantedKey,
+  PIPELINED,
+  type Published,
+  publishedBlocking,
+  publishedGrant,
+  setVersioned,
+} from './grants.ts';
+import { endSessions } from './sessions.ts';
+
+export interface ReconcileOptions {
+  redis: Redis;
+  prefix: string;
+  control: ControlCollections;
+  environments: readonly string[];
+  /** Runs a read from MongoDB, and rejects where it takes too long. */
+  bounded: <T>(read: (signal: AbortSignal) => Promise<T>) => Promise<T>;
+  /** Called after each batch; what it throws ends the work. */
+  onBatch?: () => Promise<void>;
+}
+
+export interface Reconciliation {
+  /** Keys and stores that were compared. */
+  compared: number;
+  /** Of these, how many Redis had older or not at all. */
+  repaired: number;
+  /** Revoked sessions that were live in Redis. */
+  sessionsEnded: number;
+  /** What Redis knows newer than MongoDB, which then was restored from a backup; it stays as it is. */
+  ahead: number;
+  /** Keys that Redis knows as revoked and MongoDB does not: revoked they stay. */
+  revokedInRedis: GrantedKey[];
+}
+
+interface Held {
+  version: number;
+  member: string;
+}
+
+/** Compares everything and repairs what Redis has older than MongoDB. */
+export async function reconcileAccess(options: ReconcileOptions): Promise<Reconciliation> {
+  const { control, prefix } = options;
+  const found: Reconciliation = { compared: 0, repaired: 0, sessionsEnded: 0, ahead: 0, revokedInRedis: [] };
+  // First: they are few, and whoever revokes one while this runs ends it in Redis himself.
+  found.sessionsEnded = await endRevokedSessions(options);
+  await compareAll<AccessKey>(
+    options,
+    control.keys,
+    found,
+    (key) => publishedGrant(prefix, key),
+    (key, held) => {
+      if (held.member.startsWith('revoked')) found.revokedInRedis.push(key);
+    },
+  );
+  await compareAll<StoreAccess>(options, control.stores, found, (store) => publishedBlocking(prefix, store));
+  return found;
+}
+
+async function endRevokedSessions({
+  redis,
+  prefix,
+  control,
+  environments,
+  bounded,
+}: ReconcileOptions): Promise<number> {
+  const filter = { environment: { $in: [...environments] }, expires_at: { $gt: new Date() } };
+  const sessions = await bounded((signal) => control.revokedSessions.find(filter, { signal }).toArray());
+  return endSessions(redis, prefix, sessions);
+}
+
+async function compareAll<R extends AccessKey | StoreAccess>(
+  options: ReconcileOptions,
+  collection: Collection<R>,
+  found: Reconciliation,
+  publishedOf: (record: R) => Published,
+  onAhead: (record: R, held: Held) => void = () => undefined,
+): Promise<void> {
+  const readAfter = (id: string) => readBatch(options, collection, id);
+  let reading = readAfter('');
+  for (;;) {
+    const records = await reading;
+    const last = records.at(-1);
+    if (last === undefined) return;
+    // MongoDB reads the next ones while Redis answers for these.
+    reading = readAfter(last._id);
+    reading.catch(() => undefined);
+    await compareBatch(options.redis, records, found, publishedOf, onAhead);
+    await options.onBatch?.();
+  }
+}
+
+/** By `_id` and not with a cursor, so that each batch has a time limit of its own. */
+async function readBatch<R extends AccessKey | StoreAccess>(
+  { environments, bounded }: ReconcileOptions,
+  collection: Collection<R>,
+  after: string,
+): Promise<R[]> {
+  const filter = { _id: { $gt: after }, environment: { $in: [...environments] } } as Filter<R>;
+  return bounded(
+    async (signal) =>
+      (await collection
+        .find(filter, { signal, projection: { secret_hashes: 0 } })
+        .sort({ _id: 1 })
+        .limit(PIPELINED)
+        .toArray()) as R[],
+  );
+}
+
+async function compareBatch<R>(
+  redis: Redis,
+  records: readonly R[],
+  found: Reconciliation,
+  publishedOf: (record: R) => Published,
+  onAhead: (record: R, held: Held) => void,
+): Promise<void> {
+  const wanted = records.map((record) => ({ record, published: publishedOf(record) }));
+  const reads = redis.pipeline();
+  for (const { published } of wanted) reads.zrange(published.redisKey, '0', '0', 'REV', 'WITHSCORES');
+  const answers = await execute(reads);
+  const writes = redis.pipeline();
+  for (const [index, { record, published }] of wanted.entries()) {
+    const held = heldOf(answers[index]);
+    found.compared += 1;
+    if (held !== null && held.version > published.version) {
+      found.ahead += 1;
+      onAhead(record, held);
+    } else if (held?.version !== published.version || held.member !== published.member) {
+      found.repaired += 1;
+      // Of two members with one version the wrong one could win.
+      if (held?.version === published.version) writes.zrem(published.redisKey, held.member);
+      setVersioned(writes, published.redisKey, published.version, published.member);
+    }
+  }
+  if (writes.length > 0) await execute(writes);
+}
+
+function heldOf(answer: unknown): Held | null {
+  if (!Array.isArray(answer)) return null;
+  const [member, version] = answer as unknown[];
+  return typeof member === 'string' ? { member, version: Number(version) } : null;
+}
