@@ -94,10 +94,22 @@ it('survives that Redis forgets its scripts', async () => {
 });
 
 it.each([
-  [{ consumed: 1, milliseconds: 60_000 }, { allowed: true, remaining: 2, resetSeconds: 60 }],
-  [{ consumed: 3, milliseconds: 59_000 }, { allowed: true, remaining: 0, resetSeconds: 60 }],
-  [{ consumed: 4, milliseconds: 58_999 }, { allowed: false, remaining: 0, resetSeconds: 59 }],
-  [{ consumed: 9, milliseconds: 1 }, { allowed: false, remaining: 0, resetSeconds: 1 }],
+  [
+    { consumed: 1, milliseconds: 60_000 },
+    { allowed: true, remaining: 2, resetSeconds: 60 },
+  ],
+  [
+    { consumed: 3, milliseconds: 59_000 },
+    { allowed: true, remaining: 0, resetSeconds: 60 },
+  ],
+  [
+    { consumed: 4, milliseconds: 58_999 },
+    { allowed: false, remaining: 0, resetSeconds: 59 },
+  ],
+  [
+    { consumed: 9, milliseconds: 1 },
+    { allowed: false, remaining: 0, resetSeconds: 1 },
+  ],
 ])('of %j says %j: a client that waits that long comes after the end', (counted, state) => {
   expect(quotaState({ key: '', windowSeconds: 60, ...counted }, settings)).toEqual({
     limit: 3,
