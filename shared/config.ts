@@ -30,7 +30,7 @@ export interface Config {
     issuer: string;
     audience: string;
     lifetimeSeconds: number;
-    /** A JWK set with private keys, inline or in a file; the first key signs. */
+    /** A JWK set with private keys, inline or in a file; the first key whose time has come signs. */
     signingKeys: string | null;
     signingKeysFile: string | null;
   };
@@ -225,13 +225,13 @@ const settings = {
     read: anyText,
     default: '',
     meaning:
-      'JWK set with the private ES256 keys of the tokens; the first signs, all verify. This or `SIGNING_KEYS_FILE` is required by the query service.',
+      'JWK set with the private ES256 keys of the tokens; all verify, the first whose `nbf` has passed or is absent signs. This or `SIGNING_KEYS_FILE` is required by the query service.',
   },
   signingKeysFile: {
     name: 'SIGNING_KEYS_FILE',
     read: anyText,
     default: '',
-    meaning: 'File that holds the JWK set, instead of `SIGNING_KEYS`.',
+    meaning: 'File that holds the JWK set, instead of `SIGNING_KEYS`; read again every second.',
   },
   sliceEvents: {
     name: 'PROJECTOR_SLICE_EVENTS',

@@ -1,11 +1,11 @@
 /** Starts the query service as a process of its own. */
 import closeWithGrace from 'close-with-grace';
-import { loadSigningKeys } from '#shared/access/signing-keys.ts';
 import { readConfig } from '#shared/config.ts';
 import { describeError, StoreDataError } from '#shared/errors.ts';
 import { createLogger } from '#shared/logging.ts';
 import { startOperations } from '#shared/operations.ts';
 import { buildApp } from './app.ts';
+import { measureSigningKeys, watchSigningKeys } from './token/watched-keys.ts';
 
 /** Requests in flight get this long to end. */
 const CLOSE_DELAY_MS = 10_000;
@@ -22,9 +22,11 @@ try {
     else logger.info({ signal }, 'query service stops');
     for (const close of closing) await close();
   });
-  const signingKeys = await loadSigningKeys(config.tokens);
+  const signingKeys = await watchSigningKeys(config.tokens, logger);
+  closing.push(async () => signingKeys.stop());
   const app = await buildApp({ config, logger, signingKeys });
   closing.push(() => app.close());
+  measureSigningKeys(app.metrics.registry, signingKeys);
   const operations = await startOperations({
     ...config.operations,
     live: () => true,

@@ -3,7 +3,8 @@ import { errors, jwtVerify, SignJWT } from 'jose';
 import { LRUCache } from 'lru-cache';
 import type { Config } from '../config.ts';
 import { type Scope, SCOPES } from '../events/access-event.ts';
-import { SIGNING_ALGORITHM, type SigningKeys } from './signing-keys.ts';
+import { SIGNING_ALGORITHM } from './signing-key-set.ts';
+import type { SigningKeys } from './signing-keys.ts';
 
 /** What a token says. It stays true while the token lives; whether it still counts is decided for every request. */
 export interface TokenClaims {
@@ -30,6 +31,7 @@ const REMEMBERED_TOKENS = 20_000;
 /** Makes the issuing and verifying of tokens. `keys` is asked each time, so that keys can be replaced while running. */
 export function createTokens(keys: () => SigningKeys, settings: Config['tokens']): Tokens {
   const remembered = new LRUCache<string, TokenClaims>({ max: REMEMBERED_TOKENS });
+  let verifiedWith = keys().verifying;
   return {
     async issue({ sessionId, clientId, storeId, environment, scopes }) {
       const { kid, key } = keys().signing;
@@ -53,6 +55,10 @@ export function createTokens(keys: () => SigningKeys, settings: Config['tokens']
       );
     },
     async verify(token) {
+      const current = keys();
+      // A token of a key that is gone does not count any longer.
+      if (current.verifying !== verifiedWith) remembered.clear();
+      verifiedWith = current.verifying;
       const known = remembered.get(token);
       if (known !== undefined) {
         if (known.expiresAt > Date.now() / 1_000) return known;
@@ -60,8 +66,8 @@ export function createTokens(keys: () => SigningKeys, settings: Config['tokens']
         return null;
       }
       if (token.length > MAX_TOKEN_LENGTH || !isCanonical(token)) return null;
-      const claims = await verifySignature(token, keys(), settings);
-      if (claims !== null) remembered.set(token, claims);
+      const claims = await verifySignature(token, current, settings);
+      if (claims !== null && current.verifying === verifiedWith) remembered.set(token, claims);
       return claims;
     },
   };

@@ -10,7 +10,7 @@ import { type Config, readConfig } from '#shared/config.ts';
 import { type EncodedMessage, encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { createTopics } from '#shared/kafka.ts';
-import { newSigningKey } from '#shared/access/signing-keys.ts';
+import { newSigningKey } from '#shared/access/signing-key-set.ts';
 
 export interface Installation {
   /** The environment variables of this installation, for processes of its own. */

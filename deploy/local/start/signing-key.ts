@@ -1,7 +1,7 @@
 /** The key that signs tokens: kept with the data, so that tokens outlive a restart exactly when the data does. */
 import { rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { newSigningKey } from '#shared/access/signing-keys.ts';
+import { newSigningKey } from '#shared/access/signing-key-set.ts';
 
 /** Where it lies. */
 export function signingKeyPath(folder: string): string {

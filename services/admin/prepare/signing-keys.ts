@@ -1,7 +1,7 @@
 /** The file of keys that sign tokens, made where there is none. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { newSigningKey } from '#shared/access/signing-keys.ts';
+import { newSigningKey, printKeySet } from '#shared/access/signing-key-set.ts';
 import { StoreDataError } from '#shared/errors.ts';
 
 /**
@@ -9,7 +9,7 @@ import { StoreDataError } from '#shared/errors.ts';
  * @returns whether it was made now.
  */
 export async function createSigningKeys(file: string): Promise<boolean> {
-  const text = `${JSON.stringify({ keys: [await newSigningKey()] })}\n`;
+  const text = printKeySet([await newSigningKey()]);
   try {
     await mkdir(dirname(file), { recursive: true });
     await writeFile(file, text, { mode: 0o600, flag: 'wx' });

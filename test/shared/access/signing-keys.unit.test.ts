@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { generateKeyPair, exportJWK } from 'jose';
 import { describe, expect, it } from 'vitest';
-import { loadSigningKeys, newSigningKey } from '#shared/access/signing-keys.ts';
+import { newSigningKey } from '#shared/access/signing-key-set.ts';
+import { loadSigningKeys } from '#shared/access/signing-keys.ts';
 
 const settings = { issuer: 'i', audience: 'a', lifetimeSeconds: 1, signingKeys: null, signingKeysFile: null };
 const load = (signingKeys: string) => loadSigningKeys({ ...settings, signingKeys });

@@ -1,6 +1,7 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { loadSigningKeys, newSigningKey, type SigningKeys } from '#shared/access/signing-keys.ts';
+import { newSigningKey } from '#shared/access/signing-key-set.ts';
+import { loadSigningKeys, type SigningKeys } from '#shared/access/signing-keys.ts';
 import { createTokens } from '#shared/access/tokens.ts';
 
 const settings = {

@@ -2,7 +2,8 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { sessionOfToken } from '#admin/sessions/token-claims.ts';
 import { createTokens } from '#shared/access/tokens.ts';
-import { loadSigningKeys, newSigningKey } from '#shared/access/signing-keys.ts';
+import { newSigningKey } from '#shared/access/signing-key-set.ts';
+import { loadSigningKeys } from '#shared/access/signing-keys.ts';
 
 const SETTINGS = { issuer: 'i', audience: 'a', lifetimeSeconds: 900, signingKeysFile: null };
 
