@@ -1,0 +1,82 @@
+/**
+ * The set of keys that sign tokens, as its file or variable holds it: an ordered JWK set of private ES256 keys. All
+ * verify; the first whose time has come signs. A new key is put first with a time at which every instance knows it.
+ */
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
+import { StoreDataError } from '../errors.ts';
+
+/** ECDSA on P-256 with SHA-256 (RFC 7518 section 3.4). */
+export const SIGNING_ALGORITHM = 'ES256';
+
+/** A private key. `nbf` says from when on it signs, in seconds since 1970; without it, it always may. */
+export interface SigningJwk extends JWK {
+  kid: string;
+  d: string;
+  nbf?: number;
+}
+
+/** Makes a new private key, its `kid` the thumbprint (RFC 7638). */
+export async function newSigningKey(): Promise<SigningJwk> {
+  const { privateKey } = await generateKeyPair(SIGNING_ALGORITHM, { extractable: true });
+  const jwk = await exportJWK(privateKey);
+  const kid = await calculateJwkThumbprint(jwk);
+  return { ...jwk, d: jwk.d ?? '', kid, alg: SIGNING_ALGORITHM, use: 'sig' };
+}
+
+/** The text of a set. */
+export function printKeySet(keys: readonly SigningJwk[]): string {
+  return `${JSON.stringify({ keys })}\n`;
+}
+
+/**
+ * Reads a set; a key without `kid` gets its thumbprint.
+ * @param origin names in messages where the text is from.
+ * @throws {StoreDataError} `config_invalid` when it is no set of private ES256 keys. No message quotes a key.
+ */
+export async function parseKeySet(text: string, origin: string): Promise<SigningJwk[]> {
+  const wrong = (what: string) => new StoreDataError('config_invalid', `${origin} ${what}`);
+  const jwks = keysIn(text);
+  if (jwks === null || jwks.length === 0) throw wrong('is no JWK set {"keys":[…]} with at least one key');
+  const set: SigningJwk[] = [];
+  for (const [index, jwk] of jwks.entries()) {
+    const { d, nbf } = jwk;
+    if (jwk.kty !== 'EC' || jwk.crv !== 'P-256' || typeof d !== 'string') {
+      throw wrong(`key ${index + 1} is no private P-256 key`);
+    }
+    if (nbf !== undefined && !(typeof nbf === 'number' && Number.isFinite(nbf))) {
+      throw wrong(`key ${index + 1} has an nbf that is no time in seconds`);
+    }
+    const kid = jwk.kid ?? (await calculateJwkThumbprint(jwk));
+    if (typeof kid !== 'string' || set.some((other) => other.kid === kid)) {
+      throw wrong(`key ${index + 1} has no kid of its own`);
+    }
+    const { nbf: _time, ...rest } = jwk;
+    set.push({ ...rest, d, kid, ...(nbf === undefined ? {} : { nbf }) });
+  }
+  return set;
+}
+
+/**
+ * Which key of a set signs: the first whose time has come, and where none's has, the one whose time comes first.
+ * @param now in milliseconds.
+ */
+export function signingIndex(keys: readonly Pick<SigningJwk, 'nbf'>[], now: number): number {
+  const times = keys.map(({ nbf = 0 }) => nbf * 1_000);
+  const first = times.findIndex((time) => time <= now);
+  return first === -1 ? times.indexOf(Math.min(...times)) : first;
+}
+
+function keysIn(text: string): (JWK & { nbf?: unknown })[] | null {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    if (typeof parsed !== 'object' || parsed === null || !('keys' in parsed)) return null;
+    const { keys } = parsed;
+    if (!Array.isArray(keys)) return null;
+    return keys.every((key) => typeof key === 'object' && key !== null)
+      ? (keys as (JWK & { nbf?: unknown })[])
+      : null;
+  } catch {
+    // The cause would quote the text.
+    return null;
+  }
+}
