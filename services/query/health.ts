@@ -1,16 +1,18 @@
 /** Whether the servers behind the service answer. */
 import type { Redis } from 'ioredis';
 import type { MongoClient } from 'mongodb';
+import type { RedisGate } from './access/redis-gate.ts';
 import type { Bounded } from './deadline.ts';
 
 interface Servers {
   mongodb: MongoClient;
   redis: Redis;
+  redisGate: RedisGate;
   bounded: Bounded;
 }
 
 /** Makes the check. Those who ask while one is running share its answer, so that asking often costs nothing. */
-export function healthCheck({ mongodb, redis, bounded }: Servers): () => Promise<boolean> {
+export function healthCheck({ mongodb, redis, redisGate, bounded }: Servers): () => Promise<boolean> {
   let running: Promise<boolean> | null = null;
   const check = async () => {
     const answers = await Promise.allSettled([
@@ -18,7 +20,7 @@ export function healthCheck({ mongodb, redis, bounded }: Servers): () => Promise
       redis.ping(),
     ]);
     running = null;
-    return answers.every(({ status }) => status === 'fulfilled');
+    return redisGate.isOpen && answers.every(({ status }) => status === 'fulfilled');
   };
   return () => (running ??= check());
 }

@@ -1,10 +1,16 @@
 /** What the query service measures. No label ever holds an id of a store or a person. */
-import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 export interface QueryMetrics {
   registry: Registry;
   /** Seconds from a request's arrival to the end of its answer. */
   requestSeconds: Histogram<'route' | 'method' | 'status'>;
+  /** 0 while no request is let through to Redis. */
+  redisGateOpen: Gauge;
+  /** Seconds that this instance took to reconcile Redis with MongoDB. */
+  reconciliationSeconds: Histogram;
+  /** What Redis had older than MongoDB. */
+  reconciliationRepairs: Counter<'kind'>;
 }
 
 /** Makes the metrics of one query service. */
@@ -18,6 +24,23 @@ export function createMetrics(): QueryMetrics {
       help: 'Seconds from the arrival of a request to the end of its answer',
       labelNames: ['route', 'method', 'status'],
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
+      registers: [registry],
+    }),
+    redisGateOpen: new Gauge({
+      name: 'store_data_redis_gate_open',
+      help: '1 while requests are let through to Redis, 0 while it is away or not reconciled',
+      registers: [registry],
+    }),
+    reconciliationSeconds: new Histogram({
+      name: 'store_data_redis_reconciliation_seconds',
+      help: 'Seconds that this instance took to reconcile Redis with MongoDB',
+      buckets: [0.01, 0.05, 0.25, 1, 2.5, 5, 10, 30],
+      registers: [registry],
+    }),
+    reconciliationRepairs: new Counter({
+      name: 'store_data_redis_repairs_total',
+      help: 'Records that Redis had older than MongoDB, and sessions that it had although they were revoked',
+      labelNames: ['kind'],
       registers: [registry],
     }),
   };

@@ -7,6 +7,7 @@ import type { SigningKeys } from '#shared/access/signing-keys.ts';
 import type { Config } from '#shared/config.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { Scope } from '#shared/events/access-event.ts';
+import type { RedisGate } from './access/redis-gate.ts';
 import type { Caller, Step } from './access/steps.ts';
 import type { Bounded } from './deadline.ts';
 import type { LiveGenerations } from './generations.ts';
@@ -39,6 +40,8 @@ declare module 'fastify' {
     /** Bounds the reads for one request: all of them together, from its arrival. */
     deadlineOf: (reply: FastifyReply) => Bounded;
     redis: Redis;
+    /** Nobody uses Redis without having passed it. */
+    redisGate: RedisGate;
     generations: LiveGenerations;
     tokens: Tokens;
     /** The step that finds out who calls. */

@@ -7,6 +7,7 @@ import { insufficientScope, invalidToken, rateLimitExceeded, Refused } from '../
 import type { Bounded } from '../deadline.ts';
 import { bearerToken } from './bearer.ts';
 import { type LiveAccessSources, lookUpAccess } from './live-access.ts';
+import type { RedisGate } from './redis-gate.ts';
 
 /** Who makes a request, and what they may do at this moment. */
 export interface Caller {
@@ -22,6 +23,7 @@ export type Step = (request: FastifyRequest, reply: FastifyReply) => Promise<voi
 /** Makes the step that finds out who calls; from here on every answer tells the quota. */
 export function authenticate(
   tokens: Tokens,
+  gate: RedisGate,
   sources: LiveAccessSources,
   environments: readonly string[],
   deadlineOf: (reply: FastifyReply) => Bounded,
@@ -31,7 +33,9 @@ export function authenticate(
     if (token === null) throw new Refused(invalidToken('a bearer token is required'));
     const claims = await tokens.verify(token);
     if (claims === null || !environments.includes(claims.environment)) throw refusedToken();
+    const passage = gate.enter();
     const live = await lookUpAccess(sources, claims, deadlineOf(reply));
+    gate.confirm(passage);
     if (live === null) throw refusedToken();
     const { scopes, quota } = live;
     const { storeId, environment } = claims;

@@ -7,14 +7,17 @@ import { authenticate } from '../access/steps.ts';
 
 export default plugin(
   async (app) => {
-    const { config, redis, control, signingKeys } = app;
+    const { config, redis, redisGate, control, signingKeys } = app;
     const tokens = createTokens(() => signingKeys, config.tokens);
     const quota = createQuota(redis, config.namePrefix, config.query.quota);
     const sources = { redis, quota, control, prefix: config.namePrefix, passed: rememberPassed() };
     app.decorate('tokens', tokens);
     app.decorateRequest('caller', null);
     app.decorateRequest('values', null);
-    app.decorate('authenticate', authenticate(tokens, sources, config.environments, app.deadlineOf));
+    app.decorate(
+      'authenticate',
+      authenticate(tokens, redisGate, sources, config.environments, app.deadlineOf),
+    );
   },
-  { name: 'access', dependencies: ['mongodb', 'redis'] },
+  { name: 'access', dependencies: ['mongodb', 'redis-gate'] },
 );

@@ -1,6 +1,7 @@
 /** The Redis client, which fails at once where it would have to wait. */
 import plugin from 'fastify-plugin';
-import { describeError } from '#shared/errors.ts';
+import { describeError, StoreDataError } from '#shared/errors.ts';
+import { describeRedis, requireNoEviction } from '#shared/redis-server.ts';
 import { createRedisClient, redisReady } from '#shared/redis.ts';
 
 /** How long a start waits for Redis; without it the service answers 503 until it is there. */
@@ -20,9 +21,16 @@ export default plugin(
     });
     app.decorate('redis', redis);
     app.addHook('onClose', async () => redis.disconnect());
-    await redisReady(redis, READY_TIMEOUT_MS).catch((error: unknown) => {
+    try {
+      await redisReady(redis, READY_TIMEOUT_MS);
+      requireNoEviction(await describeRedis(redis));
+    } catch (error) {
+      if (error instanceof StoreDataError && error.code === 'server_unsuitable') {
+        redis.disconnect();
+        throw error;
+      }
       app.log.warn({ error: describeError(error) }, 'starting without Redis');
-    });
+    }
   },
   { name: 'redis' },
 );

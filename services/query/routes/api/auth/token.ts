@@ -21,7 +21,7 @@ export default async function token(app: FastifyInstance): Promise<void> {
     bodyLimit: BODY_LIMIT,
     config: { access: 'open', operation: tokenOperation },
     handler: async (request, reply) => {
-      const { config, control, redis, tokens } = app;
+      const { config, control, redis, redisGate, tokens } = app;
       const form = readForm(request.headers['content-type'], request.body, queryOf(request));
       const source = { control, bounded: app.deadlineOf(reply) };
       const key = await authenticateClient(source, config.environments, request.headers.authorization);
@@ -35,7 +35,11 @@ export default async function token(app: FastifyInstance): Promise<void> {
         lifetimeSeconds: config.tokens.lifetimeSeconds,
       };
       forbidStoring(reply);
-      return issueToken(issuer, key, store, scopes);
+      const passage = redisGate.enter();
+      const response = await issueToken(issuer, key, store, scopes);
+      // In a Redis that went away the session may be lost already.
+      redisGate.confirm(passage);
+      return response;
     },
   });
 }

@@ -1,0 +1,102 @@
+/** Reconciling a Redis server before it is used: by one instance for all that have connected to it. */
+import { randomUUID } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import type { ControlCollections } from '#shared/access/access-keys.ts';
+import { execute } from '#shared/access/grants.ts';
+import { findPending, publishPending } from '#shared/access/pending.ts';
+import { reconcileAccess } from '#shared/access/reconcile.ts';
+import { reconciledKey, reconcilingKey } from '#shared/access/redis-keys.ts';
+import type { Logger } from '#shared/logging.ts';
+import type { RedisServer } from '#shared/redis-server.ts';
+import { boundedBy } from '../deadline.ts';
+import type { QueryMetrics } from '../metrics.ts';
+import { pause } from '../pause.ts';
+
+export interface Reconciling {
+  redis: Redis;
+  prefix: string;
+  control: ControlCollections;
+  environments: readonly string[];
+  logger: Logger;
+  metrics: QueryMetrics;
+}
+
+/** An instance that works renews it with every batch; one that died holds the others up for no longer than this. */
+const LOCK_MS = 2_000;
+const POLL_MS = 50;
+/** For one batch of reads from MongoDB, or what is pending there. */
+const READ_MS = 2_000;
+
+/** Whether Redis says that just this server was reconciled. An older mark, out of a snapshot, names another one. */
+export async function isReconciled(
+  { redis, prefix, environments }: Reconciling,
+  { identity }: RedisServer,
+): Promise<boolean> {
+  const marks = await Promise.all(
+    environments.map((environment) => redis.get(reconciledKey(prefix, environment))),
+  );
+  return marks.every((mark) => mark === identity);
+}
+
+/**
+ * Resolves when the server is reconciled, by this instance or by another. The lock only saves work: two at once
+ * would do each other no harm.
+ * @throws when Redis or MongoDB is away, or the signal is aborted.
+ */
+export async function reconcileOnce(
+  options: Reconciling,
+  server: RedisServer,
+  signal: AbortSignal,
+): Promise<void> {
+  const { redis, prefix } = options;
+  const lock = reconcilingKey(prefix, server.runId);
+  while (!(await isReconciled(options, server))) {
+    signal.throwIfAborted();
+    if ((await redis.set(lock, randomUUID(), 'PX', LOCK_MS, 'NX')) === 'OK') {
+      try {
+        await reconcile(options, server, async () => {
+          signal.throwIfAborted();
+          await redis.pexpire(lock, LOCK_MS);
+        });
+      } finally {
+        await redis.del(lock).catch(() => undefined);
+      }
+    } else {
+      await pause(POLL_MS, signal);
+    }
+  }
+}
+
+async function reconcile(
+  options: Reconciling,
+  { identity }: RedisServer,
+  onBatch: () => Promise<void>,
+): Promise<void> {
+  const { redis, prefix, environments, logger, metrics } = options;
+  const startedAt = performance.now();
+  const found = await reconcileAccess({ ...options, bounded: boundedBy(READ_MS), onBatch });
+  await onBatch();
+  const marks = redis.pipeline();
+  for (const environment of environments) marks.set(reconciledKey(prefix, environment), identity);
+  await execute(marks);
+  const seconds = (performance.now() - startedAt) / 1_000;
+  const { compared, repaired, sessionsEnded, ahead } = found;
+  metrics.reconciliationSeconds.observe(seconds);
+  metrics.reconciliationRepairs.inc({ kind: 'record' }, repaired);
+  metrics.reconciliationRepairs.inc({ kind: 'session' }, sessionsEnded);
+  logger.info(
+    { compared, repaired, sessions_ended: sessionsEnded, ahead, seconds: Number(seconds.toFixed(3)) },
+    'Redis is reconciled with MongoDB',
+  );
+}
+
+/** Brings to Redis what MongoDB has marked for it, in case that nobody else is there to do so. */
+export async function publishWhatIsPending({
+  redis,
+  prefix,
+  control,
+  environments,
+}: Reconciling): Promise<void> {
+  const pending = await boundedBy(READ_MS)((signal) => findPending(control, environments, signal));
+  await publishPending(redis, prefix, pending);
+}

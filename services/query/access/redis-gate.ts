@@ -1,0 +1,158 @@
+/**
+ * The gate before Redis. A Redis that was restarted, restored or failed over may have forgotten what was taken
+ * away, so nobody passes on a new connection before that server was reconciled with MongoDB, and nobody on one
+ * whose server turns out to have become another. Passing costs no command: the gate is kept by the connection.
+ */
+import { ReplyError } from 'ioredis';
+import { describeError, StoreDataError } from '#shared/errors.ts';
+import { describeRedis, evictionProblem, type RedisServer } from '#shared/redis-server.ts';
+import { pause } from '../pause.ts';
+import { isReconciled, publishWhatIsPending, type Reconciling, reconcileOnce } from './reconciling.ts';
+
+/** Stands for one opening of the gate. */
+export interface Passage {
+  /** Of the server behind it. */
+  identity: string;
+}
+
+/** How often an open gate looks whether the server is still the same, and whether MongoDB has something for it. */
+const LOOK_MS = 1_000;
+const RETRY_MS = 100;
+
+export class RedisGate {
+  readonly #options: Reconciling;
+  #passage: Passage | null = null;
+  #connection: AbortController | null = null;
+  #watching: Promise<void> = Promise.resolve();
+  #failure: string | null = null;
+  #evictionTold: string | null = null;
+  readonly #firstAttempt = Promise.withResolvers<void>();
+
+  constructor(options: Reconciling) {
+    this.#options = options;
+    const { redis } = options;
+    redis.on('ready', this.#connected);
+    redis.on('close', this.#disconnected);
+    if (redis.status === 'ready') this.#connected();
+  }
+
+  /** Resolves when it was tried to open the gate for the first time, whatever came of it. */
+  get firstAttempt(): Promise<void> {
+    return this.#firstAttempt.promise;
+  }
+
+  get isOpen(): boolean {
+    return this.#passage !== null;
+  }
+
+  /**
+   * Lets a request through to Redis.
+   * @throws {StoreDataError} `environment_unavailable` while the gate is closed.
+   */
+  enter(): Passage {
+    if (this.#passage === null) throw closed();
+    return this.#passage;
+  }
+
+  /**
+   * What Redis answered counts only if the gate has not closed meanwhile.
+   * @throws {StoreDataError} `environment_unavailable` where it has.
+   */
+  confirm(passage: Passage): void {
+    if (this.#passage !== passage) throw closed();
+  }
+
+  async stop(): Promise<void> {
+    const { redis } = this.#options;
+    redis.off('ready', this.#connected);
+    redis.off('close', this.#disconnected);
+    this.#disconnected();
+    await this.#watching;
+  }
+
+  readonly #connected = () => {
+    this.#disconnected();
+    this.#connection = new AbortController();
+    const { signal } = this.#connection;
+    this.#watching = this.#watching.then(() => this.#watch(signal));
+  };
+
+  readonly #disconnected = () => {
+    this.#connection?.abort();
+    this.#shut();
+  };
+
+  #shut(): void {
+    this.#passage = null;
+    this.#options.metrics.redisGateOpen.set(0);
+  }
+
+  /** Opens the gate for one connection, and looks after it for as long as that lasts. */
+  async #watch(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        if (this.#passage === null) await this.#open(signal);
+        else await this.#look(this.#passage, signal);
+        this.#failure = null;
+      } catch (error) {
+        if (!signal.aborted) this.#failed(error);
+      }
+      this.#firstAttempt.resolve();
+      if (!(await pause(this.#passage === null ? RETRY_MS : LOOK_MS, signal))) return;
+    }
+  }
+
+  async #open(signal: AbortSignal): Promise<void> {
+    const server = await this.#serverNow();
+    await reconcileOnce(this.#options, server, signal);
+    await publishWhatIsPending(this.#options);
+    // It may have become another one while it was reconciled.
+    const { identity } = await this.#serverNow();
+    if (identity !== server.identity || signal.aborted) return;
+    this.#passage = { identity };
+    this.#options.metrics.redisGateOpen.set(1);
+  }
+
+  async #look(passage: Passage, signal: AbortSignal): Promise<void> {
+    let same: boolean;
+    try {
+      const server = await this.#serverNow();
+      same = server.identity === passage.identity && (await isReconciled(this.#options, server));
+    } catch (error) {
+      // A server that does not answer lets nobody pass anyway; one that answers this may be loading another's data.
+      if (error instanceof StoreDataError || error instanceof ReplyError) this.#shut();
+      throw error;
+    }
+    if (signal.aborted) return;
+    if (same) return publishWhatIsPending(this.#options);
+    this.#shut();
+    this.#options.logger.warn({}, 'Redis has become another one, or was emptied: it is reconciled');
+    await this.#open(signal);
+  }
+
+  async #serverNow(): Promise<RedisServer> {
+    const server = await describeRedis(this.#options.redis);
+    if (!server.isPrimary) {
+      throw new StoreDataError('environment_unavailable', 'Redis is a replica: it cannot be written to');
+    }
+    const problem = evictionProblem(server);
+    if (problem !== this.#evictionTold) {
+      if (problem !== null) this.#options.logger.error({}, problem);
+      this.#evictionTold = problem;
+    }
+    return server;
+  }
+
+  /** One line for each reason, not one for each attempt. */
+  #failed(error: unknown): void {
+    const failure = describeError(error);
+    if (failure === this.#failure) return;
+    this.#failure = failure;
+    const message = this.isOpen ? 'Redis could not be looked after' : 'Redis cannot be used yet';
+    this.#options.logger.warn({ error: failure }, message);
+  }
+}
+
+function closed(): StoreDataError {
+  return new StoreDataError('environment_unavailable', 'Redis is away, or not reconciled with MongoDB yet');
+}
