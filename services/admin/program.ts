@@ -6,6 +6,7 @@ import { addKeyCommands } from './commands/keys/index.ts';
 import { addLagCommand } from './commands/lag.ts';
 import { addPrepareCommand } from './commands/prepare.ts';
 import { addPublishCommand } from './commands/publish.ts';
+import { addQuotaCommands } from './commands/quota/index.ts';
 import { addSessionCommands } from './commands/sessions.ts';
 import { addStoreCommands } from './commands/stores.ts';
 
@@ -29,6 +30,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.`,
   addPublishCommand(program);
   addKeyCommands(program);
   addStoreCommands(program);
+  addQuotaCommands(program);
   addSessionCommands(program);
   addDeadLetterCommands(program);
   addLagCommand(program);

@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { applyStoreStatus, controlCollections } from '#shared/access/access-keys.ts';
+import { redisKeys } from '#shared/access/redis-keys.ts';
+import { controlDatabase } from '#shared/read-models/generation.ts';
+import { type QueryService, startApp, startQueryService } from '#test/query-service.ts';
+import { runCommand, runJson } from './run-command.ts';
+
+let service: QueryService;
+let others: Awaited<ReturnType<typeof startApp>>[];
+
+beforeAll(async () => {
+  service = await startQueryService({ environments: 2 });
+  others = await Promise.all([startApp(service.installation.config), startApp(service.installation.config)]);
+});
+afterAll(async () => {
+  for (const { app } of others) await app.close();
+  await service.close();
+});
+
+const environment = () => service.installation.environment;
+const command = (...args: string[]) => runCommand(service.installation.env, ['quota', ...args]);
+const json = <T>(...args: string[]) => runJson<T>(service.installation.env, ['quota', ...args]);
+const set = (store: string, ...flags: string[]) =>
+  json<{ changed: boolean }>('set', '-e', environment(), '-s', store, ...flags);
+const stores = () =>
+  controlCollections(controlDatabase(service.installation.mongodb, service.installation.config.namePrefix))
+    .stores;
+const keysOf = (store: string) => redisKeys(service.installation.config.namePrefix, environment(), store);
+
+async function tokenFor(store: string): Promise<string> {
+  await service.setKey({ clientId: `of-${store}`, storeId: store });
+  return service.api.token(`of-${store}`, 'secret');
+}
+
+/** What each instance says of the quota, one request each, in order. */
+async function told(token: string): Promise<[status: number, policy: string | null, state: string | null][]> {
+  const answers = [];
+  for (const { api } of [service, ...others]) answers.push(await api.get('/api/order/list', token));
+  return answers.map(({ status, headers }) => [
+    status,
+    headers.get('ratelimit-policy'),
+    headers.get('ratelimit')?.replace(/;t=\d+/, '') ?? null,
+  ]);
+}
+
+describe('quota set', () => {
+  it('counts for the next request of every instance, on what was counted before', async () => {
+    const token = await tokenFor('small');
+    expect((await told(token)).map(([status]) => status)).toEqual([200, 200, 200]);
+    await set('small', '--requests', '5');
+    const policy = '"store";q=5;w=60';
+    expect(await told(token)).toEqual([
+      [200, policy, '"store";r=1'],
+      [200, policy, '"store";r=0'],
+      [429, policy, '"store";r=0'],
+    ]);
+    await set('small', '--requests', '8');
+    expect((await told(token)).map(([status]) => status)).toEqual([200, 200, 429]);
+  });
+
+  it('with another window begins that one at once, and with its own end', async () => {
+    const token = await tokenFor('windowed');
+    await set('windowed', '--requests', '2');
+    await told(token);
+    expect((await told(token)).map(([status]) => status)).toEqual([429, 429, 429]);
+    await set('windowed', '--requests', '4', '--window', '3600');
+    const policy = '"store";q=4;w=3600';
+    expect(await told(token)).toEqual([
+      [200, policy, '"store";r=3'],
+      [200, policy, '"store";r=2'],
+      [200, policy, '"store";r=1'],
+    ]);
+    const left = await service.installation.redis.pttl(keysOf('windowed').quota(3_600));
+    expect(left).toBeGreaterThan(3_500_000);
+  });
+
+  it('is loaded from MongoDB when Redis lost it, never replaced by the configured one', async () => {
+    const token = await tokenFor('lost');
+    await set('lost', '--requests', '50', '--window', '30');
+    await told(token);
+    await service.installation.redis.del(keysOf('lost').storeAccess);
+    expect((await told(token)).map(([, policy]) => policy)).toEqual(
+      Array.from({ length: 3 }, () => '"store";q=50;w=30'),
+    );
+    expect(await service.installation.redis.zrange(keysOf('lost').storeAccess, 0, '-1')).toEqual([
+      'active 50 30',
+    ]);
+  });
+
+  it('stays through changes of the store’s blocking, and the blocking through it', async () => {
+    const blocked = { storeId: 'both', sequence: 1, status: 'blocked' } as const;
+    await applyStoreStatus(stores(), environment(), blocked, 'access');
+    await set('both', '--requests', '9');
+    expect(await service.installation.redis.zrange(keysOf('both').storeAccess, 0, '-1')).toEqual([
+      'blocked 9',
+    ]);
+    await applyStoreStatus(stores(), environment(), { ...blocked, sequence: 2, status: 'active' }, 'access');
+    expect(await stores().findOne({ store_id: 'both' })).toMatchObject({
+      access_status: 'active',
+      quota: { requests: 9 },
+    });
+  });
+
+  it('leaves other stores and environments alone', async () => {
+    await set('alone', '--requests', '1');
+    await service.setKey({ clientId: 'elsewhere', storeId: 'alone', environment: elsewhere() });
+    const token = await service.api.token('elsewhere', 'secret');
+    const configured = '"store";q=1000000;w=60';
+    expect((await told(token)).map(([, policy]) => policy)).toEqual([configured, configured, configured]);
+  });
+
+  it('changes the version each time, so that no late write of an older one wins', async () => {
+    const version = async () => (await stores().findOne({ store_id: 'versions' }))?.version ?? 0;
+    expect(await set('versions', '--requests', '1')).toMatchObject({ changed: true });
+    const first = await version();
+    expect(await set('versions', '--requests', '1')).toMatchObject({ changed: false });
+    const second = await version();
+    expect(second).toBeGreaterThan(first);
+    await Promise.all(['2', '3', '4'].map((requests) => set('versions', '--requests', requests)));
+    const record = await stores().findOne({ store_id: 'versions' });
+    expect(record?.publish_pending).toBeUndefined();
+    expect(await service.installation.redis.zrange(keysOf('versions').storeAccess, 0, '-1')).toEqual([
+      `active ${record?.quota?.requests}`,
+    ]);
+  });
+});
+
+const elsewhere = () => service.installation.config.environments[1] ?? '';
+
+describe('quota reset', () => {
+  it('lets the configured quota hold again, at once', async () => {
+    const token = await tokenFor('back');
+    await set('back', '--requests', '1');
+    expect((await told(token)).map(([status]) => status)).toEqual([200, 429, 429]);
+    const { code, stdout } = await command('reset', '-e', environment(), '-s', 'back');
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: `store        back\nenvironment  ${environment()}\nquota        as configured\n`,
+    });
+    expect((await told(token)).map(([status]) => status)).toEqual([200, 200, 200]);
+    const again = await command('reset', '-e', environment(), '-s', 'back');
+    expect(again.stderr).toContain('note: it was as configured already');
+  });
+});
+
+describe('quota show', () => {
+  it('names the stores with a quota of their own, and of one store whatever holds', async () => {
+    const none = await command('show', '-e', elsewhere());
+    expect(none.stdout).toBe('no store has a quota of its own\n');
+    await json('set', '-e', elsewhere(), '-s', 'b', '--requests', '2', '--window', '1');
+    await json('set', '-e', elsewhere(), '-s', 'a', '--requests', '1');
+    expect(await json('show', '-e', elsewhere())).toEqual([
+      { store_id: 'a', environment: elsewhere(), quota: { requests: 1, window_seconds: null } },
+      { store_id: 'b', environment: elsewhere(), quota: { requests: 2, window_seconds: 1 } },
+    ]);
+    const limited = await command('show', '-e', elsewhere(), '--limit', '1');
+    expect(limited.stdout).toMatch(
+      /^STORE +ENVIRONMENT +QUOTA\na +\S+ +1 request in the configured window\n$/,
+    );
+    expect(limited.stderr).toContain('there are more than 1');
+    const both = await command('show', '-s', 'b');
+    expect(both.stdout).toMatch(/\nb +\S+ +as configured\nb +\S+ +2 requests in 1 s\n$/);
+  });
+});
+
+it('refuses an environment that is not configured, and a Redis that is not there without writing anything', async () => {
+  const unknown = await command('set', '-e', 'nowhere', '-s', 's1', '--requests', '1');
+  expect(unknown).toMatchObject({ code: 2, stdout: '' });
+  expect(unknown.stderr).toContain('configured are');
+  const env = { ...service.installation.env, REDIS_URL: 'redis://127.0.0.1:1' };
+  const away = await runCommand(env, ['quota', 'set', '-e', environment(), '-s', 'away', '--requests', '1']);
+  expect(away.code).toBe(1);
+  expect(away.stderr).toContain('Redis cannot be reached');
+  expect(await stores().findOne({ store_id: 'away' })).toBeNull();
+});
