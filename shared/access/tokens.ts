@@ -25,6 +25,8 @@ export interface Tokens {
 
 /** Longer ones are not ours; they are not even looked at. */
 const MAX_TOKEN_LENGTH = 4_096;
+/** The longest lifetime that can be configured, and the second that rounding adds. */
+const LONGEST_LIFETIME_SECONDS = 86_400 + 1;
 /** Verified tokens that are remembered: about 1 KiB each. */
 const REMEMBERED_TOKENS = 20_000;
 
@@ -105,14 +107,15 @@ async function verifySignature(
         requiredClaims: ['exp', 'iat', 'jti', 'sub', 'client_id', 'store_id', 'environment', 'scope'],
       },
     );
-    const { jti, exp, client_id: clientId, store_id: storeId, environment, scope } = payload;
+    const { jti, sub, iat, exp, client_id: clientId, store_id: storeId, environment, scope } = payload;
     if (
       typeof jti !== 'string' ||
-      typeof exp !== 'number' ||
       typeof clientId !== 'string' ||
+      sub !== clientId ||
       typeof storeId !== 'string' ||
       typeof environment !== 'string' ||
-      typeof scope !== 'string'
+      typeof scope !== 'string' ||
+      !isLifetime(iat, exp)
     ) {
       return null;
     }
@@ -123,11 +126,18 @@ async function verifySignature(
       storeId,
       environment,
       scopes: SCOPES.filter((name) => granted.includes(name)),
-      expiresAt: exp,
+      expiresAt: Number(exp),
     };
   } catch (error) {
     if (error instanceof errors.JOSEError || error instanceof TypeError || error instanceof SyntaxError)
       return null;
     throw error;
   }
+}
+
+/** Whether a token could have been issued to live that long: milliseconds, say, would let it live for ever. */
+function isLifetime(issuedAt: unknown, expiresAt: unknown): boolean {
+  if (!Number.isSafeInteger(issuedAt) || !Number.isSafeInteger(expiresAt)) return false;
+  const seconds = Number(expiresAt) - Number(issuedAt);
+  return seconds > 0 && seconds <= LONGEST_LIFETIME_SECONDS;
 }

@@ -1,0 +1,30 @@
+/** The data endpoints as the app itself lists them, so that no attack can forget a new one. */
+import type { FastifyInstance } from 'fastify';
+import type { Scope } from '#shared/events/access-event.ts';
+
+export interface DataRoute {
+  path: string;
+  scopes: readonly Scope[];
+  /** Names of all parameters. */
+  parameters: string[];
+  /** Those without which the endpoint answers nothing: the ids of details endpoints. */
+  required: string[];
+}
+
+/** Every data endpoint. */
+export function dataRoutes({ routeTable }: FastifyInstance): DataRoute[] {
+  return routeTable.flatMap(({ method, path, access }) => {
+    if (access === 'open' || method !== 'GET') return [];
+    const { scopes, parameters } = access;
+    const names = Object.keys(parameters);
+    return [
+      { path, scopes, parameters: names, required: names.filter((name) => parameters[name]?.required) },
+    ];
+  });
+}
+
+/** The address of an endpoint with the parameters that it requires, and others. */
+export function targetOf({ path, required }: DataRoute, id: string, more: readonly string[] = []): string {
+  const pairs = [...required.map((name) => `${name}=${id}`), ...more];
+  return pairs.length === 0 ? path : `${path}?${pairs.join('&')}`;
+}

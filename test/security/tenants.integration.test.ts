@@ -1,0 +1,173 @@
+/** No store sees anything of another, nor of itself in another environment: tried at every endpoint with every id. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { COLLECTIONS } from '#shared/read-models/collections.ts';
+import type { ListBody } from '#test/api-client.ts';
+import { type QueryService, startQueryService } from '#test/query-service.ts';
+import { type DataRoute, dataRoutes, targetOf } from './data-routes.ts';
+import { expectHarmless } from './harmless.ts';
+import { idOf, recordsOf, type Tenant } from './tenants.ts';
+
+let service: QueryService;
+let tenants: (Tenant & { token: string })[] = [];
+let routes: DataRoute[];
+
+beforeAll(async () => {
+  service = await startQueryService({ environments: 2 });
+  routes = dataRoutes(service.app);
+  const [first = '', second = ''] = service.installation.config.environments;
+  const places = [
+    { name: 'A', storeId: 's1', environment: first },
+    { name: 'B', storeId: 's2', environment: first },
+    { name: 'C', storeId: 's1', environment: second },
+    { name: 'D', storeId: 's2', environment: second },
+  ];
+  for (const [index, place] of places.entries()) {
+    const { name, storeId, environment } = place;
+    await service.setKey({ clientId: `key${name}`, storeId, environment });
+    const tenant = { ...place, secret: `secret${name}`, phone: `1190000000${index}` };
+    await service.apply(recordsOf(tenant), environment);
+    tenants.push({ ...tenant, token: await service.api.token(`key${name}`, 'secret') });
+  }
+});
+afterAll(() => service.close());
+
+const others = (tenant: Tenant) => tenants.filter(({ name }) => name !== tenant.name);
+/** The kind of record that an id parameter names. */
+const entityOf = (parameter: string) => parameter.replace(/_id$/, '');
+
+describe('every data endpoint', () => {
+  it('shows each tenant its own records and nothing of the others’', async () => {
+    for (const tenant of tenants) {
+      for (const route of routes) {
+        const [required = ''] = route.required;
+        const target = targetOf(route, idOf(entityOf(required), tenant));
+        const answer = await service.api.get(target, tenant.token);
+        const about = `${target} for ${tenant.name}`;
+        expect([about, answer.status]).toEqual([about, 200]);
+        expect(answer.text).toContain(tenant.secret);
+        const foreign = others(tenant).flatMap(({ secret, phone, name }) => [secret, phone, `-${name}"`]);
+        expectHarmless(answer, about, foreign);
+        if ('count' in (answer.json as object)) expect((answer.json as ListBody).count).toBe(1);
+      }
+    }
+  });
+
+  it('answers an id of another tenant like one that nobody has', async () => {
+    const detailed = routes.filter(({ required }) => required.length > 0);
+    expect(detailed.length).toBeGreaterThan(0);
+    for (const route of detailed) {
+      const [parameter = ''] = route.required;
+      // So that a new kind of id cannot slip through without a record behind it.
+      expect(Object.keys(COLLECTIONS)).toContain(entityOf(parameter));
+      for (const tenant of tenants) {
+        const nobodys = await service.api.get(targetOf(route, 'nobodys'), tenant.token);
+        expect(nobodys.status).toBe(404);
+        for (const other of others(tenant)) {
+          const target = targetOf(route, idOf(entityOf(parameter), other));
+          const answer = await service.api.get(target, tenant.token);
+          expect([target, answer.status, answer.text]).toEqual([target, 404, nobodys.text]);
+        }
+      }
+    }
+  });
+
+  it('answers no id of another kind of record', async () => {
+    const [tenant] = tenants;
+    if (tenant === undefined) throw new Error('there is no tenant');
+    for (const route of routes.filter(({ required }) => required.length > 0)) {
+      for (const entity of Object.keys(COLLECTIONS)) {
+        if (entity === entityOf(route.required[0] ?? '')) continue;
+        const { status } = await service.api.get(targetOf(route, idOf(entity, tenant)), tenant.token);
+        expect([route.path, entity, status]).toEqual([route.path, entity, 404]);
+      }
+    }
+  });
+
+  it('finds nothing by a filter that names another tenant’s record', async () => {
+    let tried = 0;
+    for (const route of routes) {
+      const filters = route.parameters.filter(
+        (name) => name.endsWith('_id') && !route.required.includes(name),
+      );
+      for (const filter of filters) {
+        for (const tenant of tenants) {
+          for (const other of others(tenant)) {
+            const target = `${route.path}?${filter}=${idOf(entityOf(filter), other)}`;
+            expect([target, (await service.api.list(target, tenant.token)).count]).toEqual([target, 0]);
+            tried += 1;
+          }
+        }
+      }
+    }
+    expect(tried).toBeGreaterThan(0);
+  });
+
+  it('finds nothing by searching for what another tenant’s customer has', async () => {
+    for (const tenant of tenants) {
+      for (const owner of tenants) {
+        for (const text of [owner.secret, owner.phone]) {
+          const { count } = await service.api.list(`/api/customer/list?search=${text}`, tenant.token);
+          expect([tenant.name, text, count]).toEqual([tenant.name, text, owner === tenant ? 1 : 0]);
+        }
+      }
+    }
+  });
+
+  it('takes no other tenant’s entity tag for its own', async () => {
+    for (const route of routes.filter(({ required }) => required.length === 0)) {
+      for (const tenant of tenants) {
+        const etag = (await service.api.get(route.path, tenant.token)).headers.get('etag') ?? '';
+        for (const other of tenants) {
+          const answer = await service.api.get(route.path, other.token, { 'if-none-match': etag });
+          expect([route.path, answer.status]).toEqual([route.path, other === tenant ? 304 : 200]);
+        }
+      }
+    }
+  });
+
+  it('lets no parameter or header choose a store or an environment', async () => {
+    const [own, foreign] = tenants;
+    if (own === undefined || foreign === undefined) throw new Error('there are no tenants');
+    const names = ['store_id', 'store', 'storeid', 'environment', 'env', 'tenant', 'tenant_id', 'client_id'];
+    for (const route of routes) {
+      const id = idOf(entityOf(route.required[0] ?? ''), own);
+      for (const name of names) {
+        const target = targetOf(route, id, [`${name}=${foreign.storeId}`]);
+        const answer = await service.api.get(target, own.token);
+        expect([target, answer.status]).toEqual([target, 422]);
+      }
+      const headers = Object.fromEntries(
+        names.map((name) => [`x-${name.replace('_', '-')}`, foreign.storeId]),
+      );
+      const answer = await service.api.get(targetOf(route, id), own.token, headers);
+      expect(answer.status).toBe(200);
+      expectHarmless(answer, route.path, [foreign.secret]);
+    }
+  });
+});
+
+describe('a record that names another tenant’s records', () => {
+  it('shows nothing that lies behind those names', async () => {
+    const [own, foreign] = tenants;
+    if (own === undefined || foreign === undefined) throw new Error('there are no tenants');
+    await service.apply(recordsOf(own, foreign), own.environment);
+    for (const route of routes) {
+      const target = targetOf(route, idOf(entityOf(route.required[0] ?? ''), own));
+      const answer = await service.api.get(target, own.token);
+      expect([target, answer.status]).toEqual([target, 200]);
+      expectHarmless(answer, target, [foreign.secret, foreign.phone]);
+    }
+    const product = await service.api.get(
+      `/api/product/details/?product_id=${idOf('product', own)}`,
+      own.token,
+    );
+    expect(product.json).toMatchObject({ option_groups: [], category_id: idOf('category', foreign) });
+    const menu = await service.api.get('/api/menu/', own.token);
+    expect(menu.json).toMatchObject({ categories: [] });
+    const category = await service.api.get(
+      `/api/category/details/?category_id=${idOf('category', foreign)}`,
+      foreign.token,
+    );
+    expect(category.json).toMatchObject({ product_count: 1 });
+  });
+});

@@ -1,0 +1,492 @@
+/** Tokens that are forged, changed, borrowed or absurd: refused with 401, in the same words, and nothing else happens. */
+import { createHmac, createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { redisKeys } from '#shared/access/redis-keys.ts';
+import { sendRaw } from '#test/api-client.ts';
+import { type QueryService, startApp, startQueryService } from '#test/query-service.ts';
+import { opened, part, signed, signingKey } from './forge.ts';
+import { expectHarmless } from './harmless.ts';
+
+const PATH = '/api/order/list';
+
+let service: QueryService;
+let token: string;
+let own: ReturnType<typeof signingKey>;
+let header: Record<string, unknown>;
+let claims: Record<string, unknown>;
+
+beforeAll(async () => {
+  service = await startQueryService({ environments: 2 });
+  await service.setKey({ clientId: 'full' });
+  token = await service.api.token('full', 'secret');
+  own = signingKey(service.installation.env['SIGNING_KEYS'] ?? '');
+  ({ header, claims } = opened(token));
+});
+afterAll(() => service.close());
+
+const statusOf = async (given: string) => (await service.api.get(PATH, given)).status;
+
+async function expectRefused(bad: string, why = ''): Promise<void> {
+  const about = `${why} ${bad.slice(0, 80)}`;
+  const answer = await service.api.get(PATH, bad);
+  expect([about, answer.status]).toEqual([about, 401]);
+  // Nothing that was sent comes back, nor any longer piece of it.
+  expectHarmless(
+    answer,
+    about,
+    bad.split('.').filter((piece) => piece.length > 20),
+  );
+}
+
+/** Signed with the service's own key, which no attacker has: even so nothing but what it would say itself counts. */
+const ours = (changes: object, head: object = {}) =>
+  signed(own.key, { ...header, ...head }, { ...claims, ...changes });
+
+describe('a signature that is not ours', () => {
+  it.each([
+    ['none'],
+    ['None'],
+    ['NONE'],
+    ['nOnE'],
+    [''],
+    ['HS256'],
+    ['HS384'],
+    ['HS512'],
+    ['RS256'],
+    ['PS256'],
+    ['ES384'],
+    ['ES256K'],
+    ['EdDSA'],
+    ['es256'],
+    ['ES256 '],
+    [null],
+    [['ES256']],
+    [{}],
+  ])('is refused with the algorithm %j', async (alg) => {
+    const [, body = '', signature = ''] = token.split('.');
+    for (const last of ['', signature, part('x')])
+      await expectRefused(`${part({ ...header, alg })}.${body}.${last}`);
+    await expectRefused(signed(own.key, { ...header, alg }, claims));
+  });
+
+  it('is refused as an HMAC keyed with the public key, in any form', async () => {
+    const { d: _private, ...jwk } = own.jwk;
+    const publicKey = createPublicKey(own.key);
+    const secrets = [
+      publicKey.export({ type: 'spki', format: 'pem' }),
+      publicKey.export({ type: 'spki', format: 'pem' }).toString().trim(),
+      publicKey.export({ type: 'spki', format: 'der' }),
+      JSON.stringify(jwk),
+      JSON.stringify({ crv: jwk['crv'], kty: jwk['kty'], x: jwk['x'], y: jwk['y'] }),
+      JSON.stringify({ keys: [jwk] }),
+      String(jwk['x']),
+      Buffer.from(String(jwk['x']), 'base64url'),
+      '',
+    ];
+    for (const [alg, hash] of [
+      ['HS256', 'sha256'],
+      ['HS384', 'sha384'],
+      ['HS512', 'sha512'],
+    ] as const) {
+      const text = `${part({ ...header, alg })}.${part(claims)}`;
+      for (const secret of secrets) {
+        await expectRefused(`${text}.${createHmac(hash, secret).update(text).digest('base64url')}`, alg);
+      }
+    }
+  });
+
+  it('is refused from a stranger’s key, whatever key it names', async () => {
+    const stranger = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const kids = [
+      header['kid'],
+      'unknown',
+      '',
+      undefined,
+      null,
+      7,
+      [header['kid']],
+      { kid: header['kid'] },
+      '__proto__',
+      'constructor',
+      '../../../../dev/null',
+      "' OR 1=1 --",
+      'x'.repeat(2_000),
+    ];
+    for (const kid of kids)
+      await expectRefused(signed(stranger.privateKey, { ...header, kid }, claims), 'kid');
+    // Our own key under another name is as strange.
+    for (const kid of kids.slice(1))
+      await expectRefused(signed(own.key, { ...header, kid }, claims), 'own kid');
+  });
+
+  it('is refused when it brings its own key, and nobody asks where it lies', async () => {
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'own', use: 'sig', alg: 'ES256' };
+    let asked = 0;
+    const bait = createServer((_request, response) => {
+      asked += 1;
+      response.setHeader('content-type', 'application/json').end(JSON.stringify({ keys: [jwk] }));
+    }).listen(0, '127.0.0.1');
+    await new Promise((resolve) => bait.once('listening', resolve));
+    const url = `http://127.0.0.1:${(bait.address() as AddressInfo).port}/keys.json`;
+    try {
+      for (const extra of [
+        { jwk },
+        { jku: url },
+        { x5u: url },
+        { jku: url, jwk },
+        { x5c: [publicKey.export({ type: 'spki', format: 'der' }).toString('base64')] },
+        { jku: 'file:///etc/passwd' },
+        { jku: url, crit: ['jku'] },
+      ]) {
+        for (const kid of ['own', header['kid'], undefined]) {
+          await expectRefused(
+            signed(privateKey, { ...header, ...extra, kid }, claims),
+            Object.keys(extra).join(),
+          );
+        }
+      }
+      expect(asked).toBe(0);
+    } finally {
+      bait.close();
+    }
+  });
+
+  it('is refused when it is empty numbers, in another format, or of other words', async () => {
+    const [head = '', body = ''] = token.split('.');
+    const text = `${head}.${body}`;
+    for (const bytes of [
+      Buffer.alloc(64),
+      Buffer.alloc(64, 0xff),
+      Buffer.concat([Buffer.alloc(31), Buffer.of(1), Buffer.alloc(31), Buffer.of(1)]),
+      // An order of the curve for both numbers: zero once more, for who forgets to reduce.
+      Buffer.from('ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551'.repeat(2), 'hex'),
+      Buffer.alloc(0),
+      Buffer.alloc(63),
+      Buffer.alloc(65),
+      Buffer.alloc(2_000),
+    ]) {
+      await expectRefused(`${text}.${bytes.toString('base64url')}`);
+    }
+    const der = Buffer.from(token.split('.')[2] ?? '', 'base64url');
+    await expectRefused(
+      `${text}.${Buffer.concat([Buffer.from('30440220', 'hex'), der]).toString('base64url')}`,
+    );
+    const another = await service.api.token('full', 'secret');
+    await expectRefused(`${text}.${another.split('.')[2]}`);
+    await expectRefused(`${head}.${another.split('.')[1]}.${token.split('.')[2]}`);
+  });
+});
+
+describe('what our own key signed', () => {
+  it('passes when it is what the service itself says', async () => {
+    expect(await statusOf(ours({}))).toBe(200);
+    expect(await statusOf(ours({ nbf: Math.floor(Date.now() / 1_000) - 5 }))).toBe(200);
+  });
+
+  it.each([
+    [
+      'iss',
+      ['other', undefined, null, '', 7, ['store-data'], { 0: 'store-data' }, 'store-data ', 'STORE-DATA'],
+    ],
+    ['aud', ['other', undefined, null, '', 7, [], ['other'], {}, 'store-data-api/', 'store-data']],
+    ['sub', [undefined, null, 7, ['full']]],
+    ['client_id', ['other', undefined, null, 7, ['full'], { $ne: '' }, '', 'full ', 'FULL', '__proto__']],
+    ['jti', ['0'.repeat(32), undefined, null, '', 7, ['x'], { $ne: '' }, '*', '../grant:full', '__proto__']],
+    [
+      'store_id',
+      ['s2', undefined, null, '', 7, ['s1'], { $ne: '' }, '*', 's1}', '{s1}', '__proto__', 's1:x'],
+    ],
+    ['environment', ['other', undefined, null, '', 7, ['production'], { $ne: '' }, '*', '__proto__']],
+    ['scope', [undefined, null, 7, ['order'], { $ne: '' }]],
+  ])('is refused with another %s', async (claim, values) => {
+    for (const value of values)
+      await expectRefused(ours({ [claim]: value }), `${claim} ${JSON.stringify(value)}`);
+  });
+
+  it.each([['order crm'], ['']])('never holds more scopes than it says: %j', async (scope) => {
+    const answers = [PATH, '/api/customer/list', '/api/store/info/'].map(async (path) => {
+      return (await service.api.get(path, ours({ scope }))).status;
+    });
+    const expected = scope === '' ? [403, 403, 403] : [200, 200, 403];
+    expect(await Promise.all(answers)).toEqual(expected);
+  });
+
+  it('is refused when it has expired, or says so in no number of seconds that we would', async () => {
+    const seconds = Math.floor(Date.now() / 1_000);
+    for (const exp of [
+      1,
+      0,
+      -1,
+      seconds,
+      seconds - 1,
+      -seconds,
+      -(2 ** 53),
+      // Milliseconds: a token for fifty thousand years.
+      Date.now() + 900_000,
+      2 ** 31,
+      2 ** 32,
+      2 ** 53,
+      2 ** 53 + 2,
+      1e18,
+      1e300,
+      seconds + 900.5,
+      String(seconds + 900),
+      `${seconds + 900}`.padStart(20, '0'),
+      '9999999999',
+      '',
+      null,
+      undefined,
+      true,
+      [seconds + 900],
+      { $gt: 0 },
+    ]) {
+      await expectRefused(ours({ exp }), `exp ${JSON.stringify(exp)}`);
+    }
+    // JSON knows no infinity, but its numbers can be too large for anything else.
+    const text = JSON.stringify(claims);
+    for (const exp of ['1e999', '-1e999', '9007199254740993', '1E400', '-0']) {
+      await expectRefused(signed(own.key, header, text.replace(/"exp":\d+/, `"exp":${exp}`)), `exp ${exp}`);
+    }
+  });
+
+  it('is refused when it was issued after it expires, or says so in no number', async () => {
+    const exp = Number(claims['exp']);
+    for (const iat of [exp, exp + 1, Date.now(), 2 ** 53, 0, -1, 1.5, '1', null, undefined, true, {}]) {
+      await expectRefused(ours({ iat }), `iat ${JSON.stringify(iat)}`);
+    }
+  });
+
+  it('is refused before its time, or when that is no time', async () => {
+    const seconds = Math.floor(Date.now() / 1_000);
+    for (const nbf of [
+      seconds + 3_600,
+      Date.now(),
+      2 ** 53,
+      1e300,
+      String(seconds),
+      '',
+      null,
+      true,
+      [],
+      {},
+    ]) {
+      await expectRefused(ours({ nbf }), `nbf ${JSON.stringify(nbf)}`);
+    }
+  });
+
+  it('counts a claim that comes twice once: the last', async () => {
+    const text = JSON.stringify(claims).slice(1, -1);
+    const twice = (first: string, last: string) => signed(own.key, header, `{${first},${text},${last}}`);
+    expect(await statusOf(twice('"store_id":"s2","exp":1', '"iss":"store-data"'))).toBe(200);
+    for (const last of ['"store_id":"s2"', '"exp":1', '"aud":"other"', '"client_id":"other"', '"scope":7']) {
+      await expectRefused(twice('"x":1', last), last);
+    }
+    const head = JSON.stringify(header).slice(1, -1);
+    await expectRefused(signed(own.key, `{${head},"alg":"none"}`, claims));
+    await expectRefused(signed(own.key, `{${head},"typ":"JWT"}`, claims));
+  });
+
+  it.each([
+    ['another type', { typ: 'JWT' }],
+    ['an id token’s type', { typ: 'id+jwt' }],
+    ['no type', { typ: undefined }],
+    ['a type that is no text', { typ: ['at+jwt'] }],
+    ['a critical extension', { crit: ['x'], x: 1 }],
+    ['critical claims', { crit: ['exp'], exp: 1 }],
+    ['nothing critical', { crit: [] }],
+    ['critical nonsense', { crit: 'exp' }],
+    ['a payload that is not encoded', { b64: false, crit: ['b64'] }],
+  ])('is refused with %s in its header', async (_what, change) => {
+    await expectRefused(ours({}, change));
+  });
+
+  it('is refused when its words are no object', async () => {
+    for (const text of ['null', '[]', '7', '"x"', '', '{', '{}', '{"exp":9999999999}', '\uFEFF{}', '{}{}']) {
+      await expectRefused(signed(own.key, header, text), text);
+      await expectRefused(signed(own.key, text, claims), text);
+    }
+    await expectRefused(
+      signed(own.key, header, { ...claims, __proto__: null, 'constructor.prototype': 1, exp: 1 }),
+    );
+  });
+});
+
+describe('a session', () => {
+  it('counts for its own store, environment and key alone', async () => {
+    const [first = '', second = ''] = service.installation.config.environments;
+    await service.setKey({ clientId: 'neighbour', storeId: 's2' });
+    await service.setKey({ clientId: 'colleague' });
+    await service.setKey({ clientId: 'sandboxed', environment: second });
+    for (const clientId of ['neighbour', 'colleague', 'sandboxed']) {
+      const foreign = await service.api.token(clientId, 'secret');
+      expect(await statusOf(foreign)).toBe(200);
+      const { jti, store_id, environment, client_id } = opened(foreign).claims;
+      // The other's session in our token, our session in the other's, and everything between.
+      await expectRefused(ours({ jti }), `session of ${clientId}`);
+      const { jti: mine } = claims;
+      await expectRefused(ours({ store_id, environment, client_id, sub: client_id, jti: mine }), clientId);
+      if (store_id !== 's1') await expectRefused(ours({ store_id, jti }));
+      if (environment !== first) await expectRefused(ours({ environment, jti }));
+      if (clientId !== 'sandboxed') await expectRefused(ours({ client_id, sub: client_id }));
+    }
+  });
+
+  it('is over when it is deleted or has run out, although its token still verifies', async () => {
+    const { redis, config, environment } = service.installation;
+    const keys = redisKeys(config.namePrefix, environment, 's1');
+    const deleted = await service.api.token('full', 'secret');
+    expect(await statusOf(deleted)).toBe(200);
+    await redis.del(keys.session(String(opened(deleted).claims['jti'])));
+    await expectRefused(deleted, 'deleted');
+    const expired = await service.api.token('full', 'secret');
+    await redis.pexpire(keys.session(String(opened(expired).claims['jti'])), 1);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await expectRefused(expired, 'expired');
+  });
+
+  it('of another installation’s key is refused', async () => {
+    const stranger = await startQueryService();
+    try {
+      await stranger.setKey({ clientId: 'full' });
+      await expectRefused(await stranger.api.token('full', 'secret'));
+    } finally {
+      await stranger.close();
+    }
+  });
+
+  it('of an environment that this service does not serve is refused', async () => {
+    const [, second = ''] = service.installation.config.environments;
+    const { config } = service.installation;
+    const alone = await startApp({ ...config, environments: [second] });
+    try {
+      expect((await alone.api.get(PATH, token)).status).toBe(401);
+    } finally {
+      await alone.app.close();
+    }
+  });
+});
+
+describe('a token in another form', () => {
+  it('is refused when it is cut, extended or changed anywhere', async () => {
+    const [head = '', body = '', signature = ''] = token.split('.');
+    for (const bad of [
+      '.',
+      '..',
+      '...',
+      'a.b.c',
+      head,
+      `${head}.${body}`,
+      `${head}.${body}.`,
+      `${token}.`,
+      `${token}.${signature}`,
+      token.slice(0, -1),
+      `${token}A`,
+      `.${body}.${signature}`,
+      `${head}..${signature}`,
+      `${part('{')}.${body}.${signature}`,
+      `${head}.${part('null')}.${signature}`,
+      `${head}.${part('[]')}.${signature}`,
+    ]) {
+      await expectRefused(bad);
+    }
+    const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+    for (let at = token.length - 1; at >= 0; at -= 7) {
+      const next = alphabet[(alphabet.indexOf(token[at] ?? '') + 1) % 64] ?? 'A';
+      if (token[at] !== '.') await expectRefused(`${token.slice(0, at)}${next}${token.slice(at + 1)}`);
+    }
+    // The last character carries four bits that no byte uses.
+    for (const last of alphabet)
+      if (last !== token.at(-1)) await expectRefused(`${token.slice(0, -1)}${last}`);
+  });
+
+  it('is refused in other variants of base64', async () => {
+    const [head = '', body = '', signature = ''] = token.split('.');
+    const standard = (text: string) => Buffer.from(text, 'base64url').toString('base64');
+    for (const bad of [
+      `${token}=`,
+      `${token}==`,
+      `${head}=.${body}.${signature}`,
+      `${standard(head)}.${standard(body)}.${standard(signature)}`,
+      // Never the same text: a tilde is allowed in a token, and no character of base64.
+      `${head}~.${body}.${signature}`,
+      `${head}.${body}/.${signature}`,
+      `${head}.${body}.+${signature}`,
+      Buffer.from(token).toString('base64url'),
+    ]) {
+      if (bad !== token) await expectRefused(bad);
+    }
+  });
+
+  it('is refused when it is encrypted, or JSON', async () => {
+    const jwe = (head: object) => `${part(head)}..${part('iv')}.${part('text')}.${part('tag')}`;
+    await expectRefused(jwe({ alg: 'dir', enc: 'A256GCM' }));
+    await expectRefused(jwe({ alg: 'ECDH-ES', enc: 'A256GCM', epk: own.jwk['x'] }));
+    await expectRefused(jwe({ alg: 'PBES2-HS256+A128KW', enc: 'A128GCM', p2c: 2_147_483_647, p2s: 'x' }));
+    await expectRefused(jwe({ alg: 'dir', enc: 'A256GCM', zip: 'DEF' }));
+    const [protectedHeader, payload, signature] = token.split('.');
+    await expectRefused(JSON.stringify({ payload, protected: protectedHeader, signature }));
+    await expectRefused(ours({}, { cty: 'JWT', typ: 'JWT' }));
+  });
+
+  it('is refused when it is nested deeply', async () => {
+    const deep = `${'['.repeat(1_400)}${']'.repeat(1_400)}`;
+    await expectRefused(`${part(`{"alg":"ES256","x":${deep}}`)}.${part(claims)}.${part('x')}`);
+    const objects = `${'{"a":'.repeat(500)}1${'}'.repeat(500)}`;
+    await expectRefused(`${part(header)}.${part(objects)}.${part('x')}`);
+    await expectRefused('.'.repeat(5_000));
+  });
+
+  it('is refused when it is huge, before it costs anything', async () => {
+    const started = performance.now();
+    await expectRefused(`${token}${'A'.repeat(10_000)}`);
+    await expectRefused(`${part(header)}.${part({ ...claims, x: 'x'.repeat(9_000) })}.${part('x')}`);
+    const raw = (size: number) =>
+      sendRaw(
+        service.url,
+        `GET ${PATH} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${'A'.repeat(size)}\r\n\r\n`,
+      );
+    expect(await raw(15_000)).toMatch(/^HTTP\/1\.1 401 /);
+    for (const size of [20_000, 1_048_576]) {
+      const answer = await raw(size);
+      expect(answer).toMatch(/^HTTP\/1\.1 431 /);
+      expect(answer).not.toContain('AAAA');
+      expect(JSON.parse(answer.slice(answer.indexOf('{')))).toMatchObject({ code: 'invalid_request' });
+    }
+    expect(performance.now() - started).toBeLessThan(10_000);
+  });
+
+  it('is refused when it comes by another way', async () => {
+    const [, body = ''] = token.split('.');
+    const urlEncoded = { 'content-type': 'application/x-www-form-urlencoded' };
+    for (const call of [
+      { path: `${PATH}?access_token=${token}` },
+      { path: PATH, headers: { cookie: `access_token=${token}; token=${token}` } },
+      { path: PATH, headers: { 'x-access-token': token, 'proxy-authorization': `Bearer ${token}` } },
+      { path: PATH, headers: { ...urlEncoded, 'x-authorization': `Bearer ${token}` } },
+      ...[
+        `Basic ${token}`,
+        token,
+        `Bearer: ${token}`,
+        `Bearer "${token}"`,
+        `Bearer ${token}, Bearer ${token}`,
+        `Bearer ${token},${token}`,
+        `Bearer ${token} ${token}`,
+        `Bearer token=${token}`,
+        `DPoP ${token}`,
+        `Bearer\u00a0${token}`,
+      ].map((authorization) => ({ path: PATH, headers: { authorization } })),
+    ]) {
+      const answer = await service.api.call(call.path, 'headers' in call ? { headers: call.headers } : {});
+      expect([call, answer.status]).toEqual([call, 401]);
+      expectHarmless(answer, call.path, [body]);
+    }
+  });
+});
+
+it('leaves the service as it was: the true token still passes', async () => {
+  expect(await statusOf(token)).toBe(200);
+  expect((await service.api.call('/health')).status).toBe(200);
+});
