@@ -8,6 +8,7 @@ import { addPrepareCommand } from './commands/prepare.ts';
 import { addPublishCommand } from './commands/publish.ts';
 import { addQuotaCommands } from './commands/quota/index.ts';
 import { addSessionCommands } from './commands/sessions.ts';
+import { addSigningKeyCommands } from './commands/signing-keys.ts';
 import { addStoreCommands } from './commands/stores.ts';
 
 /** Makes the program; every action ends by returning or throwing, none by exiting. */
@@ -32,6 +33,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.`,
   addStoreCommands(program);
   addQuotaCommands(program);
   addSessionCommands(program);
+  addSigningKeyCommands(program);
   addDeadLetterCommands(program);
   addLagCommand(program);
   addConfigCommand(program);

@@ -30,7 +30,7 @@ export async function watchSigningKeys(
   const file = settings.signingKeysFile;
   let text = file === null ? null : await readKeyFile(file);
   let keys = text === null ? await loadSigningKeys(settings) : await importKeys(text, 'SIGNING_KEYS_FILE');
-  let failure: string | null = null;
+  let failure: { description: string; logged: boolean } | null = null;
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
 
@@ -43,12 +43,13 @@ export async function watchSigningKeys(
       failure = null;
       logger.info({ kids: [...keys.verifying.keys()], signs: keys.signing.kid }, 'signing keys read again');
     } catch (error) {
-      // Once for each failure, and not for each attempt.
       const description = describeError(error);
-      if (failure !== description) {
+      // Seen twice, since a file may be read while it is written; and logged once for each failure.
+      if (failure?.description !== description) failure = { description, logged: false };
+      else if (!failure.logged && !stopped) {
+        failure.logged = true;
         logger.error({ error: description }, 'signing keys cannot be read again, the former ones go on');
       }
-      failure = description;
     }
   };
   const schedule = (path: string) => {

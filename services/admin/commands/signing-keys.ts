@@ -1,0 +1,181 @@
+/** `signing-keys`: the keys that sign tokens, replaced without a refused token and without a restart. */
+import type { Command } from 'commander';
+import { dirname, join } from 'node:path';
+import { newSigningKey, type SigningJwk } from '#shared/access/signing-key-set.ts';
+import { StoreDataError } from '#shared/errors.ts';
+import { type Connection, readConnection, STACK_FILE } from '../connection/settings.ts';
+import { duration, jsonOption, WrongUsage } from '../options.ts';
+import { print, printJson } from '../output/print.ts';
+import { renderTable } from '../output/table.ts';
+import { changeKeys, readKeys } from '../signing-keys/key-file.ts';
+import { type KeySchedule, scheduleOf } from '../signing-keys/schedule.ts';
+
+interface Flags {
+  activateAfter: number;
+  force?: true;
+  json?: true;
+}
+
+/** Services read the file every second; one that is slow reads it a little later. */
+const MIN_ACTIVATION_MS = 3_000;
+const ACTIVATION_MS = 300_000;
+
+const HELP = `
+The keys are those of SIGNING_KEYS_FILE; private parts are never shown. To rotate:
+  1. "signing-keys rotate" adds a key. Every service knows it within a second, and signs with
+     it from the time that is shown. Where the file takes longer to reach every service, say so
+     with --activate-after.
+  2. "signing-keys list" shows until when tokens of the former key live.
+  3. "signing-keys retire <kid>" removes it after that.`;
+
+export function addSigningKeyCommands(program: Command): void {
+  const keys = program
+    .command('signing-keys')
+    .description('Rotate the keys that sign tokens')
+    .addHelpText('after', HELP);
+  keys
+    .command('list')
+    .description('Show what each key does, and until when its tokens live')
+    .addOption(jsonOption())
+    .addHelpText('after', '\nExample:\n  npm run store-data -- signing-keys list')
+    .action(list);
+  keys
+    .command('rotate')
+    .description('Add a key that signs as soon as every service knows it')
+    .option('--activate-after <time>', 'when it begins to sign', duration, ACTIVATION_MS)
+    .addOption(jsonOption())
+    .addHelpText(
+      'after',
+      '\nThe former key verifies until it is retired.\n\nExample:\n  npm run store-data -- signing-keys rotate --activate-after 10min',
+    )
+    .action(rotate);
+  keys
+    .command('retire')
+    .description('Remove a key whose tokens have all expired')
+    .argument('<kid>', 'the key, as "list" shows it')
+    .option('--force', 'also where tokens of it may still live: they answer 401 from then on')
+    .addOption(jsonOption())
+    .addHelpText(
+      'after',
+      '\nExample:\n  npm run store-data -- signing-keys retire Zf1pJq0vE4u0zJ0Zp2b5m0B5pT5y3m4o1c8oZkqk0lA',
+    )
+    .action(retire);
+}
+
+async function list(flags: Flags): Promise<void> {
+  const { file, lifetimeMs } = await keyFile();
+  show(await readKeys(file), lifetimeMs, flags);
+}
+
+async function rotate(flags: Flags): Promise<void> {
+  if (flags.activateAfter < MIN_ACTIVATION_MS) {
+    throw new WrongUsage(
+      `--activate-after must be at least ${MIN_ACTIVATION_MS / 1_000} s: no service may get a token of a key that it does not know`,
+    );
+  }
+  const { file, lifetimeMs } = await keyFile();
+  const keys = await changeKeys(file, async (before) => {
+    const waiting = scheduleOf(before, Date.now(), lifetimeMs).find(({ state }) => state === 'waits');
+    if (waiting !== undefined) {
+      throw new StoreDataError(
+        'command_invalid',
+        `key ${waiting.kid} waits already, to sign from ${inWords(waiting.signsFrom)} on`,
+      );
+    }
+    const key = await newSigningKey();
+    return [{ ...key, nbf: Math.ceil((Date.now() + flags.activateAfter) / 1_000) }, ...before];
+  });
+  show(keys, lifetimeMs, flags);
+}
+
+async function retire(kid: string, flags: Flags): Promise<void> {
+  const { file, lifetimeMs } = await keyFile();
+  const keys = await changeKeys(file, async (before) => {
+    const now = Date.now();
+    const found = scheduleOf(before, now, lifetimeMs).find((key) => key.kid === kid);
+    if (found === undefined) throw new StoreDataError('not_found', `there is no signing key ${kid}`);
+    if (before.length === 1) {
+      throw new StoreDataError('command_invalid', `${kid} is the only key: "signing-keys rotate" first`);
+    }
+    if (!flags.force) refuseWhileInUse(found, now);
+    return before.filter((key) => key.kid !== kid);
+  });
+  show(keys, lifetimeMs, flags);
+}
+
+/** @throws {StoreDataError} `command_invalid` while a token of the key may live. */
+function refuseWhileInUse({ kid, state, tokensUntil }: KeySchedule, now: number): void {
+  const forced = '; --force removes it all the same, and its tokens answer 401';
+  if (state === 'signs') throw new StoreDataError('command_invalid', `${kid} signs now${forced}`);
+  if (tokensUntil === null) {
+    throw new StoreDataError(
+      'command_invalid',
+      `nothing says since when ${kid} does not sign, so its tokens may live${forced}`,
+    );
+  }
+  if (now < tokensUntil) {
+    throw new StoreDataError(
+      'command_invalid',
+      `tokens of ${kid} may live until ${inWords(tokensUntil)}${forced}`,
+    );
+  }
+}
+
+interface KeyFile {
+  file: string;
+  lifetimeMs: number;
+}
+
+/** @throws {StoreDataError} `command_invalid` where the keys are in no file. */
+async function keyFile(): Promise<KeyFile> {
+  const connection = await readConnection(process.env);
+  const { signingKeys, lifetimeSeconds } = connection.config.tokens;
+  if (signingKeys !== null) {
+    throw new StoreDataError(
+      'command_invalid',
+      'the keys are in SIGNING_KEYS, which no command can change for running services: move them to a file and set SIGNING_KEYS_FILE, or change the variable (docs/deploying.md says in which steps)',
+    );
+  }
+  const file = connection.config.tokens.signingKeysFile ?? fileOfStack(connection);
+  if (file === null) throw new StoreDataError('command_invalid', 'SIGNING_KEYS_FILE is not set');
+  return { file, lifetimeMs: lifetimeSeconds * 1_000 };
+}
+
+/** A local stack keeps its keys beside its own file. */
+function fileOfStack({ origin }: Connection): string | null {
+  return origin.endsWith(STACK_FILE) ? join(dirname(origin), 'signing-keys.json') : null;
+}
+
+function show(keys: readonly SigningJwk[], lifetimeMs: number, { json }: Flags): void {
+  const schedule = scheduleOf(keys, Date.now(), lifetimeMs);
+  if (json) {
+    printJson(
+      schedule.map(({ kid, state, signsFrom, tokensUntil }) => ({
+        kid,
+        state,
+        signs_from: signsFrom === null ? null : new Date(signsFrom),
+        tokens_until: tokensUntil === null ? null : new Date(tokensUntil),
+      })),
+    );
+    return;
+  }
+  print(
+    renderTable(
+      [{ title: 'KID' }, { title: 'STATE' }],
+      schedule.map((key) => [key.kid, stateInWords(key)]),
+    ),
+  );
+}
+
+function stateInWords({ state, signsFrom, tokensUntil }: KeySchedule): string {
+  if (state === 'waits') return `signs from ${inWords(signsFrom)} on`;
+  if (state === 'signs') return 'signs';
+  if (tokensUntil === null) return 'verifies';
+  return tokensUntil > Date.now()
+    ? `verifies, its tokens live until ${inWords(tokensUntil)}`
+    : 'can be retired';
+}
+
+function inWords(time: number | null): string {
+  return time === null ? 'an unknown time' : new Date(time).toISOString();
+}

@@ -1,0 +1,226 @@
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { decodeJwt, decodeProtectedHeader } from 'jose';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { startProjector } from '#projector/projector.ts';
+import { newSigningKey, printKeySet, type SigningJwk } from '#shared/access/signing-key-set.ts';
+import { hashSecret } from '#shared/access/secrets.ts';
+import { createLogger } from '#shared/logging.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { type ServiceProcess, startService } from '#test/service-process.ts';
+import { runCommand, runJson } from './run-command.ts';
+
+interface ListedKey {
+  kid: string;
+  state: string;
+  signs_from: string | null;
+  tokens_until: string | null;
+}
+
+const LIFETIME_SECONDS = 3;
+
+let installation: Installation;
+let folder: string;
+let file: string;
+let env: Record<string, string>;
+let first: SigningJwk;
+
+beforeAll(async () => {
+  installation = await createInstallation({
+    settings: { TOKEN_LIFETIME_SECONDS: String(LIFETIME_SECONDS) },
+  });
+  folder = await mkdtemp(join(tmpdir(), 'store-data-signing-'));
+  file = join(folder, 'keys.json');
+  const { SIGNING_KEYS: _inline, ...rest } = installation.env;
+  env = { ...rest, SIGNING_KEYS_FILE: file };
+});
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true });
+  await installation?.close();
+});
+beforeEach(async () => {
+  first = await newSigningKey();
+  await writeFile(file, printKeySet([first]), { mode: 0o600 });
+});
+
+const json = (...args: string[]) => runJson<ListedKey[]>(env, ['signing-keys', ...args]);
+const run = (...args: string[]) => runCommand(env, ['signing-keys', ...args]);
+const fileKeys = async () => (JSON.parse(await readFile(file, 'utf8')) as { keys: SigningJwk[] }).keys;
+
+/** One service and what it answers. */
+async function startQuery(): Promise<{ service: ServiceProcess; url: string }> {
+  const service = startService('query', env);
+  const started = await service.logged(({ msg }) => msg === 'query service started');
+  return { service, url: String(started['url']) };
+}
+
+async function newToken(url: string): Promise<string> {
+  const response = await fetch(`${url}/api/auth/token/`, {
+    method: 'POST',
+    headers: {
+      authorization: `Basic ${Buffer.from('rotating:secret').toString('base64')}`,
+      'content-type': 'application/x-www-form-urlencoded',
+    },
+    body: 'grant_type=client_credentials',
+  });
+  const { access_token: token } = (await response.json()) as { access_token?: string };
+  if (token === undefined) throw new Error(`no token: ${response.status}`);
+  return token;
+}
+
+const kidOf = (token: string) => decodeProtectedHeader(token).kid;
+
+describe('signing-keys', () => {
+  it('rotates under continuous requests at two services without a refused token', async () => {
+    const projector = await startProjector(installation.config, createLogger('test', 'silent'));
+    await installation.publishAccess([
+      {
+        entity: 'access_key',
+        storeId: 's1',
+        subject: 'rotating',
+        sequence: 1,
+        data: { secret_sha256: hashSecret('secret'), scopes: ['menu'], status: 'active' },
+      },
+    ]);
+    const [a, b] = await Promise.all([startQuery(), startQuery()]);
+    await eventually('the key counts', async () => (await newToken(a.url).catch(() => null)) !== null);
+
+    // Every token is used at once at both services, and again until shortly before it expires.
+    const refused: string[] = [];
+    const seen = { a: new Set<string | undefined>(), b: new Set<string | undefined>() };
+    let answers = 0;
+    const ended = new AbortController();
+    const kept: string[] = [];
+    const use = async (token: string) => {
+      const remainingMs = (decodeJwt(token).exp ?? 0) * 1_000 - Date.now() - 2_000;
+      if (remainingMs < 0) return;
+      for (const url of [a.url, b.url]) {
+        const { status } = await fetch(`${url}/api/category/list`, {
+          headers: { authorization: `Bearer ${token}` },
+        });
+        answers += 1;
+        if (status !== 200) refused.push(`${status} for ${kidOf(token)} after ${remainingMs}`);
+      }
+    };
+    const ask = async () => {
+      while (!ended.signal.aborted) {
+        for (const [name, url] of [
+          ['a', a.url],
+          ['b', b.url],
+        ] as const) {
+          const token = await newToken(url);
+          seen[name].add(kidOf(token));
+          kept.push(token);
+          await use(token);
+          await Promise.all(kept.splice(0, Math.max(0, kept.length - 20)).map(use));
+          await Promise.all(kept.slice(0, 3).map(use));
+        }
+      }
+    };
+    const asking = ask();
+    try {
+      const rotated = await json('rotate', '--activate-after', '3s');
+      const [next] = rotated;
+      expect(rotated.map(({ state }) => state)).toEqual(['waits', 'signs']);
+      expect((await run('retire', first.kid)).stderr).toMatch(/signs now/);
+      await eventually('both sign with the new key', () =>
+        [seen.a, seen.b].every((kids) => kids.has(next?.kid)),
+      );
+      const early = await run('retire', first.kid);
+      expect(early).toMatchObject({ code: 1, stdout: '' });
+      expect(early.stderr).toMatch(/^store-data: tokens of [\w-]+ may live until 20[^ ]+Z; --force/);
+      await eventually('the former key can be retired', async () => {
+        const [, former] = await json('list');
+        return Date.parse(former?.tokens_until ?? '') <= Date.now();
+      });
+      expect((await json('retire', first.kid)).map(({ kid }) => kid)).toEqual([next?.kid]);
+      for (const { service } of [a, b]) {
+        await service.logged(
+          ({ msg, kids }) => msg === 'signing keys read again' && Array.isArray(kids) && kids.length === 1,
+        );
+      }
+      const before = answers;
+      await eventually('requests go on', () => answers > before + 20);
+    } finally {
+      ended.abort();
+      await asking;
+      for (const { service } of [a, b]) service.kill('SIGTERM');
+      await Promise.all([a, b].map(({ service }) => service.ended));
+      await projector.stop();
+    }
+    expect(refused).toEqual([]);
+    expect(answers).toBeGreaterThan(50);
+    expect([seen.a.size, seen.b.size]).toEqual([2, 2]);
+  }, 90_000);
+
+  it('replaces the file as a whole, for its owner alone, and shows no private part', async () => {
+    await writeFile(file, printKeySet([first]), { mode: 0o644 });
+    const results = [await run('rotate'), await run('list'), await run('list', '--json')];
+    expect(results.map(({ code, stderr }) => ({ code, stderr }))).toEqual([
+      { code: 0, stderr: '' },
+      { code: 0, stderr: '' },
+      { code: 0, stderr: '' },
+    ]);
+    const keys = await fileKeys();
+    expect(keys.map(({ kid }) => kid)).toEqual([expect.any(String), first.kid]);
+    for (const { stdout } of results) {
+      expect(stdout).toContain(first.kid);
+      for (const { d } of keys) expect(stdout).not.toContain(d);
+    }
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect(await readdir(folder)).toEqual(['keys.json']);
+    // Five minutes, for files that take their time to every service.
+    expect((keys[0]?.nbf ?? 0) * 1_000 - Date.now()).toBeGreaterThan(200_000);
+  });
+
+  it('keeps the file as it is when it refuses', async () => {
+    const [waiting] = await json('rotate');
+    const before = await readFile(file, 'utf8');
+    const refusals = [
+      [['rotate'], 1, /waits already, to sign from 20/],
+      [['rotate', '--activate-after', '2s'], 2, /at least 3 s/],
+      [['retire', 'nobody'], 1, /there is no signing key nobody/],
+      [['retire', first.kid], 1, /signs now/],
+    ] as const;
+    for (const [args, code, words] of refusals) {
+      const result = await run(...args);
+      expect(result).toMatchObject({ code, stdout: '' });
+      expect(result.stderr).toMatch(words);
+      expect(await readFile(file, 'utf8')).toBe(before);
+    }
+    expect(await readdir(folder)).toEqual(['keys.json']);
+    // A key that never signed goes at once.
+    expect(await json('retire', waiting?.kid ?? '')).toHaveLength(1);
+    expect((await run('retire', first.kid, '--force')).stderr).toMatch(/is the only key/);
+  });
+
+  it('removes a key that is still in use with --force only', async () => {
+    const second = await newSigningKey();
+    await writeFile(file, printKeySet([second, first]));
+    const refused = await run('retire', first.kid);
+    expect(refused.stderr).toMatch(/nothing says since when .* does not sign/);
+    expect(await json('retire', first.kid, '--force')).toMatchObject([{ kid: second.kid, state: 'signs' }]);
+  });
+
+  it('says what to do where another command is at it, or there is no file', async () => {
+    const draft = join(folder, '.keys.json.new');
+    await writeFile(draft, '');
+    expect((await run('rotate')).stderr).toContain(`if none is, one was killed: remove ${draft}`);
+    await rm(draft);
+    await rm(file);
+    expect((await run('rotate')).stderr).toMatch(/cannot be read; "store-data prepare" makes it/);
+    const { SIGNING_KEYS_FILE: _file, ...withoutFile } = env;
+    const inVariable = { ...withoutFile, SIGNING_KEYS: printKeySet([first]) };
+    for (const command of ['list', 'rotate']) {
+      const unset = await runCommand(withoutFile, ['signing-keys', command]);
+      expect([unset.code, unset.stderr]).toEqual([1, expect.stringMatching(/SIGNING_KEYS_FILE is not set/)]);
+      const result = await runCommand(inVariable, ['signing-keys', command]);
+      expect([result.code, result.stderr]).toEqual([
+        1,
+        expect.stringMatching(/are in SIGNING_KEYS.*set SIGNING_KEYS_FILE/),
+      ]);
+      expect(result.stderr).not.toContain(first.d);
+    }
+  });
+});
