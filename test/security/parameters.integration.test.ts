@@ -1,0 +1,335 @@
+/** Prototype pollution, operator injection and searches that should take for ever, in every parameter of every endpoint. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ErrorAnswer } from '#test/api-client.ts';
+import { type QueryService, startQueryService } from '#test/query-service.ts';
+import { type DataRoute, dataRoutes, targetOf } from './data-routes.ts';
+import { expectHarmless } from './harmless.ts';
+import { idOf, recordsOf, type Tenant } from './tenants.ts';
+
+/** In every value of an attack; no answer may repeat it. */
+const CANARY = 'canary7f3a';
+
+const OWN: Tenant = {
+  name: 'A',
+  storeId: 's1',
+  environment: '',
+  secret: `${'a'.repeat(300)} Zé (Bar) [1] .*+?^$ {2,} | \\d "x" 'y'`,
+  phone: '11900000000',
+};
+
+let service: QueryService;
+let token: string;
+let routes: DataRoute[];
+
+beforeAll(async () => {
+  service = await startQueryService();
+  routes = dataRoutes(service.app);
+  await service.setKey({ clientId: 'full' });
+  token = await service.api.token('full', 'secret');
+  await service.apply([
+    ...recordsOf(OWN),
+    ...recordsOf({ ...OWN, name: 'B', storeId: 's2', secret: CANARY, phone: '11911111111' }),
+  ]);
+});
+afterAll(() => service.close());
+
+/** A target with our own record where one is required. */
+const ownTarget = (route: DataRoute, more: readonly string[] = []) =>
+  targetOf(route, idOf((route.required[0] ?? '').replace(/_id$/, ''), OWN), more);
+
+function expectUnpolluted(): void {
+  const plain: Record<string, unknown> = {};
+  const names: string[] = [];
+  for (const name in plain) names.push(name);
+  expect([plain['polluted'], plain['canary'], names, 'polluted' in Function]).toEqual([
+    undefined,
+    undefined,
+    [],
+    false,
+  ]);
+}
+
+/** Names that other parsers make objects, arrays or operators of; `x` stands for a parameter that is there. */
+const NAMES = [
+  '__proto__',
+  '__proto__[polluted]',
+  '__proto__.polluted',
+  'constructor',
+  'constructor[prototype][polluted]',
+  'constructor.prototype.polluted',
+  'prototype[polluted]',
+  'toString',
+  'hasOwnProperty',
+  'valueOf',
+  '$where',
+  '$or',
+  '$or[0][x]',
+  '$expr',
+  '$comment',
+  'x[$ne]',
+  'x[$gt]',
+  'x[$regex]',
+  'x[$in][]',
+  'x[$where]',
+  'x[]',
+  'x[0]',
+  'x[__proto__][polluted]',
+  'x.$ne',
+  'x.length',
+  'x%00',
+  'x%20',
+  '%20x',
+  'X',
+  '_method',
+  'callback',
+  'fields',
+  'sort',
+  'limit',
+];
+
+/** Values that mean something to a database, a template, a shell, a log or a browser. */
+const VALUES = [
+  `{"$gt":"","${CANARY}":1}`,
+  `{"$ne":"${CANARY}"}`,
+  `{"$where":"sleep(5000)||'${CANARY}'"}`,
+  `[$ne]=${CANARY}`,
+  `$where:${CANARY}`,
+  `$${CANARY}`,
+  `';return '${CANARY}'==='${CANARY}`,
+  `' || '${CANARY}'=='${CANARY}`,
+  `"; DROP TABLE ${CANARY}; --`,
+  `\0${CANARY}`,
+  `${CANARY}\r\nX-Injected: ${CANARY}`,
+  `\u2028${CANARY}\u202e`,
+  `../../../${CANARY}`,
+  `file:///${CANARY}`,
+  `\${7*7}{{7*7}}#{7*7}${CANARY}`,
+  `$(sleep 5)\`sleep 5\`${CANARY}`,
+  `<script>${CANARY}</script>`,
+  `%2524${CANARY}`,
+  `__proto__[${CANARY}]`,
+  `[object Object]${CANARY}`,
+  `1e1000.${CANARY}`,
+  `-1.${CANARY}`,
+  `${CANARY}${'x'.repeat(8_000)}`,
+];
+
+/** Words that are dangerous as names of properties, and nothing but words as ids. */
+const WORDS = [
+  '__proto__',
+  'constructor',
+  'prototype',
+  'toString',
+  'hasOwnProperty',
+  'null',
+  'undefined',
+  'NaN',
+];
+
+describe('every data endpoint', () => {
+  it('refuses every name that it does not define', async () => {
+    for (const route of routes) {
+      const [known = 'page'] = route.parameters;
+      for (const pattern of NAMES) {
+        const name = pattern.replace('x', known).replace('X', known.toUpperCase());
+        const target = ownTarget(route, [`${name}=${CANARY}`]);
+        const answer = await service.api.get(target, token);
+        expect([target, answer.status]).toEqual([target, 422]);
+        expectHarmless(answer, target, [CANARY]);
+      }
+    }
+    expectUnpolluted();
+  });
+
+  it('takes no operator, code or path for a value of any parameter', async () => {
+    for (const route of routes) {
+      for (const name of route.parameters) {
+        for (const value of VALUES) {
+          const others = route.required.filter((other) => other !== name);
+          const pair = `${name}=${encodeURIComponent(value)}`;
+          const target = targetOf({ ...route, required: others }, 'x', [pair]);
+          const answer = await service.api.get(target, token);
+          // Whatever is searched for is a text like any other, unless it is too long.
+          const isText = name === 'search' && value.length <= 100;
+          expect([target, answer.status]).toEqual([target, isText ? 200 : 422]);
+          if (isText) expect(answer.json).toMatchObject({ count: 0, results: [] });
+          else expect((answer.json as ErrorAnswer).detail).toContain(name);
+          expect(answer.headers.get('x-injected')).toBeNull();
+          expectHarmless(answer, target, [CANARY]);
+        }
+      }
+    }
+    expectUnpolluted();
+  });
+
+  it('takes a property’s name for an id like any other', async () => {
+    for (const route of routes) {
+      for (const name of route.parameters) {
+        for (const word of WORDS) {
+          const others = route.required.filter((other) => other !== name);
+          const target = targetOf({ ...route, required: others }, 'x', [`${name}=${word}`]);
+          const answer = await service.api.get(target, token);
+          const isId = name.endsWith('_id');
+          const isFilter = isId && !route.required.includes(name);
+          const expected = isFilter || name === 'search' ? 200 : isId ? 404 : 422;
+          expect([target, answer.status]).toEqual([target, expected]);
+          if (expected === 200) expect(answer.json).toMatchObject({ count: 0 });
+          expectHarmless(answer, target);
+        }
+      }
+    }
+  });
+
+  it('refuses hundreds of parameters as quickly as one', async () => {
+    for (const route of routes) {
+      const many = Array.from({ length: 1_800 }, (_, index) => `${index}=1`).join('&');
+      const same = `${route.parameters[0] ?? 'x'}=1&`.repeat(1_000);
+      const started = performance.now();
+      for (const pairs of [many, same.slice(0, 14_000), '&'.repeat(14_000), '='.repeat(14_000)]) {
+        const target = ownTarget(route, [pairs]);
+        const answer = await service.api.get(target, token);
+        expect([target.slice(0, 80), answer.status]).toEqual([
+          target.slice(0, 80),
+          pairs[1] === '&' ? 200 : 422,
+        ]);
+        expectHarmless(answer, target.slice(0, 80));
+      }
+      expect(performance.now() - started).toBeLessThan(5_000);
+    }
+  });
+});
+
+describe('a search', () => {
+  const search = async (text: string) =>
+    service.api.list(`/api/customer/list?search=${encodeURIComponent(text)}`, token);
+
+  it('takes whatever it is for a text, at once', async () => {
+    for (const text of [
+      '(a+)+$',
+      '(a|a)*b',
+      '(.*a){25}',
+      'a'.repeat(99) + 'b',
+      'a?'.repeat(33) + 'b',
+      '.*'.repeat(50),
+      '^'.repeat(100),
+      '[[',
+      '\\\\',
+      '(?=a',
+      '(?i)ZÉ',
+      '[a-z]',
+      '\\d'.repeat(2),
+      '\\u0061',
+      '$'.repeat(2),
+      '+'.repeat(98) + '1x',
+      ' '.repeat(5_000) + 'zz',
+      '(1'.repeat(50),
+    ]) {
+      const started = performance.now();
+      expect([text, (await search(text)).count]).toEqual([text, 0]);
+      expect(performance.now() - started).toBeLessThan(2_000);
+    }
+  });
+
+  it('finds characters with a meaning where they stand', async () => {
+    for (const text of [
+      '(Bar) [1]',
+      '.*+?^$',
+      '{2,} |',
+      '\\D',
+      '"x"',
+      "'y'",
+      'ze (bar',
+      'a'.repeat(100),
+      '(11) 90000-0000',
+    ]) {
+      const { count, results } = await search(text);
+      expect([text, count, results[0]?.['name']]).toEqual([text, 1, OWN.secret]);
+    }
+  });
+});
+
+describe('the token endpoint', () => {
+  it('takes no operator for a client or a secret', async () => {
+    for (const odd of [
+      '{"$gt":""}',
+      '{"$ne":null}',
+      '[$ne]',
+      '$where',
+      '__proto__',
+      'constructor',
+      '*',
+      '.*',
+      '',
+    ]) {
+      for (const [clientId, secret] of [
+        [odd, odd],
+        ['full', odd],
+        [odd, 'secret'],
+      ] as const) {
+        const answer = await service.api.askToken(clientId, secret);
+        expect([clientId, secret, answer.status]).toEqual([clientId, secret, 401]);
+        expectHarmless(answer, odd, odd.length > 3 ? [odd] : []);
+      }
+    }
+  });
+
+  it('takes no operator for a parameter, and ignores what it does not know', async () => {
+    for (const value of VALUES) {
+      const encoded = encodeURIComponent(value);
+      const grant = await service.api.askToken('full', 'secret', `grant_type=${encoded}`);
+      expect([value, grant.status]).toEqual([value, 400]);
+      expect(grant.json).toMatchObject({ error: 'unsupported_grant_type' });
+      expectHarmless(grant, value, [CANARY]);
+      const scope = await service.api.askToken(
+        'full',
+        'secret',
+        `grant_type=client_credentials&scope=${encoded}`,
+      );
+      expect(scope.json).toMatchObject({ error: 'invalid_scope' });
+      expectHarmless(scope, value, [CANARY]);
+    }
+    for (const pattern of NAMES) {
+      const name = pattern.replace('x', 'scope');
+      const form = `grant_type=client_credentials&${name}=${CANARY}`;
+      const answer = await service.api.askToken('full', 'secret', form);
+      expect([form, answer.status]).toEqual([form, 200]);
+      expect(answer.json).toMatchObject({ scope: 'store crm order menu' });
+      expectHarmless(answer, form, [CANARY]);
+    }
+    for (const name of [
+      'grant_type[$ne]',
+      'grant_type[]',
+      '__proto__[grant_type]',
+      'constructor[grant_type]',
+    ]) {
+      const answer = await service.api.askToken('full', 'secret', `${name}=client_credentials`);
+      expect(answer.json).toMatchObject({ error: 'invalid_request' });
+    }
+    expectUnpolluted();
+  });
+
+  it('reads no other kind of body', async () => {
+    for (const [type, body] of [
+      ['application/json', '{"grant_type":"client_credentials","__proto__":{"polluted":1}}'],
+      ['application/json', '{"grant_type":{"$ne":""}}'],
+      [
+        'multipart/form-data; boundary=x',
+        '--x\r\nContent-Disposition: form-data; name="grant_type"\r\n\r\nx\r\n--x--',
+      ],
+      ['text/xml', '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><x>&e;</x>'],
+      ['text/plain', 'grant_type=client_credentials'],
+    ] as const) {
+      const authorization = `Basic ${Buffer.from('full:secret').toString('base64')}`;
+      const headers = { authorization, 'content-type': type };
+      const answer = await service.api.call('/api/auth/token/', { method: 'POST', headers, body });
+      expect([type, answer.status]).toEqual([type, 400]);
+      expectHarmless(answer, type, ['passwd', 'polluted']);
+    }
+    expectUnpolluted();
+  });
+});
+
+it('leaves the service as it was', async () => {
+  expect((await service.api.list('/api/customer/list', token)).count).toBe(1);
+  expect((await service.api.call('/health')).status).toBe(200);
+});
