@@ -61,9 +61,12 @@ const PASSING_MONGODB_CODES = new Set([
   402, 9001, 10107, 11600, 11601, 11602, 13388, 13435, 13436, 14031, 17507, 50915,
 ]);
 
-/** ioredis and Redis messages that mean "not now" rather than "not so". */
+/**
+ * ioredis and Redis messages that mean "not now" rather than "not so". EXECABORT hides its reason, which is one of
+ * the others: our own MULTIs are right. ioredis ends what it cannot read as RESP with "Please report this".
+ */
 const REDIS_UNAVAILABLE =
-  /^(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|MISCONF|OOM|BUSY)\b|Command timed out|Connection is closed|Stream isn't writeable|Redis connection is not ready|Reached the max retries|connect ETIMEDOUT/;
+  /^(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|MISCONF|OOM|BUSY|EXECABORT)\b|Command timed out|Command aborted due to connection close|Socket timeout|Connection is closed|Stream isn't writeable|Redis connection is not ready|Reached the max retries|connect ETIMEDOUT|Unknown RESP type|Please report this/;
 
 /**
  * Whether an error says that a server is away, frozen, full or between primaries, so that the same

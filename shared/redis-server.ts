@@ -1,6 +1,7 @@
 /** Which Redis answers, and whether its settings fit: read from `INFO`, which managed services allow as well. */
 import type { Redis } from 'ioredis';
-import { StoreDataError } from './errors.ts';
+import { describeError, StoreDataError } from './errors.ts';
+import { redisReady } from './redis.ts';
 
 export interface RedisServer {
   /** Of the process: another one after every restart and failover. */
@@ -44,12 +45,21 @@ export function evictionProblem({ evictionPolicy }: RedisServer): string | null 
 }
 
 /**
- * Refuses a server that would forget sessions.
- * @throws {StoreDataError} `server_unsuitable`
+ * Checks at a start that Redis forgets nothing. One that is away is no reason not to start.
+ * @returns why it could not be checked, `null` where it is suitable.
+ * @throws {StoreDataError} `server_unsuitable`, saying what to do.
  */
-export function requireNoEviction(server: RedisServer): void {
+export async function checkRedisAtStart(redis: Redis, waitMs: number): Promise<string | null> {
+  let server: RedisServer;
+  try {
+    await redisReady(redis, waitMs);
+    server = await describeRedis(redis);
+  } catch (error) {
+    return describeError(error);
+  }
   const problem = evictionProblem(server);
   if (problem !== null) throw new StoreDataError('server_unsuitable', problem);
+  return null;
 }
 
 function readInfo(info: unknown): Map<string, string> {

@@ -18,6 +18,8 @@ export interface ProjectorMetrics {
   stopped: Gauge<'topic' | 'partition'>;
   /** Changes of access that Redis does not know yet. */
   accessPending: Gauge;
+  /** Keys and stores of which Redis knows newer changes than MongoDB. */
+  accessAhead: Gauge;
 }
 
 /** Makes the metrics of one projector process. */
@@ -79,6 +81,11 @@ export function createMetrics(): ProjectorMetrics {
     accessPending: new Gauge({
       name: 'store_data_access_pending',
       help: 'Changes of access that Redis does not know yet',
+      registers,
+    }),
+    accessAhead: new Gauge({
+      name: 'store_data_access_ahead',
+      help: 'Keys and stores of which Redis knows newer changes than MongoDB, as after the restoring of a backup',
       registers,
     }),
   };

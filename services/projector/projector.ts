@@ -15,14 +15,19 @@ import {
   type DeadLetter,
 } from '#shared/read-models/collections.ts';
 import { controlDatabase, openLiveGeneration } from '#shared/read-models/generation.ts';
+import { checkRedisAtStart } from '#shared/redis-server.ts';
 import { createRedisClient } from '#shared/redis.ts';
 import { applyAccess } from './access/apply.ts';
 import { AccessPublisher } from './access/publisher.ts';
+import { AccessReconciler } from './access/reconciler.ts';
 import { applyChanges } from './changes/apply.ts';
 import type { Checkpoint } from './consumer/checkpoint.ts';
 import { type ConsumerOptions, type RunningConsumer, startConsumer } from './consumer/consumer.ts';
 import { crashHook } from './crash-hook.ts';
 import { createMetrics, type ProjectorMetrics } from './metrics.ts';
+
+/** How long a start waits for Redis; without it everything is applied, and published once it is there. */
+const REDIS_READY_MS = 1_000;
 
 export interface RunningProjector {
   metrics: ProjectorMetrics;
@@ -34,7 +39,8 @@ export interface RunningProjector {
 
 /**
  * Starts the projector: checks topics, makes read models and indexes that are missing, and begins to apply.
- * @throws {StoreDataError} `topic_unsuitable` or `generation_unsuitable`, before anything is consumed.
+ * @throws {StoreDataError} `topic_unsuitable`, `server_unsuitable` or `generation_unsuitable`, before anything is
+ * consumed.
  */
 export async function startProjector(config: Config, logger: Logger): Promise<RunningProjector> {
   const metrics = createMetrics();
@@ -47,6 +53,8 @@ export async function startProjector(config: Config, logger: Logger): Promise<Ru
     }
   };
   try {
+    const failure = await checkRedisAtStart(redis, REDIS_READY_MS);
+    if (failure !== null) logger.warn({ error: failure }, 'starting without Redis');
     const consumers = await startConsumers(config, logger, metrics, client, redis, stopping);
     return {
       metrics,
@@ -100,6 +108,15 @@ async function startConsumers(
     metrics,
   });
   stopping.push(() => publisher.stop());
+  const reconciler = new AccessReconciler({
+    redis,
+    prefix: namePrefix,
+    control,
+    environments,
+    logger,
+    metrics,
+  });
+  stopping.push(() => reconciler.stop());
 
   const insideTransaction = crashHook(config.projector.crashInTransaction);
   const base = (topic: string, groupId: string, db: Db) => ({

@@ -19,6 +19,9 @@ export interface RunningApp {
 
 export interface QueryService extends RunningApp {
   installation: Installation;
+  /** Stops the projector, or starts one again. */
+  stopProjector: () => Promise<void>;
+  startProjector: () => Promise<void>;
   /** Publishes the state of a key, and waits until it counts. */
   setKey: (key: TestKey) => Promise<void>;
   /** Publishes changes in order, and waits until they are applied. */
@@ -60,7 +63,12 @@ export async function startQueryService(
 ): Promise<QueryService> {
   const installation = await createInstallation(options);
   const { config, environment, mongodb } = installation;
-  const projector = await startProjector(config, createLogger('projector', 'silent'));
+  const project = () => startProjector(config, createLogger('projector', 'silent'));
+  let projector: Awaited<ReturnType<typeof startProjector>> | null = await project();
+  const stopProjector = async () => {
+    await projector?.stop();
+    projector = null;
+  };
   const running = await startApp(config, options.logger);
   const control = mongodb.db(`${config.namePrefix}_control`);
   let sequence = 0;
@@ -112,11 +120,15 @@ export async function startQueryService(
   return {
     ...running,
     installation,
+    stopProjector,
+    async startProjector() {
+      projector ??= await project();
+    },
     setKey,
     apply,
     async close() {
       await running.app.close();
-      await projector.stop();
+      await stopProjector();
       await installation.close();
     },
   };

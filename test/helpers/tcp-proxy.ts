@@ -7,25 +7,35 @@ export interface TcpProxy {
   freeze: () => void;
   /** Connections end and new ones are refused: like a killed process. */
   cut: () => Promise<void>;
-  /** Everything passes again; what was held back, too. */
+  /** Everything passes again and at once; what was held back, too. */
   restore: () => Promise<void>;
+  /** What comes back from the server comes so many milliseconds later: like one that is overloaded. */
+  slowDown: (milliseconds: number) => void;
+  /** New connections go to another server: like an address that moves in a failover. */
+  retarget: (target: { host: string; port: number }) => void;
   close: () => Promise<void>;
 }
 
 /** Starts a proxy in front of a server. */
-export async function startTcpProxy(target: { host: string; port: number }): Promise<TcpProxy> {
+export async function startTcpProxy(first: { host: string; port: number }): Promise<TcpProxy> {
   const pairs = new Set<[Socket, Socket]>();
+  let target = first;
   let frozen = false;
+  let delayMs = 0;
   const server = createServer((client) => {
     const upstream = connect(target);
     const pair: [Socket, Socket] = [client, upstream];
     pairs.add(pair);
-    join(client, upstream);
-    join(upstream, client);
+    join(client, upstream, () => 0);
+    join(upstream, client, () => delayMs);
     if (frozen) for (const socket of pair) socket.pause();
   });
-  const join = (from: Socket, to: Socket) => {
-    from.on('data', (chunk) => to.write(chunk));
+  const join = (from: Socket, to: Socket, delayOf: () => number) => {
+    from.on('data', (chunk) => {
+      const delay = delayOf();
+      if (delay === 0) to.write(chunk);
+      else setTimeout(() => to.writable && to.write(chunk), delay);
+    });
     from.on('error', () => to.destroy());
     from.on('close', () => {
       to.destroy();
@@ -59,8 +69,15 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
       frozen = true;
       for (const pair of pairs) for (const socket of pair) socket.pause();
     },
+    slowDown(milliseconds) {
+      delayMs = milliseconds;
+    },
+    retarget(other) {
+      target = other;
+    },
     async restore() {
       frozen = false;
+      delayMs = 0;
       for (const pair of pairs) for (const socket of pair) socket.resume();
       if (!server.listening) await listen(port);
     },

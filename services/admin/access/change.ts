@@ -104,6 +104,11 @@ function reducesRights<S extends KeyState | StoreState, R>(
   return [before, applied].some((state) => state !== null && subject.takesRights(state, after));
 }
 
+/** What becomes of a change that takes rights away, is in MongoDB, and could not be written to Redis. */
+export const UNTIL_REDIS_IS_BACK =
+  'while it is away no request is let in, and it counts before the first one is again; if only this command ' +
+  'cannot reach it, the services bring it there within a second or two';
+
 /** The record is written; Redis and the log follow, and the failure of one does not keep back the other. */
 async function atOnce<S extends KeyState | StoreState, R>(
   servers: Servers,
@@ -117,9 +122,7 @@ async function atOnce<S extends KeyState | StoreState, R>(
   try {
     await subject.publish(await servers.redis(), control, record);
   } catch (error) {
-    failures.push(
-      `${messageOf(error)}; until it is back no request is let in, and then a running projector brings it up to date`,
-    );
+    failures.push(`${messageOf(error)}; ${UNTIL_REDIS_IS_BACK}`);
   }
   try {
     await publishAccessEvent(servers, subject.event(sequence, after));

@@ -1,10 +1,12 @@
 /** `sessions revoke`: ends one issued token before its time. */
 import type { Command } from 'commander';
 import { text as readText } from 'node:stream/consumers';
-import { controlCollections } from '#shared/access/access-keys.ts';
-import { revokeSession } from '#shared/access/sessions.ts';
-import { StoreDataError } from '#shared/errors.ts';
-import { withServers } from '../connection/servers.ts';
+import type { Collection } from 'mongodb';
+import { controlCollections, type RevokedSession } from '#shared/access/access-keys.ts';
+import { endRevokedSession, noteRevocation } from '#shared/access/sessions.ts';
+import { describeError, StoreDataError } from '#shared/errors.ts';
+import { UNTIL_REDIS_IS_BACK } from '../access/change.ts';
+import { type Servers, withServers } from '../connection/servers.ts';
 import {
   chooseEnvironment,
   clientId as readClientId,
@@ -59,18 +61,10 @@ async function revoke(id: string | undefined, flags: Flags): Promise<void> {
     if (session.expiresAt.getTime() <= Date.now()) {
       remark('note: the token has expired already');
     }
-    const control = await servers.control();
-    const redis = await servers.redis();
-    const { revokedSessions } = controlCollections(control);
-    const before = await revokedSessions.findOne({ _id: session.id });
-    const live = await revokeSession(
-      redis,
-      revokedSessions,
-      servers.config.namePrefix,
-      session,
-      session.expiresAt,
-    );
-    if (!live && before === null && session.expiresAt.getTime() > Date.now()) {
+    const { revokedSessions } = controlCollections(await servers.control());
+    const before = await noteRevocation(revokedSessions, session, session.expiresAt);
+    const live = await endNow(servers, revokedSessions, session);
+    if (!live && !before && session.expiresAt.getTime() > Date.now()) {
       markFailed();
       remark(
         `store-data: the revocation is noted, but no such session was live for store ${session.storeId} in ${session.environment}: it has expired, or these are not its store and environment`,
@@ -78,17 +72,42 @@ async function revoke(id: string | undefined, flags: Flags): Promise<void> {
     }
     const facts = { store: session.storeId, environment: session.environment, client_id: session.clientId };
     if (flags.json) {
-      printJson({ session_id: session.id, ...facts, was_live: live, revoked_before: before !== null });
+      printJson({ session_id: session.id, ...facts, was_live: live, revoked_before: before });
     } else {
       print(
         renderFacts([
           ['session', session.id],
           ...Object.entries(facts),
-          ['status', live ? 'revoked' : before === null ? 'was not live' : 'was revoked before'],
+          ['status', live ? 'revoked' : before ? 'was revoked before' : 'was not live'],
         ]),
       );
     }
   });
+}
+
+/**
+ * The revocation is noted; Redis follows.
+ * @returns whether the session was live.
+ * @throws {StoreDataError} `environment_unavailable`, saying what is in effect all the same.
+ */
+async function endNow(
+  servers: Servers,
+  revokedSessions: Collection<RevokedSession>,
+  session: SessionOfToken,
+): Promise<boolean> {
+  const { id: _id, environment, storeId } = session;
+  try {
+    const redis = await servers.redis();
+    const ended = { _id, environment, store_id: storeId };
+    return await endRevokedSession(redis, revokedSessions, servers.config.namePrefix, ended);
+  } catch (error) {
+    const reason = error instanceof StoreDataError ? error.message : describeError(error);
+    throw new StoreDataError(
+      'environment_unavailable',
+      `the revocation of session ${_id} is in MongoDB and stays, but: ${reason}; ${UNTIL_REDIS_IS_BACK}`,
+      { cause: error },
+    );
+  }
 }
 
 async function sessionFromInput(id: string | undefined, flags: Flags): Promise<SessionOfToken> {

@@ -12,6 +12,8 @@ import {
   type StoreAccess,
 } from '#shared/access/access-keys.ts';
 import { publishAccess } from '#shared/access/grants.ts';
+import { findPending } from '#shared/access/pending.ts';
+import { endRevokedSession } from '#shared/access/sessions.ts';
 import { describeError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import {
@@ -93,20 +95,13 @@ export class AccessPublisher {
   async #sweepOnce(): Promise<void> {
     const { redis, prefix, control, readModels, metrics } = this.#options;
     for (const [environment, db] of readModels) await this.#adoptRecords(environment, db);
-    const { keys, stores } = controlCollections(control);
-    const environments = { environment: { $in: [...readModels.keys()] } };
-    const pending = [
-      ...(await keys.find({ publish_pending: true, ...environments }).toArray()).map((key) => ({
-        key,
-        keys,
-      })),
-      ...(await stores.find({ publish_pending: true, ...environments }).toArray()).map((store) => ({
-        store,
-        stores,
-      })),
-    ];
-    metrics.accessPending.set(pending.length);
-    for (const record of pending) await publishAccess(redis, prefix, record);
+    const collections = controlCollections(control);
+    const pending = await findPending(collections, [...readModels.keys()]);
+    metrics.accessPending.set(pending.keys.length + pending.stores.length + pending.sessions.length);
+    const { keys, stores, revokedSessions } = collections;
+    for (const key of pending.keys) await publishAccess(redis, prefix, { key, keys });
+    for (const store of pending.stores) await publishAccess(redis, prefix, { store, stores });
+    for (const session of pending.sessions) await endRevokedSession(redis, revokedSessions, prefix, session);
     metrics.accessPending.set(0);
   }
 

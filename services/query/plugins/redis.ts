@@ -1,8 +1,8 @@
 /** The Redis client, which fails at once where it would have to wait. */
 import plugin from 'fastify-plugin';
-import { describeError, StoreDataError } from '#shared/errors.ts';
-import { describeRedis, requireNoEviction } from '#shared/redis-server.ts';
-import { createRedisClient, redisReady } from '#shared/redis.ts';
+import { describeError } from '#shared/errors.ts';
+import { checkRedisAtStart } from '#shared/redis-server.ts';
+import { createRedisClient } from '#shared/redis.ts';
 
 /** How long a start waits for Redis; without it the service answers 503 until it is there. */
 const READY_TIMEOUT_MS = 1_000;
@@ -21,16 +21,11 @@ export default plugin(
     });
     app.decorate('redis', redis);
     app.addHook('onClose', async () => redis.disconnect());
-    try {
-      await redisReady(redis, READY_TIMEOUT_MS);
-      requireNoEviction(await describeRedis(redis));
-    } catch (error) {
-      if (error instanceof StoreDataError && error.code === 'server_unsuitable') {
-        redis.disconnect();
-        throw error;
-      }
-      app.log.warn({ error: describeError(error) }, 'starting without Redis');
-    }
+    const failure = await checkRedisAtStart(redis, READY_TIMEOUT_MS).catch((error: unknown) => {
+      redis.disconnect();
+      throw error;
+    });
+    if (failure !== null) app.log.warn({ error: failure }, 'starting without Redis');
   },
   { name: 'redis' },
 );

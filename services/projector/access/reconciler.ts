@@ -1,0 +1,105 @@
+/**
+ * The projector's own comparing of Redis with MongoDB, at its start and now and then. Requests never wait for it:
+ * their services reconcile a Redis that came back before they use it. This finds what nobody could notice at once
+ * (a MongoDB restored from a backup, keys of Redis changed by hand), and may write to MongoDB.
+ */
+import type { Redis } from 'ioredis';
+import type { Db } from 'mongodb';
+import { applyKeyChange, type ControlCollections, controlCollections } from '#shared/access/access-keys.ts';
+import type { GrantedKey } from '#shared/access/grants.ts';
+import { reconcileAccess } from '#shared/access/reconcile.ts';
+import { describeError } from '#shared/errors.ts';
+import type { Logger } from '#shared/logging.ts';
+import { describeRedis, evictionProblem } from '#shared/redis-server.ts';
+import type { ProjectorMetrics } from '../metrics.ts';
+
+export interface ReconcilerOptions {
+  redis: Redis;
+  prefix: string;
+  control: Db;
+  environments: readonly string[];
+  logger: Logger;
+  metrics: ProjectorMetrics;
+}
+
+const INTERVAL_MS = 600_000;
+/** After a failure: Redis or MongoDB is away. */
+const RETRY_MS = 2_000;
+const READ_MS = 10_000;
+
+export class AccessReconciler {
+  readonly #options: ReconcilerOptions;
+  readonly #control: ControlCollections;
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void>;
+  #stopped = false;
+
+  constructor(options: ReconcilerOptions) {
+    this.#options = options;
+    this.#control = controlCollections(options.control);
+    this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    let next = INTERVAL_MS;
+    try {
+      await this.#compare();
+    } catch (error) {
+      next = RETRY_MS;
+      if (!this.#stopped) {
+        this.#options.logger.debug({ error: describeError(error) }, 'Redis cannot be compared yet');
+      }
+    }
+    if (this.#stopped) return;
+    this.#timer = setTimeout(() => {
+      this.#running = this.#run();
+    }, next);
+  }
+
+  async #compare(): Promise<void> {
+    const { redis, logger, metrics } = this.#options;
+    const problem = evictionProblem(await describeRedis(redis));
+    if (problem !== null) logger.error({}, problem);
+    const { compared, repaired, sessionsEnded, ahead, revokedInRedis } = await reconcileAccess({
+      ...this.#options,
+      control: this.#control,
+      bounded: (read) => read(AbortSignal.timeout(READ_MS)),
+      onBatch: async () => {
+        if (this.#stopped) throw new Error('the projector stops');
+      },
+    });
+    for (const key of revokedInRedis) await this.#adoptRevocation(key);
+    metrics.accessAhead.set(ahead - revokedInRedis.length);
+    const facts = { compared, repaired, sessions_ended: sessionsEnded };
+    logger.info(facts, 'Redis was compared with MongoDB');
+    if (ahead > 0) {
+      logger.warn(
+        { ahead, revocations_adopted: revokedInRedis.length },
+        'Redis knows newer changes of access than MongoDB, which it keeps: was MongoDB restored from a backup?',
+      );
+    }
+  }
+
+  /** A revocation is final: MongoDB forgot it, Redis did not, and its event may never have reached the log. */
+  async #adoptRevocation({ _id: clientId, environment, store_id: storeId }: GrantedKey): Promise<void> {
+    const change = {
+      kind: 'access_key',
+      clientId,
+      storeId,
+      // Below every other: it takes nothing from the key but its status.
+      sequence: -1,
+      eventId: '',
+      secretHashes: null,
+      secretExpiry: {},
+      scopes: null,
+      status: 'revoked',
+    } as const;
+    await applyKeyChange(this.#control.keys, environment, change);
+  }
+}

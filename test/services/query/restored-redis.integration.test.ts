@@ -1,0 +1,267 @@
+/** Redis comes back with less than it had: what was taken away stays taken away, from the first request on. */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { controlCollections } from '#shared/access/access-keys.ts';
+import { redisKeys } from '#shared/access/redis-keys.ts';
+import { sessionOfToken } from '#admin/sessions/token-claims.ts';
+import { eventually } from '#test/installation.ts';
+import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
+import { type RedisProcess, startRedisProcess } from '#test/redis-process.ts';
+import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+import { runCommand, runJson } from '../admin/run-command.ts';
+
+let own: RedisProcess;
+let proxy: TcpProxy;
+let service: QueryService;
+/** A second instance, which reaches Redis by another way. */
+let other: RunningApp;
+/** Redis while everybody still had their rights. */
+let snapshot: Buffer;
+const tokens: Record<string, string> = {};
+
+const PATHS: Record<string, string> = {
+  revoked: '/api/order/list',
+  inactive: '/api/order/list',
+  narrowed: '/api/order/list',
+  blocked: '/api/order/list',
+  ended: '/api/order/list',
+};
+/** What each answers in the end. */
+const FINALLY: Record<string, number> = {
+  revoked: 401,
+  inactive: 401,
+  narrowed: 403,
+  blocked: 401,
+  ended: 401,
+  untouched: 200,
+};
+
+beforeAll(async () => {
+  own = await startRedisProcess();
+  proxy = await startTcpProxy({ host: '127.0.0.1', port: own.port });
+  service = await startQueryService({ settings: { REDIS_URL: own.url } });
+  const { config, environment, env } = service.installation;
+  service.installation.redis.on('error', () => undefined);
+  other = await startApp({ ...config, redis: { ...config.redis, url: `redis://127.0.0.1:${proxy.port}` } });
+  for (const name of Object.keys(FINALLY)) {
+    await service.setKey({ clientId: name, storeId: name === 'blocked' ? 'blocked' : 's1' });
+    tokens[name] = await service.api.token(name, 'secret');
+    expect(await statusOf(service, name)).toBe(200);
+  }
+  // So that both sides of the blocking were there before.
+  await runJson(env, ['stores', 'unblock', 'blocked', '-e', environment]);
+  snapshot = await own.snapshot();
+  await service.stopProjector();
+  await runJson(env, ['keys', 'revoke', 'revoked']);
+  await runJson(env, ['keys', 'deactivate', 'inactive']);
+  await runJson(env, ['keys', 'scopes', 'narrowed', '--set', 'crm']);
+  await runJson(env, ['stores', 'block', 'blocked', '-e', environment]);
+  await runJson(env, ['sessions', 'revoke', '--token'], tokens['ended']);
+});
+afterAll(async () => {
+  await other?.app.close();
+  await service?.close();
+  await proxy?.close();
+  await own?.close();
+});
+
+async function statusOf({ api }: RunningApp, name: string): Promise<number> {
+  return (await api.get(PATHS[name] ?? '/api/order/list', tokens[name] ?? '')).status;
+}
+
+/** Asks again and again, at every instance, for everybody; answers all statuses that came. */
+function hammer(instances: readonly RunningApp[]): () => Promise<Record<string, Set<number>>> {
+  const seen: Record<string, Set<number>> = {};
+  let going = true;
+  const asking = instances.map(async (instance) => {
+    while (going) {
+      const names = Object.keys(FINALLY);
+      const statuses = await Promise.all(names.map((name) => statusOf(instance, name)));
+      for (const [index, name] of names.entries()) (seen[name] ??= new Set()).add(statuses[index] ?? 0);
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+  });
+  return async () => {
+    going = false;
+    await Promise.all(asking);
+    return seen;
+  };
+}
+
+async function allIsRight(instances: readonly RunningApp[]): Promise<boolean> {
+  for (const instance of instances) {
+    for (const [name, status] of Object.entries(FINALLY)) {
+      if ((await statusOf(instance, name)) !== status) return false;
+    }
+  }
+  return true;
+}
+
+function expectNobodyWasLetIn(seen: Record<string, Set<number>>): void {
+  for (const [name, status] of Object.entries(FINALLY)) {
+    const expected = new Set([status, 503]);
+    expect([name, [...(seen[name] ?? [])].filter((one) => !expected.has(one))]).toEqual([name, []]);
+  }
+}
+
+it('what was taken away was in the snapshot, and counts before it is restored', async () => {
+  expect(await allIsRight([service, other])).toBe(true);
+});
+
+describe('an old snapshot', () => {
+  afterEach(() => proxy.restore());
+
+  it('lets nobody back in, at any instance, while no projector runs', async () => {
+    for (let round = 0; round < 3; round += 1) {
+      const stop = hammer([service, other]);
+      await own.kill();
+      await own.start(snapshot);
+      await eventually('requests pass again', () => allIsRight([service, other]));
+      const seen = await stop();
+      expectNobodyWasLetIn(seen);
+      expect(seen['untouched']).toContain(503);
+    }
+    const metrics = await service.app.metrics.registry.metrics();
+    expect(metrics).toMatch(/store_data_redis_gate_open 1\n/);
+    const repaired = /store_data_redis_repairs_total\{kind="record"\} (\d+)/.exec(metrics)?.[1];
+    const elsewhere = /store_data_redis_repairs_total\{kind="record"\} (\d+)/.exec(
+      await other.app.metrics.registry.metrics(),
+    )?.[1];
+    // Two keys and a store by version, and the revoked one; whichever instance was the first did it.
+    expect(Number(repaired ?? 0) + Number(elsewhere ?? 0)).toBeGreaterThanOrEqual(3 * 4);
+  });
+
+  it('lets nobody back in at an instance that starts later', async () => {
+    const { config } = service.installation;
+    await own.kill();
+    proxy.freeze();
+    await own.start(snapshot);
+    const late = await startApp(config);
+    try {
+      const stop = hammer([late]);
+      await eventually('requests pass', () => allIsRight([late]));
+      expectNobodyWasLetIn(await stop());
+    } finally {
+      await late.app.close();
+    }
+  });
+
+  it('is found within moments where the process stays the same', async () => {
+    const old = await startRedisProcess();
+    try {
+      await old.kill();
+      await old.start(snapshot);
+      const { redis, config, environment } = service.installation;
+      const { grant } = redisKeys(config.namePrefix, environment, 's1');
+      await own.client.replicaof('127.0.0.1', String(old.port));
+      await eventually('the old snapshot has come over', async () => {
+        const member = await redis.zrange(grant('revoked'), '0', '-1').catch(() => []);
+        return member[0]?.startsWith('active') === true;
+      });
+      await own.client.replicaof('NO', 'ONE');
+      await eventually('nobody is let in', () => allIsRight([service, other]));
+    } finally {
+      await old.close();
+    }
+  });
+});
+
+describe('a replica that was behind', () => {
+  it('lets nobody back in when it takes over', async () => {
+    const replica = await startRedisProcess();
+    try {
+      await replica.kill();
+      await replica.start(snapshot);
+      const stop = hammer([other]);
+      proxy.retarget({ host: '127.0.0.1', port: replica.port });
+      await proxy.cut();
+      await proxy.restore();
+      await eventually('requests pass', () => allIsRight([other]));
+      expectNobodyWasLetIn(await stop());
+      // While it is a replica again nobody is let in at all.
+      await replica.client.replicaof('127.0.0.1', String(own.port));
+      await eventually('the gate closes', async () => (await statusOf(other, 'untouched')) === 503);
+      await new Promise((resolve) => setTimeout(resolve, 1_200));
+      expect(await statusOf(other, 'revoked')).toBe(503);
+    } finally {
+      proxy.retarget({ host: '127.0.0.1', port: own.port });
+      await proxy.cut();
+      await proxy.restore();
+      await eventually('all is well again', () => allIsRight([other]));
+      await replica.close();
+    }
+  });
+});
+
+it('an emptied Redis knows no sessions, and gets grants from MongoDB', async () => {
+  const { api } = service;
+  await own.client.flushall();
+  await eventually('the session is gone', async () => (await statusOf(service, 'untouched')) === 401);
+  await eventually(
+    'tokens are given',
+    async () => (await api.askToken('untouched', 'secret')).status === 200,
+  );
+  tokens['untouched'] = await api.token('untouched', 'secret');
+  tokens['narrowed'] = await api.token('narrowed', 'secret');
+  expect((await api.askToken('revoked', 'secret')).status).toBe(401);
+  expect((await api.askToken('inactive', 'secret')).status).toBe(400);
+  expect((await api.askToken('blocked', 'secret')).status).toBe(400);
+  await eventually('all is right', () => allIsRight([service, other]));
+});
+
+it('what could not reach Redis counts before anybody is let in again, while no projector runs', async () => {
+  const { installation, api } = service;
+  const { env, mongodb, config, environment } = installation;
+  const control = controlCollections(mongodb.db(`${config.namePrefix}_control`));
+  await service.startProjector();
+  await service.setKey({ clientId: 'later' });
+  await service.setKey({ clientId: 'later-2' });
+  await service.stopProjector();
+  const names = ['later', 'later-2', 'session'];
+  tokens['later'] = await api.token('later', 'secret');
+  tokens['later-2'] = await api.token('later-2', 'secret');
+  tokens['session'] = await api.token('untouched', 'secret');
+  for (const name of names) expect(await statusOf(other, name)).toBe(200);
+
+  // The same server stays, so that nothing but the marks tells of it.
+  await proxy.cut();
+  const away = { ...env, REDIS_URL: `redis://127.0.0.1:${proxy.port}` };
+  const commands = [
+    ['keys', 'revoke', 'later'],
+    ['keys', 'deactivate', 'later-2'],
+    ['sessions', 'revoke', '--token'],
+  ];
+  const results = await Promise.all(
+    commands.map((args) => runCommand(away, args, { input: tokens['session'] ?? '' })),
+  );
+  for (const { code, stdout, stderr } of results) {
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(/in MongoDB and stays, but: Redis cannot be reached at .* no request is let in/);
+  }
+  const { id } = sessionOfToken(tokens['session']) ?? { id: '' };
+  expect(await control.revokedSessions.findOne({ _id: id })).toMatchObject({ publish_pending: true });
+
+  const seen = new Set<number>();
+  let going = true;
+  const asking = Promise.all(
+    names.map(async (name) => {
+      while (going) seen.add(await statusOf(other, name));
+    }),
+  );
+  await proxy.restore();
+  await eventually('requests pass', async () => (await statusOf(other, 'untouched')) === 200);
+  going = false;
+  await asking;
+  for (const name of names) expect([name, await statusOf(other, name)]).toEqual([name, 401]);
+  expect([...seen].toSorted()).toEqual([401, 503]);
+  // A projector takes the marks away.
+  await service.startProjector();
+  await eventually('nothing is pending', async () => {
+    const pending = { publish_pending: true, environment } as const;
+    const counts = await Promise.all([
+      control.keys.countDocuments(pending),
+      control.revokedSessions.countDocuments(pending),
+    ]);
+    return counts.every((count) => count === 0);
+  });
+  await service.stopProjector();
+});
