@@ -2,6 +2,7 @@
  * The configuration: one typed object, read once from the environment, all mistakes reported together.
  * `docs/configuration.md` is its table; a test keeps the two alike.
  */
+import { isIP } from 'node:net';
 import { StoreDataError } from './errors.ts';
 
 export interface Setting {
@@ -24,6 +25,13 @@ export interface Config {
     host: string;
     port: number;
     quota: { requests: number; windowSeconds: number };
+    /** Of the token endpoint: failures allowed in a window. */
+    authFailures: {
+      windowSeconds: number;
+      perClientAndAddress: number;
+      perAddress: number;
+      perClient: number;
+    };
     trustedProxies: string[];
   };
   tokens: {
@@ -81,6 +89,16 @@ function list(item: Read<string>, options: { empty: boolean }): Read<string[]> {
     return parts;
   };
 }
+
+/** An address, or a network of one: not all addresses, since then anybody could claim to be anybody. */
+const network: Read<string> = (text) => {
+  const [address = '', bits, ...rest] = text.split('/');
+  const longest = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0;
+  const length = bits === undefined ? longest : /^[1-9]\d{0,2}$/.test(bits) ? Number(bits) : 0;
+  return rest.length === 0 && length >= 1 && length <= longest
+    ? text
+    : { mistake: 'must be an address or a network such as 10.0.0.0/8' };
+};
 
 const anyText = matching(/./s, 'text');
 const port = whole(0, 65_535);
@@ -193,11 +211,36 @@ const settings = {
     default: '60',
     meaning: 'Length of the quota’s window in seconds.',
   },
+  authFailuresWindowSeconds: {
+    name: 'AUTH_FAILURES_WINDOW_SECONDS',
+    read: whole(1, 86_400),
+    default: '60',
+    meaning: 'Seconds for which failed authentications at the token endpoint are counted.',
+  },
+  authFailuresPerClientAndAddress: {
+    name: 'AUTH_FAILURES_PER_CLIENT_AND_ADDRESS',
+    read: whole(1, 1_000_000_000),
+    default: '20',
+    meaning:
+      'Failed authentications of one client from one address (IPv6: one /64) in that time; beyond it both wait, whatever the secret. It is 5 while one of the next two is exceeded.',
+  },
+  authFailuresPerAddress: {
+    name: 'AUTH_FAILURES_PER_ADDRESS',
+    read: whole(1, 1_000_000_000),
+    default: '200',
+    meaning:
+      'Failed authentications from one address in that time; beyond it wrong secrets from there are answered 429.',
+  },
+  authFailuresPerClient: {
+    name: 'AUTH_FAILURES_PER_CLIENT',
+    read: whole(1, 1_000_000_000),
+    default: '200',
+    meaning:
+      'Failed authentications of one client in that time; beyond it wrong secrets of this client are answered 429.',
+  },
   trustedProxies: {
     name: 'TRUSTED_PROXIES',
-    read: list(matching(/^[0-9a-fA-F.:]+(?:\/\d{1,3})?$/, 'an address or a network such as 10.0.0.0/8'), {
-      empty: true,
-    }),
+    read: list(network, { empty: true }),
     default: '',
     meaning:
       'Addresses or networks of proxies whose `X-Forwarded-For` is believed, separated by commas; none when empty.',
@@ -315,6 +358,12 @@ function arrange(values: Values): Config {
       host: values.queryHost,
       port: values.queryPort,
       quota: { requests: values.quotaRequests, windowSeconds: values.quotaWindowSeconds },
+      authFailures: {
+        windowSeconds: values.authFailuresWindowSeconds,
+        perClientAndAddress: values.authFailuresPerClientAndAddress,
+        perAddress: values.authFailuresPerAddress,
+        perClient: values.authFailuresPerClient,
+      },
       trustedProxies: values.trustedProxies,
     },
     tokens: {

@@ -5,6 +5,8 @@ export interface QueryMetrics {
   registry: Registry;
   /** Seconds from a request's arrival to the end of its answer. */
   requestSeconds: Histogram<'route' | 'method' | 'status'>;
+  /** Failed authentications at the token endpoint. */
+  failedAuthentications: Counter<'limit'>;
   /** 0 while no request is let through to Redis. */
   redisGateOpen: Gauge;
   /** Seconds that this instance took to reconcile Redis with MongoDB. */
@@ -24,6 +26,12 @@ export function createMetrics(): QueryMetrics {
       help: 'Seconds from the arrival of a request to the end of its answer',
       labelNames: ['route', 'method', 'status'],
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
+      registers: [registry],
+    }),
+    failedAuthentications: new Counter({
+      name: 'store_data_failed_authentications_total',
+      help: 'Failed authentications at the token endpoint, by the limit that they exceeded: none (401), client_and_address, address, client (429)',
+      labelNames: ['limit'],
       registers: [registry],
     }),
     redisGateOpen: new Gauge({

@@ -14,6 +14,7 @@ import type { LiveGenerations } from './generations.ts';
 import type { QueryMetrics } from './metrics.ts';
 import type { OperationObject } from './openapi/objects.ts';
 import type { Parameters } from './parameters/parameter.ts';
+import type { FailedAuthentications } from './token/failed-authentications.ts';
 
 /** Who may use a route: everybody, or tokens with all of some scopes. */
 export type RouteAccess = 'open' | { scopes: readonly [Scope, ...Scope[]]; parameters: Parameters };
@@ -44,6 +45,7 @@ declare module 'fastify' {
     redisGate: RedisGate;
     generations: LiveGenerations;
     tokens: Tokens;
+    failedAuthentications: FailedAuthentications;
     /** The step that finds out who calls. */
     authenticate: Step;
     /** Every route, for answers about methods and for tests. */

@@ -25,6 +25,7 @@ describe('readConfig', () => {
         host: '127.0.0.1',
         port: 8_080,
         quota: { requests: 600, windowSeconds: 60 },
+        authFailures: { windowSeconds: 60, perClientAndAddress: 20, perAddress: 200, perClient: 200 },
         trustedProxies: [],
       },
       tokens: { lifetimeSeconds: 900, signingKeys: null, signingKeysFile: null },

@@ -17,7 +17,7 @@ import { id } from '../parameters/kinds.ts';
 import { parameterReader } from '../parameters/read.ts';
 import { orderListParameters } from '../reading/orders.ts';
 import { as, Text, words } from '../records/fields.ts';
-import { asTokenRefusal, invalidClient, tokenErrorBody } from '../token/refusals.ts';
+import { asTokenRefusal, invalidClient, slowDown, tokenErrorBody } from '../token/refusals.ts';
 import { COUNTED, headers, type HEADERS } from './headers.ts';
 import type { MediaType, ResponseObject } from './objects.ts';
 
@@ -201,9 +201,11 @@ export const REFUSALS = {
   TokenMethodNotAllowed: tokenRefusal('The path is right, but the method is not.', ['Allow'], {
     method: methodNotAllowed(['POST']),
   }),
-  SlowDown: tokenRefusal('Too many failed attempts. Wait for `Retry-After` seconds.', ['Retry-After'], {
-    failures: { ...rateLimitExceeded(30), code: 'slow_down', detail: 'too many failed attempts, wait 30 s' },
-  }),
+  SlowDown: tokenRefusal(
+    'Too many failed authentications of this client from this address, or, where the secret is wrong, of this client or from this address. Wait for `Retry-After` seconds.',
+    ['Retry-After'],
+    { failures: slowDown(30) },
+  ),
   TokenInternalError: tokenRefusal(
     'The request failed on our side. Try again a limited number of times, with growing pauses.',
     [],

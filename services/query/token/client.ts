@@ -11,35 +11,54 @@ import { secretMatches } from '#shared/access/secrets.ts';
 import type { Bounded } from '../deadline.ts';
 import { Refused } from '../answers/refusal.ts';
 import { basicCredentials, type Credentials } from './basic.ts';
+import type { FailedAuthentications } from './failed-authentications.ts';
 import { invalidClient, unauthorizedClient } from './refusals.ts';
 
-/** Where keys are read. */
+/** Where keys are read, and failures counted. */
 export interface KeySource {
   control: ControlCollections;
   bounded: Bounded;
+  failures: FailedAuthentications;
+}
+
+/** Who asks for a token. */
+export interface Authenticated {
+  key: AccessKey;
+  /** What is known of the store's blocking. */
+  store: StoreAccess | null;
 }
 
 /**
- * The key of the client. Whatever is wrong, the work is the same: one look-up, and every reading of the secret
- * compared.
- * @throws {Refused} 401 `invalid_client`.
+ * The key of the client, and what is known of its store. Whatever is wrong, the work is the same: one look-up, and
+ * every reading of the secret compared. The limit of failures is asked twice, each time while MongoDB is: before the
+ * secret is compared, so that nobody learns whether it would have been right, and after, so that
+ * of many attempts at once none gets past the limit.
+ * @throws {Refused} 401 `invalid_client`; 429 `slow_down` after too many failures.
  */
 export async function authenticateClient(
-  { control, bounded }: KeySource,
+  source: KeySource,
   environments: readonly string[],
-  header: string | undefined,
-): Promise<AccessKey> {
-  const credentials = basicCredentials(header);
+  { authorization, address }: { authorization: string | undefined; address: string | undefined },
+): Promise<Authenticated> {
+  const { control, bounded, failures } = source;
+  const credentials = basicCredentials(authorization);
+  // Nothing was tried.
   if (credentials === null) throw new Refused(invalidClient());
   const { asSent, decoded } = credentials;
+  // Decoded, since one client_id has many encoded spellings.
+  const attempt = failures.attempt(decoded.clientId, address);
   const filter = { _id: { $in: [asSent.clientId, decoded.clientId] } };
-  const keys = await bounded((signal) => control.keys.find(filter, { signal }).toArray());
+  const [keys] = await Promise.all([
+    bounded((signal) => control.keys.find(filter, { signal }).toArray()),
+    attempt.requireWithin(),
+  ]);
   const [first, second] = [asSent, decoded].map((reading) => matchingKey(keys, reading));
   const key = first ?? second ?? null;
   if (key === null || key.status === 'revoked' || !environments.includes(key.environment)) {
-    throw new Refused(invalidClient());
+    throw new Refused(await attempt.failed());
   }
-  return key;
+  const [store] = await Promise.all([readStore(source, key), attempt.requireWithin()]);
+  return { key, store };
 }
 
 function matchingKey(keys: readonly AccessKey[], { clientId, clientSecret }: Credentials): AccessKey | null {
@@ -48,16 +67,15 @@ function matchingKey(keys: readonly AccessKey[], { clientId, clientSecret }: Cre
   return secretMatches([clientSecret], hashes) && key !== undefined ? key : null;
 }
 
+function readStore({ control, bounded }: KeySource, key: AccessKey): Promise<StoreAccess | null> {
+  const filter = { _id: storeAccessId(key.environment, key.store_id) };
+  return bounded((signal) => control.stores.findOne(filter, { signal }));
+}
+
 /**
- * What is known of the store's blocking, for a key that may get tokens.
+ * Stops a key that may get no tokens.
  * @throws {Refused} 400 `unauthorized_client` when the key is inactive or its store blocked.
  */
-export async function requireActive(
-  { control, bounded }: KeySource,
-  key: AccessKey,
-): Promise<StoreAccess | null> {
-  const filter = { _id: storeAccessId(key.environment, key.store_id) };
-  const store = await bounded((signal) => control.stores.findOne(filter, { signal }));
+export function requireActive({ key, store }: Authenticated): void {
   if (key.status !== 'active' || isBlocked(store)) throw new Refused(unauthorizedClient());
-  return store;
 }

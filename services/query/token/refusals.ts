@@ -33,6 +33,13 @@ export function invalidScope(detail: string): Refusal {
   return refusal(400, 'invalid_scope', detail);
 }
 
+/** RFC 8628 section 3.5 has the word. */
+export function slowDown(seconds: number): Refusal {
+  return refusal(429, 'slow_down', `too many failed authentications, wait ${seconds} s`, {
+    'retry-after': String(seconds),
+  });
+}
+
 /** A refusal of any endpoint, as this one answers it. */
 export function asTokenRefusal(refusal: Refusal): Refusal {
   if (refusal.code === 'environment_unavailable') return { ...refusal, code: 'temporarily_unavailable' };

@@ -23,9 +23,13 @@ export default async function token(app: FastifyInstance): Promise<void> {
     handler: async (request, reply) => {
       const { config, control, redis, redisGate, tokens } = app;
       const form = readForm(request.headers['content-type'], request.body, queryOf(request));
-      const source = { control, bounded: app.deadlineOf(reply) };
-      const key = await authenticateClient(source, config.environments, request.headers.authorization);
-      const store = await requireActive(source, key);
+      const source = { control, bounded: app.deadlineOf(reply), failures: app.failedAuthentications };
+      const authenticated = await authenticateClient(source, config.environments, {
+        authorization: request.headers.authorization,
+        address: request.ip,
+      });
+      requireActive(authenticated);
+      const { key, store } = authenticated;
       if (form.grantType !== 'client_credentials') throw new Refused(unsupportedGrantType());
       const scopes = grantedScopes(form.scope, key.scopes);
       const issuer = {

@@ -1,0 +1,131 @@
+/**
+ * Limits failed authentications at the token endpoint: those of one client from one address, and separately
+ * those of an address and those of a client. Only the first ever refuses a right secret, so nobody can lock out
+ * a client that they don't share the address with; the other two lower what the first allows.
+ */
+import { createHash } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import { LRUCache } from 'lru-cache';
+import type { Counter } from 'prom-client';
+import { RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible';
+import type { Config } from '#shared/config.ts';
+import { type Refusal, Refused } from '../answers/refusal.ts';
+import { addressGroup } from './address-group.ts';
+import { invalidClient, slowDown } from './refusals.ts';
+
+/** The limit that a failure exceeded, for the metric. */
+export type FailureLimit = 'none' | 'client_and_address' | 'address' | 'client';
+
+export interface FailedAuthentications {
+  /** @param address as the peer or a trusted proxy has it; only its hash is kept, for the length of a window. */
+  attempt: (clientId: string, address: string | undefined) => Attempt;
+}
+
+/** One attempt of a client to authenticate. */
+export interface Attempt {
+  /**
+   * Refuses whatever secret comes, once this client has failed too often from this address.
+   * @throws {Refused} 429 `slow_down`.
+   */
+  requireWithin: () => Promise<void>;
+  /** Counts a failure. @returns how it is answered: 401 `invalid_client`, or 429 beyond a limit. */
+  failed: () => Promise<Refusal>;
+}
+
+/** What a client may still fail from an address while that address, or others for that client, fail a lot. */
+const CAUTIOUS = 5;
+
+/** Clients and addresses that are known to be refused for now. */
+const REMEMBERED = 10_000;
+
+/** Makes the limits that the configuration describes. */
+export function createFailedAuthentications(
+  redis: Redis,
+  prefix: string,
+  settings: Config['query']['authFailures'],
+  counter: Counter<'limit'>,
+): FailedAuthentications {
+  const { windowSeconds, perClientAndAddress, perAddress, perClient } = settings;
+  const cautious = Math.min(CAUTIOUS, perClientAndAddress);
+  const failures = new RateLimiterRedis({
+    storeClient: redis,
+    keyPrefix: '',
+    points: perClientAndAddress,
+    duration: windowSeconds,
+    rejectIfRedisNotReady: true,
+  });
+  /** When a refusal ends, by `performance.now()`: until then a flood costs neither a look-up nor a count. */
+  const refusedUntil = new LRUCache<string, number>({ max: REMEMBERED });
+
+  const slow = (limit: FailureLimit, milliseconds: number): Refusal => {
+    counter.inc({ limit });
+    // A count still holds in the millisecond in which it ends.
+    return slowDown(Math.min(windowSeconds, Math.floor(milliseconds / 1_000) + 1));
+  };
+  const refusePair = (pair: string, milliseconds: number): Refusal => {
+    refusedUntil.set(pair, performance.now() + milliseconds);
+    return slow('client_and_address', milliseconds);
+  };
+
+  return {
+    attempt(clientId, address) {
+      const keys = keysOf(prefix, clientId, address);
+      return {
+        async requireWithin() {
+          const left = (refusedUntil.get(keys.pair) ?? 0) - performance.now();
+          if (left > 0) throw new Refused(slow('client_and_address', left));
+          // Nearly always there is none, and nothing else to ask.
+          const failed = Number((await redis.get(keys.pair)) ?? 0);
+          if (failed < cautious) return;
+          const [ofAddress, ofClient, milliseconds] = await Promise.all([
+            redis.get(keys.address),
+            redis.get(keys.client),
+            redis.pttl(keys.pair),
+          ]);
+          const suspected = Number(ofAddress ?? 0) >= perAddress || Number(ofClient ?? 0) >= perClient;
+          if (failed < (suspected ? cautious : perClientAndAddress) || milliseconds < 0) return;
+          throw new Refused(refusePair(keys.pair, milliseconds));
+        },
+        async failed() {
+          const [pair, ofAddress, ofClient] = await Promise.all([
+            failures.penalty(keys.pair),
+            failures.penalty(keys.address),
+            failures.penalty(keys.client),
+          ]);
+          if (pair.consumedPoints > perClientAndAddress) return refusePair(keys.pair, pair.msBeforeNext);
+          const exceeded: [FailureLimit, RateLimiterRes, number][] = [
+            ['address', ofAddress, perAddress],
+            ['client', ofClient, perClient],
+          ];
+          for (const [limit, { consumedPoints, msBeforeNext }, allowed] of exceeded) {
+            if (consumedPoints > allowed) return slow(limit, msBeforeNext);
+          }
+          counter.inc({ limit: 'none' });
+          return invalidClient();
+        },
+      };
+    },
+  };
+}
+
+/**
+ * Names of the counts. Clients are told apart by 16 bits of their hash: so whoever invents names fills Redis with
+ * no more than that many counts, of clients that exist and of others alike.
+ */
+function keysOf(
+  prefix: string,
+  clientId: string,
+  address: string | undefined,
+): Record<'pair' | 'address' | 'client', string> {
+  const client = hash(clientId).slice(0, 4);
+  const tag = `${prefix}:{failed:${hash(addressGroup(address)).slice(0, 16)}}`;
+  return {
+    pair: `${tag}:client:${client}`,
+    address: `${tag}:address`,
+    client: `${prefix}:{failed:client:${client}}`,
+  };
+}
+
+function hash(text: string): string {
+  return createHash('sha256').update(text, 'utf8').digest('hex');
+}

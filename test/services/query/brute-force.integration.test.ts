@@ -1,0 +1,257 @@
+/** Guessing at the token endpoint, over real sockets: who is refused, who is not, and whose address counts. */
+import { type IncomingMessage, request } from 'node:http';
+import { text } from 'node:stream/consumers';
+import type { FastifyInstance } from 'fastify';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { buildApp } from '#query/app.ts';
+import { loadSigningKeys } from '#shared/access/signing-keys.ts';
+import type { Config } from '#shared/config.ts';
+import { createLogger } from '#shared/logging.ts';
+import { TOKEN_PATH } from '#test/api-client.ts';
+import { type QueryService, startQueryService } from '#test/query-service.ts';
+
+const LIMITS = { windowSeconds: 60, perClientAndAddress: 8, perAddress: 30, perClient: 30 };
+
+let service: QueryService;
+beforeAll(async () => {
+  service = await startQueryService();
+});
+afterAll(() => service?.close());
+
+const running: FastifyInstance[] = [];
+afterEach(async () => {
+  for (const app of running.splice(0)) await app.close();
+  // What one test failed is nothing to the next.
+  const { redis, config } = service.installation;
+  const counts = await redis.keys(`${config.namePrefix}:{failed:*`);
+  if (counts.length > 0) await redis.del(counts);
+});
+
+interface Asked {
+  client: string;
+  secret?: string;
+  /** Where the connection comes from. */
+  from?: string;
+  forwardedFor?: string;
+  form?: string;
+}
+
+interface Answered {
+  status: number;
+  error: string | undefined;
+  retryAfter: number;
+  body: string;
+}
+
+type Ask = (asked: Asked) => Promise<Answered>;
+
+/** Starts an app with limits, and a client with the name of the test. */
+async function start(
+  test: string,
+  { limits = LIMITS, trustedProxies = [] as string[], host = '127.0.0.1' } = {},
+): Promise<Ask> {
+  const { config } = service.installation;
+  const settings: Config = { ...config, query: { ...config.query, authFailures: limits, trustedProxies } };
+  const app = await buildApp({
+    config: settings,
+    logger: createLogger('query', 'silent'),
+    signingKeys: await loadSigningKeys(config.tokens),
+  });
+  running.push(app);
+  await app.listen({ host, port: 0 });
+  const { port } = app.server.address() as { port: number };
+  await service.setKey({ clientId: test, secrets: ['right'] });
+  return (asked) => ask(port, asked);
+}
+
+/** Asks for a token over a connection of its own. */
+async function ask(
+  port: number,
+  {
+    client,
+    secret = 'wrong',
+    from = '127.0.0.1',
+    forwardedFor,
+    form = 'grant_type=client_credentials',
+  }: Asked,
+): Promise<Answered> {
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const sent = request(
+      {
+        host: '127.0.0.1',
+        port,
+        localAddress: from,
+        path: TOKEN_PATH,
+        method: 'POST',
+        agent: false,
+        headers: {
+          authorization: `Basic ${Buffer.from(`${client}:${secret}`).toString('base64')}`,
+          'content-type': 'application/x-www-form-urlencoded',
+          ...(forwardedFor === undefined ? {} : { 'x-forwarded-for': forwardedFor }),
+        },
+      },
+      resolve,
+    );
+    sent.on('error', reject);
+    sent.end(form);
+  });
+  const body = await text(response);
+  expect(response.headers['cache-control']).toBe('no-store');
+  const { error } = JSON.parse(body) as { error?: string };
+  return {
+    status: response.statusCode ?? 0,
+    error,
+    retryAfter: Number(response.headers['retry-after']),
+    body,
+  };
+}
+
+async function statuses(times: number, one: (index: number) => Promise<Answered>): Promise<number[]> {
+  const found: number[] = [];
+  for (let index = 0; index < times; index += 1) found.push((await one(index)).status);
+  return found;
+}
+const refusedFrom = (limit: number, times: number) =>
+  Array.from({ length: times }, (_, index) => (index < limit ? 401 : 429));
+
+describe('too many failures', () => {
+  it('are answered 429 slow_down, the right secret too, until the time told is over', async () => {
+    const limits = { ...LIMITS, windowSeconds: 2, perClientAndAddress: 1 };
+    const asked = await start('slow', { limits });
+    expect(await asked({ client: 'slow' })).toMatchObject({ status: 401, error: 'invalid_client' });
+    const wrong = await asked({ client: 'slow' });
+    const right = await asked({ client: 'slow', secret: 'right' });
+    for (const { status, error, body, retryAfter } of [wrong, right]) {
+      expect([status, error]).toEqual([429, 'slow_down']);
+      const detail = `too many failed authentications, wait ${retryAfter} s`;
+      expect(JSON.parse(body)).toEqual({
+        error: 'slow_down',
+        error_description: detail,
+        code: 'slow_down',
+        detail,
+      });
+    }
+    await new Promise((resolve) => setTimeout(resolve, right.retryAfter * 1_000));
+    expect(await asked({ client: 'slow', secret: 'right' })).toMatchObject({ status: 200 });
+  });
+
+  it('of strangers lock no client out: its right secret passes from an address where it did not fail', async () => {
+    const asked = await start('victim');
+    const strangers = Array.from({ length: 120 }, (_, index) => `127.0.1.${1 + (index % 12)}`);
+    const answers = await Promise.all(strangers.map((from) => asked({ client: 'victim', from })));
+    expect(answers.filter(({ status }) => status === 401).length).toBeLessThanOrEqual(LIMITS.perClient);
+    expect(answers.every(({ status }) => status === 401 || status === 429)).toBe(true);
+    for (const from of ['127.0.0.1', '127.0.2.1']) {
+      expect(await asked({ client: 'victim', secret: 'right', from })).toMatchObject({ status: 200 });
+    }
+    // Its own address may fail too, but less often than without the strangers.
+    expect(await statuses(6, () => asked({ client: 'victim' }))).toEqual(
+      Array.from({ length: 6 }, () => 429),
+    );
+    expect(await asked({ client: 'victim', secret: 'right' })).toMatchObject({ status: 429 });
+  });
+
+  it('of one client leave others behind the same address alone', async () => {
+    const asked = await start('neighbour');
+    expect(await statuses(40, (index) => asked({ client: `sprayed-${index}` }))).toEqual(refusedFrom(30, 40));
+    expect(await asked({ client: 'neighbour', secret: 'right' })).toMatchObject({ status: 200 });
+  });
+
+  it('look the same for a client that does not exist', async () => {
+    const asked = await start('existing');
+    const [real, invented] = [[], []] as Answered[][];
+    for (let time = 0; time < 10; time += 1) {
+      real?.push(await asked({ client: 'existing' }));
+      invented?.push(await asked({ client: 'invented' }));
+    }
+    expect(real?.map(({ status }) => status)).toEqual(refusedFrom(8, 10));
+    const shown = (answers: Answered[] | undefined) =>
+      answers?.map(({ status, body }) => [status, body.replaceAll(/\d+ s/g, 's')]);
+    expect(shown(invented)).toEqual(shown(real));
+  });
+
+  it('are counted to the last one when they come at once, and the right one among the late is refused', async () => {
+    const asked = await start('burst');
+    const answers = await Promise.all(Array.from({ length: 60 }, () => asked({ client: 'burst' })));
+    expect(answers.filter(({ status }) => status === 401)).toHaveLength(LIMITS.perClientAndAddress);
+    expect(await asked({ client: 'burst', secret: 'right' })).toMatchObject({ status: 429 });
+  });
+
+  it('are one client’s, however its name is encoded', async () => {
+    const asked = await start('spelled');
+    const spellings = ['spelled', '%73pelled', 's%70elled', '%73%70elled'];
+    const found = await statuses(12, (index) => asked({ client: spellings[index % 4] ?? '' }));
+    expect(found).toEqual(refusedFrom(8, 12));
+  });
+
+  it('hide whether the key is inactive, and come after the form', async () => {
+    const asked = await start('inactive');
+    await service.setKey({ clientId: 'inactive', secrets: ['right'], status: 'inactive' });
+    const right = { client: 'inactive', secret: 'right' };
+    expect(await asked(right)).toMatchObject({ status: 400, error: 'unauthorized_client' });
+    await statuses(8, () => asked({ client: 'inactive' }));
+    expect(await asked(right)).toMatchObject({ status: 429 });
+    expect(await asked({ ...right, form: 'grant_type=a&grant_type=b' })).toMatchObject({ status: 400 });
+  });
+});
+
+it('success costs no failure: any number of right secrets at once passes', async () => {
+  const asked = await start('busy', { limits: { ...LIMITS, perClientAndAddress: 1 } });
+  const answers = await Promise.all(
+    Array.from({ length: 40 }, () => asked({ client: 'busy', secret: 'right' })),
+  );
+  expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => 200));
+});
+
+describe('the address of a client', () => {
+  const rotating = (index: number) => `198.51.100.${index}`;
+
+  it('is the peer’s: what somebody untrusted forwards is nobody’s', async () => {
+    const asked = await start('peer', { trustedProxies: ['192.0.2.1', '127.0.5.0/24'] });
+    const found = await statuses(10, (index) => asked({ client: 'peer', forwardedFor: rotating(index) }));
+    expect(found).toEqual(refusedFrom(8, 10));
+  });
+
+  it('is what a trusted proxy saw, whatever the client put before it', async () => {
+    const asked = await start('proxied', { trustedProxies: ['127.0.5.0/24'] });
+    const from = '127.0.5.9';
+    const attack = await statuses(10, (index) =>
+      asked({ client: 'proxied', from, forwardedFor: `${rotating(index)}, 203.0.113.5` }),
+    );
+    expect(attack).toEqual(refusedFrom(8, 10));
+    const right = { client: 'proxied', secret: 'right', from };
+    for (const same of ['203.0.113.5', '::ffff:203.0.113.5', '1.1.1.1, 203.0.113.5, 127.0.5.8']) {
+      expect(await asked({ ...right, forwardedFor: same })).toMatchObject({ status: 429 });
+    }
+    for (const other of ['203.0.113.6', '203.0.113.5, 203.0.113.6', '2001:db8::1']) {
+      expect(await asked({ ...right, forwardedFor: other })).toMatchObject({ status: 200 });
+    }
+    expect(await asked(right)).toMatchObject({ status: 200 });
+  });
+
+  it('counts an IPv6 network as one', async () => {
+    const asked = await start('sixes', { trustedProxies: ['127.0.0.1'] });
+    const attack = await statuses(10, (index) =>
+      asked({ client: 'sixes', forwardedFor: `2001:db8:0:7:${index}::1` }),
+    );
+    expect(attack).toEqual(refusedFrom(8, 10));
+    const right = { client: 'sixes', secret: 'right' };
+    expect(await asked({ ...right, forwardedFor: '2001:db8:0:7::2' })).toMatchObject({ status: 429 });
+    expect(await asked({ ...right, forwardedFor: '2001:db8:0:8::2' })).toMatchObject({ status: 200 });
+  });
+
+  it('is the same at a socket for both families, where an IPv4 peer comes as ::ffff:…', async () => {
+    const trusting = await start('mapped', { trustedProxies: ['127.0.5.0/24'], host: '::' });
+    const attack = await statuses(10, (index) =>
+      trusting({ client: 'mapped', from: '127.0.5.9', forwardedFor: `${rotating(index)}, 203.0.113.5` }),
+    );
+    expect(attack).toEqual(refusedFrom(8, 10));
+    const untrusted = await statuses(10, (index) =>
+      trusting({ client: 'mapped', from: '127.0.6.1', forwardedFor: rotating(index) }),
+    );
+    expect(untrusted).toEqual(refusedFrom(8, 10));
+    const right = { client: 'mapped', secret: 'right' };
+    expect(await trusting({ ...right, from: '127.0.6.1' })).toMatchObject({ status: 429 });
+    expect(await trusting({ ...right, from: '127.0.6.2' })).toMatchObject({ status: 200 });
+  });
+});
