@@ -1,5 +1,7 @@
 /** The tree of commands, and what all of them have in common: help, wrong usage, exit codes. */
 import { Command } from 'commander';
+import { actor, ACTOR_VARIABLE } from './audit/actor.ts';
+import { addAuditCommand } from './commands/audit.ts';
 import { addConfigCommand } from './commands/config.ts';
 import { addDeadLetterCommands } from './commands/dead-letters/index.ts';
 import { addKeyCommands } from './commands/keys/index.ts';
@@ -16,6 +18,15 @@ export function createProgram(): Command {
   const program = new Command('store-data')
     .description('Feeds the Store Data API with events, and lets operators decide who may read what.')
     .exitOverride()
+    .option(
+      '--actor <name>',
+      `who is noted in the audit; by default ${ACTOR_VARIABLE}, or the user and machine`,
+      actor,
+    )
+    .hook('preAction', (command) => {
+      const { actor: name } = command.opts<{ actor?: string }>();
+      if (name !== undefined) process.env[ACTOR_VARIABLE] = name;
+    })
     .configureOutput({ outputError: (text, write) => write(oneLine(text)) })
     .addHelpText(
       'after',
@@ -34,6 +45,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.`,
   addQuotaCommands(program);
   addSessionCommands(program);
   addSigningKeyCommands(program);
+  addAuditCommand(program);
   addDeadLetterCommands(program);
   addLagCommand(program);
   addConfigCommand(program);

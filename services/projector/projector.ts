@@ -2,6 +2,7 @@
 import type { Redis } from 'ioredis';
 import type { Db, MongoClient } from 'mongodb';
 import { createControlIndexes } from '#shared/access/access-keys.ts';
+import { createAuditIndexes } from '#shared/access/audit.ts';
 import type { Config } from '#shared/config.ts';
 import { describeError } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
@@ -91,6 +92,7 @@ async function startConsumers(
 
   const control = controlDatabase(client, namePrefix);
   await createControlIndexes(control);
+  await createAuditIndexes(control);
   const readModels = new Map<string, { db: Db; generation: number }>();
   for (const environment of environments) {
     const { db, marker } = await openLiveGeneration(client, namePrefix, environment);

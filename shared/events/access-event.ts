@@ -45,6 +45,8 @@ export interface AccessKeyChange {
   clientId: string;
   storeId: string;
   sequence: number;
+  /** Of the event. */
+  source: string;
   eventId: string;
   /** SHA-256 of the valid secrets, lower-case hex; `null` where a revocation leaves them out. */
   secretHashes: string[] | null;
@@ -59,6 +61,8 @@ export interface StoreAccessChange {
   kind: 'store_access';
   storeId: string;
   sequence: number;
+  /** Of the event. */
+  source: string;
   eventId: string;
   status: 'active' | 'blocked';
 }
@@ -86,6 +90,7 @@ export function readAccessChange(message: EventMessage): AccessChange {
       clientId: event.subject,
       storeId,
       sequence,
+      source: event.source,
       eventId: event.id,
       secretHashes: hashes === null ? null : [...new Set([hashes].flat().map((hash) => hash.toLowerCase()))],
       secretExpiry: 'secret_expires_at' in data ? normalized(data.secret_expires_at ?? {}) : {},
@@ -101,6 +106,7 @@ export function readAccessChange(message: EventMessage): AccessChange {
       kind: 'store_access',
       storeId,
       sequence,
+      source: event.source,
       eventId: event.id,
       status: checkStoreAccess(event.data).status,
     };

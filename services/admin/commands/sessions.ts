@@ -6,6 +6,7 @@ import { controlCollections, type RevokedSession } from '#shared/access/access-k
 import { endRevokedSession, noteRevocation } from '#shared/access/sessions.ts';
 import { describeError, StoreDataError } from '#shared/errors.ts';
 import { UNTIL_REDIS_IS_BACK } from '../access/change.ts';
+import { audited } from '../audit/audited.ts';
 import { type Servers, withServers } from '../connection/servers.ts';
 import {
   chooseEnvironment,
@@ -62,8 +63,22 @@ async function revoke(id: string | undefined, flags: Flags): Promise<void> {
       remark('note: the token has expired already');
     }
     const { revokedSessions } = controlCollections(await servers.control());
-    const before = await noteRevocation(revokedSessions, session, session.expiresAt);
-    const live = await endNow(servers, revokedSessions, session);
+    const about = {
+      action: 'sessions.revoke',
+      environment: session.environment,
+      store_id: session.storeId,
+      client_id: session.clientId,
+      session_id: session.id,
+      details: {},
+    } as const;
+    const { before, live } = await audited(servers, about, async () => {
+      const noted = await noteRevocation(revokedSessions, session, session.expiresAt);
+      const ended = await endNow(servers, revokedSessions, session);
+      return {
+        result: { before: noted, live: ended },
+        details: { was_live: ended, revoked_before: noted },
+      };
+    });
     if (!live && !before && session.expiresAt.getTime() > Date.now()) {
       markFailed();
       remark(

@@ -3,6 +3,8 @@ import type { Command } from 'commander';
 import { dirname, join } from 'node:path';
 import { newSigningKey, type SigningJwk } from '#shared/access/signing-key-set.ts';
 import { StoreDataError } from '#shared/errors.ts';
+import { audited } from '../audit/audited.ts';
+import { withServers } from '../connection/servers.ts';
 import { type Connection, readConnection, STACK_FILE } from '../connection/settings.ts';
 import { duration, jsonOption, WrongUsage } from '../options.ts';
 import { print, printJson } from '../output/print.ts';
@@ -74,33 +76,55 @@ async function rotate(flags: Flags): Promise<void> {
     );
   }
   const { file, lifetimeMs } = await keyFile();
-  const keys = await changeKeys(file, async (before) => {
-    const waiting = scheduleOf(before, Date.now(), lifetimeMs).find(({ state }) => state === 'waits');
-    if (waiting !== undefined) {
-      throw new StoreDataError(
-        'command_invalid',
-        `key ${waiting.kid} waits already, to sign from ${inWords(waiting.signsFrom)} on`,
-      );
-    }
-    const key = await newSigningKey();
-    return [{ ...key, nbf: Math.ceil((Date.now() + flags.activateAfter) / 1_000) }, ...before];
+  const keys = await withServers((servers) => {
+    const details = { activate_after_seconds: flags.activateAfter / 1_000 };
+    return audited(servers, { action: 'signing-keys.rotate', details }, async () => {
+      const result = await changeKeys(file, (before) => withNewKey(before, lifetimeMs, flags.activateAfter));
+      const [made] = result;
+      const subject = made === undefined ? {} : { kid: made.kid };
+      return { result, subject, details: { signs_from: inWords((made?.nbf ?? 0) * 1_000) } };
+    });
   });
   show(keys, lifetimeMs, flags);
 }
 
 async function retire(kid: string, flags: Flags): Promise<void> {
   const { file, lifetimeMs } = await keyFile();
-  const keys = await changeKeys(file, async (before) => {
-    const now = Date.now();
-    const found = scheduleOf(before, now, lifetimeMs).find((key) => key.kid === kid);
-    if (found === undefined) throw new StoreDataError('not_found', `there is no signing key ${kid}`);
-    if (before.length === 1) {
-      throw new StoreDataError('command_invalid', `${kid} is the only key: "signing-keys rotate" first`);
-    }
-    if (!flags.force) refuseWhileInUse(found, now);
-    return before.filter((key) => key.kid !== kid);
+  const keys = await withServers((servers) => {
+    const details = { force: flags.force === true };
+    return audited(servers, { action: 'signing-keys.retire', kid, details }, async () => ({
+      result: await changeKeys(file, async (before) => without(before, kid, lifetimeMs, flags)),
+      details: {},
+    }));
   });
   show(keys, lifetimeMs, flags);
+}
+
+async function withNewKey(
+  before: SigningJwk[],
+  lifetimeMs: number,
+  activateAfterMs: number,
+): Promise<SigningJwk[]> {
+  const waiting = scheduleOf(before, Date.now(), lifetimeMs).find(({ state }) => state === 'waits');
+  if (waiting !== undefined) {
+    throw new StoreDataError(
+      'command_invalid',
+      `key ${waiting.kid} waits already, to sign from ${inWords(waiting.signsFrom)} on`,
+    );
+  }
+  const key = await newSigningKey();
+  return [{ ...key, nbf: Math.ceil((Date.now() + activateAfterMs) / 1_000) }, ...before];
+}
+
+function without(before: SigningJwk[], kid: string, lifetimeMs: number, { force }: Flags): SigningJwk[] {
+  const now = Date.now();
+  const found = scheduleOf(before, now, lifetimeMs).find((key) => key.kid === kid);
+  if (found === undefined) throw new StoreDataError('not_found', `there is no signing key ${kid}`);
+  if (before.length === 1) {
+    throw new StoreDataError('command_invalid', `${kid} is the only key: "signing-keys rotate" first`);
+  }
+  if (!force) refuseWhileInUse(found, now);
+  return before.filter((key) => key.kid !== kid);
 }
 
 /** @throws {StoreDataError} `command_invalid` while a token of the key may live. */

@@ -1,9 +1,9 @@
 /** `stores block` and `stores unblock`: whether anybody may read a store's data. */
 import type { Command } from 'commander';
 import { controlCollections, isBlocked, storeAccessId } from '#shared/access/access-keys.ts';
-import { changeAccess } from '../access/change.ts';
 import { hasStoreRecord } from '../access/store-record.ts';
 import { storeSubject } from '../access/store-subject.ts';
+import { auditedChange } from '../audit/audited-change.ts';
 import { withServers } from '../connection/servers.ts';
 import {
   chooseEnvironment,
@@ -58,7 +58,9 @@ async function setStatus(storeId: string, flags: Flags, status: 'active' | 'bloc
       remark(`note: no record of a store ${storeId} has arrived in ${environment} yet`);
     }
     const subject = storeSubject(environment, storeId, servers.config.namePrefix);
-    const { changed, live } = await changeAccess(servers, subject, {
+    const action = status === 'blocked' ? 'stores.block' : 'stores.unblock';
+    const about = { action, environment, store_id: storeId } as const;
+    const { changed, live } = await auditedChange(servers, about, subject, {
       compose: () => ({ status }),
       holds: (state) => state.status === status,
       waitMs: flags.wait * 1_000,

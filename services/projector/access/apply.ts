@@ -7,11 +7,13 @@ import {
   controlCollections,
   type StoreAccess,
 } from '#shared/access/access-keys.ts';
+import { type AuditRecord, writeAudit } from '#shared/access/audit.ts';
 import { readAccessChange } from '#shared/events/access-event.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
 import type { Slice } from '../consumer/slice.ts';
 import { toDeadLetter, writeDeadLetters } from '../dead-letters.ts';
+import { keyRecord, storeRecord } from './audit.ts';
 
 export interface AppliedAccess {
   /** Records that changed, as they are now. */
@@ -32,6 +34,7 @@ export async function applyAccess(
   const collections = controlCollections(control);
   const keys = new Map<string, AccessKey>();
   const stores = new Map<string, StoreAccess>();
+  const audit: AuditRecord[] = [];
   const deadLetters: DeadLetter[] = [];
   let outdated = 0;
   for (const message of slice.messages) {
@@ -43,17 +46,24 @@ export async function applyAccess(
       if (change.kind === 'access_key') {
         const key = await applyKeyChange(collections.keys, environment, change, session);
         if (key === null) outdated += 1;
-        else keys.set(key._id, key);
+        else {
+          keys.set(key._id, key);
+          audit.push(keyRecord(change, key));
+        }
       } else {
         const store = await applyStoreStatus(collections.stores, environment, change, 'access', session);
         if (store === null) outdated += 1;
-        else stores.set(store._id, store);
+        else {
+          stores.set(store._id, store);
+          audit.push(storeRecord(change, store));
+        }
       }
     } catch (error) {
       if (!(error instanceof EventRejected)) throw error;
       deadLetters.push(toDeadLetter(slice.topic, slice.partition, message, error));
     }
   }
+  await writeAudit(control, session, audit);
   await writeDeadLetters(control.collection<DeadLetter>(DEAD_LETTERS), session, deadLetters);
   return { keys: [...keys.values()], stores: [...stores.values()], outdated, deadLetters };
 }

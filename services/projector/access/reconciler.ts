@@ -94,6 +94,7 @@ export class AccessReconciler {
       storeId,
       // Below every other: it takes nothing from the key but its status.
       sequence: -1,
+      source: '/store-data/reconciler',
       eventId: '',
       secretHashes: null,
       secretExpiry: {},

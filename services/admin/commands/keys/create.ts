@@ -6,9 +6,10 @@ import { hashSecret, newClientId, newClientSecret } from '#shared/access/secrets
 import { StoreDataError } from '#shared/errors.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import type { KeyState } from '../../access/announce.ts';
-import { changeAccess, NotLiveYet } from '../../access/change.ts';
+import { NotLiveYet } from '../../access/change.ts';
 import { keySubject } from '../../access/key-subject.ts';
 import { hasStoreRecord } from '../../access/store-record.ts';
+import { auditedChange } from '../../audit/audited-change.ts';
 import { withServers } from '../../connection/servers.ts';
 import {
   chooseEnvironment,
@@ -81,7 +82,14 @@ async function create(flags: Flags): Promise<void> {
     }
     const shown = { json: flags.json === true, ...(imported === null ? { secret } : {}) };
     try {
-      const changed = await changeAccess(servers, keySubject(clientId, servers.config.namePrefix), {
+      const about = {
+        action: 'keys.create',
+        environment,
+        store_id: flags.store,
+        client_id: clientId,
+        details: { scopes: flags.scopes, secret: imported === null ? 'made' : 'brought' },
+      } as const;
+      const changed = await auditedChange(servers, about, keySubject(clientId, servers.config.namePrefix), {
         compose: (before) => {
           if (before !== null) throw alreadyThere(clientId, before);
           return key;

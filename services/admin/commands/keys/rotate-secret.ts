@@ -4,9 +4,10 @@ import { validSecrets } from '#shared/access/access-keys.ts';
 import { hashSecret, newClientSecret } from '#shared/access/secrets.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import type { KeyState } from '../../access/announce.ts';
-import { changeAccess, NotLiveYet } from '../../access/change.ts';
+import { NotLiveYet } from '../../access/change.ts';
 import { existingKey } from '../../access/existing-key.ts';
 import { keySubject } from '../../access/key-subject.ts';
+import { auditedChange } from '../../audit/audited-change.ts';
 import { type Servers, withServers } from '../../connection/servers.ts';
 import { clientId as readClientId, duration, jsonOption, waitOption, WrongUsage } from '../../options.ts';
 import { remark } from '../../output/print.ts';
@@ -56,7 +57,12 @@ async function rotate(servers: Servers, clientId: string, flags: Flags): Promise
     flags.retireOldAfter === undefined ? null : new Date(Date.now() + flags.retireOldAfter).toISOString();
   const shown = { json: flags.json === true, secret };
   try {
-    const changed = await changeAccess(servers, keySubject(clientId, servers.config.namePrefix), {
+    const about = {
+      action: 'keys.rotate-secret',
+      client_id: clientId,
+      details: { old_secret_ends_at: end },
+    } as const;
+    const changed = await auditedChange(servers, about, keySubject(clientId, servers.config.namePrefix), {
       compose: (before) => withNewSecret(clientId, existingKey(clientId, before), hash, end),
       holds: ({ secret_sha256: hashes }) => hashes.includes(hash),
       waitMs: flags.wait * 1_000,
@@ -74,7 +80,8 @@ async function rotate(servers: Servers, clientId: string, flags: Flags): Promise
 /** Ends the secret that came first. It takes a right away, so it counts at once, without a projector. */
 async function retire(servers: Servers, clientId: string, flags: Flags): Promise<void> {
   let retired: string[] = [];
-  const changed = await changeAccess(servers, keySubject(clientId, servers.config.namePrefix), {
+  const about = { action: 'keys.retire-secret', client_id: clientId } as const;
+  const changed = await auditedChange(servers, about, keySubject(clientId, servers.config.namePrefix), {
     compose: (before) => {
       const key = existingKey(clientId, before);
       const [newest, ...old] = secretsOf(key);

@@ -1,9 +1,9 @@
 /** `keys scopes`: what a key may read, from now on and for tokens already issued. */
 import type { Command } from 'commander';
 import type { Scope } from '#shared/events/access-event.ts';
-import { changeAccess } from '../../access/change.ts';
 import { existingKey } from '../../access/existing-key.ts';
 import { keySubject } from '../../access/key-subject.ts';
+import { auditedChange } from '../../audit/audited-change.ts';
 import { withServers } from '../../connection/servers.ts';
 import { clientId as readClientId, jsonOption, scopesOption, waitOption } from '../../options.ts';
 import { printKey } from './print-key.ts';
@@ -33,7 +33,12 @@ export function addScopesCommand(keys: Command): void {
     .addHelpText('after', EXAMPLES)
     .action((clientId: string, flags: Flags) =>
       withServers(async (servers) => {
-        const changed = await changeAccess(servers, keySubject(clientId, servers.config.namePrefix), {
+        const about = {
+          action: 'keys.scopes',
+          client_id: clientId,
+          details: { scopes: flags.set },
+        } as const;
+        const changed = await auditedChange(servers, about, keySubject(clientId, servers.config.namePrefix), {
           compose: (before) => ({ ...existingKey(clientId, before), scopes: flags.set }),
           holds: ({ scopes }) => scopes.join() === flags.set.join(),
           waitMs: flags.wait * 1_000,

@@ -1,9 +1,9 @@
 /** `keys revoke`, `keys deactivate` and `keys activate`. */
 import type { Command } from 'commander';
 import type { KeyStatus } from '#shared/events/access-event.ts';
-import { changeAccess } from '../../access/change.ts';
 import { existingKey } from '../../access/existing-key.ts';
 import { keySubject } from '../../access/key-subject.ts';
+import { auditedChange } from '../../audit/audited-change.ts';
 import { withServers } from '../../connection/servers.ts';
 import { clientId as readClientId, jsonOption, waitOption } from '../../options.ts';
 import { remark } from '../../output/print.ts';
@@ -15,7 +15,7 @@ interface Flags {
 }
 
 interface StatusCommand {
-  name: string;
+  name: 'revoke' | 'deactivate' | 'activate';
   description: string;
   status: KeyStatus;
   help: string;
@@ -56,14 +56,15 @@ export function addStatusCommands(keys: Command): void {
         'after',
         `\n${command.help}\n\nExample:\n  npm run store-data -- keys ${command.name} 5Q2ncPBXlYsKEvoH3RwTgm8d`,
       )
-      .action((clientId: string, flags: Flags) => setStatus(clientId, flags, command.status));
+      .action((clientId: string, flags: Flags) => setStatus(clientId, flags, command));
   }
 }
 
-async function setStatus(clientId: string, flags: Flags, status: KeyStatus): Promise<void> {
+async function setStatus(clientId: string, flags: Flags, { name, status }: StatusCommand): Promise<void> {
   const revoked = status === 'revoked' ? 'accept' : 'refuse';
   await withServers(async (servers) => {
-    const changed = await changeAccess(servers, keySubject(clientId, servers.config.namePrefix), {
+    const about = { action: `keys.${name}`, client_id: clientId } as const;
+    const changed = await auditedChange(servers, about, keySubject(clientId, servers.config.namePrefix), {
       compose: (before) => ({ ...existingKey(clientId, before, { revoked }), status }),
       holds: (state) => state.status === status,
       waitMs: flags.wait * 1_000,

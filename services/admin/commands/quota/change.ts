@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { type OwnQuota, writeQuota } from '../../access/store-quota.ts';
 import { hasStoreRecord } from '../../access/store-record.ts';
+import { audited } from '../../audit/audited.ts';
 import { withServers } from '../../connection/servers.ts';
 import { chooseEnvironment, environmentOption, jsonOption, storeOption, wholeNumber } from '../../options.ts';
 import { print, printJson, remark } from '../../output/print.ts';
@@ -64,7 +65,16 @@ async function change(flags: Flags, quota: OwnQuota): Promise<void> {
     if (!(await hasStoreRecord(servers, environment, store))) {
       remark(`note: no record of a store ${store} has arrived in ${environment} yet`);
     }
-    const changed = await writeQuota(servers, environment, store, quota);
+    const about = {
+      action: quota === null ? 'quota.reset' : 'quota.set',
+      environment,
+      store_id: store,
+      details: { ...quota },
+    } as const;
+    const changed = await audited(servers, about, async () => {
+      const result = await writeQuota(servers, environment, store, quota);
+      return { result, details: { changed: result } };
+    });
     if (!changed) remark(`note: it was ${inWords(quota)} already`);
     if (flags.json) {
       printJson({ store_id: store, environment, quota: toJson(quota), changed });

@@ -1,0 +1,142 @@
+/** `audit`: who changed access, and when. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { Filter } from 'mongodb';
+import { AUDIT_ACTIONS, type AuditAction, type AuditRecord, auditIn } from '#shared/access/audit.ts';
+import { parseInstant } from '#shared/events/instant.ts';
+import { withServers } from '../connection/servers.ts';
+import { clientId as readClientId, duration, jsonOption, storeOption, wholeNumber } from '../options.ts';
+import { print, printJson, remark } from '../output/print.ts';
+import { printable } from '../output/printable.ts';
+import { renderTable } from '../output/table.ts';
+
+interface Flags {
+  since?: Date;
+  store?: string;
+  clientId?: string;
+  action?: AuditAction;
+  limit: number;
+  json?: true;
+}
+
+/** A change, from its first record to its last. */
+interface Change {
+  began: AuditRecord;
+  /** `null` where nothing says how it ended: the command was killed, or MongoDB was away. */
+  ended: AuditRecord | null;
+}
+
+const EXAMPLES = `
+Newest last. Commands are recorded before they change anything, and again when they end;
+changes that come as events are recorded with the event's source as the actor.
+
+Examples:
+  npm run store-data -- audit --since 24h
+  npm run store-data -- audit --client-id 5Q2ncPBXlYsKEvoH3RwTgm8d --json
+  npm run store-data -- audit --store s1 --action keys.revoke --since 2026-11-01T00:00:00Z`;
+
+export function addAuditCommand(program: Command): void {
+  program
+    .command('audit')
+    .description('Show who changed access, and when')
+    .option('--since <time>', 'only what is not older: a span such as 24h, or a date-time with zone', since)
+    .addOption(storeOption('only what is about a store'))
+    .option('-c, --client-id <id>', 'only what is about a key', readClientId)
+    .addOption(new Option('--action <action>', 'only one kind').choices(AUDIT_ACTIONS))
+    .addOption(
+      new Option('--limit <n>', 'how many at most, the newest')
+        .default(100, '100')
+        .argParser(wholeNumber(1, 1_000_000)),
+    )
+    .addOption(jsonOption())
+    .addHelpText('after', EXAMPLES)
+    .action(audit);
+}
+
+async function audit(flags: Flags): Promise<void> {
+  await withServers(async (servers) => {
+    const records = auditIn(await servers.control());
+    const filter: Filter<AuditRecord> = {
+      phase: { $in: ['begun', 'applied'] },
+      ...(flags.since === undefined ? {} : { at: { $gte: flags.since } }),
+      ...(flags.store === undefined ? {} : { store_id: flags.store }),
+      ...(flags.clientId === undefined ? {} : { client_id: flags.clientId }),
+      ...(flags.action === undefined ? {} : { action: flags.action }),
+    };
+    const found = await records.find(filter, { sort: { at: -1, _id: -1 }, limit: flags.limit + 1 }).toArray();
+    const shown = found.slice(0, flags.limit).toReversed();
+    const ends = await records.find({ began: { $in: shown.map(({ _id }) => _id) } }).toArray();
+    const changes = shown.map((began): Change => {
+      const ended = ends.find((end) => end.began?.equals(began._id));
+      return { began, ended: began.phase === 'applied' ? began : (ended ?? null) };
+    });
+    if (flags.json) printJson(changes.map(toJson));
+    else if (changes.length === 0) print('nothing');
+    else print(toTable(changes));
+    if (found.length > shown.length) remark(`there are more than ${flags.limit}: --limit shows more`);
+  });
+}
+
+function toJson({ began, ended }: Change): object {
+  const { at, actor, action, details, environment, store_id, client_id, session_id, kid } = {
+    ...began,
+    ...ended,
+    at: began.at,
+    details: began.details,
+  };
+  const outcome = ended?.phase ?? 'unknown';
+  return {
+    at,
+    actor,
+    action,
+    environment,
+    store_id,
+    client_id,
+    session_id,
+    kid,
+    ...(began.phase === 'applied' ? { result: details } : { asked: details, result: ended?.details ?? null }),
+    outcome,
+    ended_at: ended?.at ?? null,
+  };
+}
+
+function toTable(changes: Change[]): string {
+  return renderTable(
+    [
+      { title: 'AT' },
+      { title: 'ACTOR' },
+      { title: 'ACTION' },
+      { title: 'ABOUT' },
+      { title: 'OUTCOME', fills: true },
+    ],
+    changes.map((change) => {
+      const { began, ended } = change;
+      const { environment, store_id, client_id, session_id, kid } = { ...began, ...ended };
+      const store = store_id === undefined ? undefined : `${environment ?? ''}/${store_id}`;
+      const about = [store, client_id, session_id, kid].filter((part) => part !== undefined);
+      return [
+        began.at.toISOString(),
+        printable(began.actor),
+        began.action,
+        printable(about.join(' ')),
+        printable(outcomeInWords(change)),
+      ];
+    }),
+  );
+}
+
+function outcomeInWords({ ended }: Change): string {
+  if (ended === null) return 'unknown';
+  const details = Object.entries(ended.details).map(([name, value]) => `${name} ${String(value)}`);
+  return [ended.phase, ...details].join(', ');
+}
+
+/** An argument that says how far to look back. */
+function since(text: string): Date {
+  const instant = parseInstant(text);
+  if (instant !== null) return new Date(instant);
+  try {
+    return new Date(Date.now() - duration(text));
+  } catch {
+    throw new InvalidArgumentError('It must be a time such as 24h, or such as 2026-11-20T21:00:00-03:00.');
+  }
+}

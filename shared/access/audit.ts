@@ -1,0 +1,85 @@
+/**
+ * The audit: who changed access, and when. Records are only ever inserted, so that the right to insert is all that is
+ * needed to write them, and nobody who has it alone can change what is there. They hold no secret and no hash.
+ */
+import type { ClientSession, Collection, Db, IndexDescription, ObjectId } from 'mongodb';
+
+export const AUDIT_ACTIONS = [
+  'keys.create',
+  'keys.scopes',
+  'keys.activate',
+  'keys.deactivate',
+  'keys.revoke',
+  'keys.rotate-secret',
+  'keys.retire-secret',
+  'stores.block',
+  'stores.unblock',
+  'sessions.revoke',
+  'quota.set',
+  'quota.reset',
+  'signing-keys.rotate',
+  'signing-keys.retire',
+  'event.access_key',
+  'event.store_access',
+] as const;
+export type AuditAction = (typeof AUDIT_ACTIONS)[number];
+
+/** What a record is about, as far as it applies. */
+export interface AuditSubject {
+  environment?: string;
+  store_id?: string;
+  client_id?: string;
+  session_id?: string;
+  /** Of a signing key. */
+  kid?: string;
+}
+
+/** What was asked for or came of it: scopes, a status, a sequence, a reason. */
+export type AuditDetails = Record<string, string | number | boolean | null | readonly string[]>;
+
+export interface AuditRecord extends AuditSubject {
+  _id: ObjectId;
+  at: Date;
+  /** An operator, or the source of an event. */
+  actor: string;
+  action: AuditAction;
+  /**
+   * A command writes `begun` before it changes anything, and `done` or `failed` when it ends; an event `applied`, in
+   * the transaction that applies it.
+   */
+  phase: 'begun' | 'done' | 'failed' | 'applied';
+  /** Of `done` and `failed`: the record with which it began. */
+  began?: ObjectId;
+  details: AuditDetails;
+}
+
+const INDEXES: IndexDescription[] = [
+  { name: 'by_time', key: { at: -1 } },
+  { name: 'by_store', key: { store_id: 1, at: -1 } },
+  { name: 'by_client', key: { client_id: 1, at: -1 } },
+  { name: 'by_beginning', key: { began: 1 }, partialFilterExpression: { began: { $exists: true } } },
+];
+
+/** The audit, in the control database. */
+export function auditIn(control: Db): Collection<AuditRecord> {
+  return control.collection('audit', {
+    readPreference: 'primary',
+    readConcern: { level: 'majority' },
+    writeConcern: { w: 'majority' },
+  });
+}
+
+/** Creates the audit's indexes. Safe to call from several processes at once. */
+export async function createAuditIndexes(control: Db): Promise<void> {
+  await auditIn(control).createIndexes(INDEXES);
+}
+
+/** Writes records in a transaction. */
+export async function writeAudit(
+  control: Db,
+  session: ClientSession,
+  records: readonly AuditRecord[],
+): Promise<void> {
+  if (records.length > 0)
+    await control.collection<AuditRecord>('audit').insertMany([...records], { session });
+}

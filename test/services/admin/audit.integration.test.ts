@@ -1,0 +1,191 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hostname, userInfo } from 'node:os';
+import { hashSecret } from '#shared/access/secrets.ts';
+import { controlDatabase } from '#shared/read-models/generation.ts';
+import { eventually } from '#test/installation.ts';
+import { type QueryService, startQueryService } from '#test/query-service.ts';
+import { runCommand, runJson } from './run-command.ts';
+
+interface Entry {
+  at: string;
+  actor: string;
+  action: string;
+  environment?: string;
+  store_id?: string;
+  client_id?: string;
+  session_id?: string;
+  asked?: Record<string, unknown>;
+  result: Record<string, unknown> | null;
+  outcome: string;
+  ended_at: string | null;
+}
+
+let service: QueryService;
+let env: Record<string, string>;
+beforeAll(async () => {
+  service = await startQueryService();
+  env = { ...service.installation.env, STORE_DATA_ACTOR: 'ana' };
+});
+afterAll(() => service?.close());
+
+const audit = (...args: string[]) => runJson<Entry[]>(env, ['audit', ...args]);
+const commands = async (...args: string[]) =>
+  (await audit(...args)).filter(({ action }) => !action.startsWith('event.'));
+const control = () => controlDatabase(service.installation.mongodb, service.installation.config.namePrefix);
+
+describe('the audit', () => {
+  it('has every change of a key with who made it, and no secret', async () => {
+    const { environment } = service.installation;
+    const created = await runJson<{ client_id: string; client_secret: string }>(env, [
+      'keys',
+      'create',
+      '--store',
+      's1',
+      '--scopes',
+      'order,menu',
+    ]);
+    const { client_id: id, client_secret: secret } = created;
+    const token = await service.api.token(id, secret);
+    await runJson(env, ['keys', 'scopes', id, '--set', 'menu', '--actor', 'bea']);
+    const rotated = await runJson<{ client_secret: string }>(env, ['keys', 'rotate-secret', id]);
+    await runJson(env, ['keys', 'rotate-secret', id, '--retire-old']);
+    await runJson(env, ['keys', 'deactivate', id]);
+    await runJson({ ...env, STORE_DATA_ACTOR: '' }, ['keys', 'activate', id]);
+    const revoked = await runCommand(env, ['sessions', 'revoke', '--token'], { input: token });
+    expect(revoked.code).toBe(0);
+    await runJson(env, ['keys', 'revoke', id]);
+
+    const entries = await commands('--client-id', id);
+    expect(entries.map(({ actor, action, outcome }) => [actor, action, outcome])).toEqual([
+      ['ana', 'keys.create', 'done'],
+      ['bea', 'keys.scopes', 'done'],
+      ['ana', 'keys.rotate-secret', 'done'],
+      ['ana', 'keys.retire-secret', 'done'],
+      ['ana', 'keys.deactivate', 'done'],
+      [`${userInfo().username}@${hostname()}`, 'keys.activate', 'done'],
+      ['ana', 'sessions.revoke', 'done'],
+      ['ana', 'keys.revoke', 'done'],
+    ]);
+    for (const entry of entries) expect(entry).toMatchObject({ environment, store_id: 's1', client_id: id });
+    expect(entries[0]).toMatchObject({ asked: { scopes: ['order', 'menu'] }, result: { sequence: 1 } });
+    expect(entries[1]).toMatchObject({ asked: { scopes: ['menu'] }, result: { status: 'active' } });
+    expect(entries[2]).toMatchObject({ result: { secrets: 2 } });
+    expect(entries[6]?.session_id).toMatch(/^[0-9a-f]{32}$/);
+
+    const everything = JSON.stringify(await control().collection('audit').find().toArray());
+    for (const value of [secret, rotated.client_secret]) {
+      expect(everything).not.toContain(value);
+      expect(everything).not.toContain(hashSecret(value));
+    }
+    expect(everything).not.toContain(token);
+  });
+
+  it('has stores, and finds by store, action and time', async () => {
+    await runJson(env, ['stores', 'block', 's9']);
+    await runJson(env, ['stores', 'unblock', 's9']);
+    await runJson(env, ['quota', 'set', '-s', 's9', '--requests', '5']);
+    await runJson(env, ['quota', 'reset', '-s', 's9']);
+    const entries = await commands('--store', 's9');
+    expect(entries.map(({ action, outcome }) => [action, outcome])).toEqual([
+      ['stores.block', 'done'],
+      ['stores.unblock', 'done'],
+      ['quota.set', 'done'],
+      ['quota.reset', 'done'],
+    ]);
+    const blocked = await audit('--store', 's9', '--action', 'stores.block', '--since', '1h');
+    expect(blocked).toHaveLength(1);
+    const after = new Date(Date.parse(blocked[0]?.at ?? '') + 1).toISOString();
+    expect((await commands('--store', 's9', '--since', after)).map(({ action }) => action)).toEqual([
+      'stores.unblock',
+      'quota.set',
+      'quota.reset',
+    ]);
+    expect(await audit('--since', '2100-01-01T00:00:00Z')).toEqual([]);
+    const table = await runCommand(env, ['audit', '--store', 's9', '--limit', '1']);
+    expect(table.stdout).toMatch(/AT +ACTOR +ACTION +ABOUT +OUTCOME\n20/);
+    expect(table.stderr).toMatch(/there are more than 1/);
+    expect((await runCommand(env, ['audit', '--since', 'yesterday'])).code).toBe(2);
+  });
+
+  it('has changes that arrive as events, in the transaction that applies them, once', async () => {
+    const event = (sequence: number, status: string) => ({
+      entity: 'access_key',
+      storeId: 's2',
+      subject: 'by-event',
+      sequence,
+      data: { secret_sha256: hashSecret('x'), scopes: ['crm'], status },
+    });
+    await service.installation.publishAccess([
+      event(1, 'active'),
+      event(1, 'active'),
+      event(2, 'inactive'),
+      { entity: 'store_access', storeId: 's2', subject: 's2', sequence: 7, data: { status: 'blocked' } },
+    ]);
+    await eventually('they are applied', async () => (await audit('--store', 's2')).length === 3);
+    expect(await audit('--store', 's2')).toMatchObject([
+      {
+        actor: '/test',
+        action: 'event.access_key',
+        client_id: 'by-event',
+        result: { status: 'active', scopes: ['crm'], secrets: 1, sequence: 1 },
+        outcome: 'applied',
+      },
+      { action: 'event.access_key', result: { status: 'inactive', sequence: 2 } },
+      { actor: '/test', action: 'event.store_access', result: { status: 'blocked', sequence: 7 } },
+    ]);
+  });
+
+  it('says what failed, and what is published but not live yet', async () => {
+    const nobody = await runCommand(env, ['keys', 'revoke', 'nobody']);
+    expect(nobody.code).toBe(1);
+    expect(await audit('--client-id', 'nobody')).toMatchObject([
+      { action: 'keys.revoke', outcome: 'failed', result: { reason: 'there is no key nobody' } },
+    ]);
+    const args = ['keys', 'create', '-s', 's3', '--scopes', 'menu', '--client-id', 'no-kafka', '--json'];
+    const failed = await runCommand({ ...env, KAFKA_BROKERS: '127.0.0.1:1' }, args);
+    expect(failed.code).toBe(1);
+    const [entry] = await audit('--client-id', 'no-kafka');
+    expect(entry).toMatchObject({
+      outcome: 'failed',
+      store_id: 's3',
+      result: { reason: expect.stringMatching(/^Kafka cannot be reached/) as string },
+    });
+  });
+
+  it('comes before the change: where it cannot be written, nothing is changed', async () => {
+    await service.setKey({ clientId: 'kept' });
+    // Validation lets no record of this command in, as a missing right would.
+    await control().command({ collMod: 'audit', validator: { action: { $ne: 'keys.revoke' } } });
+    try {
+      const { code, stdout } = await runCommand(env, ['keys', 'revoke', 'kept']);
+      expect([code, stdout]).toEqual([1, '']);
+      expect((await service.api.askToken('kept', 'secret')).status).toBe(200);
+      expect(await commands('--client-id', 'kept')).toEqual([]);
+    } finally {
+      await control().command({ collMod: 'audit', validator: {} });
+    }
+  });
+
+  it('shows a change whose end is unknown, and the operator is told', async () => {
+    await service.setKey({ clientId: 'half' });
+    await control().command({ collMod: 'audit', validator: { phase: { $ne: 'done' } } });
+    try {
+      const result = await runCommand(env, ['keys', 'deactivate', 'half']);
+      expect(result.code).toBe(0);
+      expect(result.stderr).toMatch(/^note: the audit does not say how this ended/);
+    } finally {
+      await control().command({ collMod: 'audit', validator: {} });
+    }
+    expect((await service.api.askToken('half', 'secret')).status).toBe(400);
+    expect(await commands('--client-id', 'half')).toMatchObject([
+      { action: 'keys.deactivate', outcome: 'unknown', result: null, ended_at: null },
+    ]);
+  });
+
+  it('refuses an actor that could forge lines', async () => {
+    for (const actor of ['', 'a\nb', 'x'.repeat(129)]) {
+      expect((await runCommand(env, ['--actor', actor, 'keys', 'revoke', 'x'])).code).toBe(2);
+    }
+    expect((await runCommand({ ...env, STORE_DATA_ACTOR: 'a\tb' }, ['keys', 'revoke', 'x'])).code).toBe(2);
+  });
+});
