@@ -66,8 +66,18 @@ describe('readConfig', () => {
     ['QUOTA_REQUESTS', '0'],
     ['QUOTA_REQUESTS', '1e3'],
     ['TOKEN_LIFETIME_SECONDS', '-1'],
+    ['TRUSTED_PROXIES', '10.0.0.0/33'],
+    ['TRUSTED_PROXIES', '10.0.0'],
+    ['TRUSTED_PROXIES', '10.0.0.1,::/0'],
+    ['TRUSTED_PROXIES', '0.0.0.0/0'],
+    ['TRUSTED_PROXIES', '10.0.0.0/8/8'],
   ])('refuses %s=%s', (name, value) => {
     expect(mistakes({ ...servers, [name]: value })).toEqual([expect.stringContaining(name)]);
+  });
+
+  it('takes proxies by address and by network, of both families', () => {
+    const named = ['10.0.0.0/8', '192.0.2.1', '2001:db8::/32', '::1'];
+    expect(readConfig({ ...servers, TRUSTED_PROXIES: named.join(', ') }).query.trustedProxies).toEqual(named);
   });
 
   it('takes signing keys from one place', () => {

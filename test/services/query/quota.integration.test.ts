@@ -1,0 +1,101 @@
+/** The quota of a store over several instances, each a process of its own. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { redisKeys } from '#shared/access/redis-keys.ts';
+import { type ApiClient, createApiClient } from '#test/api-client.ts';
+import { type QueryService, startApp, startQueryService } from '#test/query-service.ts';
+import { type ServiceProcess, startService } from '#test/service-process.ts';
+
+const QUOTA = 150;
+const INSTANCES = 3;
+
+let service: QueryService;
+let processes: ServiceProcess[];
+let instances: ApiClient[];
+
+beforeAll(async () => {
+  service = await startQueryService();
+  const env = {
+    ...service.installation.env,
+    QUOTA_REQUESTS: String(QUOTA),
+    QUOTA_WINDOW_SECONDS: '3600',
+    // How many pass is measured here, not how soon: a busy machine is no outage.
+    REDIS_COMMAND_TIMEOUT_MS: '10000',
+    MONGODB_READ_TIMEOUT_MS: '10000',
+  };
+  processes = Array.from({ length: INSTANCES }, () => startService('query', env));
+  const started = await Promise.all(
+    processes.map(({ logged }) => logged(({ msg }) => msg === 'query service started')),
+  );
+  instances = started.map(({ url }) => createApiClient(String(url)));
+});
+afterAll(async () => {
+  for (const { kill } of processes ?? []) kill('SIGKILL');
+  await Promise.all((processes ?? []).map(({ ended }) => ended));
+  await service?.close();
+});
+
+async function newToken(store: string, client = `of-${store}`): Promise<string> {
+  await service.setKey({ clientId: client, storeId: store });
+  return service.api.token(client, 'secret');
+}
+
+/** Asks each instance so often, all at once; how many answers had which status. */
+async function flood(tokens: string[], timesEach: number): Promise<Record<number, number>> {
+  const answers = await Promise.all(
+    instances.flatMap((api) =>
+      tokens.flatMap((token) =>
+        Array.from({ length: timesEach }, async () => (await api.get('/api/store/info/', token)).status),
+      ),
+    ),
+  );
+  const counts: Record<number, number> = {};
+  for (const status of answers) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}
+
+describe('three instances under load', () => {
+  it('let exactly the quota pass, whichever tokens and instances are used', async () => {
+    const tokens = [await newToken('s1'), await newToken('s1', 'second-of-s1')];
+    // The store has no record: what passes is answered 404, and counts.
+    expect(await flood(tokens, 50)).toEqual({ 404: QUOTA, 429: 300 - QUOTA });
+    expect(await flood(tokens, 10)).toEqual({ 429: 60 });
+  });
+
+  it('take nothing from a store for tokens that don’t pass any more, not even while they are asked', async () => {
+    const [live, revoked] = [await newToken('s2'), await newToken('s2', 'revoked-of-s2')];
+    // Seen to pass at each instance, so that it is counted before it is known that it does not.
+    expect(await flood([revoked], 1)).toEqual({ 404: 3 });
+    await service.setKey({ clientId: 'revoked-of-s2', storeId: 's2', status: 'revoked' });
+    expect(await flood([revoked], 1)).toEqual({ 401: 3 });
+    const answers = await flood([revoked, live], 60);
+    expect(answers).toEqual({ 401: 180, 404: QUOTA - 3, 429: 180 - (QUOTA - 3) });
+    const { quota } = redisKeys(
+      service.installation.config.namePrefix,
+      service.installation.environment,
+      's2',
+    );
+    expect(await service.installation.redis.get(quota(3_600))).toBe(String(180 + 3));
+  });
+});
+
+it('lets a client in that waits as long as it was told, time and again', async () => {
+  const { config } = service.installation;
+  const quota = { requests: 2, windowSeconds: 2 };
+  const { app, api } = await startApp({ ...config, query: { ...config.query, quota } });
+  try {
+    const token = await newToken('patient');
+    for (let window = 0; window < 2; window += 1) {
+      const answers = [];
+      do answers.push(await api.get('/api/store/info/', token));
+      while (answers.at(-1)?.status === 404);
+      // The first one opened the window: exactly two passed in it.
+      expect(answers.map(({ status }) => status)).toEqual([404, 404, 429]);
+      const told = Number(answers.at(-1)?.headers.get('retry-after'));
+      expect(told).toBeGreaterThanOrEqual(1);
+      expect(told).toBeLessThanOrEqual(2);
+      await new Promise((resolve) => setTimeout(resolve, told * 1_000));
+    }
+  } finally {
+    await app.close();
+  }
+});
