@@ -43,7 +43,7 @@ export async function buildApp({ config, logger, signingKeys }: AppOptions): Pro
       headersTimeout: REQUEST_TIMEOUT_MS,
       connectionsCheckingInterval: CHECK_CONNECTIONS_MS,
       maxHeaderSize: MAX_HEADER_BYTES,
-      // Checked by a hook of ours, whose answer has a body.
+      // Checked by a hook of ours (plugins/unambiguous-headers.ts), whose answer has a body.
       requireHostHeader: false,
     },
     // Requests that arrive while closing are served, with `Connection: close`.
@@ -58,6 +58,8 @@ export async function buildApp({ config, logger, signingKeys }: AppOptions): Pro
       sendRefusal(request, reply, classify(error));
     },
   });
+  // Node would drop those above 2,000 without a word: one that we decide by could be among them. Their bytes are limited.
+  app.server.maxHeadersCount = 0;
   app.server.on('connect', refuseConnect);
   // An expectation that we don't know may be ignored (RFC 9110 section 10.1.1); Node's own refusal would have no body.
   app.server.on('checkExpectation', app.routing);

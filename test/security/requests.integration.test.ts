@@ -1,0 +1,318 @@
+/** Requests that two servers could read in two ways: refused, with one answer, and nothing behind them is read. */
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { TOKEN_PATH } from '#test/api-client.ts';
+import { type QueryService, startQueryService } from '#test/query-service.ts';
+import { dataRoutes, targetOf } from './data-routes.ts';
+import { expectHarmless } from './harmless.ts';
+
+const HOST = 'Host: x\r\n';
+const CLOSE = 'Connection: close\r\n';
+const LIST = 'GET /api/order/list HTTP/1.1\r\n';
+const POST = `POST ${TOKEN_PATH} HTTP/1.1\r\n${HOST}`;
+/** What a smuggler hides behind a request; answered, it would be the 404 that nothing else here gets. */
+const SMUGGLED = 'GET /smuggled HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+
+let service: QueryService;
+let token: string;
+let authorization: string;
+
+beforeAll(async () => {
+  service = await startQueryService();
+  await service.setKey({ clientId: 'full' });
+  token = await service.api.token('full', 'secret');
+  authorization = `Authorization: Bearer ${token}\r\n`;
+});
+afterAll(() => service.close());
+
+/** The statuses of all answers to bytes (one for each character), until the server ends the connection. */
+async function statusesOf(bytes: string): Promise<number[]> {
+  const { hostname, port } = new URL(service.url);
+  const text = await new Promise<string>((resolve, reject) => {
+    let received = '';
+    const socket = connect({ host: hostname, port: Number(port) }, () => socket.write(bytes, 'latin1'));
+    socket.setTimeout(15_000, () =>
+      socket.destroy(new Error(`the connection stays open after: ${received}`)),
+    );
+    socket.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')));
+    socket.on('error', reject);
+    socket.on('close', () => resolve(received));
+  });
+  expect(text).not.toContain(token);
+  return [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
+}
+
+describe('the framing of a request', () => {
+  it.each([
+    ['a length and chunks', 'Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
+    ['chunks and a length', 'Transfer-Encoding: chunked\r\nContent-Length: 60\r\n\r\n0\r\n\r\n'],
+    ['an unknown coding', 'Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n'],
+    ['a coding that is quoted', 'Transfer-Encoding: "chunked"\r\n\r\n0\r\n\r\n'],
+    ['chunks that are not last', 'Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n'],
+    ['two codings', 'Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n0\r\n\r\n'],
+    ['a blank before the colon', 'Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n'],
+    ['a vertical tab', 'Transfer-Encoding:\x0bchunked\r\n\r\n0\r\n\r\n'],
+    ['a folded header', 'Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n'],
+    ['a chunk of negative size', 'Transfer-Encoding: chunked\r\n\r\n-1\r\n\r\n'],
+    ['a chunk beyond any size', 'Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\nx\r\n0\r\n\r\n'],
+    ['a size with a prefix', 'Transfer-Encoding: chunked\r\n\r\n0x1\r\na\r\n0\r\n\r\n'],
+    ['a chunk longer than it says', 'Transfer-Encoding: chunked\r\n\r\n1\r\nab\r\n0\r\n\r\n'],
+    ['chunks ended by LF', 'Transfer-Encoding: chunked\r\n\r\n1\na\n0\n\n'],
+    ['a length with a sign', 'Content-Length: +5\r\n\r\nabcde'],
+    ['a negative length', 'Content-Length: -5\r\n\r\nabcde'],
+    ['a list of lengths', 'Content-Length: 5, 5\r\n\r\nabcde'],
+    ['a hexadecimal length', 'Content-Length: 0x5\r\n\r\nabcde'],
+    ['a length beyond any number', 'Content-Length: 99999999999999999999\r\n\r\nabcde'],
+    ['two lengths', 'Content-Length: 5\r\nContent-Length: 6\r\n\r\nabcde'],
+    ['the same length twice', 'Content-Length: 5\r\nContent-Length: 5\r\n\r\nabcde'],
+    ['a header ended by CR', 'X: a\rContent-Length: 5\r\n\r\nabcde'],
+    ['a header ended by LF', 'X: a\nContent-Length: 5\r\n\r\nabcde'],
+    ['a header without a name', ': a\r\n\r\n'],
+    ['a name with a blank', 'X Y: a\r\n\r\n'],
+    ['a NUL in a name', 'X\0: a\r\n\r\n'],
+    ['a NUL in a value', 'X: a\0b\r\n\r\n'],
+  ])('is refused with %s', async (_what, rest) => {
+    expect(await statusesOf(`${POST}${rest}${SMUGGLED}`)).toEqual([400]);
+  });
+
+  it.each([
+    ['a blank before the first header', `${LIST} ${HOST}`],
+    ['lines ended by LF', `${LIST}${HOST}`.replaceAll('\r\n', '\n')],
+    ['another version', `GET /health HTTP/1.2\r\n${HOST}`],
+    ['no version', 'GET /health\r\n'],
+    ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n'],
+    ['a TLS greeting', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
+    ['a tab', `GET\t/health HTTP/1.1\r\n${HOST}`],
+    ['a NUL in the path', `GET /heal\0th HTTP/1.1\r\n${HOST}`],
+    ['a blank in the path', `GET /he alth HTTP/1.1\r\n${HOST}`],
+  ])('is refused with %s', async (_what, head) => {
+    expect(await statusesOf(`${head}\r\n${SMUGGLED}`)).toEqual([400]);
+  });
+
+  it('of HTTP/1.0 has no chunks', async () => {
+    const head = `POST ${TOKEN_PATH} HTTP/1.0\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`;
+    expect(await statusesOf(`${head}${SMUGGLED}`)).toEqual([400]);
+  });
+
+  it('keeps bodies apart from the requests that follow', async () => {
+    const ok = `GET /health HTTP/1.1\r\n${HOST}`;
+    const length = `Content-Length: ${SMUGGLED.length}\r\n\r\n`;
+    expect(await statusesOf(`${ok}${length}${SMUGGLED}${ok}${CLOSE}\r\n`)).toEqual([200, 200]);
+    const chunk = `${SMUGGLED.length.toString(16)}\r\n${SMUGGLED}\r\n0\r\n\r\n`;
+    const chunked = `Transfer-Encoding: chunked\r\n\r\n${chunk}`;
+    expect(await statusesOf(`${ok}${chunked}${ok}${CLOSE}\r\n`)).toEqual([200, 200]);
+    expect(await statusesOf(`${`${ok}\r\n`.repeat(20)}${ok}${CLOSE}\r\n`)).toHaveLength(21);
+  });
+});
+
+describe('a header that must come once', () => {
+  it.each([
+    ['a good and a bad Authorization', () => `${HOST}${authorization}Authorization: Bearer x\r\n`],
+    ['a bad and a good Authorization', () => `${HOST}Authorization: Bearer x\r\n${authorization}`],
+    ['the same Authorization twice', () => `${HOST}${authorization}${authorization}`],
+    ['a Basic and a Bearer', () => `${HOST}Authorization: Basic ZnVsbDpzZWNyZXQ=\r\n${authorization}`],
+    ['two Host', () => `${HOST}Host: y\r\n${authorization}`],
+    ['the same Host twice', () => `${HOST}${HOST}${authorization}`],
+  ])('is refused: %s', async (_what, headers) => {
+    expect(await statusesOf(`${LIST}${headers()}${CLOSE}\r\n`)).toEqual([400]);
+    // At the token endpoint too, with credentials that would pass.
+    const form = 'Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 29\r\n';
+    const basic = 'Authorization: Basic ZnVsbDpzZWNyZXQ=\r\n';
+    const request = `${headers().replaceAll(authorization, basic)}${form}${CLOSE}\r\ngrant_type=client_credentials`;
+    expect(await statusesOf(`POST ${TOKEN_PATH} HTTP/1.1\r\n${request}`)).toEqual([400]);
+  });
+
+  it('is refused: two Content-Type', async () => {
+    const types = ['application/x-www-form-urlencoded', 'text/plain'].map(
+      (type) => `Content-Type: ${type}\r\n`,
+    );
+    for (const pair of [types, types.toReversed()]) {
+      const rest = `Authorization: Basic ZnVsbDpzZWNyZXQ=\r\nContent-Length: 29\r\n${CLOSE}`;
+      expect(await statusesOf(`${POST}${pair.join('')}${rest}\r\ngrant_type=client_credentials`)).toEqual([
+        400,
+      ]);
+    }
+  });
+
+  it('is not lost behind thousands of others', async () => {
+    // As many as the limit of bytes allows; Node itself would keep 2,000.
+    const many = 'a:\r\n'.repeat(3_500);
+    const bad = 'Authorization: Bearer x\r\n';
+    expect(await statusesOf(`${LIST}${HOST}${CLOSE}${authorization}${many}${bad}\r\n`)).toEqual([400]);
+    expect(await statusesOf(`${LIST}${HOST}${CLOSE}${many}${authorization}\r\n`)).toEqual([200]);
+  });
+});
+
+describe('Authorization', () => {
+  it.each([
+    ['a folded value', () => `Authorization: Bearer\r\n ${token}\r\n`, 400],
+    ['a value on the next line', () => `Authorization:\r\n\tBearer ${token}\r\n`, 400],
+    ['a NUL at its end', () => `Authorization: Bearer ${token}\0\r\n`, 400],
+    ['a blank before the colon', () => `Authorization : Bearer ${token}\r\n`, 400],
+    ['a tab between scheme and token', () => `Authorization: Bearer\t${token}\r\n`, 401],
+    ['a no-break space', () => `Authorization: Bearer\xa0${token}\r\n`, 401],
+    ['no blank', () => `Authorization: Bearer${token}\r\n`, 401],
+    ['a comma at its end', () => `Authorization: Bearer ${token},\r\n`, 401],
+    ['another name', () => `Proxy-Authorization: Bearer ${token}\r\n`, 401],
+    ['a name with an underscore', () => `HTTP_Authorization: Bearer ${token}\r\n`, 401],
+    ['blanks and tabs around it, which HTTP allows', () => `Authorization:\t Bearer ${token} \t\r\n`, 200],
+    ['a scheme in another case, which HTTP allows', () => `authorization: bEARER ${token}\r\n`, 200],
+    [
+      'itself named hop-by-hop',
+      () => `Connection: close, Authorization\r\nAuthorization: Bearer ${token}\r\n`,
+      200,
+    ],
+  ])('with %s', async (_what, header, status) => {
+    expect(await statusesOf(`${LIST}${HOST}${CLOSE}${header()}\r\n`)).toEqual([status]);
+  });
+
+  it('in a trailer counts for nothing', async () => {
+    const chunked = `Transfer-Encoding: chunked\r\nTrailer: Authorization\r\n\r\n0\r\n${authorization}\r\n`;
+    expect(await statusesOf(`${LIST}${HOST}${CLOSE}${chunked}`)).toEqual([401]);
+  });
+});
+
+describe('the host and the target', () => {
+  it.each([
+    ['a b'],
+    ['a/b'],
+    ['user@x'],
+    ['x#y'],
+    ['x?y'],
+    ['x\\y'],
+    ['<x>'],
+    ['x, y'],
+    ['x:port'],
+    ['\xff'],
+  ])('the host %j is refused', async (host) => {
+    expect(await statusesOf(`${LIST}Host: ${host}\r\n${CLOSE}${authorization}\r\n`)).toEqual([400]);
+  });
+
+  it.each([['x'], ['x:8080'], ['127.0.0.1:1'], ['[::1]:80'], ['a_b-c.example.'], ['']])(
+    'the host %j is let pass',
+    async (host) => {
+      expect(await statusesOf(`${LIST}Host: ${host}\r\n${CLOSE}${authorization}\r\n`)).toEqual([200]);
+    },
+  );
+
+  it.each([
+    ['http://evil.example/api/order/list', 200],
+    ['https://evil.example:9999/api/order/list?page=1', 200],
+    ['http://user:password@evil.example/api/order/list', 200],
+    ['http://evil.example:99999/api/order/list', 400],
+    ['http://evil.example//api/order/list', 404],
+    ['//evil.example/api/order/list', 404],
+    ['/api/order/list#fragment', 422],
+    ['/api/order/list;x=1', 404],
+    ['/api/order/list%00', 404],
+    ['/api/order/list%2f', 404],
+    ['/api/order/list/..', 404],
+    ['/api/order/%2e%2e/order/list', 404],
+    ['/api/order/./list', 404],
+    ['\\api\\order\\list', 400],
+    ['api/order/list', 400],
+    ['/api/order/list\\', 404],
+    ['/API/ORDER/LIST', 404],
+    ['/api/order/list%20', 404],
+    ['/%61pi/order/list', 200],
+  ])('the target %s asks for what it names, and needs a token', async (target, status) => {
+    const request = (headers: string) => `GET ${target} HTTP/1.1\r\n${HOST}${CLOSE}${headers}\r\n`;
+    expect(await statusesOf(request(authorization))).toEqual([status]);
+    expect(await statusesOf(request(''))).toEqual([[200, 422].includes(status) ? 401 : status]);
+  });
+});
+
+describe('headers of proxies and frameworks', () => {
+  const HEADERS = {
+    'x-forwarded-for': '127.0.0.1',
+    'x-forwarded-host': 'evil.example',
+    'x-forwarded-proto': 'https',
+    'x-forwarded-port': '1',
+    'x-forwarded-prefix': '/admin',
+    'x-forwarded-user': 'admin',
+    'x-real-ip': '127.0.0.1',
+    'x-client-cert': 'x',
+    'x-remote-user': 'admin',
+    forwarded: 'for=127.0.0.1;host=evil.example;proto=https',
+    'x-original-url': '/health',
+    'x-rewrite-url': '/health',
+    'x-http-method-override': 'DELETE',
+    'x-http-method': 'DELETE',
+    'x-method-override': 'DELETE',
+    'accept-version': '2',
+    'accept-language': '../../etc/passwd',
+    range: 'bytes=0-0',
+    'if-match': '"x"',
+    'if-modified-since': 'Sat, 01 Jan 2050 00:00:00 GMT',
+    'max-forwards': '0',
+    origin: 'https://evil.example',
+    cookie: 'a=b',
+    te: 'trailers',
+  };
+
+  it('neither open an endpoint nor change its answer', async () => {
+    for (const route of dataRoutes(service.app)) {
+      const target = targetOf(route, 'x');
+      expect((await service.api.call(target, { headers: HEADERS })).status).toBe(401);
+      const plain = await service.api.get(target, token);
+      const answer = await service.api.get(target, token, HEADERS);
+      expect([target, answer.status, answer.text]).toEqual([target, plain.status, plain.text]);
+      expect(answer.headers.get('access-control-allow-origin')).toBeNull();
+      expectHarmless(answer, target, ['evil.example', 'passwd', '/admin']);
+    }
+  });
+
+  it('override no method', async () => {
+    for (const [method, wanted] of [
+      ['POST', 'GET'],
+      ['PUT', 'GET'],
+      ['DELETE', 'GET'],
+    ] as const) {
+      for (const name of ['x-http-method-override', 'x-http-method', 'x-method-override']) {
+        const headers = { authorization: `Bearer ${token}`, [name]: wanted };
+        const answer = await service.api.call('/api/order/list', { method, headers });
+        expect([method, name, answer.status]).toEqual([method, name, 405]);
+      }
+    }
+    const form = { 'content-type': 'application/x-www-form-urlencoded' };
+    const answer = await service.api.call('/api/order/list?_method=GET', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, ...form },
+      body: '_method=GET',
+    });
+    expect(answer.status).toBe(405);
+  });
+});
+
+describe('headers that should take for ever to read', () => {
+  it.each([
+    ['authorization', `Bearer ${'a'.repeat(7_000)}${'='.repeat(7_000)}!`],
+    ['authorization', `Bearer${' '.repeat(14_000)}`],
+    ['authorization', `Basic ${'A='.repeat(7_000)}`],
+    ['if-none-match', '"'.repeat(14_001)],
+    ['if-none-match', 'W/'.repeat(7_000)],
+    ['if-none-match', `${' '.repeat(7_000)}*${' '.repeat(7_000)}x`],
+    ['accept-encoding', 'gzip;q=0.0000000001,'.repeat(700)],
+    ['accept-encoding', `${'*'.repeat(7_000)};q=`],
+    ['accept', '*/*;q=0.1,'.repeat(1_400)],
+    ['content-type', `a/${'b;'.repeat(7_000)}`],
+    ['content-type', `${' '.repeat(7_000)};=`],
+    ['x-request-id', 'a'.repeat(14_000)],
+    ['x-forwarded-for', '1.1.1.1,'.repeat(1_700)],
+    ['cookie', 'a=b;'.repeat(3_500)],
+    ['host', 'a.'.repeat(7_000)],
+  ])('%s is read at once', async (name, value) => {
+    const started = performance.now();
+    const others = name === 'authorization' ? '' : authorization;
+    const host = name === 'host' ? '' : HOST;
+    const head = `${LIST}${host}${CLOSE}${others}${name}: ${value}\r\n\r\n`;
+    const [status = 0] = await statusesOf(head);
+    expect([200, 304, 400, 401]).toContain(status);
+    expect(performance.now() - started).toBeLessThan(2_000);
+  });
+});
+
+it('leaves the service as it was', async () => {
+  expect((await service.api.get('/api/order/list', token)).status).toBe(200);
+  expect((await service.api.call('/health')).status).toBe(200);
+});
