@@ -5,6 +5,8 @@ export interface QueryMetrics {
   registry: Registry;
   /** Seconds from a request's arrival to the end of its answer. */
   requestSeconds: Histogram<'route' | 'method' | 'status'>;
+  /** Refusals, by why. */
+  refusals: Counter<'route' | 'status' | 'reason'>;
   /** Failed authentications at the token endpoint. */
   failedAuthentications: Counter<'limit'>;
   /** 0 while no request is let through to Redis. */
@@ -26,6 +28,12 @@ export function createMetrics(): QueryMetrics {
       help: 'Seconds from the arrival of a request to the end of its answer',
       labelNames: ['route', 'method', 'status'],
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
+      registers: [registry],
+    }),
+    refusals: new Counter({
+      name: 'store_data_refusals_total',
+      help: 'Refused requests by route, status and reason',
+      labelNames: ['route', 'status', 'reason'],
       registers: [registry],
     }),
     failedAuthentications: new Counter({

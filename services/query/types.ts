@@ -54,6 +54,10 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** `null` until the token passed. */
     caller: Caller | null;
+    /** Who was given a token, once they are. */
+    clientId: string | null;
+    /** Why the answer is a refusal, and of which key. */
+    refused: { reason: string; clientId: string | null } | null;
     /** The parameters' values, once read. */
     values: Record<string, unknown> | null;
   }

@@ -25,6 +25,9 @@ export interface LiveAccess {
   quota: QuotaState;
 }
 
+/** Why a token that is ours no longer counts. */
+export type EndReason = 'session_ended' | 'key_not_active' | 'store_blocked';
+
 export interface LiveAccessSources {
   redis: Redis;
   quota: Quota;
@@ -44,7 +47,7 @@ export function rememberPassed(): PassedSessions {
 }
 
 /**
- * Decides about a token, and counts the request where it passes; `null` when it no longer counts.
+ * Decides about a token, and counts the request where it passes; says why when the token no longer counts.
  *
  * Whoever passed the last time is counted in the same round trip, and in the rare case that they don't pass any
  * more, given back. Anyone else is counted only once it is known that they pass: otherwise a client that goes on with a revoked
@@ -55,7 +58,7 @@ export async function lookUpAccess(
   sources: LiveAccessSources,
   claims: TokenClaims,
   bounded: Bounded,
-): Promise<LiveAccess | null> {
+): Promise<LiveAccess | EndReason> {
   const { redis, quota, prefix, passed } = sources;
   const { environment, storeId, clientId, sessionId } = claims;
   const keys = redisKeys(prefix, environment, storeId);
@@ -66,6 +69,7 @@ export async function lookUpAccess(
     redis.zrange(keys.storeAccess, '0', '0', 'REV'),
     window === undefined ? null : quota.count(environment, storeId, window),
   ]);
+  let ended: EndReason = 'session_ended';
   if (session === clientId) {
     const [grant, store] = await Promise.all([
       decodeGrant(grants[0]) ?? loadGrant(sources, claims, bounded),
@@ -75,10 +79,11 @@ export async function lookUpAccess(
       const scopes = grant.scopes.filter((scope) => claims.scopes.includes(scope));
       return { scopes, quota: await countFor(sources, claims, store, early) };
     }
+    ended = store.blocked ? 'store_blocked' : 'key_not_active';
   }
   passed.delete(sessionId);
   if (early !== null) await quota.giveBack(early);
-  return null;
+  return ended;
 }
 
 /** Counts a request that passes, unless it was counted already, in the window that its store has now. */

@@ -3,7 +3,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { QuotaState } from '#shared/access/quota.ts';
 import type { Tokens } from '#shared/access/tokens.ts';
 import type { Scope } from '#shared/events/access-event.ts';
-import { insufficientScope, invalidToken, rateLimitExceeded, Refused } from '../answers/refusal.ts';
+import {
+  insufficientScope,
+  invalidToken,
+  rateLimitExceeded,
+  type RefusalReason,
+  Refused,
+} from '../answers/refusal.ts';
 import type { Bounded } from '../deadline.ts';
 import { bearerToken } from './bearer.ts';
 import { type LiveAccessSources, lookUpAccess } from './live-access.ts';
@@ -11,6 +17,7 @@ import type { RedisGate } from './redis-gate.ts';
 
 /** Who makes a request, and what they may do at this moment. */
 export interface Caller {
+  clientId: string;
   storeId: string;
   environment: string;
   scopes: readonly Scope[];
@@ -30,30 +37,36 @@ export function authenticate(
 ): Step {
   return async (request, reply) => {
     const token = bearerToken(request.headers.authorization);
-    if (token === null) throw new Refused(invalidToken('a bearer token is required'));
+    if (token === null) {
+      throw new Refused({ ...invalidToken('a bearer token is required'), reason: 'token_missing' });
+    }
     const claims = await tokens.verify(token);
-    if (claims === null || !environments.includes(claims.environment)) throw refusedToken();
+    if (claims === null) throw refusedToken('token_invalid');
+    const { storeId, environment, clientId } = claims;
+    if (!environments.includes(environment)) throw refusedToken('environment_not_served', clientId);
     const passage = gate.enter();
     const live = await lookUpAccess(sources, claims, deadlineOf(reply));
     gate.confirm(passage);
-    if (live === null) throw refusedToken();
+    if (typeof live === 'string') throw refusedToken(live, clientId);
     const { scopes, quota } = live;
-    const { storeId, environment } = claims;
-    request.caller = { storeId, environment, scopes, quota };
+    request.caller = { clientId, storeId, environment, scopes, quota };
     reply.header('ratelimit-policy', `"store";q=${quota.limit};w=${quota.windowSeconds}`);
     reply.header('ratelimit', `"store";r=${quota.remaining};t=${quota.resetSeconds}`);
   };
 }
 
 /** The same words for every reason: they would help whoever tries tokens. */
-function refusedToken(): Refused {
-  return new Refused(invalidToken('the token is invalid, expired or revoked'));
+function refusedToken(reason: RefusalReason, clientId?: string): Refused {
+  const refusal = invalidToken('the token is invalid, expired or revoked');
+  return new Refused({ ...refusal, reason, ...(clientId === undefined ? {} : { clientId }) });
 }
 
 /** Stops a store that has used up its quota. */
 export const enforceQuota: Step = async (request) => {
   const { quota } = callerOf(request);
-  if (!quota.allowed) throw new Refused(rateLimitExceeded(quota.resetSeconds));
+  if (!quota.allowed) {
+    throw new Refused({ ...rateLimitExceeded(quota.resetSeconds), reason: 'quota_exceeded' });
+  }
 };
 
 /** Makes the step that stops a token without all of the scopes. */
@@ -61,7 +74,9 @@ export function requireScopes(required: readonly Scope[]): Step {
   return async (request) => {
     const { scopes } = callerOf(request);
     const missing = required.filter((scope) => !scopes.includes(scope));
-    if (missing.length > 0) throw new Refused(insufficientScope(required, missing));
+    if (missing.length > 0) {
+      throw new Refused({ ...insufficientScope(required, missing), reason: 'scope_missing' });
+    }
   };
 }
 

@@ -7,12 +7,32 @@ export const REALM = 'store-data';
 /** Seconds after which a client may try again when a server is away: most outages end within a failover. */
 export const RETRY_AFTER_OUTAGE_SECONDS = 2;
 
+/** Why somebody was not let in, for metrics and logs; the answer never says more than its code. */
+export type RefusalReason =
+  | 'token_missing'
+  | 'token_invalid'
+  | 'environment_not_served'
+  | 'session_ended'
+  | 'key_not_active'
+  | 'store_blocked'
+  | 'quota_exceeded'
+  | 'scope_missing'
+  | 'credentials_missing'
+  | 'client_unknown'
+  | 'secret_wrong'
+  | 'key_revoked'
+  | 'too_many_failures';
+
 export interface Refusal {
   status: number;
   code: string;
   /** For people; never holds values of personal data, tokens or secrets. */
   detail: string;
   headers: Record<string, string>;
+  /** Where the code does not say it all. */
+  reason?: RefusalReason;
+  /** Of the key that was refused, where it is one of ours. */
+  clientId?: string;
 }
 
 /** Carries a refusal from wherever it is found to the error handler. */

@@ -11,6 +11,7 @@ export function sendRefusal(request: FastifyRequest, reply: FastifyReply, refusa
   const toToken = pathOf(request.raw.url) === TOKEN_PATH;
   const { status, headers, code, detail } = toToken ? asTokenRefusal(refusal) : refusal;
   if (toToken) forbidStoring(reply);
+  request.refused = { reason: refusal.reason ?? code, clientId: refusal.clientId ?? null };
   return reply
     .code(status)
     .headers(headers)

@@ -13,6 +13,8 @@ export default plugin(
     const sources = { redis, quota, control, prefix: config.namePrefix, passed: rememberPassed() };
     app.decorate('tokens', tokens);
     app.decorateRequest('caller', null);
+    app.decorateRequest('clientId', null);
+    app.decorateRequest('refused', null);
     app.decorateRequest('values', null);
     app.decorate(
       'authenticate',

@@ -9,7 +9,7 @@ const METHODS = new Set(['GET', 'HEAD', 'POST']);
 
 export default plugin(
   async (app) => {
-    const { requestSeconds } = app.metrics;
+    const { requestSeconds, refusals } = app.metrics;
     app.addHook('onResponse', (request, reply, done) => {
       const route = request.routeOptions.url;
       const milliseconds = reply.elapsedTime;
@@ -18,6 +18,10 @@ export default plugin(
         { route: route ?? 'none', method, status: reply.statusCode },
         milliseconds / 1_000,
       );
+      const { refused } = request;
+      if (refused !== null) {
+        refusals.inc({ route: route ?? 'none', status: reply.statusCode, reason: refused.reason });
+      }
       app.log.info(
         {
           request_id: request.id,
@@ -27,6 +31,8 @@ export default plugin(
           milliseconds: Math.round(milliseconds * 10) / 10,
           store: request.caller?.storeId,
           environment: request.caller?.environment,
+          client_id: request.caller?.clientId ?? request.clientId ?? refused?.clientId ?? undefined,
+          reason: refused?.reason,
         },
         'request',
       );

@@ -9,7 +9,7 @@ import {
 import type { StoreAccess } from '#shared/access/access-keys.ts';
 import { secretMatches } from '#shared/access/secrets.ts';
 import type { Bounded } from '../deadline.ts';
-import { Refused } from '../answers/refusal.ts';
+import { type Refusal, Refused } from '../answers/refusal.ts';
 import { basicCredentials, type Credentials } from './basic.ts';
 import type { FailedAuthentications } from './failed-authentications.ts';
 import { invalidClient, unauthorizedClient } from './refusals.ts';
@@ -43,7 +43,7 @@ export async function authenticateClient(
   const { control, bounded, failures } = source;
   const credentials = basicCredentials(authorization);
   // Nothing was tried.
-  if (credentials === null) throw new Refused(invalidClient());
+  if (credentials === null) throw new Refused({ ...invalidClient(), reason: 'credentials_missing' });
   const { asSent, decoded } = credentials;
   // Decoded, since one client_id has many encoded spellings.
   const attempt = failures.attempt(decoded.clientId, address);
@@ -55,10 +55,19 @@ export async function authenticateClient(
   const [first, second] = [asSent, decoded].map((reading) => matchingKey(keys, reading));
   const key = first ?? second ?? null;
   if (key === null || key.status === 'revoked' || !environments.includes(key.environment)) {
-    throw new Refused(await attempt.failed());
+    throw new Refused({ ...whyRefused(keys, key), ...(await attempt.failed()) });
   }
   const [store] = await Promise.all([readStore(source, key), attempt.requireWithin()]);
   return { key, store };
+}
+
+/** For operators only. A client_id that is none of ours is not told even them: it may be a secret in the wrong place. */
+function whyRefused(keys: readonly AccessKey[], key: AccessKey | null): Pick<Refusal, 'reason' | 'clientId'> {
+  const [tried] = keys;
+  if (tried === undefined) return { reason: 'client_unknown' };
+  const { _id: clientId } = key ?? tried;
+  if (key === null) return { reason: 'secret_wrong', clientId };
+  return { reason: key.status === 'revoked' ? 'key_revoked' : 'environment_not_served', clientId };
 }
 
 function matchingKey(keys: readonly AccessKey[], { clientId, clientSecret }: Credentials): AccessKey | null {
@@ -77,5 +86,8 @@ function readStore({ control, bounded }: KeySource, key: AccessKey): Promise<Sto
  * @throws {Refused} 400 `unauthorized_client` when the key is inactive or its store blocked.
  */
 export function requireActive({ key, store }: Authenticated): void {
-  if (key.status !== 'active' || isBlocked(store)) throw new Refused(unauthorizedClient());
+  const reason = key.status === 'active' ? 'store_blocked' : 'key_not_active';
+  if (key.status !== 'active' || isBlocked(store)) {
+    throw new Refused({ ...unauthorizedClient(), reason, clientId: key._id });
+  }
 }

@@ -35,9 +35,9 @@ export function invalidScope(detail: string): Refusal {
 
 /** RFC 8628 section 3.5 has the word. */
 export function slowDown(seconds: number): Refusal {
-  return refusal(429, 'slow_down', `too many failed authentications, wait ${seconds} s`, {
-    'retry-after': String(seconds),
-  });
+  const words = `too many failed authentications, wait ${seconds} s`;
+  const answer = refusal(429, 'slow_down', words, { 'retry-after': String(seconds) });
+  return { ...answer, reason: 'too_many_failures' };
 }
 
 /** A refusal of any endpoint, as this one answers it. */

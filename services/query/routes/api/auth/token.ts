@@ -28,8 +28,9 @@ export default async function token(app: FastifyInstance): Promise<void> {
         authorization: request.headers.authorization,
         address: request.ip,
       });
-      requireActive(authenticated);
       const { key, store } = authenticated;
+      request.clientId = key._id;
+      requireActive(authenticated);
       if (form.grantType !== 'client_credentials') throw new Refused(unsupportedGrantType());
       const scopes = grantedScopes(form.scope, key.scopes);
       const issuer = {
