@@ -63,10 +63,10 @@ const PASSING_MONGODB_CODES = new Set([
 
 /**
  * ioredis and Redis messages that mean "not now" rather than "not so". EXECABORT hides its reason, which is one of
- * the others: our own MULTIs are right. ioredis ends what it cannot read as RESP with "Please report this".
+ * the others: our own MULTIs are right. Redis 6 wraps what a library's script meets. ioredis ends what it cannot read as RESP with "Please report this".
  */
 const REDIS_UNAVAILABLE =
-  /^(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|MISCONF|OOM|BUSY|EXECABORT)\b|Command timed out|Command aborted due to connection close|Socket timeout|Connection is closed|Stream isn't writeable|Redis connection is not ready|Reached the max retries|connect ETIMEDOUT|Unknown RESP type|Please report this/;
+  /^(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|MISCONF|OOM|BUSY|EXECABORT)\b|Command timed out|Command aborted due to connection close|Socket timeout|Connection is closed|Stream isn't writeable|Redis connection is not ready|Reached the max retries|connect ETIMEDOUT|Unknown RESP type|Please report this|^ERR Error running script .* -(?:READONLY|NOREPLICAS|MISCONF|OOM)\b/;
 
 /**
  * Whether an error says that a server is away, frozen, full or between primaries, so that the same

@@ -1,0 +1,111 @@
+/** Processes killed in the instant between MongoDB and Redis: what they decided gets to Redis all the same. */
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { controlCollections } from '#shared/access/access-keys.ts';
+import { sessionOfToken } from '#admin/sessions/token-claims.ts';
+import { eventually } from '#test/installation.ts';
+import { type QueryService, startQueryService } from '#test/query-service.ts';
+import { startService } from '#test/service-process.ts';
+import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+import { startCommand } from './run-command.ts';
+
+let service: QueryService;
+/** The way to Redis of those who are killed: what they write there is swallowed. */
+let proxy: TcpProxy;
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  service = await startQueryService();
+  const url = new URL(service.installation.config.redis.url);
+  proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
+  env = { ...service.installation.env, REDIS_URL: `redis://127.0.0.1:${proxy.port}` };
+});
+afterEach(() => proxy.restore());
+afterAll(async () => {
+  await service?.close();
+  await proxy?.close();
+});
+
+const control = () =>
+  controlCollections(service.installation.mongodb.db(`${service.installation.config.namePrefix}_control`));
+const statusOf = async (token: string) => (await service.api.get('/api/order/list', token)).status;
+
+async function keyWithToken(clientId: string): Promise<string> {
+  await service.startProjector();
+  await service.setKey({ clientId });
+  const token = await service.api.token(clientId, 'secret');
+  expect(await statusOf(token)).toBe(200);
+  return token;
+}
+
+it('a command that was killed has revoked the key, also while no projector runs', async () => {
+  const token = await keyWithToken('k1');
+  await service.stopProjector();
+  proxy.freeze();
+  const command = startCommand(env, ['keys', 'revoke', 'k1']);
+  await eventually('MongoDB has it', async () => {
+    return (await control().keys.findOne({ _id: 'k1', status: 'revoked' })) !== null;
+  });
+  command.process.kill('SIGKILL');
+  expect((await command.result).code).toBeNull();
+  await eventually('the key is refused', async () => (await statusOf(token)) === 401, 5_000);
+  expect(await control().keys.findOne({ _id: 'k1' })).toMatchObject({ publish_pending: true });
+  await service.startProjector();
+  await eventually('nothing is pending', async () => {
+    return (await control().keys.findOne({ _id: 'k1' }))?.publish_pending === undefined;
+  });
+});
+
+it('a command that was killed has revoked the session', async () => {
+  const token = await keyWithToken('k2');
+  const other = await service.api.token('k2', 'secret');
+  await service.stopProjector();
+  proxy.freeze();
+  const command = startCommand(env, ['sessions', 'revoke', '--token']);
+  command.process.stdin.end(token);
+  const { id } = sessionOfToken(token) ?? { id: '' };
+  await eventually('MongoDB has it', async () => {
+    return (await control().revokedSessions.findOne({ _id: id })) !== null;
+  });
+  command.process.kill('SIGKILL');
+  await command.result;
+  await eventually('the session is refused', async () => (await statusOf(token)) === 401, 5_000);
+  expect(await statusOf(other)).toBe(200);
+});
+
+it('a projector that was killed has revoked the key', async () => {
+  const token = await keyWithToken('k3');
+  await service.stopProjector();
+  const projector = startService('projector', env);
+  await projector.logged(({ msg }) => msg === 'projector started');
+  proxy.freeze();
+  await service.installation.publishAccess([
+    { entity: 'access_key', storeId: 's1', subject: 'k3', sequence: 1_000, data: { status: 'revoked' } },
+  ]);
+  await eventually('MongoDB has it', async () => {
+    return (await control().keys.findOne({ _id: 'k3', status: 'revoked', publish_pending: true })) !== null;
+  });
+  projector.kill('SIGKILL');
+  await projector.ended;
+  await eventually('the key is refused', async () => (await statusOf(token)) === 401, 5_000);
+});
+
+it('an event that comes after a newer command changes nothing', async () => {
+  const token = await keyWithToken('k4');
+  const { sequence } = (await control().keys.findOne({ _id: 'k4' })) ?? { sequence: 0 };
+  const command = startCommand(service.installation.env, ['keys', 'deactivate', 'k4']);
+  expect((await command.result).code).toBe(0);
+  expect(await statusOf(token)).toBe(401);
+  const data = { secret_sha256: '0'.repeat(64), scopes: ['order'], status: 'active' };
+  const event = { entity: 'access_key', storeId: 's1', subject: 'k4', data };
+  // Both with the sequence of the command and with an older one; the last one shows that they were read.
+  await service.installation.publishAccess([
+    { ...event, sequence },
+    { ...event, sequence: sequence + 1 },
+    { ...event, subject: 'k4-marker', sequence: 1 },
+  ]);
+  await eventually('the events were read', async () => {
+    return (await control().keys.findOne({ _id: 'k4-marker' })) !== null;
+  });
+  expect(await control().keys.findOne({ _id: 'k4' })).toMatchObject({ status: 'inactive' });
+  expect(await statusOf(token)).toBe(401);
+});

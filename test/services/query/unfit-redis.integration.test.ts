@@ -1,0 +1,134 @@
+/** Redis that is there and not fit to decide by: 503 within a second, nobody let in, and back by itself. */
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type Server, type Socket } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createLogger } from '#shared/logging.ts';
+import type { Answer } from '#test/api-client.ts';
+import { eventually } from '#test/installation.ts';
+import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
+import { type RedisProcess, startRedisProcess } from '#test/redis-process.ts';
+import { startService } from '#test/service-process.ts';
+import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+import { startProjector } from '../../../services/projector/projector.ts';
+
+const ALLOWED_MS = 1_000;
+
+let own: RedisProcess;
+let proxy: TcpProxy;
+let service: QueryService;
+let proxied: RunningApp;
+let token: string;
+const garbage: Server[] = [];
+
+beforeAll(async () => {
+  own = await startRedisProcess();
+  proxy = await startTcpProxy({ host: '127.0.0.1', port: own.port });
+  service = await startQueryService({ settings: { REDIS_URL: own.url } });
+  const { config, redis } = service.installation;
+  redis.on('error', () => undefined);
+  proxied = await startApp({
+    ...config,
+    redis: { ...config.redis, url: `redis://127.0.0.1:${proxy.port}` },
+  });
+  await service.setKey({ clientId: 'full' });
+  token = await proxied.api.token('full', 'secret');
+  expect(await status()).toBe(200);
+});
+afterAll(async () => {
+  await proxied?.app.close();
+  await service?.close();
+  await proxy?.close();
+  for (const server of garbage) server.close();
+  await own?.close();
+});
+
+const status = async () => (await proxied.api.get('/api/order/list', token)).status;
+
+async function timed(act: () => Promise<Answer>): Promise<{ status: number; took: number }> {
+  const start = performance.now();
+  const answer = await act();
+  return { status: answer.status, took: performance.now() - start };
+}
+
+/** A server that answers whatever it is sent with these bytes. */
+async function startGarbage(bytes: () => Buffer | string): Promise<number> {
+  const server = createServer((socket: Socket) => {
+    socket.on('error', () => undefined);
+    socket.on('data', () => socket.write(bytes()));
+  }).listen(0, '127.0.0.1');
+  garbage.push(server);
+  await once(server, 'listening');
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+async function moveTo(port: number): Promise<void> {
+  proxy.retarget({ host: '127.0.0.1', port });
+  await proxy.cut();
+  await proxy.restore();
+}
+
+const answersWith = (bytes: () => Buffer | string) => async () => moveTo(await startGarbage(bytes));
+const set = (name: string, value: string) => async () => void (await own.client.config('SET', name, value));
+
+const FAULTS: [string, () => Promise<unknown>, () => Promise<unknown>][] = [
+  ['slow', async () => proxy.slowDown(600), () => proxy.restore()],
+  ['a replica', () => own.client.replicaof('127.0.0.1', '1'), () => own.client.replicaof('NO', 'ONE')],
+  [
+    'without the replicas that it must have',
+    set('min-replicas-to-write', '1'),
+    set('min-replicas-to-write', '0'),
+  ],
+  ['full', set('maxmemory', '1'), set('maxmemory', '0')],
+  ['an HTTP server', answersWith(() => 'HTTP/1.1 400 Bad Request\r\n\r\n'), () => moveTo(own.port)],
+  ['a server that says OK to everything', answersWith(() => '+OK\r\n'), () => moveTo(own.port)],
+  ['a server of random bytes', answersWith(() => randomBytes(64)), () => moveTo(own.port)],
+];
+
+describe.each(FAULTS)('Redis is %s', (_what, fail, repair) => {
+  it('gives 503 in time, and is over when it is over', async () => {
+    await fail();
+    try {
+      for (let round = 0; round < 3; round += 1) {
+        const answers = await Promise.all([
+          ...Array.from({ length: 5 }, () => timed(() => proxied.api.get('/api/order/list', token))),
+          timed(() => proxied.api.get('/api/order/list?nonsense=1', token)),
+          timed(() => proxied.api.askToken('full', 'secret')),
+        ]);
+        expect(answers.map((answer) => answer.status)).toEqual(answers.map(() => 503));
+        for (const { took } of answers) expect(took).toBeLessThan(ALLOWED_MS);
+      }
+      expect((await proxied.api.get('/api/order/list', 'x')).status).toBe(401);
+    } finally {
+      await repair();
+    }
+    await eventually('requests pass', async () => (await status()) === 200);
+    expect((await proxied.api.askToken('full', 'secret')).status).toBe(200);
+  });
+});
+
+describe('Redis that evicts', () => {
+  beforeAll(() => set('maxmemory-policy', 'allkeys-lru')());
+  afterAll(() => set('maxmemory-policy', 'noeviction')());
+
+  it('is refused at a start, which says what to do', async () => {
+    const { config, env } = service.installation;
+    const unsuitable = { code: 'server_unsuitable', message: expect.stringMatching(/noeviction/) as string };
+    await expect(startApp(config)).rejects.toMatchObject(unsuitable);
+    await expect(startProjector(config, createLogger('projector', 'silent'))).rejects.toMatchObject(
+      unsuitable,
+    );
+    const started = startService('query', env);
+    expect(await started.ended).toMatchObject({ code: 1 });
+    await eventually('the reason is there', () =>
+      started.lines.some(({ msg }) =>
+        /^query: Redis evicts by "allkeys-lru".*maxmemory-policy/.test(msg ?? ''),
+      ),
+    );
+  });
+
+  it('is no reason to stop what runs', async () => {
+    expect(await status()).toBe(200);
+  });
+});
