@@ -1,6 +1,7 @@
 /** The benchmarks, `npm run bench -- <which>`: one subcommand each, against real servers. */
 import { Command } from 'commander';
 import { StackError } from '#local/stack/errors.ts';
+import { addFloodBench } from './flood/command.ts';
 import { addQueryBench } from './query/command.ts';
 import { say } from './say.ts';
 
@@ -17,6 +18,7 @@ The servers are those that KAFKA_BROKERS, MONGODB_URI and REDIS_URL name; a loca
 started for those that are not given. What the figures mean: docs/benchmarks.md.`,
 );
 addQueryBench(program);
+addFloodBench(program);
 
 try {
   await program.parseAsync();

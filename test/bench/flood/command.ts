@@ -1,0 +1,56 @@
+/** `npm run bench -- flood`: what one store feels of another that floods. */
+import type { Command } from 'commander';
+import { stopRequested, type StopRequest } from '#local/start/signals.ts';
+import { atLeast } from '../query/options.ts';
+import { say } from '../say.ts';
+import { type FloodOptions, type FloodResult, runFloodBench } from './run.ts';
+
+export function addFloodBench(program: Command): void {
+  program
+    .command('flood')
+    .description('A store’s order list, alone and while another store floods at ten times its quota.')
+    .option('--rate <number>', 'requests a second of the calm store', atLeast(1), 100)
+    .option('--quota <number>', 'requests a second that the flooding store may make', atLeast(1), 10)
+    .option('--seconds <number>', 'length of one measurement', atLeast(1), 10)
+    .option('--rounds <number>', 'measurements of each kind, taken in turn', atLeast(1), 5)
+    .option('--json', 'print the result as JSON')
+    .action(async ({ json, ...options }: FloodOptions & { json?: true }) => {
+      const ended = await runUntilStopped(options);
+      if ('exitCode' in ended) process.exit(ended.exitCode);
+      process.stdout.write(json ? `${JSON.stringify(ended, null, 2)}\n` : renderScreen(ended));
+    });
+}
+
+function renderScreen({
+  machine,
+  rounds,
+  rate,
+  quota,
+  alone,
+  flooded,
+  ratio,
+  statuses,
+}: FloodResult): string {
+  const refused = statuses[429] ?? 0;
+  const total = Object.values(statuses).reduce((sum, count) => sum + count, 0);
+  return [
+    `${machine.cores} cores, ${machine.memory_gib} GiB, Node ${machine.node}, MongoDB ${machine.mongodb}`,
+    `a store at ${rate} requests a second, alone: p50 ${alone.p50_ms} ms, p99 ${alone.p99_ms} ms`,
+    `beside one at ${quota * 10} a second with a quota of ${quota}: p50 ${flooded.p50_ms} ms, p99 ${flooded.p99_ms} ms`,
+    `p99 ratio ${ratio} (median of ${rounds} rounds); the flood was refused ${refused} of ${total} times`,
+    '',
+  ].join('\n');
+}
+
+/** Ends everything that was started, also when a signal comes first. */
+async function runUntilStopped(options: FloodOptions): Promise<FloodResult | StopRequest> {
+  const cleanup = new AsyncDisposableStack();
+  const running = runFloodBench(options, say, cleanup);
+  try {
+    return await Promise.race([running, stopRequested()]);
+  } finally {
+    // What ends it now are our own doings.
+    running.catch(() => undefined);
+    await cleanup.disposeAsync();
+  }
+}
