@@ -6,6 +6,8 @@
 import type { Binary, Db, IndexDescription } from 'mongodb';
 import { StoreDataError } from '../errors.ts';
 import type { EntityName } from '../events/entities/index.ts';
+import type { Root } from './rank-tree/nodes.ts';
+import type { TreeName } from './rank-tree/trees.ts';
 
 /** What the documents of all entities have in common. */
 export interface ReadModelDocument {
@@ -34,6 +36,17 @@ interface Updated {
   updated_at: Date;
 }
 
+/** Of lists that have a rank tree. */
+interface Ranked {
+  /** The place in the list's order (`rank-tree/keys.ts`). */
+  rank_key: string;
+}
+
+interface Faceted {
+  /** What the list can be filtered by, in one code (`rank-tree/facets.ts`). */
+  facet: string;
+}
+
 export interface StoreDocument extends ReadModelDocument, Dated, Updated {
   status: 'active' | 'blocked';
 }
@@ -42,17 +55,16 @@ export interface CouponDocument extends ReadModelDocument, WithDetails, Dated {
   active: boolean;
 }
 
-export interface CustomerDocument extends ReadModelDocument, Dated, Updated {
-  /** Folded, for sorting and searching. */
-  name_key: string;
+export interface CustomerDocument extends ReadModelDocument, Ranked, Updated {
+  /** The place in the order of creation. */
+  created_key: string;
   document_digits: string;
   /** Letters and digits, in lower case. */
   document_key: string;
   phone_digits: string;
 }
 
-export interface ReviewDocument extends ReadModelDocument, WithDetails, Dated {
-  rating: number;
+export interface ReviewDocument extends ReadModelDocument, WithDetails, Ranked, Faceted {
   customer_id: string | null;
 }
 
@@ -60,9 +72,7 @@ export interface CampaignDocument extends ReadModelDocument, WithDetails, Dated 
   status: string;
 }
 
-export interface OrderDocument extends ReadModelDocument, WithDetails, Dated, Updated {
-  status: string;
-  order_type: string;
+export interface OrderDocument extends ReadModelDocument, WithDetails, Ranked, Faceted, Updated {
   customer_id: string | null;
 }
 
@@ -149,6 +159,8 @@ export type Stamp = {
   access_pending?: true;
   /** How many records of each entity there are: the count of a list without filters. */
   counts?: { [E in EntityName]?: number };
+  /** The roots of the rank trees. */
+  ranks?: { [T in TreeName]?: Root };
 } & { [E in EntityName]?: number };
 
 /** A message that could not be applied, kept until someone decides. */
@@ -185,6 +197,7 @@ export const COLLECTIONS = {
 } as const satisfies Record<EntityName, string>;
 export const MENU_SECTIONS = 'menu_sections';
 export const STAMPS = 'stamps';
+export const RANK_NODES = 'rank_nodes';
 export const TOMBSTONES = 'tombstones';
 export const DEAD_LETTERS = 'dead_letters';
 export const CHECKPOINTS = 'checkpoints';
@@ -205,6 +218,7 @@ type CollectionName =
   | (typeof COLLECTIONS)[EntityName]
   | typeof MENU_SECTIONS
   | typeof STAMPS
+  | typeof RANK_NODES
   | typeof TOMBSTONES
   | typeof DEAD_LETTERS
   | typeof CHECKPOINTS;
@@ -213,18 +227,20 @@ type CollectionName =
 export const INDEXES: Record<CollectionName, Index[]> = {
   [COLLECTIONS.store]: [],
   [COLLECTIONS.customer]: [
-    { name: 'by_name', key: { store_id: 1, name_key: 1, _id: 1 } },
-    { name: 'by_created', key: { store_id: 1, created_at: 1 } },
+    { name: 'by_rank', key: { store_id: 1, rank_key: 1 } },
+    { name: 'by_created', key: { store_id: 1, created_key: 1 } },
     { name: 'by_updated', key: { store_id: 1, updated_at: 1 } },
   ],
   [COLLECTIONS.order]: [
-    { name: 'by_created', key: { store_id: 1, created_at: -1, _id: 1 } },
-    { name: 'by_customer', key: { store_id: 1, customer_id: 1, created_at: -1, _id: 1 } },
+    { name: 'by_rank', key: { store_id: 1, rank_key: 1 } },
+    { name: 'by_facet', key: { store_id: 1, facet: 1, rank_key: 1 } },
+    { name: 'by_customer', key: { store_id: 1, customer_id: 1, rank_key: 1 } },
     { name: 'by_updated', key: { store_id: 1, updated_at: 1 } },
   ],
   [COLLECTIONS.coupon]: [{ name: 'by_created', key: { store_id: 1, created_at: -1, _id: 1 } }],
   [COLLECTIONS.review]: [
-    { name: 'by_created', key: { store_id: 1, created_at: -1, _id: 1 } },
+    { name: 'by_rank', key: { store_id: 1, rank_key: 1 } },
+    { name: 'by_facet', key: { store_id: 1, facet: 1, rank_key: 1 } },
     { name: 'by_customer', key: { store_id: 1, customer_id: 1 } },
   ],
   [COLLECTIONS.campaign]: [{ name: 'by_created', key: { store_id: 1, created_at: -1, _id: 1 } }],
@@ -246,6 +262,7 @@ export const INDEXES: Record<CollectionName, Index[]> = {
   [STAMPS]: [
     { name: 'access_pending', key: { access_pending: 1 }, partialFilterExpression: { access_pending: true } },
   ],
+  [RANK_NODES]: [],
   [TOMBSTONES]: [],
   [DEAD_LETTERS]: [{ name: 'by_reason', key: { reason: 1, _id: 1 } }],
   [CHECKPOINTS]: [],

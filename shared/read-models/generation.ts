@@ -10,7 +10,7 @@ import { StoreDataError } from '../errors.ts';
  * The version of what the projections write. Whoever changes a response, a read model or an index raises
  * it; a generation made with another version is not touched by this release.
  */
-export const PROJECTION_VERSION = 1;
+export const PROJECTION_VERSION = 2;
 
 export interface GenerationMarker {
   _id: 'marker';

@@ -41,7 +41,9 @@ export async function dump(db: Db): Promise<Record<string, unknown[]>> {
       .collection(name)
       .find({}, { projection: { access_pending: 0 }, sort: { _id: 1 } })
       .toArray();
-    content[name] = documents.map((document) => answered(document, offsets.get(document['store_id'])));
+    content[name] = documents
+      .map((document) => (name === STAMPS ? withoutTreeShapes(document) : document))
+      .map((document) => answered(document, offsets.get(document['store_id'])));
   }
   const letters = await db
     .collection(DEAD_LETTERS)
@@ -54,6 +56,17 @@ export async function dump(db: Db): Promise<Record<string, unknown[]>> {
     detail,
   }));
   return content;
+}
+
+/** Where a tree is cut depends on the slices; how many records it counts does not. */
+function withoutTreeShapes({ ranks, ...stamp }: Document): Document {
+  const counts = Object.entries((ranks ?? {}) as Record<string, { counts: Record<string, number> }>).map(
+    ([tree, root]) => [
+      tree,
+      Object.fromEntries(Object.entries(root.counts).filter(([, count]) => count !== 0)),
+    ],
+  );
+  return { ...stamp, ranks: Object.fromEntries(counts) };
 }
 
 /** Fields that hold JSON with date-times of the document's offset: objects, members of one, or a list of them. */

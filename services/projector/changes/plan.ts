@@ -12,9 +12,11 @@ import {
   tombstoneId,
 } from '#shared/read-models/collections.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
+import { rankEntries } from '#shared/read-models/rank-tree/trees.ts';
 import { touchedCatalog, type TouchedCatalogs } from '../catalog/touched.ts';
 import { projectionOf, projections } from '../projections/index.ts';
 import type { Changed } from '../projections/projection.ts';
+import { noteMove, type TreeChanges } from '../ranking/changes.ts';
 import { customerNamedBy, isErased } from './customers.ts';
 import type { Chain, Entry } from './fold.ts';
 import type { Stored } from './stored.ts';
@@ -43,6 +45,8 @@ export interface Plan {
   stamps: Map<string, StampChange>;
   /** Customers deleted in this slice, by store id: documents that name them and are not written here lose their data. */
   erased: Map<string, Set<string>>;
+  /** What moves in rank trees. */
+  trees: TreeChanges;
   /** What of the stores' catalogs must be composed anew. */
   touched: TouchedCatalogs;
   /** Changes whose document could not be made, with their message's index in the slice. */
@@ -62,6 +66,7 @@ export function plan(chains: Map<string, Chain>, stored: Stored): Plan {
     raised: [],
     stamps: new Map(),
     erased: new Map(),
+    trees: new Map(),
     touched: new Map(),
     failed: [],
     applied: [],
@@ -92,13 +97,16 @@ function planEntity(
   const isBuried = stored.tombstones.has(key);
   const isStored = stored.sequences.has(key) && !isBuried;
 
+  const rankedBefore = stored.ranked.get(key) ?? [];
   if (change.state === null) {
+    noteMove(result.trees, storeId, rankedBefore, []);
     if (isStored) push(result.removals, entity, documentId(storeId, id));
     result.tombstones.push({ _id: key, store_id: storeId, sequence: change.sequence });
   } else {
     try {
       const document = projectEntry(last, effective, stored);
       push(isStored ? result.replacements : result.inserts, entity, document);
+      noteMove(result.trees, storeId, rankedBefore, rankEntries(entity, document));
       if (isBuried) result.raised.push(key);
     } catch (error) {
       const rejection = new EventRejected('projection_failed', 'no document can be made of it', {

@@ -11,6 +11,7 @@ import {
   tombstoneId,
   TOMBSTONES,
 } from '#shared/read-models/collections.ts';
+import { type RankEntry, rankEntries, RANKED_FIELDS } from '#shared/read-models/rank-tree/trees.ts';
 import type { Chain } from './fold.ts';
 import { customerNamedBy } from './customers.ts';
 
@@ -22,6 +23,8 @@ export interface Stored {
   sequences: Map<string, number>;
   /** The categories that stored products name, by the product's key. */
   categories: Map<string, string>;
+  /** Where stored documents lie in rank trees, by their keys. */
+  ranked: Map<string, RankEntry[]>;
   /** Keys of entities that are deleted now. */
   tombstones: Set<string>;
   /** By store id. */
@@ -56,6 +59,7 @@ export async function readStored(db: Db, session: ClientSession, chains: Iterabl
     .toArray();
   const sequences = new Map(tombstones.map(({ _id, sequence }) => [_id, sequence]));
   const categories = new Map<string, string>();
+  const ranked = new Map<string, RankEntry[]>();
   for (const entity of ENTITY_NAMES) {
     if (documents[entity].length === 0) continue;
     const found = db
@@ -64,16 +68,20 @@ export async function readStored(db: Db, session: ClientSession, chains: Iterabl
       )
       .find(
         { _id: { $in: documents[entity] } },
-        { session, projection: { sequence: 1, category_id: 1 }, batchSize: ONE_BATCH },
+        { session, projection: { sequence: 1, category_id: 1, ...RANKED_FIELDS }, batchSize: ONE_BATCH },
       );
-    for await (const { _id, sequence, category_id } of found) {
-      sequences.set(`${entity}/${_id}`, sequence);
-      if (typeof category_id === 'string') categories.set(`${entity}/${_id}`, category_id);
+    for await (const document of found) {
+      const key = `${entity}/${document._id}`;
+      sequences.set(key, document.sequence);
+      if (typeof document.category_id === 'string') categories.set(key, document.category_id);
+      const entries = rankEntries(entity, document);
+      if (entries.length > 0) ranked.set(key, entries);
     }
   }
   return {
     sequences,
     categories,
+    ranked,
     tombstones: new Set(tombstones.map(({ _id }) => _id)),
     stamps: new Map(stamps.map((stamp) => [stamp._id, stamp])),
   };

@@ -14,6 +14,7 @@ import {
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import { composeCatalogs } from '../catalog/compose.ts';
 import { projections } from '../projections/index.ts';
+import { maintainTrees, type RootChange } from '../ranking/maintain.ts';
 import type { Plan, StampChange } from './plan.ts';
 import type { Stored } from './stored.ts';
 
@@ -37,7 +38,13 @@ export async function writePlan(
     const changed = plan.stamps.get(storeId)?.offset;
     return (changed === undefined ? stored.stamps.get(storeId)?.timezone_offset : changed) ?? DEFAULT_OFFSET;
   });
-  await writeStamps(db, session, plan.stamps);
+  const roots = await maintainTrees(
+    db,
+    session,
+    plan.trees,
+    (storeId, tree) => stored.stamps.get(storeId)?.ranks?.[tree],
+  );
+  await writeStamps(db, session, plan.stamps, roots);
 }
 
 async function writeDocuments(db: Db, session: ClientSession, plan: Plan, entity: EntityName): Promise<void> {
@@ -93,17 +100,29 @@ async function eraseCustomers(db: Db, session: ClientSession, plan: Plan): Promi
   }
 }
 
-async function writeStamps(db: Db, session: ClientSession, stamps: Map<string, StampChange>): Promise<void> {
+async function writeStamps(
+  db: Db,
+  session: ClientSession,
+  stamps: Map<string, StampChange>,
+  roots: readonly RootChange[],
+): Promise<void> {
   if (stamps.size === 0) return;
+  const rootsOf = Map.groupBy(roots, ({ storeId }) => storeId);
   const operations = [...stamps].map(([_id, { counters, counts, offset }]): AnyBulkWriteOperation<Stamp> => {
-    const record = offset === undefined ? {} : { access_pending: true as const };
+    const $inc: Record<string, number> = { ...counters, ...under('counts', counts) };
+    const $set: Record<string, unknown> = offset === undefined ? {} : { access_pending: true };
+    if (typeof offset === 'string') $set['timezone_offset'] = offset;
+    for (const { tree, counts: facets, leaves, version } of rootsOf.get(_id) ?? []) {
+      Object.assign($inc, under(`ranks.${tree}.counts`, facets));
+      if (leaves !== undefined) Object.assign($set, under(`ranks.${tree}`, { leaves, version }));
+    }
     return {
       updateOne: {
         filter: { _id, store_id: _id },
         update: {
-          $inc: { ...counters, ...under('counts', counts) },
-          ...(typeof offset === 'string' ? { $set: { timezone_offset: offset, ...record } } : {}),
-          ...(offset === null ? { $unset: { timezone_offset: '' as const }, $set: record } : {}),
+          $inc,
+          ...(Object.keys($set).length > 0 ? { $set } : {}),
+          ...(offset === null ? { $unset: { timezone_offset: '' as const } } : {}),
         },
         upsert: true,
       },
@@ -113,6 +132,6 @@ async function writeStamps(db: Db, session: ClientSession, stamps: Map<string, S
 }
 
 /** Fields of an embedded document, as an update names them. */
-function under(field: string, numbers: Partial<Record<EntityName, number>>): Record<string, number> {
-  return Object.fromEntries(Object.entries(numbers).map(([name, by]) => [`${field}.${name}`, by]));
+function under<V>(field: string, members: Record<string, V>): Record<string, V> {
+  return Object.fromEntries(Object.entries(members).map(([name, value]) => [`${field}.${name}`, value]));
 }

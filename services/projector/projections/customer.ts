@@ -1,6 +1,7 @@
 /** Customers, as `GET /api/customer/list` answers them, with the folded keys by which they are sorted and searched. */
 import { documentId } from '#shared/read-models/collections.ts';
 import { alphanumericOf, digitsOf, foldName } from '#shared/read-models/folding.ts';
+import { nameKey, timeKey } from '#shared/read-models/rank-tree/keys.ts';
 import { address, instant, local, type Projection } from './projection.ts';
 
 export const customerProjection: Projection<'customer'> = {
@@ -12,11 +13,11 @@ export const customerProjection: Projection<'customer'> = {
       store_id: storeId,
       sequence,
       offset,
-      name_key: foldName(state.name),
+      rank_key: nameKey(foldName(state.name), id),
+      created_key: timeKey(instant(state.created_at), id),
       document_digits: digitsOf(document),
       document_key: alphanumericOf(document),
       phone_digits: digitsOf(state.phone ?? ''),
-      created_at: new Date(instant(state.created_at)),
       updated_at: new Date(instant(updatedAt)),
       summary: JSON.stringify({
         id,

@@ -1,6 +1,8 @@
 /** Orders: the list record, the details answer and what lists filter by. */
 import type { OrderState } from '#shared/events/entities/order.ts';
 import { documentId, type OrderDocument } from '#shared/read-models/collections.ts';
+import { orderFacet } from '#shared/read-models/rank-tree/facets.ts';
+import { timeKey } from '#shared/read-models/rank-tree/keys.ts';
 import { address, instant, local, type Projection } from './projection.ts';
 
 type Items = NonNullable<OrderState['items']>;
@@ -10,6 +12,7 @@ export const orderProjection: Projection<'order'> = {
     const updatedAt = state.updated_at ?? state.created_at;
     const items = state.items ?? [];
     const customer = customerOf(state, customerErased);
+    const customerId = state.customer?.id ?? null;
     const fields = {
       id,
       display_id: state.display_id ?? null,
@@ -33,10 +36,9 @@ export const orderProjection: Projection<'order'> = {
       store_id: storeId,
       sequence,
       offset,
-      status: state.status,
-      order_type: state.order_type,
-      customer_id: state.customer?.id ?? null,
-      created_at: new Date(instant(state.created_at)),
+      rank_key: timeKey(instant(state.created_at), id),
+      facet: orderFacet({ status: state.status, order_type: state.order_type, customer_id: customerId }),
+      customer_id: customerId,
       updated_at: new Date(instant(updatedAt)),
       summary: JSON.stringify({
         ...fields,

@@ -1,5 +1,7 @@
 /** Reviews: the list record and the details answer. */
 import { documentId } from '#shared/read-models/collections.ts';
+import { reviewFacet } from '#shared/read-models/rank-tree/facets.ts';
+import { timeKey } from '#shared/read-models/rank-tree/keys.ts';
 import { instant, local, type Projection } from './projection.ts';
 
 export const reviewProjection: Projection<'review'> = {
@@ -18,9 +20,9 @@ export const reviewProjection: Projection<'review'> = {
       store_id: storeId,
       sequence,
       offset,
-      rating: state.rating,
+      rank_key: timeKey(instant(state.created_at), id),
+      facet: reviewFacet(state.rating),
       customer_id: summary.customer_id,
-      created_at: new Date(instant(state.created_at)),
       summary: JSON.stringify(summary),
       whole: JSON.stringify({
         ...summary,

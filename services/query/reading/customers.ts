@@ -1,12 +1,20 @@
 /** Lists of customers: their filters and their order. */
+import { WHOLE } from '#shared/read-models/rank-tree/keys.ts';
+import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { searchText } from '../parameters/kinds.ts';
 import { optional, type Values } from '../parameters/parameter.ts';
+import { readCreated } from './created.ts';
 import type { Found } from './found.ts';
-import { readList } from './list.ts';
+import { readGuessing, type ToInstant } from './guess.ts';
+import { type ListRequest, readList } from './list.ts';
+import { foundPage } from './page.ts';
 import { paging } from './paging.ts';
-import { between, createdRange, updatedRange } from './range.ts';
-import { searchFilter } from './search.ts';
-import type { View } from './view.ts';
+import { createdBetween, createdRange, keyWithin, updatedBetween, updatedRange } from './range.ts';
+import { readRanked } from './ranked/read.ts';
+import { readSearched } from './search/read.ts';
+import { searchFilter, searchTerms } from './search/terms.ts';
+import { inSnapshot, type View } from './view.ts';
+import { readWindow } from './window.ts';
 
 export const customerListParameters = {
   ...paging,
@@ -24,15 +32,34 @@ export async function readCustomers(
   view: View,
   values: Values<typeof customerListParameters>,
 ): Promise<Found> {
-  return readList(view, {
-    entity: 'customer',
+  const { page, page_size: pageSize, created_from: createdFrom, created_to: createdTo } = values;
+  const tree = RANK_TREES.customer;
+  const terms = values.search === null ? null : searchTerms(values.search);
+  const isCreatedBound = createdFrom !== null || createdTo !== null;
+  const isUpdatedBound = values.updated_from !== null || values.updated_to !== null;
+  const createdWithin = (toInstant: ToInstant) => createdBetween(createdFrom, createdTo, toInstant);
+  const request: ListRequest = {
+    entity: tree.entity,
     filter: (toInstant) => ({
-      ...(values.search === null ? {} : searchFilter(values.search)),
-      ...between('created_at', values.created_from, values.created_to, toInstant),
-      ...between('updated_at', values.updated_from, values.updated_to, toInstant),
+      ...(terms === null ? {} : searchFilter(terms)),
+      ...keyWithin('created_key', createdWithin(toInstant)),
+      ...updatedBetween(values.updated_from, values.updated_to, toInstant),
     }),
-    sort: { name_key: 1, _id: 1 },
-    page: values.page,
-    pageSize: values.page_size,
-  });
+    sort: { [tree.keyField]: 1 },
+    page,
+    pageSize,
+  };
+  if (isUpdatedBound) return readWindow(view, request, 'by_updated');
+  if (isCreatedBound && terms !== null) return readWindow(view, request, 'by_created');
+  if (isCreatedBound) {
+    const found = await readGuessing(view, (toInstant) =>
+      inSnapshot(view, (read) => readCreated(read, view, createdWithin(toInstant), request)),
+    );
+    return foundPage(found, request);
+  }
+  if (terms !== null) {
+    const found = await inSnapshot(view, (read) => readSearched(read, view, terms, request));
+    return found === null ? readList(view, request) : foundPage(found, request);
+  }
+  return readRanked(view, { tree, facets: null, range: () => WHOLE, page, pageSize });
 }

@@ -1,14 +1,17 @@
 /** Lists of orders: their filters and their order. */
-import type { Document } from 'mongodb';
 import { ORDER_STATUSES, ORDER_TYPES } from '#shared/events/entities/order.ts';
+import { orderFacets } from '#shared/read-models/rank-tree/facets.ts';
+import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { oneOf } from '../parameters/kinds.ts';
 import { repeatable, type Values } from '../parameters/parameter.ts';
-import type { Found } from './found.ts';
 import { OrderStatus, OrderType } from '../records/order-words.ts';
-import { anyOf, NEWEST_FIRST, readList } from './list.ts';
+import type { Found } from './found.ts';
+import { anyOf, type ListRequest, readList } from './list.ts';
 import { paging } from './paging.ts';
-import { between, createdRange, updatedRange } from './range.ts';
+import { createdBetween, createdRange, keyWithin, updatedBetween, updatedRange } from './range.ts';
+import { readRanked } from './ranked/read.ts';
 import type { View } from './view.ts';
+import { readWindow } from './window.ts';
 
 /** The parameters of every list of orders. */
 export const orderListParameters = {
@@ -23,23 +26,38 @@ export const orderListParameters = {
   ...updatedRange,
 };
 
-/** A page of orders, newest first; `customers` narrows it to orders that name a customer, or that one. */
+/** Whose orders: everybody's, those that name a customer, or one customer's. */
+export type OrdersOf = 'anyone' | 'a customer' | { customerId: string };
+
+/** A page of orders, newest first. */
 export async function readOrders(
   view: View,
   values: Values<typeof orderListParameters>,
-  customers: Document = {},
+  of: OrdersOf,
 ): Promise<Found> {
-  return readList(view, {
-    entity: 'order',
+  const { page, page_size: pageSize, created_from: createdFrom, created_to: createdTo } = values;
+  const facets = orderFacets(values.status, values.order_type, of !== 'anyone');
+  const tree = RANK_TREES.order;
+  if (values.updated_from === null && values.updated_to === null && typeof of === 'string') {
+    return readRanked(view, {
+      tree,
+      facets,
+      range: (toInstant) => createdBetween(createdFrom, createdTo, toInstant),
+      page,
+      pageSize,
+    });
+  }
+  const request: ListRequest = {
+    entity: tree.entity,
     filter: (toInstant) => ({
-      ...customers,
-      ...anyOf('status', values.status),
-      ...anyOf('order_type', values.order_type),
-      ...between('created_at', values.created_from, values.created_to, toInstant),
-      ...between('updated_at', values.updated_from, values.updated_to, toInstant),
+      ...(typeof of === 'string' ? {} : { customer_id: of.customerId }),
+      ...anyOf('facet', facets ?? []),
+      ...keyWithin(tree.keyField, createdBetween(createdFrom, createdTo, toInstant)),
+      ...updatedBetween(values.updated_from, values.updated_to, toInstant),
     }),
-    sort: NEWEST_FIRST,
-    page: values.page,
-    pageSize: values.page_size,
-  });
+    sort: { [tree.keyField]: 1 },
+    page,
+    pageSize,
+  };
+  return typeof of === 'string' ? readWindow(view, request, 'by_updated') : readList(view, request);
 }

@@ -2,7 +2,8 @@
 import type { Document } from 'mongodb';
 import { optional } from '../parameters/parameter.ts';
 import { localDateTime } from '../parameters/kinds.ts';
-import type { ToInstant } from './list.ts';
+import { type KeyRange, timeRange } from '#shared/read-models/rank-tree/keys.ts';
+import type { ToInstant } from './guess.ts';
 
 const INCLUSIVE = 'Inclusive, in local store time, without a zone.';
 
@@ -31,19 +32,25 @@ export const updatedRange = {
 
 const SECOND = 1_000;
 
-/** The filter of one field between two bounds, either of which may be open. */
-export function between(
-  field: 'created_at' | 'updated_at',
-  from: number | null,
-  to: number | null,
-  toInstant: ToInstant,
-): Document {
+/** The filter of `updated_at` between two bounds, either of which may be open. */
+export function updatedBetween(from: number | null, to: number | null, toInstant: ToInstant): Document {
   if (from === null && to === null) return {};
   return {
-    [field]: {
-      ...(from === null ? {} : { $gte: toInstant(from) }),
+    updated_at: {
+      ...(from === null ? {} : { $gte: new Date(toInstant(from)) }),
       // What happened within the last second, at .999 too, belongs to it.
-      ...(to === null ? {} : { $lt: toInstant(to + SECOND) }),
+      ...(to === null ? {} : { $lt: new Date(toInstant(to + SECOND)) }),
     },
   };
+}
+
+/** The sort keys of what was created between two bounds, in a list of the newest first. */
+export function createdBetween(from: number | null, to: number | null, toInstant: ToInstant): KeyRange {
+  return timeRange(from === null ? null : toInstant(from), to === null ? null : toInstant(to + SECOND));
+}
+
+/** The filter of a sort key in a range. */
+export function keyWithin(field: string, { from, to }: KeyRange): Document {
+  if (from === '' && to === null) return {};
+  return { [field]: { ...(from === '' ? {} : { $gte: from }), ...(to === null ? {} : { $lt: to }) } };
 }

@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { AggregateOptions, Document } from 'mongodb';
 import { STAMPS, type Stamp } from '#shared/read-models/collections.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
+import type { TreeName } from '#shared/read-models/rank-tree/trees.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import type { Bounded } from '../deadline.ts';
 
@@ -22,18 +23,53 @@ const SNAPSHOT: AggregateOptions = {
   enableUtf8Validation: false,
 };
 
-/** Runs one aggregate in a snapshot of its own. */
+/** Runs one aggregate in a snapshot of its own; `hint` names the index that its first collection is read by. */
 export async function readSnapshot<T extends Document>(
   { generation, bounded }: View,
   collection: string,
   pipeline: Document[],
+  hint?: string,
 ): Promise<T[]> {
   return bounded((signal) =>
     generation.db
       .collection(collection)
-      .aggregate<T>(pipeline, { ...SNAPSHOT, signal })
+      .aggregate<T>(pipeline, { ...SNAPSHOT, signal, ...(hint === undefined ? {} : { hint }) })
       .toArray(),
   );
+}
+
+/** Runs one aggregate in a snapshot that several share. */
+export type ReadShared = <T extends Document>(
+  collection: string,
+  pipeline: Document[],
+  hint?: string,
+) => Promise<T[]>;
+
+/** Runs several reads, one after the other, in one snapshot: that of the first. */
+export async function inSnapshot<R>(
+  { generation, bounded }: View,
+  run: (read: ReadShared) => Promise<R>,
+): Promise<R> {
+  const { db } = generation;
+  const session = db.client.startSession({ snapshot: true });
+  const { readConcern: _ofTheSession, ...options } = SNAPSHOT;
+  try {
+    return await run((collection, pipeline, hint) =>
+      bounded((signal) =>
+        db
+          .collection(collection)
+          .aggregate<never>(pipeline, {
+            ...options,
+            session,
+            signal,
+            ...(hint === undefined ? {} : { hint }),
+          })
+          .toArray(),
+      ),
+    );
+  } finally {
+    await session.endSession();
+  }
 }
 
 /** The last stage of a snapshot: the store's stamp as it lies there, since a projection would cost as much as the read. */
@@ -58,14 +94,32 @@ export function offsetOf(stamp: Stamp | null): string {
 }
 
 const REMEMBERED_STORES = 10_000;
-const lastSeen = new LRUCache<string, string>({ max: REMEMBERED_STORES });
+const lastSeen = new LRUCache<string, Seen>({ max: REMEMBERED_STORES });
 
-/** The offset that a store had when it was read last: a good guess before it is read again. */
-export function guessOffset({ storeId, generation }: View): string {
-  return lastSeen.get(`${generation.marker.id}/${storeId}`) ?? DEFAULT_OFFSET;
+/** What was true of a store when it was read last: a good guess before it is read again. */
+export interface Seen {
+  /** The offset in which its answers are given. */
+  offset: string;
+  /** The rank trees that have leaves; `null` for a store that was not read yet. */
+  leafy: ReadonlySet<TreeName> | null;
 }
 
-/** Remembers the offset for the next guess. */
-export function rememberOffset({ storeId, generation }: View, offset: string): void {
-  lastSeen.set(`${generation.marker.id}/${storeId}`, offset);
+const UNSEEN: Seen = { offset: DEFAULT_OFFSET, leafy: null };
+
+/** What was true of the store when it was read last. */
+export function lastSeenOf({ storeId, generation }: View): Seen {
+  return lastSeen.get(`${generation.marker.id}/${storeId}`) ?? UNSEEN;
+}
+
+/** Remembers what a stamp says for the next guess. */
+export function remember(view: View, stamp: Stamp | null): void {
+  const seen = lastSeenOf(view);
+  const offset = offsetOf(stamp);
+  const leafy = Object.entries(stamp?.ranks ?? {}).flatMap(([tree, root]) =>
+    root.leaves === undefined ? [] : (tree as TreeName),
+  );
+  const { leafy: before } = seen;
+  if (offset === seen.offset && leafy.length === before?.size && leafy.every((tree) => before.has(tree)))
+    return;
+  lastSeen.set(`${view.generation.marker.id}/${view.storeId}`, { offset, leafy: new Set(leafy) });
 }

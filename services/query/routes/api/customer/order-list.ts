@@ -26,5 +26,6 @@ export default dataEndpoint({
     links: [{ operationId: 'getOrder', parameter: 'order_id', from: '/results/0/id' }],
   },
   shows: ['order'],
-  read: (view, values) => readOrders(view, values, { customer_id: values.customer_id ?? { $ne: null } }),
+  read: (view, values) =>
+    readOrders(view, values, values.customer_id === null ? 'a customer' : { customerId: values.customer_id }),
 });

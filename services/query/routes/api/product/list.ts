@@ -5,7 +5,7 @@ import { id } from '#query/parameters/kinds.ts';
 import { optional } from '#query/parameters/parameter.ts';
 import { readList } from '#query/reading/list.ts';
 import { paging } from '#query/reading/paging.ts';
-import { between, updatedRange } from '#query/reading/range.ts';
+import { updatedBetween, updatedRange } from '#query/reading/range.ts';
 import { ProductSummary } from '#query/records/product.ts';
 
 export default dataEndpoint({
@@ -32,7 +32,7 @@ export default dataEndpoint({
       entity: 'product',
       filter: (toInstant) => ({
         ...(categoryId === null ? {} : { category_id: categoryId }),
-        ...between('updated_at', from, to, toInstant),
+        ...updatedBetween(from, to, toInstant),
       }),
       sort: { category_position: 1, position: 1, name: 1, _id: 1 },
       page,

@@ -1,11 +1,13 @@
 /** `GET /api/review/list`: the store's reviews, newest first. */
+import { reviewFacets } from '#shared/read-models/rank-tree/facets.ts';
+import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { dataEndpoint } from '#query/data-endpoint.ts';
 import { page } from '#query/openapi/data-operation.ts';
 import { oneOf } from '#query/parameters/kinds.ts';
 import { repeatable } from '#query/parameters/parameter.ts';
-import { NEWEST_FIRST, readList } from '#query/reading/list.ts';
 import { paging } from '#query/reading/paging.ts';
-import { between, createdRange } from '#query/reading/range.ts';
+import { createdBetween, createdRange } from '#query/reading/range.ts';
+import { readRanked } from '#query/reading/ranked/read.ts';
 import { Rating, ReviewSummary } from '#query/records/review.ts';
 
 export default dataEndpoint({
@@ -28,13 +30,10 @@ export default dataEndpoint({
   },
   shows: ['review'],
   read: (view, { page, page_size: pageSize, rating, created_from: from, created_to: to }) =>
-    readList(view, {
-      entity: 'review',
-      filter: (toInstant) => ({
-        ...(rating.length === 0 ? {} : { rating: { $in: rating.map(Number) } }),
-        ...between('created_at', from, to, toInstant),
-      }),
-      sort: NEWEST_FIRST,
+    readRanked(view, {
+      tree: RANK_TREES.review,
+      facets: reviewFacets(rating),
+      range: (toInstant) => createdBetween(from, to, toInstant),
       page,
       pageSize,
     }),

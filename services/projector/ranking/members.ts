@@ -1,0 +1,49 @@
+/** What a node covers, read for cutting: a leaf's records, a branch's leaves. */
+import { RANK_NODES } from '#shared/read-models/collections.ts';
+import { levelPrefix, nodesBetween, type RankNode } from '#shared/read-models/rank-tree/nodes.ts';
+import { type RankEntry, rankEntries, RANKED_FIELDS } from '#shared/read-models/rank-tree/trees.ts';
+import type { CutNode } from './cut.ts';
+import type { Work } from './work.ts';
+
+/** All in one round trip. */
+const ONE_BATCH = 100_000;
+
+/** The records of a range of keys, in order; `to` is `null` for the tree's end. */
+export async function readRecords(
+  { db, session, tree, storeId }: Work,
+  from: string,
+  to: string | null,
+): Promise<RankEntry[]> {
+  const range = { $gte: from, ...(to === null ? {} : { $lt: to }) };
+  const documents = await db
+    .collection(tree.collection)
+    .find(
+      { store_id: storeId, [tree.keyField]: range },
+      {
+        session,
+        projection: { _id: 0, ...RANKED_FIELDS },
+        sort: { [tree.keyField]: 1 },
+        hint: tree.keyIndex,
+        batchSize: ONE_BATCH,
+      },
+    )
+    .toArray();
+  return documents.flatMap((document) =>
+    rankEntries(tree.entity, document).filter((entry) => entry.tree === tree.name),
+  );
+}
+
+/** All leaves of a tree, in order. */
+export async function readLeaves({ db, session, tree, storeId }: Work): Promise<CutNode[]> {
+  const prefix = levelPrefix(tree.name, storeId, 'leaf');
+  const leaves = await db
+    .collection<RankNode>(RANK_NODES)
+    .find(nodesBetween(tree.name, storeId, 'leaf', '', null), {
+      session,
+      projection: { total: 1, counts: 1 },
+      sort: { _id: 1 },
+      batchSize: ONE_BATCH,
+    })
+    .toArray();
+  return leaves.map(({ _id, total, counts }) => ({ boundary: _id.slice(prefix.length), total, counts }));
+}

@@ -1,0 +1,28 @@
+/**
+ * Filters by date-time are local, and the store's offset lies in the same snapshot as the records: it is guessed, and should the guess
+ * turn out wrong, the read is made once more.
+ */
+import type { Stamp } from '#shared/read-models/collections.ts';
+import { offsetMilliseconds } from '#shared/read-models/local-time.ts';
+import { lastSeenOf, offsetOf, remember, type Seen, type View } from './view.ts';
+
+/** The instant, in milliseconds since 1970, of a local date-time that was read as if it were UTC. */
+export type ToInstant = (local: number) => number;
+
+/** Reads with what was seen last, until what it was made from proves true. */
+export async function readGuessing<R extends { stamp: Stamp | null }>(
+  view: View,
+  read: (toInstant: ToInstant, seen: Seen) => Promise<R>,
+): Promise<R> {
+  for (;;) {
+    const seen = lastSeenOf(view);
+    const shift = offsetMilliseconds(seen.offset);
+    let dated = false;
+    const result = await read((local) => {
+      dated = true;
+      return local - shift;
+    }, seen);
+    remember(view, result.stamp);
+    if (!dated || offsetOf(result.stamp) === seen.offset) return result;
+  }
+}

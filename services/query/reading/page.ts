@@ -1,0 +1,56 @@
+/** A page of a list: which one is asked for, and the envelope it is answered in (SPEC section 2). */
+import type { Document } from 'mongodb';
+import type { Stamp } from '#shared/read-models/collections.ts';
+import { bodyIn, type Found } from './found.ts';
+import { offsetOf } from './view.ts';
+
+export interface PageRequest {
+  page: number;
+  pageSize: number;
+}
+
+/** What a page shows of a record. */
+export interface PageRow {
+  summary?: string;
+  offset?: string;
+}
+
+/** The projection that leaves what a page shows. */
+export const PAGE_FIELDS = { $project: { _id: 0, summary: 1, offset: 1 } };
+
+/** Skipping more than any collection holds is skipping everything, and no arithmetic overflows on the way. */
+const MOST_SKIPPED = 1_000_000_000_000;
+
+/** How many records come before a page. */
+export function skippedBy({ page, pageSize }: PageRequest): number {
+  return Math.min((page - 1) * pageSize, MOST_SKIPPED);
+}
+
+/** A page as it was read, with the number of all that match and the stamp of the same snapshot. */
+export interface CountedPage {
+  /** Records, in the order of the list, and whatever else was read with them. */
+  rows: readonly PageRow[];
+  stamp: Stamp | null;
+  count: number;
+}
+
+/** The stage that adds how many records some stages leave; `countIn` finds it. */
+export function unionWithCount(collection: string, stages: Document[]): Document {
+  return { $unionWith: { coll: collection, pipeline: [...stages, { $count: 'count' }] } };
+}
+
+/** The number that `unionWithCount` added; a count of nothing is no row. */
+export function countIn(rows: readonly { count?: number }[]): number {
+  return rows.find(({ count }) => count !== undefined)?.count ?? 0;
+}
+
+/** The answer that shows a page: the envelope around those rows that are records. */
+export function foundPage({ rows, stamp, count }: CountedPage, { page, pageSize }: PageRequest): Found {
+  const offset = offsetOf(stamp);
+  const bodies: string[] = [];
+  for (const { summary: body, offset: madeFor } of rows) {
+    if (body !== undefined && madeFor !== undefined) bodies.push(bodyIn(offset, { body, offset: madeFor }));
+  }
+  const body = `{"count":${count},"page":${page},"page_size":${pageSize},"results":[${bodies.join(',')}]}`;
+  return { body, stamp };
+}

@@ -1,0 +1,43 @@
+/** Reads one page of a list that has a rank tree, with its exact count: near the front in one round trip, elsewhere in a few. */
+import type { Stamp } from '#shared/read-models/collections.ts';
+import { WHOLE } from '#shared/read-models/rank-tree/keys.ts';
+import type { Found } from '../found.ts';
+import { readGuessing } from '../guess.ts';
+import { type CountedPage, foundPage, type PageRow, skippedBy } from '../page.ts';
+import { inSnapshot, readSnapshot, stampIn, unionWithStamp, type View } from '../view.ts';
+import { readByRank } from './by-rank.ts';
+import { readFew } from './few.ts';
+import { indexFor, isShallow, matching, pageStages, type RankedRequest } from './request.ts';
+
+/** The page as the envelope of SPEC section 2. */
+export async function readRanked(view: View, request: RankedRequest): Promise<Found> {
+  const page = await readGuessing(view, async (toInstant, { leafy }) => {
+    const range = request.range(toInstant);
+    const whole = range.from === '' && range.to === null;
+    if (whole && isShallow(request, skippedBy(request))) return readFront(view, request);
+    if (leafy?.has(request.tree.name) === false) {
+      return readFew((...of) => readSnapshot(view, ...of), view, request, range);
+    }
+    return inSnapshot(view, (read) => readByRank(read, view, request, range));
+  });
+  return foundPage(page, request);
+}
+
+/** A page near the front of all that has the facets: its count lies in the stamp. */
+async function readFront(view: View, request: RankedRequest): Promise<CountedPage> {
+  const match = matching(view.storeId, request, WHOLE);
+  const rows = await readSnapshot<PageRow>(
+    view,
+    request.tree.collection,
+    [...pageStages(match, request, skippedBy(request)), unionWithStamp(view)],
+    indexFor(request),
+  );
+  const stamp = stampIn(rows);
+  return { rows, stamp, count: countFromStamp(stamp, request) };
+}
+
+function countFromStamp(stamp: Stamp | null, { tree, facets }: RankedRequest): number {
+  if (facets === null) return stamp?.counts?.[tree.entity] ?? 0;
+  const counts = stamp?.ranks?.[tree.name]?.counts ?? {};
+  return facets.reduce((sum, facet) => sum + (counts[facet] ?? 0), 0);
+}

@@ -1,0 +1,41 @@
+/** What is asked of a list that has a rank tree, and the stages that find its records. */
+import type { Document } from 'mongodb';
+import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
+import type { RankTree } from '#shared/read-models/rank-tree/trees.ts';
+import type { ToInstant } from '../guess.ts';
+import { PAGE_FIELDS, type PageRequest } from '../page.ts';
+import { keyWithin } from '../range.ts';
+
+export interface RankedRequest extends PageRequest {
+  tree: RankTree;
+  /** The facets that pass; `null` where all do. */
+  facets: string[] | null;
+  /** The sort keys that pass. */
+  range: (toInstant: ToInstant) => KeyRange;
+}
+
+/** The records of a store that a request lets through, within a range of keys. */
+export function matching(storeId: string, { tree, facets }: RankedRequest, range: KeyRange): Document {
+  return {
+    $match: {
+      store_id: storeId,
+      ...(facets === null ? {} : { facet: { $in: facets } }),
+      ...keyWithin(tree.keyField, range),
+    },
+  };
+}
+
+/** The index that leads to these records in their order: by facet the matching ones lie together, merged from each. */
+export function indexFor({ tree, facets }: RankedRequest): string {
+  return facets === null ? tree.keyIndex : 'by_facet';
+}
+
+/** The stages that leave a page: of the records that match from a key on, those after `skip`. */
+export function pageStages(match: Document, { tree, pageSize }: RankedRequest, skip: number): Document[] {
+  return [match, { $sort: { [tree.keyField]: 1 } }, { $skip: skip }, { $limit: pageSize }, PAGE_FIELDS];
+}
+
+/** Whether skipping is quicker than descending the tree: up to half a leaf. */
+export function isShallow({ tree }: RankedRequest, skip: number): boolean {
+  return skip <= tree.leafRecords / 2;
+}

@@ -1,0 +1,55 @@
+/** What a text searches for: in a customer's name, document and phone (CONTRACT section 1, `search`). */
+import type { Document } from 'mongodb';
+import { alphanumericOf, digitsOf, foldName } from '#shared/read-models/folding.ts';
+import type { Searched } from '#shared/read-models/search-texts.ts';
+
+export interface SearchTerms {
+  /** A part of the folded name; `null` where no name can hold it. */
+  name: string | null;
+  /** A part of the document's or the phone's digits. */
+  digits: string | null;
+  /** A part of the document's letters and digits. */
+  key: string | null;
+}
+
+/** The terms of a text; `null` when it holds nothing that could differ, and every customer matches. */
+export function searchTerms(text: string): SearchTerms | null {
+  const name = foldName(text);
+  if (name === '') return null;
+  const isNumber = /^[\s+\-./()0-9]*[0-9][\s+\-./()0-9]*$/.test(text);
+  const isKey = /\p{L}/u.test(text) && /\p{Nd}/u.test(text);
+  return {
+    name: name.includes('\0') ? null : name,
+    digits: isNumber ? digitsOf(text) : null,
+    key: isKey ? alphanumericOf(text) : null,
+  };
+}
+
+/** Whether a customer matches. */
+export function matchesTerms(
+  { name, digits, key }: SearchTerms,
+  { rank_key, document_digits, document_key, phone_digits }: Searched,
+): boolean {
+  return (
+    (name !== null && rank_key.slice(0, rank_key.indexOf('\0')).includes(name)) ||
+    (digits !== null && (document_digits.includes(digits) || phone_digits.includes(digits))) ||
+    (key !== null && document_key.includes(key))
+  );
+}
+
+/** The filter of the customers that match. */
+export function searchFilter({ name, digits, key }: SearchTerms): Document {
+  const fields: Document[] = [];
+  // A name ends at NUL; the id behind it is not searched.
+  if (name !== null) fields.push({ rank_key: { $regex: `^[^\\x00]*?${escapePattern(name)}[^\\x00]*\\x00` } });
+  if (digits !== null) {
+    fields.push({ document_digits: { $regex: digits } }, { phone_digits: { $regex: digits } });
+  }
+  if (key !== null) fields.push({ document_key: { $regex: escapePattern(key) } });
+  return fields.length === 0 ? { _id: { $in: [] } } : { $or: fields };
+}
+
+/** A pattern that matches a text as it is. */
+export function escapePattern(text: string): string {
+  return text.replaceAll(/[\\^$.|?*+()[\]{}]/g, String.raw`\$&`);
+}

@@ -1,0 +1,49 @@
+/**
+ * Reads what was updated, or created, in a window of time, in an order that is not of time. Integrations ask for the last few
+ * minutes, so the window is found by its own index and sorted; only where it turns out to be wide, the list is walked in
+ * its order instead.
+ */
+import { COLLECTIONS } from '#shared/read-models/collections.ts';
+import type { Found } from './found.ts';
+import { readGuessing } from './guess.ts';
+import { type ListRequest, readList } from './list.ts';
+import { countIn, foundPage, PAGE_FIELDS, type PageRow, skippedBy, unionWithCount } from './page.ts';
+import { readSnapshot, stampIn, unionWithStamp, type View } from './view.ts';
+
+/** A window with more records is wide. */
+export const NARROW = 2_000;
+
+/**
+ * The page as the envelope of SPEC section 2.
+ * @param index the one that the request's filter bounds the window by.
+ */
+export async function readWindow(
+  view: View,
+  request: ListRequest,
+  index: 'by_updated' | 'by_created',
+): Promise<Found> {
+  const collection = COLLECTIONS[request.entity];
+  const page = await readGuessing(view, async (toInstant) => {
+    // One more than a narrow window holds tells that it is wide.
+    const narrowed = [
+      { $match: { store_id: view.storeId, ...request.filter(toInstant) } },
+      { $limit: NARROW + 1 },
+    ];
+    const rows = await readSnapshot<PageRow & { count?: number }>(
+      view,
+      collection,
+      [
+        ...narrowed,
+        { $sort: request.sort },
+        { $skip: skippedBy(request) },
+        { $limit: request.pageSize },
+        PAGE_FIELDS,
+        unionWithCount(collection, narrowed),
+        unionWithStamp(view),
+      ],
+      index,
+    );
+    return { rows, stamp: stampIn(rows), count: countIn(rows) };
+  });
+  return page.count > NARROW ? readList(view, request) : foundPage(page, request);
+}

@@ -1,0 +1,89 @@
+/**
+ * Sort keys: strings whose order by code point is the order of a list, ties by id included, so that every record of
+ * a list has a place of its own. MongoDB compares them byte by byte, which for UTF-8 is the same.
+ */
+
+/** Later than every instant that an event can carry, earlier than none: the year 9999 and a zone of 24 h. */
+const LATEST = 253_402_387_200_000;
+const DIGITS = 10;
+const RADIX = 36;
+
+/** What begins the key of an instant, newest first: ten digits of fixed width. Milliseconds since 1970. */
+export function timePrefix(instant: number): string {
+  return (LATEST - instant).toString(RADIX).padStart(DIGITS, '0');
+}
+
+/** The key of a record in a list that shows the newest first. */
+export function timeKey(instant: number, id: string): string {
+  return timePrefix(instant) + id;
+}
+
+/** Names hold no NUL (CONTRACT section 3), and nothing sorts before it: `Ana` comes before `Ana Lima`, whatever the ids. */
+const NAME_END = '\0';
+
+/** The key of a record in a list by folded name. */
+export function nameKey(folded: string, id: string): string {
+  return folded + NAME_END + id;
+}
+
+/** The part of a name's key before the id, or a beginning of it. */
+export function nameIn(key: string): string {
+  const end = key.indexOf(NAME_END);
+  return end === -1 ? key : key.slice(0, end);
+}
+
+/** Whether a beginning of a key reaches into the id. */
+export function holdsWholeName(beginning: string): boolean {
+  return beginning.includes(NAME_END);
+}
+
+/** A range of keys: `from` included, `to` not; `''` and `null` leave it open. */
+export interface KeyRange {
+  from: string;
+  to: string | null;
+}
+
+/** All keys. */
+export const WHOLE: KeyRange = { from: '', to: null };
+
+/**
+ * The keys of instants from `from` on and before `before`, in milliseconds; `null` leaves a bound open. As the newest come first, the
+ * later bound is the lower one.
+ */
+export function timeRange(from: number | null, before: number | null): KeyRange {
+  return {
+    from: before === null ? '' : timePrefix(Math.min(before - 1, LATEST)),
+    to: from === null ? null : timePrefix(Math.min(from - 1, LATEST)),
+  };
+}
+
+/** Compares two keys by code point; JavaScript's own comparison is by UTF-16 unit, and puts `😀` before `ﬁ`. */
+export function compareKeys(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let at = 0; at < length; at += 1) {
+    const left = a.charCodeAt(at);
+    const right = b.charCodeAt(at);
+    if (left !== right) return byCodePoint(left) - byCodePoint(right);
+  }
+  return a.length - b.length;
+}
+
+/** Moves surrogates behind all other UTF-16 units: code points beyond U+FFFF are the highest. */
+function byCodePoint(unit: number): number {
+  if (unit < 0xd8_00) return unit;
+  return unit < 0xe0_00 ? unit + 0x20_00 : unit - 0x08_00;
+}
+
+/**
+ * The shortest beginning of `right` that is above `left`, of two keys in order: a boundary between them that says as little as
+ * possible about either.
+ */
+export function boundaryBetween(left: string, right: string): string {
+  let at = 0;
+  while (at < left.length && left.charCodeAt(at) === right.charCodeAt(at)) at += 1;
+  // Never between the two halves of a code point: that would be no string for MongoDB.
+  const unit = right.charCodeAt(at);
+  const end = at + (unit >= 0xd8_00 && unit < 0xdc_00 ? 2 : 1);
+  const previous = at > 0 ? right.charCodeAt(at - 1) : 0;
+  return right.slice(0, previous >= 0xd8_00 && previous < 0xdc_00 ? at + 1 : end);
+}
