@@ -21,6 +21,8 @@ export interface AppOptions {
 
 /** A request, headers and body, must have arrived within this time. */
 const REQUEST_TIMEOUT_MS = 10_000;
+/** A client that takes nothing of its answer is cut off after once to twice this time. */
+const STALLED_TIMEOUT_MS = 10_000;
 /** Longer than balancers keep idle connections (60 s), so that none is closed under a request of theirs. */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000;
 const CHECK_CONNECTIONS_MS = 1_000;
@@ -38,6 +40,7 @@ export async function buildApp({ config, logger, signingKeys }: AppOptions): Pro
     requestIdHeader: false,
     trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
     requestTimeout: REQUEST_TIMEOUT_MS,
+    connectionTimeout: STALLED_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     http: {
       headersTimeout: REQUEST_TIMEOUT_MS,

@@ -9,10 +9,11 @@ import { documentOperation } from '#query/openapi/service-operations.ts';
 const MAX_AGE_SECONDS = 300;
 
 export default async function openApi(app: FastifyInstance): Promise<void> {
-  let body = '';
+  // Bytes: thousands of answers at once share them.
+  let body = Buffer.alloc(0);
   let etag = '';
   app.addHook('onReady', async () => {
-    body = JSON.stringify(openApiDocument(app.routeTable));
+    body = Buffer.from(JSON.stringify(openApiDocument(app.routeTable)));
     etag = `W/"${hash('sha256', body, 'base64url').slice(0, 27)}"`;
   });
   app.route({
