@@ -20,6 +20,7 @@ import {
 import { pastHangingTransactions } from './hanging-transactions.ts';
 import type { Liveness, LiveWait } from './live.ts';
 import { type AccessEvent, publishAccessEvent } from './publish-event.ts';
+import { tellReplicas } from './replicas.ts';
 
 /** One key or one store: how its state `S` is read, written and published, and its record `R`. */
 export interface Subject<S, R> {
@@ -120,7 +121,9 @@ async function atOnce<S extends KeyState | StoreState, R>(
   const { sequence, after, changed } = announced;
   const failures: string[] = [];
   try {
-    await subject.publish(await servers.redis(), control, record);
+    const redis = await servers.redis();
+    await subject.publish(redis, control, record);
+    await tellReplicas(redis);
   } catch (error) {
     failures.push(`${messageOf(error)}; ${UNTIL_REDIS_IS_BACK}`);
   }

@@ -6,6 +6,7 @@ import { controlCollections, type RevokedSession } from '#shared/access/access-k
 import { endRevokedSession, noteRevocation } from '#shared/access/sessions.ts';
 import { describeError, StoreDataError } from '#shared/errors.ts';
 import { UNTIL_REDIS_IS_BACK } from '../access/change.ts';
+import { tellReplicas } from '../access/replicas.ts';
 import { audited } from '../audit/audited.ts';
 import { type Servers, withServers } from '../connection/servers.ts';
 import {
@@ -108,13 +109,14 @@ async function revoke(id: string | undefined, flags: Flags): Promise<void> {
 async function endNow(
   servers: Servers,
   revokedSessions: Collection<RevokedSession>,
-  session: SessionOfToken,
+  { id: _id, environment, storeId }: SessionOfToken,
 ): Promise<boolean> {
-  const { id: _id, environment, storeId } = session;
   try {
     const redis = await servers.redis();
-    const ended = { _id, environment, store_id: storeId };
-    return await endRevokedSession(redis, revokedSessions, servers.config.namePrefix, ended);
+    const session = { _id, environment, store_id: storeId };
+    const live = await endRevokedSession(redis, revokedSessions, servers.config.namePrefix, session);
+    await tellReplicas(redis);
+    return live;
   } catch (error) {
     const reason = error instanceof StoreDataError ? error.message : describeError(error);
     throw new StoreDataError(
