@@ -54,6 +54,8 @@ export async function reconcileOnce(
     signal.throwIfAborted();
     if ((await redis.set(lock, randomUUID(), 'PX', LOCK_MS, 'NX')) === 'OK') {
       try {
+        // Somebody may have finished between the look and the lock.
+        if (await isReconciled(options, server)) return;
         await reconcile(options, server, async () => {
           signal.throwIfAborted();
           await redis.pexpire(lock, LOCK_MS);
@@ -88,6 +90,15 @@ async function reconcile(
     { compared, repaired, sessions_ended: sessionsEnded, ahead, seconds: Number(seconds.toFixed(3)) },
     'Redis is reconciled with MongoDB',
   );
+}
+
+/**
+ * Makes sure that what is read from MongoDB next holds all that was acknowledged before. A former primary that has
+ * not noticed yet cannot answer this.
+ */
+export async function awaitCurrentPrimary({ control }: Reconciling): Promise<void> {
+  const options = { readConcern: 'linearizable', projection: { _id: 1 } } as const;
+  await boundedBy(READ_MS)((signal) => control.keys.findOne({ _id: '' }, { ...options, signal }));
 }
 
 /** Brings to Redis what MongoDB has marked for it, in case that nobody else is there to do so. */

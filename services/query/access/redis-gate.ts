@@ -7,7 +7,13 @@ import { ReplyError } from 'ioredis';
 import { describeError, StoreDataError } from '#shared/errors.ts';
 import { describeRedis, evictionProblem, type RedisServer } from '#shared/redis-server.ts';
 import { pause } from '../pause.ts';
-import { isReconciled, publishWhatIsPending, type Reconciling, reconcileOnce } from './reconciling.ts';
+import {
+  awaitCurrentPrimary,
+  isReconciled,
+  publishWhatIsPending,
+  type Reconciling,
+  reconcileOnce,
+} from './reconciling.ts';
 
 /** Stands for one opening of the gate. */
 export interface Passage {
@@ -104,6 +110,7 @@ export class RedisGate {
 
   async #open(signal: AbortSignal): Promise<void> {
     const server = await this.#serverNow();
+    await awaitCurrentPrimary(this.#options);
     await reconcileOnce(this.#options, server, signal);
     await publishWhatIsPending(this.#options);
     // It may have become another one while it was reconciled.

@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import {
+  type AccessKey,
+  type ControlCollections,
+  controlCollections,
+  type StoreAccess,
+} from '#shared/access/access-keys.ts';
+import { publishGrant } from '#shared/access/grants.ts';
+import { reconcileAccess } from '#shared/access/reconcile.ts';
+import { redisKeys } from '#shared/access/redis-keys.ts';
+import { noteRevocation } from '#shared/access/sessions.ts';
+import { controlDatabase } from '#shared/read-models/generation.ts';
+import { createInstallation, type Installation } from '#test/installation.ts';
+
+let installation: Installation;
+let control: ControlCollections;
+beforeAll(async () => {
+  installation = await createInstallation();
+  control = controlCollections(controlDatabase(installation.mongodb, installation.config.namePrefix));
+});
+beforeEach(() =>
+  Promise.all([
+    control.keys.deleteMany({}),
+    control.stores.deleteMany({}),
+    control.revokedSessions.deleteMany({}),
+  ]),
+);
+afterAll(() => installation?.close());
+
+const prefix = () => installation.config.namePrefix;
+const keysOf = (environment = 'e') => redisKeys(prefix(), environment, 's1');
+const heldGrant = (id: string, environment = 'e') =>
+  installation.redis.zrange(keysOf(environment).grant(id), '0', '-1', 'WITHSCORES');
+
+function key(_id: string, version: number, changes: Partial<AccessKey> = {}): AccessKey {
+  return {
+    _id,
+    environment: 'e',
+    store_id: 's1',
+    secret_hashes: [],
+    scopes: ['order'],
+    status: 'active',
+    sequence: 1,
+    version,
+    updated_at: new Date(),
+    ...changes,
+  };
+}
+
+const reconcile = (onBatch?: () => Promise<void>) =>
+  reconcileAccess({
+    redis: installation.redis,
+    prefix: prefix(),
+    control,
+    environments: ['e'],
+    bounded: (read) => read(AbortSignal.timeout(5_000)),
+    ...(onBatch === undefined ? {} : { onBatch }),
+  });
+
+it('writes what Redis has older, otherwise or not at all, and nothing else', async () => {
+  const { redis } = installation;
+  await control.keys.insertMany([
+    key('same', 5),
+    key('older', 5, { status: 'inactive' }),
+    key('missing', 5),
+    key('otherwise', 5),
+    key('revoked', 5, { status: 'revoked' }),
+    key('elsewhere', 5, { environment: 'other' }),
+  ]);
+  await publishGrant(redis, prefix(), key('same', 5));
+  await publishGrant(redis, prefix(), key('older', 4));
+  await redis.zadd(keysOf().grant('otherwise'), 5, 'nonsense that sorts above');
+  await publishGrant(redis, prefix(), key('revoked', 7));
+  expect(await reconcile()).toEqual({
+    compared: 5,
+    repaired: 4,
+    sessionsEnded: 0,
+    ahead: 0,
+    revokedInRedis: [],
+  });
+  expect(await heldGrant('older')).toEqual(['inactive order', '5']);
+  expect(await heldGrant('missing')).toEqual(['active order', '5']);
+  expect(await heldGrant('otherwise')).toEqual(['active order', '5']);
+  expect((await heldGrant('revoked'))[0]).toBe('revoked order');
+  expect(await heldGrant('elsewhere', 'other')).toEqual([]);
+  expect(await reconcile()).toMatchObject({ compared: 5, repaired: 0 });
+});
+
+it('keeps what Redis has newer, and tells which keys are revoked there', async () => {
+  const { redis } = installation;
+  await control.keys.insertMany([key('newer', 5), key('gone', 5)]);
+  await publishGrant(redis, prefix(), key('newer', 9, { status: 'inactive' }));
+  await publishGrant(redis, prefix(), key('gone', 4, { status: 'revoked' }));
+  const found = await reconcile();
+  expect(found).toMatchObject({ repaired: 0, ahead: 2 });
+  expect(found.revokedInRedis.map(({ _id }) => _id)).toEqual(['gone']);
+  expect(await heldGrant('newer')).toEqual(['inactive order', '9']);
+  expect((await heldGrant('gone'))[0]).toBe('revoked order');
+});
+
+it('blocks stores and ends revoked sessions', async () => {
+  const { redis } = installation;
+  const store: StoreAccess = {
+    _id: 'e/s1',
+    environment: 'e',
+    store_id: 's1',
+    access_status: 'blocked',
+    access_sequence: 1,
+    record_status: 'active',
+    record_sequence: -1,
+    version: 3,
+    updated_at: new Date(),
+  };
+  await control.stores.insertOne(store);
+  await redis.zadd(keysOf().storeAccess, 2, 'active');
+  const owner = { id: 'a'.repeat(32), environment: 'e', storeId: 's1', clientId: 'k' };
+  await noteRevocation(control.revokedSessions, owner, new Date(Date.now() + 60_000));
+  await redis.mset(keysOf().session(owner.id), 'k', keysOf().session('b'.repeat(32)), 'k');
+  expect(await reconcile()).toMatchObject({ compared: 1, repaired: 1, sessionsEnded: 1 });
+  expect(await redis.zrange(keysOf().storeAccess, '0', '-1')).toEqual(['blocked']);
+  expect(await redis.exists(keysOf().session(owner.id), keysOf().session('b'.repeat(32)))).toBe(1);
+});
+
+it('goes through as many as there are, in batches, and ends when it is told to', async () => {
+  await control.keys.insertMany(Array.from({ length: 1_203 }, (_, index) => key(`k${index}`, 1)));
+  let batches = 0;
+  await expect(
+    reconcile(async () => {
+      batches += 1;
+      if (batches === 2) throw new Error('enough');
+    }),
+  ).rejects.toThrow('enough');
+  expect(await reconcile()).toMatchObject({ compared: 1_203, repaired: 203 });
+  expect(await heldGrant('k1202')).toEqual(['active order', '1']);
+});
