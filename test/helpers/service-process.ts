@@ -16,12 +16,16 @@ export interface ServiceProcess {
 export type LogLine = Record<string, unknown> & { msg?: string };
 
 /** Starts `services/<name>/main.ts` with the given environment. */
-export function startService(name: 'projector' | 'query', env: Record<string, string>): ServiceProcess {
+export function startService(
+  name: 'projector' | 'query',
+  env: Record<string, string>,
+  logLevel: 'info' | 'trace' = 'info',
+): ServiceProcess {
   const child = spawn(
     process.execPath,
     ['--disable-warning=TimeoutNegativeWarning', `services/${name}/main.ts`],
     {
-      env: { PATH: process.env['PATH'] ?? '', ...env, LOG_LEVEL: 'info' },
+      env: { PATH: process.env['PATH'] ?? '', ...env, LOG_LEVEL: logLevel },
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   );

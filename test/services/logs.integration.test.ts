@@ -1,0 +1,474 @@
+/**
+ * What the services and commands write: everything that real processes logged at the most verbose level, and what they
+ * show as metrics, is searched for every secret, token and personal datum that was used.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newSigningKey, printKeySet, type SigningJwk } from '#shared/access/signing-key-set.ts';
+import { hashSecret } from '#shared/access/secrets.ts';
+import { encodeEvent } from '#shared/events/encode.ts';
+import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { sendRaw } from '#test/api-client.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { type ServiceProcess, startService } from '#test/service-process.ts';
+import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+import { runCommand } from './admin/run-command.ts';
+
+/** Nothing else holds these by chance. */
+const PERSON = {
+  name: 'Zulmira Quixadá Wanderleya',
+  document: '731.946.285-09',
+  phone: '+55 85 93719-4628',
+  email: 'zulmira@quixada-wanderleya.example',
+  street: 'Rua Xilogravura Nordestina',
+  note: 'tocar a campainha do sobrado azulejado',
+  comment: 'massa esturricada demais',
+};
+const SPELLINGS = [
+  ...Object.values(PERSON),
+  encodeURIComponent(PERSON.name),
+  'zulmira quixada',
+  'Zulmira',
+  'zulmira',
+  'Quixad',
+  '73194628509',
+  '731.946',
+  '5585937194628',
+  '93719-4628',
+  'Xilogravura',
+  'azulejado',
+  'esturricada',
+];
+
+let installation: Installation;
+let folder: string;
+let signingKey: SigningJwk;
+let env: Record<string, string>;
+let redis: TcpProxy;
+let mongodb: TcpProxy;
+const services: ServiceProcess[] = [];
+/** What commands wrote that is not meant for a pair of eyes. */
+const written: string[] = [];
+const secrets = new Set<string>();
+const tokens = new Set<string>();
+let url = '';
+let metrics = '';
+
+beforeAll(async () => {
+  installation = await createInstallation({ partitions: 1 });
+  folder = await mkdtemp(join(tmpdir(), 'store-data-logs-'));
+  signingKey = await newSigningKey();
+  const file = join(folder, 'keys.json');
+  await writeFile(file, printKeySet([signingKey]));
+  const redisUrl = new URL(installation.config.redis.url);
+  const mongodbUrl = new URL(installation.config.mongodb.uri);
+  redis = await startTcpProxy({ host: redisUrl.hostname, port: Number(redisUrl.port) });
+  mongodb = await startTcpProxy({ host: mongodbUrl.hostname, port: Number(mongodbUrl.port) });
+  redisUrl.host = `127.0.0.1:${redis.port}`;
+  const { SIGNING_KEYS: _inline, ...rest } = installation.env;
+  env = {
+    ...rest,
+    REDIS_URL: redisUrl.href,
+    MONGODB_URI: `mongodb://127.0.0.1:${mongodb.port}/?directConnection=true`,
+    SIGNING_KEYS_FILE: file,
+    QUOTA_REQUESTS: '500',
+  };
+});
+afterAll(async () => {
+  for (const service of services) service.kill('SIGKILL');
+  await Promise.all(services.map(({ ended }) => ended));
+  await redis?.close();
+  await mongodb?.close();
+  await rm(folder, { recursive: true, force: true });
+  await installation?.close();
+});
+
+/** Runs a command; its result is searched unless it is its purpose to show a secret, or what a message holds. */
+async function command(
+  args: string[],
+  options: { input?: string; shows?: 'secret' | 'message' } = {},
+): Promise<string> {
+  const result = await runCommand(
+    { ...env, LOG_LEVEL: 'trace' },
+    args,
+    options.input === undefined ? {} : { input: options.input },
+  );
+  written.push(result.stderr, ...(options.shows === undefined ? [result.stdout] : []));
+  return result.stdout;
+}
+
+async function ask(path: string, headers: Record<string, string> = {}, body?: string): Promise<Response> {
+  const response = await fetch(`${url}${path}`, {
+    headers,
+    ...(body === undefined ? {} : { method: 'POST', body }),
+  });
+  const text = await response.clone().text();
+  const { access_token: token } = text.startsWith('{"access_token"')
+    ? (JSON.parse(text) as { access_token: string })
+    : { access_token: '' };
+  if (token !== '') tokens.add(token);
+  return response;
+}
+
+const basic = (id: string, secret: string) => ({
+  authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`,
+  'content-type': 'application/x-www-form-urlencoded',
+});
+const askToken = (id: string, secret: string, form = 'grant_type=client_credentials', query = '') => {
+  secrets.add(secret);
+  return ask(`/api/auth/token/${query}`, basic(id, secret), form);
+};
+const newSecret = () => {
+  const secret = `sec${randomBytes(20).toString('hex')}`;
+  secrets.add(secret);
+  return secret;
+};
+
+const address = { street: PERSON.street, number: '731', city: 'Quixadá' };
+const at = '2026-03-01T12:00:00Z';
+const entities: [string, string, object][] = [
+  [
+    'store',
+    's1',
+    {
+      name: 'Loja',
+      document: PERSON.document,
+      phone: PERSON.phone,
+      email: PERSON.email,
+      timezone_offset: '-03:00',
+      address,
+      created_at: at,
+    },
+  ],
+  [
+    'coupon',
+    'n1',
+    { code: 'BEMVINDO', discount_type: 'fixed', discount_value: '1.00', active: true, created_at: at },
+  ],
+  [
+    'customer',
+    'c1',
+    {
+      name: PERSON.name,
+      document: PERSON.document,
+      phone: PERSON.phone,
+      email: PERSON.email,
+      addresses: [address],
+      created_at: at,
+    },
+  ],
+  [
+    'review',
+    'r1',
+    { rating: 1, customer_id: 'c1', customer_name: PERSON.name, comment: PERSON.comment, created_at: at },
+  ],
+  [
+    'campaign',
+    'm1',
+    { name: 'Volta', channel: 'sms', status: 'draft', message: PERSON.note, created_at: at },
+  ],
+  [
+    'order',
+    'o1',
+    {
+      status: 'pending',
+      order_type: 'delivery',
+      total: '1.00',
+      customer: { id: 'c1', name: PERSON.name, phone: PERSON.phone, document: PERSON.document },
+      delivery: { address },
+      notes: PERSON.note,
+      created_at: at,
+    },
+  ],
+  ['category', 'k1', { name: 'Pizzas', position: 0, active: true }],
+  ['product', 'p1', { name: 'Calabresa', price: '1.00', position: 0, active: true, category_id: 'k1' }],
+  ['option_group', 'g1', { name: 'Borda', min: 0, max: 1, options: [] }],
+];
+
+/** What is no event, each with something in it that must not be told. */
+function poison(): { key: string; value: string }[] {
+  const customer = (data: object, change: object = {}) => {
+    const { key, value } = encodeEvent({
+      entity: 'customer',
+      storeId: 's1',
+      subject: 'c2',
+      sequence: 1,
+      source: '/test',
+      data: { name: PERSON.name, created_at: at, ...data },
+    });
+    return { key, value: JSON.stringify({ ...(JSON.parse(value) as object), ...change }) };
+  };
+  return [
+    { key: 's1', value: `{"name":"${PERSON.name}","phone":${PERSON.phone}` },
+    { key: PERSON.document, value: customer({}).value },
+    customer({ phone: { number: PERSON.phone } }),
+    customer({ birth_date: PERSON.document }),
+    customer({ created_at: PERSON.phone }),
+    customer({ email: `${PERSON.email}\0` }),
+    customer({}, { type: `store-data.${PERSON.name}.changed` }),
+    customer({}, { subject: PERSON.phone }),
+    customer({}, { sequence: PERSON.document }),
+    customer({}, { time: PERSON.comment }),
+    customer({}, { specversion: PERSON.note }),
+    customer({}, { storeid: PERSON.name }),
+    customer({ addresses: [{ ...address, latitude: PERSON.street }] }),
+  ];
+}
+
+const ENDPOINTS = [
+  '/api/store/info/',
+  '/api/coupon/list',
+  '/api/coupon/details/?coupon_id=n1',
+  '/api/customer/list',
+  '/api/review/list',
+  '/api/review/details/?review_id=r1',
+  '/api/campaign/list',
+  '/api/campaign/details/?campaign_id=m1',
+  '/api/order/list',
+  '/api/order/details/?order_id=o1',
+  '/api/menu/',
+  '/api/category/list',
+  '/api/category/details/?category_id=k1',
+  '/api/product/list',
+  '/api/product/details/?product_id=p1',
+  '/api/option-group/list',
+  '/api/customer/order-list/',
+];
+
+/** Everything that was written, as one text. */
+const everything = () =>
+  [...services.flatMap(({ lines }) => lines.map((line) => JSON.stringify(line))), ...written, metrics].join(
+    '\n',
+  );
+
+describe('a run with everything in it', () => {
+  it('goes through endpoints, refusals, poison and outages', async () => {
+    const imported = newSecret();
+    const wrong = newSecret();
+    const projector = startService('projector', env, 'trace');
+    const query = startService('query', env, 'trace');
+    services.push(projector, query);
+    const started = await query.logged(({ msg }) => msg === 'query service started');
+    url = String(started['url']);
+    await projector.logged(({ msg }) => msg === 'projector started');
+
+    const { environment } = installation;
+    await command(['publish', '-', '-e', environment], {
+      input: entities
+        .map(
+          ([entity, subject, data]) =>
+            encodeEvent({ entity, storeId: 's1', subject, sequence: 1, source: '/test', data }).value,
+        )
+        .join('\n'),
+    });
+    const made = JSON.parse(
+      await command(['keys', 'create', '-s', 's1', '--scopes', 'store,crm,order,menu', '--json'], {
+        shows: 'secret',
+      }),
+    ) as { client_id: string; client_secret: string };
+    const { client_id: id, client_secret: secret } = made;
+    secrets.add(secret);
+    const create = [
+      'keys',
+      'create',
+      '-s',
+      's1',
+      '--scopes',
+      'menu',
+      '--client-id',
+      'pos-17',
+      '--secret-stdin',
+    ];
+    await command(create, { input: imported });
+    const rotated = JSON.parse(
+      await command(['keys', 'rotate-secret', id, '--json'], { shows: 'secret' }),
+    ) as { client_secret: string };
+    secrets.add(rotated.client_secret);
+
+    // Requests of every kind.
+    expect((await askToken(id, rotated.client_secret)).status).toBe(200);
+    const answer = (await (await askToken(id, secret)).json()) as { access_token: string };
+    const bearer = { authorization: `Bearer ${answer.access_token}` };
+    const customers = `/api/customer/list?search=${encodeURIComponent('zulmira quixada')}`;
+    await eventually('events are applied', async () => {
+      const response = await ask(customers, bearer);
+      return response.status === 200 && ((await response.json()) as { count: number }).count === 1;
+    });
+    for (const path of ENDPOINTS) expect((await ask(path, bearer)).status).toBe(200);
+    const searches = [PERSON.document, '73194628509', PERSON.phone, PERSON.name].map(
+      (text) => `/api/customer/list?search=${encodeURIComponent(text)}`,
+    );
+    for (const path of searches) expect((await ask(path, bearer)).status).toBe(200);
+    const refused: [string, number][] = [
+      [`/api/customer/list?document=${PERSON.document}`, 422],
+      [`/api/customer/list?${encodeURIComponent(PERSON.name)}=1`, 422],
+      [`/api/customer/list?search=${PERSON.name}&search=${PERSON.phone}`, 422],
+      [`/api/customer/list?created_from=${encodeURIComponent(PERSON.phone)}`, 422],
+      [`/api/order/list?status=${encodeURIComponent(PERSON.name)}`, 422],
+      [`/api/order/details/?order_id=${encodeURIComponent(PERSON.email)}`, 422],
+      ['/api/order/details/?order_id=none', 404],
+    ];
+    for (const [path, status] of refused) expect((await ask(path, bearer)).status).toBe(status);
+    const menuOnly = (await (await askToken('pos-17', imported)).json()) as { access_token: string };
+    expect((await ask(customers, { authorization: `Bearer ${menuOnly.access_token}` })).status).toBe(403);
+    for (const token of [secret, `${answer.access_token}x`, `${answer.access_token.slice(0, -4)}AAAA`]) {
+      expect((await ask(customers, { authorization: `Bearer ${token}` })).status).toBe(401);
+    }
+    expect((await ask(customers, basic(id, secret))).status).toBe(401);
+
+    // The token endpoint, with secrets wherever they can be put.
+    expect((await askToken(id, wrong)).status).toBe(401);
+    expect((await askToken(wrong, wrong)).status).toBe(401);
+    const form = `grant_type=client_credentials&client_id=${id}&client_secret=${secret}`;
+    for (const [body, query] of [
+      [form, ''],
+      ['grant_type=client_credentials', `?client_id=${id}&client_secret=${secret}`],
+      [`grant_type=password&username=${id}&password=${secret}`, ''],
+      [`grant_type=client_credentials&scope=${secret}`, ''],
+      [`${secret}=%zz`, ''],
+    ] as const) {
+      expect((await askToken(id, secret, body, query)).status).toBe(400);
+    }
+    // What is no HTTP, and no path of ours: a path is logged where it is none of ours, cut before any query.
+    await sendRaw(
+      url,
+      `GET /api/menu/ HTTP/1.1\r\nHost: x\r\nAuthorization: ${bearer.authorization}\r\n bad: ${secret}\r\n\r\n`,
+    );
+    await sendRaw(url, `${secret} ${PERSON.phone}\r\n\r\n`);
+    await ask(`/nowhere?search=${encodeURIComponent(PERSON.name)}&token=${answer.access_token}`, bearer);
+
+    // Poison on both topics.
+    await installation.send(changesTopic(environment), poison());
+    await installation.publishAccess([
+      {
+        entity: 'access_key',
+        storeId: 's1',
+        subject: 'bad',
+        sequence: 1,
+        data: { secret_sha256: secret, scopes: [], status: 'active' },
+      },
+      {
+        entity: 'access_key',
+        storeId: 's1',
+        subject: 'bad',
+        sequence: 1,
+        data: { secret_sha256: [], scopes: [secret], status: imported },
+      },
+      { entity: 'access_key', storeId: 's1', subject: secret.repeat(4), sequence: 1, data: {} },
+    ]);
+    await installation.send(accessTopic(environment), [{ key: 's1', value: `{"secret":"${secret}"` }]);
+    const letters = poison().length + 4;
+    await eventually('poison is put aside', async () => {
+      const listed = await command(['dead-letters', 'list', '--json'], { shows: 'message' });
+      return (JSON.parse(listed) as { total: number }).total === letters;
+    });
+    await command(['dead-letters', 'list'], { shows: 'message' });
+
+    // Commands that change access, and that fail.
+    await command(['sessions', 'revoke', '--token'], { input: answer.access_token });
+    expect((await ask(customers, bearer)).status).toBe(401);
+    await command(['keys', 'scopes', 'pos-17', '--set', 'order']);
+    await command(['keys', 'deactivate', 'pos-17']);
+    expect((await askToken('pos-17', imported)).status).toBe(400);
+    await command(['keys', 'revoke', 'pos-17']);
+    expect((await askToken('pos-17', imported)).status).toBe(401);
+    await command(
+      ['keys', 'create', '-s', 's1', '--scopes', 'menu', '--client-id', 'pos-17', '--secret-stdin'],
+      { input: imported },
+    );
+    await command(['stores', 'block', 's1']);
+    expect((await askToken(id, secret)).status).toBe(400);
+    await command(['stores', 'unblock', 's1']);
+    await command(['signing-keys', 'rotate']);
+    const shown = [
+      ['keys', 'list'],
+      ['signing-keys', 'list'],
+      ['audit'],
+      ['audit', '--json'],
+      ['lag'],
+      ['config'],
+    ];
+    await Promise.all(shown.map((args) => command(args)));
+    metrics = await (await fetch(`${String(started['operations'])}/metrics`)).text();
+
+    // Trouble: a broken file of keys, and servers that go away under requests and events.
+    await writeFile(
+      join(folder, 'keys.json'),
+      JSON.stringify({ keys: [{ ...signingKey, x: signingKey.d }] }),
+    );
+    await query.logged(({ msg }) => msg?.startsWith('signing keys cannot be read again') === true);
+    const token = ((await (await askToken(id, secret)).json()) as { access_token: string }).access_token;
+    const again = { authorization: `Bearer ${token}` };
+    expect((await ask(customers, again)).status).toBe(200);
+    for (const proxy of [redis, mongodb]) {
+      await proxy.cut();
+      await installation.publish([
+        {
+          entity: 'customer',
+          storeId: 's1',
+          subject: 'c1',
+          sequence: Date.now(),
+          data: { name: PERSON.name, phone: PERSON.phone, created_at: at },
+        },
+      ]);
+      for (const path of [customers, ...searches]) expect((await ask(path, again)).status).toBe(503);
+      expect((await askToken(id, secret)).status).toBe(503);
+      const failing = command(['keys', 'activate', id, '--wait', '1']);
+      await Promise.race([failing, query.logged(({ msg, status }) => msg === 'request' && status === 503)]);
+      await proxy.restore();
+      await failing;
+      await eventually('requests pass again', async () => (await ask(customers, again)).status === 200);
+    }
+    for (const service of [query, projector]) {
+      service.kill('SIGTERM');
+      await service.ended;
+    }
+  }, 120_000);
+
+  it('left lines about all of it', () => {
+    const text = everything();
+    for (const words of [
+      '"msg":"request"',
+      '"reason":"secret_wrong"',
+      '"reason":"client_unknown"',
+      '"reason":"scope_missing"',
+      '"reason":"session_ended"',
+      '"reason":"token_invalid"',
+      '"client_id":"pos-17"',
+      'malformed request',
+      'Redis',
+      'signing keys cannot be read again',
+      'store_data_refusals_total{route="/api/auth/token/",status="401",reason="secret_wrong"} 1',
+      'exists already',
+      'SIGNING_KEYS_FILE',
+    ]) {
+      expect(text).toContain(words);
+    }
+    expect(text.length).toBeGreaterThan(10_000);
+    expect(tokens.size).toBeGreaterThan(3);
+    expect(secrets.size).toBeGreaterThan(3);
+  });
+
+  it('left no secret, hash, token, key or personal datum', () => {
+    const text = everything();
+    const told = (what: string) => {
+      const index = text.indexOf(what);
+      return index === -1 ? null : text.slice(Math.max(0, index - 200), index + 100);
+    };
+    const forbidden = [
+      ...[...secrets].flatMap((secret) => [
+        secret,
+        hashSecret(secret),
+        Buffer.from(secret).toString('base64').slice(0, -4),
+      ]),
+      // The header is the same for all: the payload and the signature are what tells.
+      ...[...tokens].flatMap((token) => token.split('.').slice(1)),
+      signingKey.d,
+      ...SPELLINGS,
+    ];
+    expect(forbidden.map(told).filter((context) => context !== null)).toEqual([]);
+  });
+});
