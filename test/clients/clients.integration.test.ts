@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, type TestContext } from 'vitest';
 import { TOKEN_PATH } from '#test/api-client.ts';
+import { PATIENCE } from '#test/patience.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { type NpmClient, runNpmClient } from './npm.ts';
 import { prepareGo, preparePython, prepareSpring, type Program } from './programs.ts';
@@ -22,7 +23,7 @@ const go = settled(prepareGo());
 const spring = settled(prepareSpring());
 
 beforeAll(async () => {
-  service = await startQueryService();
+  service = await startQueryService({ settings: PATIENCE });
   for (const { client_id: clientId, client_secret } of KEYS) {
     await service.setKey({ clientId, secrets: [client_secret] });
   }

