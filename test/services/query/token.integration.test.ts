@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, TOKEN_PATH } from '#test/api-client.ts';
+import { eventually } from '#test/installation.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 
 let service: QueryService;
@@ -16,6 +17,16 @@ beforeAll(async () => {
   await setKey({ clientId: 'i%2Dd +', secrets: ['s%2Bt +%'] });
   await setKey({ clientId: 'a-b_c.d', secrets: ['p+q/r=~'] });
   await setKey({ clientId: 'blocked', storeId: 'closed' });
+  await setKey({ clientId: 'locked', storeId: 'locked' });
+  await service.installation.publishAccess([
+    {
+      entity: 'store_access',
+      storeId: 'locked',
+      subject: 'locked',
+      sequence: 1,
+      data: { status: 'blocked' },
+    },
+  ]);
   await apply([
     {
       entity: 'store',
@@ -24,6 +35,12 @@ beforeAll(async () => {
       data: { name: 'X', status: 'blocked', timezone_offset: '-03:00', created_at: '2026-01-01T00:00:00Z' },
     },
   ]);
+  await eventually('both stores are blocked', async () => {
+    const statuses = await Promise.all(
+      ['blocked', 'locked'].map(async (id) => (await service.api.askToken(id, 'secret')).status),
+    );
+    return statuses.every((status) => status === 400);
+  });
 });
 afterAll(() => service.close());
 
@@ -53,10 +70,39 @@ describe('a token', () => {
     ['some', 'scope=order+crm&grant_type=client_credentials', 'crm order'],
     ['full', 'grant_type=client_credentials&scope=menu%20store&unknown=x', 'store menu'],
     ['none', 'grant_type=client_credentials', ''],
+    ['some', '&&grant_type=client_credentials&', 'crm order'],
+    ['some', 'grant_type=client_credentials&scope=crm&grant_type=&scope=', 'crm'],
+    ['some', 'grant_type=client_credentials&client_id=&client_secret=', 'crm order'],
+    ['full', 'grant_type=client_credentials&scope=menu+menu+order+menu', 'order menu'],
+    ['full', 'grant_type=client_credentials&scope=++menu%20%20store+', 'store menu'],
+    ['full', 'grant_type=client%5Fcredentials&sc%6Fpe=m%65nu', 'menu'],
   ])('for %s with %s has the scope "%s"', async (clientId, form, scope) => {
     const answer = await service.api.askToken(clientId, 'secret', form);
     expect(answer.status).toBe(200);
     expect(answer.json).toMatchObject({ scope });
+  });
+
+  it.each([
+    'application/x-www-form-urlencoded;charset=UTF-8',
+    'application/x-www-form-urlencoded; charset="utf-8"',
+    'Application/X-WWW-Form-URLEncoded ; charset=us-ascii; x=y',
+  ])('is given for the content type %s', async (contentType) => {
+    const headers = { ...FULL, 'content-type': contentType };
+    expect((await post(headers, 'grant_type=client_credentials')).status).toBe(200);
+  });
+
+  it.each([
+    ['another case', (encoded: string) => `bAsIC ${encoded}`],
+    ['more blanks', (encoded: string) => `Basic   ${encoded}`],
+    ['no padding', (encoded: string) => `Basic ${encoded.replace(/=+$/, '')}`],
+  ])('is given for Basic with %s', async (_what, header) => {
+    const authorization = header(Buffer.from('two:new').toString('base64'));
+    expect((await post({ ...FORM, authorization }, 'grant_type=client_credentials')).status).toBe(200);
+  });
+
+  it('is given whatever the address holds that is no credential', async () => {
+    const path = `${TOKEN_PATH}?x=1&x=2&%zz&grant_type=password&client_id=`;
+    expect((await post(FULL, 'grant_type=client_credentials', path)).status).toBe(200);
   });
 
   it('is another one each time', async () => {
@@ -99,6 +145,32 @@ describe('400 invalid_request', () => {
     ['bytes that are not UTF-8', FULL, 'grant_type=client_credentials&scope=%ff'],
     ['client_id in the body', FULL, 'grant_type=client_credentials&client_id=full'],
     ['client_secret in the body', FORM, 'grant_type=client_credentials&client_secret=secret'],
+    ['a raw NUL', FULL, 'grant_type=client_credentials\0'],
+    ['a raw line break', FULL, 'grant_type=client_credentials\r\n'],
+    ['a raw tab between scopes', FULL, 'grant_type=client_credentials&scope=order\tcrm'],
+    ['raw UTF-8', FULL, 'grant_type=client_credentials&x=é'],
+    ['half an escape', FULL, 'grant_type=client_credentials&x=%4'],
+    ['an overlong encoding', FULL, 'grant_type=client_credentials&x=%c0%af'],
+    ['an encoded surrogate', FULL, 'grant_type=client_credentials&x=%ed%a0%80'],
+    ['a malformed name', FULL, 'grant_type=client_credentials&%ff=1'],
+    ['a scope that is repeated', FULL, 'grant_type=client_credentials&scope=menu&scope=menu'],
+    [
+      'a name that is repeated in another spelling',
+      FULL,
+      'grant_type=client_credentials&scope=menu&sc%6Fpe=menu',
+    ],
+    ['JSON under the right content type', FULL, '{"grant_type":"client_credentials"}'],
+    ['several parts', { ...FULL, 'content-type': 'multipart/form-data; boundary=x' }, '--x--'],
+    [
+      'two content types',
+      { ...FULL, 'content-type': 'application/x-www-form-urlencoded, text/plain' },
+      'grant_type=client_credentials',
+    ],
+    [
+      'both credentials in the body, right',
+      FORM,
+      'grant_type=client_credentials&client_id=full&client_secret=secret',
+    ],
     ['a body that is too large', FULL, `grant_type=client_credentials&x=${'x'.repeat(20_000)}`],
     ['a compressed body', { ...FULL, 'content-encoding': 'gzip' }, '\u001f%8b'],
   ])('%s', async (_what, headers, body) => {
@@ -116,12 +188,21 @@ describe('400 invalid_request', () => {
     expect(errorOf(empty)).toEqual([400, 'invalid_request']);
   });
 
-  it('credentials in the address', async () => {
-    const path = `${TOKEN_PATH}?client_id=full&client_secret=secret`;
-    expect(errorOf(await post(FORM, 'grant_type=client_credentials', path))).toEqual([
-      400,
-      'invalid_request',
-    ]);
+  it.each([
+    '?client_id=full&client_secret=secret',
+    '?client_id=full',
+    '?client_secre%74=secret',
+    '?x=%zz&client_id=x',
+  ])('credentials in the address: %s', async (query) => {
+    for (const headers of [FORM, FULL]) {
+      const answer = await post(headers, 'grant_type=client_credentials', `${TOKEN_PATH}${query}`);
+      expect(errorOf(answer)).toEqual([400, 'invalid_request']);
+    }
+  });
+
+  it('the grant type in the address only', async () => {
+    const answer = await post(FULL, '', `${TOKEN_PATH}?grant_type=client_credentials`);
+    expect(errorOf(answer)).toEqual([400, 'invalid_request']);
   });
 });
 
@@ -135,6 +216,17 @@ describe('401 invalid_client', () => {
     ['a revoked key', basic('gone:secret')],
     ['another scheme', 'Bearer abc'],
     ['malformed base64', 'Basic ***'],
+    ['malformed base64 behind good', `${basic('full:secret')}*`],
+    ['base64url', `Basic ${Buffer.from('full:s\u00ff\u00fe>?').toString('base64url')}`],
+    ['the scheme alone', 'Basic'],
+    ['no blank', `Basic${basic('full:secret').slice(6)}`],
+    ['two credentials', `${basic('full:secret')}, ${basic('full:secret')}`],
+    ['credentials that are not encoded', 'Basic full:secret'],
+    ['nothing but a colon', basic(':')],
+    ['a secret with something behind it', basic('full:secret ')],
+    ['a client in another case', basic('FULL:secret')],
+    ['credentials encoded twice', basic(encodeURIComponent(encodeURIComponent('i%2Dd +:s%2Bt +%')))],
+    ['operators in place of a client', basic('{"$ne":null}:{"$ne":null}')],
     ['no colon', basic('full')],
     ['bytes that are not UTF-8', `Basic ${Buffer.from([0x66, 0x3a, 0xff]).toString('base64')}`],
     ['NUL', basic('full\0:secret')],
@@ -150,7 +242,8 @@ describe('401 invalid_client', () => {
 describe('400 for a client that is who it says', () => {
   it.each([
     ['an inactive key', 'off', 'grant_type=client_credentials', 'unauthorized_client'],
-    ['a blocked store', 'blocked', 'grant_type=client_credentials', 'unauthorized_client'],
+    ['a store that its record blocks', 'blocked', 'grant_type=client_credentials', 'unauthorized_client'],
+    ['a store that is blocked', 'locked', 'grant_type=client_credentials', 'unauthorized_client'],
     ['another grant type', 'full', 'grant_type=password', 'unsupported_grant_type'],
     ['a grant type in another case', 'full', 'grant_type=Client_Credentials', 'unsupported_grant_type'],
     ['an unknown scope', 'full', 'grant_type=client_credentials&scope=admin', 'invalid_scope'],
@@ -161,6 +254,13 @@ describe('400 for a client that is who it says', () => {
       'invalid_scope',
     ],
     ['a blank scope', 'full', 'grant_type=client_credentials&scope=+', 'invalid_scope'],
+    ['a scope in another case', 'full', 'grant_type=client_credentials&scope=Order', 'invalid_scope'],
+    ['scopes with a tab between', 'full', 'grant_type=client_credentials&scope=order%09crm', 'invalid_scope'],
+    ['scopes with a comma between', 'full', 'grant_type=client_credentials&scope=order,crm', 'invalid_scope'],
+    ['a scope with a NUL', 'full', 'grant_type=client_credentials&scope=order%00', 'invalid_scope'],
+    ['any scope of a key without', 'none', 'grant_type=client_credentials&scope=order', 'invalid_scope'],
+    ['a grant type with a blank', 'full', 'grant_type=client_credentials+', 'unsupported_grant_type'],
+    ['refreshing', 'full', 'grant_type=refresh_token&refresh_token=x', 'unsupported_grant_type'],
   ])('%s', async (_what, clientId, form, error) => {
     expect(errorOf(await service.api.askToken(clientId, 'secret', form))).toEqual([400, error]);
   });
@@ -169,6 +269,28 @@ describe('400 for a client that is who it says', () => {
 describe('the order of checks', () => {
   it.each([
     ['the form before the client', 'full:wrong', 'scope=order', 400, 'invalid_request'],
+    [
+      'the client before the blocking of its store',
+      'locked:wrong',
+      'grant_type=client_credentials',
+      401,
+      'invalid_client',
+    ],
+    ['the revocation before the grant type', 'gone:secret', 'grant_type=password', 401, 'invalid_client'],
+    [
+      'the blocking before the grant type',
+      'locked:secret',
+      'grant_type=password',
+      400,
+      'unauthorized_client',
+    ],
+    [
+      'the key’s status before the scope',
+      'off:secret',
+      'grant_type=client_credentials&scope=x',
+      400,
+      'unauthorized_client',
+    ],
     ['the client before the key’s status', 'off:wrong', 'grant_type=password', 401, 'invalid_client'],
     [
       'the key’s status before the grant type',
