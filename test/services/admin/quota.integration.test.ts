@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type OwnQuota, writeQuota } from '#admin/access/store-quota.ts';
+import { Servers } from '#admin/connection/servers.ts';
 import { applyStoreStatus, controlCollections } from '#shared/access/access-keys.ts';
 import { redisKeys } from '#shared/access/redis-keys.ts';
 import { controlDatabase } from '#shared/read-models/generation.ts';
@@ -7,12 +9,16 @@ import { runCommand, runJson } from './run-command.ts';
 
 let service: QueryService;
 let others: Awaited<ReturnType<typeof startApp>>[];
+let servers: Servers;
 
 beforeAll(async () => {
   service = await startQueryService({ environments: 2 });
-  others = await Promise.all([startApp(service.installation.config), startApp(service.installation.config)]);
+  const { config } = service.installation;
+  others = await Promise.all([startApp(config), startApp(config)]);
+  servers = new Servers({ config, origin: 'the test' });
 });
 afterAll(async () => {
+  await servers.close();
   for (const { app } of others) await app.close();
   await service.close();
 });
@@ -20,8 +26,8 @@ afterAll(async () => {
 const environment = () => service.installation.environment;
 const command = (...args: string[]) => runCommand(service.installation.env, ['quota', ...args]);
 const json = <T>(...args: string[]) => runJson<T>(service.installation.env, ['quota', ...args]);
-const set = (store: string, ...flags: string[]) =>
-  json<{ changed: boolean }>('set', '-e', environment(), '-s', store, ...flags);
+/** What `quota set` does, without the second that a process takes. */
+const set = (store: string, quota: OwnQuota, name = environment()) => writeQuota(servers, name, store, quota);
 const stores = () =>
   controlCollections(controlDatabase(service.installation.mongodb, service.installation.config.namePrefix))
     .stores;
@@ -47,23 +53,23 @@ describe('quota set', () => {
   it('counts for the next request of every instance, on what was counted before', async () => {
     const token = await tokenFor('small');
     expect((await told(token)).map(([status]) => status)).toEqual([200, 200, 200]);
-    await set('small', '--requests', '5');
+    await json('set', '-e', environment(), '-s', 'small', '--requests', '5');
     const policy = '"store";q=5;w=60';
     expect(await told(token)).toEqual([
       [200, policy, '"store";r=1'],
       [200, policy, '"store";r=0'],
       [429, policy, '"store";r=0'],
     ]);
-    await set('small', '--requests', '8');
+    await set('small', { requests: 8 });
     expect((await told(token)).map(([status]) => status)).toEqual([200, 200, 429]);
   });
 
   it('with another window begins that one at once, and with its own end', async () => {
     const token = await tokenFor('windowed');
-    await set('windowed', '--requests', '2');
+    await set('windowed', { requests: 2 });
     await told(token);
     expect((await told(token)).map(([status]) => status)).toEqual([429, 429, 429]);
-    await set('windowed', '--requests', '4', '--window', '3600');
+    await set('windowed', { requests: 4, window_seconds: 3600 });
     const policy = '"store";q=4;w=3600';
     expect(await told(token)).toEqual([
       [200, policy, '"store";r=3'],
@@ -76,7 +82,7 @@ describe('quota set', () => {
 
   it('is loaded from MongoDB when Redis lost it, never replaced by the configured one', async () => {
     const token = await tokenFor('lost');
-    await set('lost', '--requests', '50', '--window', '30');
+    await set('lost', { requests: 50, window_seconds: 30 });
     await told(token);
     await service.installation.redis.del(keysOf('lost').storeAccess);
     expect((await told(token)).map(([, policy]) => policy)).toEqual(
@@ -90,7 +96,7 @@ describe('quota set', () => {
   it('stays through changes of the store’s blocking, and the blocking through it', async () => {
     const blocked = { storeId: 'both', sequence: 1, status: 'blocked' } as const;
     await applyStoreStatus(stores(), environment(), blocked, 'access');
-    await set('both', '--requests', '9');
+    await set('both', { requests: 9 });
     expect(await service.installation.redis.zrange(keysOf('both').storeAccess, 0, '-1')).toEqual([
       'blocked 9',
     ]);
@@ -102,7 +108,7 @@ describe('quota set', () => {
   });
 
   it('leaves other stores and environments alone', async () => {
-    await set('alone', '--requests', '1');
+    await set('alone', { requests: 1 });
     await service.setKey({ clientId: 'elsewhere', storeId: 'alone', environment: elsewhere() });
     const token = await service.api.token('elsewhere', 'secret');
     const configured = '"store";q=1000000;w=60';
@@ -111,12 +117,12 @@ describe('quota set', () => {
 
   it('changes the version each time, so that no late write of an older one wins', async () => {
     const version = async () => (await stores().findOne({ store_id: 'versions' }))?.version ?? 0;
-    expect(await set('versions', '--requests', '1')).toMatchObject({ changed: true });
+    expect(await set('versions', { requests: 1 })).toBe(true);
     const first = await version();
-    expect(await set('versions', '--requests', '1')).toMatchObject({ changed: false });
+    expect(await set('versions', { requests: 1 })).toBe(false);
     const second = await version();
     expect(second).toBeGreaterThan(first);
-    await Promise.all(['2', '3', '4'].map((requests) => set('versions', '--requests', requests)));
+    await Promise.all([2, 3, 4].map((requests) => set('versions', { requests })));
     const record = await stores().findOne({ store_id: 'versions' });
     expect(record?.publish_pending).toBeUndefined();
     expect(await service.installation.redis.zrange(keysOf('versions').storeAccess, 0, '-1')).toEqual([
@@ -130,7 +136,7 @@ const elsewhere = () => service.installation.config.environments[1] ?? '';
 describe('quota reset', () => {
   it('lets the configured quota hold again, at once', async () => {
     const token = await tokenFor('back');
-    await set('back', '--requests', '1');
+    await set('back', { requests: 1 });
     expect((await told(token)).map(([status]) => status)).toEqual([200, 429, 429]);
     const { code, stdout } = await command('reset', '-e', environment(), '-s', 'back');
     expect({ code, stdout }).toEqual({
@@ -148,7 +154,7 @@ describe('quota show', () => {
     const none = await command('show', '-e', elsewhere());
     expect(none.stdout).toBe('no store has a quota of its own\n');
     await json('set', '-e', elsewhere(), '-s', 'b', '--requests', '2', '--window', '1');
-    await json('set', '-e', elsewhere(), '-s', 'a', '--requests', '1');
+    await set('a', { requests: 1 }, elsewhere());
     expect(await json('show', '-e', elsewhere())).toEqual([
       { store_id: 'a', environment: elsewhere(), quota: { requests: 1, window_seconds: null } },
       { store_id: 'b', environment: elsewhere(), quota: { requests: 2, window_seconds: 1 } },
