@@ -9,6 +9,7 @@ import { createInstallation, eventually, type Installation } from '#test/install
 import { type Envelope, type ListQuery, Model } from '#test/model.ts';
 import { startApp } from '#test/query-service.ts';
 import { caughtUp } from '#test/read-models.ts';
+import { withSmallTrees } from '#test/small-trees.ts';
 import { stream, type StreamEvent, STREAM_STORES } from '#test/streams.ts';
 import { startProjector } from '#projector/projector.ts';
 
@@ -173,14 +174,19 @@ function target({ path, query }: Question): string {
 
 describe('every answer', () => {
   let installation: Installation;
+  let restoreTrees: () => void;
   beforeAll(async () => {
+    restoreTrees = withSmallTrees(3, 2);
     // A machine that runs many tests may be slow, which is none of the model's business.
     installation = await createInstallation({
       environments: RUNS,
       settings: { MONGODB_READ_TIMEOUT_MS: '20000', REDIS_COMMAND_TIMEOUT_MS: '5000' },
     });
   });
-  afterAll(() => installation?.close());
+  afterAll(async () => {
+    restoreTrees();
+    await installation?.close();
+  });
 
   it(
     'is what a plain model of the contract answers, for random streams and questions',

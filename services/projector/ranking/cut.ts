@@ -23,15 +23,16 @@ export function cutLeaves(tree: RankTree, from: string, records: readonly RankEn
     const part = records.slice(start, start + size);
     const [left, right] = [records[start - 1], part[0]];
     start += size;
-    const counts: Record<string, number> = {};
-    for (const { facet } of part) counts[facet] = (counts[facet] ?? 0) + 1;
-    return {
-      boundary: left === undefined || right === undefined ? from : boundaryBetween(left.key, right.key),
-      total: part.length,
-      counts,
-      ...textsOf(tree, part),
-    };
+    const boundary = left === undefined || right === undefined ? from : boundaryBetween(left.key, right.key);
+    return leafOf(tree, boundary, part);
   });
+}
+
+/** The leaf that covers some records. */
+export function leafOf(tree: RankTree, boundary: string, records: readonly RankEntry[]): CutNode {
+  const counts: Record<string, number> = {};
+  for (const { facet } of records) counts[facet] = (counts[facet] ?? 0) + 1;
+  return { boundary, total: records.length, counts, ...textsOf(tree, records) };
 }
 
 function textsOf({ searched }: RankTree, records: readonly RankEntry[]): { texts?: SearchTexts } {

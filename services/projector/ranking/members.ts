@@ -7,6 +7,7 @@ import type { Work } from './work.ts';
 
 /** All in one round trip. */
 const ONE_BATCH = 100_000;
+const SCANNED_A_BATCH = 5_000;
 
 /** The records of a range of keys, in order; `to` is `null` for the tree's end. */
 export async function readRecords(
@@ -31,6 +32,23 @@ export async function readRecords(
   return documents.flatMap((document) =>
     rankEntries(tree.entity, document).filter((entry) => entry.tree === tree.name),
   );
+}
+
+/** All records of a tree, one after the other in order. */
+export async function* scanRecords({ db, session, tree, storeId }: Work): AsyncGenerator<RankEntry> {
+  const documents = db.collection(tree.collection).find(
+    { store_id: storeId },
+    {
+      session,
+      projection: { _id: 0, ...RANKED_FIELDS },
+      sort: { [tree.keyField]: 1 },
+      hint: tree.keyIndex,
+      batchSize: SCANNED_A_BATCH,
+    },
+  );
+  for await (const document of documents) {
+    for (const entry of rankEntries(tree.entity, document)) if (entry.tree === tree.name) yield entry;
+  }
 }
 
 /** All leaves of a tree, in order. */

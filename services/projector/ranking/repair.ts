@@ -1,0 +1,110 @@
+/** Repairing: a store's counts and rank trees made anew from its records, in one transaction that no slice can overlap. */
+import type { ClientSession, Db, MongoClient } from 'mongodb';
+import { ENTITY_NAMES, type EntityName } from '#shared/events/entities/index.ts';
+import { COLLECTIONS, RANK_NODES, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
+import { nodesOf, type RankNode } from '#shared/read-models/rank-tree/nodes.ts';
+import { RANK_TREES, type RankEntry, type RankTree } from '#shared/read-models/rank-tree/trees.ts';
+import { boundaryBetween } from '#shared/read-models/rank-tree/keys.ts';
+import { type CutNode, cutBranches, leafOf } from './cut.ts';
+import { scanRecords } from './members.ts';
+import { replacement } from './operations.ts';
+import { Tally } from './tally.ts';
+import { nextVersion } from './version.ts';
+import type { Work } from './work.ts';
+
+/** How full leaves are made: none is cut again soon. */
+const FILL = 0.75;
+const LEAVES_A_WRITE = 500;
+
+/**
+ * Makes a store's counts and trees anew. The stamp is written, so that a slice of the same store at the same moment
+ * starts again from what is stored then.
+ */
+export async function repairStore(client: MongoClient, db: Db, storeId: string): Promise<void> {
+  await client.withSession((session) =>
+    session.withTransaction(
+      async () => {
+        const ranks: Stamp['ranks'] = {};
+        for (const tree of Object.values(RANK_TREES)) {
+          const root = await plant({ db, session, tree, storeId });
+          if (root !== null) ranks[tree.name] = root;
+        }
+        const { counts, applied } = await countRecords(db, session, storeId);
+        await db
+          .collection<Stamp>(STAMPS)
+          .updateOne(
+            { _id: storeId, store_id: storeId },
+            { $set: { ranks, counts }, $inc: applied },
+            { session },
+          );
+      },
+      { readConcern: { level: 'snapshot' }, writeConcern: { w: 'majority' } },
+    ),
+  );
+}
+
+/** The stamp's counters move as well: an answer that showed a wrong count must not be taken for current. */
+async function countRecords(db: Db, session: ClientSession, storeId: string) {
+  const counts: Partial<Record<EntityName, number>> = {};
+  const applied: Partial<Record<EntityName, number>> = {};
+  for (const entity of ENTITY_NAMES) {
+    counts[entity] = await db
+      .collection(COLLECTIONS[entity])
+      .countDocuments({ store_id: storeId }, { session });
+    applied[entity] = 1;
+  }
+  return { counts, applied };
+}
+
+/** Writes a tree's nodes anew. @returns its root; `null` where it has no records. */
+async function plant(work: Work) {
+  const { db, session, tree, storeId } = work;
+  const nodes = db.collection<RankNode>(RANK_NODES);
+  await nodes.deleteMany(nodesOf(tree.name, storeId), { session });
+  const all = new Tally();
+  const leaves: Omit<CutNode, 'texts'>[] = [];
+  let waiting: CutNode[] = [];
+  const write = async () => {
+    if (waiting.length === 0) return;
+    await nodes.bulkWrite(
+      waiting.map((leaf) => replacement(work, 'leaf', leaf)),
+      { session, ordered: false },
+    );
+    for (const { texts: _written, ...leaf } of waiting) leaves.push(leaf);
+    waiting = [];
+  };
+  for await (const leaf of leavesOf(tree, scanRecords(work), all)) {
+    waiting.push(leaf);
+    if (waiting.length >= LEAVES_A_WRITE) await write();
+  }
+  if (all.total === 0) return null;
+  // So few that the root alone says it all.
+  if (all.total <= tree.leafRecords) return { counts: all.counts };
+  await write();
+  await nodes.bulkWrite(
+    cutBranches(tree, leaves).map((branch) => replacement(work, 'branch', branch)),
+    { session, ordered: false },
+  );
+  return { counts: all.counts, leaves: leaves.length, version: nextVersion() };
+}
+
+async function* leavesOf(
+  tree: RankTree,
+  records: AsyncIterable<RankEntry>,
+  all: Tally,
+): AsyncGenerator<CutNode> {
+  const size = Math.max(1, Math.floor(tree.leafRecords * FILL));
+  let part: RankEntry[] = [];
+  let boundary = '';
+  for await (const record of records) {
+    const last = part.at(-1);
+    if (last !== undefined && part.length >= size) {
+      yield leafOf(tree, boundary, part);
+      boundary = boundaryBetween(last.key, record.key);
+      part = [];
+    }
+    part.push(record);
+    all.add(record);
+  }
+  if (part.length > 0) yield leafOf(tree, boundary, part);
+}

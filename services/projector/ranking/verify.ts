@@ -1,0 +1,42 @@
+/**
+ * Verifying: a store's counts and rank trees, beside what its records say when they are counted one by one. Everything is read in
+ * one snapshot, so that it can be done beside a projector at work.
+ */
+import type { ClientSession, Db } from 'mongodb';
+import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
+import { COLLECTIONS, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
+import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
+import { verifyTree } from './verify-tree.ts';
+
+export interface Difference {
+  storeId: string;
+  /** What differs: a count of the stamp, a root, a node by its level and place. It never holds a key, which may be a name. */
+  what: string;
+  stored: string;
+  counted: string;
+}
+
+/**
+ * Counts a store's records.
+ * @param session one with a snapshot.
+ */
+export async function verifyStore(db: Db, session: ClientSession, storeId: string): Promise<Difference[]> {
+  const stamp = await db.collection<Stamp>(STAMPS).findOne({ _id: storeId }, { session });
+  const differences: Difference[] = [];
+  const compare = (what: string, stored: string | number, counted: string | number) => {
+    if (stored !== counted) differences.push({ storeId, what, stored: `${stored}`, counted: `${counted}` });
+  };
+  for (const entity of ENTITY_NAMES) {
+    const [row] = await db
+      .collection(COLLECTIONS[entity])
+      .aggregate<{ count: number }>([{ $match: { store_id: storeId } }, { $count: 'count' }], { session })
+      .toArray();
+    compare(`number of ${COLLECTIONS[entity]}`, stamp?.counts?.[entity] ?? 0, row?.count ?? 0);
+  }
+  for (const tree of Object.values(RANK_TREES)) {
+    await verifyTree({ db, session, tree, storeId }, stamp, (what, ...values) =>
+      compare(`${tree.name} tree: ${what}`, ...values),
+    );
+  }
+  return differences;
+}
