@@ -65,6 +65,28 @@ describe('GET /openapi.json', () => {
     expect(other.status).toBe(200);
   });
 
+  it.each([
+    ['gzip', 'gzip'],
+    ['br', 'br'],
+    ['gzip;q=0.1, br;q=0.9', 'br'],
+    ['br;q=0, gzip', 'gzip'],
+    ['identity', null],
+    ['zstd', null],
+    ['', null],
+  ])('is compressed as asked for: %s', async (accepted, encoding) => {
+    for (const method of ['GET', 'HEAD']) {
+      const answer = await service.api.call('/openapi.json', {
+        method,
+        headers: { 'accept-encoding': accepted },
+      });
+      expect([answer.status, answer.headers.get('content-encoding')]).toEqual([200, encoding]);
+      expect(answer.headers.get('vary')).toBe('accept-encoding');
+      const length = Number(answer.headers.get('content-length'));
+      expect(length < 50_000).toBe(encoding !== null);
+      if (method === 'GET') expect(answer.json).toEqual(openApi);
+    }
+  });
+
   it('has no other method', async () => {
     const answer = await service.api.call('/openapi.json', { method: 'POST' });
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
