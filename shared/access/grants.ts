@@ -2,7 +2,7 @@
  * Grants: what a key may do now, and whether its store is blocked, live in Redis.
  *
  * Each is a sorted set that holds one member, scored by its version. Writing adds the member and drops all but
- * the highest score in one MULTI: a write that comes late with an older version removes itself.
+ * the highest score: a write that comes late with an older version removes itself.
  */
 import type { ChainableCommander, Redis } from 'ioredis';
 import type { Collection } from 'mongodb';

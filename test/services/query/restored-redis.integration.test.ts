@@ -1,7 +1,8 @@
 /** Redis comes back with less than it had: what was taken away stays taken away, from the first request on. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { controlCollections } from '#shared/access/access-keys.ts';
-import { redisKeys } from '#shared/access/redis-keys.ts';
+import { reconcilingKey, redisKeys } from '#shared/access/redis-keys.ts';
+import { describeRedis } from '#shared/redis-server.ts';
 import { sessionOfToken } from '#admin/sessions/token-claims.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
@@ -12,7 +13,8 @@ import { runCommand, runJson } from '../admin/run-command.ts';
 let own: RedisProcess;
 let proxy: TcpProxy;
 let service: QueryService;
-/** A second instance, which reaches Redis by another way. */
+let mongodbProxy: TcpProxy;
+/** A second instance, which reaches Redis and MongoDB by another way. */
 let other: RunningApp;
 /** Redis while everybody still had their rights. */
 let snapshot: Buffer;
@@ -41,7 +43,13 @@ beforeAll(async () => {
   service = await startQueryService({ settings: { REDIS_URL: own.url } });
   const { config, environment, env } = service.installation;
   service.installation.redis.on('error', () => undefined);
-  other = await startApp({ ...config, redis: { ...config.redis, url: `redis://127.0.0.1:${proxy.port}` } });
+  const mongodb = new URL(config.mongodb.uri);
+  mongodbProxy = await startTcpProxy({ host: mongodb.hostname, port: Number(mongodb.port) });
+  other = await startApp({
+    ...config,
+    redis: { ...config.redis, url: `redis://127.0.0.1:${proxy.port}` },
+    mongodb: { ...config.mongodb, uri: `mongodb://127.0.0.1:${mongodbProxy.port}/?directConnection=true` },
+  });
   for (const name of Object.keys(FINALLY)) {
     await service.setKey({ clientId: name, storeId: name === 'blocked' ? 'blocked' : 's1' });
     tokens[name] = await service.api.token(name, 'secret');
@@ -51,16 +59,19 @@ beforeAll(async () => {
   await runJson(env, ['stores', 'unblock', 'blocked', '-e', environment]);
   snapshot = await own.snapshot();
   await service.stopProjector();
-  await runJson(env, ['keys', 'revoke', 'revoked']);
-  await runJson(env, ['keys', 'deactivate', 'inactive']);
-  await runJson(env, ['keys', 'scopes', 'narrowed', '--set', 'crm']);
-  await runJson(env, ['stores', 'block', 'blocked', '-e', environment]);
-  await runJson(env, ['sessions', 'revoke', '--token'], tokens['ended']);
+  await Promise.all([
+    runJson(env, ['keys', 'revoke', 'revoked']),
+    runJson(env, ['keys', 'deactivate', 'inactive']),
+    runJson(env, ['keys', 'scopes', 'narrowed', '--set', 'crm']),
+    runJson(env, ['stores', 'block', 'blocked', '-e', environment]),
+    runJson(env, ['sessions', 'revoke', '--token'], tokens['ended']),
+  ]);
 });
 afterAll(async () => {
   await other?.app.close();
   await service?.close();
   await proxy?.close();
+  await mongodbProxy?.close();
   await own?.close();
 });
 
@@ -153,6 +164,45 @@ describe('an old snapshot', () => {
       expectNobodyWasLetIn(await stop());
     } finally {
       await late.app.close();
+    }
+  });
+
+  it('lets nobody in while MongoDB cannot be asked, though others have reconciled it', async () => {
+    mongodbProxy.freeze();
+    try {
+      await own.kill();
+      await own.start(snapshot);
+      await eventually('requests pass elsewhere', () => allIsRight([service]));
+      for (const name of Object.keys(FINALLY))
+        expect([name, await statusOf(other, name)]).toEqual([name, 503]);
+      expect((await other.api.get('/api/order/list?nonsense=1', tokens['untouched'] ?? '')).status).toBe(503);
+    } finally {
+      await mongodbProxy.restore();
+    }
+    await eventually('requests pass', () => allIsRight([other]));
+  });
+
+  it('is reconciled by another when the one who began it has died', async () => {
+    const { config } = service.installation;
+    await proxy.cut();
+    const late = await startRedisProcess();
+    try {
+      await late.kill();
+      await late.start(snapshot);
+      const { runId } = await describeRedis(late.client);
+      const startedAt = performance.now();
+      await late.client.set(reconcilingKey(config.namePrefix, runId), 'dead', 'PX', 2_000);
+      proxy.retarget({ host: '127.0.0.1', port: late.port });
+      await proxy.restore();
+      await eventually('requests pass', () => allIsRight([other]));
+      // Not before the lock was over: that it was respected shows that it was there.
+      expect(performance.now() - startedAt).toBeGreaterThan(1_900);
+    } finally {
+      proxy.retarget({ host: '127.0.0.1', port: own.port });
+      await proxy.cut();
+      await proxy.restore();
+      await eventually('all is well again', () => allIsRight([service, other]));
+      await late.close();
     }
   });
 
