@@ -1,6 +1,7 @@
 /** The benchmarks, `npm run bench -- <which>`: one subcommand each, against real servers. */
 import { Command } from 'commander';
 import { StackError } from '#local/stack/errors.ts';
+import { addAccessBench } from './access/command.ts';
 import { addFloodBench } from './flood/command.ts';
 import { addQueryBench } from './query/command.ts';
 import { say } from './say.ts';
@@ -19,6 +20,7 @@ started for those that are not given. What the figures mean: docs/benchmarks.md.
 );
 addQueryBench(program);
 addFloodBench(program);
+addAccessBench(program);
 
 try {
   await program.parseAsync();

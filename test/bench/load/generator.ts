@@ -9,13 +9,29 @@ process.on('message', (order: LoadOrder) => {
   void run(order).then((reply) => process.send?.(reply));
 });
 
-async function run({ url, headers, connections, seconds, status }: LoadOrder): Promise<LoadReply> {
+async function run({
+  url,
+  headers,
+  body,
+  each,
+  connections,
+  seconds,
+  status,
+}: LoadOrder): Promise<LoadReply> {
   const times: number[] = [];
   let wrong: number | null = null;
   let elapsed = 0;
   const began = performance.now();
   const result = await new Promise<autocannon.Result>((resolve, reject) => {
-    const options = { url, headers, connections, duration: LIMIT_SECONDS, timeout: LIMIT_SECONDS };
+    const options: autocannon.Options = {
+      url,
+      headers,
+      connections,
+      duration: LIMIT_SECONDS,
+      timeout: LIMIT_SECONDS,
+      ...(body === undefined ? {} : { method: 'POST', body }),
+      ...(each === undefined ? {} : { requests: each.map((own) => ({ headers: { ...headers, ...own } })) }),
+    };
     const instance = autocannon(options, (error: unknown, done) => {
       if (error instanceof Error) reject(error);
       else resolve(done);

@@ -3,6 +3,10 @@
 export interface LoadOrder {
   url: string;
   headers: Record<string, string>;
+  /** A body makes it a POST. */
+  body?: string;
+  /** Headers of their own for requests that are made in turn. */
+  each?: readonly Record<string, string>[];
   connections: number;
   seconds: number;
   /** Every answer must have this status. */

@@ -1,9 +1,10 @@
 /** `npm run bench -- query`: the data endpoints beside the same work done the usual way. */
 import type { Command } from 'commander';
 import { stopRequested, type StopRequest } from '#local/start/signals.ts';
+import { writeSection } from '../docs-section.ts';
 import { say } from '../say.ts';
 import { atLeast, type QueryBenchOptions } from './options.ts';
-import { renderMarkdown, writeDocs } from './report/markdown.ts';
+import { renderMarkdown } from './report/markdown.ts';
 import { renderScreen } from './report/screen.ts';
 import type { QueryBenchResult } from './result.ts';
 import { runQueryBench } from './run.ts';
@@ -23,7 +24,7 @@ export function addQueryBench(program: Command): void {
       const ended = await runUntilStopped(options);
       if ('exitCode' in ended) process.exit(ended.exitCode);
       process.stdout.write(options.json ? `${JSON.stringify(ended, null, 2)}\n` : renderScreen(ended));
-      if (options.writeDocs) await writeDocs(renderMarkdown(ended));
+      if (options.writeDocs) await writeSection('query', renderMarkdown(ended));
     });
 }
 

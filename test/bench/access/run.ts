@@ -1,0 +1,149 @@
+/** From nothing to a result: servers, a store with keys, then each comparison. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { startGuard } from '#local/stack/program/guard.ts';
+import { SCOPES } from '#shared/events/access-event.ts';
+import { createInstallation } from '#test/installation.ts';
+import { startLoad } from '../load/load.ts';
+import { describeMachine } from '../machine.ts';
+import { fillStores } from '../query/fill.ts';
+import { makeStores, RECORDS_STORE } from '../query/stores/stores.ts';
+import { type BenchKey, fetchTokens, publishKeys } from '../query/tokens.ts';
+import type { Say } from '../say.ts';
+import { startServers } from '../servers.ts';
+import { startService } from '../service.ts';
+import type { AccessBenchOptions } from './command.ts';
+import { compare } from './compare.ts';
+import { timeRefusals } from './refusals.ts';
+import { progressLine } from './report.ts';
+import type { AccessBenchResult, Comparison } from './result.ts';
+
+/** Where load would end a request, it shall show as time; failures are timed, so none may be limited. */
+const SETTINGS = {
+  QUOTA_REQUESTS: '1000000000',
+  MONGODB_READ_TIMEOUT_MS: '60000',
+  REDIS_COMMAND_TIMEOUT_MS: '10000',
+  AUTH_FAILURES_PER_CLIENT_AND_ADDRESS: '1000000000',
+  AUTH_FAILURES_PER_ADDRESS: '1000000000',
+  AUTH_FAILURES_PER_CLIENT: '1000000000',
+};
+/** Few: what the access path costs does not depend on them, what the rest of a request costs does. */
+const RECORDS = 200;
+const KEYS = 20;
+const ROUTES = [
+  ['store info', '/api/store/info/'],
+  ['order details', '/api/order/details/?order_id=o7'],
+  ['order list', '/api/order/list'],
+  ['product list', '/api/product/list'],
+] as const;
+
+/** Runs the benchmark; whatever it starts ends with `cleanup`. */
+export async function runAccessBench(
+  options: AccessBenchOptions,
+  say: Say,
+  cleanup: AsyncDisposableStack,
+): Promise<AccessBenchResult> {
+  const { connections, seconds, rounds } = options;
+  await startServers(say, cleanup);
+  const guard = startGuard();
+  cleanup.defer(() => guard.close());
+  const folder = await mkdtemp(join(tmpdir(), 'store-data-bench-'));
+  cleanup.defer(() => rm(folder, { recursive: true, force: true }));
+  const installation = await createInstallation({ settings: SETTINGS });
+  cleanup.defer(() => installation.close());
+  const keys = await publishKeys(
+    installation,
+    Array.from({ length: KEYS }, () => RECORDS_STORE),
+  );
+  const stores = makeStores(RECORDS).filter(({ storeId }) => storeId === RECORDS_STORE);
+  await fillStores(installation, stores, folder, guard, say);
+
+  const start = async (name: string, file: string, env: Record<string, string> = {}): Promise<string> => {
+    const path = fileURLToPath(new URL(file, import.meta.url));
+    const service = await startService({
+      name,
+      file: path,
+      env: { ...installation.env, ...env },
+      folder,
+      guard,
+    });
+    cleanup.defer(service.stop);
+    if (service.url === null) throw new Error(`${name} does not say where it listens`);
+    return service.url;
+  };
+  const ours = await start('query', '../../../services/query/main.ts');
+  const load = startLoad(cleanup);
+  const measure = async (sides: Parameters<typeof compare>[1]): Promise<Comparison> => {
+    const compared = await compare(load, sides, options);
+    say(progressLine(compared));
+    return compared;
+  };
+
+  const provider = await start('oidc-provider', './oidc-provider.ts', {
+    NODE_ENV: 'production',
+    BENCH_CLIENTS: JSON.stringify(keys),
+  });
+  const tokens = await measure({
+    name: 'tokens',
+    ours: tokenRequests(`${ours}/api/auth/token/`, keys),
+    other: tokenRequests(`${provider}/token`, keys),
+  });
+  const data = await compareRoutes({ ours, keys, start, measure });
+  const [key] = keys;
+  if (key === undefined) throw new Error('there is no key');
+  const refusals = await timeRefusals(ours, key);
+  return {
+    benchmark: 'access',
+    date: new Date().toISOString().slice(0, 10),
+    machine: await describeMachine(installation.mongodb),
+    command: `npm run bench -- access --connections ${connections} --seconds ${seconds} --rounds ${rounds}`,
+    connections,
+    seconds,
+    rounds,
+    tokens,
+    data,
+    refusals,
+  };
+}
+
+/** Each key in turn, with the same form for both sides. */
+function tokenRequests(url: string, keys: readonly BenchKey[]) {
+  return {
+    url,
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: `grant_type=client_credentials&scope=${SCOPES.join('+')}`,
+    each: keys.map(({ clientId, secret }) => ({
+      authorization: `Basic ${Buffer.from(`${clientId}:${secret}`).toString('base64')}`,
+    })),
+    status: 200,
+  };
+}
+
+async function compareRoutes({
+  ours,
+  keys,
+  start,
+  measure,
+}: {
+  ours: string;
+  keys: readonly BenchKey[];
+  start: (name: string, file: string, env: Record<string, string>) => Promise<string>;
+  measure: (sides: Parameters<typeof compare>[1]) => Promise<Comparison>;
+}): Promise<Comparison[]> {
+  const token = (await fetchTokens(ours, keys)).get(RECORDS_STORE) ?? '';
+  const headers = { authorization: `Bearer ${token}` };
+  const open = await start('without-access', './without-access.ts', { BENCH_STORE: RECORDS_STORE });
+  const compared: Comparison[] = [];
+  for (const [name, path] of ROUTES) {
+    compared.push(
+      await measure({
+        name,
+        ours: { url: `${ours}${path}`, headers, status: 200 },
+        other: { url: `${open}${path}`, headers, status: 200 },
+      }),
+    );
+  }
+  return compared;
+}
