@@ -12,6 +12,7 @@ import { addQuotaCommands } from './commands/quota/index.ts';
 import { addSessionCommands } from './commands/sessions.ts';
 import { addSigningKeyCommands } from './commands/signing-keys.ts';
 import { addStoreCommands } from './commands/stores.ts';
+import { addVerifyCommand } from './commands/verify.ts';
 
 /** Makes the program; every action ends by returning or throwing, none by exiting. */
 export function createProgram(): Command {
@@ -48,6 +49,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.`,
   addAuditCommand(program);
   addDeadLetterCommands(program);
   addLagCommand(program);
+  addVerifyCommand(program);
   addConfigCommand(program);
   return program;
 }

@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RANK_NODES, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
+import { createLogger } from '#shared/logging.ts';
+import type { RankNode } from '#shared/read-models/rank-tree/nodes.ts';
+import { startProjector } from '#projector/projector.ts';
+import { createInstallation, type Installation } from '#test/installation.ts';
+import { caughtUp, readModels } from '#test/read-models.ts';
+import { runCommand, runJson } from './run-command.ts';
+
+const ORDERS = 1_200;
+
+interface Answer {
+  stores: number;
+  repaired: number;
+  differences: { store: string; what: string; stored: string; counted: string }[];
+}
+
+describe('verify', () => {
+  let installation: Installation;
+  beforeAll(async () => {
+    installation = await createInstallation();
+    await installation.publish(
+      Array.from({ length: ORDERS }, (_, index) => ({
+        entity: 'order',
+        storeId: index % 6 === 0 ? 's2' : 's1',
+        subject: `o${index}`,
+        sequence: 1,
+        data: {
+          status: 'concluded',
+          order_type: 'delivery',
+          total: '1.00',
+          created_at: new Date(Date.UTC(2026, 0, 1) + index * 60_000).toISOString(),
+        },
+      })),
+    );
+    const projector = await startProjector(installation.config, createLogger('test', 'silent'));
+    await caughtUp(installation);
+    await projector.stop();
+  });
+  afterAll(() => installation?.close());
+
+  it('finds nothing where all is right', async () => {
+    const { code, stdout } = await runCommand(installation.env, ['verify']);
+    expect([code, stdout]).toEqual([0, '2 stores verified: all is right\n']);
+  });
+
+  it('names what differs and fails, and mends it when told to', async () => {
+    const db = await readModels(installation);
+    const leaves = await db.collection<RankNode>(RANK_NODES).countDocuments({ _id: /^order\/s1\/leaf/ });
+    expect(leaves).toBeGreaterThan(1);
+    await db.collection<RankNode>(RANK_NODES).updateOne({ _id: /^order\/s1\/leaf/ }, { $inc: { total: 2 } });
+    await db.collection<Stamp>(STAMPS).updateOne({ _id: 's2' }, { $inc: { 'counts.order': -1 } });
+
+    const failed = await runCommand(installation.env, ['verify', '--json']);
+    expect(failed.code).toBe(1);
+    const { differences } = JSON.parse(failed.stdout) as Answer;
+    expect(differences.map(({ store, what }) => `${store}: ${what}`)).toEqual([
+      's1: order tree: total of leaf 0',
+      's2: number of orders',
+    ]);
+    const table = await runCommand(installation.env, ['verify', '--store', 's2']);
+    expect(table).toMatchObject({ code: 1 });
+    expect(table.stdout).toMatch(/s2 +number of orders +199 +200/);
+
+    expect(await runJson<Answer>(installation.env, ['verify', '--repair'])).toMatchObject({
+      stores: 2,
+      repaired: 2,
+      differences: [],
+    });
+    expect(await runJson<Answer>(installation.env, ['verify'])).toMatchObject({
+      repaired: 0,
+      differences: [],
+    });
+  });
+
+  it('says when there is no such store', async () => {
+    const { code, stderr } = await runCommand(installation.env, ['verify', '--store', 's9']);
+    expect([code, stderr]).toEqual([1, 'store-data: no record of a store s9 has arrived\n']);
+  });
+});
