@@ -8,16 +8,14 @@
 export interface SearchTexts {
   /** `\0` folded name `\0`. */
   names: string;
-  /** `\0d` the document's digits `p` the phone's `\0`. */
+  /** `\0d` the document's digits `p` the phone's `\0`; before the last, of a document that holds letters, `k` and its letters and digits. */
   numbers: string;
-  /** Everything that is compared, and the id: `\0n` name `\0i` id `\0d` digits `\0k` letters and digits `\0p` phone `\0`. */
-  lines: string;
 }
 
 /** The names of the texts. */
-export const SEARCH_TEXTS = ['names', 'numbers', 'lines'] as const satisfies (keyof SearchTexts)[];
+export const SEARCH_TEXTS = ['names', 'numbers'] as const satisfies (keyof SearchTexts)[];
 
-/** What is compared of a customer, and the id. */
+/** What is compared of a customer. */
 export interface Searched {
   /** The folded name, NUL and the id. */
   rank_key: string;
@@ -33,26 +31,9 @@ export function searchTexts({
   document_key: letters,
   phone_digits: phone,
 }: Searched): SearchTexts {
-  const [name = '', id = ''] = key.split('\0');
+  const name = key.slice(0, key.indexOf('\0'));
   return {
     names: `\0${name}\0`,
-    numbers: `\0d${digits}p${phone}\0`,
-    lines: `\0n${name}\0i${id}\0d${digits}\0k${letters}\0p${phone}\0`,
+    numbers: `\0d${digits}p${phone}${letters === digits ? '' : `k${letters}`}\0`,
   };
-}
-
-/** The customers of a leaf's lines. */
-export function searchedIn(lines: string): Searched[] {
-  return lines
-    .split('\0n')
-    .slice(1)
-    .map((line) => {
-      const [name = '', id = '', digits = '', letters = '', phone = ''] = line.split('\0');
-      return {
-        rank_key: `${name}\0${id.slice(1)}`,
-        document_digits: digits.slice(1),
-        document_key: letters.slice(1),
-        phone_digits: phone.slice(1),
-      };
-    });
 }

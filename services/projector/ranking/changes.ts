@@ -27,8 +27,9 @@ export function noteMove(
   }
 }
 
+/** A name is a part of the key. */
 function isSame(a: RankEntry, b: RankEntry): boolean {
-  return a.tree === b.tree && a.key === b.key && a.facet === b.facet && a.texts?.lines === b.texts?.lines;
+  return a.tree === b.tree && a.key === b.key && a.facet === b.facet && a.texts?.numbers === b.texts?.numbers;
 }
 
 function changeOf(changes: TreeChanges, { tree }: RankEntry, storeId: string): TreeChange {

@@ -38,7 +38,7 @@ export function leafOf(tree: RankTree, boundary: string, records: readonly RankE
 function textsOf({ searched }: RankTree, records: readonly RankEntry[]): { texts?: SearchTexts } {
   if (!searched) return {};
   const all = (name: keyof SearchTexts) => records.map(({ texts }) => texts?.[name] ?? '').join('');
-  return { texts: { names: all('names'), numbers: all('numbers'), lines: all('lines') } };
+  return { texts: { names: all('names'), numbers: all('numbers') } };
 }
 
 /** Gathers leaves, in order, into branches; the first begins where the first leaf does. */

@@ -40,7 +40,10 @@ describe('matchesTerms', () => {
   it('is what the filter of documents matches', () => {
     for (const text of ['JOSÉ', '(11) 98', '12.abc', 'c12-silva', 'abc', 'a.*']) {
       const terms = searchTerms(text);
-      const fields = (terms === null ? [] : searchFilter(terms)['$or']) as Record<string, { $regex: string }>[];
+      const fields = (terms === null ? [] : searchFilter(terms)['$or']) as Record<
+        string,
+        { $regex: string }
+      >[];
       const found = fields.some((field) =>
         Object.entries(field).some(([name, { $regex }]) =>
           new RegExp($regex, 's').test(customer[name as keyof typeof customer]),
