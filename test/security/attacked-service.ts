@@ -1,0 +1,75 @@
+/** A query service as a process of its own, to be attacked with connections, and what holds them. */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { expect } from 'vitest';
+import { createApiClient } from '#test/api-client.ts';
+import { PATIENCE } from '#test/patience.ts';
+import { type QueryService, startQueryService } from '#test/query-service.ts';
+import { type ServiceProcess, startService } from '#test/service-process.ts';
+
+export interface AttackedService {
+  service: QueryService;
+  attacked: ServiceProcess;
+  url: string;
+  /** Opens connections to the attacked service, or to another. */
+  openMany: (count: number, address?: string) => Promise<Socket[]>;
+  /** Fails unless a client that behaves gets every answer soon. */
+  expectNormalService: (requests: number) => Promise<void>;
+  close: () => Promise<void>;
+}
+
+/** Starts it. */
+export async function startAttackedService(): Promise<AttackedService> {
+  const service = await startQueryService({ settings: PATIENCE });
+  await service.setKey({ clientId: 'full' });
+  const attacked = startService('query', service.installation.env);
+  const started = await attacked.logged(({ msg }) => msg === 'query service started');
+  const url = String(started['url']);
+  const api = createApiClient(url);
+  const sockets: Socket[] = [];
+
+  const open = async (address: string) => {
+    const { hostname, port } = new URL(address);
+    const socket = connect({ host: hostname, port: Number(port) });
+    sockets.push(socket);
+    await once(socket, 'connect');
+    return socket;
+  };
+  return {
+    service,
+    attacked,
+    url,
+    async openMany(count, address = url) {
+      const opened: Socket[] = [];
+      while (opened.length < count) {
+        const batch = Math.min(250, count - opened.length);
+        opened.push(...(await Promise.all(Array.from({ length: batch }, async () => open(address)))));
+      }
+      return opened;
+    },
+    async expectNormalService(requests) {
+      const token = await api.token('full', 'secret');
+      for (let index = 0; index < requests; index += 1) {
+        const asked = performance.now();
+        expect((await api.get('/api/order/list', token)).status).toBe(200);
+        expect(performance.now() - asked).toBeLessThan(5_000);
+      }
+    },
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      attacked.kill('SIGTERM');
+      await attacked.ended;
+      await service.close();
+    },
+  };
+}
+
+/** All that comes until the server ends the connection. */
+export async function readToEnd(socket: Socket): Promise<string> {
+  let text = '';
+  socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')));
+  // A reset is an end as well.
+  socket.on('error', () => undefined);
+  if (!socket.closed) await once(socket, 'close');
+  return text;
+}

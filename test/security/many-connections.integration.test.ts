@@ -1,0 +1,81 @@
+/** Very many connections at once: everybody else is answered as before. */
+import { readFile } from 'node:fs/promises';
+import type { Socket } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { TOKEN_PATH } from '#test/api-client.ts';
+import { eventually } from '#test/installation.ts';
+import { type AttackedService, startAttackedService } from './attacked-service.ts';
+
+const CONNECTIONS = 10_000;
+/** Files that this process and the service need besides. */
+const OTHER_FILES = 500;
+
+let target: AttackedService;
+beforeAll(async () => {
+  target = await startAttackedService();
+});
+afterAll(() => target?.close());
+
+/** How many files a process may have open here. */
+function openFilesLimit(): number {
+  const { userLimits } = process.report.getReport() as unknown as {
+    userLimits: { open_files: { soft: unknown } };
+  };
+  const { soft } = userLimits.open_files;
+  return typeof soft === 'number' ? soft : Number.POSITIVE_INFINITY;
+}
+
+/** What the attacked process holds in memory; only Linux tells. */
+async function residentMegabytes(): Promise<number> {
+  if (process.platform !== 'linux') return 0;
+  const status = await readFile(`/proc/${target.attacked.process.pid}/status`, 'utf8');
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024;
+}
+
+describe('very many connections', { timeout: 120_000 }, () => {
+  it('that have had an answer and stay open leave everybody else in peace', async () => {
+    const files = openFilesLimit();
+    const count = Math.min(CONNECTIONS, files - OTHER_FILES);
+    if (count < CONNECTIONS) {
+      process.stderr.write(
+        `${count} connections instead of ${CONNECTIONS}: this machine allows ${files} files\n`,
+      );
+    }
+    const held: Socket[] = [];
+    let answered = 0;
+    let ended = 0;
+    while (held.length < count) {
+      const opened = await target.openMany(Math.min(500, count - held.length));
+      // At once: who says nothing for 10 s is cut off.
+      for (const socket of opened) {
+        socket.once('data', () => (answered += 1));
+        socket.once('close', () => (ended += 1));
+        socket.write('GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n');
+      }
+      held.push(...opened);
+    }
+    await eventually('all are answered', () => answered === count, 60_000);
+    await target.expectNormalService(50);
+    // Idle ones are kept for 72 s, which a busy machine may need for all this.
+    expect(ended).toBeLessThan(count / 10);
+    expect(await residentMegabytes()).toBeLessThan(1_000);
+    for (const socket of held) socket.destroy();
+    await target.expectNormalService(10);
+  });
+
+  it('that break off in the middle leave nothing behind', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      for (const socket of await target.openMany(400)) {
+        socket.write(`POST ${TOKEN_PATH} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\ngrant`);
+        socket.resetAndDestroy();
+      }
+    }
+    await target.expectNormalService(10);
+    expect(target.attacked.process.exitCode).toBeNull();
+  });
+});
+
+it('logs no failure of its own', () => {
+  const failures = target.attacked.lines.filter(({ level }) => typeof level === 'number' && level >= 50);
+  expect(failures).toEqual([]);
+});
