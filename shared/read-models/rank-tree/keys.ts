@@ -26,17 +26,6 @@ export function nameKey(folded: string, id: string): string {
   return folded + NAME_END + id;
 }
 
-/** The part of a name's key before the id, or a beginning of it. */
-export function nameIn(key: string): string {
-  const end = key.indexOf(NAME_END);
-  return end === -1 ? key : key.slice(0, end);
-}
-
-/** Whether a beginning of a key reaches into the id. */
-export function holdsWholeName(beginning: string): boolean {
-  return beginning.includes(NAME_END);
-}
-
 /** A range of keys: `from` included, `to` not; `''` and `null` leave it open. */
 export interface KeyRange {
   from: string;

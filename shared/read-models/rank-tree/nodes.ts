@@ -67,8 +67,3 @@ export function nodesOf(
 function endOf(prefix: string): string {
   return `${prefix.slice(0, -1)}0`;
 }
-
-/** How many of a node's records have one of some facets; all of them where `null` is asked for. */
-export function countIn({ total, counts }: Counts, facets: readonly string[] | null): number {
-  return facets === null ? total : facets.reduce((sum, facet) => sum + (counts[facet] ?? 0), 0);
-}
