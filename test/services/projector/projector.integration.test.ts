@@ -54,7 +54,7 @@ describe('projector', () => {
       { entity: 'order', storeId: 's1', subject: 'v', sequence: 5, data: { ...order, status: 'cancelled' } },
     ]);
     await caughtUp(installation);
-    expect(await find('orders', 's1/v')).toMatchObject({ sequence: 5, facet: 'db0' });
+    expect(await find('orders', 's1/v')).toMatchObject({ sequence: 5, facet: 'da0' });
     await installation.publish([
       { entity: 'order', storeId: 's1', subject: 'v', sequence: 3, action: 'deleted' },
     ]);
