@@ -11,6 +11,7 @@ import type { RedisGate } from './access/redis-gate.ts';
 import type { Caller, Step } from './access/steps.ts';
 import type { Bounded } from './deadline.ts';
 import type { LiveGenerations } from './generations.ts';
+import type { KeyLookUps } from './token/client.ts';
 import type { QueryMetrics } from './metrics.ts';
 import type { OperationObject } from './openapi/objects.ts';
 import type { Parameters } from './parameters/parameter.ts';
@@ -41,6 +42,7 @@ declare module 'fastify' {
     /** Bounds the reads for one request: all of them together, from its arrival. */
     deadlineOf: (reply: FastifyReply) => Bounded;
     redis: Redis;
+    keyLookUps: KeyLookUps;
     /** Nobody uses Redis without having passed it. */
     redisGate: RedisGate;
     generations: LiveGenerations;

@@ -1,5 +1,5 @@
 /** Client ids and secrets: how they are made, hashed and compared. */
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
@@ -27,7 +27,7 @@ export function newClientSecret(): string {
 
 /** SHA-256 of a secret in lower-case hex. Enough for random secrets; a slow hash would be a lever for floods. */
 export function hashSecret(secret: string): string {
-  return createHash('sha256').update(secret, 'utf8').digest('hex');
+  return hash('sha256', secret, 'hex');
 }
 
 const DECOY = hashSecret(newClientSecret());

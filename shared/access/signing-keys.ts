@@ -1,13 +1,14 @@
 /** The keys that sign tokens, ready for use. They rotate without a gap: which one signs is a matter of time. */
 import { readFile } from 'node:fs/promises';
-import { type CryptoKey, importJWK, type JWK } from 'jose';
+import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
+import { type CryptoKey, importJWK } from 'jose';
 import type { Config } from '../config.ts';
 import { StoreDataError } from '../errors.ts';
-import { parseKeySet, SIGNING_ALGORITHM, signingIndex } from './signing-key-set.ts';
+import { parseKeySet, SIGNING_ALGORITHM, signingIndex, type SigningJwk } from './signing-key-set.ts';
 
 export interface SigningKeys {
   /** The key that signs at this moment. */
-  readonly signing: { readonly kid: string; readonly key: CryptoKey };
+  readonly signing: { readonly kid: string; readonly key: KeyObject };
   /** By `kid`. Another map when the keys were replaced. */
   readonly verifying: ReadonlyMap<string, CryptoKey>;
 }
@@ -47,13 +48,14 @@ export async function readKeyFile(file: string): Promise<string> {
 export async function importKeys(text: string, origin: string): Promise<SigningKeys> {
   const jwks = await parseKeySet(text, origin);
   const verifying = new Map<string, CryptoKey>();
-  const keys: { kid: string; key: CryptoKey; nbf?: number }[] = [];
+  const keys: { kid: string; key: KeyObject; nbf?: number }[] = [];
   for (const [index, jwk] of jwks.entries()) {
     const { nbf, kid } = jwk;
     try {
       const { d: _secret, ...publicJwk } = jwk;
-      verifying.set(kid, await importKey(publicJwk, 'verify'));
-      keys.push({ kid, key: await importKey(jwk, 'sign'), ...(nbf === undefined ? {} : { nbf }) });
+      const publicKey = await importJWK({ ...publicJwk, key_ops: ['verify'] }, SIGNING_ALGORITHM);
+      verifying.set(kid, publicKey as CryptoKey);
+      keys.push({ kid, key: privateKeyOf(jwk), ...(nbf === undefined ? {} : { nbf }) });
     } catch {
       // The cause would quote the key.
       throw new StoreDataError('config_invalid', `${origin} key ${index + 1} cannot be imported`);
@@ -69,6 +71,14 @@ export async function importKeys(text: string, origin: string): Promise<SigningK
   };
 }
 
-async function importKey(jwk: JWK, use: 'sign' | 'verify'): Promise<CryptoKey> {
-  return (await importJWK({ ...jwk, key_ops: [use] }, SIGNING_ALGORITHM)) as CryptoKey;
+/** @throws when the private part is not that of the public one. */
+function privateKeyOf({ crv, kty, x, y, d }: SigningJwk): KeyObject {
+  const key = { crv, kty, x, y } as Record<string, string>;
+  const privateKey = createPrivateKey({ key: { ...key, d }, format: 'jwk' });
+  const data = Buffer.from('signed to see whether both parts belong together');
+  const signature = sign('sha256', data, privateKey);
+  if (!verify('sha256', data, createPublicKey({ key, format: 'jwk' }), signature)) {
+    throw new Error('the parts of the key do not belong together');
+  }
+  return privateKey;
 }

@@ -1,5 +1,6 @@
-/** Access tokens: JWTs after RFC 9068 (`at+jwt`), made and verified with jose. */
-import { errors, jwtVerify, SignJWT } from 'jose';
+/** Access tokens: JWTs after RFC 9068 (`at+jwt`), verified with jose. */
+import { type KeyObject, sign } from 'node:crypto';
+import { errors, jwtVerify } from 'jose';
 import { LRUCache } from 'lru-cache';
 import type { Config } from '../config.ts';
 import { type Scope, SCOPES } from '../events/access-event.ts';
@@ -38,23 +39,20 @@ export function createTokens(keys: () => SigningKeys, settings: Config['tokens']
     async issue({ sessionId, clientId, storeId, environment, scopes }) {
       const { kid, key } = keys().signing;
       const now = Date.now() / 1_000;
-      return (
-        new SignJWT({
-          client_id: clientId,
-          store_id: storeId,
-          environment,
-          scope: scopes.join(' '),
-        })
-          .setProtectedHeader({ alg: SIGNING_ALGORITHM, typ: 'at+jwt', kid })
-          .setIssuer(settings.issuer)
-          .setAudience(settings.audience)
-          .setSubject(clientId)
-          .setJti(sessionId)
-          .setIssuedAt(Math.floor(now))
-          // Rounded up: cut, a token would expire before the time that its client was told. The session in Redis ends it to the second.
-          .setExpirationTime(Math.ceil(now) + settings.lifetimeSeconds)
-          .sign(key)
-      );
+      const payload = {
+        client_id: clientId,
+        store_id: storeId,
+        environment,
+        scope: scopes.join(' '),
+        iss: settings.issuer,
+        aud: settings.audience,
+        sub: clientId,
+        jti: sessionId,
+        iat: Math.floor(now),
+        // Rounded up: cut, a token would expire before the time that its client was told. The session in Redis ends it to the second.
+        exp: Math.ceil(now) + settings.lifetimeSeconds,
+      };
+      return signJwt({ alg: SIGNING_ALGORITHM, typ: 'at+jwt', kid }, payload, key);
     },
     async verify(token) {
       const current = keys();
@@ -73,6 +71,35 @@ export function createTokens(keys: () => SigningKeys, settings: Config['tokens']
       return claims;
     },
   };
+}
+
+/**
+ * Signs a JWT (RFC 7515 section 7.1) with Node's own signing, which takes a third of what the Web Crypto API takes, and
+ * with it jose (decision 0017).
+ */
+function signJwt(header: object, payload: object, key: KeyObject): string {
+  const data = `${encode(header)}.${encode(payload)}`;
+  const signature = joseSignature(sign('sha256', Buffer.from(data), key));
+  return `${data}.${signature.toString('base64url')}`;
+}
+
+/** Both numbers of a P-256 signature, 32 bytes each (RFC 7518 section 3.4), from the DER that Node makes quickest. */
+function joseSignature(der: Buffer): Buffer {
+  const signature = Buffer.alloc(64);
+  // SEQUENCE, its length, then twice: INTEGER, its length, the bytes, with a zero before a high bit and none to fill up.
+  let at = 2;
+  for (const end of [32, 64]) {
+    const length = der[at + 1] ?? 0;
+    const start = at + 2;
+    at = start + length;
+    const first = Math.max(start, at - 32);
+    der.copy(signature, end - (at - first), first, at);
+  }
+  return signature;
+}
+
+function encode(part: object): string {
+  return Buffer.from(JSON.stringify(part)).toString('base64url');
 }
 
 /**

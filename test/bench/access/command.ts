@@ -12,6 +12,7 @@ export interface AccessBenchOptions {
   connections: number;
   seconds: number;
   rounds: number;
+  tokensOnly?: true;
   json?: true;
   writeDocs?: true;
 }
@@ -23,6 +24,7 @@ export function addAccessBench(program: Command): void {
     .option('--connections <number>', 'connections that ask at the same time', atLeast(1), 20)
     .option('--seconds <number>', 'length of one measurement', atLeast(1), 3)
     .option('--rounds <number>', 'measurements of each side, taken in turn', atLeast(1), 3)
+    .option('--tokens-only', 'nothing but the tokens')
     .option('--json', 'print the result as JSON')
     .option('--write-docs', 'put the result into docs/benchmarks.md')
     .action(async (options: AccessBenchOptions) => {

@@ -5,7 +5,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import closeWithGrace from 'close-with-grace';
-import Provider, { type JWKS } from 'oidc-provider';
+import { type JWKS, Provider } from 'oidc-provider';
 import { readConfig } from '#shared/config.ts';
 import { SCOPES } from '#shared/events/access-event.ts';
 import { createLogger } from '#shared/logging.ts';

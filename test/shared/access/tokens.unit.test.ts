@@ -79,6 +79,15 @@ describe('a token', () => {
   });
 });
 
+it('signs so that others can verify it, whatever the signature begins with', async () => {
+  const tokens = createTokens(() => keys, settings);
+  // One in 128 has a number of less than 32 bytes, half of them one with a zero before it.
+  for (let count = 0; count < 1_000; count += 1) {
+    const token = await tokens.issue({ ...claims, sessionId: `j${count}` });
+    expect(await createTokens(() => keys, settings).verify(token)).not.toBeNull();
+  }
+});
+
 describe('the rotation of keys', () => {
   it('has no gap: the first signs, all verify', async () => {
     const rotated = await load(next, old);
