@@ -1,7 +1,7 @@
 /**
  * The read models: what a document of each collection holds, and its indexes. Every `_id` begins with the
- * store's id, and every index and filter is led by `store_id`, so that no query can cross stores and
- * collections can be sharded on `{store_id, _id}`.
+ * store's id, and every filter is either an `_id` or led by `store_id` as every index is, so that no query can cross
+ * stores and collections can be sharded on `{store_id, _id}`.
  */
 import type { Binary, Db, IndexDescription } from 'mongodb';
 import { StoreDataError } from '../errors.ts';

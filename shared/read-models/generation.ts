@@ -1,10 +1,11 @@
 /**
  * Generations: one complete set of an environment's read models, in a database of its own, with a marker
- * that tells it from a dropped database. The control database points to the live one.
+ * that tells it from a dropped database. The control database points to the live one and knows the others.
  */
 import { randomUUID } from 'node:crypto';
 import type { Db, MongoClient } from 'mongodb';
 import { StoreDataError } from '../errors.ts';
+import { type OtherState, pointersIn } from './generation-pointer.ts';
 
 /**
  * The version of what the projections write. Whoever changes a response, a read model or an index raises
@@ -22,15 +23,20 @@ export interface GenerationMarker {
   created_at: Date;
 }
 
-interface GenerationPointer {
-  /** The environment. */
-  _id: string;
-  live: number;
-}
-
 export interface Generation {
   marker: GenerationMarker;
   db: Db;
+}
+
+/** A generation that the pointer knows. */
+export interface KnownGeneration {
+  number: number;
+  state: 'live' | OtherState;
+  /** Of one that is built: as in its pointer. */
+  share: number | null;
+  db: Db;
+  /** `null` while it is not made yet, or after its database was dropped. */
+  marker: GenerationMarker | null;
 }
 
 /** Name of the database with keys, revocations and pointers, which no rebuild touches. */
@@ -40,6 +46,31 @@ export function controlDatabase(client: MongoClient, prefix: string): Db {
 
 function generationDatabase(client: MongoClient, prefix: string, environment: string, number: number): Db {
   return client.db(`${prefix}_${environment}_g${number}`);
+}
+
+/** Name of the consumer group that projects a generation. */
+export function generationGroup(prefix: string, environment: string, number: number): string {
+  return `${prefix}.${environment}.g${number}`;
+}
+
+/** Every generation of an environment, in the order of their numbers; none where none was made yet. */
+export async function findGenerations(
+  client: MongoClient,
+  prefix: string,
+  environment: string,
+): Promise<KnownGeneration[]> {
+  const pointer = await pointersIn(controlDatabase(client, prefix)).findOne({ _id: environment });
+  if (pointer === null) return [];
+  const known = [{ number: pointer.live, state: 'live' as const }, ...(pointer.others ?? [])];
+  return Promise.all(
+    known
+      .toSorted((a, b) => a.number - b.number)
+      .map(async ({ number, state, ...rest }): Promise<KnownGeneration> => {
+        const db = generationDatabase(client, prefix, environment, number);
+        const marker = await db.collection<GenerationMarker>('generation').findOne({ _id: 'marker' });
+        return { number, state, share: 'share' in rest ? (rest.share ?? null) : null, db, marker };
+      }),
+  );
 }
 
 /**
@@ -52,52 +83,70 @@ export async function findLiveGeneration(
   prefix: string,
   environment: string,
 ): Promise<Generation | null> {
-  const pointers = controlDatabase(client, prefix).collection<GenerationPointer>('generations');
-  const pointer = await pointers.findOne({ _id: environment });
-  if (pointer === null) return null;
-  const db = generationDatabase(client, prefix, environment, pointer.live);
-  const marker = await db.collection<GenerationMarker>('generation').findOne({ _id: 'marker' });
+  return liveOf(environment, await findGenerations(client, prefix, environment));
+}
+
+/** The live one among an environment's generations; returns and throws as `findLiveGeneration`. */
+export function liveOf(environment: string, generations: readonly KnownGeneration[]): Generation | null {
+  const live = generations.find(({ state }) => state === 'live');
+  if (live === undefined) return null;
+  const { number, db, marker } = live;
   if (marker === null) {
     throw new StoreDataError(
       'generation_unsuitable',
-      `generation ${pointer.live} of ${environment} has no marker: database ${db.databaseName} was dropped or never filled`,
+      `generation ${number} of ${environment} has no marker: database ${db.databaseName} was dropped or never filled`,
     );
   }
   return { marker, db };
 }
 
 /**
- * The live generation, made if there is none; safe to call from several processes at once.
- * @throws {StoreDataError} `generation_unsuitable` when it was made with another projection version.
+ * The generation from which a release answers: the live one if it made it, else the newest of its own that was live
+ * before and is still kept. So the services of an old release go on answering after a flip to a new release's generation.
+ * @returns `null` where there is none.
  */
-export async function openLiveGeneration(
+export function answeringGeneration(
+  environment: string,
+  generations: readonly KnownGeneration[],
+  projectionVersion: number,
+): Generation | null {
+  const live = liveOf(environment, generations);
+  if (live === null || live.marker.projection_version === projectionVersion) return live;
+  const kept = generations.findLast(
+    ({ state, marker }) => state === 'kept' && marker?.projection_version === projectionVersion,
+  );
+  return kept === undefined || kept.marker === null ? null : { marker: kept.marker, db: kept.db };
+}
+
+/** Makes an environment's first generation if it has none; safe to call from several processes at once. */
+export async function createFirstGeneration(
   client: MongoClient,
   prefix: string,
   environment: string,
-): Promise<Generation> {
-  const pointers = controlDatabase(client, prefix).collection<GenerationPointer>('generations');
-  if ((await pointers.findOne({ _id: environment })) === null) {
-    const db = generationDatabase(client, prefix, environment, 1);
-    const marker: Omit<GenerationMarker, '_id'> = {
-      id: randomUUID(),
-      environment,
-      number: 1,
-      projection_version: PROJECTION_VERSION,
-      created_at: new Date(),
-    };
-    await db
-      .collection<GenerationMarker>('generation')
-      .updateOne({ _id: 'marker' }, { $setOnInsert: marker }, { upsert: true });
-    await pointers.updateOne({ _id: environment }, { $setOnInsert: { live: 1 } }, { upsert: true });
-  }
-  const generation = await findLiveGeneration(client, prefix, environment);
-  if (generation === null)
-    throw new StoreDataError('generation_unsuitable', `${environment} has no generation`);
-  if (generation.marker.projection_version !== PROJECTION_VERSION) {
-    throw new StoreDataError(
-      'generation_unsuitable',
-      `generation ${generation.marker.number} of ${environment} was made with projection version ${generation.marker.projection_version}, this release has ${PROJECTION_VERSION}: run the release that made it, or rebuild the generation`,
-    );
-  }
-  return generation;
+  projectionVersion: number,
+): Promise<void> {
+  const pointers = pointersIn(controlDatabase(client, prefix));
+  if ((await pointers.findOne({ _id: environment })) !== null) return;
+  await createMarker(client, prefix, environment, 1, projectionVersion);
+  await pointers.updateOne({ _id: environment }, { $setOnInsert: { live: 1 } }, { upsert: true });
+}
+
+/** Makes a generation's marker unless it has one; from then on projectors of its version fill it. */
+export async function createMarker(
+  client: MongoClient,
+  prefix: string,
+  environment: string,
+  number: number,
+  projectionVersion: number,
+): Promise<void> {
+  const marker: Omit<GenerationMarker, '_id'> = {
+    id: randomUUID(),
+    environment,
+    number,
+    projection_version: projectionVersion,
+    created_at: new Date(),
+  };
+  await generationDatabase(client, prefix, environment, number)
+    .collection<GenerationMarker>('generation')
+    .updateOne({ _id: 'marker' }, { $setOnInsert: marker }, { upsert: true });
 }

@@ -60,14 +60,14 @@ async function composeCatalog(catalog: Catalog, touched: TouchedCatalog): Promis
 }
 
 async function writeProducts(catalog: Catalog, products: readonly Product[]): Promise<void> {
-  const { db, session, storeId, categories } = catalog;
+  const { db, session, categories } = catalog;
   const operations = products.map((product): AnyBulkWriteOperation<ProductDocument> => {
     const { _id, summary, before_groups, after_groups, category_id } = product;
     const groups = joinOptionGroups(catalog, product, 'summary');
     const position = category_id === null ? undefined : categories.get(category_id)?.position;
     return {
       updateOne: {
-        filter: { _id, store_id: storeId },
+        filter: { _id },
         update: {
           $set: {
             whole: `${summary.slice(0, -1)},${before_groups},"option_groups":[${groups}],${after_groups}}`,
@@ -121,7 +121,7 @@ async function writeCategories(catalog: Catalog, affected: Iterable<string>): Pr
     if (category === undefined) return [];
     const count = members({ product_count: counts.get(id) ?? 0 });
     const whole = `${category.summary.slice(0, -1)},${category.dates},${count}}`;
-    return [{ updateOne: { filter: { _id: category._id, store_id: storeId }, update: { $set: { whole } } } }];
+    return [{ updateOne: { filter: { _id: category._id }, update: { $set: { whole } } } }];
   });
   await db
     .collection<CategoryDocument>(COLLECTIONS.category)

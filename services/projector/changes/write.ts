@@ -50,8 +50,9 @@ export async function writePlan(
 async function writeDocuments(db: Db, session: ClientSession, plan: Plan, entity: EntityName): Promise<void> {
   const operations: AnyBulkWriteOperation<ReadModelDocument>[] = [
     ...(plan.inserts.get(entity) ?? []).map((document) => ({ insertOne: { document } })),
-    ...(plan.replacements.get(entity) ?? []).map(({ _id, ...replacement }) => ({
-      replaceOne: { filter: { _id, store_id: replacement.store_id }, replacement },
+    // All documents of an entity have the same fields, so that setting them is replacing.
+    ...(plan.replacements.get(entity) ?? []).map(({ _id, ...fields }) => ({
+      updateOne: { filter: { _id }, update: { $set: fields } },
     })),
     ...(plan.removals.get(entity) ?? []).map((_id) => ({ deleteOne: { filter: { _id } } })),
   ];
@@ -64,7 +65,7 @@ async function writeDocuments(db: Db, session: ClientSession, plan: Plan, entity
 async function writeTombstones(db: Db, session: ClientSession, { tombstones, raised }: Plan): Promise<void> {
   const operations: AnyBulkWriteOperation<Tombstone>[] = [
     ...tombstones.map(({ _id, ...replacement }) => ({
-      replaceOne: { filter: { _id, store_id: replacement.store_id }, replacement, upsert: true },
+      replaceOne: { filter: { _id }, replacement, upsert: true },
     })),
     ...raised.map((_id) => ({ deleteOne: { filter: { _id } } })),
   ];
@@ -91,7 +92,7 @@ async function eraseCustomers(db: Db, session: ClientSession, plan: Plan): Promi
         const { _id, ...replacement } = eraseCustomer(document as never) as NamingDocument;
         if (document.summary === replacement.summary && document.whole === replacement.whole) continue;
         operations.push({
-          replaceOne: { filter: { _id, store_id: storeId }, replacement },
+          replaceOne: { filter: { _id }, replacement },
         });
         if (operations.length === 500) await flush();
       }
@@ -118,10 +119,11 @@ async function writeStamps(
     }
     return {
       updateOne: {
-        filter: { _id, store_id: _id },
+        filter: { _id },
         update: {
           $inc,
           ...(Object.keys($set).length > 0 ? { $set } : {}),
+          $setOnInsert: { store_id: _id },
           ...(offset === null ? { $unset: { timezone_offset: '' as const } } : {}),
         },
         upsert: true,

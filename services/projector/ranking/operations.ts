@@ -17,7 +17,7 @@ export function increment(
   boundary: string,
   { total, counts, addedTexts, removedTexts }: NodeChange,
 ): Operations[number] {
-  const filter = { _id: nodeId(tree.name, storeId, level, boundary), store_id: storeId };
+  const filter = { _id: nodeId(tree.name, storeId, level, boundary) };
   if (addedTexts.length === 0 && removedTexts.length === 0) {
     const facets = Object.entries(counts).map(([facet, by]) => [`counts.${facet}`, by]);
     return { updateOne: { filter, update: { $inc: { total, ...Object.fromEntries(facets) } } } };
@@ -56,7 +56,7 @@ export function replacement(
   const _id = nodeId(tree.name, storeId, level, boundary);
   return {
     replaceOne: {
-      filter: { _id, store_id: storeId },
+      filter: { _id },
       replacement: { store_id: storeId, ...content },
       upsert: true,
     },
@@ -65,5 +65,5 @@ export function replacement(
 
 /** Removes a node whose boundary is none any more. */
 export function removal({ tree, storeId }: Place, level: Level, boundary: string): Operations[number] {
-  return { deleteOne: { filter: { _id: nodeId(tree.name, storeId, level, boundary), store_id: storeId } } };
+  return { deleteOne: { filter: { _id: nodeId(tree.name, storeId, level, boundary) } } };
 }

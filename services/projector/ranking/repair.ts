@@ -32,11 +32,7 @@ export async function repairStore(client: MongoClient, db: Db, storeId: string):
         const { counts, applied } = await countRecords(db, session, storeId);
         await db
           .collection<Stamp>(STAMPS)
-          .updateOne(
-            { _id: storeId, store_id: storeId },
-            { $set: { ranks, counts }, $inc: applied },
-            { session },
-          );
+          .updateOne({ _id: storeId }, { $set: { ranks, counts }, $inc: applied }, { session });
       },
       { readConcern: { level: 'snapshot' }, writeConcern: { w: 'majority' } },
     ),

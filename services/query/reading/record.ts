@@ -13,7 +13,7 @@ export async function readRecord(
   shape: 'summary' | 'whole',
 ): Promise<Found | null> {
   const rows = await readSnapshot<Row>(view, collection, [
-    { $match: { store_id: view.storeId, _id: documentId(view.storeId, id) } },
+    { $match: { _id: documentId(view.storeId, id) } },
     { $project: { _id: 0, [shape]: 1, offset: 1 } },
     unionWithStamp(view),
   ]);

@@ -74,7 +74,7 @@ export async function inSnapshot<R>(
 
 /** The last stage of a snapshot: the store's stamp as it lies there, since a projection would cost as much as the read. */
 export function unionWithStamp({ storeId }: View): Document {
-  return { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: storeId, store_id: storeId } }] } };
+  return { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: storeId } }] } };
 }
 
 /** The stamp among the rows of a snapshot: the one row that has an `_id`. */
@@ -85,7 +85,7 @@ export function stampIn(rows: readonly object[]): Stamp | null {
 /** The store's stamp alone; `null` while nothing of the store has arrived. */
 export async function readStamp({ storeId, generation, bounded }: View): Promise<Stamp | null> {
   const stamps = generation.db.collection<Stamp>(STAMPS);
-  return bounded((signal) => stamps.findOne({ _id: storeId, store_id: storeId }, { signal }));
+  return bounded((signal) => stamps.findOne({ _id: storeId }, { signal }));
 }
 
 /** The offset in which a store's answers are given. */
