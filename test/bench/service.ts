@@ -22,6 +22,7 @@ const GRACE_MS = 15_000;
 export interface RunningService {
   /** Where it listens; `null` where it has no clients. */
   url: string | null;
+  pid: number;
   stop: () => Promise<void>;
 }
 
@@ -45,7 +46,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   for (;;) {
     const log = await readFile(logFile, 'utf8');
     const started = log.split('\n').find((line) => / started"/.test(line));
-    if (started !== undefined) return { url: urlIn(started), stop };
+    if (started !== undefined) return { url: urlIn(started), pid: held.pid, stop };
     if (!isRunning || Date.now() > until) {
       await stop();
       throw new Error(`${name} did not start:\n${log.slice(-2_000)}`);

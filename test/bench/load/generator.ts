@@ -53,6 +53,7 @@ async function run({
   return {
     requests_per_second: (times.length * 1_000) / elapsed,
     p50_ms: percentile(0.5),
+    p95_ms: percentile(0.95),
     p99_ms: percentile(0.99),
   };
 }

@@ -1,10 +1,10 @@
 /** Starts the process that makes the load, and gives it its orders. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import type { LoadOrder, LoadReply, LoadResult } from './messages.ts';
+import type { LoadOrder, LoadReply, TimedLoad } from './messages.ts';
 
 /** Runs one order. @throws when an answer was not the one expected. */
-export type Load = (order: LoadOrder) => Promise<LoadResult>;
+export type Load = (order: LoadOrder) => Promise<TimedLoad>;
 
 /** Starts it; it ends with `cleanup`, or by itself when this process is gone. */
 export function startLoad(cleanup: AsyncDisposableStack): Load {

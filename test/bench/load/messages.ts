@@ -19,4 +19,9 @@ export interface LoadResult {
   p99_ms: number;
 }
 
-export type LoadReply = LoadResult | { failed: string };
+/** As the process that makes the load tells it. */
+export interface TimedLoad extends LoadResult {
+  p95_ms: number;
+}
+
+export type LoadReply = TimedLoad | { failed: string };

@@ -6,14 +6,22 @@ import { say } from '../say.ts';
 import { atLeast, type QueryBenchOptions } from './options.ts';
 import { renderMarkdown } from './report/markdown.ts';
 import { renderScreen } from './report/screen.ts';
-import type { QueryBenchResult } from './result.ts';
 import { runQueryBench } from './run.ts';
+import { checkScaleDocs, writeScaleDocs } from './scale/report/docs.ts';
+import { renderScaleScreen } from './scale/report/screen.ts';
+import { runScaleBench } from './scale/run.ts';
 
 export function addQueryBench(program: Command): void {
   program
     .command('query')
     .description('Every data endpoint, beside the same work done with Fastify and the MongoDB driver.')
     .option('--records <number>', 'records of each kind in the store', atLeast(100), 10_000)
+    .option(
+      '--orders <number>',
+      'measure counts and pages in a store of so many orders instead',
+      atLeast(20_000),
+    )
+    .option('--customers <number>', 'the same for customers, alone or together', atLeast(20_000))
     .option('--connections <number>', 'connections that ask at the same time', atLeast(1), 20)
     .option('--seconds <number>', 'length of one measurement', atLeast(1), 3)
     .option('--rounds <number>', 'measurements of each side, taken in turn', atLeast(1), 3)
@@ -21,22 +29,43 @@ export function addQueryBench(program: Command): void {
     .option('--json', 'print the result as JSON')
     .option('--write-docs', 'put the result into docs/benchmarks.md')
     .action(async (options: QueryBenchOptions) => {
-      const ended = await runUntilStopped(options);
-      if ('exitCode' in ended) process.exit(ended.exitCode);
-      process.stdout.write(options.json ? `${JSON.stringify(ended, null, 2)}\n` : renderScreen(ended));
-      if (options.writeDocs) await writeSection('query', renderMarkdown(ended));
+      const isAtScale = options.orders !== undefined || options.customers !== undefined;
+      return isAtScale ? measureScale(options) : measureEndpoints(options);
     });
 }
 
-/** Ends everything that was started, also when a signal comes first. */
-async function runUntilStopped(options: QueryBenchOptions): Promise<QueryBenchResult | StopRequest> {
+async function measureEndpoints(options: QueryBenchOptions): Promise<void> {
+  const result = await untilStopped((cleanup) => runQueryBench(options, say, cleanup));
+  print(options, result, renderScreen(result));
+  if (options.writeDocs) await writeSection('query', renderMarkdown(result));
+}
+
+async function measureScale(options: QueryBenchOptions): Promise<void> {
+  const { orders = 0, customers = 0, writeDocs } = options;
+  if (writeDocs) await checkScaleDocs({ orders, customers });
+  const result = await untilStopped((cleanup) => runScaleBench(options, say, cleanup));
+  print(options, result, renderScaleScreen(result));
+  if (writeDocs) await writeScaleDocs(result);
+}
+
+function print({ json }: QueryBenchOptions, result: object, screen: string): void {
+  process.stdout.write(json ? `${JSON.stringify(result, null, 2)}\n` : screen);
+}
+
+/** Ends everything that was started, also when a signal comes first: then the process ends, too. */
+async function untilStopped<R extends object>(
+  run: (cleanup: AsyncDisposableStack) => Promise<R>,
+): Promise<R> {
   const cleanup = new AsyncDisposableStack();
-  const running = runQueryBench(options, say, cleanup);
+  const running = run(cleanup);
+  let ended: R | StopRequest;
   try {
-    return await Promise.race([running, stopRequested()]);
+    ended = await Promise.race([running, stopRequested()]);
   } finally {
     // What ends it now are our own doings.
     running.catch(() => undefined);
     await cleanup.disposeAsync();
   }
+  if ('exitCode' in ended) process.exit(ended.exitCode);
+  return ended;
 }

@@ -1,16 +1,31 @@
 /** Fills both sides with the same stores: ours through Kafka and the projector, the usual way by inserts. */
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Guard } from '#local/stack/program/guard.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import type { Installation } from '#test/installation.ts';
-import { caughtUp } from '#test/read-models.ts';
+import { caughtUp, readModels } from '#test/read-models.ts';
+import { progressOf } from '../progress.ts';
 import type { Say } from '../say.ts';
 import { startService } from '../service.ts';
 import { usualWayDatabase } from '../usual-way/database.ts';
 import { fillDocuments } from '../usual-way/documents.ts';
-import type { BenchStore } from './stores/record.ts';
+import { chunksOf } from './stores/chunks.ts';
+import type { BenchStore, StoreRecord } from './stores/record.ts';
 
 const PROJECTOR = join(import.meta.dirname, '../../../services/projector/main.ts');
-const FILL_LIMIT_MS = 15 * 60_000;
+const CHUNK = 2_000;
+const POLL_MS = 1_000;
+/** The projector is given up when it applies nothing for so long. */
+const STUCK_MS = 5 * 60_000;
+
+/** What the projector had to do. */
+export interface Filled {
+  events: number;
+  /** From the first event that was published to the last that was applied. */
+  seconds: number;
+}
 
 /** The keys that were published before are applied as well: the projector must run for that. */
 export async function fillStores(
@@ -19,20 +34,82 @@ export async function fillStores(
   folder: string,
   guard: Guard,
   say: Say,
-): Promise<void> {
-  const began = performance.now();
+): Promise<Filled> {
   const { env, mongodb, config } = installation;
+  const total = stores.reduce((sum, { size, changes }) => sum + size + changes.length, 0);
+  say(`filling ${total} records on both sides`);
+  const began = performance.now();
   const projector = await startService({ name: 'projector', file: PROJECTOR, env, folder, guard });
   try {
-    for (const { storeId, records } of stores) {
-      await installation.publish(
-        records.map(({ entity, id, state }) => ({ entity, storeId, subject: id, sequence: 1, data: state })),
-      );
-    }
-    await caughtUp(installation, installation.environment, FILL_LIMIT_MS);
+    await publish(installation, stores, progressOf(say, 'published', total));
+    await applied(installation, total, progressOf(say, 'applied', total));
   } finally {
     await projector.stop();
   }
-  await fillDocuments(usualWayDatabase(mongodb, config.namePrefix), stores);
+  const seconds = (performance.now() - began) / 1_000;
+  say(`filled through the projector in ${seconds.toFixed(0)} s`);
+  let done = 0;
+  const tell = progressOf(say, 'inserted', total);
+  await fillDocuments(usualWayDatabase(mongodb, config.namePrefix), stores, (inserted) => {
+    done += inserted;
+    tell(done);
+  });
   say(`filled in ${((performance.now() - began) / 1_000).toFixed(0)} s`);
+  return { events: total, seconds };
+}
+
+async function publish(
+  installation: Installation,
+  stores: readonly BenchStore[],
+  tell: (done: number) => void,
+): Promise<void> {
+  let done = 0;
+  for (const { storeId, records, changes } of stores) {
+    for (const chunk of chunksOf(records, CHUNK)) {
+      await publishRecords(installation, storeId, chunk, 1);
+      done += chunk.length;
+      tell(done);
+    }
+    await publishRecords(installation, storeId, changes, 2);
+  }
+}
+
+async function publishRecords(
+  installation: Installation,
+  storeId: string,
+  records: readonly StoreRecord[],
+  sequence: number,
+): Promise<void> {
+  await installation.publish(
+    records.map(({ entity, id, state }) => ({ entity, storeId, subject: id, sequence, data: state })),
+  );
+}
+
+/** Waits until the projector has applied everything. @throws when it stands still for long. */
+async function applied(
+  installation: Installation,
+  total: number,
+  tell: (done: number) => void,
+): Promise<void> {
+  let before = -1;
+  let movedAt = Date.now();
+  for (;;) {
+    const done = await positions(installation);
+    if (done >= total) return caughtUp(installation);
+    if (done > before) {
+      before = done;
+      movedAt = Date.now();
+    }
+    if (Date.now() - movedAt > STUCK_MS) throw new Error(`the projector stands still at ${done} of ${total}`);
+    tell(done);
+    await sleep(POLL_MS);
+  }
+}
+
+/** How many events the checkpoints say are applied. */
+async function positions(installation: Installation): Promise<number> {
+  const db = await readModels(installation).catch(() => null);
+  const topic = changesTopic(installation.environment);
+  const checkpoints = await db?.collection<{ position: number }>(CHECKPOINTS).find({ topic }).toArray();
+  return checkpoints?.reduce((sum, { position }) => sum + position, 0) ?? 0;
 }

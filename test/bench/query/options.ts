@@ -3,6 +3,9 @@ import { InvalidArgumentError } from 'commander';
 
 export interface QueryBenchOptions {
   records: number;
+  /** At least one of these measures counts and pages at scale. */
+  orders?: number;
+  customers?: number;
   connections: number;
   seconds: number;
   rounds: number;

@@ -8,14 +8,17 @@ export interface BenchRequest {
   path: string;
   /** A poll brings the entity tag of the answer before, and is answered 304. */
   poll: boolean;
+  /** The usual way is asked for the page alone, without its count. */
+  uncounted: boolean;
 }
 
-function ask(name: string, path: string, storeId = RECORDS_STORE): BenchRequest {
-  return { name, path, storeId, poll: false };
+/** A request that is answered in full. */
+export function ask(name: string, path: string, storeId = RECORDS_STORE): BenchRequest {
+  return { name, path, storeId, poll: false, uncounted: false };
 }
 
 function poll(name: string, path: string, storeId = RECORDS_STORE): BenchRequest {
-  return { name, path, storeId, poll: true };
+  return { name, path, storeId, poll: true, uncounted: false };
 }
 
 /** The middle of the store's records: neither the first nor the last of any index. */

@@ -41,6 +41,7 @@ function medians(results: readonly LoadResult[]): LoadResult {
   };
 }
 
-function rounded(value: number, digits: number): number {
+/** A figure with some digits behind the point. */
+export function rounded(value: number, digits: number): number {
   return Number(value.toFixed(digits));
 }

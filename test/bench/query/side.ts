@@ -9,6 +9,8 @@ const USUAL_WAY = new URL('../usual-way/main.ts', import.meta.url);
 
 export interface Sides {
   ours: string;
+  /** The process of our side. */
+  ourPid: number;
   usualWay: string;
 }
 
@@ -19,14 +21,13 @@ export async function startSides(
   guard: Guard,
   cleanup: AsyncDisposableStack,
 ): Promise<Sides> {
-  const start = async (name: string, file: URL): Promise<string> => {
+  const start = async (name: string, file: URL) => {
     const service = await startService({ name, file: fileURLToPath(file), env, folder, guard });
     cleanup.defer(service.stop);
     if (service.url === null) throw new Error(`${name} does not say where it listens`);
-    return service.url;
+    return { url: service.url, pid: service.pid };
   };
-  return {
-    ours: await start('query', QUERY),
-    usualWay: await start('usual-way', USUAL_WAY),
-  };
+  const ours = await start('query', QUERY);
+  const usualWay = await start('usual-way', USUAL_WAY);
+  return { ours: ours.url, ourPid: ours.pid, usualWay: usualWay.url };
 }

@@ -5,22 +5,28 @@
 import type { Db, Document, IndexDescription } from 'mongodb';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { alphanumericOf, digitsOf, foldName } from '#shared/read-models/folding.ts';
-import type { BenchStore, StoreRecord } from '../query/stores/record.ts';
+import { chunksOf } from '../query/stores/chunks.ts';
+import type { BenchStore, EntityRecord, StoreRecord } from '../query/stores/record.ts';
 
 /** The counterparts of the read models' indexes. */
 const INDEXES: Record<string, IndexDescription['key'][]> = {
   [COLLECTIONS.customer]: [
-    { store_id: 1, name_key: 1, _id: 1 },
+    // The numbers let a search look at this index alone.
+    { store_id: 1, name_key: 1, _id: 1, document_digits: 1, phone_digits: 1 },
     { store_id: 1, created_at: 1 },
     { store_id: 1, updated_at: 1 },
   ],
   [COLLECTIONS.order]: [
     { store_id: 1, created_at: -1, _id: 1 },
+    { store_id: 1, status: 1, order_type: 1, created_at: -1, _id: 1 },
     { store_id: 1, 'customer.id': 1, created_at: -1, _id: 1 },
     { store_id: 1, updated_at: 1 },
   ],
   [COLLECTIONS.coupon]: [{ store_id: 1, created_at: -1, _id: 1 }],
-  [COLLECTIONS.review]: [{ store_id: 1, created_at: -1, _id: 1 }],
+  [COLLECTIONS.review]: [
+    { store_id: 1, created_at: -1, _id: 1 },
+    { store_id: 1, rating: 1, created_at: -1, _id: 1 },
+  ],
   [COLLECTIONS.campaign]: [{ store_id: 1, created_at: -1, _id: 1 }],
   [COLLECTIONS.category]: [{ store_id: 1, position: 1, name: 1, _id: 1 }],
   [COLLECTIONS.product]: [
@@ -30,25 +36,54 @@ const INDEXES: Record<string, IndexDescription['key'][]> = {
   [COLLECTIONS.option_group]: [{ store_id: 1, name_key: 1, _id: 1 }],
 };
 
-/** Writes the stores' documents and their indexes. */
-export async function fillDocuments(db: Db, stores: readonly BenchStore[]): Promise<void> {
+/** So many documents are written at once. */
+const CHUNK = 1_000;
+
+/** Writes the stores' documents and then their indexes; `inserted` hears of every chunk. */
+export async function fillDocuments(
+  db: Db,
+  stores: readonly BenchStore[],
+  inserted: (records: number) => void,
+): Promise<void> {
   for (const { storeId, records } of stores) {
-    const positions = new Map(
-      records.flatMap((record) =>
-        record.entity === 'category' ? [[record.id, record.state.position] as const] : [],
-      ),
-    );
-    for (const [entity, ofEntity] of Map.groupBy(records, (record) => record.entity)) {
-      const documents = ofEntity.map((record) => documentOf(storeId, record, positions));
-      await db.collection(COLLECTIONS[entity]).insertMany(documents, { ordered: false });
+    const positions = new Map<string, number>();
+    for (const chunk of chunksOf(records, CHUNK)) {
+      for (const record of chunk) {
+        if (record.entity === 'category') positions.set(record.id, record.state.position);
+      }
+      for (const [entity, ofEntity] of Map.groupBy(chunk, (record) => record.entity)) {
+        const documents = ofEntity.map((record) => documentOf(storeId, record, positions));
+        await db.collection<StoredDocument>(COLLECTIONS[entity]).insertMany(documents, { ordered: false });
+      }
+      inserted(chunk.length);
     }
   }
   for (const [name, keys] of Object.entries(INDEXES)) {
     await db.collection(name).createIndexes(keys.map((key) => ({ key })));
   }
+  for (const { storeId, changes } of stores) await changeOrders(db, storeId, changes);
 }
 
-function documentOf(storeId: string, record: StoreRecord, positions: ReadonlyMap<string, number>): Document {
+async function changeOrders(
+  db: Db,
+  storeId: string,
+  orders: readonly EntityRecord<'order'>[],
+): Promise<void> {
+  if (orders.length === 0) return;
+  const replacements = orders.map((order) => {
+    const { _id, ...replacement } = documentOf(storeId, order, new Map());
+    return { replaceOne: { filter: { _id }, replacement } };
+  });
+  await db.collection<StoredDocument>(COLLECTIONS.order).bulkWrite(replacements);
+}
+
+type StoredDocument = Document & { _id: string };
+
+function documentOf(
+  storeId: string,
+  record: StoreRecord,
+  positions: ReadonlyMap<string, number>,
+): StoredDocument {
   const { id, state } = record;
   return {
     _id: `${storeId}/${id}`,

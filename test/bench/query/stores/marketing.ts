@@ -2,7 +2,7 @@
 import { CAMPAIGN_CHANNELS, CAMPAIGN_STATUSES } from '#shared/events/entities/campaign.ts';
 import { DISCOUNT_TYPES } from '#shared/events/entities/coupon.ts';
 import { fullName } from './people.ts';
-import { instantAt, money, pick, type StoreRecord } from './record.ts';
+import { type Clock, instantAt, money, pick, type StoreRecord } from './record.ts';
 
 const COMMENTS = [
   'Chegou quente e antes da hora!',
@@ -56,7 +56,7 @@ export function campaignRecord(index: number): StoreRecord {
   };
 }
 
-export function reviewRecord(index: number, customers: number): StoreRecord {
+export function reviewRecord(index: number, customers: number, clock: Clock = instantAt): StoreRecord {
   const person = (index * 13) % Math.max(1, Math.floor(customers / 2));
   return {
     entity: 'review',
@@ -68,8 +68,8 @@ export function reviewRecord(index: number, customers: number): StoreRecord {
       rating: 1 + ((index * 3) % 5),
       comment: index % 4 === 0 ? null : pick(COMMENTS, index),
       reply: index % 2 === 0 ? 'Obrigado pela avaliação, volte sempre!' : null,
-      replied_at: index % 2 === 0 ? instantAt(index + 4) : null,
-      created_at: instantAt(index),
+      replied_at: index % 2 === 0 ? clock(index + 4) : null,
+      created_at: clock(index),
     },
   };
 }

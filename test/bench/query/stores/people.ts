@@ -41,6 +41,13 @@ export function fullName(index: number): string {
   return `${pick(FIRST, index)} ${pick(MIDDLE, Math.floor(index / 20))} ${pick(LAST, Math.floor(index / 140))}`;
 }
 
+/** Names of hundreds of thousands of people: two surnames, spread over all first names, so that no name leads to its holder. */
+export function fullNameAmongMany(index: number): string {
+  const spread = Math.imul(index, 2_654_435_761) >>> 0;
+  const surnames = `${pick(LAST, Math.floor(spread / 140))} ${pick(LAST, Math.floor(spread / 1_120))}`;
+  return `${pick(FIRST, spread)} ${pick(MIDDLE, Math.floor(spread / 20))} ${surnames}`;
+}
+
 export function phone(index: number): string {
   return `+55 11 9${String(10_000_000 + ((index * 7_919) % 89_999_999)).replace(/(\d{4})$/, '-$1')}`;
 }

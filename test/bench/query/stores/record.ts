@@ -1,15 +1,26 @@
 /** One entity of a store that is measured, as its event carries it. */
 import type { EntityName, EntityStates } from '#shared/events/entities/index.ts';
 
-export type StoreRecord = {
-  [E in EntityName]: { entity: E; id: string; state: EntityStates[E] };
-}[EntityName];
+export interface EntityRecord<E extends EntityName> {
+  entity: E;
+  id: string;
+  state: EntityStates[E];
+}
+export type StoreRecord = { [E in EntityName]: EntityRecord<E> }[EntityName];
 
 /** A whole store, in an order in which the projector has least to compose anew. */
 export interface BenchStore {
   storeId: string;
-  records: StoreRecord[];
+  /** How many records it has. */
+  size: number;
+  /** It can be walked again; a large store's records are made by each walk, since millions of them would fill the memory. */
+  records: Iterable<StoreRecord>;
+  /** Orders that change when all records are there. */
+  changes: readonly EntityRecord<'order'>[];
 }
+
+/** The instant of the record at a place of its store, as events carry it. */
+export type Clock = (index: number) => string;
 
 const BEGIN = Date.parse('2026-01-01T12:00:00Z');
 const STEP_MS = 731_417;

@@ -23,20 +23,17 @@ function times(count: number, make: (index: number) => StoreRecord): StoreRecord
 
 export function makeStores(records: number): BenchStore[] {
   return [
-    {
-      storeId: RECORDS_STORE,
-      records: [
-        storeRecord(RECORDS_STORE),
-        ...times(records, categoryRecord),
-        ...times(records, optionGroupRecord),
-        ...times(records, (index) => productRecord(index, Math.min(FILLED_CATEGORIES, records), records)),
-        ...times(records, customerRecord),
-        ...times(records, (index) => orderRecord(index, records)),
-        ...times(records, couponRecord),
-        ...times(records, campaignRecord),
-        ...times(records, (index) => reviewRecord(index, records)),
-      ],
-    },
+    storeOf(RECORDS_STORE, [
+      storeRecord(RECORDS_STORE),
+      ...times(records, categoryRecord),
+      ...times(records, optionGroupRecord),
+      ...times(records, (index) => productRecord(index, Math.min(FILLED_CATEGORIES, records), records)),
+      ...times(records, customerRecord),
+      ...times(records, (index) => orderRecord(index, records)),
+      ...times(records, couponRecord),
+      ...times(records, campaignRecord),
+      ...times(records, (index) => reviewRecord(index, records)),
+    ]),
     ...Object.entries(MENU_PRODUCTS).map(([storeId, products]) => menuStore(storeId, products)),
   ];
 }
@@ -44,13 +41,14 @@ export function makeStores(records: number): BenchStore[] {
 function menuStore(storeId: string, products: number): BenchStore {
   const categories = products / PRODUCTS_A_CATEGORY;
   const groups = products / 10;
-  return {
-    storeId,
-    records: [
-      storeRecord(storeId),
-      ...times(categories, categoryRecord),
-      ...times(groups, optionGroupRecord),
-      ...times(products, (index) => productRecord(index, categories, groups)),
-    ],
-  };
+  return storeOf(storeId, [
+    storeRecord(storeId),
+    ...times(categories, categoryRecord),
+    ...times(groups, optionGroupRecord),
+    ...times(products, (index) => productRecord(index, categories, groups)),
+  ]);
+}
+
+function storeOf(storeId: string, records: StoreRecord[]): BenchStore {
+  return { storeId, size: records.length, records, changes: [] };
 }

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Db, Document } from 'mongodb';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
-import { foldName } from '#shared/read-models/folding.ts';
+import { digitsOf, foldName } from '#shared/read-models/folding.ts';
 import { localize, type Shift } from '../local-time.ts';
 import * as schemas from '../schemas.ts';
 
@@ -12,12 +12,16 @@ interface Query {
   search?: string;
   created_from?: string;
   created_to?: string;
+  updated_from?: string;
+  updated_to?: string;
   status?: string[];
   order_type?: string[];
   rating?: number[];
   active?: boolean;
   category_id?: string;
   customer_id?: string;
+  /** The benchmark's own: a page without its count. */
+  uncounted?: boolean;
 }
 
 interface List {
@@ -47,8 +51,8 @@ const LISTS: readonly List[] = [
     dates: ['created_at', 'updated_at'],
     sort: { name_key: 1, _id: 1 },
     filter: (query, shift) => ({
-      ...(query.search === undefined ? {} : { name_key: { $regex: RegExp.escape(foldName(query.search)) } }),
-      ...created(query, shift),
+      ...(query.search === undefined ? {} : searched(query.search)),
+      ...within(query, shift),
     }),
   },
   {
@@ -113,15 +117,32 @@ function orders({ status, order_type: types, ...query }: Query, shift: Shift): D
   return {
     ...(status === undefined ? {} : { status: { $in: status } }),
     ...(types === undefined ? {} : { order_type: { $in: types } }),
-    ...created(query, shift),
+    ...within(query, shift),
   };
 }
 
-function created({ created_from: from, created_to: to }: Query, shift: Shift): Document {
+/** A part of the name, or of the digits of the document or the phone where the text is a number. */
+function searched(text: string): Document {
+  const name = { name_key: { $regex: RegExp.escape(foldName(text)) } };
+  if (!/^[\s+\-./()0-9]*[0-9][\s+\-./()0-9]*$/.test(text)) return name;
+  const digits = { $regex: digitsOf(text) };
+  return { $or: [name, { document_digits: digits }, { phone_digits: digits }] };
+}
+
+function within(query: Query, shift: Shift): Document {
+  const { created_from: createdFrom, created_to: createdTo } = query;
+  const { updated_from: updatedFrom, updated_to: updatedTo } = query;
+  return {
+    ...between('created_at', createdFrom, createdTo, shift),
+    ...between('updated_at', updatedFrom, updatedTo, shift),
+  };
+}
+
+function between(field: string, from: string | undefined, to: string | undefined, shift: Shift): Document {
   if (from === undefined && to === undefined) return {};
   const instant = (local: string, more: number) => new Date(Date.parse(`${local}Z`) - shift + more);
   return {
-    created_at: {
+    [field]: {
       ...(from === undefined ? {} : { $gte: instant(from, 0) }),
       ...(to === undefined ? {} : { $lt: instant(to, 1_000) }),
     },
@@ -137,12 +158,15 @@ const querystring = {
     search: { type: 'string', minLength: 1, maxLength: 100 },
     created_from: { type: 'string' },
     created_to: { type: 'string' },
+    updated_from: { type: 'string' },
+    updated_to: { type: 'string' },
     status: words,
     order_type: words,
     rating: { type: 'array', items: { type: 'integer' } },
     active: { type: 'boolean' },
     category_id: { type: 'string' },
     customer_id: { type: 'string' },
+    uncounted: { type: 'boolean', default: false },
   },
 };
 
@@ -168,7 +192,7 @@ export function addLists(app: FastifyInstance, db: Db, shiftOf: (storeId: string
             .skip((page - 1) * pageSize)
             .limit(pageSize)
             .toArray(),
-          db.collection(collection).countDocuments(which),
+          query.uncounted === true ? 0 : db.collection(collection).countDocuments(which),
         ]);
         return {
           count,
