@@ -1,6 +1,7 @@
 /** A change of one entity: the checked form in which the projector takes events of the changes topic. */
 import { type CloudEvent, type EventMessage, readCloudEvent } from './cloud-event.ts';
 import { type EntityName, type EntityStates, entitySchemas } from './entities/index.ts';
+import { newestVersion, upcast } from './evolution.ts';
 import { isId } from './fields.ts';
 import { EventRejected } from './rejection.ts';
 import { schemaCheck } from './schema-check.ts';
@@ -15,8 +16,10 @@ interface ChangeOf<E extends EntityName> {
   time: number;
   /** The CloudEvent's own id. */
   eventId: string;
-  /** The whole state; `null` for a deletion. */
+  /** The whole state, in the newest version of its schema; `null` for a deletion. */
   state: EntityStates[E] | null;
+  /** The version of its schema where that is newer than any this release knows: fields may be lost on it. */
+  newerVersion?: number;
 }
 
 /** Entities as a union that TypeScript narrows by `entity`. */
@@ -49,6 +52,7 @@ function toChange(event: CloudEvent): Change {
   if (entity === 'store' && event.subject !== event.storeId) {
     throw new EventRejected('invalid_attribute', 'subject of a store is not the storeid');
   }
+  const isNewer = event.action === 'changed' && event.schemaVersion > newestVersion(entity);
   return {
     entity,
     storeId: event.storeId,
@@ -56,8 +60,24 @@ function toChange(event: CloudEvent): Change {
     sequence: event.sequence,
     time: event.time,
     eventId: event.id,
-    state: event.action === 'deleted' ? null : checks[entity](event.data),
+    state: event.action === 'deleted' ? null : readState(entity, event),
+    ...(isNewer ? { newerVersion: event.schemaVersion } : {}),
   } as Change;
+}
+
+/** The checked state. What a newer version has made of a required field cannot be guessed: then it is poison until we know it. */
+function readState(entity: EntityName, { data, schemaVersion }: CloudEvent): EntityStates[EntityName] {
+  const newest = newestVersion(entity);
+  try {
+    return checks[entity](upcast(entity, data, schemaVersion));
+  } catch (error) {
+    if (!(error instanceof EventRejected) || schemaVersion <= newest) throw error;
+    throw new EventRejected(
+      'unknown_schema_version',
+      `dataschema is version ${schemaVersion} and cannot be read as ${newest}, the newest known: ${error.detail}`,
+      { cause: error },
+    );
+  }
 }
 
 function isEntityName(name: string): name is EntityName {

@@ -16,6 +16,8 @@ export interface EventToEncode {
   time?: Date;
   /** A new UUID when absent. */
   id?: string;
+  /** Where the schema of the data lies; its last path segment is the version. Version 1 when absent. */
+  dataschema?: string;
 }
 
 /** A message as a kafkajs producer takes it. */
@@ -39,6 +41,7 @@ export function encodeEvent(event: EventToEncode): EncodedMessage {
       subject,
       time: (event.time ?? new Date()).toISOString(),
       datacontenttype: 'application/json',
+      dataschema: event.dataschema,
       storeid: storeId,
       sequence: String(sequence),
       data,

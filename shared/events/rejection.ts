@@ -13,7 +13,7 @@ export const REJECTION_REASONS = [
   'unknown_type',
   /** The message key is not the store's id. */
   'key_mismatch',
-  /** `dataschema` names a version that this release does not know. */
+  /** `dataschema` names no version, or a newer one that cannot be read as the newest known. */
   'unknown_schema_version',
   /** `data` is not what the entity requires. */
   'invalid_data',

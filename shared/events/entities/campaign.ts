@@ -12,7 +12,7 @@ export const CampaignState = Type.Object({
   starts_at: absent(Instant),
   ends_at: absent(Instant),
   message: absent(Text),
-  audience: absent(Text),
+  segment: absent(Text),
   coupon_id: absent(Id),
   sent_count: absent(Whole),
   delivered_count: absent(Whole),
@@ -21,3 +21,5 @@ export const CampaignState = Type.Object({
   updated_at: absent(Instant),
 });
 export type CampaignState = Type.Static<typeof CampaignState>;
+/** What version 1, which CONTRACT.md describes, holds: `segment` is `audience` there. */
+export type CampaignStateV1 = Omit<CampaignState, 'segment'> & { audience?: CampaignState['segment'] };
