@@ -3,7 +3,7 @@ import type { Document } from 'mongodb';
 import { RANK_NODES, type Stamp } from '#shared/read-models/collections.ts';
 import { levelPrefix, nodesBetween } from '#shared/read-models/rank-tree/nodes.ts';
 import { type ReadShared, stampIn, unionWithStamp, type View } from '../view.ts';
-import { escapePattern, type SearchTerms } from './terms.ts';
+import type { SearchTerms } from './terms.ts';
 
 export interface SearchedLeaf {
   boundary: string;
@@ -22,16 +22,11 @@ export async function searchLeaves(
   { name, digits, key }: SearchTerms,
 ): Promise<{ leaves: SearchedLeaf[]; stamp: Stamp | null }> {
   const found: Document[] = [];
-  if (name !== null) found.push({ 'texts.names': { $regex: escapePattern(name) } });
-  if (digits !== null) found.push({ 'texts.numbers': { $regex: digits } });
-  if (key !== null) found.push({ 'texts.numbers': { $regex: escapePattern(key) } });
+  if (name !== null) found.push(holds('$texts.names', name));
+  if (digits !== null) found.push(holds('$texts.numbers', digits));
+  if (key !== null) found.push(holds('$texts.numbers', key));
   const rows = await read<{ at?: string; total: number; names: number; numbers: number }>(RANK_NODES, [
-    {
-      $match:
-        found.length === 0
-          ? { _id: { $in: [] } }
-          : { ...nodesBetween('customer', view.storeId, 'leaf', '', null), $or: found },
-    },
+    { $match: { ...nodesBetween('customer', view.storeId, 'leaf', '', null), $expr: { $or: found } } },
     { $sort: { _id: 1 } },
     {
       $project: {
@@ -57,6 +52,11 @@ export async function searchLeaves(
         },
   );
   return { leaves, stamp: stampIn(rows) };
+}
+
+/** Whether a text holds a term; a third of what a regular expression takes (decision 0018). */
+function holds(text: string, term: string): Document {
+  return { $gte: [{ $indexOfBytes: [text, { $literal: term }] }, 0] };
 }
 
 /**
