@@ -2,6 +2,7 @@
  * What failed authentications take, one after the other over one connection: an unknown client and a wrong secret in
  * turn, so that nobody learns from the time which of the two it was.
  */
+import { randomInt } from 'node:crypto';
 import { Agent, request } from 'node:http';
 import { newClientId, newClientSecret } from '#shared/access/secrets.ts';
 import type { BenchKey } from '../query/tokens.ts';
@@ -9,19 +10,18 @@ import type { Distribution } from './result.ts';
 
 export const REFUSALS = 2_000;
 const WARM_UP = 200;
+const NAMES = ['unknown client', 'wrong secret'] as const;
 
 export async function timeRefusals(url: string, { clientId }: BenchKey): Promise<Distribution[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  const times: Record<'unknown client' | 'wrong secret', number[]> = {
-    'unknown client': [],
-    'wrong secret': [],
-  };
+  const times: Record<(typeof NAMES)[number], number[]> = { 'unknown client': [], 'wrong secret': [] };
   for (let index = -WARM_UP; index < REFUSALS; index += 1) {
-    const unknown = await ask(agent, url, newClientId());
-    const wrong = await ask(agent, url, clientId);
-    if (index < 0) continue;
-    times['unknown client'].push(unknown);
-    times['wrong secret'].push(wrong);
+    // By chance, so that neither always comes after the other.
+    const order = randomInt(2) === 0 ? NAMES : NAMES.toReversed();
+    for (const name of order) {
+      const time = await ask(agent, url, name === 'wrong secret' ? clientId : newClientId());
+      if (index >= 0) times[name].push(time);
+    }
   }
   agent.destroy();
   return Object.entries(times).map(([name, values]) => distribution(name, values));
