@@ -228,7 +228,7 @@ export const INDEXES: Record<CollectionName, Index[]> = {
   [COLLECTIONS.store]: [],
   [COLLECTIONS.customer]: [
     { name: 'by_rank', key: { store_id: 1, rank_key: 1 } },
-    { name: 'by_created', key: { store_id: 1, created_key: 1 } },
+    { name: 'by_created', key: { store_id: 1, created_key: 1, rank_key: 1 } },
     { name: 'by_updated', key: { store_id: 1, updated_at: 1 } },
   ],
   [COLLECTIONS.order]: [

@@ -1,37 +1,84 @@
 /** Reads one page of the customers created in a range of time, by name. How many there are is known beforehand, and decides how. */
+import type { Document } from 'mongodb';
 import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { type CountedPage, PAGE_FIELDS, type PageRequest, type PageRow, skippedBy } from './page.ts';
 import { keyWithin } from './range.ts';
 import { readByRank } from './ranked/by-rank.ts';
 import type { ReadShared, View } from './view.ts';
-import { NARROW } from './window.ts';
 
-/** Reads the page in the snapshot of `read`: few are sorted, many are met soon when all are walked by name. */
+const BY_NAME = RANK_TREES.customer;
+const BY_CREATION = RANK_TREES.customer_created;
+
+/** Walking by name reads whole customers, sorting a range only keys of its index: three of them in the time of one. */
+const KEYS_IN_THE_TIME_OF_A_CUSTOMER = 3;
+
+/** Reads the page in the snapshot of `read`. */
 export async function readCreated(
   read: ReadShared,
   view: View,
   range: KeyRange,
   request: PageRequest,
 ): Promise<CountedPage> {
-  const { collection, keyField, keyIndex } = RANK_TREES.customer;
-  const created = RANK_TREES.customer_created;
   const { count, stamp } = await readByRank(
     read,
     view,
-    { tree: created, facets: null, range: () => range, page: 1, pageSize: 1 },
+    { tree: BY_CREATION, facets: null, range: () => range, page: 1, pageSize: 1 },
     range,
   );
-  const rows = await read<PageRow>(
+  if (skippedBy(request) >= count) return { rows: [], stamp, count };
+  const all = stamp?.counts?.customer ?? 0;
+  const walked = ((skippedBy(request) + request.pageSize) * all) / count;
+  const match = { store_id: view.storeId, ...keyWithin(BY_CREATION.keyField, range) };
+  const rows =
+    count <= walked * KEYS_IN_THE_TIME_OF_A_CUSTOMER
+      ? await sortRange(read, view, match, request)
+      : await walkByName(read, match, request);
+  return { rows, stamp, count };
+}
+
+/** Where the range holds few: their names are sorted in their index, and only the page's customers are read. */
+async function sortRange(
+  read: ReadShared,
+  { storeId }: View,
+  match: Document,
+  request: PageRequest,
+): Promise<PageRow[]> {
+  const { collection, keyField, keyIndex } = BY_NAME;
+  const keys = await read<{ key: string }>(
     collection,
     [
-      { $match: { store_id: view.storeId, ...keyWithin(created.keyField, range) } },
+      { $match: match },
+      { $project: { _id: 0, key: `$${keyField}` } },
+      { $sort: { key: 1 } },
+      { $skip: skippedBy(request) },
+      { $limit: request.pageSize },
+    ],
+    BY_CREATION.keyIndex,
+  );
+  return read<PageRow>(
+    collection,
+    [
+      { $match: { store_id: storeId, [keyField]: { $in: keys.map(({ key }) => key) } } },
+      { $sort: { [keyField]: 1 } },
+      PAGE_FIELDS,
+    ],
+    keyIndex,
+  );
+}
+
+/** Where the range holds many: by name, one is met soon. */
+async function walkByName(read: ReadShared, match: Document, request: PageRequest): Promise<PageRow[]> {
+  const { collection, keyField, keyIndex } = BY_NAME;
+  return read<PageRow>(
+    collection,
+    [
+      { $match: match },
       { $sort: { [keyField]: 1 } },
       { $skip: skippedBy(request) },
       { $limit: request.pageSize },
       PAGE_FIELDS,
     ],
-    count <= NARROW ? created.keyIndex : keyIndex,
+    keyIndex,
   );
-  return { rows, stamp, count };
 }

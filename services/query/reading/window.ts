@@ -11,7 +11,7 @@ import { countIn, foundPage, PAGE_FIELDS, type PageRow, skippedBy, unionWithCoun
 import { readSnapshot, stampIn, unionWithStamp, type View } from './view.ts';
 
 /** A window with more records is wide. */
-export const NARROW = 2_000;
+const NARROW = 2_000;
 
 /**
  * The page as the envelope of SPEC section 2.
