@@ -7,8 +7,10 @@ import { caughtUp, dump, readModels } from '#test/read-models.ts';
 import { startService, type ServiceProcess } from '#test/service-process.ts';
 import type { StreamEvent } from '#test/streams.ts';
 import { startProjector } from '#projector/projector.ts';
+import { verifyStore } from '#projector/ranking/verify.ts';
 
 const EVENTS = 20_000;
+const STORES = ['s0', 's1', 's2', 's3', 's4', 's5', 's6'];
 /** Kills by SIGKILL at a random instant, then by the hook between a transaction's first write and its commit. */
 const RANDOM_KILLS = 6;
 const KILLS_IN_TRANSACTION = 6;
@@ -18,7 +20,7 @@ const SESSION_TIMEOUT_MS = 1_000;
 /** Orders and customers of several stores, created, changed, deleted, brought back and repeated. */
 function events(): StreamEvent[] {
   return Array.from({ length: EVENTS }, (_, index): StreamEvent => {
-    const storeId = `s${index % 7}`;
+    const storeId = STORES[index % STORES.length] ?? '';
     const version = Math.floor(index / 4_000);
     if (index % 10 === 9) {
       const data = { name: `Cliente ${index % 900}`, created_at: '2026-03-01T12:00:00Z' };
@@ -112,6 +114,13 @@ describe('a projector that is killed', () => {
       );
       expect(Object.keys(expected?.['orders'] ?? {}).length).toBeGreaterThan(3_000);
       for (const name of Object.keys(expected ?? {})) expect(left?.[name], name).toEqual(expected?.[name]);
+      const db = await readModels(installation, disturbed);
+      for (const storeId of STORES) {
+        const differences = await installation.mongodb.withSession({ snapshot: true }, (session) =>
+          verifyStore(db, session, storeId),
+        );
+        expect(differences).toEqual([]);
+      }
     },
   );
 });
