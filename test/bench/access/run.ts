@@ -20,6 +20,10 @@ import { timeRefusals } from './refusals.ts';
 import { progressLine } from './report.ts';
 import type { AccessBenchResult, Comparison } from './result.ts';
 
+const QUERY = new URL('../../../services/query/main.ts', import.meta.url);
+const OIDC_PROVIDER = new URL('./oidc-provider.ts', import.meta.url);
+const WITHOUT_ACCESS = new URL('./without-access.ts', import.meta.url);
+
 /** Where load would end a request, it shall show as time; failures are timed, so none may be limited. */
 const SETTINGS = {
   QUOTA_REQUESTS: '1000000000',
@@ -60,11 +64,10 @@ export async function runAccessBench(
   const stores = makeStores(RECORDS).filter(({ storeId }) => storeId === RECORDS_STORE);
   await fillStores(installation, stores, folder, guard, say);
 
-  const start = async (name: string, file: string, env: Record<string, string> = {}): Promise<string> => {
-    const path = fileURLToPath(new URL(file, import.meta.url));
+  const start = async (name: string, file: URL, env: Record<string, string> = {}): Promise<string> => {
     const service = await startService({
       name,
-      file: path,
+      file: fileURLToPath(file),
       env: { ...installation.env, ...env },
       folder,
       guard,
@@ -73,7 +76,7 @@ export async function runAccessBench(
     if (service.url === null) throw new Error(`${name} does not say where it listens`);
     return service.url;
   };
-  const ours = await start('query', '../../../services/query/main.ts');
+  const ours = await start('query', QUERY);
   const load = startLoad(cleanup);
   const measure = async (sides: Parameters<typeof compare>[1]): Promise<Comparison> => {
     const compared = await compare(load, sides, options);
@@ -81,7 +84,7 @@ export async function runAccessBench(
     return compared;
   };
 
-  const provider = await start('oidc-provider', './oidc-provider.ts', {
+  const provider = await start('oidc-provider', OIDC_PROVIDER, {
     NODE_ENV: 'production',
     BENCH_CLIENTS: JSON.stringify(keys),
   });
@@ -129,12 +132,12 @@ async function compareRoutes({
 }: {
   ours: string;
   keys: readonly BenchKey[];
-  start: (name: string, file: string, env: Record<string, string>) => Promise<string>;
+  start: (name: string, file: URL, env: Record<string, string>) => Promise<string>;
   measure: (sides: Parameters<typeof compare>[1]) => Promise<Comparison>;
 }): Promise<Comparison[]> {
   const token = (await fetchTokens(ours, keys)).get(RECORDS_STORE) ?? '';
   const headers = { authorization: `Bearer ${token}` };
-  const open = await start('without-access', './without-access.ts', { BENCH_STORE: RECORDS_STORE });
+  const open = await start('without-access', WITHOUT_ACCESS, { BENCH_STORE: RECORDS_STORE });
   const compared: Comparison[] = [];
   for (const [name, path] of ROUTES) {
     compared.push(
