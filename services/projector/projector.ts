@@ -1,5 +1,9 @@
-/** The projector: for each environment a consumer of changes and one of access, and the publisher that feeds Redis. */
+/**
+ * The projector: for each environment a consumer of changes for every generation of this release and one of access,
+ * and the publisher that feeds Redis.
+ */
 import type { Redis } from 'ioredis';
+import type { Kafka } from 'kafkajs';
 import type { Db, MongoClient } from 'mongodb';
 import { createControlIndexes } from '#shared/access/access-keys.ts';
 import { createAuditIndexes } from '#shared/access/audit.ts';
@@ -9,23 +13,24 @@ import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { checkTopics, createKafka } from '#shared/kafka.ts';
 import type { Logger } from '#shared/logging.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
+import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import {
-  CHECKPOINTS,
-  checkReadModels,
-  createReadModels,
-  type DeadLetter,
-} from '#shared/read-models/collections.ts';
-import { controlDatabase, openLiveGeneration } from '#shared/read-models/generation.ts';
+  controlDatabase,
+  createFirstGeneration,
+  PROJECTION_VERSION,
+} from '#shared/read-models/generation.ts';
 import { checkRedisAtStart } from '#shared/redis-server.ts';
 import { createRedisClient } from '#shared/redis.ts';
 import { applyAccess } from './access/apply.ts';
 import { AccessPublisher } from './access/publisher.ts';
 import { AccessReconciler } from './access/reconciler.ts';
-import { applyChanges } from './changes/apply.ts';
 import type { Checkpoint } from './consumer/checkpoint.ts';
-import { type ConsumerOptions, type RunningConsumer, startConsumer } from './consumer/consumer.ts';
+import { type RunningConsumer, startConsumer } from './consumer/consumer.ts';
 import { crashHook } from './crash-hook.ts';
-import { createMetrics, type ProjectorMetrics } from './metrics.ts';
+import { GenerationFollower } from './generations/follower.ts';
+import { Pace } from './generations/pace.ts';
+import { projectGeneration, type ProjectOptions } from './generations/project.ts';
+import { countDeadLetters, createMetrics, type ProjectorMetrics } from './metrics.ts';
 
 /** How long a start waits for Redis; without it everything is applied, and published once it is there. */
 const REDIS_READY_MS = 1_000;
@@ -38,12 +43,21 @@ export interface RunningProjector {
   stop: () => Promise<void>;
 }
 
+export interface ProjectorOptions {
+  /** The release's, unless a test plays another release. */
+  projectionVersion?: number;
+}
+
 /**
  * Starts the projector: checks topics, makes read models and indexes that are missing, and begins to apply.
  * @throws {StoreDataError} `topic_unsuitable`, `server_unsuitable` or `generation_unsuitable`, before anything is
  * consumed.
  */
-export async function startProjector(config: Config, logger: Logger): Promise<RunningProjector> {
+export async function startProjector(
+  config: Config,
+  logger: Logger,
+  { projectionVersion = PROJECTION_VERSION }: ProjectorOptions = {},
+): Promise<RunningProjector> {
   const metrics = createMetrics();
   const client = createWriterClient(config, 'projector');
   const redis = createRedisClient(config, (error) => logger.debug({ error: describeError(error) }, 'redis'));
@@ -56,29 +70,26 @@ export async function startProjector(config: Config, logger: Logger): Promise<Ru
   try {
     const failure = await checkRedisAtStart(redis, REDIS_READY_MS);
     if (failure !== null) logger.warn({ error: failure }, 'starting without Redis');
-    const consumers = await startConsumers(config, logger, metrics, client, redis, stopping);
-    return {
-      metrics,
-      failed: Promise.race(consumers.map(({ failed }) => failed)),
-      isLive: () => consumers.every((consumer) => consumer.isLive()),
-      stop,
-    };
+    const kafka = createKafka(config, `${config.namePrefix}.projector`, logger);
+    await checkAllTopics(kafka, config.environments);
+    const control = controlDatabase(client, config.namePrefix);
+    await createControlIndexes(control);
+    await createAuditIndexes(control);
+    for (const environment of config.environments) {
+      await createFirstGeneration(client, config.namePrefix, environment, projectionVersion);
+    }
+    const running = await startConsumers(
+      { config, projectionVersion, logger, metrics, client, redis, kafka, control },
+      stopping,
+    );
+    return { metrics, ...running, stop };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-async function startConsumers(
-  config: Config,
-  logger: Logger,
-  metrics: ProjectorMetrics,
-  client: MongoClient,
-  redis: Redis,
-  stopping: (() => Promise<unknown>)[],
-): Promise<RunningConsumer[]> {
-  const { environments, namePrefix } = config;
-  const kafka = createKafka(config, `${namePrefix}.projector`, logger);
+async function checkAllTopics(kafka: Kafka, environments: readonly string[]): Promise<void> {
   const admin = kafka.admin();
   await admin.connect();
   try {
@@ -89,89 +100,101 @@ async function startConsumers(
   } finally {
     await admin.disconnect();
   }
+}
 
-  const control = controlDatabase(client, namePrefix);
-  await createControlIndexes(control);
-  await createAuditIndexes(control);
-  const readModels = new Map<string, { db: Db; generation: number }>();
-  for (const environment of environments) {
-    const { db, marker } = await openLiveGeneration(client, namePrefix, environment);
-    await createReadModels(db);
-    await checkReadModels(db);
-    readModels.set(environment, { db, generation: marker.number });
-  }
+interface Parts {
+  config: Config;
+  projectionVersion: number;
+  logger: Logger;
+  metrics: ProjectorMetrics;
+  client: MongoClient;
+  redis: Redis;
+  kafka: Kafka;
+  control: Db;
+}
 
+async function startConsumers(
+  parts: Parts,
+  stopping: (() => Promise<unknown>)[],
+): Promise<Pick<RunningProjector, 'failed' | 'isLive'>> {
+  const { config, projectionVersion, logger, metrics, client, redis, kafka, control } = parts;
+  const { environments, namePrefix: prefix } = config;
+  let follower: GenerationFollower | null = null;
   const publisher = new AccessPublisher({
     redis,
-    prefix: namePrefix,
+    prefix,
     control,
-    readModels: new Map([...readModels].map(([environment, { db }]) => [environment, db])),
+    environments,
+    readModels: () => follower?.liveReadModels() ?? [],
     logger,
     metrics,
   });
   stopping.push(() => publisher.stop());
-  const reconciler = new AccessReconciler({
-    redis,
-    prefix: namePrefix,
-    control,
-    environments,
-    logger,
-    metrics,
-  });
+  const reconciler = new AccessReconciler({ redis, prefix, control, environments, logger, metrics });
   stopping.push(() => reconciler.stop());
 
-  const insideTransaction = crashHook(config.projector.crashInTransaction);
-  const base = (topic: string, groupId: string, db: Db) => ({
+  const limits = { events: config.projector.sliceEvents, bytes: config.projector.sliceBytes };
+  const base: ProjectOptions['base'] = {
     kafka,
-    topic,
-    groupId,
     sessionTimeoutMs: config.kafka.sessionTimeoutMs,
     concurrentPartitions: config.projector.concurrentPartitions,
-    limits: { events: config.projector.sliceEvents, bytes: config.projector.sliceBytes },
+    limits,
     client,
-    checkpoints: db.collection<Checkpoint>(CHECKPOINTS),
     logger,
     metrics,
-    insideTransaction,
+    insideTransaction: crashHook(config.projector.crashInTransaction),
+  };
+  const pace = new Pace(limits.events);
+  const projecting: ProjectOptions = { prefix, base, pace, storeChanged: () => publisher.sweep() };
+  follower = await GenerationFollower.start({
+    client,
+    prefix,
+    environments,
+    projectionVersion,
+    logger,
+    metrics,
+    project: (generation) => projectGeneration(projecting, generation),
   });
+  const followed = follower;
+  stopping.push(() => followed.stop());
+
   const consumers: RunningConsumer[] = [];
-  const start = async <R>(options: ConsumerOptions<R>) => {
-    const consumer = await startConsumer(options);
+  for (const environment of environments) {
+    const consumer = await startAccessConsumer(parts, base, pace, publisher, environment);
     consumers.push(consumer);
     stopping.push(() => consumer.stop());
-  };
-  for (const [environment, { db, generation }] of readModels) {
-    const group = `${namePrefix}.${environment}`;
-    await start({
-      ...base(changesTopic(environment), `${group}.g${generation}`, db),
-      write: ({ session }, slice, hopeless) => applyChanges(db, session, slice, hopeless),
-      committed: ({ plan, deadLetters }) => {
-        countDeadLetters(metrics, environment, deadLetters);
-        if (plan === null) return;
-        const now = Date.now();
-        for (const { entity, time } of plan.applied) {
-          metrics.applied.inc({ environment, entity });
-          metrics.freshness.observe({ environment }, Math.max(0, now - time) / 1_000);
-        }
-        if (plan.outdated > 0) metrics.outdated.inc({ environment }, plan.outdated);
-        if (plan.applied.some(({ entity }) => entity === 'store')) publisher.sweep();
-      },
-    });
-    await start({
-      ...base(accessTopic(environment), `${group}.access`, control),
-      write: ({ session }, slice, hopeless) => applyAccess(control, environment, session, slice, hopeless),
-      committed: ({ keys, stores, outdated, deadLetters }) => {
-        publisher.publish(keys, stores);
-        countDeadLetters(metrics, environment, deadLetters);
-        metrics.applied.inc({ environment, entity: 'access_key' }, keys.length);
-        metrics.applied.inc({ environment, entity: 'store_access' }, stores.length);
-        if (outdated > 0) metrics.outdated.inc({ environment }, outdated);
-      },
-    });
   }
-  return consumers;
+  return {
+    failed: Promise.race([followed.failed, ...consumers.map(({ failed }) => failed)]),
+    isLive: () => followed.isLive() && consumers.every((consumer) => consumer.isLive()),
+  };
 }
 
-function countDeadLetters(metrics: ProjectorMetrics, environment: string, letters: DeadLetter[]): void {
-  for (const { topic, reason } of letters) metrics.deadLetters.inc({ environment, topic, reason });
+/** Access belongs to no generation: its truth and its checkpoints lie in the control database. */
+function startAccessConsumer(
+  { config, control, logger, metrics }: Parts,
+  base: ProjectOptions['base'],
+  pace: Pace,
+  publisher: AccessPublisher,
+  environment: string,
+): Promise<RunningConsumer> {
+  const labels = { environment, generation: 'control' };
+  return startConsumer({
+    ...base,
+    topic: accessTopic(environment),
+    groupId: `${config.namePrefix}.${environment}.access`,
+    checkpoints: control.collection<Checkpoint>(CHECKPOINTS),
+    generation: labels.generation,
+    wayOut: `let KAFKA_BROKERS name the cluster that it was made from, or remove this checkpoint from ${control.databaseName}.${CHECKPOINTS} to have the log applied from its beginning`,
+    turns: pace.turns({ isBuilding: () => false, share: () => 100 }),
+    logger,
+    write: ({ session }, slice, hopeless) => applyAccess(control, environment, session, slice, hopeless),
+    committed: ({ keys, stores, outdated, deadLetters }) => {
+      publisher.publish(keys, stores);
+      countDeadLetters(metrics, environment, labels.generation, deadLetters);
+      metrics.applied.inc({ ...labels, entity: 'access_key' }, keys.length);
+      metrics.applied.inc({ ...labels, entity: 'store_access' }, stores.length);
+      if (outdated > 0) metrics.outdated.inc(labels, outdated);
+    },
+  });
 }

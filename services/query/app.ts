@@ -5,6 +5,7 @@ import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import type { SigningKeys } from '#shared/access/signing-keys.ts';
 import type { Config } from '#shared/config.ts';
 import type { Logger } from '#shared/logging.ts';
+import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '#shared/request-id.ts';
 import { clientErrorHandler, refuseConnect } from './answers/client-error.ts';
 import { classify } from './answers/classify.ts';
@@ -17,6 +18,8 @@ export interface AppOptions {
   config: Config;
   logger: Logger;
   signingKeys: SigningKeys;
+  /** The release's, unless a test plays another release. */
+  projectionVersion?: number;
 }
 
 /** A request, headers and body, must have arrived within this time. */
@@ -29,7 +32,12 @@ const CHECK_CONNECTIONS_MS = 1_000;
 const MAX_HEADER_BYTES = 16_384;
 
 /** Builds the app; it opens its clients, but does not listen. Closing it closes them. */
-export async function buildApp({ config, logger, signingKeys }: AppOptions): Promise<FastifyInstance> {
+export async function buildApp({
+  config,
+  logger,
+  signingKeys,
+  projectionVersion = PROJECTION_VERSION,
+}: AppOptions): Promise<FastifyInstance> {
   const { trustedProxies } = config.query;
   const loggerInstance: FastifyBaseLogger = logger;
   const app = fastify({
@@ -70,6 +78,7 @@ export async function buildApp({ config, logger, signingKeys }: AppOptions): Pro
   app.decorate('config', config);
   app.decorate('logger', logger);
   app.decorate('signingKeys', signingKeys);
+  app.decorate('projectionVersion', projectionVersion);
   app.decorate('metrics', createMetrics());
   await app.register(autoload, { dir: join(import.meta.dirname, 'plugins') });
   await app.register(autoload, { dir: join(import.meta.dirname, 'routes') });

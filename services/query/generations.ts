@@ -1,10 +1,18 @@
-/** The live generation of each environment, looked up every second, so that a flip is followed within one. */
+/**
+ * The generation of each environment from which requests are answered, looked up every second, so that a flip is
+ * followed within one. It is the live one where this release made it, else the newest of its own that is kept.
+ */
 import type { MongoClient } from 'mongodb';
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
 import type { Bounded } from './deadline.ts';
 import { pause } from './pause.ts';
 import type { Logger } from '#shared/logging.ts';
-import { findLiveGeneration, type Generation, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
+import {
+  answeringGeneration,
+  findGenerations,
+  type Generation,
+  type KnownGeneration,
+} from '#shared/read-models/generation.ts';
 
 export interface LiveGenerations {
   /**
@@ -12,6 +20,8 @@ export interface LiveGenerations {
    * @throws {StoreDataError} `environment_unavailable` while there is none, or none that this release can read.
    */
   of: (environment: string) => Generation;
+  /** Whether some environment's live generation belongs to another release and there is none of this one to answer from. */
+  isForeign: () => boolean;
   stop: () => Promise<void>;
 }
 
@@ -20,6 +30,8 @@ export interface GenerationsOptions {
   bounded: Bounded;
   prefix: string;
   environments: readonly string[];
+  /** Only generations made with it can be read. */
+  projectionVersion: number;
   logger: Logger;
   intervalMs: number;
 }
@@ -27,7 +39,7 @@ export interface GenerationsOptions {
 /** Starts to look; resolves after the first look, also when MongoDB could not be reached. */
 export async function watchGenerations(options: GenerationsOptions): Promise<LiveGenerations> {
   const { environments, intervalMs } = options;
-  const live = new Map<string, Generation | string>();
+  const live = new Map<string, Generation | Absence>();
   const look = () => Promise.all(environments.map((environment) => lookUp(options, environment, live)));
   await look();
 
@@ -37,12 +49,16 @@ export async function watchGenerations(options: GenerationsOptions): Promise<Liv
   })();
   return {
     of(environment) {
-      const found = live.get(environment) ?? 'not looked up yet';
-      if (typeof found === 'string') {
-        throw new StoreDataError('environment_unavailable', `no generation of ${environment}: ${found}`);
+      const found = live.get(environment) ?? { reason: 'not looked up yet', isForeign: false };
+      if ('reason' in found) {
+        throw new StoreDataError(
+          'environment_unavailable',
+          `no generation of ${environment}: ${found.reason}`,
+        );
       }
       return found;
     },
+    isForeign: () => [...live.values()].some((found) => 'reason' in found && found.isForeign),
     async stop() {
       stopped.abort();
       await watching;
@@ -50,18 +66,26 @@ export async function watchGenerations(options: GenerationsOptions): Promise<Liv
   };
 }
 
+/** Why there is nothing to read. */
+interface Absence {
+  reason: string;
+  /** There is a generation, and another release's. */
+  isForeign: boolean;
+}
+
 /** Looks once. While MongoDB is away the last answer stays: reading from it will tell. */
 async function lookUp(
-  { client, bounded, prefix, logger }: GenerationsOptions,
+  { client, bounded, prefix, projectionVersion, logger }: GenerationsOptions,
   environment: string,
-  live: Map<string, Generation | string>,
+  live: Map<string, Generation | Absence>,
 ): Promise<void> {
   const before = live.get(environment);
-  let found: Generation | string;
+  let found: Generation | Absence;
   try {
-    const generation = await bounded(() => findLiveGeneration(client, prefix, environment));
-    if (generation === null) found = 'none was made yet';
-    else found = unreadable(generation) ?? generation;
+    const generations = await bounded(() => findGenerations(client, prefix, environment));
+    found =
+      answeringGeneration(environment, generations, projectionVersion) ??
+      absence(generations, projectionVersion);
   } catch (error) {
     if (!(error instanceof StoreDataError) || isUnavailable(error)) {
       logger.debug(
@@ -70,21 +94,23 @@ async function lookUp(
       );
       return;
     }
-    found = error.message;
+    found = { reason: error.message, isForeign: false };
   }
-  if (typeof found !== 'string') {
-    if (typeof before !== 'object' || before.marker.id !== found.marker.id) {
-      live.set(environment, found);
-      logger.info({ environment, generation: found.marker.number }, 'follows the live generation');
-    }
-  } else if (before !== found) {
+  if ('reason' in found) {
+    if (before !== undefined && 'reason' in before && before.reason === found.reason) return;
     live.set(environment, found);
-    logger.warn({ environment, reason: found }, 'there is no generation to read');
+    logger.warn({ environment, reason: found.reason }, 'there is no generation to read');
+  } else if (before === undefined || 'reason' in before || before.marker.id !== found.marker.id) {
+    live.set(environment, found);
+    logger.info({ environment, generation: found.marker.number }, 'answers from a generation');
   }
 }
 
-function unreadable({ marker }: Generation): string | null {
-  return marker.projection_version === PROJECTION_VERSION
-    ? null
-    : `generation ${marker.number} has projection version ${marker.projection_version}, this release reads ${PROJECTION_VERSION}`;
+function absence(generations: readonly KnownGeneration[], projectionVersion: number): Absence {
+  const live = generations.find(({ state }) => state === 'live');
+  if (live === undefined || live.marker === null) return { reason: 'none was made yet', isForeign: false };
+  return {
+    reason: `the live generation ${live.number} has projection version ${live.marker.projection_version}, this release reads ${projectionVersion}: it answers once a generation of its own is live`,
+    isForeign: true,
+  };
 }

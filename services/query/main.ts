@@ -30,7 +30,8 @@ try {
   const operations = await startOperations({
     ...config.operations,
     live: () => true,
-    ready: () => ready,
+    // A new release takes no traffic before it can answer; the one before it does meanwhile.
+    ready: () => ready && !app.generations.isForeign(),
     registry: app.metrics.registry,
     logger,
   });

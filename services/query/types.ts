@@ -45,6 +45,8 @@ declare module 'fastify' {
     keyLookUps: KeyLookUps;
     /** Nobody uses Redis without having passed it. */
     redisGate: RedisGate;
+    /** Only generations made with it can be read. */
+    projectionVersion: number;
     generations: LiveGenerations;
     tokens: Tokens;
     failedAuthentications: FailedAuthentications;

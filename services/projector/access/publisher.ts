@@ -35,8 +35,9 @@ export interface PublisherOptions {
   redis: Redis;
   prefix: string;
   control: Db;
-  /** The live read models of each environment. */
-  readModels: Map<string, Db>;
+  environments: readonly string[];
+  /** The live read models of each environment that has some of this release, as they are at the moment. */
+  readModels: () => Iterable<readonly [environment: string, db: Db]>;
   logger: Logger;
   metrics: ProjectorMetrics;
 }
@@ -93,10 +94,10 @@ export class AccessPublisher {
   }
 
   async #sweepOnce(): Promise<void> {
-    const { redis, prefix, control, readModels, metrics } = this.#options;
-    for (const [environment, db] of readModels) await this.#adoptRecords(environment, db);
+    const { redis, prefix, control, environments, readModels, metrics } = this.#options;
+    for (const [environment, db] of readModels()) await this.#adoptRecords(environment, db);
     const collections = controlCollections(control);
-    const pending = await findPending(collections, [...readModels.keys()]);
+    const pending = await findPending(collections, environments);
     metrics.accessPending.set(pending.keys.length + pending.stores.length + pending.sessions.length);
     const { keys, stores, revokedSessions } = collections;
     for (const key of pending.keys) await publishAccess(redis, prefix, { key, keys });

@@ -4,7 +4,8 @@
  * Whoever is assigned a partition claims its checkpoint: it becomes the owner, and what the former owner may
  * have left open on the server is ended. From then on nothing of the former owner can commit.
  */
-import { randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
+import type { KafkaMessage } from 'kafkajs';
 import type { ClientSession, Collection, MongoClient } from 'mongodb';
 import { StoreDataError } from '#shared/errors.ts';
 
@@ -28,6 +29,31 @@ export interface LastMessage {
   offset: number;
   /** When Kafka took it, milliseconds since 1970. */
   timestamp: number;
+  /** Of its key and value; absent in checkpoints of earlier releases. */
+  digest?: string;
+}
+
+/** By what a message is known again. */
+export function identityOf({ offset, timestamp, key, value }: KafkaMessage): Required<LastMessage> {
+  // The key's length keeps apart what the two would otherwise share.
+  const text = Buffer.concat([Buffer.from(`${key?.length ?? -1} `), key ?? EMPTY, value ?? EMPTY]);
+  return {
+    offset: Number(offset),
+    timestamp: Number(timestamp),
+    digest: hash('sha256', text, 'base64url').slice(0, 22),
+  };
+}
+
+const EMPTY = Buffer.alloc(0);
+
+/** Whether a message of the log is the one that a checkpoint remembers. */
+export function isSameMessage(remembered: LastMessage, message: KafkaMessage): boolean {
+  const { offset, timestamp, digest } = identityOf(message);
+  return (
+    offset === remembered.offset &&
+    timestamp === remembered.timestamp &&
+    (remembered.digest === undefined || digest === remembered.digest)
+  );
 }
 
 /** A claimed checkpoint: what its owner needs to move it. */
@@ -36,6 +62,8 @@ export interface Claim {
   readonly owner: string;
   readonly session: ClientSession;
   position: number;
+  /** The last message applied when it was claimed. */
+  readonly lastMessage: LastMessage | null;
 }
 
 /** `_id` of a partition's checkpoint. */
@@ -80,7 +108,7 @@ export async function claimCheckpoint(
     );
     if (claimed === null) throw new StoreDataError('fenced', `${id} has another owner`);
     void former?.session.endSession().catch(() => undefined);
-    return { id, owner, session, position: claimed.position };
+    return { id, owner, session, position: claimed.position, lastMessage: claimed.last_message };
   } catch (error) {
     await session.endSession();
     throw error;

@@ -6,8 +6,9 @@ import type { Admin, Consumer, Kafka } from 'kafkajs';
 import type { Collection, MongoClient } from 'mongodb';
 import { describeError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
+import type { Turns } from '../generations/pace.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
-import { advanceCheckpoint, type Checkpoint, type Claim, claimCheckpoint } from './checkpoint.ts';
+import { advanceCheckpoint, type Checkpoint, type Claim, claimCheckpoint, identityOf } from './checkpoint.ts';
 import { Partition } from './partition.ts';
 import type { Slice, SliceLimits } from './slice.ts';
 import { runInTransaction } from './transaction.ts';
@@ -21,6 +22,13 @@ export interface ConsumerOptions<R> {
   limits: SliceLimits;
   client: MongoClient;
   checkpoints: Collection<Checkpoint>;
+  /** Throws where the database that holds the checkpoints is no longer what it was: it must not be made anew by a claim. */
+  checkDatabase?: () => Promise<void>;
+  /** What is projected, as metrics name it: `g3`, or `control`. */
+  generation: string;
+  /** What to do when the log is another than the checkpoints were made from. */
+  wayOut: string;
+  turns: Turns;
   logger: Logger;
   metrics: ProjectorMetrics;
   /** Writes what a slice means, in the transaction of the claim's session. */
@@ -43,7 +51,6 @@ export interface RunningConsumer {
 export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<RunningConsumer> {
   const { kafka, topic, groupId, logger } = options;
   const admin = kafka.admin();
-  await admin.connect();
   const consumer = kafka.consumer({
     groupId,
     sessionTimeout: options.sessionTimeoutMs,
@@ -85,29 +92,33 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
   });
   failed.catch(() => undefined);
 
-  await consumer.connect();
-  await consumer.subscribe({ topics: [topic], fromBeginning: true });
-  await consumer.run({
-    autoCommit: false,
-    eachBatchAutoResolve: false,
-    partitionsConsumedConcurrently: options.concurrentPartitions,
-    eachBatch: async (payload) => {
-      active();
-      const partition = assignment.partition(payload.batch.partition);
-      if (partition === undefined) return;
-      await partition.takeBatch(payload);
-      assignment.commit(payload.batch.partition, partition);
-    },
-  });
-  return {
-    failed,
-    isLive: () => Date.now() - lastActivity < 120_000,
-    async stop() {
-      await consumer.disconnect();
-      assignment.take([]);
-      await admin.disconnect();
-    },
+  const stop = async () => {
+    assignment.stop();
+    await consumer.disconnect();
+    assignment.take([]);
+    await admin.disconnect();
   };
+  try {
+    await admin.connect();
+    await consumer.connect();
+    await consumer.subscribe({ topics: [topic], fromBeginning: true });
+    await consumer.run({
+      autoCommit: false,
+      eachBatchAutoResolve: false,
+      partitionsConsumedConcurrently: options.concurrentPartitions,
+      eachBatch: async (payload) => {
+        active();
+        const partition = assignment.partition(payload.batch.partition);
+        if (partition === undefined) return;
+        await partition.takeBatch(payload);
+        assignment.commit(payload.batch.partition, partition);
+      },
+    });
+  } catch (error) {
+    await stop().catch(() => undefined);
+    throw error;
+  }
+  return { failed, isLive: () => Date.now() - lastActivity < 120_000, stop };
 }
 
 /** The partitions of the present assignment. */
@@ -116,6 +127,7 @@ class Assignment<R> {
   readonly #consumer: Consumer;
   readonly #admin: Admin;
   #partitions = new Map<number, Partition>();
+  #stopping = false;
 
   constructor(options: ConsumerOptions<R>, consumer: Consumer, admin: Admin) {
     this.#options = options;
@@ -125,6 +137,11 @@ class Assignment<R> {
 
   partition(number: number): Partition | undefined {
     return this.#partitions.get(number);
+  }
+
+  /** Nothing waits for its turn any longer; the slices that are under way come to their end. */
+  stop(): void {
+    this.#stopping = true;
   }
 
   /** Replaces the assignment: the old one's partitions are lost, the new one's are paused until they are loaded. */
@@ -148,7 +165,7 @@ class Assignment<R> {
   }
 
   #create(number: number): Partition {
-    const { topic, client, checkpoints, limits, metrics } = this.#options;
+    const { topic, client, checkpoints, limits, metrics, generation, wayOut, turns } = this.#options;
     const logger = this.#options.logger.child({ topic, partition: number });
     const isCurrent = () => this.#partitions.get(number) === created;
     const created: Partition = new Partition({
@@ -159,7 +176,14 @@ class Assignment<R> {
       fencedPauseMs: Math.ceil(this.#options.sessionTimeoutMs / 2),
       logger,
       metrics,
-      claim: (former) => claimCheckpoint(client, checkpoints, topic, number, former),
+      generation,
+      wayOut,
+      begin: (isLost) => turns.begin(() => this.#stopping || isLost()),
+      noteLag: (lag) => turns.noteLag(`${generation}/${topic}/${number}`, lag),
+      claim: async (former) => {
+        await this.#options.checkDatabase?.();
+        return claimCheckpoint(client, checkpoints, topic, number, former);
+      },
       logBounds: async () => {
         const bounds = (await this.#bounds()).get(number);
         if (bounds === undefined) throw new Error(`no offsets of ${topic}/${number}`);
@@ -187,7 +211,7 @@ class Assignment<R> {
         checkpoints,
         claim,
         slice.next,
-        last === undefined ? null : { offset: Number(last.offset), timestamp: Number(last.timestamp) },
+        last === undefined ? null : identityOf(last),
       );
       if (moved === 'fenced') return 'fenced';
       insideTransaction?.();

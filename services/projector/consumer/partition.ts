@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
-import type { Claim } from './checkpoint.ts';
+import { type Claim, isSameMessage, type LastMessage } from './checkpoint.ts';
 import { type Slice, sliceLength, type SliceLimits } from './slice.ts';
 
 /** Attempts inside one batch before the partition is paused, so that others are not held up. */
@@ -24,6 +24,14 @@ export interface PartitionWork {
   fencedPauseMs: number;
   logger: Logger;
   metrics: ProjectorMetrics;
+  /** What is projected, as metrics name it. */
+  generation: string;
+  /** What to do when the log is another than the checkpoint was made from. */
+  wayOut: string;
+  /** Waits for this partition's turn; what it answers is called when its slice is done. */
+  begin: (isLost: () => boolean) => Promise<() => void>;
+  /** Told how many messages are not applied yet; `null` once the partition is no longer ours. */
+  noteLag: (lag: number | null) => void;
   /** Claims the checkpoint; `former` as in `claimCheckpoint`. */
   claim: (former: Claim | null) => Promise<Claim>;
   /** Where the log begins and ends now. */
@@ -47,6 +55,8 @@ export class Partition {
   #hopeless = { offset: -1, attempts: 0 };
   /** Where a gap was seen, until a second fetch from our position confirms it. */
   #gapAt: number | null = null;
+  /** The last message applied, until the log has shown that it still holds it. */
+  #unrecognised: LastMessage | null = null;
   readonly #assignedAt = Date.now();
   #applying = false;
 
@@ -68,6 +78,8 @@ export class Partition {
   lose(): void {
     this.#state = 'lost';
     this.#work.metrics.lag.remove(this.#labels());
+    this.#work.metrics.stopped.remove(this.#labels());
+    this.#work.noteLag(null);
     void this.#claim?.session.endSession().catch(() => undefined);
   }
 
@@ -83,11 +95,15 @@ export class Partition {
           await this.#claim.session.endSession();
           return;
         }
-        this.#checkHistory(this.#claim.position, bounds);
+        const { position, lastMessage } = this.#claim;
+        this.#checkHistory(position, bounds);
         this.#gapAt = null;
+        // Another cluster's offsets look just as valid: the message that they stand behind tells.
+        const isThere = lastMessage !== null && lastMessage.offset >= bounds.start;
+        this.#unrecognised = former === null && isThere ? lastMessage : this.#unrecognised;
         this.#state = 'ready';
-        this.#work.metrics.lag.set(this.#labels(), bounds.end - this.#claim.position);
-        this.#work.resumeAt(this.#claim.position);
+        this.#setLag(bounds.end - position);
+        this.#work.resumeAt(this.#unrecognised?.offset ?? position);
         return;
       } catch (error) {
         if (error instanceof StoreDataError && error.code === 'history_lost') {
@@ -109,6 +125,7 @@ export class Partition {
   /** Applies a batch, slice by slice, in order. Returns early when the partition is not ready for it. */
   async takeBatch(payload: EachBatchPayload): Promise<void> {
     if (this.#state !== 'ready' || this.#claim === null || payload.isStale()) return;
+    if (!this.#recognises(payload.batch)) return;
     if (!(await this.#continues(payload.batch))) return;
 
     // A slice may take longer than the session allows: heartbeats go on beside it.
@@ -135,16 +152,23 @@ export class Partition {
     let index = this.#indexOfPosition(batch);
     let failures = 0;
     while (index < messages.length && isRunning() && !this.#lost() && !interrupted()) {
+      const done = await this.#work.begin(() => !isRunning() || this.#lost() || interrupted());
+      if (!isRunning() || this.#lost() || interrupted()) {
+        done();
+        return;
+      }
       const length = sliceLength(messages, index, { ...this.#work.limits, events: this.#sliceEvents });
       const part = messages.slice(index, index + length);
       const isLast = index + length === messages.length;
       // Behind the last message may lie markers of transactions, which no batch shows.
       const next = Number(isLast ? batch.lastOffset() : part.at(-1)?.offset) + 1;
-      if (await this.#applySlice({ topic: batch.topic, partition: batch.partition, messages: part, next })) {
+      const slice = { topic: batch.topic, partition: batch.partition, messages: part, next };
+      const isApplied = await this.#applySlice(slice).finally(done);
+      if (isApplied) {
         index += length;
         failures = 0;
         resolveOffset(String(next - 1));
-        this.#work.metrics.lag.set(this.#labels(), Math.max(0, Number(batch.highWatermark) - next));
+        this.#setLag(Math.max(0, Number(batch.highWatermark) - next));
         continue;
       }
       failures += 1;
@@ -170,7 +194,7 @@ export class Partition {
    * @returns whether it is applied; if not, the next is half as long, since a transaction can be too large.
    */
   async #applySlice(slice: Slice): Promise<boolean> {
-    const { metrics, logger, topic } = this.#work;
+    const { metrics, logger, topic, generation } = this.#work;
     const claim = this.#claim;
     if (claim === null) return false;
     const first = Number(slice.messages[0]?.offset);
@@ -178,7 +202,7 @@ export class Partition {
       slice.messages.length === 1 &&
       this.#hopeless.offset === first &&
       this.#hopeless.attempts >= HOPELESS_ATTEMPTS;
-    const end = metrics.transactionSeconds.startTimer({ topic });
+    const end = metrics.transactionSeconds.startTimer({ topic, generation });
     try {
       await this.#work.apply(claim, slice, hopeless ? this.#hopeless : null);
       claim.position = slice.next;
@@ -193,12 +217,16 @@ export class Partition {
       return true;
     } catch (error) {
       if (isFenced(error)) {
-        metrics.transactionFailures.inc({ topic, kind: 'fenced' });
+        metrics.transactionFailures.inc({ topic, generation, kind: 'fenced' });
         logger.info({ position: claim.position }, 'fenced: another consumer has the partition');
         return false;
       }
       const unavailable = isUnavailable(error);
-      metrics.transactionFailures.inc({ topic, kind: unavailable ? 'unavailable' : 'unexpected' });
+      metrics.transactionFailures.inc({
+        topic,
+        generation,
+        kind: unavailable ? 'unavailable' : 'unexpected',
+      });
       logger[unavailable ? 'warn' : 'error'](
         { position: claim.position, events: slice.messages.length, error: describeError(error) },
         'transaction failed and is tried again',
@@ -214,6 +242,38 @@ export class Partition {
     } finally {
       end();
     }
+  }
+
+  /** Whether the log holds what the checkpoint was made from; answers false too while that is still to be seen. */
+  #recognises(batch: Batch): boolean {
+    const last = this.#unrecognised;
+    if (last === null) return true;
+    if (batch.isEmpty()) return false;
+    const first = Number(batch.firstOffset() ?? last.offset);
+    if (first > last.offset && first !== this.#gapAt) {
+      // Perhaps our seek did not take effect.
+      this.#gapAt = first;
+      this.#work.resumeAt(last.offset);
+      return false;
+    }
+    const message = batch.messages.find(({ offset }) => Number(offset) === last.offset);
+    if (message === undefined || !isSameMessage(last, message)) {
+      const { topic, partition, wayOut } = this.#work;
+      this.#work.pause();
+      this.#stop(
+        new StoreDataError(
+          'history_lost',
+          `${topic}/${partition}: the message at ${last.offset} is not the one that was applied: this is another log than the checkpoint was made from; ${wayOut}`,
+        ),
+      );
+      return false;
+    }
+    this.#unrecognised = null;
+    this.#gapAt = null;
+    const position = this.#claim?.position ?? 0;
+    if (Number(batch.lastOffset()) >= position) return true;
+    this.#work.resumeAt(position);
+    return false;
   }
 
   /**
@@ -244,17 +304,17 @@ export class Partition {
   }
 
   #checkHistory(position: number, { start, end }: { start: number; end: number }): void {
-    const { topic, partition } = this.#work;
+    const { topic, partition, wayOut } = this.#work;
     if (position < start) {
       throw new StoreDataError(
         'history_lost',
-        `${topic}/${partition}: the log begins at ${start}, but ${position} is to be applied next: events in between are gone`,
+        `${topic}/${partition}: the log begins at ${start}, but ${position} is to be applied next: events in between are gone; ${wayOut}`,
       );
     }
     if (position > end) {
       throw new StoreDataError(
         'history_lost',
-        `${topic}/${partition}: the log ends at ${end}, but the checkpoint stands at ${position}: this is not the log it was made from`,
+        `${topic}/${partition}: the log ends at ${end}, but the checkpoint stands at ${position}: this is another log than it was made from; ${wayOut}`,
       );
     }
   }
@@ -287,8 +347,14 @@ export class Partition {
     return this.#state === 'lost';
   }
 
-  #labels(): { topic: string; partition: number } {
-    return { topic: this.#work.topic, partition: this.#work.partition };
+  #setLag(lag: number): void {
+    this.#work.metrics.lag.set(this.#labels(), lag);
+    this.#work.noteLag(lag);
+  }
+
+  #labels(): { topic: string; partition: number; generation: string } {
+    const { topic, partition, generation } = this.#work;
+    return { topic, partition, generation };
   }
 }
 

@@ -11,6 +11,7 @@ export default plugin(
       bounded: app.bounded,
       prefix: app.config.namePrefix,
       environments: app.config.environments,
+      projectionVersion: app.projectionVersion,
       logger: app.logger,
       intervalMs: INTERVAL_MS,
     });

@@ -1,0 +1,215 @@
+/**
+ * Follows the generations of this release: looks at the pointers again and again, projects what is there beside each
+ * other, and stops with what is dropped. A flip changes nothing but what a generation counts as.
+ */
+import type { Db, MongoClient } from 'mongodb';
+import { describeError, StoreDataError } from '#shared/errors.ts';
+import type { Logger } from '#shared/logging.ts';
+import { checkReadModels, createReadModels } from '#shared/read-models/collections.ts';
+import {
+  findGenerations,
+  type GenerationMarker,
+  type KnownGeneration,
+  liveOf,
+} from '#shared/read-models/generation.ts';
+import type { RunningConsumer } from '../consumer/consumer.ts';
+import type { ProjectorMetrics } from '../metrics.ts';
+
+const LOOK_MS = 500;
+
+/** A generation that is projected here; what it counts as changes with the pointer. */
+export interface Followed {
+  readonly environment: string;
+  readonly db: Db;
+  readonly marker: GenerationMarker;
+  state: KnownGeneration['state'];
+  share: number | null;
+}
+
+export interface FollowerOptions {
+  client: MongoClient;
+  prefix: string;
+  environments: readonly string[];
+  /** Only generations made with it are touched. */
+  projectionVersion: number;
+  logger: Logger;
+  metrics: ProjectorMetrics;
+  project: (generation: Followed) => Promise<RunningConsumer>;
+}
+
+interface Running {
+  generation: Followed;
+  consumer: RunningConsumer;
+}
+
+export class GenerationFollower {
+  readonly #options: FollowerOptions;
+  /** By marker's id. */
+  readonly #running = new Map<string, Running>();
+  readonly #failure = Promise.withResolvers<never>();
+  /** What was said last of an environment, so that it is said once. */
+  readonly #said = new Map<string, string>();
+  #looking: Promise<void> = Promise.resolve();
+  #timer: NodeJS.Timeout | undefined;
+  #stopped = false;
+
+  private constructor(options: FollowerOptions) {
+    this.#options = options;
+    this.#failure.promise.catch(() => undefined);
+  }
+
+  /**
+   * Begins to follow.
+   * @throws what keeps a generation of this release from being projected at the first look; later it is logged and tried again.
+   */
+  static async start(options: FollowerOptions): Promise<GenerationFollower> {
+    const follower = new GenerationFollower(options);
+    try {
+      for (const environment of options.environments) await follower.#look(environment);
+    } catch (error) {
+      await follower.stop();
+      throw error;
+    }
+    follower.#schedule();
+    return follower;
+  }
+
+  /** Rejects when a generation can no longer be projected and the process should end. */
+  get failed(): Promise<never> {
+    return this.#failure.promise;
+  }
+
+  isLive(): boolean {
+    return [...this.#running.values()].every(({ consumer }) => consumer.isLive());
+  }
+
+  /** The databases of live generations of this release. */
+  liveReadModels(): (readonly [environment: string, db: Db])[] {
+    return [...this.#running.values()]
+      .filter(({ generation }) => generation.state === 'live')
+      .map(({ generation }) => [generation.environment, generation.db]);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    await this.#looking;
+    await Promise.all([...this.#running.keys()].map((id) => this.#end(id)));
+  }
+
+  #schedule(): void {
+    if (this.#stopped) return;
+    this.#timer = setTimeout(() => {
+      this.#looking = this.#lookAtAll().finally(() => this.#schedule());
+    }, LOOK_MS);
+  }
+
+  async #lookAtAll(): Promise<void> {
+    await Promise.all(
+      this.#options.environments.map(async (environment) => {
+        try {
+          await this.#look(environment);
+        } catch (error) {
+          this.#say(environment, 'error', describeError(error));
+        }
+      }),
+    );
+  }
+
+  async #look(environment: string): Promise<void> {
+    const { client, prefix, projectionVersion } = this.#options;
+    const known = await findGenerations(client, prefix, environment);
+    const wanted = new Map<string, { marker: GenerationMarker; found: KnownGeneration }>();
+    for (const found of known) {
+      const { marker, state } = found;
+      if (marker?.projection_version !== projectionVersion || state === 'dropping') continue;
+      wanted.set(marker.id, { marker, found });
+    }
+    const gone = [...this.#running]
+      .filter(([id, { generation }]) => generation.environment === environment && !wanted.has(id))
+      .map(([id]) => this.#end(id));
+    const going = [...wanted].map(([id, { marker, found }]) => {
+      const running = this.#running.get(id);
+      if (running === undefined) return this.#begin(environment, marker, found);
+      this.#count(running.generation, 0);
+      Object.assign(running.generation, { state: found.state, share: found.share });
+      this.#count(running.generation, 1);
+      return Promise.resolve();
+    });
+    await Promise.all([...gone, ...going]);
+    this.#tellOfOthers(environment, known);
+  }
+
+  async #begin(
+    environment: string,
+    marker: GenerationMarker,
+    { db, state, share }: KnownGeneration,
+  ): Promise<void> {
+    if (this.#stopped) return;
+    const { logger, project } = this.#options;
+    const generation: Followed = { environment, db, marker, state, share };
+    await createReadModels(db);
+    await checkReadModels(db);
+    const consumer = await project(generation);
+    this.#running.set(marker.id, { generation, consumer });
+    this.#count(generation, 1);
+    consumer.failed.catch((error: unknown) => {
+      if (this.#running.has(marker.id)) this.#failure.reject(error);
+    });
+    logger.info({ environment, generation: marker.number, state }, 'projects a generation');
+  }
+
+  async #end(id: string): Promise<void> {
+    const running = this.#running.get(id);
+    if (running === undefined) return;
+    this.#running.delete(id);
+    const { generation, consumer } = running;
+    const { environment, marker } = generation;
+    this.#count(generation, 0);
+    await consumer.stop();
+    if (this.#stopped) return;
+    this.#options.logger.info(
+      { environment, generation: marker.number },
+      'no longer projects a generation: it is dropped',
+    );
+  }
+
+  #tellOfOthers(environment: string, known: readonly KnownGeneration[]): void {
+    const { projectionVersion } = this.#options;
+    let words = '';
+    try {
+      const version = liveOf(environment, known)?.marker.projection_version;
+      if (version !== undefined && version !== projectionVersion) {
+        const isBuilt = known.some(
+          ({ state, marker }) => state === 'building' && marker?.projection_version === projectionVersion,
+        );
+        words = `the live generation of ${environment} has projection version ${version} and belongs to another release; this one has ${projectionVersion} and ${
+          isBuilt
+            ? 'fills a new generation beside it'
+            : `leaves it alone: make a generation of its own with "store-data rebuild --environment ${environment}"`
+        }`;
+      }
+    } catch (error) {
+      if (!(error instanceof StoreDataError)) throw error;
+      words = error.message;
+    }
+    this.#say(environment, 'warn', words);
+  }
+
+  #say(environment: string, level: 'warn' | 'error', words: string): void {
+    if (this.#said.get(environment) === words) return;
+    this.#said.set(environment, words);
+    if (words !== '') this.#options.logger[level]({ environment }, words);
+  }
+
+  #count({ environment, marker, state }: Followed, value: 0 | 1): void {
+    const labels = { environment, generation: generationLabel(marker), state };
+    if (value === 1) this.#options.metrics.generations.set(labels, 1);
+    else this.#options.metrics.generations.remove(labels);
+  }
+}
+
+/** A generation as metrics name it. */
+export function generationLabel({ number }: GenerationMarker): string {
+  return `g${number}`;
+}

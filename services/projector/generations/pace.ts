@@ -1,0 +1,85 @@
+/**
+ * Who goes first in a projector process: generations that answer requests. What fills a new one takes its slices one
+ * at a time, waits while others have a backlog, and rests after each in proportion to the time that it took.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** For how long after its last slice a generation that answers counts as busy. */
+const BUSY_MS = 1_000;
+/** The longest wait for others' backlog before one slice goes ahead nevertheless, so that a rebuild always ends. */
+const LONGEST_WAIT_MS = 2_000;
+const STEP_MS = 20;
+
+/** How the slices of one generation take turns. */
+export interface Turns {
+  /** Resolves when a slice may be applied; what it answers is called when it is done. */
+  begin: (isStopped: () => boolean) => Promise<() => void>;
+  /** Told how many messages of a partition are not applied yet; `null` once it is no longer ours. */
+  noteLag: (partition: string, lag: number | null) => void;
+}
+
+/** What counts of a generation, as it is at the moment: a flip changes it. */
+export interface Paced {
+  isBuilding: () => boolean;
+  /** The percentage of time that filling it may take while others are busy. */
+  share: () => number;
+}
+
+export class Pace {
+  readonly #lags = new Map<string, number>();
+  readonly #backlog: number;
+  #lastAnswering = -Infinity;
+  #filling: Promise<void> = Promise.resolve();
+  #restUntil = 0;
+
+  /** @param backlog how many waiting messages are more than the work of the moment. */
+  constructor(backlog: number) {
+    this.#backlog = backlog;
+  }
+
+  turns({ isBuilding, share }: Paced): Turns {
+    return {
+      begin: async (isStopped) => {
+        if (isBuilding()) return this.#beginFilling(isStopped, share);
+        this.#lastAnswering = performance.now();
+        return () => {
+          this.#lastAnswering = performance.now();
+        };
+      },
+      noteLag: (partition, lag) => {
+        if (lag === null || isBuilding()) this.#lags.delete(partition);
+        else this.#lags.set(partition, lag);
+      },
+    };
+  }
+
+  async #beginFilling(isStopped: () => boolean, share: () => number): Promise<() => void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const before = this.#filling;
+    this.#filling = before.then(() => promise);
+    await before;
+    const goesAhead = performance.now() + LONGEST_WAIT_MS;
+    while (!isStopped()) {
+      const now = performance.now();
+      const rests = now < this.#restUntil && this.#isBusy(now);
+      if (!rests && (now > goesAhead || !this.#hasBacklog())) break;
+      await sleep(STEP_MS);
+    }
+    const began = performance.now();
+    return () => {
+      const now = performance.now();
+      this.#restUntil = now + ((now - began) * (100 - share())) / share();
+      resolve();
+    };
+  }
+
+  #isBusy(now: number): boolean {
+    return now - this.#lastAnswering < BUSY_MS;
+  }
+
+  #hasBacklog(): boolean {
+    let sum = 0;
+    for (const lag of this.#lags.values()) sum += lag;
+    return sum > this.#backlog;
+  }
+}

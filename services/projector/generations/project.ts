@@ -1,0 +1,84 @@
+/** Projects one generation: the consumer of its environment's changes that writes into its database. */
+import type { ConsumerOptions, RunningConsumer } from '../consumer/consumer.ts';
+import { startConsumer } from '../consumer/consumer.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { StoreDataError } from '#shared/errors.ts';
+import { CHECKPOINTS } from '#shared/read-models/collections.ts';
+import { generationGroup, type GenerationMarker } from '#shared/read-models/generation.ts';
+import { type AppliedSlice, applyChanges } from '../changes/apply.ts';
+import type { Checkpoint } from '../consumer/checkpoint.ts';
+import { countDeadLetters } from '../metrics.ts';
+import { type Followed, generationLabel } from './follower.ts';
+import type { Pace } from './pace.ts';
+
+/** The share of time that filling takes where nobody said another. */
+const DEFAULT_SHARE = 25;
+
+export interface ProjectOptions {
+  prefix: string;
+  base: Pick<
+    ConsumerOptions<AppliedSlice>,
+    | 'kafka'
+    | 'sessionTimeoutMs'
+    | 'concurrentPartitions'
+    | 'limits'
+    | 'client'
+    | 'logger'
+    | 'metrics'
+    | 'insideTransaction'
+  >;
+  pace: Pace;
+  /** Called when the record of a store has changed in a live generation. */
+  storeChanged: () => void;
+}
+
+/** Starts to project a generation. */
+export function projectGeneration(
+  { prefix, base, pace, storeChanged }: ProjectOptions,
+  generation: Followed,
+): Promise<RunningConsumer> {
+  const { environment, db, marker } = generation;
+  const { metrics, logger } = base;
+  const label = generationLabel(marker);
+  return startConsumer({
+    ...base,
+    topic: changesTopic(environment),
+    groupId: generationGroup(prefix, environment, marker.number),
+    checkpoints: db.collection<Checkpoint>(CHECKPOINTS),
+    checkDatabase: () => checkMarker(generation),
+    generation: label,
+    wayOut: `let KAFKA_BROKERS name the cluster that it was made from, or make the read models anew with "store-data rebuild --environment ${environment}"`,
+    turns: pace.turns({
+      isBuilding: () => generation.state === 'building',
+      share: () => generation.share ?? DEFAULT_SHARE,
+    }),
+    logger: logger.child({ generation: label }),
+    write: ({ session }, slice, hopeless) => applyChanges(db, session, slice, hopeless),
+    committed: ({ plan, deadLetters }) => {
+      countDeadLetters(metrics, environment, label, deadLetters);
+      if (plan === null) return;
+      const now = Date.now();
+      const labels = { environment, generation: label };
+      for (const { entity, time } of plan.applied) {
+        metrics.applied.inc({ ...labels, entity });
+        // What a new generation is filled with happened long ago.
+        if (generation.state === 'live') {
+          metrics.freshness.observe(labels, Math.max(0, now - time) / 1_000);
+        }
+      }
+      if (plan.outdated > 0) metrics.outdated.inc(labels, plan.outdated);
+      if (generation.state === 'live' && plan.applied.some(({ entity }) => entity === 'store'))
+        storeChanged();
+    },
+  });
+}
+
+/** A claim makes checkpoints that are missing; it must not make a dropped database anew by that. */
+async function checkMarker({ db, marker }: Followed): Promise<void> {
+  const found = await db
+    .collection<GenerationMarker>('generation')
+    .findOne({ _id: 'marker' }, { maxTimeMS: 5_000 });
+  if (found?.id !== marker.id) {
+    throw new StoreDataError('generation_unsuitable', `database ${db.databaseName} was dropped or replaced`);
+  }
+}
