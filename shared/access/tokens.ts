@@ -75,7 +75,7 @@ export function createTokens(keys: () => SigningKeys, settings: Config['tokens']
 
 /**
  * Signs a JWT (RFC 7515 section 7.1) with Node's own signing, which takes a third of what the Web Crypto API takes, and
- * with it jose (decision 0017).
+ * with it jose (decision 0021).
  */
 function signJwt(header: object, payload: object, key: KeyObject): string {
   const data = `${encode(header)}.${encode(payload)}`;
