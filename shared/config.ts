@@ -46,6 +46,12 @@ export interface Config {
     sliceEvents: number;
     sliceBytes: number;
     concurrentPartitions: number;
+    /** Of each topic's dead letters. */
+    deadLetters: {
+      limits: { letters: number; bytes: number };
+      /** After how many days they expire; `null` never. */
+      days: number | null;
+    };
     /** Kills the process inside the n-th transaction: for the tests of recovery. */
     crashInTransaction: number | null;
   };
@@ -295,6 +301,26 @@ const settings = {
     default: '3',
     meaning: 'Partitions that one projector process works on side by side.',
   },
+  deadLetterDays: {
+    name: 'DEAD_LETTER_DAYS',
+    read: whole(0, 36_500),
+    default: '90',
+    meaning: 'After how many days a dead letter about which nobody decided expires; 0 never.',
+  },
+  deadLetterCount: {
+    name: 'DEAD_LETTER_COUNT',
+    read: whole(1, 10_000_000),
+    default: '100000',
+    meaning:
+      'Most dead letters of one topic; beyond it one for each partition and reason stands for all further ones.',
+  },
+  deadLetterBytes: {
+    name: 'DEAD_LETTER_BYTES',
+    read: whole(0, 1_000_000_000_000),
+    default: '268435456',
+    meaning:
+      'Most bytes of messages that the dead letters of one topic keep; beyond it they keep place and reason alone, and the message is read from Kafka.',
+  },
   crashInTransaction: {
     name: 'PROJECTOR_CRASH_IN_TRANSACTION',
     read: whole(0, 1_000_000_000),
@@ -377,6 +403,10 @@ function arrange(values: Values): Config {
       sliceEvents: values.sliceEvents,
       sliceBytes: values.sliceBytes,
       concurrentPartitions: values.concurrentPartitions,
+      deadLetters: {
+        limits: { letters: values.deadLetterCount, bytes: values.deadLetterBytes },
+        days: values.deadLetterDays || null,
+      },
       crashInTransaction: values.crashInTransaction || null,
     },
   };

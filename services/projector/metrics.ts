@@ -11,6 +11,8 @@ export interface ProjectorMetrics {
   applied: Counter<'environment' | 'generation' | 'entity'>;
   /** Events that changed nothing: not above the version last applied. */
   outdated: Counter<'environment' | 'generation'>;
+  /** Events that took effect though their schema is newer than any this release knows: optional fields may be lost on it. */
+  newerSchema: Counter<'environment' | 'generation' | 'entity'>;
   deadLetters: Counter<'environment' | 'generation' | 'topic' | 'reason'>;
   /** Messages of a partition that are not applied yet. */
   lag: Gauge<'topic' | 'partition' | 'generation'>;
@@ -44,6 +46,12 @@ export function createMetrics(): ProjectorMetrics {
       name: 'store_data_events_outdated_total',
       help: 'Events that changed nothing because a version as new was applied before',
       labelNames: ['environment', 'generation'],
+      registers,
+    }),
+    newerSchema: new Counter({
+      name: 'store_data_events_newer_schema_total',
+      help: 'Events that took effect though their schema is newer than any this release knows',
+      labelNames: ['environment', 'generation', 'entity'],
       registers,
     }),
     deadLetters: new Counter({

@@ -30,6 +30,8 @@ import { crashHook } from './crash-hook.ts';
 import { GenerationFollower } from './generations/follower.ts';
 import { Pace } from './generations/pace.ts';
 import { projectGeneration, type ProjectOptions } from './generations/project.ts';
+import { LetterKeeper } from './dead-letters/keeper.ts';
+import { createLetterMetrics } from './dead-letters/metrics.ts';
 import { countDeadLetters, createMetrics, type ProjectorMetrics } from './metrics.ts';
 
 /** How long a start waits for Redis; without it everything is applied, and published once it is there. */
@@ -145,7 +147,17 @@ async function startConsumers(
     insideTransaction: crashHook(config.projector.crashInTransaction),
   };
   const pace = new Pace(limits.events);
-  const projecting: ProjectOptions = { prefix, base, pace, storeChanged: () => publisher.sweep() };
+  const letters = await LetterKeeper.start({
+    client,
+    prefix,
+    environments,
+    projectionVersion,
+    ...config.projector.deadLetters,
+    logger,
+    metrics: createLetterMetrics(metrics.registry),
+  });
+  stopping.push(() => letters.stop());
+  const projecting: ProjectOptions = { prefix, base, pace, letters, storeChanged: () => publisher.sweep() };
   follower = await GenerationFollower.start({
     client,
     prefix,
@@ -160,7 +172,7 @@ async function startConsumers(
 
   const consumers: RunningConsumer[] = [];
   for (const environment of environments) {
-    const consumer = await startAccessConsumer(parts, base, pace, publisher, environment);
+    const consumer = await startAccessConsumer(parts, { base, pace, letters }, publisher, environment);
     consumers.push(consumer);
     stopping.push(() => consumer.stop());
   }
@@ -173,22 +185,24 @@ async function startConsumers(
 /** Access belongs to no generation: its truth and its checkpoints lie in the control database. */
 function startAccessConsumer(
   { config, control, logger, metrics }: Parts,
-  base: ProjectOptions['base'],
-  pace: Pace,
+  { base, pace, letters }: Pick<ProjectOptions, 'base' | 'pace' | 'letters'>,
   publisher: AccessPublisher,
   environment: string,
 ): Promise<RunningConsumer> {
   const labels = { environment, generation: 'control' };
+  const topic = accessTopic(environment);
+  const room = letters.room(control, topic);
   return startConsumer({
     ...base,
-    topic: accessTopic(environment),
+    topic,
     groupId: `${config.namePrefix}.${environment}.access`,
     checkpoints: control.collection<Checkpoint>(CHECKPOINTS),
     generation: labels.generation,
     wayOut: `let KAFKA_BROKERS name the cluster that it was made from, or remove this checkpoint from ${control.databaseName}.${CHECKPOINTS} to have the log applied from its beginning`,
     turns: pace.turns({ isBuilding: () => false, share: () => 100 }),
     logger,
-    write: ({ session }, slice, hopeless) => applyAccess(control, environment, session, slice, hopeless),
+    write: ({ session }, slice, hopeless) =>
+      applyAccess(control, environment, session, slice, hopeless, room),
     committed: ({ keys, stores, outdated, deadLetters }) => {
       publisher.publish(keys, stores);
       countDeadLetters(metrics, environment, labels.generation, deadLetters);

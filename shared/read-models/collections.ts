@@ -163,12 +163,13 @@ export type Stamp = {
   ranks?: { [T in TreeName]?: Root };
 } & { [E in EntityName]?: number };
 
-/** A message that could not be applied, kept until someone decides. */
+/** A message that could not be applied, kept until someone decides or its time is over. */
 export interface DeadLetter {
-  /** `<topic>/<partition>/<offset>` */
+  /** `<topic>/<partition>/<offset>`; of a letter that stands for many, `<topic>/<partition>/<reason>`. */
   _id: string;
   topic: string;
   partition: number;
+  /** Of the first, where it stands for many. */
   offset: number;
   reason: string;
   detail: string;
@@ -178,6 +179,16 @@ export interface DeadLetter {
   value: Binary | null;
   /** Size of the whole value in bytes. */
   value_bytes: number;
+  /** Bytes that are kept of the key, the headers and the value. */
+  kept_bytes: number;
+  /** A part of the message is not kept: Kafka has it, at this offset. */
+  cut?: true;
+  /** Whose data the message may hold, as far as it can be read: `<store id>/<customer id>`. */
+  customers?: string[];
+  /** One of these customers is deleted, so nothing of the message is kept. */
+  erased?: true;
+  /** Stands for many that there was no room for: how many, and where the last one lies. */
+  gathered?: { count: number; last_offset: number };
   /** When Kafka took the message. */
   published_at: Date;
   dead_at: Date;
@@ -264,7 +275,11 @@ export const INDEXES: Record<CollectionName, Index[]> = {
   ],
   [RANK_NODES]: [],
   [TOMBSTONES]: [],
-  [DEAD_LETTERS]: [{ name: 'by_reason', key: { reason: 1, _id: 1 } }],
+  [DEAD_LETTERS]: [
+    { name: 'by_reason', key: { reason: 1, _id: 1 } },
+    { name: 'by_age', key: { topic: 1, dead_at: 1, kept_bytes: 1 } },
+    { name: 'by_customer', key: { customers: 1 }, sparse: true },
+  ],
   [CHECKPOINTS]: [],
 };
 

@@ -10,9 +10,11 @@ import {
 import { type AuditRecord, writeAudit } from '#shared/access/audit.ts';
 import { readAccessChange } from '#shared/events/access-event.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
-import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
+import type { DeadLetter } from '#shared/read-models/collections.ts';
 import type { Slice } from '../consumer/slice.ts';
-import { toDeadLetter, writeDeadLetters } from '../dead-letters.ts';
+import { toDeadLetter } from '../dead-letters/letter.ts';
+import type { LetterRoom } from '../dead-letters/room.ts';
+import { writeDeadLetters } from '../dead-letters/write.ts';
 import { keyRecord, storeRecord } from './audit.ts';
 
 export interface AppliedAccess {
@@ -30,6 +32,7 @@ export async function applyAccess(
   session: ClientSession,
   slice: Slice,
   hopeless: unknown,
+  room: LetterRoom | null = null,
 ): Promise<AppliedAccess> {
   const collections = controlCollections(control);
   const keys = new Map<string, AccessKey>();
@@ -64,6 +67,6 @@ export async function applyAccess(
     }
   }
   await writeAudit(control, session, audit);
-  await writeDeadLetters(control.collection<DeadLetter>(DEAD_LETTERS), session, deadLetters);
+  await writeDeadLetters(control, session, deadLetters, room);
   return { keys: [...keys.values()], stores: [...stores.values()], outdated, deadLetters };
 }

@@ -1,9 +1,11 @@
 /** Applying a slice of the changes topic: fold, read what is stored, plan, write. One call inside one transaction. */
 import type { ClientSession, Db } from 'mongodb';
 import { EventRejected } from '#shared/events/rejection.ts';
-import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
+import type { DeadLetter } from '#shared/read-models/collections.ts';
 import type { Slice } from '../consumer/slice.ts';
-import { toDeadLetter, writeDeadLetters } from '../dead-letters.ts';
+import { toDeadLetter } from '../dead-letters/letter.ts';
+import type { LetterRoom } from '../dead-letters/room.ts';
+import { eraseDeadLetters, writeDeadLetters } from '../dead-letters/write.ts';
 import { fold } from './fold.ts';
 import { plan, type Plan } from './plan.ts';
 import { readStored } from './stored.ts';
@@ -17,19 +19,20 @@ export interface AppliedSlice {
 /**
  * Applies a slice in the session's transaction.
  * @param hopeless given when the slice's only message failed again and again: it becomes a dead letter unseen.
+ * @param room for dead letters; `null` where they replace letters that are there.
  */
 export async function applyChanges(
   db: Db,
   session: ClientSession,
   slice: Slice,
   hopeless: unknown,
+  room: LetterRoom | null = null,
 ): Promise<AppliedSlice> {
   const { topic, partition, messages } = slice;
-  const letters = db.collection<DeadLetter>(DEAD_LETTERS);
   if (hopeless !== null) {
     const rejection = new EventRejected('projection_failed', 'its transaction failed again and again');
     const deadLetters = messages.map((message) => toDeadLetter(topic, partition, message, rejection));
-    await writeDeadLetters(letters, session, deadLetters);
+    await writeDeadLetters(db, session, deadLetters, room);
     return { plan: null, deadLetters };
   }
   const { chains, rejected } = fold(messages);
@@ -45,7 +48,8 @@ export async function applyChanges(
       if (message !== undefined) deadLetters.push(toDeadLetter(topic, partition, message, rejection));
     }
     await writePlan(db, session, planned, stored);
+    await eraseDeadLetters(db, session, planned.erased);
   }
-  await writeDeadLetters(letters, session, deadLetters);
+  await writeDeadLetters(db, session, deadLetters, room);
   return { plan: planned, deadLetters };
 }

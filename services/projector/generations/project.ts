@@ -7,6 +7,7 @@ import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { generationGroup, type GenerationMarker } from '#shared/read-models/generation.ts';
 import { type AppliedSlice, applyChanges } from '../changes/apply.ts';
 import type { Checkpoint } from '../consumer/checkpoint.ts';
+import type { LetterKeeper } from '../dead-letters/keeper.ts';
 import { countDeadLetters } from '../metrics.ts';
 import { type Followed, generationLabel } from './follower.ts';
 import type { Pace } from './pace.ts';
@@ -28,21 +29,24 @@ export interface ProjectOptions {
     | 'insideTransaction'
   >;
   pace: Pace;
+  letters: LetterKeeper;
   /** Called when the record of a store has changed in a live generation. */
   storeChanged: () => void;
 }
 
 /** Starts to project a generation. */
 export function projectGeneration(
-  { prefix, base, pace, storeChanged }: ProjectOptions,
+  { prefix, base, pace, letters, storeChanged }: ProjectOptions,
   generation: Followed,
 ): Promise<RunningConsumer> {
   const { environment, db, marker } = generation;
   const { metrics, logger } = base;
   const label = generationLabel(marker);
+  const topic = changesTopic(environment);
+  const room = letters.room(db, topic);
   return startConsumer({
     ...base,
-    topic: changesTopic(environment),
+    topic,
     groupId: generationGroup(prefix, environment, marker.number),
     checkpoints: db.collection<Checkpoint>(CHECKPOINTS),
     checkDatabase: () => checkMarker(generation),
@@ -53,14 +57,15 @@ export function projectGeneration(
       share: () => generation.share ?? DEFAULT_SHARE,
     }),
     logger: logger.child({ generation: label }),
-    write: ({ session }, slice, hopeless) => applyChanges(db, session, slice, hopeless),
+    write: ({ session }, slice, hopeless) => applyChanges(db, session, slice, hopeless, room),
     committed: ({ plan, deadLetters }) => {
       countDeadLetters(metrics, environment, label, deadLetters);
       if (plan === null) return;
       const now = Date.now();
       const labels = { environment, generation: label };
-      for (const { entity, time } of plan.applied) {
+      for (const { entity, time, newerVersion } of plan.applied) {
         metrics.applied.inc({ ...labels, entity });
+        if (newerVersion !== undefined) metrics.newerSchema.inc({ ...labels, entity });
         // What a new generation is filled with happened long ago.
         if (generation.state === 'live') {
           metrics.freshness.observe(labels, Math.max(0, now - time) / 1_000);

@@ -1,10 +1,11 @@
 import { Binary, type Collection } from 'mongodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { toDeadLetter } from '#projector/dead-letters.ts';
+import { toDeadLetter } from '#projector/dead-letters/letter.ts';
 import { startProjector } from '#projector/projector.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { redisKeys } from '#shared/access/redis-keys.ts';
 import { encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
+import type { ORDER_STATUSES } from '#shared/events/entities/order.ts';
 import { EventRejected, type RejectionReason } from '#shared/events/rejection.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { createLogger } from '#shared/logging.ts';
@@ -17,6 +18,7 @@ import {
   STAMPS,
 } from '#shared/read-models/collections.ts';
 import { controlDatabase } from '#shared/read-models/generation.ts';
+import { orderFacet } from '#shared/read-models/rank-tree/facets.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { readModels } from '#test/read-models.ts';
 import { runCommand, runJson } from './run-command.ts';
@@ -96,6 +98,8 @@ describe('dead-letters', () => {
       ...over,
     },
   });
+  const facetOf = (status: (typeof ORDER_STATUSES)[number]) =>
+    orderFacet({ status, order_type: 'delivery', customer_id: null });
   const storedOrder = async (id: string) =>
     (await readModels(installation))
       .collection<OrderDocument>(COLLECTIONS.order)
@@ -155,8 +159,8 @@ describe('dead-letters', () => {
     const answer = await retry('--all');
     expect(answer).toMatchObject({ code: 1, applied: 2, outdated: 1 });
     expect(answer.stayed).toMatchObject([{ id: poison._id, reason: 'invalid_data' }]);
-    expect(await storedOrder('new')).toMatchObject({ sequence: 2, status: 'confirmed' });
-    expect(await storedOrder('known')).toMatchObject({ sequence: 5, status: 'pending' });
+    expect(await storedOrder('new')).toMatchObject({ sequence: 2, facet: facetOf('confirmed') });
+    expect(await storedOrder('known')).toMatchObject({ sequence: 5, facet: facetOf('pending') });
     expect((await stamp())?.order).toBe((before?.order ?? 0) + 2);
     expect(await letters.find().toArray()).toEqual([
       { ...poison, reason: 'invalid_data', detail: expect.any(String) as string },

@@ -1,0 +1,158 @@
+import type { Collection } from 'mongodb';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startProjector } from '#projector/projector.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { COLLECTIONS, DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { caughtUp, readModels } from '#test/read-models.ts';
+
+const LETTERS = 60;
+const BYTES = 2_000;
+const POISON = 100;
+const DAY_MS = 86_400_000;
+
+describe('the room of dead letters', () => {
+  let installation: Installation;
+  let projector: Awaited<ReturnType<typeof startProjector>>;
+  let letters: Collection<DeadLetter>;
+  let topic = '';
+  const logged: string[] = [];
+  beforeAll(async () => {
+    installation = await createInstallation({
+      partitions: 1,
+      settings: {
+        DEAD_LETTER_COUNT: String(LETTERS),
+        DEAD_LETTER_BYTES: String(BYTES),
+        DEAD_LETTER_DAYS: '30',
+        PROJECTOR_SLICE_EVENTS: '37',
+      },
+    });
+    topic = changesTopic(installation.environment);
+    const logger = pino({ level: 'warn' }, { write: (line: string) => void logged.push(line) });
+    projector = await startProjector(installation.config, logger);
+    letters = (await readModels(installation)).collection(DEAD_LETTERS);
+  });
+  afterAll(async () => {
+    await projector?.stop();
+    await installation?.close();
+  });
+
+  const metric = async (name: string, labels: Record<string, string> = {}) => {
+    const found = (await projector.metrics.registry.getMetricsAsJSON()).find((entry) => entry.name === name);
+    const values = (found?.values ?? []).filter(({ labels: own }) =>
+      Object.entries(labels).every(([label, value]) => own[label] === value),
+    );
+    return values.reduce((sum, { value }) => sum + value, 0);
+  };
+  const poison = (count: number, text: string) =>
+    Array.from({ length: count }, (_, index) => ({ key: 's1', value: `${text} ${index}` }));
+  const campaign = (id: string, dataschema: string, data: object) => ({
+    entity: 'campaign',
+    storeId: 's1',
+    subject: id,
+    sequence: 1,
+    dataschema,
+    data: {
+      name: 'Natal',
+      channel: 'email',
+      status: 'draft',
+      created_at: '2026-11-20T21:15:04Z',
+      ...data,
+    },
+  });
+
+  it('keeps so many bytes, then places and reasons, then one letter for all further ones', async () => {
+    await installation.send(topic, poison(POISON, 'no event, and forty characters of it at least'));
+    await caughtUp(installation);
+    const all = await letters.find({}, { sort: { offset: 1 } }).toArray();
+    const [gathered, ...rest] = all.filter((letter) => letter.gathered !== undefined);
+    expect(rest).toEqual([]);
+    expect(gathered).toMatchObject({
+      _id: `${topic}/0/malformed`,
+      topic,
+      partition: 0,
+      reason: 'malformed',
+      offset: LETTERS,
+      gathered: { count: POISON - LETTERS, last_offset: POISON - 1 },
+      value: null,
+    });
+    const single = all.filter((letter) => letter.gathered === undefined);
+    expect(single.map(({ offset }) => offset)).toEqual(Array.from({ length: LETTERS }, (_, index) => index));
+    const whole = single.filter(({ cut }) => cut !== true);
+    expect(whole.length).toBeGreaterThan(20);
+    expect(whole.map(({ kept_bytes }) => kept_bytes).reduce((sum, bytes) => sum + bytes)).toBeLessThanOrEqual(
+      BYTES,
+    );
+    for (const letter of single.slice(whole.length)) {
+      expect(letter).toMatchObject({ cut: true, value: null, key: null, headers: [], kept_bytes: 0 });
+      expect(letter.value_bytes).toBeGreaterThan(40);
+    }
+    expect(await metric('store_data_dead_letters_total', { reason: 'malformed' })).toBe(POISON);
+  });
+
+  it('is shown by metrics', async () => {
+    const labels = { topic, database: letters.dbName };
+    await eventually(
+      'the letters are counted',
+      async () => (await metric('store_data_dead_letters_open', labels)) === LETTERS + 1,
+    );
+    expect(await metric('store_data_dead_letters_used_ratio', labels)).toBeGreaterThanOrEqual(1);
+    expect(await metric('store_data_dead_letters_bytes', labels)).toBeLessThanOrEqual(BYTES);
+    expect(await metric('store_data_dead_letters_oldest_seconds', labels)).toBeGreaterThan(0);
+  });
+
+  it('is there again when letters expire, which is logged with where their messages lie', async () => {
+    await letters.updateMany({ offset: { $gte: 10 } }, [
+      { $set: { dead_at: new Date(Date.now() - 31 * DAY_MS) } },
+    ]);
+    await letters.updateMany({ offset: { $lt: 10 } }, [
+      { $set: { dead_at: new Date(Date.now() - 29 * DAY_MS) } },
+    ]);
+    await eventually('the old ones are gone', async () => (await letters.countDocuments()) === 10);
+    await eventually(
+      'they are counted',
+      async () => (await metric('store_data_dead_letters_expired_total')) === LETTERS - 10 + 1,
+    );
+    const words = logged.map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(words.filter(({ msg }) => String(msg).startsWith('dead letters expired'))).toMatchObject([
+      {
+        topic,
+        partition: 0,
+        reason: 'malformed',
+        letters: POISON - 10,
+        firstOffset: 10,
+        lastOffset: POISON - 1,
+      },
+    ]);
+    expect(logged.join('')).not.toContain('forty characters');
+
+    await installation.send(topic, poison(5, 'another'));
+    await caughtUp(installation);
+    expect(await letters.countDocuments({ offset: { $gte: POISON }, cut: { $exists: false } })).toBe(5);
+  });
+
+  it('is not needed by events of another schema version', async () => {
+    await installation.publish([
+      campaign('m1', '/schemas/campaign/v1', { audience: 'de antes' }),
+      campaign('m2', '/schemas/campaign/v2', { segment: 'de agora' }),
+      campaign('m3', '/schemas/campaign/v3', { segment: 'de amanhã', colour: 'verde' }),
+      campaign('m4', '/schemas/campaign/v3', { name: null, title: 'Páscoa' }),
+    ]);
+    await caughtUp(installation);
+    const db = await readModels(installation);
+    const found = await db
+      .collection<{ _id: string; whole: string }>(COLLECTIONS.campaign)
+      .find({}, { sort: { _id: 1 } })
+      .toArray();
+    expect(found.map(({ whole }) => (JSON.parse(whole) as { audience: string }).audience)).toEqual([
+      'de antes',
+      'de agora',
+      'de amanhã',
+    ]);
+    expect(await letters.findOne({ reason: 'unknown_schema_version' })).toMatchObject({
+      detail: expect.stringMatching(/^dataschema is version 3 and cannot be read as 2.*name/) as string,
+    });
+    expect(await metric('store_data_events_newer_schema_total', { entity: 'campaign' })).toBe(1);
+  });
+});
