@@ -16,9 +16,19 @@ process.on('uncaughtException', (error) => process.exit(exitCodeOf(error)));
 
 try {
   await createProgram().parseAsync();
+  await written();
   process.exit();
 } catch (error) {
-  process.exit(exitCodeOf(error));
+  const code = exitCodeOf(error);
+  await written();
+  process.exit(code);
+}
+
+/** A pipe takes 64 KiB at once, and what it has not taken is lost at the exit. */
+function written(): Promise<void> {
+  return new Promise((resolve) => {
+    process.stdout.write('', () => resolve());
+  });
 }
 
 /** 1: it failed; 2: it was used wrongly. Says why, unless commander has already. */

@@ -1,29 +1,23 @@
-/** Why a message is poison: the closed list of reasons, and the error that carries one. */
+/** Why a message is poison: the reasons, and the error that carries one. */
 
-export const REJECTION_REASONS = [
-  /** More than 1 MiB. */
-  'too_large',
-  /** Not UTF-8, not JSON, or JSON that is not an object. */
-  'malformed',
-  /** Neither structured nor binary mode of CloudEvents 1.0. */
-  'not_a_cloud_event',
-  /** A context attribute is missing or has the wrong shape. */
-  'invalid_attribute',
-  /** `type` is not one of ours. */
-  'unknown_type',
-  /** The message key is not the store's id. */
-  'key_mismatch',
-  /** `dataschema` names no version, or a newer one that cannot be read as the newest known. */
-  'unknown_schema_version',
-  /** `data` is not what the entity requires. */
-  'invalid_data',
-  /** An access key that is bound to another store or environment. */
-  'bound_elsewhere',
-  /** The projection could not make a document of it. */
-  'projection_failed',
-] as const;
+/** The closed list of reasons, with what each means. */
+export const REJECTION_MEANINGS = {
+  too_large: 'the message has more than 1 MiB',
+  malformed: 'not UTF-8, not JSON, or JSON that is not an object',
+  not_a_cloud_event: 'neither structured nor binary mode of CloudEvents 1.0',
+  invalid_attribute: 'an attribute of the event is missing or has the wrong shape',
+  unknown_type: 'the type is not one of ours',
+  key_mismatch: 'the message key is not the store’s id',
+  unknown_schema_version:
+    'dataschema names no version, or a newer one that cannot be read as the newest known',
+  invalid_data: 'the data is not what the entity requires',
+  bound_elsewhere: 'the access key is bound to another store or environment',
+  projection_failed: 'no document could be made of it, or its transaction failed again and again',
+} as const;
 
-export type RejectionReason = (typeof REJECTION_REASONS)[number];
+export type RejectionReason = keyof typeof REJECTION_MEANINGS;
+
+export const REJECTION_REASONS = Object.keys(REJECTION_MEANINGS) as RejectionReason[];
 
 /** Thrown for a message that is no event (CONTRACT section 3, "poison"). `detail` never quotes values. */
 export class EventRejected extends Error {

@@ -1,6 +1,6 @@
 /** The servers of one command: each is connected when it is first needed, within seconds or not at all. */
 import type { Redis } from 'ioredis';
-import type { Admin, Kafka, Producer } from 'kafkajs';
+import type { Admin, Consumer, ConsumerConfig, Kafka, Producer } from 'kafkajs';
 import type { Db, MongoClient } from 'mongodb';
 import type { Config } from '#shared/config.ts';
 import { describeError, StoreDataError } from '#shared/errors.ts';
@@ -85,6 +85,24 @@ export class Servers {
       return producer;
     });
     return this.#producer;
+  }
+
+  /** A consumer that has connected and not joined its group yet. */
+  consumer(groupId: string, options: Omit<ConsumerConfig, 'groupId'>): Promise<Consumer> {
+    return this.#connect('Kafka', this.config.kafka.brokers.join(','), async () => {
+      await probeBrokers(this.config.kafka.brokers);
+      const consumer = this.#kafka.consumer({
+        groupId,
+        allowAutoTopicCreation: false,
+        sessionTimeout: 60_000,
+        maxWaitTimeInMs: 100,
+        readUncommitted: false,
+        ...options,
+      });
+      this.#closing.push(() => consumer.disconnect());
+      await consumer.connect();
+      return consumer;
+    });
   }
 
   /** Lets go of everything; what does not answer is left behind. */

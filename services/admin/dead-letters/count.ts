@@ -3,6 +3,9 @@ import { letterFilter, type LetterSelection } from './selection.ts';
 import type { LetterBox } from './boxes.ts';
 
 export interface LetterCount {
+  /** Letters. */
+  letters: number;
+  /** Messages: one letter may stand for many. */
   total: number;
   byReason: Record<string, number>;
 }
@@ -14,20 +17,28 @@ export async function countLetters(
 ): Promise<LetterCount> {
   const byReason: Record<string, number> = {};
   let total = 0;
+  let letters = 0;
   for (const box of boxes) {
     const groups = await box.letters
-      .aggregate<{ _id: string; count: number }>([
+      .aggregate<{ _id: string; count: number; letters: number }>([
         { $match: letterFilter(box, selection) },
-        { $group: { _id: '$reason', count: { $sum: 1 } } },
+        {
+          $group: {
+            _id: '$reason',
+            count: { $sum: { $ifNull: ['$gathered.count', 1] } },
+            letters: { $sum: 1 },
+          },
+        },
         { $sort: { _id: 1 } },
       ])
       .toArray();
-    for (const { _id, count } of groups) {
+    for (const { _id, count, letters: found } of groups) {
       byReason[_id] = (byReason[_id] ?? 0) + count;
       total += count;
+      letters += found;
     }
   }
-  return { total, byReason };
+  return { letters, total, byReason };
 }
 
 /** `3 dead letters (2 malformed, 1 too_large)` */

@@ -1,14 +1,9 @@
 /** From a dead letter back to the message that it was. */
 import type { KafkaMessage } from 'kafkajs';
-import type { Binary } from 'mongodb';
+import { Binary } from 'mongodb';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
 
-/** Whether a part of the value was not kept, so that nothing can be done with the letter. */
-export function isCut({ value_bytes, kept }: { value_bytes: number; kept: number }): boolean {
-  return kept < value_bytes;
-}
-
-/** The message as the projector reads it. */
+/** The message as the projector reads it, as far as it is kept. */
 export function toMessage(letter: DeadLetter): KafkaMessage {
   const headers: Record<string, Buffer[]> = {};
   for (const { name, value } of letter.headers) {
@@ -22,6 +17,18 @@ export function toMessage(letter: DeadLetter): KafkaMessage {
     offset: String(letter.offset),
     timestamp: String(letter.published_at.getTime()),
     attributes: 0,
+  };
+}
+
+/** A letter with the message that Kafka has of it. */
+export function withMessage(letter: DeadLetter, { key, value, headers }: KafkaMessage): DeadLetter {
+  return {
+    ...letter,
+    key: key === null ? null : new Binary(key),
+    value: value === null ? null : new Binary(value),
+    headers: Object.entries(headers ?? {}).flatMap(([name, given]) =>
+      [given ?? []].flat().map((bytes) => ({ name, value: new Binary(Buffer.from(bytes)) })),
+    ),
   };
 }
 

@@ -4,6 +4,7 @@
  * conflict, and then it is done again.
  */
 import type { Redis } from 'ioredis';
+import type { KafkaMessage } from 'kafkajs';
 import type { ClientSession, Db, MongoClient } from 'mongodb';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { controlCollections } from '#shared/access/access-keys.ts';
@@ -14,6 +15,7 @@ import { applyAccess } from '#projector/access/apply.ts';
 import { applyChanges } from '#projector/changes/apply.ts';
 import type { Slice } from '#projector/consumer/slice.ts';
 import { runInTransaction } from '#projector/consumer/transaction.ts';
+import { NOTHING_KEPT } from '#projector/dead-letters/letter.ts';
 import type { LetterBox } from './boxes.ts';
 import { toMessage } from './message.ts';
 
@@ -40,6 +42,9 @@ export interface RetryOptions {
   prefix: string;
 }
 
+/** Messages that letters do not keep, by letter id. */
+export type FetchedMessages = ReadonlyMap<string, KafkaMessage>;
+
 /** How long one slice is tried against conflicts and servers that are away. */
 const PATIENCE_MS = 20_000;
 
@@ -48,9 +53,10 @@ export async function retryLetters(
   options: RetryOptions,
   box: LetterBox,
   ids: readonly string[],
+  fetched: FetchedMessages,
 ): Promise<RetryResult> {
   try {
-    return await retryTogether(options, box, ids);
+    return await inTransaction(options, (session) => applyLetters(box, session, ids, fetched));
   } catch (error) {
     if (isUnavailable(error)) throw error;
     if (ids.length === 1) {
@@ -59,8 +65,8 @@ export async function retryLetters(
     }
     // A transaction can be too large, and one letter must not hold up the others.
     const middle = Math.ceil(ids.length / 2);
-    const first = await retryLetters(options, box, ids.slice(0, middle));
-    const second = await retryLetters(options, box, ids.slice(middle));
+    const first = await retryLetters(options, box, ids.slice(0, middle), fetched);
+    const second = await retryLetters(options, box, ids.slice(middle), fetched);
     return {
       applied: first.applied + second.applied,
       outdated: first.outdated + second.outdated,
@@ -70,16 +76,33 @@ export async function retryLetters(
   }
 }
 
-async function retryTogether(
-  { mongodb, redis, prefix }: RetryOptions,
+/**
+ * Applies messages of one partition that were applied before or have no letter of their own.
+ * @returns how many took effect, and those that cannot be applied; each of these has a letter then.
+ */
+export async function applyMessages(
+  options: RetryOptions,
   box: LetterBox,
-  ids: readonly string[],
-): Promise<RetryResult> {
+  partition: number,
+  messages: readonly KafkaMessage[],
+): Promise<Pick<RetryResult, 'applied' | 'stayed'>> {
+  const slice: Slice = { topic: box.topic, partition, messages, next: 0 };
+  return inTransaction(options, async (session) => {
+    const { outdated, deadLetters, publish } = await applySlice(box, session, slice);
+    const applied = messages.length - outdated - deadLetters.length;
+    return { result: { applied, stayed: deadLetters.map(toStayed) }, publish };
+  });
+}
+
+async function inTransaction<R>(
+  { mongodb, redis, prefix }: RetryOptions,
+  work: (session: ClientSession) => Promise<Attempt<R>>,
+): Promise<R> {
   const end = Date.now() + PATIENCE_MS;
   for (let attempt = 0; ; attempt += 1) {
     const session = mongodb.startSession();
     try {
-      const { result, publish } = await runInTransaction(session, () => applyLetters(box, session, ids));
+      const { result, publish } = await runInTransaction(session, () => work(session));
       if (publish !== null) await publish(redis, prefix);
       return result;
     } catch (error) {
@@ -91,17 +114,21 @@ async function retryTogether(
   }
 }
 
-interface Attempt {
-  result: RetryResult;
+interface Attempt<R> {
+  result: R;
   /** Brings what changed to Redis, once it is committed. */
-  publish: ((redis: () => Promise<Redis>, prefix: string) => Promise<void>) | null;
+  publish: Publish | null;
 }
 
+type Publish = (redis: () => Promise<Redis>, prefix: string) => Promise<void>;
+
 async function applyLetters(
-  { kind, environment, topic, db, letters }: LetterBox,
+  box: LetterBox,
   session: ClientSession,
   ids: readonly string[],
-): Promise<Attempt> {
+  fetched: FetchedMessages,
+): Promise<Attempt<RetryResult>> {
+  const { topic, letters } = box;
   const found = await letters
     .find({ _id: { $in: [...ids] } }, { session, sort: { partition: 1, offset: 1 } })
     .toArray();
@@ -111,17 +138,15 @@ async function applyLetters(
   if (first === undefined) {
     return { result: { applied: 0, outdated: 0, stayed: [], gone }, publish: null };
   }
-  const messages = found.map(toMessage);
+  const messages = found.map((letter) => fetched.get(letter._id) ?? toMessage(letter));
   const slice: Slice = { topic, partition: first.partition, messages, next: first.offset };
-  const applied =
-    kind === 'access'
-      ? await applyAccessSlice(db, environment, session, slice)
-      : await applyChangesSlice(db, session, slice);
+  const applied = await applySlice(box, session, slice);
 
-  // Those that stay were written anew, with the reason of today; when they died does not change by that.
+  // Those that stay were written anew, with the reason of today; when they died and what they keep do not change by that.
   const stayed = new Set(applied.deadLetters.map(({ _id }) => _id));
-  for (const { _id, dead_at } of found) {
-    if (stayed.has(_id)) await letters.updateOne({ _id }, { $set: { dead_at } }, { session });
+  for (const { _id, dead_at, cut, kept_bytes } of found) {
+    const kept = cut === true && kept_bytes === 0 ? NOTHING_KEPT : {};
+    if (stayed.has(_id)) await letters.updateOne({ _id }, { $set: { dead_at, ...kept } }, { session });
   }
   const done = found.filter(({ _id }) => !stayed.has(_id)).map(({ _id }) => _id);
   if (done.length > 0) await letters.deleteMany({ _id: { $in: done } }, { session });
@@ -129,17 +154,31 @@ async function applyLetters(
     result: {
       applied: done.length - applied.outdated,
       outdated: applied.outdated,
-      stayed: applied.deadLetters.map(({ _id, reason, detail }) => ({ id: _id, reason, detail })),
+      stayed: applied.deadLetters.map(toStayed),
       gone,
     },
     publish: applied.publish,
   };
 }
 
+function toStayed({ _id, reason, detail }: DeadLetter): Stayed {
+  return { id: _id, reason, detail };
+}
+
 interface AppliedSlice {
   outdated: number;
   deadLetters: DeadLetter[];
-  publish: Attempt['publish'];
+  publish: Publish | null;
+}
+
+function applySlice(
+  { kind, environment, db }: LetterBox,
+  session: ClientSession,
+  slice: Slice,
+): Promise<AppliedSlice> {
+  return kind === 'access'
+    ? applyAccessSlice(db, environment, session, slice)
+    : applyChangesSlice(db, session, slice);
 }
 
 async function applyChangesSlice(db: Db, session: ClientSession, slice: Slice): Promise<AppliedSlice> {
@@ -161,7 +200,7 @@ async function applyAccessSlice(
     null,
   );
   const collections = controlCollections(control);
-  const publish: Attempt['publish'] = async (connect, prefix) => {
+  const publish: Publish = async (connect, prefix) => {
     const redis = await connect();
     for (const key of keys) await publishAccess(redis, prefix, { key, keys: collections.keys });
     for (const store of stores) await publishAccess(redis, prefix, { store, stores: collections.stores });

@@ -13,7 +13,7 @@ export interface SelectionFlags {
 }
 
 /** A dead letter without its bytes. */
-export interface LetterSummary extends Pick<
+export type LetterSummary = Pick<
   DeadLetter,
   | '_id'
   | 'topic'
@@ -25,17 +25,17 @@ export interface LetterSummary extends Pick<
   | 'value_bytes'
   | 'published_at'
   | 'dead_at'
-> {
-  /** How many bytes of the value are kept. */
-  kept_bytes: number;
-}
+  | 'cut'
+  | 'erased'
+  | 'gathered'
+>;
 
-const LETTER_ID = /^[A-Za-z0-9._-]{1,249}\/\d{1,10}\/\d{1,15}$/;
+const LETTER_ID = /^[A-Za-z0-9._-]{1,249}\/\d{1,10}\/(?:\d{1,15}|[a-z_]{1,40})$/;
 
 /** An argument that is a dead letter's id. */
 export function letterId(text: string): string {
   if (!LETTER_ID.test(text)) {
-    throw new InvalidArgumentError('An id of a dead letter is <topic>/<partition>/<offset>.');
+    throw new InvalidArgumentError('An id of a dead letter is <topic>/<partition>/<offset or reason>.');
   }
   return text;
 }
@@ -96,7 +96,9 @@ export function findSummaries(box: LetterBox, filter: Filter<DeadLetter>, limit?
         value_bytes: 1,
         published_at: 1,
         dead_at: 1,
-        kept_bytes: { $ifNull: [{ $binarySize: '$value' }, 0] },
+        cut: 1,
+        erased: 1,
+        gathered: 1,
       },
     },
     { $sort: { topic: 1, partition: 1, offset: 1 } },

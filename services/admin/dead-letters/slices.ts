@@ -1,4 +1,7 @@
-/** Gathers letters, which come in the order of their log, into slices of one partition each. */
+/**
+ * Gathers letters, which come in the order of their log, into slices of one partition each. A letter that stands for many
+ * is a slice of its own.
+ */
 import type { LetterSummary } from './selection.ts';
 
 const SLICE_LETTERS = 100;
@@ -15,14 +18,16 @@ export async function* letterSlices(letters: AsyncIterable<LetterSummary>): Asyn
       (first.topic === letter.topic &&
         first.partition === letter.partition &&
         slice.length < SLICE_LETTERS &&
-        bytes + letter.kept_bytes <= SLICE_BYTES);
+        first.gathered === undefined &&
+        letter.gathered === undefined &&
+        bytes + letter.value_bytes <= SLICE_BYTES);
     if (!fits) {
       yield slice;
       slice = [];
       bytes = 0;
     }
     slice.push(letter);
-    bytes += letter.kept_bytes;
+    bytes += letter.value_bytes;
   }
   if (slice.length > 0) yield slice;
 }

@@ -37,8 +37,8 @@ async function drop(ids: string[], flags: Flags): Promise<void> {
     // What dies while somebody thinks about the question was not asked about.
     const until = new Date();
     const count = await countLetters(boxes, { ids, reason: flags.reason, until });
-    if (ids.length > count.total) {
-      remark(`store-data: ${ids.length - count.total} of the ${ids.length} dead letters are not there`);
+    if (ids.length > count.letters) {
+      remark(`store-data: ${ids.length - count.letters} of the ${ids.length} dead letters are not there`);
       markFailed();
     }
     if (count.total > 0 && !flags.yes && !(await confirm(`Drop ${describeCount(count)} for good?`))) {

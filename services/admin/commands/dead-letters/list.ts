@@ -4,7 +4,7 @@ import type { RejectionReason } from '#shared/events/rejection.ts';
 import { withServers } from '../../connection/servers.ts';
 import { letterBoxes } from '../../dead-letters/boxes.ts';
 import { countLetters, describeCount } from '../../dead-letters/count.ts';
-import { isCut, toBuffer } from '../../dead-letters/message.ts';
+import { toBuffer } from '../../dead-letters/message.ts';
 import {
   findSummaries,
   letterFilter,
@@ -57,7 +57,9 @@ async function list(flags: Flags): Promise<void> {
       return;
     }
     if (shown.length > 0) print(`${toTable(shown)}\n`);
-    print(describeCount(count) + (shown.length < count.total ? `; shown are the first ${shown.length}` : ''));
+    print(
+      describeCount(count) + (shown.length < count.letters ? `; shown are the first ${shown.length}` : ''),
+    );
   });
 }
 
@@ -69,17 +71,17 @@ function toTable(letters: LetterSummary[]): string {
       { title: 'SIZE', align: 'right' },
       { title: 'DEAD FOR', align: 'right' },
     ],
-    letters.map(({ _id, reason, value_bytes, dead_at }) => [
+    letters.map(({ _id, reason, value_bytes, dead_at, gathered }) => [
       _id,
-      reason,
-      formatBytes(value_bytes),
+      gathered === undefined ? reason : `${reason}, ${gathered.count} together`,
+      gathered === undefined ? formatBytes(value_bytes) : '',
       formatAge(dead_at),
     ]),
   );
 }
 
 function toJson(letter: LetterSummary): object {
-  const { _id, topic, partition, offset, reason, detail, key, value_bytes, kept_bytes } = letter;
+  const { _id, topic, partition, offset, reason, detail, key, value_bytes, gathered } = letter;
   return {
     id: _id,
     topic,
@@ -89,7 +91,9 @@ function toJson(letter: LetterSummary): object {
     detail,
     key: key === null ? null : toBuffer(key).toString('utf8'),
     value_bytes,
-    cut: isCut({ value_bytes, kept: kept_bytes }),
+    cut: letter.cut === true,
+    erased: letter.erased === true,
+    gathered: gathered ?? null,
     published_at: letter.published_at,
     dead_at: letter.dead_at,
   };

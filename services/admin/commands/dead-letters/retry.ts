@@ -1,9 +1,11 @@
 /** `dead-letters retry`: applies what could not be applied before, after a release or a key that was missing. */
 import type { Command } from 'commander';
+import { StoreDataError } from '#shared/errors.ts';
 import { type Servers, withServers } from '../../connection/servers.ts';
 import { type LetterBox, letterBoxes } from '../../dead-letters/boxes.ts';
-import { isCut } from '../../dead-letters/message.ts';
-import { type RetryResult, retryLetters, type Stayed } from '../../dead-letters/retry.ts';
+import { MessagesInKafka } from '../../dead-letters/from-kafka.ts';
+import { retryGathered } from '../../dead-letters/retry-gathered.ts';
+import { type RetryOptions, type RetryResult, retryLetters, type Stayed } from '../../dead-letters/retry.ts';
 import {
   checkSelection,
   findSummaries,
@@ -23,6 +25,7 @@ const HELP = `
 A letter is applied as the projector would: one that is older than what is
 applied by now changes nothing. What was applied is removed from the dead
 letters, what still cannot be applied stays, and the exit code is then 1.
+Messages that are not kept are read from Kafka.
 
 Examples:
   npm run store-data -- dead-letters retry store-changes.production/0/1234
@@ -37,13 +40,14 @@ export function addRetryCommand(letters: Command): void {
 async function retry(ids: string[], flags: Flags): Promise<void> {
   checkSelection(ids, flags);
   await withServers(async (servers) => {
+    const inKafka = new MessagesInKafka(servers);
     const total: RetryResult = { applied: 0, outdated: 0, stayed: [], gone: [] };
     const seen = new Set<string>();
     for (const box of await letterBoxes(servers, chooseEnvironments(servers.config, flags.environment))) {
       const found = findSummaries(box, letterFilter(box, { ids, reason: flags.reason }));
       for await (const slice of letterSlices(found)) {
         for (const { _id } of slice) seen.add(_id);
-        const result = await retrySlice(servers, box, slice);
+        const result = await retrySlice(servers, inKafka, box, slice);
         total.applied += result.applied;
         total.outdated += result.outdated;
         total.stayed.push(...result.stayed);
@@ -51,6 +55,7 @@ async function retry(ids: string[], flags: Flags): Promise<void> {
         if (!flags.json) for (const stayed of result.stayed) remark(describeStayed(stayed));
       }
     }
+    await inKafka.close();
     const missing = ids.filter((id) => !seen.has(id));
     for (const id of missing) remark(`store-data: there is no dead letter ${id}`);
     const { applied, outdated, stayed, gone } = total;
@@ -60,34 +65,46 @@ async function retry(ids: string[], flags: Flags): Promise<void> {
   });
 }
 
-async function retrySlice(servers: Servers, box: LetterBox, slice: LetterSummary[]): Promise<RetryResult> {
-  const hopeless = slice.flatMap((letter): Stayed[] => {
-    const obstacle = obstacleOf(box, letter);
-    return obstacle === null ? [] : [{ id: letter._id, reason: letter.reason, detail: obstacle }];
-  });
-  const without = new Set(hopeless.map(({ id }) => id));
+async function retrySlice(
+  servers: Servers,
+  inKafka: MessagesInKafka,
+  box: LetterBox,
+  slice: LetterSummary[],
+): Promise<RetryResult> {
+  if (box.obstacle !== null) return stuck(slice, box.obstacle);
+  const options: RetryOptions = {
+    mongodb: await servers.mongodb(),
+    redis: () => servers.redis(),
+    prefix: servers.config.namePrefix,
+  };
+  const [first] = slice;
+  if (first?.gathered !== undefined) {
+    try {
+      return await retryGathered(options, box, first, await inKafka.reader(box.topic));
+    } catch (error) {
+      if (error instanceof StoreDataError && error.code === 'history_lost') return stuck(slice, error.message);
+      throw error;
+    }
+  }
+  const cut = slice.filter((letter) => letter.cut);
+  const fetched = await inKafka.of(cut);
+  const lost = cut.filter(({ _id }) => !fetched.has(_id));
+  const without = new Set(lost.map(({ _id }) => _id));
   const ids = slice.map(({ _id }) => _id).filter((id) => !without.has(id));
-  if (ids.length === 0) return { applied: 0, outdated: 0, stayed: hopeless, gone: [] };
-  const result = await retryLetters(
-    {
-      mongodb: await servers.mongodb(),
-      redis: () => servers.redis(),
-      prefix: servers.config.namePrefix,
-    },
-    box,
-    ids,
-  );
+  const hopeless = stuck(lost, 'its message is not kept, and Kafka does not have it any longer');
+  if (ids.length === 0) return hopeless;
+  const result = await retryLetters(options, box, ids, fetched);
   const order = new Map(slice.map(({ _id }, index) => [_id, index]));
-  const stayed = [...hopeless, ...result.stayed].toSorted(
+  const stayed = [...hopeless.stayed, ...result.stayed].toSorted(
     (a, b) => (order.get(a.id) ?? 0) - (order.get(b.id) ?? 0),
   );
   return { ...result, stayed };
 }
 
-/** Why a letter need not even be tried; `null` where it is worth it. */
-function obstacleOf({ obstacle }: LetterBox, { value_bytes, kept_bytes }: LetterSummary): string | null {
-  if (!isCut({ value_bytes, kept: kept_bytes })) return obstacle;
-  return `only ${kept_bytes} of its ${value_bytes} bytes are kept: it can never be retried`;
+/** The result for letters that need not even be tried. */
+function stuck(letters: readonly LetterSummary[], detail: string): RetryResult {
+  const stayed = letters.map(({ _id, reason }): Stayed => ({ id: _id, reason, detail }));
+  return { applied: 0, outdated: 0, stayed, gone: [] };
 }
 
 function describeStayed({ id, reason, detail }: Stayed): string {

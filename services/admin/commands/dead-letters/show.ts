@@ -1,14 +1,16 @@
 /** `dead-letters show`: one message that could not be applied; what it says of people only when asked for. */
 import type { Command } from 'commander';
-import { StoreDataError } from '#shared/errors.ts';
+import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
+import { REJECTION_MEANINGS } from '#shared/events/rejection.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
 import { type Servers, withServers } from '../../connection/servers.ts';
 import { letterBoxes } from '../../dead-letters/boxes.ts';
 import { describeLetter } from '../../dead-letters/describe.ts';
-import { isCut, toBuffer } from '../../dead-letters/message.ts';
+import { MessagesInKafka } from '../../dead-letters/from-kafka.ts';
+import { toBuffer, withMessage } from '../../dead-letters/message.ts';
 import { letterId } from '../../dead-letters/selection.ts';
 import { jsonOption, WrongUsage } from '../../options.ts';
-import { print, printJson } from '../../output/print.ts';
+import { print, printJson, remark } from '../../output/print.ts';
 import { printable, shortened } from '../../output/printable.ts';
 import { renderFacts } from '../../output/table.ts';
 
@@ -20,7 +22,8 @@ interface Flags {
 
 const EXAMPLES = `
 Without --value or --raw only the names and types of the data's fields are
-shown: the values may be personal data.
+shown: the values may be personal data. A message that is not kept is read from
+Kafka, unless it names a customer who is deleted.
 
 Examples:
   npm run store-data -- dead-letters show store-changes.production/0/1234
@@ -33,7 +36,7 @@ export function addShowCommand(letters: Command): void {
   letters
     .command('show')
     .description('Show one dead letter')
-    .argument('<id>', 'its id: <topic>/<partition>/<offset>', letterId)
+    .argument('<id>', 'its id: <topic>/<partition>/<offset or reason>', letterId)
     .option('--value', `show the beginning of the message too, at most ${PREVIEW_CHARACTERS} characters`)
     .option('--raw', 'write nothing but the bytes of the message to standard output')
     .addOption(jsonOption())
@@ -44,7 +47,9 @@ export function addShowCommand(letters: Command): void {
 async function show(id: string, flags: Flags): Promise<void> {
   if (flags.raw && (flags.json || flags.value)) throw new WrongUsage('--raw goes with no other option');
   await withServers(async (servers) => {
-    const letter = await findLetter(servers, id);
+    const kept = await findLetter(servers, id);
+    const { letter, remark: words } = await complete(servers, kept);
+    if (words !== null) remark(`store-data: ${words}`);
     if (flags.raw) process.stdout.write(letter.value === null ? '' : toBuffer(letter.value));
     else if (flags.json) printJson(toJson(letter, flags.value === true));
     else print(toText(letter, flags.value === true));
@@ -60,18 +65,46 @@ async function findLetter(servers: Servers, id: string): Promise<DeadLetter> {
   throw new StoreDataError('not_found', `there is no dead letter ${id}`);
 }
 
+/** The letter with its whole message, and what is to be said where that cannot be. */
+async function complete(
+  servers: Servers,
+  letter: DeadLetter,
+): Promise<{ letter: DeadLetter; remark: string | null }> {
+  if (!letter.cut) return { letter, remark: null };
+  if (letter.erased) {
+    return { letter, remark: 'its customer is deleted: nothing of the message is kept or shown' };
+  }
+  const inKafka = new MessagesInKafka(servers);
+  try {
+    const message = (await inKafka.of([letter])).get(letter._id);
+    if (message !== undefined) return { letter: withMessage(letter, message), remark: null };
+    return { letter, remark: 'Kafka does not have its message any longer' };
+  } catch (error) {
+    if (!isUnavailable(error)) throw error;
+    return { letter, remark: `its message cannot be read from Kafka now: ${describeError(error)}` };
+  } finally {
+    await inKafka.close();
+  }
+}
+
 function toText(letter: DeadLetter, withValue: boolean): string {
   const { attributes, structure } = describeLetter(letter);
-  const kept = letter.value?.length() ?? 0;
-  const cut = isCut({ value_bytes: letter.value_bytes, kept })
-    ? ` (only the first ${kept} are kept: it cannot be retried)`
-    : '';
+  const { gathered } = letter;
+  const cut = letter.cut ? ` (${letter.kept_bytes} are kept here; Kafka has all of it)` : '';
   const facts = renderFacts([
     ['id', letter._id],
     ['reason', letter.reason],
+    ['meaning', meaningOf(letter.reason)],
     ['detail', printable(letter.detail)],
     ['key', letter.key === null ? '(none)' : shortened(toBuffer(letter.key).toString('utf8'), 80)],
-    ['size', `${letter.value_bytes} bytes${cut}`],
+    ...(gathered === undefined
+      ? [['size', `${letter.value_bytes} bytes${cut}`] as const]
+      : [
+          [
+            'stands for',
+            `${gathered.count} messages at offsets ${letter.offset} to ${gathered.last_offset}`,
+          ] as const,
+        ]),
     ['published', letter.published_at.toISOString()],
     ['dead since', letter.dead_at.toISOString()],
     ['headers', letter.headers.map(({ name }) => shortened(name, 64)).join(', ') || '(none)'],
@@ -80,6 +113,10 @@ function toText(letter: DeadLetter, withValue: boolean): string {
   const shape = structure === null ? 'the message is no JSON' : structure.join('\n');
   const value = withValue ? `\n\n${preview(letter)}` : '';
   return `${facts}\n${shape}${value}\n`;
+}
+
+function meaningOf(reason: string): string {
+  return new Map<string, string>(Object.entries(REJECTION_MEANINGS)).get(reason) ?? '(none known)';
 }
 
 /** Line by line, so that formatted JSON stays readable and nothing else gets through. */
@@ -101,7 +138,6 @@ function formatted(text: string): string {
 
 function toJson(letter: DeadLetter, withValue: boolean): object {
   const { attributes, structure } = describeLetter(letter);
-  const kept = letter.value?.length() ?? 0;
   return {
     id: letter._id,
     topic: letter.topic,
@@ -111,7 +147,10 @@ function toJson(letter: DeadLetter, withValue: boolean): object {
     detail: letter.detail,
     key: letter.key === null ? null : toBuffer(letter.key).toString('utf8'),
     value_bytes: letter.value_bytes,
-    cut: isCut({ value_bytes: letter.value_bytes, kept }),
+    meaning: meaningOf(letter.reason),
+    cut: letter.cut === true,
+    erased: letter.erased === true,
+    gathered: letter.gathered ?? null,
     published_at: letter.published_at,
     dead_at: letter.dead_at,
     headers: letter.headers.map(({ name }) => name),

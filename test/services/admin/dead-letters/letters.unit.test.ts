@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { describeLetter, structureOf } from '#admin/dead-letters/describe.ts';
-import { isCut, toMessage } from '#admin/dead-letters/message.ts';
+import { toMessage, withMessage } from '#admin/dead-letters/message.ts';
 import type { LetterSummary } from '#admin/dead-letters/selection.ts';
 import { letterSlices } from '#admin/dead-letters/slices.ts';
-import { toDeadLetter } from '#projector/dead-letters/letter.ts';
+import { NOTHING_KEPT, toDeadLetter } from '#projector/dead-letters/letter.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 
 const message = {
@@ -26,8 +26,20 @@ describe('a dead letter', () => {
 
   it('is cut when not all of its bytes were kept', () => {
     const letter = toDeadLetter('t', 0, { ...message, value: Buffer.alloc(1_048_577) }, rejection);
-    expect(isCut({ value_bytes: letter.value_bytes, kept: letter.value?.length() ?? 0 })).toBe(true);
-    expect(isCut({ value_bytes: 5, kept: 5 })).toBe(false);
+    expect(letter.cut).toBe(true);
+    expect(toDeadLetter('t', 0, { ...message, key: Buffer.alloc(70_000) }, rejection).cut).toBe(true);
+    const headers = { a: Buffer.alloc(70_000), b: Buffer.from('kept') };
+    const { cut, headers: kept, kept_bytes } = toDeadLetter('t', 0, { ...message, headers }, rejection);
+    expect(cut).toBe(true);
+    expect(kept.map(({ name }) => name)).toEqual(['b']);
+    expect(kept_bytes).toBe(2 + 5 + 3);
+    expect(toDeadLetter('t', 0, message, rejection).cut).toBeUndefined();
+  });
+
+  it('is whole again with the message that Kafka has', () => {
+    const letter = toDeadLetter('t', 0, message, rejection);
+    const cut = { ...letter, ...NOTHING_KEPT };
+    expect(toMessage(withMessage(cut, message))).toEqual(toMessage(letter));
   });
 
   it('is described without what its data says', () => {
@@ -83,7 +95,7 @@ describe('a dead letter', () => {
 
 describe('slices of letters', () => {
   it('hold one partition each, and neither too many letters nor too many bytes', async () => {
-    const summary = (partition: number, offset: number, kept_bytes: number): LetterSummary => ({
+    const summary = (partition: number, offset: number, value_bytes: number): LetterSummary => ({
       _id: `t/${partition}/${offset}`,
       topic: 't',
       partition,
@@ -91,14 +103,15 @@ describe('slices of letters', () => {
       reason: 'malformed',
       detail: '',
       key: null,
-      value_bytes: kept_bytes,
-      kept_bytes,
+      value_bytes,
       published_at: new Date(0),
       dead_at: new Date(0),
     });
     const letters = [
       ...Array.from({ length: 250 }, (_, offset) => summary(0, offset, 10)),
       ...Array.from({ length: 5 }, (_, offset) => summary(1, offset, 1_048_576)),
+      { ...summary(2, 0, 0), gathered: { count: 9, last_offset: 99 } },
+      summary(2, 1, 0),
     ];
     async function* all() {
       for (const letter of letters) {
@@ -108,7 +121,7 @@ describe('slices of letters', () => {
     }
     const slices: LetterSummary[][] = [];
     for await (const slice of letterSlices(all())) slices.push(slice);
-    expect(slices.map((slice) => slice.length)).toEqual([100, 100, 50, 4, 1]);
+    expect(slices.map((slice) => slice.length)).toEqual([100, 100, 50, 4, 1, 1, 1]);
     expect(slices.flat()).toEqual(letters);
   });
 });

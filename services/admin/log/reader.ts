@@ -1,0 +1,195 @@
+/**
+ * Reads parts of a topic again, one partition at a time, from and up to given offsets. A consumer whose group is its
+ * own and goes with it: nothing that it does moves a position of anybody.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Admin, Consumer, EachBatchPayload, KafkaMessage } from 'kafkajs';
+import { StoreDataError } from '#shared/errors.ts';
+import type { Servers } from '../connection/servers.ts';
+
+const JOIN_MS = 20_000;
+/** For how long a part may bring nothing before it is given up. */
+const SILENCE_MS = 30_000;
+const CHECK_MS = 1_000;
+const FETCH_BYTES = 4_194_304;
+
+interface Task {
+  partition: number;
+  /** The offset that comes next. */
+  next: number;
+  to: number;
+  take: (messages: readonly KafkaMessage[]) => Promise<void> | void;
+  done: () => void;
+  failed: (error: unknown) => void;
+  lastActivity: number;
+}
+
+export class LogReader {
+  readonly #topic: string;
+  readonly #groupId: string;
+  readonly #admin: Admin;
+  readonly #consumer: Consumer;
+  #assigned: readonly number[] = [];
+  #task: Task | null = null;
+
+  private constructor(topic: string, groupId: string, admin: Admin, consumer: Consumer) {
+    this.#topic = topic;
+    this.#groupId = groupId;
+    this.#admin = admin;
+    this.#consumer = consumer;
+  }
+
+  /**
+   * Joins a group of its own; the caller closes it.
+   * @throws {StoreDataError} `environment_unavailable`.
+   */
+  static async open(servers: Servers, topic: string): Promise<LogReader> {
+    const groupId = `${servers.config.namePrefix}.reader.${randomUUID()}`;
+    const consumer = await servers.consumer(groupId, { maxBytesPerPartition: FETCH_BYTES });
+    const reader = new LogReader(topic, groupId, await servers.kafkaAdmin(), consumer);
+    try {
+      await reader.#join();
+      return reader;
+    } catch (error) {
+      await reader.close();
+      throw error;
+    }
+  }
+
+  async #join(): Promise<void> {
+    const { GROUP_JOIN, CRASH, END_BATCH_PROCESS } = this.#consumer.events;
+    const joined = Promise.withResolvers<void>();
+    this.#consumer.on(GROUP_JOIN, ({ payload }) => {
+      this.#assigned = payload.memberAssignment[this.#topic] ?? [];
+      this.#pause(this.#assigned);
+      if (this.#task !== null) this.#resume(this.#task);
+      joined.resolve();
+    });
+    this.#consumer.on(CRASH, ({ payload: { error } }) => {
+      joined.reject(error);
+      this.#task?.failed(error);
+    });
+    // Where only markers of transactions lie, no batch is handed out.
+    this.#consumer.on(END_BATCH_PROCESS, ({ payload }) => {
+      const task = this.#task;
+      if (task === null || payload.batchSize > 0 || payload.partition !== task.partition) return;
+      this.#advance(task, Number(payload.lastOffset) + 1);
+    });
+    await this.#consumer.subscribe({ topics: [this.#topic], fromBeginning: true });
+    const timer = setTimeout(
+      () =>
+        joined.reject(
+          new StoreDataError('environment_unavailable', `${this.#topic} cannot be read: no group was joined`),
+        ),
+      JOIN_MS,
+    );
+    try {
+      await this.#consumer.run({
+        autoCommit: false,
+        eachBatchAutoResolve: false,
+        eachBatch: (payload) => this.#takeBatch(payload),
+      });
+      await joined.promise;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Start and end of each partition's log. */
+  async bounds(): Promise<Map<number, { start: number; end: number }>> {
+    const offsets = await this.#admin.fetchTopicOffsets(this.#topic);
+    return new Map(
+      offsets.map(({ partition, low, high }) => [partition, { start: Number(low), end: Number(high) }]),
+    );
+  }
+
+  /**
+   * Hands out a partition's messages from offset `from` up to, but without, `to`, in order, in batches. One part at a time.
+   * @throws {StoreDataError} `history_lost` when the log does not hold that part, `environment_unavailable` when it
+   * brings nothing for long; and what `take` throws.
+   */
+  async read(
+    { partition, from, to }: { partition: number; from: number; to: number },
+    take: Task['take'],
+  ): Promise<void> {
+    if (from >= to) return;
+    const bounds = (await this.bounds()).get(partition);
+    if (bounds === undefined || from < bounds.start || to > bounds.end) {
+      const holds = bounds === undefined ? 'nothing' : `${bounds.start} to ${bounds.end}`;
+      throw new StoreDataError(
+        'history_lost',
+        `${this.#topic}/${partition} holds ${holds}, and ${from} to ${to} is to be read`,
+      );
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const task: Task = {
+      partition,
+      next: from,
+      to,
+      take,
+      done: resolve,
+      failed: reject,
+      lastActivity: Date.now(),
+    };
+    this.#task = task;
+    this.#resume(task);
+    const watch = setInterval(() => {
+      if (Date.now() - task.lastActivity < SILENCE_MS) return;
+      reject(
+        new StoreDataError(
+          'environment_unavailable',
+          `${this.#topic}/${partition} brings nothing from ${task.next} on`,
+        ),
+      );
+    }, CHECK_MS);
+    try {
+      await promise;
+    } finally {
+      clearInterval(watch);
+      this.#task = null;
+      this.#pause([partition]);
+    }
+  }
+
+  /** Leaves, and removes the group. */
+  async close(): Promise<void> {
+    await this.#consumer.disconnect();
+    await this.#admin.deleteGroups([this.#groupId]).catch(() => undefined);
+  }
+
+  async #takeBatch({ batch, resolveOffset, heartbeat, isStale }: EachBatchPayload): Promise<void> {
+    const task = this.#task;
+    if (task === null || task.partition !== batch.partition || isStale()) return;
+    const messages = batch.messages.filter(
+      ({ offset }) => Number(offset) >= task.next && Number(offset) < task.to,
+    );
+    try {
+      // However long it takes, that is no silence.
+      task.lastActivity = Infinity;
+      if (messages.length > 0) await task.take(messages);
+    } catch (error) {
+      task.failed(error);
+      return;
+    }
+    if (this.#task !== task) return;
+    resolveOffset(batch.lastOffset());
+    this.#advance(task, Number(batch.lastOffset()) + 1);
+    await heartbeat();
+  }
+
+  #advance(task: Task, next: number): void {
+    task.lastActivity = Date.now();
+    task.next = Math.max(task.next, next);
+    if (task.next >= task.to) task.done();
+  }
+
+  #resume({ partition, next }: Task): void {
+    if (!this.#assigned.includes(partition)) return;
+    this.#consumer.seek({ topic: this.#topic, partition, offset: String(next) });
+    this.#consumer.resume([{ topic: this.#topic, partitions: [partition] }]);
+  }
+
+  #pause(partitions: readonly number[]): void {
+    if (partitions.length > 0) this.#consumer.pause([{ topic: this.#topic, partitions: [...partitions] }]);
+  }
+}

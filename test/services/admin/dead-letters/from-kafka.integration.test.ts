@@ -1,0 +1,167 @@
+/** Letters of which nothing is kept but the place: what becomes of them when the messages are read from Kafka. */
+import type { Collection } from 'mongodb';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Servers } from '#admin/connection/servers.ts';
+import { LogReader } from '#admin/log/reader.ts';
+import { startProjector } from '#projector/projector.ts';
+import { NOTHING_KEPT } from '#projector/dead-letters/letter.ts';
+import { encodeEvent } from '#shared/events/encode.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { createLogger } from '#shared/logging.ts';
+import { COLLECTIONS, DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
+import { createInstallation, type Installation } from '#test/installation.ts';
+import { readModels } from '#test/read-models.ts';
+import { runCommand } from '../run-command.ts';
+
+const MARIA = 'Maria Antonieta';
+
+describe('dead letters whose messages are in Kafka alone', () => {
+  let installation: Installation;
+  let letters: Collection<DeadLetter>;
+  let servers: Servers;
+  let topic = '';
+  /** When Kafka took each message of partition 0. */
+  const published: Date[] = [];
+  beforeAll(async () => {
+    installation = await createInstallation({ partitions: 1 });
+    topic = changesTopic(installation.environment);
+    const projector = await startProjector(installation.config, createLogger('test', 'silent'));
+    await projector.stop();
+    letters = (await readModels(installation)).collection(DEAD_LETTERS);
+    // No projector runs: these are what one that knew less has passed by.
+    await installation.send(
+      topic,
+      Array.from({ length: 40 }, (_, index) => {
+        if (index % 10 === 9) return { key: 's1', value: `no event ${index}` };
+        return encodeEvent({
+          source: '/test',
+          entity: 'customer',
+          storeId: 's1',
+          subject: `c${index}`,
+          sequence: 1,
+          data: { name: `${MARIA} ${index}`, created_at: '2026-11-20T21:15:04Z' },
+        });
+      }),
+    );
+    servers = new Servers({ config: installation.config, origin: 'the test' });
+    const reader = await LogReader.open(servers, topic);
+    await reader.read({ partition: 0, from: 0, to: 40 }, (messages) => {
+      for (const { timestamp } of messages) published.push(new Date(Number(timestamp)));
+    });
+    await reader.close();
+  });
+  afterAll(async () => {
+    await servers?.close();
+    await installation?.close();
+  });
+  beforeEach(async () => {
+    await letters.deleteMany({});
+  });
+
+  const run = (...args: string[]) => runCommand(installation.env, ['dead-letters', ...args]);
+  const retry = async (...args: string[]) => {
+    const { code, stdout } = await run('retry', ...args, '--json');
+    return { code, ...(JSON.parse(stdout) as object) };
+  };
+  const customers = async () =>
+    (
+      await (
+        await readModels(installation)
+      )
+        .collection<{ _id: string }>(COLLECTIONS.customer)
+        .find()
+        .toArray()
+    )
+      .map(({ _id }) => Number(_id.slice('s1/c'.length)))
+      .toSorted((a, b) => a - b);
+  const letter = (offset: number, over: Partial<DeadLetter> = {}): DeadLetter => ({
+    _id: `${topic}/0/${offset}`,
+    topic,
+    partition: 0,
+    offset,
+    reason: 'unknown_type',
+    detail: 'not known then',
+    value_bytes: 300,
+    published_at: published[offset] ?? new Date(0),
+    dead_at: new Date(),
+    ...NOTHING_KEPT,
+    ...over,
+  });
+
+  it('are shown as if they were kept', async () => {
+    await letters.insertOne(letter(7));
+    const shown = await run('show', `${topic}/0/7`);
+    expect(shown.stdout).toContain('300 bytes (0 are kept here; Kafka has all of it)');
+    expect(shown.stdout).toMatch(/event subject +c7\n/);
+    expect(shown.stdout).toMatch(/meaning +the type is not one of ours\n/);
+    expect(shown.stdout).not.toContain(MARIA);
+    expect((await run('show', `${topic}/0/7`, '--raw')).stdout).toContain(`${MARIA} 7`);
+  });
+
+  it('are not shown once their customer is deleted', async () => {
+    await letters.insertOne(letter(7, { customers: ['s1/c7'], erased: true }));
+    for (const flag of ['--value', '--raw', '--json']) {
+      const { code, stdout, stderr } = await run('show', `${topic}/0/7`, flag);
+      expect([code, stderr]).toEqual([
+        0,
+        'store-data: its customer is deleted: nothing of the message is kept or shown\n',
+      ]);
+      expect(stdout).not.toContain(MARIA);
+    }
+  });
+
+  it('are retried, unless Kafka has another message in their place, or none', async () => {
+    const foreign = letter(5, { published_at: new Date(1) });
+    const beyond = letter(4_711);
+    await letters.insertMany([letter(9), letter(2), foreign, letter(1), beyond]);
+    const missing = 'its message is not kept, and Kafka does not have it any longer';
+    expect(await retry('--all')).toEqual({
+      code: 1,
+      applied: 2,
+      outdated: 0,
+      stayed: [
+        { id: foreign._id, reason: 'unknown_type', detail: missing },
+        { id: `${topic}/0/9`, reason: 'malformed', detail: 'the message is not JSON' },
+        { id: beyond._id, reason: 'unknown_type', detail: missing },
+      ],
+      gone: [],
+      missing: [],
+    });
+    expect(await customers()).toEqual([1, 2]);
+    expect(await letters.findOne({ _id: `${topic}/0/9` })).toMatchObject({
+      reason: 'malformed',
+      cut: true,
+      value: null,
+      kept_bytes: 0,
+    });
+  });
+
+  it('are retried where one stands for many, which then stands for what is left', async () => {
+    const many = letter(10, {
+      _id: `${topic}/0/unknown_type`,
+      gathered: { count: 20, last_offset: 39 },
+      value_bytes: 0,
+    });
+    await letters.insertMany([many, letter(29, { reason: 'malformed' })]);
+    const listed = await run('list');
+    expect(listed.stdout).toMatch(/unknown_type, 20 together/);
+    expect(listed.stdout).toMatch(/\n21 dead letters \(1 malformed, 20 unknown_type\)\n$/);
+    expect((await run('show', many._id)).stdout).toMatch(/stands for +20 messages at offsets 10 to 39/);
+
+    const before = await customers();
+    expect(await retry('--reason', 'unknown_type')).toMatchObject({
+      code: 1,
+      applied: 27,
+      stayed: [{ id: many._id, detail: '2 messages are still no events' }],
+    });
+    const good = Array.from({ length: 30 }, (_, index) => index + 10).filter((index) => index % 10 !== 9);
+    expect(await customers()).toEqual([...before, ...good]);
+    expect(await letters.findOne({ _id: many._id })).toMatchObject({
+      offset: 19,
+      gathered: { count: 2, last_offset: 39 },
+    });
+    // Once more: nothing is applied twice.
+    expect(await retry(many._id)).toMatchObject({ code: 1, applied: 0 });
+    expect((await run('drop', many._id, '--yes')).stdout).toBe('dropped 1\n');
+  });
+});
