@@ -1,0 +1,104 @@
+/** `rebuild`: makes the read models of an environment anew, beside those that answer, and takes them into use. */
+import { type Command, InvalidArgumentError } from 'commander';
+import { withServers } from '../connection/servers.ts';
+import { chooseEnvironment, environmentOption, jsonOption, wholeNumber } from '../options.ts';
+import { markFailed, print, printJson } from '../output/print.ts';
+import { describeUnattended } from '../rebuild/catch-up.ts';
+import { comparisonJson, describeComparison } from '../rebuild/compare/report.ts';
+import type { Acceptance } from '../rebuild/compare/result.ts';
+import { installationOf } from '../rebuild/installation.ts';
+import { describeCatchUp, ProgressLine, Rate } from '../rebuild/progress.ts';
+import { rebuild, type Rebuilt } from '../rebuild/rebuild.ts';
+
+interface Flags {
+  environment?: string;
+  share?: number;
+  wait?: true;
+  accept: Acceptance;
+  json?: true;
+}
+
+const HELP = `
+The projectors fill a new generation from the topic's beginning while the present one
+goes on answering. When it has caught up the two are compared, and the new one answers
+if nothing differs. Both go on being projected: "rollback" goes back within a second,
+"generations drop" ends that.
+
+It can be interrupted: run it again to go on. Differences are listed; look at them, and
+run it again with --accept content (other answers of the same versions, as after a
+change of the projection) or --accept all.
+
+Examples:
+  npm run store-data -- rebuild -e production
+  npm run store-data -- rebuild -e production --share 60 --wait`;
+
+/** An option that says which differences are accepted. */
+export function acceptance(text: string): Acceptance {
+  if (text === 'content' || text === 'all') return text;
+  throw new InvalidArgumentError('Differences that can be accepted are content and all.');
+}
+
+export function addRebuildCommand(program: Command): void {
+  program
+    .command('rebuild')
+    .description('Make the read models anew beside the present ones, and take them into use')
+    .addOption(environmentOption('environment; needed where there are several'))
+    .option(
+      '--share <percent>',
+      'how much of its time a projector may spend on it while events arrive; 25, or as begun',
+      wholeNumber(1, 100),
+    )
+    .option('--wait', 'compare, but leave it to "generations flip" to take it into use')
+    .option(
+      '--accept <what>',
+      'take it into use in spite of differences: content, all',
+      acceptance,
+      'nothing',
+    )
+    .addOption(jsonOption())
+    .addHelpText('after', HELP)
+    .action(run);
+}
+
+async function run(flags: Flags): Promise<void> {
+  await withServers(async (servers) => {
+    const environment = chooseEnvironment(servers.config, flags.environment);
+    const installation = await installationOf(servers);
+    const stopped = new AbortController();
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopped.abort());
+    const line = new ProgressLine(process.stderr);
+    const rate = new Rate();
+    let number = 0;
+    const rebuilt = await rebuild(installation, environment, {
+      share: flags.share ?? null,
+      accepted: flags.accept,
+      wait: flags.wait === true,
+      signal: stopped.signal,
+      begun: (begun) => {
+        ({ number } = begun);
+        line.say(`${begun.isResumed ? 'goes on with' : 'builds'} generation ${number} of ${environment}`);
+      },
+      progress: ({ applied, total }) => line.show(describeCatchUp(applied, total, rate.take(applied))),
+      unattended: () => line.say(describeUnattended(environment, number, installation.projectionVersion)),
+      comparing: (stores, of) => line.show(`comparing: ${stores} of ${of} stores`),
+    }).finally(() => line.clear());
+    if (flags.json) {
+      const { comparison, flipped } = rebuilt;
+      printJson({ environment, generation: number, flipped, comparison: comparisonJson(comparison) });
+    } else {
+      print(describeComparison(rebuilt.comparison));
+      print(outcome(environment, rebuilt, flags.wait === true));
+    }
+    if (rebuilt.flipped === null && flags.wait !== true) markFailed();
+  });
+}
+
+function outcome(environment: string, { number, flipped }: Rebuilt, wait: boolean): string {
+  if (flipped !== null) {
+    return `generation ${flipped.to} of ${environment} answers now; "rollback" goes back to ${flipped.from}`;
+  }
+  const command = `store-data generations flip ${number} --environment ${environment}`;
+  return wait
+    ? `generation ${number} of ${environment} is ready: "${command}" takes it into use`
+    : `generation ${number} of ${environment} differs and is not taken into use: "${command} --accept content" or "--accept all" does so, "generations drop ${number}" gives it up`;
+}

@@ -1,0 +1,94 @@
+/** Compares a rebuilt generation with the live one, beside projectors at work. */
+import type { MongoClient } from 'mongodb';
+import { verifyStore } from '#projector/ranking/verify.ts';
+import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
+import { COLLECTIONS, type Stamp, STAMPS, TOMBSTONES } from '#shared/read-models/collections.ts';
+import type { Generation } from '#shared/read-models/generation.ts';
+import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
+import { type Comparison, DifferenceList } from './result.ts';
+import { scanRange } from './scan.ts';
+import { settle, type Suspect } from './settle.ts';
+import { rangesOf } from './side.ts';
+
+/** Records whose whole content is compared, of each store and collection. */
+const SAMPLE = 100;
+/** Of more suspects nobody waits whether events are on their way: those are never that many. */
+const MOST_SUSPECTS = 5_000;
+
+export interface CompareOptions {
+  client: MongoClient;
+  environment: string;
+  live: Generation;
+  rebuilt: Generation;
+  /** Told after every store. */
+  progress?: (stores: number, of: number) => void;
+  /** How long to wait for events that are on their way. */
+  patienceMs?: number;
+}
+
+/** Compares versions of all records and tombstones, the content of a sample, and the new one's counts with its records. */
+export async function compareGenerations(options: CompareOptions): Promise<Comparison> {
+  const { client, environment, live, rebuilt, progress } = options;
+  const differences = new DifferenceList();
+  const counts = new Map<string, { live: number; rebuilt: number }>();
+  const suspects: Suspect[] = [];
+  let sampled = 0;
+  let unsettled = 0;
+  const stores = await storesOf(live, rebuilt);
+  for (const [index, storeId] of stores.entries()) {
+    for (const range of rangesOf(storeId)) {
+      const { scanned, offset } = await client.withSession({ snapshot: true }, async (session) => {
+        const stamp = await rebuilt.db.collection<Stamp>(STAMPS).findOne({ _id: storeId }, { session });
+        const present = stamp?.timezone_offset ?? DEFAULT_OFFSET;
+        const stride = strideIn(range.collection, stamp);
+        return {
+          offset: present,
+          scanned: await scanRange({ live, rebuilt, session, stride, offset: present }, range),
+        };
+      });
+      const { collection } = range;
+      const count = counts.get(collection) ?? { live: 0, rebuilt: 0 };
+      counts.set(collection, { live: count.live + scanned.live, rebuilt: count.rebuilt + scanned.rebuilt });
+      sampled += scanned.sampled;
+      suspects.push(...scanned.suspects.map((id) => ({ collection, id, offset })));
+      if (suspects.length > MOST_SUSPECTS) {
+        unsettled += await settle(options, suspects.splice(0), differences);
+      }
+    }
+    await verifyCounts(client, rebuilt, storeId, differences);
+    progress?.(index + 1, stores.length);
+  }
+  unsettled += await settle({ ...options, environment }, suspects, differences);
+  return {
+    stores: stores.length,
+    counts: [...counts].map(([collection, count]) => ({ collection, ...count })),
+    sampled,
+    differences: differences.all,
+    unsettled,
+    isOtherProjection: live.marker.projection_version !== rebuilt.marker.projection_version,
+  };
+}
+
+/** Every how-many-th record is compared as a whole. */
+function strideIn(collection: string, stamp: Stamp | null): number {
+  // The version is all that a tombstone has.
+  if (collection === TOMBSTONES) return Infinity;
+  const entity = ENTITY_NAMES.find((name) => COLLECTIONS[name] === collection);
+  const size = entity === undefined ? 0 : (stamp?.counts?.[entity] ?? 0);
+  return Math.max(1, Math.ceil(size / SAMPLE));
+}
+
+async function storesOf(...generations: Generation[]): Promise<string[]> {
+  const ids = await Promise.all(generations.map(({ db }) => db.collection<Stamp>(STAMPS).distinct('_id')));
+  return [...new Set(ids.flat())].toSorted();
+}
+
+async function verifyCounts(
+  client: MongoClient,
+  { db }: Generation,
+  storeId: string,
+  differences: DifferenceList,
+): Promise<void> {
+  const found = await client.withSession({ snapshot: true }, (session) => verifyStore(db, session, storeId));
+  for (const { what } of found) differences.add('counts', 'counts', storeId, [what]);
+}

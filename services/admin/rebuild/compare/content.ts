@@ -1,0 +1,56 @@
+/** What a record answers, so that two of them can be compared: bodies in the store's present offset, and all else. */
+import type { Document } from 'mongodb';
+import { shiftBody } from '#shared/read-models/local-time.ts';
+
+/** Bodies that are JSON once they are completed: fields that hold members of an object or items of a list. */
+const BODIES: Record<string, (text: string) => string> = {
+  summary: (text) => text,
+  active_summary: (text) => text,
+  whole: (text) => text,
+  category: (text) => text,
+  products: (text) => `[${text}]`,
+  dates: (text) => `{${text}}`,
+  before_groups: (text) => `{${text}}`,
+  after_groups: (text) => `{${text}}`,
+};
+
+/** A record's fields as texts that are equal where its answers are. */
+export function contentOf(record: Document, offset: string): Map<string, string> {
+  const { offset: madeFor, ...fields } = record;
+  return new Map(
+    Object.entries(fields).map(([name, value]) => {
+      const complete = BODIES[name];
+      if (complete === undefined || typeof value !== 'string' || typeof madeFor !== 'string') {
+        return [name, asText(value)];
+      }
+      return [name, shiftBody(complete(value), madeFor, offset)];
+    }),
+  );
+}
+
+/** Names of the fields that differ, those of bodies with the member: `whole.total`. Never what they hold. */
+export function differingFields(a: ReadonlyMap<string, string>, b: ReadonlyMap<string, string>): string[] {
+  const names = new Set([...a.keys(), ...b.keys()]);
+  return [...names].flatMap((name) => {
+    const one = a.get(name);
+    const other = b.get(name);
+    if (one === other) return [];
+    const members = name in BODIES ? differingMembers(one, other) : [];
+    return members.length > 0 ? members.map((member) => `${name}.${member}`) : [name];
+  });
+}
+
+function differingMembers(one: string | undefined, other: string | undefined): string[] {
+  const [a, b] = [one, other].map((text) => (text === undefined ? {} : (JSON.parse(text) as object)));
+  if (a === undefined || b === undefined || Array.isArray(a) || Array.isArray(b)) return [];
+  const before = new Map(Object.entries(a).map(([name, value]) => [name, JSON.stringify(value)]));
+  const after = new Map(Object.entries(b).map(([name, value]) => [name, JSON.stringify(value)]));
+  return [...new Set([...before.keys(), ...after.keys()])].filter(
+    (name) => before.get(name) !== after.get(name),
+  );
+}
+
+function asText(value: unknown): string {
+  // JSON has no infinity, and a product without a category has that position.
+  return typeof value === 'number' ? String(value) : JSON.stringify(value);
+}

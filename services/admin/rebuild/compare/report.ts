@@ -1,0 +1,42 @@
+/** Shows what a comparison found. */
+import { renderTable } from '../../output/table.ts';
+import type { Comparison, Difference } from './result.ts';
+
+/** In words, for a terminal. */
+export function describeComparison(comparison: Comparison): string {
+  const { counts, differences, sampled, stores, unsettled } = comparison;
+  const table = renderTable(
+    [{ title: 'RECORDS' }, { title: 'LIVE', align: 'right' }, { title: 'NEW', align: 'right' }],
+    counts
+      .filter(({ live, rebuilt }) => live + rebuilt > 0)
+      .map(({ collection, live, rebuilt }) => [collection, String(live), String(rebuilt)]),
+  );
+  const lines = differences.map((difference) => describeDifference(comparison, difference));
+  const moving = unsettled > 0 ? `\n${unsettled} records changed too often to be compared` : '';
+  return `${table}\ncompared the versions of all records of ${stores} stores and the content of ${sampled}: ${
+    lines.length === 0 ? 'no difference' : `\n${lines.join('\n')}`
+  }${moving}`;
+}
+
+const KINDS: Record<Difference['kind'], string> = {
+  missing: 'missing in the new generation',
+  added: 'only in the new generation',
+  version: 'another version',
+  content: 'other content of the same version',
+  counts: 'counts or trees that are not what the records say',
+};
+
+function describeDifference(
+  { isOtherProjection }: Comparison,
+  { collection, kind, count, fields, examples }: Difference,
+): string {
+  const why = kind === 'content' && isOtherProjection ? ', made by another projection' : '';
+  const where = fields.length > 0 ? ` in ${fields.join(', ')}` : '';
+  return `  ${collection}: ${count} ${KINDS[kind]}${why}${where}: ${examples.join(', ')}${count > examples.length ? ', …' : ''}`;
+}
+
+/** For programs. */
+export function comparisonJson(comparison: Comparison): object {
+  const { stores, counts, sampled, differences, unsettled, isOtherProjection } = comparison;
+  return { stores, counts, sampled, unsettled, other_projection: isOtherProjection, differences };
+}

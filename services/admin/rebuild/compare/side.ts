@@ -1,0 +1,55 @@
+/** What is compared: the records of one store in two generations, each collection's in the order of their ids. */
+import type { ClientSession, Db, Document } from 'mongodb';
+import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
+import { COLLECTIONS, MENU_SECTIONS, TOMBSTONES } from '#shared/read-models/collections.ts';
+
+/** A part of a collection that belongs to one store. */
+export interface Range {
+  collection: string;
+  /** Its ids begin with it. */
+  prefix: string;
+}
+
+/** A record in a comparison: the version that it shows; parts of menus have none. */
+export interface Version {
+  _id: string;
+  sequence?: number;
+}
+
+/** Everything of a store that events lead to: records, menu and tombstones. */
+export function rangesOf(storeId: string): Range[] {
+  return [
+    ...[...Object.values(COLLECTIONS), MENU_SECTIONS].map((collection) => ({
+      collection,
+      prefix: `${storeId}/`,
+    })),
+    ...ENTITY_NAMES.map((entity) => ({ collection: TOMBSTONES, prefix: `${entity}/${storeId}/` })),
+  ];
+}
+
+/** The ids and versions of a range, ids ascending. */
+export function readVersions(
+  db: Db,
+  session: ClientSession,
+  { collection, prefix }: Range,
+): AsyncIterable<Version> {
+  return db.collection<Version>(collection).find(
+    // "0" follows "/": nothing of another store lies between.
+    { _id: { $gte: prefix, $lt: `${prefix.slice(0, -1)}0` } },
+    { session, sort: { _id: 1 }, projection: { sequence: 1 }, batchSize: 10_000 },
+  );
+}
+
+/** Whole records by their ids. */
+export async function readRecords(
+  db: Db,
+  session: ClientSession,
+  collection: string,
+  ids: readonly string[],
+): Promise<Map<string, Document>> {
+  const found = await db
+    .collection<{ _id: string }>(collection)
+    .find({ _id: { $in: [...ids] } }, { session })
+    .toArray();
+  return new Map(found.map((record) => [record._id, record]));
+}

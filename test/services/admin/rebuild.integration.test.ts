@@ -1,0 +1,150 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type RunningProjector, startProjector } from '#projector/projector.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { createLogger } from '#shared/logging.ts';
+import { COLLECTIONS } from '#shared/read-models/collections.ts';
+import { generationGroup } from '#shared/read-models/generation.ts';
+import { generationCaughtUp, generationDb, statesOf } from '#test/generations.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { caughtUp, dump, readModels } from '#test/read-models.ts';
+import { stream } from '#test/streams.ts';
+import { runCommand, runJson } from './run-command.ts';
+
+interface Answer {
+  generation: number;
+  flipped: { from: number; to: number } | null;
+  comparison: {
+    stores: number;
+    sampled: number;
+    unsettled: number;
+    differences: { collection: string; kind: string; count: number; fields: string[]; examples: string[] }[];
+  };
+}
+
+/** The same events in every run, since a difference must be reproducible. */
+const [first = [], more = []] = fc.sample(stream, { numRuns: 2, seed: 7 });
+
+describe('rebuild', () => {
+  let installation: Installation;
+  let projector: RunningProjector;
+  beforeAll(async () => {
+    installation = await createInstallation();
+    projector = await startProjector(installation.config, createLogger('test', 'silent'));
+    await installation.publish(first);
+    await installation.send(changesTopic(installation.environment), [{ key: 's1', value: 'poison' }]);
+    await caughtUp(installation);
+  });
+  afterAll(async () => {
+    await projector?.stop();
+    await installation?.close();
+  });
+
+  const run = (...args: string[]) => runCommand(installation.env, args);
+  const dumps = () => Promise.all([1, 2].map(async (number) => dump(generationDb(installation, number))));
+
+  it('makes read models that equal the present ones, and takes them into use', async () => {
+    const answer = await runJson<Answer>(installation.env, ['rebuild']);
+    expect(answer).toMatchObject({ generation: 2, flipped: { from: 1, to: 2 } });
+    expect(answer.comparison).toMatchObject({ stores: 3, unsettled: 0, differences: [] });
+    expect(answer.comparison.sampled).toBeGreaterThan(20);
+    expect(await statesOf(installation)).toEqual(['1 kept', '2 live']);
+    expect((await readModels(installation)).databaseName).toMatch(/_g2$/);
+    const [old, rebuilt] = await dumps();
+    expect(Object.values(rebuilt ?? {}).flat().length).toBeGreaterThan(50);
+    expect(rebuilt).toEqual(old);
+  });
+
+  it('goes on projecting both, so that a rollback loses nothing', async () => {
+    await installation.publish(more);
+    await generationCaughtUp(installation, 1);
+    await generationCaughtUp(installation, 2);
+    const [old, rebuilt] = await dumps();
+    expect(old).toEqual(rebuilt);
+
+    expect(await runJson(installation.env, ['rollback'])).toMatchObject({ from: 2, to: 1 });
+    expect(await statesOf(installation)).toEqual(['1 live', '2 kept']);
+    expect(await runJson(installation.env, ['rollback'])).toMatchObject({ from: 1, to: 2 });
+    expect(await statesOf(installation)).toEqual(['1 kept', '2 live']);
+  });
+
+  it('shows what there is', async () => {
+    const { stdout } = await run('generations', 'list');
+    const rows = stdout.split('\n').map((line) => line.replaceAll(/ +/g, ' '));
+    expect(rows[1]).toMatch(new RegExp(`^${installation.environment} 1 kept \\d \\d+ s 0 1$`));
+    expect(rows[2]).toMatch(new RegExp(`^${installation.environment} 2 live \\d \\d+ s 0 1$`));
+  });
+
+  it('drops a generation only when told to, and never the live one', async () => {
+    expect(await run('generations', 'drop', '2', '--yes')).toMatchObject({
+      code: 1,
+      stderr: `store-data: generation 2 of ${installation.environment} is live and cannot be dropped\n`,
+    });
+    expect(await run('generations', 'drop', '1')).toMatchObject({ code: 2 });
+    expect((await run('generations', 'drop', '1', '--yes')).code).toBe(0);
+    expect(await statesOf(installation)).toEqual(['2 live']);
+    const { databases } = await installation.mongodb.db().admin().listDatabases({ nameOnly: true });
+    expect(databases.map(({ name }) => name)).not.toContain(generationDb(installation, 1).databaseName);
+    const admin = installation.kafka.admin();
+    const group = generationGroup(installation.config.namePrefix, installation.environment, 1);
+    expect((await admin.listGroups()).groups.map(({ groupId }) => groupId)).not.toContain(group);
+    await admin.disconnect();
+    expect(await projector.metrics.registry.metrics()).not.toMatch(/store_data_generation\{[^}]*"g1"/);
+    expect(await run('rollback')).toMatchObject({ code: 1 });
+  });
+
+  it('lists what differs, and takes it into use only if that is accepted', async () => {
+    const live = generationDb(installation, 2);
+    const orders = live.collection<{ _id: string; summary: string }>(COLLECTIONS.order);
+    const [order] = await orders.find({}, { sort: { _id: 1 }, limit: 1 }).toArray();
+    const customers = live.collection<{ _id: string }>(COLLECTIONS.customer);
+    const customer = await customers.findOne();
+    if (order === undefined || customer === null) throw new Error('the stream has no orders or customers');
+    await orders.updateOne(
+      { _id: order._id },
+      { $set: { summary: JSON.stringify({ ...(JSON.parse(order.summary) as object), total: '0.01' }) } },
+    );
+    await customers.insertOne({ ...customer, _id: 's1/zz' });
+
+    const held = await run('rebuild', '--json');
+    expect(held.code).toBe(1);
+    const answer = JSON.parse(held.stdout) as Answer;
+    expect(answer).toMatchObject({ generation: 3, flipped: null });
+    expect(answer.comparison.differences).toEqual([
+      { collection: COLLECTIONS.customer, kind: 'missing', count: 1, fields: [], examples: ['s1/zz'] },
+      {
+        collection: COLLECTIONS.order,
+        kind: 'content',
+        count: 1,
+        fields: ['summary.total'],
+        examples: [order._id],
+      },
+    ]);
+    expect(await statesOf(installation)).toEqual(['2 live', '3 building']);
+
+    const inWords = await run('rebuild', '--accept', 'content');
+    expect(inWords.code).toBe(1);
+    expect(inWords.stdout).toContain('customers: 1 missing in the new generation: s1/zz');
+    expect(inWords.stdout).not.toContain('0.01');
+    expect((await run('generations', 'flip')).code).toBe(1);
+    expect((await run('generations', 'flip', '--accept', 'all')).code).toBe(0);
+    expect(await statesOf(installation)).toEqual(['2 kept', '3 live']);
+  });
+
+  it('builds and compares with --wait, and leaves the flip to the operator', async () => {
+    const { code, stdout, stderr } = await run('rebuild', '--wait', '--share', '80');
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/builds generation 4/);
+    expect(stderr).toMatch(/\[[#.]{24}\] \d+ %, \d+ of \d+/);
+    expect(stdout).toMatch(/generations flip 4/);
+    expect(await statesOf(installation)).toEqual(['2 kept', '3 live', '4 building']);
+    await eventually('metrics name the generation', async () =>
+      /store_data_generation\{[^}]*generation="g4",state="building"\} 1/.test(
+        await projector.metrics.registry.metrics(),
+      ),
+    );
+    expect((await run('generations', 'flip')).code).toBe(0);
+    expect(await statesOf(installation)).toEqual(['2 kept', '3 kept', '4 live']);
+    expect(await runJson(installation.env, ['rollback'])).toMatchObject({ from: 4, to: 3 });
+  });
+});
