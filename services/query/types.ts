@@ -16,6 +16,8 @@ import type { QueryMetrics } from './metrics.ts';
 import type { OperationObject } from './openapi/objects.ts';
 import type { Parameters } from './parameters/parameter.ts';
 import type { FailedAuthentications } from './token/failed-authentications.ts';
+import type { KnownClients } from './token/known-clients.ts';
+import type { MongodbPulse } from './token/mongodb-pulse.ts';
 
 /** Who may use a route: everybody, or tokens with all of some scopes. */
 export type RouteAccess = 'open' | { scopes: readonly [Scope, ...Scope[]]; parameters: Parameters };
@@ -43,6 +45,8 @@ declare module 'fastify' {
     deadlineOf: (reply: FastifyReply) => Bounded;
     redis: Redis;
     keyLookUps: KeyLookUps;
+    knownClients: KnownClients;
+    mongodbPulse: MongodbPulse;
     /** Nobody uses Redis without having passed it. */
     redisGate: RedisGate;
     /** Only generations made with it can be read. */

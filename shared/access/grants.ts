@@ -71,9 +71,22 @@ export function publishedGrant(prefix: string, key: GrantedKey): Published {
 
 /** A store's blocking as Redis is to hold it. */
 export function publishedBlocking(prefix: string, store: StoreAccess): Published {
+  return publishedState(prefix, store.environment, store.store_id, store);
+}
+
+/**
+ * The same of a store about which nothing may have been said yet: that is noted as active with version 0, which every
+ * real version overtakes.
+ */
+export function publishedState(
+  prefix: string,
+  environment: string,
+  storeId: string,
+  store: StoreAccess | null,
+): Published {
   return {
-    redisKey: redisKeys(prefix, store.environment, store.store_id).storeAccess,
-    version: store.version,
+    redisKey: redisKeys(prefix, environment, storeId).storeAccess,
+    version: store?.version ?? 0,
     member: encodeStoreState(storeStateOf(store)),
   };
 }

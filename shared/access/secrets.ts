@@ -39,7 +39,7 @@ const DECOY = hashSecret(newClientSecret());
 export function secretMatches(candidates: readonly string[], hashes: readonly string[]): boolean {
   let matches = false;
   for (const candidate of candidates) {
-    const given = Buffer.from(hashSecret(candidate), 'hex');
+    const given = hash('sha256', candidate, 'buffer');
     for (const index of [0, 1]) {
       const known = hashes[index];
       const equal = timingSafeEqual(given, Buffer.from(known ?? DECOY, 'hex'));

@@ -4,16 +4,11 @@
  */
 import type { Redis } from 'ioredis';
 import { LRUCache } from 'lru-cache';
-import { type ControlCollections, type StoreAccess, storeAccessId } from '#shared/access/access-keys.ts';
-import { decodeGrant, execute, type Grant, publishGrant, setVersioned } from '#shared/access/grants.ts';
+import { type ControlCollections, storeAccessId } from '#shared/access/access-keys.ts';
+import { decodeGrant, type Grant, publishAll, publishedState, publishGrant } from '#shared/access/grants.ts';
 import { type Counted, type Quota, type QuotaState, quotaState } from '#shared/access/quota.ts';
 import { redisKeys } from '#shared/access/redis-keys.ts';
-import {
-  decodeStoreState,
-  encodeStoreState,
-  type StoreState,
-  storeStateOf,
-} from '#shared/access/store-state.ts';
+import { decodeStoreState, type StoreState, storeStateOf } from '#shared/access/store-state.ts';
 import type { TokenClaims } from '#shared/access/tokens.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import type { Bounded } from '../deadline.ts';
@@ -122,21 +117,6 @@ async function loadStoreState(
 ): Promise<StoreState> {
   const filter = { _id: storeAccessId(environment, storeId) };
   const store = await bounded((signal) => control.stores.findOne(filter, { signal }));
-  await execute(publishBlocking(redis.multi(), prefix, environment, storeId, store));
+  await publishAll(redis, [publishedState(prefix, environment, storeId, store)]);
   return storeStateOf(store);
-}
-
-/**
- * Adds the writing of a store's blocking to a MULTI. A store about which nothing was said yet is noted as
- * active with version 0, which every real version overtakes.
- */
-export function publishBlocking(
-  multi: ReturnType<Redis['multi']>,
-  prefix: string,
-  environment: string,
-  storeId: string,
-  store: StoreAccess | null,
-): ReturnType<Redis['multi']> {
-  const key = redisKeys(prefix, environment, storeId).storeAccess;
-  return setVersioned(multi, key, store?.version ?? 0, encodeStoreState(storeStateOf(store)));
 }

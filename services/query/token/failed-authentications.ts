@@ -3,7 +3,7 @@
  * those of an address and those of a client. Only the first ever refuses a right secret, so nobody can lock out
  * a client that they don't share the address with; the other two lower what the first allows.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { LRUCache } from 'lru-cache';
 import type { Counter } from 'prom-client';
@@ -24,6 +24,13 @@ export interface FailedAuthentications {
 /** One attempt of a client to authenticate. */
 export interface Attempt {
   /**
+   * Refuses at once what is known here to be refused for now.
+   * @throws {Refused} 429 `slow_down`.
+   */
+  requireUnrefused: () => void;
+  /** Whether this client has hardly failed from this address, and nothing else needs to be asked. It is one command. */
+  isUnsuspicious: () => Promise<boolean>;
+  /**
    * Refuses whatever secret comes, once this client has failed too often from this address.
    * @throws {Refused} 429 `slow_down`.
    */
@@ -35,7 +42,7 @@ export interface Attempt {
 /** What a client may still fail from an address while that address, or others for that client, fail a lot. */
 const CAUTIOUS = 5;
 
-/** Clients and addresses that are known to be refused for now. */
+/** Clients and addresses that are known to be refused for now, or have come before. */
 const REMEMBERED = 10_000;
 
 /** Makes the limits that the configuration describes. */
@@ -57,6 +64,9 @@ export function createFailedAuthentications(
   /** When a refusal ends, by `performance.now()`: until then a flood costs neither a look-up nor a count. */
   const refusedUntil = new LRUCache<string, number>({ max: REMEMBERED });
 
+  const groupOf = remembering(addressGroup);
+  const digest = remembering((text: string) => hash('sha256', text, 'hex'));
+
   const slow = (limit: FailureLimit, milliseconds: number): Refusal => {
     counter.inc({ limit });
     // A count still holds in the millisecond in which it ends.
@@ -69,13 +79,19 @@ export function createFailedAuthentications(
 
   return {
     attempt(clientId, address) {
-      const keys = keysOf(prefix, clientId, address);
+      const keys = keysOf(prefix, digest(clientId), digest(groupOf(address)));
+      const failedBefore = async () => Number((await redis.get(keys.pair)) ?? 0);
+      const requireUnrefused = () => {
+        const left = (refusedUntil.get(keys.pair) ?? 0) - performance.now();
+        if (left > 0) throw new Refused(slow('client_and_address', left));
+      };
       return {
+        requireUnrefused,
+        isUnsuspicious: async () => (await failedBefore()) < cautious,
         async requireWithin() {
-          const left = (refusedUntil.get(keys.pair) ?? 0) - performance.now();
-          if (left > 0) throw new Refused(slow('client_and_address', left));
+          requireUnrefused();
           // Nearly always there is none, and nothing else to ask.
-          const failed = Number((await redis.get(keys.pair)) ?? 0);
+          const failed = await failedBefore();
           if (failed < cautious) return;
           const [ofAddress, ofClient, milliseconds] = await Promise.all([
             redis.get(keys.address),
@@ -114,11 +130,11 @@ export function createFailedAuthentications(
  */
 function keysOf(
   prefix: string,
-  clientId: string,
-  address: string | undefined,
+  clientDigest: string,
+  addressDigest: string,
 ): Record<'pair' | 'address' | 'client', string> {
-  const client = hash(clientId).slice(0, 4);
-  const tag = `${prefix}:{failed:${hash(addressGroup(address)).slice(0, 16)}}`;
+  const client = clientDigest.slice(0, 4);
+  const tag = `${prefix}:{failed:${addressDigest.slice(0, 16)}}`;
   return {
     pair: `${tag}:client:${client}`,
     address: `${tag}:address`,
@@ -126,6 +142,14 @@ function keysOf(
   };
 }
 
-function hash(text: string): string {
-  return createHash('sha256').update(text, 'utf8').digest('hex');
+/** The same clients come from the same addresses again and again. */
+function remembering<T extends string | undefined>(make: (of: T) => string): (of: T) => string {
+  const made = new LRUCache<string, string>({ max: REMEMBERED });
+  return (of) => {
+    const known = made.get(of ?? '');
+    if (known !== undefined) return known;
+    const result = make(of);
+    made.set(of ?? '', result);
+    return result;
+  };
 }

@@ -10,6 +10,9 @@ export interface TokenForm {
   scope: string | null;
 }
 
+/** The only one that is supported. */
+export const GRANT_TYPE = 'client_credentials';
+
 const CREDENTIALS = ['client_id', 'client_secret'];
 
 /**
@@ -23,7 +26,8 @@ export function readForm(contentType: string | undefined, body: unknown, query: 
   }
   const form = readFields(body instanceof Buffer ? body : Buffer.alloc(0));
   refuseCredentials(form);
-  refuseCredentials(new Map(parseUrlEncoded(query).map(({ name, value }) => [name ?? '', value ?? ''])));
+  if (query !== '')
+    refuseCredentials(new Map(parseUrlEncoded(query).map(({ name, value }) => [name ?? '', value ?? ''])));
   const grantType = form.get('grant_type');
   if (grantType === undefined) refuse('grant_type is required');
   return { grantType, scope: form.get('scope') ?? null };

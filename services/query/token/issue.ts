@@ -1,21 +1,17 @@
 /** The last step of the token endpoint: a new session, live in Redis before its token leaves the house. */
 import type { Redis } from 'ioredis';
-import type { AccessKey, StoreAccess } from '#shared/access/access-keys.ts';
-import { encodeGrant, execute, setVersioned } from '#shared/access/grants.ts';
+import { execute, setVersioned } from '#shared/access/grants.ts';
 import { redisKeys } from '#shared/access/redis-keys.ts';
 import { newSessionId } from '#shared/access/sessions.ts';
 import type { Tokens } from '#shared/access/tokens.ts';
 import type { Scope } from '#shared/events/access-event.ts';
-import { publishBlocking } from '../access/live-access.ts';
-import type { Passage } from '../access/redis-gate.ts';
-import type { Published } from './published.ts';
+import type { KnownClient } from './known-clients.ts';
 
 export interface Issuer {
   redis: Redis;
   tokens: Tokens;
   prefix: string;
   lifetimeSeconds: number;
-  published: Published;
 }
 
 /** The token response of SPEC section 2. */
@@ -27,52 +23,55 @@ export interface TokenResponse {
 }
 
 /**
- * Issues a token. With the first session of a key go the grant and the store's blocking, as MongoDB has them, so that
+ * Issues a token to a client that MongoDB was asked about. With the session go the grant and the store's state, so that
  * Redis knows both; versions keep them from overtaking a change that comes at the same moment.
  */
 export async function issueToken(
   issuer: Issuer,
-  passage: Passage,
-  key: AccessKey,
-  store: StoreAccess | null,
+  client: KnownClient,
   scopes: Scope[],
 ): Promise<TokenResponse> {
-  const { _id: clientId, environment, store_id: storeId } = key;
-  const sessionId = newSessionId();
-  const storing = storeSession(issuer, passage, sessionId, key, store);
-  const { tokens, lifetimeSeconds } = issuer;
-  const [token] = await Promise.all([
-    tokens.issue({ sessionId, clientId, storeId, environment, scopes }),
-    storing,
-  ]);
+  const { redis, lifetimeSeconds } = issuer;
+  const session = newSession(issuer, client);
+  const multi = redis.multi().set(session.redisKey, client.key._id, 'EX', lifetimeSeconds);
+  for (const { redisKey, version, member } of [client.grant, client.state]) {
+    setVersioned(multi, redisKey, version, member);
+  }
+  const [response] = await Promise.all([sign(issuer, client, session.id, scopes), execute(multi)]);
+  return response;
+}
+
+/**
+ * Issues a token to a client whose grant is in Redis already. Whoever asks Redis for more in the same turn has it all in
+ * one round trip.
+ */
+export async function issueKnown(
+  issuer: Issuer,
+  client: KnownClient,
+  scopes: Scope[],
+): Promise<TokenResponse> {
+  const { redis, lifetimeSeconds } = issuer;
+  const session = newSession(issuer, client);
+  const storing = redis.set(session.redisKey, client.key._id, 'EX', lifetimeSeconds);
+  const [response] = await Promise.all([sign(issuer, client, session.id, scopes), storing]);
+  return response;
+}
+
+function newSession({ prefix }: Issuer, { key }: KnownClient): { id: string; redisKey: string } {
+  const id = newSessionId();
+  return { id, redisKey: redisKeys(prefix, key.environment, key.store_id).session(id) };
+}
+
+async function sign(
+  { tokens, lifetimeSeconds }: Issuer,
+  { key: { _id: clientId, store_id: storeId, environment } }: KnownClient,
+  sessionId: string,
+  scopes: Scope[],
+): Promise<TokenResponse> {
   return {
-    access_token: token,
+    access_token: await tokens.issue({ sessionId, clientId, storeId, environment, scopes }),
     token_type: 'Bearer',
     expires_in: lifetimeSeconds,
     scope: scopes.join(' '),
   };
-}
-
-async function storeSession(
-  { redis, prefix, lifetimeSeconds, published }: Issuer,
-  passage: Passage,
-  sessionId: string,
-  key: AccessKey,
-  store: StoreAccess | null,
-): Promise<void> {
-  const { _id: clientId, environment, store_id: storeId } = key;
-  const keys = redisKeys(prefix, environment, storeId);
-  const session = keys.session(sessionId);
-  const grant = keys.grant(clientId);
-  const storeVersion = store?.version ?? 0;
-  if (published.has(passage, grant, key.version) && published.has(passage, keys.storeAccess, storeVersion)) {
-    await redis.set(session, clientId, 'EX', lifetimeSeconds);
-    return;
-  }
-  const multi = redis.multi().set(session, clientId, 'EX', lifetimeSeconds);
-  setVersioned(multi, grant, key.version, encodeGrant(key));
-  publishBlocking(multi, prefix, environment, storeId, store);
-  await execute(multi);
-  published.note(passage, grant, key.version);
-  published.note(passage, keys.storeAccess, storeVersion);
 }

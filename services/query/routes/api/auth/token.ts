@@ -4,19 +4,19 @@ import { forbidStoring } from '#query/answers/send.ts';
 import { Refused } from '#query/answers/refusal.ts';
 import { tokenOperation } from '#query/openapi/token-operation.ts';
 import { queryOf } from '#query/parameters/query.ts';
-import { authenticateClient, requireActive } from '#query/token/client.ts';
-import { readForm } from '#query/token/form.ts';
+import { authenticateClient, readClaim, recognise, requireActive } from '#query/token/client.ts';
+import { GRANT_TYPE, readForm, type TokenForm } from '#query/token/form.ts';
 import { issueToken } from '#query/token/issue.ts';
-import { Published } from '#query/token/published.ts';
+import { issueToKnown } from '#query/token/issue-to-known.ts';
+import type { KnownClient } from '#query/token/known-clients.ts';
 import { unsupportedGrantType } from '#query/token/refusals.ts';
 import { grantedScopes } from '#query/token/scope.ts';
+import type { Scope } from '#shared/events/access-event.ts';
 
 /** A token request is a few hundred bytes. */
 const BODY_LIMIT = 16_384;
 
 export default async function token(app: FastifyInstance): Promise<void> {
-  const published = new Published();
-
   // Every body is taken as it is: whether it is a form is the first check's to say.
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
 
@@ -24,40 +24,40 @@ export default async function token(app: FastifyInstance): Promise<void> {
     bodyLimit: BODY_LIMIT,
     config: { access: 'open', operation: tokenOperation },
     handler: async (request, reply) => {
-      const { config, redis, redisGate, tokens } = app;
+      const { config, redis, redisGate, tokens, knownClients: clients } = app;
+      const { lifetimeSeconds } = config.tokens;
+      const issuer = { redis, tokens, prefix: config.namePrefix, lifetimeSeconds };
       const form = readForm(request.headers['content-type'], request.body, queryOf(request));
-      const source = {
-        lookUps: app.keyLookUps,
-        bounded: app.deadlineOf(reply),
-        failures: app.failedAuthentications,
-      };
-      const authenticated = await authenticateClient(source, config.environments, {
-        authorization: request.headers.authorization,
-        address: request.ip,
-      });
-      const { key, store, within } = authenticated;
-      request.clientId = key._id;
-      const scopes = await afterwards(within, () => {
-        requireActive(authenticated);
-        if (form.grantType !== 'client_credentials') throw new Refused(unsupportedGrantType());
-        return grantedScopes(form.scope, key.scopes);
-      });
-      const issuer = {
-        redis,
-        tokens,
-        prefix: config.namePrefix,
-        lifetimeSeconds: config.tokens.lifetimeSeconds,
-        published,
-      };
+      const claim = readClaim(app.failedAuthentications, request.headers.authorization, request.ip);
+      const known = recognise(clients, claim);
+      if (known !== null) {
+        const response = await issueToKnown(issuer, app, known, claim, form);
+        if (response !== null) {
+          request.clientId = known.key._id;
+          forbidStoring(reply);
+          return response;
+        }
+      }
+      const source = { lookUps: app.keyLookUps, bounded: app.deadlineOf(reply), clients };
+      const { client, within } = await authenticateClient(source, config.environments, claim);
+      request.clientId = client.key._id;
+      const scopes = await afterwards(within, () => scopesFor(client, form));
       forbidStoring(reply);
       const passage = redisGate.enter();
       // A session whose token is not given away is of no use to anybody.
-      const [response] = await Promise.all([issueToken(issuer, passage, key, store, scopes), within]);
+      const [response] = await Promise.all([issueToken(issuer, client, scopes), within]);
       // In a Redis that went away the session may be lost already.
       redisGate.confirm(passage);
       return response;
     },
   });
+}
+
+/** @throws {Refused} 400, for the first of the reasons that CONTRACT section 1, "Token endpoint", has in this order. */
+function scopesFor(client: KnownClient, { grantType, scope }: TokenForm): Scope[] {
+  requireActive(client);
+  if (grantType !== GRANT_TYPE) throw new Refused(unsupportedGrantType());
+  return grantedScopes(scope, client.key.scopes);
 }
 
 /** A refusal of ours is told only after the other check let the client through. */
