@@ -1,4 +1,7 @@
-/** `verify`: whether counts and rank trees are what the records say, counted one by one; and makes them so. */
+/**
+ * `verify`: whether counts and rank trees are what the records say, counted one by one, and makes them so; with `--deep`
+ * also whether the records are what the log says.
+ */
 import type { Command } from 'commander';
 import type { Db } from 'mongodb';
 import { repairStore } from '#projector/ranking/repair.ts';
@@ -8,6 +11,8 @@ import { type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import { findLiveGeneration, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { type Servers, withServers } from '../connection/servers.ts';
 import { chooseEnvironments, environmentOption, jsonOption, storeOption } from '../options.ts';
+import { ProgressLine } from '../rebuild/progress.ts';
+import { verifyDeep } from '../verify-deep/verify.ts';
 import { markFailed, print, printJson, remark } from '../output/print.ts';
 import { renderTable } from '../output/table.ts';
 
@@ -15,6 +20,7 @@ interface Flags {
   environment?: string;
   store?: string;
   repair?: true;
+  deep?: true;
   json?: true;
 }
 
@@ -22,14 +28,28 @@ interface Found extends Difference {
   environment: string;
 }
 
+interface Result {
+  found: Found[];
+  stores: number;
+  repaired: number;
+  /** Of a deep verification; `null` without one. */
+  deep: { records: number; messages: number; differences: number } | null;
+}
+
 const HELP = `
 Each store is read in one snapshot, beside services at work. Where something differs it ends with
 exit code 1; with --repair the store's counts and trees are made anew, and it ends with 1
 only where they still differ then.
 
+With --deep the log is read from its beginning to where the projector is, what
+it says is projected again, and compared with every record: versions, bodies,
+deletions, menus. It takes about as long as a rebuild, and memory for the ids of
+one partition's records. What differs there only a rebuild can mend.
+
 Examples:
   npm run store-data -- verify
-  npm run store-data -- verify -e production --store s1 --repair`;
+  npm run store-data -- verify -e production --store s1 --repair
+  npm run store-data -- verify -e production --deep`;
 
 export function addVerifyCommand(program: Command): void {
   program
@@ -37,7 +57,8 @@ export function addVerifyCommand(program: Command): void {
     .description('Count records one by one, and compare counts and rank trees with that')
     .addOption(environmentOption('only that environment'))
     .addOption(storeOption('only that store'))
-    .option('--repair', 'make what differs anew')
+    .option('--deep', 'compare every record with the log too')
+    .option('--repair', 'make counts and trees that differ anew')
     .addOption(jsonOption())
     .addHelpText('after', HELP)
     .action(verify);
@@ -45,30 +66,60 @@ export function addVerifyCommand(program: Command): void {
 
 async function verify(flags: Flags): Promise<void> {
   await withServers(async (servers) => {
-    const found: Found[] = [];
-    let stores = 0;
-    let repaired = 0;
+    const deep = flags.deep ? { records: 0, messages: 0, differences: 0 } : null;
+    const result: Result = { found: [], stores: 0, repaired: 0, deep };
     for (const environment of chooseEnvironments(servers.config, flags.environment)) {
       const db = await openGeneration(servers, environment);
       if (db === null) continue;
-      for (const storeId of await storesOf(db, flags.store)) {
-        stores += 1;
-        let differences = await verifyInSnapshot(servers, db, storeId);
-        if (differences.length > 0 && flags.repair) {
-          remark(`${environment}: ${storeId} differs in ${differences.length} places, and is made anew`);
-          await repairStore(await servers.mongodb(), db, storeId);
-          repaired += 1;
-          differences = await verifyInSnapshot(servers, db, storeId);
-        }
-        found.push(...differences.map((difference) => ({ environment, ...difference })));
-      }
+      await verifyCounts(servers, environment, db, flags, result);
+      if (flags.deep) await compareWithLog(servers, environment, db, flags, result);
     }
-    if (flags.store !== undefined && stores === 0) {
+    if (flags.store !== undefined && result.stores === 0 && result.found.length === 0) {
       throw new StoreDataError('not_found', `no record of a store ${flags.store} has arrived`);
     }
-    show(found, stores, repaired, flags.json === true);
-    if (found.length > 0) markFailed();
+    show(result, flags.json === true);
+    if (result.found.length > 0) markFailed();
   });
+}
+
+async function verifyCounts(
+  servers: Servers,
+  environment: string,
+  db: Db,
+  { store, repair }: Flags,
+  result: Result,
+): Promise<void> {
+  for (const storeId of await storesOf(db, store)) {
+    result.stores += 1;
+    let differences = await verifyInSnapshot(servers, db, storeId);
+    if (differences.length > 0 && repair) {
+      remark(`${environment}: ${storeId} differs in ${differences.length} places, and is made anew`);
+      await repairStore(await servers.mongodb(), db, storeId);
+      result.repaired += 1;
+      differences = await verifyInSnapshot(servers, db, storeId);
+    }
+    result.found.push(...differences.map((difference) => ({ environment, ...difference })));
+  }
+}
+
+async function compareWithLog(
+  servers: Servers,
+  environment: string,
+  db: Db,
+  { store, json }: Flags,
+  result: Result,
+): Promise<void> {
+  const progress = new ProgressLine(process.stderr);
+  const say = (text: string) => {
+    if (!json) progress.show(text);
+  };
+  const { findings, entities, messages } = await verifyDeep(servers, environment, db, store ?? null, say);
+  progress.clear();
+  result.found.push(...findings.listed.map((difference) => ({ environment, ...difference })));
+  if (result.deep === null) return;
+  result.deep.records += entities;
+  result.deep.messages += messages;
+  result.deep.differences += findings.count;
 }
 
 /** @returns `null` where no generation was made yet. */
@@ -101,7 +152,7 @@ async function verifyInSnapshot(servers: Servers, db: Db, storeId: string): Prom
   return client.withSession({ snapshot: true }, (session) => verifyStore(db, session, storeId));
 }
 
-function show(found: readonly Found[], stores: number, repaired: number, json: boolean): void {
+function show({ found, stores, repaired, deep }: Result, json: boolean): void {
   if (json) {
     const differences = found.map(({ environment, storeId, what, stored, counted }) => ({
       environment,
@@ -110,7 +161,7 @@ function show(found: readonly Found[], stores: number, repaired: number, json: b
       stored,
       counted,
     }));
-    printJson({ stores, repaired, differences });
+    printJson({ stores, repaired, ...(deep === null ? {} : { deep }), differences });
     return;
   }
   if (found.length > 0) {
@@ -121,7 +172,7 @@ function show(found: readonly Found[], stores: number, repaired: number, json: b
           { title: 'STORE' },
           { title: 'WHAT', fills: true },
           { title: 'STORED' },
-          { title: 'COUNTED' },
+          { title: 'EXPECTED' },
         ],
         found.map(({ environment, storeId, what, stored, counted }) => [
           environment,
@@ -134,9 +185,12 @@ function show(found: readonly Found[], stores: number, repaired: number, json: b
     );
   }
   const after = repaired > 0 ? `, ${repaired} made anew` : '';
-  print(
-    `${stores} stores verified${after}: ${found.length === 0 ? 'all is right' : `${found.length} differences`}`,
-  );
+  const compared =
+    deep === null ? '' : `, ${deep.records} records compared with the ${deep.messages} messages of the log`;
+  // Not all that a deep verification finds is listed.
+  const unlisted = Math.max(0, (deep?.differences ?? 0) - found.length);
+  const verdict = found.length === 0 ? 'all is right' : `${found.length + unlisted} differences`;
+  print(`${stores} stores verified${after}${compared}: ${verdict}`);
 }
 
 /** Counts of all facets would fill the screen; `--json` has them whole. */

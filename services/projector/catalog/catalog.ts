@@ -8,7 +8,7 @@ import {
   type ProductDocument,
 } from '#shared/read-models/collections.ts';
 
-type Category = Pick<
+export type Category = Pick<
   CategoryDocument,
   '_id' | 'summary' | 'dates' | 'name' | 'position' | 'active' | 'offset' | 'updated_at'
 >;

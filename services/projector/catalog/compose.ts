@@ -9,6 +9,7 @@ import { type CategoryDocument, COLLECTIONS, type ProductDocument } from '#share
 import { members } from '../projections/projection.ts';
 import {
   type Catalog,
+  type Category,
   documentIds,
   findProducts,
   joinOptionGroups,
@@ -60,18 +61,15 @@ async function composeCatalog(catalog: Catalog, touched: TouchedCatalog): Promis
 }
 
 async function writeProducts(catalog: Catalog, products: readonly Product[]): Promise<void> {
-  const { db, session, categories } = catalog;
+  const { db, session } = catalog;
   const operations = products.map((product): AnyBulkWriteOperation<ProductDocument> => {
-    const { _id, summary, before_groups, after_groups, category_id } = product;
-    const groups = joinOptionGroups(catalog, product, 'summary');
-    const position = category_id === null ? undefined : categories.get(category_id)?.position;
     return {
       updateOne: {
-        filter: { _id },
+        filter: { _id: product._id },
         update: {
           $set: {
-            whole: `${summary.slice(0, -1)},${before_groups},"option_groups":[${groups}],${after_groups}}`,
-            category_position: position ?? Number.POSITIVE_INFINITY,
+            whole: productWhole(catalog, product),
+            category_position: categoryPosition(catalog, product),
           },
         },
       },
@@ -82,6 +80,24 @@ async function writeProducts(catalog: Catalog, products: readonly Product[]): Pr
       .collection<ProductDocument>(COLLECTIONS.product)
       .bulkWrite(operations, { session, ordered: false });
   }
+}
+
+/** A product's details: its own, and its option groups that exist. */
+export function productWhole(catalog: Catalog, product: Product): string {
+  const { summary, before_groups, after_groups } = product;
+  const groups = joinOptionGroups(catalog, product, 'summary');
+  return `${summary.slice(0, -1)},${before_groups},"option_groups":[${groups}],${after_groups}}`;
+}
+
+/** Where a product's category stands; last where there is none or it is unknown. */
+export function categoryPosition({ categories }: Catalog, { category_id }: Product): number {
+  const category = category_id === null ? undefined : categories.get(category_id);
+  return category?.position ?? Number.POSITIVE_INFINITY;
+}
+
+/** A category's details. */
+export function categoryWhole({ summary, dates }: Category, products: number): string {
+  return `${summary.slice(0, -1)},${dates},${members({ product_count: products })}}`;
 }
 
 /** Gives the products of changed categories their place. */
@@ -119,8 +135,7 @@ async function writeCategories(catalog: Catalog, affected: Iterable<string>): Pr
   const operations = present.flatMap((id): AnyBulkWriteOperation<CategoryDocument>[] => {
     const category = categories.get(id);
     if (category === undefined) return [];
-    const count = members({ product_count: counts.get(id) ?? 0 });
-    const whole = `${category.summary.slice(0, -1)},${category.dates},${count}}`;
+    const whole = categoryWhole(category, counts.get(id) ?? 0);
     return [{ updateOne: { filter: { _id: category._id }, update: { $set: { whole } } } }];
   });
   await db

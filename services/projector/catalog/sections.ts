@@ -22,7 +22,12 @@ export async function writeSections(
   if (sections.length > 0) await collection.insertMany(sections, { session, ordered: false });
 }
 
-function sectionsOf(catalog: Catalog, categoryId: string, products: readonly Product[]): MenuSection[] {
+/** The sections of one category; none where it is not shown. */
+export function sectionsOf(
+  catalog: Catalog,
+  categoryId: string,
+  products: readonly Product[],
+): MenuSection[] {
   const { storeId, offset } = catalog;
   const category = catalog.categories.get(categoryId);
   if (category === undefined || !category.active) return [];

@@ -1,0 +1,172 @@
+import fc from 'fast-check';
+import type { Db } from 'mongodb';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startProjector } from '#projector/projector.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { createLogger } from '#shared/logging.ts';
+import {
+  COLLECTIONS,
+  MENU_SECTIONS,
+  type MenuSection,
+  type OrderDocument,
+  type ProductDocument,
+  type ReadModelDocument,
+  type Stamp,
+  STAMPS,
+  type Tombstone,
+  TOMBSTONES,
+} from '#shared/read-models/collections.ts';
+import { createInstallation, type Installation } from '#test/installation.ts';
+import { caughtUp, readModels } from '#test/read-models.ts';
+import { stream } from '#test/streams.ts';
+import { runCommand } from './run-command.ts';
+
+interface Answer {
+  stores: number;
+  deep: { records: number; messages: number; differences: number };
+  differences: { store: string; what: string; stored: string; counted: string }[];
+}
+
+describe('verify --deep', () => {
+  let installation: Installation;
+  let projector: Awaited<ReturnType<typeof startProjector>> | null = null;
+  let db: Db;
+  beforeAll(async () => {
+    installation = await createInstallation({ partitions: 2 });
+    // Whatever can happen: versions in any order, deletions, customers who come back, offsets that change.
+    await installation.publish(fc.sample(stream, { numRuns: 4, seed: 20_261_121 }).flat());
+    await installation.send(changesTopic(installation.environment), [{ key: 's1', value: 'poison' }]);
+    await installation.publish([
+      {
+        entity: 'category',
+        storeId: 's9',
+        subject: 'k1',
+        sequence: 1,
+        data: { name: 'Pizzas', position: 0, active: true },
+      },
+      {
+        entity: 'product',
+        storeId: 's9',
+        subject: 'p1',
+        sequence: 1,
+        data: {
+          name: 'Margherita',
+          price: '39.90',
+          position: 0,
+          active: true,
+          category_id: 'k1',
+          option_group_ids: ['g1'],
+        },
+      },
+      {
+        entity: 'option_group',
+        storeId: 's9',
+        subject: 'g1',
+        sequence: 1,
+        data: { name: 'Borda', min: 0, max: 1, options: [{ id: 'o1', name: 'Cheddar', price: '5.00' }] },
+      },
+      ...['o1', 'o2', 'o3', 'o4'].map((id) => order(id, 1)),
+      order('o4', 2, 'deleted'),
+    ]);
+    await restart();
+    db = await readModels(installation);
+  });
+  afterAll(async () => {
+    await projector?.stop();
+    await installation?.close();
+  });
+
+  const order = (id: string, sequence: number, action: 'changed' | 'deleted' = 'changed') => ({
+    entity: 'order',
+    storeId: 's9',
+    subject: id,
+    sequence,
+    action,
+    ...(action === 'deleted'
+      ? {}
+      : {
+          data: {
+            status: 'pending',
+            order_type: 'delivery',
+            total: '1.00',
+            customer: { id: 'c1', name: 'Iracema Tabajara' },
+            created_at: '2026-11-20T21:15:04Z',
+          },
+        }),
+  });
+  /** Runs a projector until everything is applied. */
+  async function restart(): Promise<void> {
+    projector = await startProjector(installation.config, createLogger('test', 'silent'));
+    await caughtUp(installation);
+  }
+  const verify = async (...args: string[]): Promise<Answer & { code: number | null; stderr: string }> => {
+    const { code, stdout, stderr } = await runCommand(installation.env, [
+      'verify',
+      '--deep',
+      '--json',
+      ...args,
+    ]);
+    if (stdout === '') throw new Error(stderr);
+    return { code, stderr, ...(JSON.parse(stdout) as Answer) };
+  };
+
+  it('finds nothing where all is right, beside a projector at work', async () => {
+    const busy = installation.publish(
+      Array.from({ length: 2_000 }, (_, index) => order(`busy${index % 50}`, 1 + Math.floor(index / 50))),
+    );
+    const answer = await verify();
+    await busy;
+    expect(answer).toMatchObject({ code: 0, stores: 4, differences: [] });
+    expect(answer.deep.records).toBeGreaterThan(30);
+    expect(answer.deep.messages).toBeGreaterThan(200);
+    await caughtUp(installation);
+    const { code, stdout } = await runCommand(installation.env, ['verify', '--deep', '--store', 's9']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /^1 stores verified, 56 records compared with the \d+ messages of the log: all is right\n$/,
+    );
+  });
+
+  it('finds a damaged body, version and tree key, a document too many, and one that is missing', async () => {
+    const orders = db.collection<OrderDocument>(COLLECTIONS.order);
+    const third = await orders.findOne({ _id: 's9/o3' });
+    if (third === null) throw new Error('there is an order o3');
+    await orders.updateOne({ _id: 's9/o1' }, [
+      { $set: { whole: { $replaceOne: { input: '$whole', find: '1.00', replacement: '2.00' } } } },
+    ]);
+    await orders.updateOne({ _id: 's9/o2' }, { $set: { sequence: 7 } });
+    await orders.deleteOne({ _id: 's9/o3' });
+    await orders.insertOne({ ...third, _id: 's9/o4' });
+    await orders.insertOne({ ...third, _id: 's9/o5' });
+    await db
+      .collection<ProductDocument>(COLLECTIONS.product)
+      .updateOne({ _id: 's9/p1' }, [
+        { $set: { whole: { $replaceOne: { input: '$whole', find: '5.00', replacement: '4.00' } } } },
+      ]);
+    await db.collection<MenuSection>(MENU_SECTIONS).updateOne({ store_id: 's9' }, { $set: { products: '' } });
+    await db.collection<Tombstone>(TOMBSTONES).insertOne({ _id: 'order/s9/o2', store_id: 's9', sequence: 9 });
+    await db.collection<Stamp>(STAMPS).updateOne({ _id: 's9' }, { $set: { timezone_offset: '+01:00' } });
+    await db
+      .collection<ReadModelDocument>(COLLECTIONS.store)
+      .insertOne({ _id: 's0/s0', store_id: 's0', sequence: 1, offset: '-03:00', summary: '{}' });
+
+    const answer = await verify();
+    expect(answer.code).toBe(1);
+    const deep = answer.differences
+      .filter(({ what }) => !/^(?:number of|.* tree)/.test(what))
+      .map(({ store, what, stored, counted }) => [store, what, stored, counted]);
+    expect(deep.toSorted((a, b) => a.join('/').localeCompare(b.join('/')))).toEqual([
+      ['s0', 'the store', 'records', 'no event'],
+      ['s9', 'menu section of category k1', 'other', 'as composed'],
+      ['s9', 'order o1', 'other whole', 'version 1 as projected'],
+      ['s9', 'order o2', 'deleted in version 9', 'not deleted'],
+      ['s9', 'order o2', 'version 7', 'version 1'],
+      ['s9', 'order o3', 'missing', 'version 1'],
+      ['s9', 'order o4', 'a document', 'deleted in version 2'],
+      ['s9', 'order o5', 'a document', 'no event'],
+      ['s9', 'product p1', 'other whole', 'as composed'],
+      ['s9', 'timezone_offset', '+01:00', 'none'],
+    ]);
+    expect(JSON.stringify(answer)).not.toContain('Iracema');
+  });
+});
