@@ -1,9 +1,10 @@
 /**
- * The generation of each environment from which requests are answered, looked up every second, so that a flip is
+ * The generation of each environment from which requests are answered, looked up twice a second, so that a flip is
  * followed within one. It is the live one where this release made it, else the newest of its own that is kept.
  */
 import type { MongoClient } from 'mongodb';
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
+import { untilAsFar } from './as-far.ts';
 import type { Bounded } from './deadline.ts';
 import { pause } from './pause.ts';
 import type { Logger } from '#shared/logging.ts';
@@ -40,10 +41,11 @@ export interface GenerationsOptions {
 export async function watchGenerations(options: GenerationsOptions): Promise<LiveGenerations> {
   const { environments, intervalMs } = options;
   const live = new Map<string, Generation | Absence>();
-  const look = () => Promise.all(environments.map((environment) => lookUp(options, environment, live)));
+  const stopped = new AbortController();
+  const look = () =>
+    Promise.all(environments.map((environment) => lookUp(options, environment, live, stopped.signal)));
   await look();
 
-  const stopped = new AbortController();
   const watching = (async () => {
     while (await pause(intervalMs, stopped.signal)) await look();
   })();
@@ -78,6 +80,7 @@ async function lookUp(
   { client, bounded, prefix, projectionVersion, logger }: GenerationsOptions,
   environment: string,
   live: Map<string, Generation | Absence>,
+  stopped: AbortSignal,
 ): Promise<void> {
   const before = live.get(environment);
   let found: Generation | Absence;
@@ -101,6 +104,11 @@ async function lookUp(
     live.set(environment, found);
     logger.warn({ environment, reason: found.reason }, 'there is no generation to read');
   } else if (before === undefined || 'reason' in before || before.marker.id !== found.marker.id) {
+    if (before !== undefined && !('reason' in before)) {
+      const [from, to] = [before, found];
+      // What clients have seen they shall see again, as far as that is to be had in a moment.
+      await bounded(() => untilAsFar(client, to, from, stopped)).catch(() => undefined);
+    }
     live.set(environment, found);
     logger.info({ environment, generation: found.marker.number }, 'answers from a generation');
   }

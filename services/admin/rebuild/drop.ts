@@ -8,7 +8,7 @@ import { changePointer, without, withDropping } from '#shared/read-models/genera
 import { controlDatabase, findGenerations, generationGroup } from '#shared/read-models/generation.ts';
 import type { InstallationServers } from './installation.ts';
 
-/** Projectors look twice a second, query services every second; each may fail to look once. */
+/** Projectors and query services look twice a second, and each may fail to do so a few times. */
 const HEARD_MS = 3_000;
 /** A projector that was frozen may come back for a moment; longer than this it is not waited for. */
 const LEFT_MS = 60_000;

@@ -1,6 +1,7 @@
 /**
  * Who goes first in a projector process: generations that answer requests. What fills a new one takes its slices one
- * at a time, waits while others have a backlog, and rests after each in proportion to the time that it took.
+ * at a time, waits while others have a backlog, and rests after each in proportion to the time that it took. Once it
+ * is filled it keeps up like the others, so that a flip to it makes nobody see less.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -26,6 +27,7 @@ export interface Paced {
 }
 
 export class Pace {
+  /** Of partitions of generations that answer. */
   readonly #lags = new Map<string, number>();
   readonly #backlog: number;
   #lastAnswering = -Infinity;
@@ -38,15 +40,20 @@ export class Pace {
   }
 
   turns({ isBuilding, share }: Paced): Turns {
+    const own = new Map<string, number>();
     return {
       begin: async (isStopped) => {
-        if (isBuilding()) return this.#beginFilling(isStopped, share);
+        if (isBuilding()) {
+          return sumOf(own) > this.#backlog ? this.#beginFilling(isStopped, share) : () => undefined;
+        }
         this.#lastAnswering = performance.now();
         return () => {
           this.#lastAnswering = performance.now();
         };
       },
       noteLag: (partition, lag) => {
+        if (lag === null) own.delete(partition);
+        else own.set(partition, lag);
         if (lag === null || isBuilding()) this.#lags.delete(partition);
         else this.#lags.set(partition, lag);
       },
@@ -78,8 +85,10 @@ export class Pace {
   }
 
   #hasBacklog(): boolean {
-    let sum = 0;
-    for (const lag of this.#lags.values()) sum += lag;
-    return sum > this.#backlog;
+    return sumOf(this.#lags) > this.#backlog;
   }
+}
+
+function sumOf(lags: ReadonlyMap<string, number>): number {
+  return lags.values().reduce((sum, lag) => sum + lag, 0);
 }

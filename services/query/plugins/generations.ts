@@ -2,7 +2,7 @@
 import plugin from 'fastify-plugin';
 import { watchGenerations } from '../generations.ts';
 
-const INTERVAL_MS = 1_000;
+const INTERVAL_MS = 500;
 
 export default plugin(
   async (app) => {

@@ -9,6 +9,7 @@ import { type Comparison, DifferenceList } from './result.ts';
 import { scanRange } from './scan.ts';
 import { settle, type Suspect } from './settle.ts';
 import { rangesOf } from './side.ts';
+import { inSnapshot } from './snapshot.ts';
 
 /** Records whose whole content is compared, of each store and collection. */
 const SAMPLE = 100;
@@ -37,7 +38,7 @@ export async function compareGenerations(options: CompareOptions): Promise<Compa
   const stores = await storesOf(live, rebuilt);
   for (const [index, storeId] of stores.entries()) {
     for (const range of rangesOf(storeId)) {
-      const { scanned, offset } = await client.withSession({ snapshot: true }, async (session) => {
+      const { scanned, offset } = await inSnapshot(client, async (session) => {
         const stamp = await rebuilt.db.collection<Stamp>(STAMPS).findOne({ _id: storeId }, { session });
         const present = stamp?.timezone_offset ?? DEFAULT_OFFSET;
         const stride = strideIn(range.collection, stamp);
@@ -89,6 +90,6 @@ async function verifyCounts(
   storeId: string,
   differences: DifferenceList,
 ): Promise<void> {
-  const found = await client.withSession({ snapshot: true }, (session) => verifyStore(db, session, storeId));
+  const found = await inSnapshot(client, (session) => verifyStore(db, session, storeId));
   for (const { what } of found) differences.add('counts', 'counts', storeId, [what]);
 }

@@ -12,7 +12,7 @@ export function describeComparison(comparison: Comparison): string {
       .map(({ collection, live, rebuilt }) => [collection, String(live), String(rebuilt)]),
   );
   const lines = differences.map((difference) => describeDifference(comparison, difference));
-  const moving = unsettled > 0 ? `\n${unsettled} records changed too often to be compared` : '';
+  const moving = unsettled > 0 ? `\n${unsettled} records are newer there, or changed all the time` : '';
   return `${table}\ncompared the versions of all records of ${stores} stores and the content of ${sampled}: ${
     lines.length === 0 ? 'no difference' : `\n${lines.join('\n')}`
   }${moving}`;

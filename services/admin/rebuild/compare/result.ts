@@ -24,7 +24,7 @@ export interface Comparison {
   /** How many records were compared with all that they answer. */
   sampled: number;
   differences: Difference[];
-  /** Records that changed too often to be compared. */
+  /** Records of which the live one has no newer version, since it is not projected; or that changed all the time. */
   unsettled: number;
   /** Whether another projection made the live one, so that other content is to be expected. */
   isOtherProjection: boolean;

@@ -9,10 +9,13 @@ import { hasReached, type Positions, readPositions } from '../positions.ts';
 import { contentOf, differingFields } from './content.ts';
 import type { DifferenceList } from './result.ts';
 import { readRecords } from './side.ts';
+import { inSnapshot } from './snapshot.ts';
 
 const LOOK_MS = 250;
 /** How long events may be on their way. */
 const PATIENCE_MS = 20_000;
+/** Where neither generation moves for this long, nothing is on its way. */
+const STANDSTILL_MS = 3_000;
 const AT_ONCE = 500;
 
 export interface Suspect {
@@ -46,10 +49,13 @@ export async function settle(
   const { client, environment, live, rebuilt, patienceMs = PATIENCE_MS } = options;
   let open = suspects.map((suspect) => ({ suspect, seen: null as Seen | null }));
   const end = performance.now() + patienceMs;
+  let moved = { at: performance.now(), positions: '' };
   for (;;) {
-    open = await client.withSession({ snapshot: true }, async (session) => {
+    open = await inSnapshot(client, async (session) => {
       const atLive = await readPositions(live.db, environment, session);
       const atRebuilt = await readPositions(rebuilt.db, environment, session);
+      const positions = JSON.stringify([[...atLive], [...atRebuilt]]);
+      if (positions !== moved.positions) moved = { at: performance.now(), positions };
       const left: typeof open = [];
       for (const { suspect, seen, now } of await look(session, live, rebuilt, open)) {
         const fields = differingFields(now.live, now.rebuilt);
@@ -69,7 +75,8 @@ export async function settle(
       return left;
     });
     if (open.length === 0) return 0;
-    if (performance.now() > end) break;
+    const now = performance.now();
+    if (now > end || now > moved.at + STANDSTILL_MS) break;
     await sleep(LOOK_MS);
   }
   // Where one of the two is no longer projected, what the new one lacks is lacking.

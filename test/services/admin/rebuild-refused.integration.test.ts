@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startProjector } from '#projector/projector.ts';
+import { readConfig } from '#shared/config.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { createLogger } from '#shared/logging.ts';
+import { statesOf } from '#test/generations.ts';
+import { createInstallation, type Installation } from '#test/installation.ts';
+import { caughtUp } from '#test/read-models.ts';
+import kafkajs from 'kafkajs';
+import { runCommand, startCommand } from './run-command.ts';
+
+describe('a rebuild that would lose events', () => {
+  let installation: Installation;
+  beforeAll(async () => {
+    installation = await createInstallation({ environments: 3, partitions: 2 });
+  });
+  afterAll(() => installation?.close());
+
+  /** An environment in which everything was applied. */
+  const applied = async (index: number): Promise<string> => {
+    const environment = installation.config.environments[index] ?? '';
+    await installation.publish(
+      Array.from({ length: 20 }, (_, number) => ({
+        entity: 'order',
+        storeId: `s${number}`,
+        subject: 'o1',
+        sequence: 1,
+        data: { status: 'ready', order_type: 'indoor', total: '1.00', created_at: '2026-03-01T12:00:00Z' },
+      })),
+      environment,
+    );
+    const projector = await startProjector(
+      readConfig({ ...installation.env, ENVIRONMENTS: environment }),
+      createLogger('test', 'silent'),
+    );
+    await caughtUp(installation, environment);
+    await projector.stop();
+    return environment;
+  };
+  const rebuild = (environment: string) => runCommand(installation.env, ['rebuild', '-e', environment]);
+
+  it('is refused where the topic no longer reaches back to its beginning, and nothing is begun', async () => {
+    const environment = await applied(0);
+    const topic = changesTopic(environment);
+    const admin = installation.kafka.admin();
+    // The client must know the topic before.
+    await admin.fetchTopicOffsets(topic);
+    await admin.deleteTopicRecords({ topic, partitions: [{ partition: 1, offset: '3' }] });
+    await admin.disconnect();
+    const { code, stderr } = await rebuild(environment);
+    expect(code).toBe(1);
+    expect(stderr).toContain(
+      `topic ${topic} no longer reaches back to its beginning: partition 1 begins at 3. What came before can't be projected anew`,
+    );
+    expect(await statesOf(installation, environment)).toEqual(['1 live']);
+  });
+
+  it('is refused where the topic is compacted', async () => {
+    const environment = await applied(1);
+    const topic = changesTopic(environment);
+    const admin = installation.kafka.admin();
+    await admin.alterConfigs({
+      validateOnly: false,
+      resources: [
+        {
+          type: kafkajs.ConfigResourceTypes.TOPIC,
+          name: topic,
+          configEntries: [{ name: 'cleanup.policy', value: 'compact' }],
+        },
+      ],
+    });
+    await admin.disconnect();
+    const { code, stderr } = await rebuild(environment);
+    expect(code).toBe(1);
+    expect(stderr).toContain(`topic ${topic} has cleanup.policy=compact; set it to delete`);
+    expect(await statesOf(installation, environment)).toEqual(['1 live']);
+  });
+
+  it('says that no projector fills it, and goes on when run again', async () => {
+    const environment = await applied(2);
+    const { process: command, result } = startCommand(installation.env, ['rebuild', '-e', environment]);
+    let said = '';
+    const unattended = new Promise<void>((resolve) => {
+      command.stderr.on('data', (chunk: Buffer) => {
+        said += chunk.toString();
+        if (said.includes('no projector fills generation 2')) resolve();
+      });
+    });
+    await Promise.race([unattended, result]);
+    expect(said).toContain('no projector fills generation 2: start one of this release');
+    command.kill('SIGINT');
+    expect(await result).toMatchObject({ code: 1 });
+    expect((await result).stderr).toContain('interrupted: projectors go on filling generation 2');
+    expect(await statesOf(installation, environment)).toEqual(['1 live', '2 building']);
+
+    const projector = await startProjector(
+      readConfig({ ...installation.env, ENVIRONMENTS: environment }),
+      createLogger('test', 'silent'),
+    );
+    const again = await rebuild(environment);
+    await projector.stop();
+    expect([again.code, again.stderr.split('\n')[0]]).toEqual([
+      0,
+      `goes on with generation 2 of ${environment}`,
+    ]);
+    expect(await statesOf(installation, environment)).toEqual(['1 kept', '2 live']);
+  });
+});

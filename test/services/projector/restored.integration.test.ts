@@ -1,0 +1,149 @@
+import fc from 'fast-check';
+import type { Db, Document } from 'mongodb';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startProjector } from '#projector/projector.ts';
+import { readConfig } from '#shared/config.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { createTopics } from '#shared/kafka.ts';
+import { createLogger } from '#shared/logging.ts';
+import { generationDb, statesOf } from '#test/generations.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { caughtUp, dump, readModels } from '#test/read-models.ts';
+import { startService, type ServiceProcess } from '#test/service-process.ts';
+import { stream } from '#test/streams.ts';
+import { runCommand } from '../admin/run-command.ts';
+
+const [first = [], second = []] = fc.sample(stream, { numRuns: 2, seed: 11 });
+
+async function backUp(db: Db): Promise<Map<string, Document[]>> {
+  const collections = await db.collections();
+  return new Map(
+    await Promise.all(
+      collections.map(
+        async (collection) => [collection.collectionName, await collection.find().toArray()] as const,
+      ),
+    ),
+  );
+}
+
+async function restore(db: Db, backup: Map<string, Document[]>): Promise<void> {
+  for (const collection of await db.collections()) {
+    await collection.deleteMany({});
+    const documents = backup.get(collection.collectionName) ?? [];
+    if (documents.length > 0) await collection.insertMany(documents);
+  }
+}
+
+describe('a MongoDB restored from a backup', () => {
+  let installation: Installation;
+  beforeAll(async () => {
+    installation = await createInstallation({ environments: 2 });
+  });
+  afterAll(() => installation?.close());
+
+  it('catches up by itself, and equals one that was never away', async () => {
+    const [restored = '', undisturbed = ''] = installation.config.environments;
+    const project = async (environment: string, work: () => Promise<void>) => {
+      const projector = await startProjector(
+        readConfig({ ...installation.env, ENVIRONMENTS: environment }),
+        createLogger('test', 'silent'),
+      );
+      await work();
+      await caughtUp(installation, environment);
+      await projector.stop();
+    };
+    await project(restored, () => installation.publish(first, restored));
+    const db = await readModels(installation, restored);
+    const backup = await backUp(db);
+    await project(restored, () => installation.publish(second, restored));
+    const before = await dump(db);
+    await restore(db, backup);
+    expect(await dump(db)).not.toEqual(before);
+    await project(restored, () => Promise.resolve());
+    await project(undisturbed, () => installation.publish([...first, ...second], undisturbed));
+
+    expect(await dump(db)).toEqual(before);
+    expect(await dump(await readModels(installation, undisturbed))).toEqual(before);
+  });
+});
+
+describe('a Kafka cluster replaced by one with other offsets', () => {
+  let installation: Installation;
+  const services: ServiceProcess[] = [];
+  beforeAll(async () => {
+    installation = await createInstallation({ partitions: 1 });
+  });
+  afterAll(async () => {
+    for (const service of services) service.kill('SIGKILL');
+    await Promise.all(services.map(({ ended }) => ended));
+    await installation?.close();
+  });
+
+  const orders = (count: number, status: string) =>
+    Array.from({ length: count }, (_, index) => ({
+      entity: 'order',
+      storeId: 's1',
+      subject: `o${index}`,
+      sequence: 1,
+      data: { status, order_type: 'delivery', total: '1.00', created_at: '2026-03-01T12:00:00Z' },
+    }));
+  const start = () => {
+    const service = startService('projector', installation.env);
+    services.push(service);
+    return service;
+  };
+  const stop = async (service: ServiceProcess) => {
+    service.kill('SIGTERM');
+    await service.ended;
+  };
+  const replaceTopic = async () => {
+    const admin = installation.kafka.admin();
+    const topic = changesTopic(installation.environment);
+    await admin.deleteTopics({ topics: [topic] });
+    await eventually('the topic is gone', async () => !(await admin.listTopics()).includes(topic));
+    await createTopics(admin, [topic], { partitions: 1 });
+    await admin.disconnect();
+  };
+
+  it('is refused, with what to do, and a rebuild is the way out', async () => {
+    const before = start();
+    await installation.publish(orders(20, 'pending'));
+    await caughtUp(installation);
+    await stop(before);
+    const read = await dump(await readModels(installation));
+
+    // Started again it knows the log again, also where nothing has come.
+    const again = start();
+    await again.logged(({ msg }) => msg === 'projector started');
+    await installation.publish([{ ...orders(1, 'ready')[0], sequence: 2 } as never]);
+    await caughtUp(installation);
+    await stop(again);
+    expect(await dump(await readModels(installation))).not.toEqual(read);
+    const last = await dump(await readModels(installation));
+
+    await replaceTopic();
+    await installation.publish(orders(40, 'cancelled'));
+    const refusing = start();
+    const { error } = await refusing.logged(({ level }) => level === 60);
+    expect(error).toBe(
+      `${changesTopic(installation.environment)}/0: the message at 20 is not the one that was applied: this is another log than the checkpoint was made from; let KAFKA_BROKERS name the cluster that it was made from, or make the read models anew with "store-data rebuild --environment ${installation.environment}"`,
+    );
+    expect(await dump(await readModels(installation))).toEqual(last);
+
+    const held = await runCommand(installation.env, ['rebuild']);
+    expect(held.code).toBe(1);
+    expect(held.stdout).toContain('orders: 19 other content of the same version in facet, summary.status');
+    expect((await runCommand(installation.env, ['rebuild', '--accept', 'all'])).code).toBe(0);
+    expect(await statesOf(installation)).toEqual(['1 kept', '2 live']);
+    expect((await dump(generationDb(installation, 2)))['orders']).toHaveLength(40);
+  });
+
+  it('is refused too where its log is shorter', async () => {
+    await Promise.all(services.splice(0).map(stop));
+    await replaceTopic();
+    await installation.publish(orders(3, 'ready'));
+    const refusing = start();
+    const { error } = await refusing.logged(({ level, generation }) => level === 60 && generation === 'g2');
+    expect(error).toContain('the log ends at 3, but the checkpoint stands at 40');
+  });
+});
