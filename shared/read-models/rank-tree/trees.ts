@@ -10,7 +10,7 @@
  *                │
  *     branches   ''  70,301      '0f3kz' 69,877      '0f8q2' …              some dozens
  *                │                 │
- *     leaves     '' 112  '0f3a1' 455  '0f3a9' 460 …   '0f3kz' 431 …         up to 256 a branch
+ *     leaves     '' 112  '0f3a1' 455  '0f3a9' 460 …   '0f3kz' 431 …         up to 128 a branch
  *                │
  *     records    o9321, o9320, o9318 …                                      up to 512 a leaf, in the collection itself
  *
@@ -61,7 +61,7 @@ export const RANK_TREES: Record<TreeName, RankTree> = {
     faceted: true,
     searched: false,
     leafRecords: 512,
-    branchLeaves: 256,
+    branchLeaves: 128,
     grows: 'in front',
   },
   review: {
@@ -73,7 +73,7 @@ export const RANK_TREES: Record<TreeName, RankTree> = {
     faceted: true,
     searched: false,
     leafRecords: 512,
-    branchLeaves: 256,
+    branchLeaves: 128,
     grows: 'in front',
   },
   /** By name; its leaves are at the same time the blocks that a search reads. */
@@ -86,7 +86,7 @@ export const RANK_TREES: Record<TreeName, RankTree> = {
     faceted: false,
     searched: true,
     leafRecords: 256,
-    branchLeaves: 256,
+    branchLeaves: 128,
     grows: 'anywhere',
   },
   /** By creation: how many customers a range of time holds. */
@@ -99,7 +99,7 @@ export const RANK_TREES: Record<TreeName, RankTree> = {
     faceted: false,
     searched: false,
     leafRecords: 512,
-    branchLeaves: 256,
+    branchLeaves: 128,
     grows: 'in front',
   },
 };
