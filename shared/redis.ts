@@ -1,18 +1,17 @@
 /** The Redis client: fails fast instead of queueing, so that an outage is an error and never a wait. */
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import type { Config } from './config.ts';
+import { RedisConnection } from './redis-connection.ts';
 
 /**
  * Makes a client that connects at once and goes on trying. Commands fail while it is not connected
  * (`enableOfflineQueue: false`) and after `REDIS_COMMAND_TIMEOUT_MS` when Redis is frozen. Commands
- * sent in one turn of the event loop travel together (auto-pipelining).
+ * sent in one turn of the event loop travel together.
  * @param onError is told of connection errors; without a listener they would end the process.
  */
 export function createRedisClient(config: Config, onError: (error: Error) => void): Redis {
-  const redis = new Redis(config.redis.url, {
+  const redis = new RedisConnection(config.redis.url, config.redis.commandTimeoutMs, {
     enableOfflineQueue: false,
-    enableAutoPipelining: true,
-    commandTimeout: config.redis.commandTimeoutMs,
     // A frozen Redis: the connection goes, and with it what piles up behind commands nobody answers.
     socketTimeout: Math.max(config.redis.commandTimeoutMs * 5, 1_000),
     connectTimeout: Math.max(config.redis.commandTimeoutMs, 1_000),

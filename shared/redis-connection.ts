@@ -1,0 +1,48 @@
+/**
+ * The connection to Redis: what is asked in one turn of the event loop travels together, and has one time limit. ioredis'
+ * own auto-pipelining and `commandTimeout` do the same for each command by itself: a timer and three promises that
+ * cost more than all else it does (decision 0022).
+ */
+import type { Socket } from 'node:net';
+import { type Command, Redis, type RedisOptions } from 'ioredis';
+
+export class RedisConnection extends Redis {
+  readonly #timeoutMs: number;
+  /** The commands of this turn, oldest first. */
+  #turn: Command[] = [];
+  #corked: Socket | null = null;
+
+  /** @param timeoutMs after which a command fails that Redis has not answered. */
+  constructor(
+    url: string,
+    timeoutMs: number,
+    options: Omit<RedisOptions, 'commandTimeout' | 'replyMapping'>,
+  ) {
+    super(url, options);
+    this.#timeoutMs = timeoutMs;
+  }
+
+  override sendCommand(...args: Parameters<Redis['sendCommand']>): unknown {
+    if (this.#turn.length === 0) setImmediate(this.#endTurn);
+    this.#turn.push(args[0]);
+    if (this.#corked === null && this.status === 'ready') {
+      this.#corked = this.stream as Socket;
+      this.#corked.cork();
+    }
+    return super.sendCommand(...args);
+  }
+
+  readonly #endTurn = () => {
+    const commands = this.#turn;
+    this.#turn = [];
+    this.#corked?.uncork();
+    this.#corked = null;
+    const timer = setTimeout(() => {
+      // It means nothing to those that are answered.
+      for (const command of commands) command.reject(new Error('Command timed out'));
+    }, this.#timeoutMs);
+    // Redis answers in order.
+    const answered = () => clearTimeout(timer);
+    commands.at(-1)?.promise.then(answered, answered);
+  };
+}

@@ -1,0 +1,110 @@
+/** What travels together, what a silent Redis does to it, and that nothing of it is lost or mixed up. */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createRedisClient, redisReady } from '#shared/redis.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+
+const TIMEOUT_MS = 300;
+
+let installation: Installation;
+let proxy: TcpProxy;
+let redis: ReturnType<typeof createRedisClient>;
+beforeAll(async () => {
+  installation = await createInstallation();
+  const { hostname, port } = new URL(installation.config.redis.url);
+  proxy = await startTcpProxy({ host: hostname, port: Number(port) });
+  const settings = { url: `redis://127.0.0.1:${proxy.port}`, commandTimeoutMs: TIMEOUT_MS };
+  redis = createRedisClient({ ...installation.config, redis: settings }, () => undefined);
+  await redisReady(redis, 5_000);
+});
+afterEach(async () => {
+  await proxy.restore();
+  await eventually('Redis answers', () =>
+    redis.ping().then(
+      () => true,
+      () => false,
+    ),
+  );
+});
+afterAll(async () => {
+  redis?.disconnect();
+  await proxy?.close();
+  await installation?.close();
+});
+
+const key = (name: string) => `${installation.config.namePrefix}:${name}`;
+
+describe('commands of one turn', () => {
+  it('are sent with one write, those of a MULTI and of a script too', async () => {
+    const { stream } = redis;
+    const { bytesWritten } = stream;
+    redis.defineCommand('echoed', { numberOfKeys: 1, lua: 'return KEYS[1]' });
+    const echoed = redis as unknown as { echoed: (name: string) => Promise<string> };
+    const answers = Promise.all([
+      redis.set(key('a'), '1'),
+      redis.multi().incr(key('a')).get(key('a')).exec(),
+      echoed.echoed(key('a')),
+      redis.get(key('a')),
+    ]);
+    // Nothing has left yet: what is written is held back until the turn ends.
+    expect(stream.writableCorked).toBe(1);
+    expect(await answers).toEqual([
+      'OK',
+      [
+        [null, 2],
+        [null, '2'],
+      ],
+      key('a'),
+      '2',
+    ]);
+    expect(stream.writableCorked).toBe(0);
+    expect(stream.bytesWritten).toBeGreaterThan(bytesWritten);
+  });
+
+  it('get each its own answer, or its own error', async () => {
+    await redis.set(key('text'), 'x');
+    const many = Array.from({ length: 500 }, (_, index) => index);
+    const answers = await Promise.allSettled(
+      many.map((index) => (index % 10 === 0 ? redis.incr(key('text')) : redis.echo(String(index)))),
+    );
+    for (const [index, answer] of answers.entries()) {
+      if (index % 10 === 0) expect(answer).toMatchObject({ status: 'rejected' });
+      else expect(answer).toEqual({ status: 'fulfilled', value: String(index) });
+    }
+  });
+});
+
+describe('a Redis that does not answer', () => {
+  it('fails every command in time, whenever it was sent, and answers those that come after', async () => {
+    await redis.set(key('b'), 'before');
+    proxy.freeze();
+    for (let round = 0; round < 2; round += 1) {
+      const began = performance.now();
+      const answers = await Promise.allSettled([
+        redis.get(key('b')),
+        redis.multi().get(key('b')).exec(),
+        new Promise((resolve) => setTimeout(resolve, 50)).then(() => redis.get(key('b'))),
+      ]);
+      expect(answers.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+      const took = performance.now() - began;
+      expect(took).toBeGreaterThan(TIMEOUT_MS - 50);
+      expect(took).toBeLessThan(TIMEOUT_MS + 2_000);
+    }
+    await proxy.restore();
+    await eventually('it answers again', () =>
+      redis.get(key('b')).then(
+        (value) => value === 'before',
+        () => false,
+      ),
+    );
+  });
+
+  it('fails what is under way at once when it goes', async () => {
+    proxy.freeze();
+    const asked = redis.get(key('b'));
+    const began = performance.now();
+    setImmediate(() => void proxy.cut());
+    await expect(asked).rejects.toThrow();
+    expect(performance.now() - began).toBeLessThan(TIMEOUT_MS);
+  });
+});
