@@ -1,5 +1,8 @@
 /** `name=value&…` read strictly: what is not valid percent-encoding of UTF-8 is no text at all. */
 
+/** Stands for itself. */
+const PLAIN = /^[\w.~-]*$/;
+
 /** One part, decoded; `null` marks a side that is malformed. */
 export interface Pair {
   name: string | null;
@@ -25,6 +28,7 @@ export function parseUrlEncoded(text: string): Pair[] {
  * something that should have been encoded (a plain blank is let pass: people type it into forms).
  */
 export function decode(text: string): string | null {
+  if (PLAIN.test(text)) return text;
   if (/[^\x20-\x7e]/.test(text)) return null;
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
