@@ -44,7 +44,7 @@ export async function verifyDeep(
         only,
         findings: result.findings,
         progress: (read, of) =>
-          say(`${topic}: partition ${partition} of ${partitions.length}, read ${read} of ${of} messages`),
+          say(`${topic}/${partition} of ${partitions.length} partitions: read ${read} of ${of} messages`),
       });
       for (const store of stores) present.delete(store);
       result.stores += stores.length;

@@ -1,0 +1,80 @@
+import { readFile } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { createLetterMetrics } from '#projector/dead-letters/metrics.ts';
+import { createMetrics as createProjectorMetrics } from '#projector/metrics.ts';
+import { createMetrics as createQueryMetrics } from '#query/metrics.ts';
+
+interface Rule {
+  alert: string;
+  expr: string;
+  for?: string;
+  labels: { severity: string };
+  annotations: { summary: string; action: string };
+}
+
+const file = new URL('../../../deploy/prometheus/alerts.yaml', import.meta.url);
+const { groups } = parse(await readFile(file, 'utf8')) as { groups: { name: string; rules: Rule[] }[] };
+const rules = groups.flatMap((group) => group.rules);
+
+/** Every metric of both services with its labels; a histogram under the names that it is queried by. */
+function knownMetrics(): Map<string, Set<string>> {
+  const projector = createProjectorMetrics();
+  createLetterMetrics(projector.registry);
+  const known = new Map<string, Set<string>>();
+  for (const { registry } of [projector, createQueryMetrics()]) {
+    for (const metric of registry.getMetricsAsArray()) {
+      const { name, type } = metric as unknown as { name: string; type: string };
+      const { labelNames = [] } = metric as unknown as { labelNames?: string[] };
+      if (String(type) === 'histogram') {
+        known.set(`${name}_bucket`, new Set([...labelNames, 'le']));
+        known.set(`${name}_count`, new Set(labelNames));
+        known.set(`${name}_sum`, new Set(labelNames));
+      } else known.set(name, new Set(labelNames));
+    }
+  }
+  return known;
+}
+
+describe('the alerting rules', () => {
+  const known = knownMetrics();
+  const metricsOf = (expr: string) => [...new Set(expr.match(/\bstore_data_[a-z_]+/g) ?? [])];
+
+  it.each(rules.map((rule) => [rule.alert, rule] as const))('%s asks for what exists', (_name, rule) => {
+    const names = metricsOf(rule.expr);
+    expect(names.length).toBeGreaterThan(0);
+    for (const name of names) expect([...known.keys()]).toContain(name);
+    const grouped = [...rule.expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, list = '']) =>
+      list.split(',').map((label) => label.trim()),
+    );
+    const matched = [...rule.expr.matchAll(/\{([a-z]+)(?:=|!)/g)].map(([, label = '']) => label);
+    for (const label of [...grouped, ...matched]) {
+      for (const name of names) expect([...(known.get(name) ?? [])]).toContain(label);
+    }
+    // What is said names no label that the expression does not answer.
+    for (const [, label = ''] of rule.annotations.summary.matchAll(/\$labels\.(\w+)/g)) {
+      expect(grouped).toContain(label);
+    }
+    expect(rule.annotations.action).toMatch(/\.$/);
+    expect(['critical', 'warning']).toContain(rule.labels.severity);
+    expect((rule.expr.match(/\(/g) ?? []).length).toBe((rule.expr.match(/\)/g) ?? []).length);
+  });
+
+  it('have names of their own, and watch every gauge that says that something is wrong', () => {
+    expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
+    const watched = new Set(rules.flatMap(({ expr }) => metricsOf(expr)));
+    for (const name of [
+      'store_data_partition_stopped',
+      'store_data_partition_lag',
+      'store_data_freshness_seconds_bucket',
+      'store_data_access_pending',
+      'store_data_redis_gate_open',
+      'store_data_dead_letters_total',
+      'store_data_dead_letters_oldest_seconds',
+      'store_data_dead_letters_used_ratio',
+      'store_data_dead_letters_expired_total',
+    ]) {
+      expect([...watched]).toContain(name);
+    }
+  });
+});

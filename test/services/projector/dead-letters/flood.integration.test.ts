@@ -1,0 +1,126 @@
+/** What a flood of poison costs: the good messages between, and the stores beside. The figures are printed. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import { startProjector } from '#projector/projector.ts';
+import { encodeEvent } from '#shared/events/encode.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { createLogger } from '#shared/logging.ts';
+import { COLLECTIONS, DEAD_LETTERS } from '#shared/read-models/collections.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { caughtUp, readModels } from '#test/read-models.ts';
+
+const GOOD = 10_000;
+const PROBES = 10;
+
+describe('a flood of poison', () => {
+  const installations: Installation[] = [];
+  afterEach(async () => {
+    for (const installation of installations.splice(0)) await installation.close();
+  });
+
+  const order = (storeId: string, id: string) =>
+    encodeEvent({
+      entity: 'order',
+      source: '/test',
+      storeId,
+      subject: id,
+      sequence: 1,
+      data: { status: 'pending', order_type: 'delivery', total: '1.00', created_at: '2026-11-20T21:15:04Z' },
+    });
+  /** Of every kind: no JSON, no event, an event with wrong data. */
+  const poison = (index: number) => {
+    const { key, value } = order('s1', `poison${index}`);
+    const values = [
+      `{"no": JSON ${index}`,
+      '{"specversion":"0.3"}',
+      value.replace('"1.00"', '"a fortune"'),
+    ] as const;
+    return { key, value: values[index % values.length] ?? '' };
+  };
+  const open = async (partitions: number) => {
+    const installation = await createInstallation({ partitions });
+    installations.push(installation);
+    return installation;
+  };
+  const start = (installation: Installation) =>
+    startProjector(installation.config, createLogger('test', 'silent'));
+
+  /** Milliseconds in which a backlog is worked off. */
+  async function project(poisonPerGood: 0 | 1): Promise<number> {
+    const installation = await open(1);
+    const topic = changesTopic(installation.environment);
+    await installation.send(
+      topic,
+      Array.from({ length: GOOD }, (_, index) => [
+        order('s1', `o${index}`),
+        ...(poisonPerGood === 0 ? [] : [poison(index)]),
+      ]).flat(),
+    );
+    const projector = await start(installation);
+    try {
+      const begin = performance.now();
+      await caughtUp(installation);
+      const took = performance.now() - begin;
+      const db = await readModels(installation);
+      expect(await db.collection(COLLECTIONS.order).countDocuments()).toBe(GOOD);
+      expect(await db.collection(DEAD_LETTERS).countDocuments()).toBe(GOOD * poisonPerGood);
+      return took;
+    } finally {
+      await projector.stop();
+    }
+  }
+
+  it(
+    'leaves the good messages between it nearly as quick as they are alone',
+    { timeout: 180_000 },
+    async () => {
+      const alone = await project(0);
+      const among = await project(1);
+      const rate = (milliseconds: number) => Math.round((GOOD * 1_000) / milliseconds);
+      process.stdout.write(
+        `good alone ${rate(alone)}/s, with as many poison messages between ${rate(among)}/s\n`,
+      );
+      // Twice as many messages; the rest of the factor is for what else the machine does at one of the times.
+      expect(among).toBeLessThan(5 * alone + 5_000);
+    },
+  );
+
+  it('leaves the stores of other partitions as fresh as they were', { timeout: 180_000 }, async () => {
+    const installation = await open(4);
+    const topic = changesTopic(installation.environment);
+    const projector = await start(installation);
+    try {
+      await installation.send(
+        topic,
+        Array.from({ length: 5 }, (_, index) => order('s2', `first${index}`)),
+      );
+      await caughtUp(installation);
+      const orders = (await readModels(installation)).collection<{ _id: string }>(COLLECTIONS.order);
+      // s1 and s2 hash to different partitions of four.
+      const flood = installation.send(
+        topic,
+        Array.from({ length: GOOD }, (_, index) => poison(index)),
+      );
+      const seconds: number[] = [];
+      for (let probe = 0; probe < PROBES; probe += 1) {
+        const begin = performance.now();
+        await installation.send(topic, [order('s2', `probe${probe}`)]);
+        await eventually(
+          'the probe is there',
+          async () => (await orders.findOne({ _id: `s2/probe${probe}` })) !== null,
+        );
+        seconds.push((performance.now() - begin) / 1_000);
+        await sleep(50);
+      }
+      await flood;
+      await caughtUp(installation);
+      const sorted = seconds.toSorted((a, b) => a - b);
+      process.stdout.write(
+        `beside ${GOOD} poison messages an order shows after ${sorted[PROBES / 2]?.toFixed(2)} s, at most ${sorted.at(-1)?.toFixed(2)} s\n`,
+      );
+      expect(sorted[PROBES / 2]).toBeLessThan(5);
+    } finally {
+      await projector.stop();
+    }
+  });
+});
