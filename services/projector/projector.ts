@@ -27,6 +27,7 @@ import { AccessReconciler } from './access/reconciler.ts';
 import type { Checkpoint } from './consumer/checkpoint.ts';
 import { type RunningConsumer, startConsumer } from './consumer/consumer.ts';
 import { crashHook } from './crash-hook.ts';
+import { createDroppedIndexes } from './dead-letters/dropped.ts';
 import { GenerationFollower } from './generations/follower.ts';
 import { Pace } from './generations/pace.ts';
 import { projectGeneration, type ProjectOptions } from './generations/project.ts';
@@ -77,6 +78,7 @@ export async function startProjector(
     const control = controlDatabase(client, config.namePrefix);
     await createControlIndexes(control);
     await createAuditIndexes(control);
+    await createDroppedIndexes(control);
     for (const environment of config.environments) {
       await createFirstGeneration(client, config.namePrefix, environment, projectionVersion);
     }
@@ -157,7 +159,14 @@ async function startConsumers(
     metrics: createLetterMetrics(metrics.registry),
   });
   stopping.push(() => letters.stop());
-  const projecting: ProjectOptions = { prefix, base, pace, letters, storeChanged: () => publisher.sweep() };
+  const projecting: ProjectOptions = {
+    prefix,
+    base,
+    pace,
+    letters,
+    control,
+    storeChanged: () => publisher.sweep(),
+  };
   follower = await GenerationFollower.start({
     client,
     prefix,

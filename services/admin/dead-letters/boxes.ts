@@ -2,7 +2,13 @@
 import type { Collection, Db } from 'mongodb';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
-import { controlDatabase, findLiveGeneration, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
+import {
+  controlDatabase,
+  findGenerations,
+  type Generation,
+  liveOf,
+  PROJECTION_VERSION,
+} from '#shared/read-models/generation.ts';
 import type { Servers } from '../connection/servers.ts';
 
 /** The dead letters of one topic. */
@@ -32,20 +38,33 @@ export async function letterBoxes(servers: Servers, environments: readonly strin
       letters: control.collection(DEAD_LETTERS),
       obstacle: null,
     });
-    const generation = await findLiveGeneration(mongodb, prefix, environment);
-    if (generation === null) continue;
-    const { db, marker } = generation;
-    boxes.push({
-      environment,
-      kind: 'changes',
-      topic: changesTopic(environment),
-      db,
-      letters: db.collection(DEAD_LETTERS),
-      obstacle:
-        marker.projection_version === PROJECTION_VERSION
-          ? null
-          : `its read models were made with projection version ${marker.projection_version}, this release has ${PROJECTION_VERSION}`,
-    });
+    const generation = liveOf(environment, await findGenerations(mongodb, prefix, environment));
+    if (generation !== null) boxes.push(changesBox(environment, generation));
   }
   return boxes;
+}
+
+/** The boxes with the same topic's letters in generations that are not live: what is decided holds there too. */
+export async function otherBoxes(servers: Servers, { kind, environment }: LetterBox): Promise<LetterBox[]> {
+  if (kind === 'access') return [];
+  const generations = await findGenerations(await servers.mongodb(), servers.config.namePrefix, environment);
+  return generations.flatMap(({ state, db, marker }) =>
+    marker === null || state === 'live' || state === 'dropping'
+      ? []
+      : [changesBox(environment, { db, marker })],
+  );
+}
+
+function changesBox(environment: string, { db, marker }: Generation): LetterBox {
+  return {
+    environment,
+    kind: 'changes',
+    topic: changesTopic(environment),
+    db,
+    letters: db.collection(DEAD_LETTERS),
+    obstacle:
+      marker.projection_version === PROJECTION_VERSION
+        ? null
+        : `its read models were made with projection version ${marker.projection_version}, this release has ${PROJECTION_VERSION}`,
+  };
 }

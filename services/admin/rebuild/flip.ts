@@ -1,6 +1,8 @@
 /** Flips an environment to another generation, once that has everything that is answered now. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { forgetDropped } from '#projector/dead-letters/dropped.ts';
 import { StoreDataError } from '#shared/errors.ts';
+import { changesTopic } from '#shared/events/topics.ts';
 import { changePointer, pointersIn, withLive } from '#shared/read-models/generation-pointer.ts';
 import { controlDatabase, findGenerations, type KnownGeneration } from '#shared/read-models/generation.ts';
 import type { InstallationServers } from './installation.ts';
@@ -43,7 +45,9 @@ export async function flip(
     throw new StoreDataError('command_invalid', `generation ${to} of ${environment} is live already`);
   }
   if (!force) await untilReached(servers, environment, live, next, patienceMs);
-  await changePointer(controlDatabase(mongodb, prefix), environment, (pointer) => {
+  const control = controlDatabase(mongodb, prefix);
+  await forgetDropped(control, { db: next.db, since: next.marker.created_at }, changesTopic(environment));
+  await changePointer(control, environment, (pointer) => {
     if (pointer.live !== live.number) {
       throw new StoreDataError(
         'command_invalid',

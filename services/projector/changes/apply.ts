@@ -26,7 +26,7 @@ export async function applyChanges(
   session: ClientSession,
   slice: Slice,
   hopeless: unknown,
-  room: LetterRoom | null = null,
+  room: Pick<LetterRoom, 'admit'> | null = null,
 ): Promise<AppliedSlice> {
   const { topic, partition, messages } = slice;
   if (hopeless !== null) {

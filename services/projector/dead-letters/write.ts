@@ -19,7 +19,7 @@ export async function writeDeadLetters(
   db: Db,
   session: ClientSession,
   letters: readonly DeadLetter[],
-  room: LetterRoom | null,
+  room: Pick<LetterRoom, 'admit'> | null,
 ): Promise<void> {
   if (letters.length === 0) return;
   const allowed = await withoutDeleted(db, session, letters);

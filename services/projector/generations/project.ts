@@ -1,4 +1,5 @@
 /** Projects one generation: the consumer of its environment's changes that writes into its database. */
+import type { Db } from 'mongodb';
 import type { ConsumerOptions, RunningConsumer } from '../consumer/consumer.ts';
 import { startConsumer } from '../consumer/consumer.ts';
 import { changesTopic } from '#shared/events/topics.ts';
@@ -7,6 +8,7 @@ import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { generationGroup, type GenerationMarker } from '#shared/read-models/generation.ts';
 import { type AppliedSlice, applyChanges } from '../changes/apply.ts';
 import type { Checkpoint } from '../consumer/checkpoint.ts';
+import { DroppedLetters } from '../dead-letters/dropped.ts';
 import type { LetterKeeper } from '../dead-letters/keeper.ts';
 import { countDeadLetters } from '../metrics.ts';
 import { type Followed, generationLabel } from './follower.ts';
@@ -30,13 +32,14 @@ export interface ProjectOptions {
   >;
   pace: Pace;
   letters: LetterKeeper;
+  control: Db;
   /** Called when the record of a store has changed in a live generation. */
   storeChanged: () => void;
 }
 
 /** Starts to project a generation. */
 export function projectGeneration(
-  { prefix, base, pace, letters, storeChanged }: ProjectOptions,
+  { prefix, base, pace, letters, control, storeChanged }: ProjectOptions,
   generation: Followed,
 ): Promise<RunningConsumer> {
   const { environment, db, marker } = generation;
@@ -44,6 +47,7 @@ export function projectGeneration(
   const label = generationLabel(marker);
   const topic = changesTopic(environment);
   const room = letters.room(db, topic);
+  const dropped = new DroppedLetters(control, topic);
   return startConsumer({
     ...base,
     topic,
@@ -57,7 +61,10 @@ export function projectGeneration(
       share: () => generation.share ?? DEFAULT_SHARE,
     }),
     logger: logger.child({ generation: label }),
-    write: ({ session }, slice, hopeless) => applyChanges(db, session, slice, hopeless, room),
+    write: async ({ session }, whole, hopeless) => {
+      const left = await dropped.leaveOut(whole, room);
+      return applyChanges(db, session, left.slice, hopeless, left.room);
+    },
     committed: ({ plan, deadLetters }) => {
       countDeadLetters(metrics, environment, label, deadLetters);
       if (plan === null) return;

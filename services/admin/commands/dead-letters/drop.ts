@@ -4,7 +4,8 @@ import { StoreDataError } from '#shared/errors.ts';
 import { withServers } from '../../connection/servers.ts';
 import { letterBoxes } from '../../dead-letters/boxes.ts';
 import { countLetters, describeCount } from '../../dead-letters/count.ts';
-import { checkSelection, letterFilter, type SelectionFlags } from '../../dead-letters/selection.ts';
+import { dropLetters } from '../../dead-letters/drop.ts';
+import { checkSelection, type SelectionFlags } from '../../dead-letters/selection.ts';
 import { chooseEnvironments, WrongUsage } from '../../options.ts';
 import { canAsk, confirm } from '../../output/confirm.ts';
 import { markFailed, print, printJson, remark } from '../../output/print.ts';
@@ -13,7 +14,7 @@ import { addSelection } from './selection-options.ts';
 type Flags = SelectionFlags & { yes?: true; json?: true };
 
 const HELP = `
-A dropped letter cannot be brought back. On a terminal the command asks first;
+A dropped letter cannot be brought back, and a rebuild leaves its message out. On a terminal the command asks first;
 elsewhere it needs --yes.
 
 Examples:
@@ -46,8 +47,7 @@ async function drop(ids: string[], flags: Flags): Promise<void> {
     }
     let dropped = 0;
     for (const box of boxes) {
-      dropped += (await box.letters.deleteMany(letterFilter(box, { ids, reason: flags.reason, until })))
-        .deletedCount;
+      dropped += await dropLetters(servers, box, { ids, reason: flags.reason, until });
     }
     if (flags.json) printJson({ dropped });
     else print(`dropped ${dropped}`);

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { StoreDataError } from '#shared/errors.ts';
 import { type Servers, withServers } from '../../connection/servers.ts';
-import { type LetterBox, letterBoxes } from '../../dead-letters/boxes.ts';
+import { type LetterBox, letterBoxes, otherBoxes } from '../../dead-letters/boxes.ts';
 import { MessagesInKafka } from '../../dead-letters/from-kafka.ts';
 import { retryGathered } from '../../dead-letters/retry-gathered.ts';
 import { type RetryOptions, type RetryResult, retryLetters, type Stayed } from '../../dead-letters/retry.ts';
@@ -48,6 +48,7 @@ async function retry(ids: string[], flags: Flags): Promise<void> {
       for await (const slice of letterSlices(found)) {
         for (const { _id } of slice) seen.add(_id);
         const result = await retrySlice(servers, inKafka, box, slice);
+        await retryElsewhere(servers, inKafka, box, slice);
         total.applied += result.applied;
         total.outdated += result.outdated;
         total.stayed.push(...result.stayed);
@@ -82,7 +83,8 @@ async function retrySlice(
     try {
       return await retryGathered(options, box, first, await inKafka.reader(box.topic));
     } catch (error) {
-      if (error instanceof StoreDataError && error.code === 'history_lost') return stuck(slice, error.message);
+      if (error instanceof StoreDataError && error.code === 'history_lost')
+        return stuck(slice, error.message);
       throw error;
     }
   }
@@ -99,6 +101,21 @@ async function retrySlice(
     (a, b) => (order.get(a.id) ?? 0) - (order.get(b.id) ?? 0),
   );
   return { ...result, stayed };
+}
+
+/** Generations that are not live shall have the same effect, so that going over to one of them loses nothing. */
+async function retryElsewhere(
+  servers: Servers,
+  inKafka: MessagesInKafka,
+  box: LetterBox,
+  slice: readonly LetterSummary[],
+): Promise<void> {
+  const ids = slice.map(({ _id }) => _id);
+  for (const other of await otherBoxes(servers, box)) {
+    for await (const found of letterSlices(findSummaries(other, letterFilter(other, { ids })))) {
+      await retrySlice(servers, inKafka, other, found);
+    }
+  }
 }
 
 /** The result for letters that need not even be tried. */

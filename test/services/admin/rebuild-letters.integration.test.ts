@@ -1,0 +1,148 @@
+import type { KafkaMessage } from 'kafkajs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Checkpoint } from '#projector/consumer/checkpoint.ts';
+import { toDeadLetter } from '#projector/dead-letters/letter.ts';
+import { type RunningProjector, startProjector } from '#projector/projector.ts';
+import type { EventToEncode } from '#shared/events/encode.ts';
+import { EventRejected } from '#shared/events/rejection.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { createLogger } from '#shared/logging.ts';
+import { CHECKPOINTS, COLLECTIONS, DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
+import { generationCaughtUp, generationDb, statesOf } from '#test/generations.ts';
+import { createInstallation, type Installation } from '#test/installation.ts';
+import { caughtUp, dump } from '#test/read-models.ts';
+import { runCommand, runJson } from './run-command.ts';
+
+describe('what was decided about dead letters', () => {
+  let installation: Installation;
+  let projector: RunningProjector;
+  let topic = '';
+  const start = async () => {
+    projector = await startProjector(installation.config, createLogger('test', 'silent'));
+  };
+  beforeAll(async () => {
+    installation = await createInstallation({ partitions: 1 });
+    topic = changesTopic(installation.environment);
+    await start();
+  });
+  afterAll(async () => {
+    await projector?.stop();
+    await installation?.close();
+  });
+
+  const order = (id: string): Omit<EventToEncode, 'source'> => ({
+    entity: 'order',
+    storeId: 's1',
+    subject: id,
+    sequence: 1,
+    data: { status: 'ready', order_type: 'indoor', total: '1.00', created_at: '2026-03-01T12:00:00Z' },
+  });
+
+  /** The message at an offset, as it lies in the log. */
+  async function messageAt(offset: number): Promise<KafkaMessage> {
+    const consumer = installation.kafka.consumer({
+      groupId: `${installation.config.namePrefix}.look.${offset}`,
+    });
+    await consumer.connect();
+    await consumer.subscribe({ topics: [topic], fromBeginning: true });
+    const found = await new Promise<KafkaMessage>((resolve, reject) => {
+      consumer
+        .run({
+          eachMessage: async ({ message }) => {
+            if (Number(message.offset) === offset) resolve(message);
+          },
+        })
+        .catch(reject);
+    });
+    await consumer.disconnect();
+    return found;
+  }
+
+  /** Publishes an order that generations refuse, as a release would that did not understand it. */
+  async function publishRefused(id: string, offset: number, generations: number[]): Promise<void> {
+    await projector.stop();
+    await installation.publish([order(id)]);
+    const refused = toDeadLetter(
+      topic,
+      0,
+      await messageAt(offset),
+      new EventRejected('unknown_schema_version', 'not known then'),
+    );
+    for (const number of generations) {
+      const db = generationDb(installation, number);
+      await db.collection<DeadLetter>(DEAD_LETTERS).insertOne({ ...refused });
+      await db
+        .collection<Checkpoint>(CHECKPOINTS)
+        .updateOne({ _id: `${topic}/0` }, { $set: { position: offset + 1 } });
+    }
+    await start();
+  }
+  const letters = async (...args: string[]) => {
+    const { code, stderr } = await runCommand(installation.env, ['dead-letters', ...args]);
+    expect([code, stderr]).toEqual([0, '']);
+  };
+  const offsetsIn = async (number: number) => {
+    const found = await generationDb(installation, number)
+      .collection<DeadLetter>(DEAD_LETTERS)
+      .find()
+      .toArray();
+    return found.map(({ offset }) => offset).toSorted((a, b) => a - b);
+  };
+  const ordersIn = async (number: number) => {
+    const found = await generationDb(installation, number).collection(COLLECTIONS.order).find().toArray();
+    return found.map(({ _id }) => String(_id)).toSorted();
+  };
+
+  it('holds in a rebuild: dropped and retried ones do not come up again', async () => {
+    await installation.publish([order('o0')]);
+    await installation.send(topic, [
+      { key: 's1', value: 'poison 1' },
+      { key: 's1', value: 'poison 2' },
+    ]);
+    await caughtUp(installation);
+    await publishRefused('o3', 3, [1]);
+    await publishRefused('o4', 4, [1]);
+    expect(await offsetsIn(1)).toEqual([1, 2, 3, 4]);
+    await letters('drop', `${topic}/0/1`, '--yes');
+    await letters('retry', `${topic}/0/3`);
+    // Dropped for good, although this release could apply it.
+    await letters('drop', `${topic}/0/4`, '--yes');
+    expect(await ordersIn(1)).toEqual(['s1/o0', 's1/o3']);
+
+    const { flipped } = await runJson<{ flipped: object }>(installation.env, ['rebuild']);
+    expect(flipped).toEqual({ from: 1, to: 2 });
+    expect(await offsetsIn(2)).toEqual([2]);
+    expect(await ordersIn(2)).toEqual(['s1/o0', 's1/o3']);
+    expect(await dump(generationDb(installation, 2))).toEqual(await dump(generationDb(installation, 1)));
+  });
+
+  it('holds in a generation that is kept', async () => {
+    await publishRefused('o5', 5, [1, 2]);
+    await installation.send(topic, [{ key: 's1', value: 'poison 3' }]);
+    await generationCaughtUp(installation, 1);
+    await generationCaughtUp(installation, 2);
+    expect([await offsetsIn(1), await offsetsIn(2)]).toEqual([
+      [2, 5, 6],
+      [2, 5, 6],
+    ]);
+    await letters('drop', `${topic}/0/6`, '--yes');
+    await letters('retry', `${topic}/0/5`);
+    await runJson(installation.env, ['rollback']);
+    expect(await statesOf(installation)).toEqual(['1 live', '2 kept']);
+    expect([await offsetsIn(1), await offsetsIn(2)]).toEqual([[2], [2]]);
+    expect(await ordersIn(1)).toEqual(['s1/o0', 's1/o3', 's1/o5']);
+    expect(await dump(generationDb(installation, 2))).toEqual(await dump(generationDb(installation, 1)));
+  });
+
+  it('counts only for the message that was there: another log has others', async () => {
+    const decisions = installation.mongodb
+      .db(`${installation.config.namePrefix}_control`)
+      .collection<{ _id: string }>('dropped_letters');
+    expect((await decisions.find().toArray()).map(({ _id }) => _id).toSorted()).toEqual(
+      [1, 4, 6].map((offset) => `${topic}/0/${offset}`),
+    );
+    await decisions.updateMany({}, { $set: { published_at: new Date(0) } });
+    expect((await runCommand(installation.env, ['rebuild', '--accept', 'all'])).code).toBe(0);
+    expect(await ordersIn(3)).toEqual(['s1/o0', 's1/o3', 's1/o4', 's1/o5']);
+  });
+});
