@@ -26,7 +26,7 @@ function knownMetrics(): Map<string, Set<string>> {
     for (const metric of registry.getMetricsAsArray()) {
       const { name, type } = metric as unknown as { name: string; type: string };
       const { labelNames = [] } = metric as unknown as { labelNames?: string[] };
-      if (String(type) === 'histogram') {
+      if (type === 'histogram') {
         known.set(`${name}_bucket`, new Set([...labelNames, 'le']));
         known.set(`${name}_count`, new Set(labelNames));
         known.set(`${name}_sum`, new Set(labelNames));

@@ -1,0 +1,203 @@
+/**
+ * A deleted customer: every byte that the system keeps is searched for them, in MongoDB, in Redis and in its logs, before
+ * and after the deletion, after later events that bring them again, and in read models made anew from the same log.
+ */
+import { BSON } from 'mongodb';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Servers } from '#admin/connection/servers.ts';
+import { LogReader } from '#admin/log/reader.ts';
+import { startProjector } from '#projector/projector.ts';
+import { readConfig } from '#shared/config.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
+import { startApp, type RunningApp } from '#test/query-service.ts';
+import { createInstallation, type Installation } from '#test/installation.ts';
+import { caughtUp, readModels } from '#test/read-models.ts';
+import { withSmallTrees } from '#test/small-trees.ts';
+
+/** Nothing else holds these by chance. */
+const PERSON = {
+  name: 'Wanderleia Quixotesca',
+  document: '739.164.825-07',
+  phone: '+55 84 93716-4825',
+};
+const EMAIL = 'wanderleia@quixotesca.example';
+const STREET = 'Rua Xilófono Azul';
+/** As they are, and as they are folded for sorting and searching. */
+const SPELLINGS = [
+  ...Object.values(PERSON),
+  EMAIL,
+  STREET,
+  'Wanderleia',
+  'wanderleia',
+  'quixotesca',
+  'xilofono',
+  '73916482507',
+  '5584937164825',
+];
+const NEIGHBOURS = 30;
+const CREATED = '2026-11-20T21:15:04Z';
+
+describe('a deleted customer', () => {
+  let installation: Installation;
+  let projector: Awaited<ReturnType<typeof startProjector>>;
+  let app: RunningApp;
+  const stopping: (() => Promise<unknown>)[] = [];
+  const logs: string[] = [];
+  const logger = pino({ level: 'trace' }, { write: (line: string) => void logs.push(line) });
+  let sequence = 0;
+  beforeAll(async () => {
+    // Few records have a tree, too, with their names in it.
+    const restore = withSmallTrees(4, 3);
+    stopping.push(() => Promise.resolve(restore()));
+    installation = await createInstallation({ partitions: 1 });
+    projector = await startProjector(installation.config, logger);
+    stopping.push(() => projector.stop());
+    app = await startApp(installation.config, logger);
+    stopping.push(() => app.app.close());
+  });
+  afterAll(async () => {
+    for (const stop of stopping.toReversed()) await stop();
+    await installation?.close();
+  });
+
+  const event = (entity: string, subject: string, data: object | null) => {
+    sequence += 1;
+    const action = data === null ? ('deleted' as const) : ('changed' as const);
+    return { entity, storeId: 's1', subject, sequence, action, ...(data === null ? {} : { data }) };
+  };
+  const customer = (over: object = {}) =>
+    event('customer', 'c1', {
+      ...PERSON,
+      email: EMAIL,
+      addresses: [{ street: STREET }],
+      created_at: CREATED,
+      ...over,
+    });
+  const order = (id: string, over: object = {}) =>
+    event('order', id, {
+      status: 'pending',
+      order_type: 'takeout',
+      total: '1.00',
+      customer: { id: 'c1', ...PERSON },
+      created_at: CREATED,
+      ...over,
+    });
+  const review = (id: string, over: object = {}) =>
+    event('review', id, {
+      rating: 5,
+      customer_id: 'c1',
+      customer_name: PERSON.name,
+      created_at: CREATED,
+      ...over,
+    });
+  /** Events and the poison that is about the customer or names them. */
+  const everything = (tag: string) => [
+    order(`o${tag}`),
+    review(`r${tag}`),
+    customer({ birth_date: 'no date' }),
+    order(`poison${tag}`, { total: 'much' }),
+    review(`poison${tag}`, { rating: 'good' }),
+  ];
+
+  /** Collections of all databases of the installation in which any spelling is found, as bytes. */
+  async function foundInMongodb(): Promise<string[]> {
+    const found = new Set<string>();
+    const prefix = `${installation.config.namePrefix}_`;
+    const { databases } = await installation.mongodb.db().admin().listDatabases({ nameOnly: true });
+    for (const { name } of databases.filter((database) => database.name.startsWith(prefix))) {
+      const db = installation.mongodb.db(name);
+      for (const { name: collection } of await db.listCollections({}, { nameOnly: true }).toArray()) {
+        for await (const document of db.collection(collection).find()) {
+          if (holdsAny(Buffer.from(BSON.serialize(document)))) found.add(collection);
+        }
+      }
+    }
+    return [...found].toSorted();
+  }
+
+  async function foundInRedis(): Promise<string[]> {
+    const found: string[] = [];
+    for await (const keys of installation.redis.scanStream({
+      match: `*${installation.config.namePrefix}*`,
+    })) {
+      for (const key of keys as string[]) {
+        const dump = await installation.redis.dumpBuffer(key);
+        if (holdsAny(Buffer.from(key)) || (dump !== null && holdsAny(dump))) found.push(key);
+      }
+    }
+    return found;
+  }
+
+  const holdsAny = (bytes: Buffer) => SPELLINGS.some((spelling) => bytes.includes(spelling));
+  const letters = async () =>
+    (await readModels(installation))
+      .collection<DeadLetter>(DEAD_LETTERS)
+      .find({}, { sort: { offset: 1 } })
+      .toArray();
+
+  it('was everywhere in the read models and dead letters before', async () => {
+    await installation.publish([
+      customer(),
+      ...Array.from({ length: NEIGHBOURS }, (_, index) =>
+        event('customer', `n${index}`, { name: `Vizinho ${index}`, created_at: CREATED }),
+      ),
+    ]);
+    await installation.publish(everything('1'));
+    await caughtUp(installation);
+    expect(await foundInMongodb()).toEqual(
+      expect.arrayContaining(['customers', 'dead_letters', 'orders', 'rank_nodes', 'reviews']),
+    );
+    expect((await letters()).map(({ customers }) => customers)).toEqual([['s1/c1'], ['s1/c1'], ['s1/c1']]);
+  });
+
+  it('is nowhere afterwards, also when later events bring them again', async () => {
+    await installation.publish([event('customer', 'c1', null)]);
+    await caughtUp(installation);
+    expect(await foundInMongodb()).toEqual([]);
+
+    await installation.publish(everything('2'));
+    await caughtUp(installation);
+    expect(await foundInMongodb()).toEqual([]);
+    const erased = await letters();
+    expect(erased.map(({ reason, erased: gone, value }) => [reason, gone, value])).toEqual(
+      Array.from({ length: 6 }, () => ['invalid_data', true, null]),
+    );
+    expect(await foundInRedis()).toEqual([]);
+    expect(logs.filter((line) => holdsAny(Buffer.from(line)))).toEqual([]);
+    expect(logs.length).toBeGreaterThan(0);
+  });
+
+  it('stays away in read models that are made anew, though Kafka keeps every event', async () => {
+    const again = readConfig({ ...installation.env, NAME_PREFIX: `${installation.config.namePrefix}_anew` });
+    const second = await startProjector(again, logger);
+    try {
+      await caughtUp({ ...installation, config: again });
+      const orders = (await readModels({ ...installation, config: again })).collection('orders');
+      expect(await orders.countDocuments()).toBe(2);
+      expect(await foundInMongodb()).toEqual([]);
+    } finally {
+      await second.stop();
+    }
+
+    const servers = new Servers({ config: installation.config, origin: 'the test' });
+    const reader = await LogReader.open(servers, changesTopic(installation.environment));
+    let inKafka = 0;
+    const end = (await reader.bounds()).get(0)?.end ?? 0;
+    await reader.read({ partition: 0, from: 0, to: end }, (messages) => {
+      inKafka += messages.filter(({ value }) => value !== null && holdsAny(value)).length;
+    });
+    await reader.close();
+    await servers.close();
+    // All but the neighbours and the deletion itself.
+    expect([inKafka, end]).toEqual([11, 12 + NEIGHBOURS]);
+  });
+
+  it('may come back, and is then kept like everybody', async () => {
+    await installation.publish([customer(), ...everything('3')]);
+    await caughtUp(installation);
+    expect(await foundInMongodb()).toEqual(expect.arrayContaining(['customers', 'orders', 'reviews']));
+    expect((await letters()).filter(({ erased }) => erased !== true)).toHaveLength(3);
+  });
+});
