@@ -8,6 +8,7 @@ import { StoreDataError } from '#shared/errors.ts';
 import type { Change } from '#shared/events/change.ts';
 import { CHECKPOINTS, DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
 import { type Checkpoint, checkpointId } from '#projector/consumer/checkpoint.ts';
+import { droppedLettersIn } from '#projector/dead-letters/dropped.ts';
 import type { LogReader } from '../log/reader.ts';
 import { compareCatalog } from './catalog.ts';
 import { compareDocuments, type NewestState } from './documents.ts';
@@ -23,6 +24,8 @@ const SNAPSHOT_GONE = new Set([239, 246]);
 export interface PartitionToVerify {
   client: MongoClient;
   db: Db;
+  /** The control database, with what operators decided. */
+  control: Db;
   reader: LogReader;
   topic: string;
   partition: number;
@@ -127,19 +130,20 @@ async function positionOf(
   return checkpoint?.position ?? 0;
 }
 
-/** Where messages lie that were passed by. */
+/** Where messages lie that were passed by: those with a letter of their own, and those that an operator dropped. */
 async function deadOffsets(
-  { db, topic, partition }: PartitionToVerify,
+  { db, control, topic, partition }: PartitionToVerify,
   session?: ClientSession,
 ): Promise<Set<number>> {
+  const options = { batchSize: 10_000, ...(session === undefined ? {} : { session }) };
   const letters = await db
     .collection<DeadLetter>(DEAD_LETTERS)
-    .find(
-      { topic, partition, gathered: { $exists: false } },
-      { projection: { offset: 1 }, batchSize: 10_000, ...(session === undefined ? {} : { session }) },
-    )
+    .find({ topic, partition, gathered: { $exists: false } }, { ...options, projection: { offset: 1 } })
     .toArray();
-  return new Set(letters.map(({ offset }) => offset));
+  const dropped = await droppedLettersIn(control)
+    .find({ topic, partition, reason: null }, { ...options, projection: { from: 1 } })
+    .toArray();
+  return new Set([...letters.map(({ offset }) => offset), ...dropped.map(({ from }) => from)]);
 }
 
 function isSnapshotGone(error: unknown): boolean {

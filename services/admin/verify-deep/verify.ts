@@ -38,6 +38,7 @@ export async function verifyDeep(
       const { stores, entities, messages } = await verifyPartition({
         client: await servers.mongodb(),
         db,
+        control: await servers.control(),
         reader,
         topic,
         partition,
