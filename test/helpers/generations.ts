@@ -5,6 +5,7 @@ import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { findGenerations } from '#shared/read-models/generation.ts';
 import { eventually, type Installation } from './installation.ts';
+import { unlessUnavailable } from './read-models.ts';
 
 /** The database of one generation. */
 export function generationDb(
@@ -36,7 +37,8 @@ export async function generationCaughtUp(
       const found = await generationDb(installation, number, of)
         .collection<Checkpoint>(CHECKPOINTS)
         .find({ topic }, { readConcern: 'snapshot' })
-        .toArray();
+        .toArray()
+        .catch(unlessUnavailable);
       const positions = new Map(found.map(({ partition, position }) => [partition, position]));
       return ends.every(({ partition, high }) => (positions.get(partition) ?? 0) >= Number(high));
     });

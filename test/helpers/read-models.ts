@@ -92,7 +92,7 @@ function answered(document: Document, offset: string | undefined): Document {
 }
 
 /** A collection that was just made is in no snapshot for a moment. */
-function unlessUnavailable(error: unknown): [] {
+export function unlessUnavailable(error: unknown): [] {
   if (!isUnavailable(error)) throw error;
   return [];
 }

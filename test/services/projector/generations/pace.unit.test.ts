@@ -1,0 +1,97 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { Pace, type Turns } from '#projector/generations/pace.ts';
+
+const never = () => false;
+const SLICE_MS = 30;
+
+function build(pace: Pace, share = 25): Turns {
+  const turns = pace.turns({ isBuilding: () => true, share: () => share });
+  turns.noteLag('p0', 10_000);
+  return turns;
+}
+
+/** How long a slice waits for its turn. */
+async function wait(turns: Turns): Promise<number> {
+  const began = performance.now();
+  const done = await turns.begin(never);
+  const waited = performance.now() - began;
+  await sleep(SLICE_MS);
+  done();
+  return waited;
+}
+
+describe('a generation that is filled', () => {
+  it('does not rest while nothing happens in others', async () => {
+    const turns = build(new Pace(100));
+    await wait(turns);
+    expect(await wait(turns)).toBeLessThan(SLICE_MS * 2);
+  });
+
+  it.each([
+    [25, 3],
+    [50, 1],
+    [100, 0],
+  ])('rests in proportion to its share while others are busy: %d %%', async (share, times) => {
+    const pace = new Pace(100);
+    const live = pace.turns({ isBuilding: () => false, share: () => 100 });
+    const turns = build(pace, share);
+    (await live.begin(never))();
+    await wait(turns);
+    const waited = await wait(turns);
+    expect(waited).toBeGreaterThanOrEqual(SLICE_MS * times * 0.9);
+    if (times === 0) expect(waited).toBeLessThan(SLICE_MS);
+  });
+
+  it('takes its slices one at a time', async () => {
+    const turns = build(new Pace(100));
+    const done = await turns.begin(never);
+    let isSecond = false;
+    const second = turns.begin(never).then((end) => {
+      isSecond = true;
+      return end;
+    });
+    await sleep(SLICE_MS);
+    expect(isSecond).toBe(false);
+    done();
+    (await second)();
+  });
+
+  it('waits while others have a backlog, though not for ever', async () => {
+    const pace = new Pace(100);
+    const live = pace.turns({ isBuilding: () => false, share: () => 100 });
+    const turns = build(pace);
+    live.noteLag('p0', 60);
+    live.noteLag('p1', 60);
+    const freed = sleep(200).then(() => live.noteLag('p0', 0));
+    expect(await wait(turns)).toBeGreaterThanOrEqual(190);
+    await freed;
+    live.noteLag('p0', 1_000_000);
+    const waited = await wait(turns);
+    expect(waited).toBeGreaterThan(1_500);
+    expect(waited).toBeLessThan(5_000);
+  });
+
+  it('keeps up like the others once it is filled', async () => {
+    const pace = new Pace(100);
+    const live = pace.turns({ isBuilding: () => false, share: () => 100 });
+    const turns = build(pace, 1);
+    live.noteLag('p0', 1_000_000);
+    turns.noteLag('p0', 100);
+    (await live.begin(never))();
+    await wait(turns);
+    expect(await wait(turns)).toBeLessThan(SLICE_MS);
+  });
+
+  it('gives up its turn when its consumer stops', async () => {
+    const pace = new Pace(100);
+    pace.turns({ isBuilding: () => false, share: () => 100 }).noteLag('p0', 1_000_000);
+    const turns = build(pace);
+    let isStopped = false;
+    const turn = turns.begin(() => isStopped);
+    isStopped = true;
+    const began = performance.now();
+    (await turn)();
+    expect(performance.now() - began).toBeLessThan(500);
+  });
+});

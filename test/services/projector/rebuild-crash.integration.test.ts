@@ -1,0 +1,107 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Checkpoint } from '#projector/consumer/checkpoint.ts';
+import { CHECKPOINTS } from '#shared/read-models/collections.ts';
+import { generationCaughtUp, generationDb, statesOf } from '#test/generations.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { dump } from '#test/read-models.ts';
+import { startService, type ServiceProcess } from '#test/service-process.ts';
+import type { StreamEvent } from '#test/streams.ts';
+import { runJson, startCommand } from '../admin/run-command.ts';
+
+const EVENTS = 4_000;
+const KILLS = 4;
+
+/** Orders and customers of several stores, created, changed and deleted. */
+function events(): StreamEvent[] {
+  return Array.from({ length: EVENTS }, (_, index): StreamEvent => {
+    const storeId = `s${index % 5}`;
+    const sequence = Math.floor(index / 2_000);
+    if (index % 10 === 9) {
+      const data = { name: `Cliente ${index % 300}`, created_at: '2026-03-01T12:00:00Z' };
+      const deletes = index % 50 === 49;
+      return {
+        entity: 'customer',
+        storeId,
+        subject: `c${index % 300}`,
+        sequence,
+        ...(deletes ? { action: 'deleted' } : { data }),
+      };
+    }
+    const data = {
+      status: sequence === 0 ? 'pending' : 'confirmed',
+      order_type: 'delivery',
+      total: `${index}.00`,
+      customer: { id: `c${(index * 7) % 300}`, name: 'Maria', phone: '11 9' },
+      created_at: new Date(Date.UTC(2026, 2, 1) + index * 1_000).toISOString(),
+    };
+    return { entity: 'order', storeId, subject: `o${index % 2_000}`, sequence, data };
+  });
+}
+
+describe('a rebuild whose projector and whose command are killed', () => {
+  let installation: Installation;
+  const services: ServiceProcess[] = [];
+  beforeAll(async () => {
+    installation = await createInstallation({
+      partitions: 2,
+      settings: { KAFKA_SESSION_TIMEOUT_MS: '1000', PROJECTOR_SLICE_EVENTS: '50' },
+    });
+  });
+  afterAll(async () => {
+    for (const service of services) service.kill('SIGKILL');
+    await Promise.all(services.map(({ ended }) => ended));
+    await installation?.close();
+  });
+  const start = (settings: Record<string, string> = {}) => {
+    const service = startService('projector', { ...installation.env, ...settings });
+    services.push(service);
+    return service;
+  };
+  const filled = async () => {
+    const found = await generationDb(installation, 2).collection<Checkpoint>(CHECKPOINTS).find().toArray();
+    return found.reduce((sum, { position }) => sum + position, 0);
+  };
+
+  it('goes on where it was, and equals the live generation in the end', { timeout: 120_000 }, async () => {
+    const first = start();
+    await installation.publish(events());
+    await generationCaughtUp(installation, 1);
+    first.kill('SIGTERM');
+    await first.ended;
+
+    for (let kill = 1; kill <= KILLS; kill += 1) {
+      const before = await filled();
+      const command = startCommand(installation.env, ['rebuild', '--share', '100']);
+      if (kill % 2 === 0) {
+        // Between the first write of a transaction and its commit.
+        const service = start({ PROJECTOR_CRASH_IN_TRANSACTION: String(3 + kill) });
+        expect(await service.ended).toEqual({ code: null, signal: 'SIGKILL' });
+      } else {
+        const service = start();
+        await eventually('something more is filled', async () => (await filled()) > before);
+        await sleep(Math.random() * 50);
+        service.kill('SIGKILL');
+        await service.ended;
+      }
+      command.process.kill('SIGKILL');
+      await command.result;
+      expect(await statesOf(installation)).toEqual(['1 live', '2 building']);
+      expect(await filled()).toBeGreaterThan(0);
+    }
+    expect(await filled()).toBeLessThan(EVENTS);
+    const last = start();
+    const rebuilt = await runJson(installation.env, ['rebuild', '--share', '100']);
+    expect(rebuilt).toMatchObject({
+      generation: 2,
+      flipped: { from: 1, to: 2 },
+      comparison: { differences: [] },
+    });
+    const [live, kept] = await Promise.all(
+      [2, 1].map(async (number) => dump(generationDb(installation, number))),
+    );
+    for (const name of Object.keys(kept ?? {})) expect(live?.[name], name).toEqual(kept?.[name]);
+    last.kill('SIGTERM');
+    expect(await last.ended).toEqual({ code: 0, signal: null });
+  });
+});

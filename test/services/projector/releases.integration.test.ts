@@ -1,0 +1,150 @@
+import type { FastifyInstance } from 'fastify';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beginRebuild } from '#admin/rebuild/begin.ts';
+import { type RunningProjector, startProjector } from '#projector/projector.ts';
+import { loadSigningKeys } from '#shared/access/signing-keys.ts';
+import { hashSecret } from '#shared/access/secrets.ts';
+import { createLogger } from '#shared/logging.ts';
+import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
+import { type ApiClient, createApiClient, type ListBody } from '#test/api-client.ts';
+import { generationCaughtUp, statesOf } from '#test/generations.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { PATIENCE } from '#test/patience.ts';
+import { startService, type ServiceProcess } from '#test/service-process.ts';
+import { buildApp } from '../../../services/query/app.ts';
+import { runCommand, runJson } from '../admin/run-command.ts';
+
+const OLD = PROJECTION_VERSION - 1;
+const silent = createLogger('test', 'silent');
+
+describe('two releases with different projections', () => {
+  let installation: Installation;
+  let oldProjector: RunningProjector;
+  let newProjector: ServiceProcess;
+  let oldApp: FastifyInstance;
+  let newApp: FastifyInstance;
+  let oldApi: ApiClient;
+  let newApi: ApiClient;
+  let token = '';
+  let published = 0;
+
+  const startApp = async (projectionVersion?: number) => {
+    const { config } = installation;
+    const signingKeys = await loadSigningKeys(config.tokens);
+    const app = await buildApp({
+      config,
+      logger: silent,
+      signingKeys,
+      ...(projectionVersion === undefined ? {} : { projectionVersion }),
+    });
+    return { app, api: createApiClient(await app.listen({ host: '127.0.0.1', port: 0 })) };
+  };
+  const publish = async () => {
+    published += 1;
+    await installation.publish([
+      {
+        entity: 'order',
+        storeId: 's1',
+        subject: `o${published}`,
+        sequence: 1,
+        data: { status: 'ready', order_type: 'indoor', total: '1.00', created_at: '2026-03-01T12:00:00Z' },
+      },
+    ]);
+  };
+  const countOf = async (api: ApiClient) => {
+    const answer = await api.get('/api/order/list', token);
+    return answer.status === 200 ? (answer.json as ListBody).count : answer.status;
+  };
+  /** Waits until an app answers so; until then it answers as it did before. */
+  const comesTo = (what: string, api: ApiClient, before: number, expected: number) =>
+    eventually(what, async () => {
+      const count = await countOf(api);
+      expect([before, expected]).toContain(count);
+      return count === expected;
+    });
+
+  beforeAll(async () => {
+    installation = await createInstallation({ settings: PATIENCE });
+    oldProjector = await startProjector(installation.config, silent, { projectionVersion: OLD });
+    ({ app: oldApp, api: oldApi } = await startApp(OLD));
+    await installation.publishAccess([
+      {
+        entity: 'access_key',
+        storeId: 's1',
+        subject: 'k1',
+        sequence: 1,
+        data: { secret_sha256: [hashSecret('secret')], scopes: ['order'], status: 'active' },
+      },
+    ]);
+    await eventually('the key counts', async () => (await oldApi.askToken('k1', 'secret')).status === 200);
+    token = await oldApi.token('k1', 'secret');
+    await publish();
+    await generationCaughtUp(installation, 1);
+  });
+  afterAll(async () => {
+    newProjector?.kill('SIGKILL');
+    await newProjector?.ended;
+    await oldApp?.close();
+    await newApp?.close();
+    await oldProjector?.stop();
+    await installation?.close();
+  });
+
+  it('the new one leaves the live generation alone, says so, and takes no traffic', async () => {
+    newProjector = startService('projector', installation.env);
+    const { msg } = await newProjector.logged(({ level }) => level === 40);
+    expect(msg).toBe(
+      `the live generation of ${installation.environment} has projection version ${OLD} and belongs to another release; this one has ${PROJECTION_VERSION} and leaves it alone: make a generation of its own with "store-data rebuild --environment ${installation.environment}"`,
+    );
+    await newProjector.logged(({ msg: text }) => text === 'projector started');
+    ({ app: newApp, api: newApi } = await startApp());
+    expect([await countOf(oldApi), await countOf(newApi)]).toEqual([1, 503]);
+    expect([oldApp.generations.isForeign(), newApp.generations.isForeign()]).toEqual([false, true]);
+  });
+
+  it('the new one takes over after a rebuild, and the old one goes on answering from its own', async () => {
+    expect(await runJson(installation.env, ['rebuild', '--wait'])).toMatchObject({ generation: 2 });
+    expect([await countOf(oldApi), await countOf(newApi)]).toEqual([1, 503]);
+    const admin = installation.kafka.admin();
+    await admin.connect();
+    await expect(
+      beginRebuild(
+        {
+          mongodb: installation.mongodb,
+          kafka: admin,
+          prefix: installation.config.namePrefix,
+          projectionVersion: OLD,
+        },
+        installation.environment,
+        null,
+      ),
+    ).rejects.toThrow(/generation 2 of .* is being built with projection version/);
+    await admin.disconnect();
+
+    expect((await runCommand(installation.env, ['generations', 'flip'])).code).toBe(0);
+    await comesTo('the new release answers', newApi, 503, 1);
+    await eventually('it is ready', () => !newApp.generations.isForeign());
+    await publish();
+    await comesTo('the new release goes on', newApi, 1, 2);
+    await comesTo('the old release goes on', oldApi, 1, 2);
+    expect(oldApp.generations.isForeign()).toBe(false);
+  });
+
+  it('a rollback leads back to the old one’s, which lost nothing', async () => {
+    expect(await runJson(installation.env, ['rollback'])).toMatchObject({ from: 2, to: 1 });
+    await publish();
+    await comesTo('the old release goes on', oldApi, 2, 3);
+    await comesTo('the new release goes on', newApi, 2, 3);
+    expect(await runJson(installation.env, ['rollback'])).toMatchObject({ from: 1, to: 2 });
+  });
+
+  it('once its generation is dropped the old one has nothing to answer from, and touches nothing', async () => {
+    expect((await runCommand(installation.env, ['generations', 'drop', '1', '--yes'])).code).toBe(0);
+    expect(await statesOf(installation)).toEqual(['2 live']);
+    await comesTo('the old release has no generation', oldApi, 3, 503);
+    expect(oldApp.generations.isForeign()).toBe(true);
+    expect(oldProjector.isLive()).toBe(true);
+    await publish();
+    await comesTo('the new release goes on', newApi, 3, 4);
+  });
+});
