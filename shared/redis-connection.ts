@@ -26,7 +26,7 @@ export class RedisConnection extends Redis {
     if (this.#turn.length === 0) setImmediate(this.#endTurn);
     this.#turn.push(args[0]);
     if (this.#corked === null && this.status === 'ready') {
-      this.#corked = this.stream as Socket;
+      this.#corked = this.stream;
       this.#corked.cork();
     }
     return super.sendCommand(...args);
