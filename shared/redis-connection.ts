@@ -1,7 +1,7 @@
 /**
  * The connection to Redis: what is asked in one turn of the event loop travels together, and has one time limit. ioredis'
  * own auto-pipelining and `commandTimeout` do the same for each command by itself: a timer and three promises that
- * cost more than all else it does (decision 0022).
+ * cost more than all else it does (decision 0025).
  */
 import type { Socket } from 'node:net';
 import { type Command, Redis, type RedisOptions } from 'ioredis';
