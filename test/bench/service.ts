@@ -10,6 +10,8 @@ export interface ServiceOptions {
   /** The file that Node runs. */
   file: string;
   env: Record<string, string>;
+  /** What Node itself is told. */
+  flags?: readonly string[];
   /** Where its log lies. */
   folder: string;
   guard: Guard;
@@ -28,11 +30,11 @@ export interface RunningService {
 
 /** Starts a service; resolves when its log says that it has started. */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
-  const { name, file, env, folder, guard } = options;
+  const { name, file, env, folder, guard, flags = [] } = options;
   const logFile = join(folder, `${name}.log`);
   const command = {
     file: process.execPath,
-    args: ['--disable-warning=TimeoutNegativeWarning', file],
+    args: ['--disable-warning=TimeoutNegativeWarning', ...flags, file],
     env: { PATH: process.env['PATH'] ?? '', ...env, LOG_LEVEL: 'info' },
   };
   const held = await startHeld(guard, command, logFile);
