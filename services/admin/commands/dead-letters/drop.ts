@@ -14,8 +14,8 @@ import { addSelection } from './selection-options.ts';
 type Flags = SelectionFlags & { yes?: true; json?: true };
 
 const HELP = `
-A dropped letter cannot be brought back, and a rebuild leaves its message out. On a terminal the command asks first;
-elsewhere it needs --yes.
+A dropped letter cannot be brought back, and a rebuild leaves its message out.
+On a terminal the command asks first; elsewhere it needs --yes.
 
 Examples:
   npm run store-data -- dead-letters drop store-changes.production/0/1234
