@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
+import type { Turn } from '../generations/pace.ts';
 import { type Claim, isSameMessage, type LastMessage } from './checkpoint.ts';
 import { type Slice, sliceLength, type SliceLimits } from './slice.ts';
 
@@ -28,8 +29,8 @@ export interface PartitionWork {
   generation: string;
   /** What to do when the log is another than the checkpoint was made from. */
   wayOut: string;
-  /** Waits for this partition's turn; what it answers is called when its slice is done. */
-  begin: (isLost: () => boolean) => Promise<() => void>;
+  /** Waits for this partition's turn to apply a slice. */
+  begin: (isLost: () => boolean) => Promise<Turn>;
   /** Told how many messages are not applied yet; `null` once the partition is no longer ours. */
   noteLag: (lag: number | null) => void;
   /** Claims the checkpoint; `former` as in `claimCheckpoint`. */
@@ -152,18 +153,19 @@ export class Partition {
     let index = this.#indexOfPosition(batch);
     let failures = 0;
     while (index < messages.length && isRunning() && !this.#lost() && !interrupted()) {
-      const done = await this.#work.begin(() => !isRunning() || this.#lost() || interrupted());
+      const turn = await this.#work.begin(() => !isRunning() || this.#lost() || interrupted());
       if (!isRunning() || this.#lost() || interrupted()) {
-        done();
+        turn.end();
         return;
       }
-      const length = sliceLength(messages, index, { ...this.#work.limits, events: this.#sliceEvents });
+      const events = Math.min(this.#sliceEvents, turn.events);
+      const length = sliceLength(messages, index, { ...this.#work.limits, events });
       const part = messages.slice(index, index + length);
       const isLast = index + length === messages.length;
       // Behind the last message may lie markers of transactions, which no batch shows.
       const next = Number(isLast ? batch.lastOffset() : part.at(-1)?.offset) + 1;
       const slice = { topic: batch.topic, partition: batch.partition, messages: part, next };
-      const isApplied = await this.#applySlice(slice).finally(done);
+      const isApplied = await this.#applySlice(slice).finally(turn.end);
       if (isApplied) {
         index += length;
         failures = 0;

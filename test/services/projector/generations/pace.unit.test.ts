@@ -14,10 +14,10 @@ function build(pace: Pace, share = 25): Turns {
 /** How long a slice waits for its turn. */
 async function wait(turns: Turns): Promise<number> {
   const began = performance.now();
-  const done = await turns.begin(never);
+  const turn = await turns.begin(never);
   const waited = performance.now() - began;
   await sleep(SLICE_MS);
-  done();
+  turn.end();
   return waited;
 }
 
@@ -36,7 +36,7 @@ describe('a generation that is filled', () => {
     const pace = new Pace(100);
     const live = pace.turns({ isBuilding: () => false, share: () => 100 });
     const turns = build(pace, share);
-    (await live.begin(never))();
+    (await live.begin(never)).end();
     await wait(turns);
     const waited = await wait(turns);
     expect(waited).toBeGreaterThanOrEqual(SLICE_MS * times * 0.9);
@@ -45,16 +45,16 @@ describe('a generation that is filled', () => {
 
   it('takes its slices one at a time', async () => {
     const turns = build(new Pace(100));
-    const done = await turns.begin(never);
+    const first = await turns.begin(never);
     let isSecond = false;
-    const second = turns.begin(never).then((end) => {
+    const second = turns.begin(never).then((turn) => {
       isSecond = true;
-      return end;
+      return turn;
     });
     await sleep(SLICE_MS);
     expect(isSecond).toBe(false);
-    done();
-    (await second)();
+    first.end();
+    (await second).end();
   });
 
   it('waits while others have a backlog, though not for ever', async () => {
@@ -72,13 +72,25 @@ describe('a generation that is filled', () => {
     expect(waited).toBeLessThan(5_000);
   });
 
+  it('takes small slices while others are busy', async () => {
+    const pace = new Pace(100);
+    const live = pace.turns({ isBuilding: () => false, share: () => 100 });
+    const turns = build(pace, 100);
+    const alone = await turns.begin(never);
+    alone.end();
+    (await live.begin(never)).end();
+    const beside = await turns.begin(never);
+    beside.end();
+    expect([alone.events, beside.events]).toEqual([Infinity, 100]);
+  });
+
   it('keeps up like the others once it is filled', async () => {
     const pace = new Pace(100);
     const live = pace.turns({ isBuilding: () => false, share: () => 100 });
     const turns = build(pace, 1);
     live.noteLag('p0', 1_000_000);
     turns.noteLag('p0', 100);
-    (await live.begin(never))();
+    (await live.begin(never)).end();
     await wait(turns);
     expect(await wait(turns)).toBeLessThan(SLICE_MS);
   });
@@ -91,7 +103,7 @@ describe('a generation that is filled', () => {
     const turn = turns.begin(() => isStopped);
     isStopped = true;
     const began = performance.now();
-    (await turn)();
+    (await turn).end();
     expect(performance.now() - began).toBeLessThan(500);
   });
 });
