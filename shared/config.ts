@@ -316,7 +316,7 @@ const settings = {
   },
   deadLetterBytes: {
     name: 'DEAD_LETTER_BYTES',
-    read: whole(0, 1_000_000_000_000),
+    read: whole(1, 1_000_000_000_000),
     default: '268435456',
     meaning:
       'Most bytes of messages that the dead letters of one topic keep; beyond it they keep place and reason alone, and the message is read from Kafka.',
