@@ -143,7 +143,7 @@ describe('verify --deep', () => {
       new Map((await admin.fetchTopicOffsets(topic)).map(({ partition, high }) => [partition, Number(high)]));
     const before = await ends();
     await installation.publish([order('late', 1)]);
-    const [place] = [...(await ends())].filter(([partition, end]) => end > (before.get(partition) ?? 0));
+    const place = [...(await ends())].find(([partition, end]) => end > (before.get(partition) ?? 0));
     await admin.disconnect();
     if (place === undefined) throw new Error('one partition has a message more');
     const [partition, end] = place;
