@@ -270,7 +270,7 @@ describe('slices', () => {
             await installation.close();
           }
         }),
-        { numRuns: 6, endOnFailure: true },
+        { numRuns: 3, endOnFailure: true },
       );
     },
   );
