@@ -59,15 +59,19 @@ export async function dump(db: Db): Promise<Record<string, unknown[]>> {
   return content;
 }
 
-/** Where a tree is cut depends on the slices; how many records it counts does not. */
+/**
+ * Where a tree is cut depends on the slices; how many records it counts does not. A record that came and went inside one
+ * slice leaves no count, elsewhere it leaves a count of nothing.
+ */
 function withoutTreeShapes({ ranks, ...stamp }: Document): Document {
-  const counts = Object.entries((ranks ?? {}) as Record<string, { counts: Record<string, number> }>).map(
-    ([tree, root]) => [
+  const trees = Object.entries((ranks ?? {}) as Record<string, { counts?: Record<string, number> }>)
+    .map(([tree, { counts = {} }]): [string, [string, number][]] => [
       tree,
-      Object.fromEntries(Object.entries(root.counts).filter(([, count]) => count !== 0)),
-    ],
-  );
-  return { ...stamp, ranks: Object.fromEntries(counts) };
+      Object.entries(counts).filter(([, count]) => count !== 0),
+    ])
+    .filter(([, counts]) => counts.length > 0)
+    .map(([tree, counts]) => [tree, Object.fromEntries(counts)]);
+  return { ...stamp, ranks: Object.fromEntries(trees) };
 }
 
 /** Fields that hold JSON with date-times of the document's offset: objects, members of one, or a list of them. */
