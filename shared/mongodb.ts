@@ -1,5 +1,5 @@
 /** The MongoDB clients: one for the projector, which waits, and one for the query service, which must not. */
-import { MongoClient } from 'mongodb';
+import { type Db, MongoClient } from 'mongodb';
 import type { Config } from './config.ts';
 
 /**
@@ -34,4 +34,14 @@ export function createReaderClient(config: Config, appName: string): MongoClient
     maxPoolSize: 64,
     minPoolSize: 2,
   });
+}
+
+/**
+ * The same database for reads in a snapshot session: the driver lets what a client or database says of reads take the
+ * place of the session's snapshot, silently, so here nothing is said.
+ */
+export function forSnapshots(db: Db): Db {
+  // Left out it would be the client's.
+  const unsaid: object = { readConcern: undefined };
+  return db.client.db(db.databaseName, unsaid);
 }

@@ -8,6 +8,7 @@ import { repairStore } from '#projector/ranking/repair.ts';
 import { type Difference, verifyStore } from '#projector/ranking/verify.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { type Stamp, STAMPS } from '#shared/read-models/collections.ts';
+import { forSnapshots } from '#shared/mongodb.ts';
 import { findLiveGeneration, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { type Servers, withServers } from '../connection/servers.ts';
 import { chooseEnvironments, environmentOption, jsonOption, storeOption } from '../options.ts';
@@ -149,7 +150,7 @@ async function storesOf(db: Db, only: string | undefined): Promise<string[]> {
 
 async function verifyInSnapshot(servers: Servers, db: Db, storeId: string): Promise<Difference[]> {
   const client = await servers.mongodb();
-  return client.withSession({ snapshot: true }, (session) => verifyStore(db, session, storeId));
+  return client.withSession({ snapshot: true }, (session) => verifyStore(forSnapshots(db), session, storeId));
 }
 
 function show({ found, stores, repaired, deep }: Result, json: boolean): void {

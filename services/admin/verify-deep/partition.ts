@@ -5,6 +5,7 @@
 import type { KafkaMessage } from 'kafkajs';
 import type { ClientSession, Db, MongoClient } from 'mongodb';
 import { StoreDataError } from '#shared/errors.ts';
+import { forSnapshots } from '#shared/mongodb.ts';
 import type { Change } from '#shared/events/change.ts';
 import { CHECKPOINTS, DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
 import { type Checkpoint, checkpointId } from '#projector/consumer/checkpoint.ts';
@@ -69,12 +70,13 @@ export async function verifyPartition(work: PartitionToVerify): Promise<Verified
   };
   await reader.read({ partition, from: 0, to: early }, fold(dead));
   return client.withSession({ snapshot: true }, async (session) => {
-    const to = await positionOf(work, session);
-    const stillDead = await deadOffsets(work, session);
+    const inSnapshot = { ...work, db: forSnapshots(work.db), control: forSnapshots(work.control) };
+    const to = await positionOf(inSnapshot, session);
+    const stillDead = await deadOffsets(inSnapshot, session);
     await reader.read({ partition, from: early, to }, fold(stillDead));
     for (const [offset, change] of held) if (!stillDead.has(offset)) history.take(change, offset);
     try {
-      return await compare(work, session, history, to, () => progress((read += AT_ONCE), 2 * to));
+      return await compare(inSnapshot, session, history, to, () => progress((read += AT_ONCE), 2 * to));
     } catch (error) {
       if (!isSnapshotGone(error)) throw error;
       throw new StoreDataError(

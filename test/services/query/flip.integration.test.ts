@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runJson } from '../admin/run-command.ts';
+import { runCommand, runJson } from '../admin/run-command.ts';
 import type { ListBody } from '#test/api-client.ts';
 import { generationCaughtUp, statesOf } from '#test/generations.ts';
 import { PATIENCE } from '#test/patience.ts';
@@ -107,15 +107,21 @@ describe('clients that poll over a rebuild, its flip and a rollback, while event
     const all = Promise.all([...clients, conditional]);
     const work = async () => {
       await sleep(300);
-      const rebuilt = await runJson<{ flipped: object }>(installation.env, ['rebuild']);
-      expect(rebuilt.flipped).toEqual({ from: 1, to: 2 });
+      const { stdout } = await runCommand(installation.env, ['rebuild', '--json']);
+      expect(JSON.parse(stdout)).toMatchObject({
+        flipped: { from: 1, to: 2 },
+        comparison: { differences: [] },
+      });
       expect(await statesOf(installation)).toEqual(['1 kept', '2 live']);
       await sleep(1_500);
       await runJson(installation.env, ['rollback']);
       await sleep(1_500);
     };
-    await Promise.race([work(), all.then(() => Promise.reject(new Error('the clients ended')))]);
-    done.abort();
+    try {
+      await Promise.race([work(), all.then(() => Promise.reject(new Error('the clients ended')))]);
+    } finally {
+      done.abort();
+    }
     await all;
 
     // Three generations' worth of tags, of two generations: back is back.

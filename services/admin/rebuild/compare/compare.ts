@@ -3,6 +3,7 @@ import type { MongoClient } from 'mongodb';
 import { verifyStore } from '#projector/ranking/verify.ts';
 import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
 import { COLLECTIONS, type Stamp, STAMPS, TOMBSTONES } from '#shared/read-models/collections.ts';
+import { forSnapshots } from '#shared/mongodb.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import { type Comparison, DifferenceList } from './result.ts';
@@ -28,8 +29,9 @@ export interface CompareOptions {
 }
 
 /** Compares versions of all records and tombstones, the content of a sample, and the new one's counts with its records. */
-export async function compareGenerations(options: CompareOptions): Promise<Comparison> {
-  const { client, environment, live, rebuilt, progress } = options;
+export async function compareGenerations(given: CompareOptions): Promise<Comparison> {
+  const options = { ...given, live: inSnapshots(given.live), rebuilt: inSnapshots(given.rebuilt) };
+  const { client, live, rebuilt, progress } = options;
   const differences = new DifferenceList();
   const counts = new Map<string, { live: number; rebuilt: number }>();
   const suspects: Suspect[] = [];
@@ -59,7 +61,7 @@ export async function compareGenerations(options: CompareOptions): Promise<Compa
     await verifyCounts(client, rebuilt, storeId, differences);
     progress?.(index + 1, stores.length);
   }
-  unsettled += await settle({ ...options, environment }, suspects, differences);
+  unsettled += await settle(options, suspects, differences);
   return {
     stores: stores.length,
     counts: [...counts].map(([collection, count]) => ({ collection, ...count })),
@@ -68,6 +70,10 @@ export async function compareGenerations(options: CompareOptions): Promise<Compa
     unsettled,
     isOtherProjection: live.marker.projection_version !== rebuilt.marker.projection_version,
   };
+}
+
+function inSnapshots({ marker, db }: Generation): Generation {
+  return { marker, db: forSnapshots(db) };
 }
 
 /** Every how-many-th record is compared as a whole. */
