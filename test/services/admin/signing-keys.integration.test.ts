@@ -120,8 +120,9 @@ describe('signing-keys', () => {
     };
     const asking = ask();
     try {
-      const rotated = await json('rotate', '--activate-after', '3s');
+      const rotated = await json('rotate', '--activate-after', '9s');
       const [next] = rotated;
+      // Long enough for a command on a busy machine.
       expect(rotated.map(({ state }) => state)).toEqual(['waits', 'signs']);
       expect((await run('retire', first.kid)).stderr).toMatch(/signs now/);
       await eventually('both sign with the new key', () =>
