@@ -17,10 +17,13 @@ export interface SigningJwk extends JWK {
 
 /** Makes a new private key, its `kid` the thumbprint (RFC 7638). */
 export async function newSigningKey(): Promise<SigningJwk> {
-  const { privateKey } = await generateKeyPair(SIGNING_ALGORITHM, { extractable: true });
-  const jwk = await exportJWK(privateKey);
-  const kid = await calculateJwkThumbprint(jwk);
-  return { ...jwk, d: jwk.d ?? '', kid, alg: SIGNING_ALGORITHM, use: 'sig' };
+  for (;;) {
+    const { privateKey } = await generateKeyPair(SIGNING_ALGORITHM, { extractable: true });
+    const jwk = await exportJWK(privateKey);
+    const kid = await calculateJwkThumbprint(jwk);
+    // One in 64 begins with a hyphen: a command would take it for an option.
+    if (!kid.startsWith('-')) return { ...jwk, d: jwk.d ?? '', kid, alg: SIGNING_ALGORITHM, use: 'sig' };
+  }
 }
 
 /** The text of a set. */

@@ -28,7 +28,7 @@ const NO_FRAME = Object.fromEntries(
   ].map((name) => [name, '']),
 );
 const GAP = 2;
-const NARROWEST_FILL = 24;
+const NARROWEST_FILL = 20;
 
 /** How wide the terminal is; 80 where the output is none. */
 export function terminalWidth(): number {

@@ -9,6 +9,13 @@ import { loadSigningKeys } from '#shared/access/signing-keys.ts';
 const settings = { issuer: 'i', audience: 'a', lifetimeSeconds: 1, signingKeys: null, signingKeysFile: null };
 const load = (signingKeys: string) => loadSigningKeys({ ...settings, signingKeys });
 
+describe('newSigningKey', () => {
+  it('makes no kid that a command would take for an option', async () => {
+    const keys = await Promise.all(Array.from({ length: 300 }, newSigningKey));
+    expect(keys.filter(({ kid }) => kid.startsWith('-'))).toEqual([]);
+  });
+});
+
 describe('loadSigningKeys', () => {
   it('takes a set inline or from a file', async () => {
     const jwk = await newSigningKey();
