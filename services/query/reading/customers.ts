@@ -52,10 +52,14 @@ export async function readCustomers(
   if (isUpdatedBound) return readWindow(view, request, 'by_updated');
   if (isCreatedBound && terms !== null) return readWindow(view, request, 'by_created');
   if (isCreatedBound) {
-    const found = await readGuessing(view, (toInstant) =>
-      inSnapshot(view, (read) => readCreated(read, view, createdWithin(toInstant), request)),
-    );
-    return foundPage(found, request);
+    const readWide = async () =>
+      foundPage(
+        await readGuessing(view, (toInstant) =>
+          inSnapshot(view, (read) => readCreated(read, view, createdWithin(toInstant), request)),
+        ),
+        request,
+      );
+    return readWindow(view, request, 'by_created', { narrow: tree.leafRecords, readWide });
   }
   if (terms !== null) {
     const found = await inSnapshot(view, (read) => readSearched(read, view, terms, request));

@@ -13,6 +13,13 @@ import { readSnapshot, stampIn, unionWithStamp, type View } from './view.ts';
 /** A window with more records is wide. */
 const NARROW = 2_000;
 
+export interface WindowOptions {
+  /** How many records a narrow window has at most. */
+  narrow?: number;
+  /** How a wide one is read; by walking if it is not said. */
+  readWide?: () => Promise<Found>;
+}
+
 /**
  * The page as the envelope of SPEC section 2.
  * @param index the one that the request's filter bounds the window by.
@@ -21,13 +28,14 @@ export async function readWindow(
   view: View,
   request: ListRequest,
   index: 'by_updated' | 'by_created',
+  { narrow = NARROW, readWide = () => readList(view, request) }: WindowOptions = {},
 ): Promise<Found> {
   const collection = COLLECTIONS[request.entity];
   const page = await readGuessing(view, async (toInstant) => {
     // One more than a narrow window holds tells that it is wide.
     const narrowed = [
       { $match: { store_id: view.storeId, ...request.filter(toInstant) } },
-      { $limit: NARROW + 1 },
+      { $limit: narrow + 1 },
     ];
     const rows = await readSnapshot<PageRow & { count?: number }>(
       view,
@@ -45,5 +53,5 @@ export async function readWindow(
     );
     return { rows, stamp: stampIn(rows), count: countIn(rows) };
   });
-  return page.count > NARROW ? readList(view, request) : foundPage(page, request);
+  return page.count > narrow ? readWide() : foundPage(page, request);
 }
