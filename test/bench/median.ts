@@ -5,3 +5,8 @@ export function median(values: readonly number[]): number {
   const upper = sorted[Math.floor(middle)] ?? Number.NaN;
   return Number.isInteger(middle) ? ((sorted[middle - 1] ?? upper) + upper) / 2 : upper;
 }
+
+/** A figure with some digits behind the point. */
+export function rounded(value: number, digits: number): number {
+  return Number(value.toFixed(digits));
+}

@@ -1,18 +1,14 @@
 /** One store asks steadily, alone and while another floods at ten times its quota, in turn. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startGuard } from '#local/stack/program/guard.ts';
-import { createInstallation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
 import { runCommand } from '../../services/admin/run-command.ts';
+import { layGround } from '../ground.ts';
 import { describeMachine, type Machine } from '../machine.ts';
-import { median } from '../median.ts';
+import { median, rounded } from '../median.ts';
 import { orderRecord } from '../query/stores/order.ts';
 import { storeRecord } from '../query/stores/store.ts';
 import { fetchTokens, publishKeys } from '../query/tokens.ts';
 import type { Say } from '../say.ts';
-import { startServers } from '../servers.ts';
 import { startService } from '../service.ts';
 import type { Visit } from './messages.ts';
 import { startVisitor } from './visitors.ts';
@@ -51,13 +47,6 @@ const ORDERS = 1_000;
 const PATH = '/api/order/list';
 const TIMES_THE_QUOTA = 10;
 const FILL_LIMIT_MS = 120_000;
-/** A busy machine shall show as time and not as refusals. */
-const SETTINGS = {
-  QUOTA_REQUESTS: '1000000000',
-  TOKEN_LIFETIME_SECONDS: '86400',
-  MONGODB_READ_TIMEOUT_MS: '60000',
-  REDIS_COMMAND_TIMEOUT_MS: '10000',
-};
 const services = new URL('../../../services/', import.meta.url).pathname;
 
 /** Runs the benchmark; whatever it starts ends with `cleanup`. */
@@ -66,13 +55,7 @@ export async function runFloodBench(
   say: Say,
   cleanup: AsyncDisposableStack,
 ): Promise<FloodResult> {
-  await startServers(say, cleanup);
-  const guard = startGuard();
-  cleanup.defer(() => guard.close());
-  const folder = await mkdtemp(join(tmpdir(), 'store-data-bench-'));
-  cleanup.defer(() => rm(folder, { recursive: true, force: true }));
-  const installation = await createInstallation({ settings: SETTINGS });
-  cleanup.defer(() => installation.close());
+  const { installation, folder, guard } = await layGround(say, cleanup);
   const { env, environment, mongodb } = installation;
   const start = async (name: string) => {
     const file = join(services, name, 'main.ts');
@@ -124,8 +107,8 @@ export async function runFloodBench(
     ...options,
     alone: medians(rounds.map(({ alone }) => alone)),
     flooded: medians(rounds.map(({ flooded }) => flooded)),
-    ratio: rounded(median(ratios)),
-    round_ratios: ratios.map(rounded),
+    ratio: rounded(median(ratios), 2),
+    round_ratios: ratios.map((ratio) => rounded(ratio, 2)),
     statuses: statusesOf(floods),
   };
 }
@@ -136,14 +119,14 @@ function timesOf({ milliseconds, statuses }: Visit): Times {
     throw new Error(`the calm store was answered ${JSON.stringify(statuses)}`);
   }
   const times = milliseconds.toSorted((a, b) => a - b);
-  const percentile = (part: number) => rounded(times[Math.ceil(times.length * part) - 1] ?? Number.NaN);
+  const percentile = (part: number) => rounded(times[Math.ceil(times.length * part) - 1] ?? Number.NaN, 2);
   return { p50_ms: percentile(0.5), p99_ms: percentile(0.99) };
 }
 
 function medians(rounds: readonly Times[]): Times {
   return {
-    p50_ms: rounded(median(rounds.map(({ p50_ms: p50 }) => p50))),
-    p99_ms: rounded(median(rounds.map(({ p99_ms: p99 }) => p99))),
+    p50_ms: rounded(median(rounds.map(({ p50_ms: p50 }) => p50)), 2),
+    p99_ms: rounded(median(rounds.map(({ p99_ms: p99 }) => p99)), 2),
   };
 }
 
@@ -155,8 +138,4 @@ function statusesOf(visits: readonly Visit[]): Record<number, number> {
     }
   }
   return sum;
-}
-
-function rounded(value: number): number {
-  return Number(value.toFixed(2));
 }

@@ -1,23 +1,11 @@
 /** What every measurement of queries begins with: servers, stores on both sides, the two services, a token for each store. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { startGuard } from '#local/stack/program/guard.ts';
-import { createInstallation, type Installation } from '#test/installation.ts';
+import type { Installation } from '#test/installation.ts';
+import { layGround } from '../ground.ts';
 import type { Say } from '../say.ts';
-import { startServers } from '../servers.ts';
 import { type Filled, fillStores } from './fill.ts';
 import { type Sides, startSides } from './side.ts';
 import type { BenchStore } from './stores/record.ts';
 import { fetchTokens, publishKeys } from './tokens.ts';
-
-/** Where load would end a request, both sides shall show it as time. */
-const SETTINGS = {
-  QUOTA_REQUESTS: '1000000000',
-  TOKEN_LIFETIME_SECONDS: '86400',
-  MONGODB_READ_TIMEOUT_MS: '60000',
-  REDIS_COMMAND_TIMEOUT_MS: '10000',
-};
 
 export interface Setup {
   installation: Installation;
@@ -32,13 +20,7 @@ export async function setUp(
   say: Say,
   cleanup: AsyncDisposableStack,
 ): Promise<Setup> {
-  await startServers(say, cleanup);
-  const guard = startGuard();
-  cleanup.defer(() => guard.close());
-  const folder = await mkdtemp(join(tmpdir(), 'store-data-bench-'));
-  cleanup.defer(() => rm(folder, { recursive: true, force: true }));
-  const installation = await createInstallation({ settings: SETTINGS });
-  cleanup.defer(() => installation.close());
+  const { installation, folder, guard } = await layGround(say, cleanup);
   const keys = await publishKeys(
     installation,
     stores.map(({ storeId }) => storeId),

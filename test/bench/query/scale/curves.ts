@@ -2,7 +2,7 @@
 import type { Load } from '../../load/load.ts';
 import { prepare } from '../agreement.ts';
 import { ask, type BenchRequest } from '../requests.ts';
-import { rounded } from '../rounds.ts';
+import { rounded } from '../../median.ts';
 import type { Setup } from '../setup.ts';
 import type { Curve, Point } from './result.ts';
 import type { ScaleStore } from './stores.ts';

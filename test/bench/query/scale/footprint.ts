@@ -2,7 +2,7 @@
 import type { Db } from 'mongodb';
 import { COLLECTIONS, RANK_NODES } from '#shared/read-models/collections.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
-import { rounded } from '../rounds.ts';
+import { rounded } from '../../median.ts';
 import type { Bytes, Footprint } from './result.ts';
 
 interface CollectionStats {

@@ -1,6 +1,6 @@
 /** How much memory a process holds, as Linux tells it. */
 import { readFile } from 'node:fs/promises';
-import { rounded } from '../rounds.ts';
+import { rounded } from '../../median.ts';
 import type { Memory } from './result.ts';
 
 const TARGET_MB = 200;

@@ -1,5 +1,5 @@
 /** What the table on the screen and the one in the documentation have in common. */
-import { rounded } from '../../rounds.ts';
+import { rounded } from '../../../median.ts';
 import type { Bytes, Footprint, ScaleResult, ScaleRowResult } from '../result.ts';
 
 export const TITLES = ['work', 'compared with', 'ours', 'our p95', 'theirs', 'result', 'target', 'met'];

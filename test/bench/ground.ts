@@ -1,0 +1,38 @@
+/** What every benchmark stands on: servers, an installation of its own, a folder for logs, and somebody who ends what it starts. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Guard, startGuard } from '#local/stack/program/guard.ts';
+import { createInstallation, type Installation } from '#test/installation.ts';
+import type { Say } from './say.ts';
+import { startServers } from './servers.ts';
+
+/** Where load would end a request, it shall show as time. */
+const SETTINGS = {
+  QUOTA_REQUESTS: '1000000000',
+  TOKEN_LIFETIME_SECONDS: '86400',
+  MONGODB_READ_TIMEOUT_MS: '60000',
+  REDIS_COMMAND_TIMEOUT_MS: '10000',
+};
+
+export interface Ground {
+  installation: Installation;
+  folder: string;
+  guard: Guard;
+}
+
+/** Prepares it; it ends with `cleanup`. `settings` come on top of, or in place of, those that all benchmarks have. */
+export async function layGround(
+  say: Say,
+  cleanup: AsyncDisposableStack,
+  settings: Record<string, string> = {},
+): Promise<Ground> {
+  await startServers(say, cleanup);
+  const guard = startGuard();
+  cleanup.defer(() => guard.close());
+  const folder = await mkdtemp(join(tmpdir(), 'store-data-bench-'));
+  cleanup.defer(() => rm(folder, { recursive: true, force: true }));
+  const installation = await createInstallation({ settings: { ...SETTINGS, ...settings } });
+  cleanup.defer(() => installation.close());
+  return { installation, folder, guard };
+}

@@ -1,0 +1,61 @@
+/** Measures two sides in turn, so that what the machine does besides befalls both. */
+import type { Load } from './load/load.ts';
+import type { LoadOrder, TimedLoad } from './load/messages.ts';
+import { median, rounded } from './median.ts';
+
+export type Side = Omit<LoadOrder, 'connections' | 'seconds'>;
+
+/** What one round measured. */
+export interface Round {
+  ours: TimedLoad;
+  other: TimedLoad;
+}
+
+export interface InTurnOptions {
+  connections: number;
+  seconds: number;
+  rounds: number;
+  warmUpSeconds: number;
+}
+
+/** Warms both up, then measures one after the other, round by round. */
+export async function measureInTurn(
+  load: Load,
+  { ours, other }: { ours: Side; other: Side },
+  { connections, seconds, rounds, warmUpSeconds }: InTurnOptions,
+): Promise<Round[]> {
+  const run = (side: Side, length: number) => load({ ...side, connections, seconds: length });
+  await run(ours, warmUpSeconds);
+  await run(other, warmUpSeconds);
+  const measured: Round[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    measured.push({ ours: await run(ours, seconds), other: await run(other, seconds) });
+  }
+  return measured;
+}
+
+/** The medians of both sides, and of the rounds' ratios. */
+export function summarize(measured: readonly Round[], ratioOf: (round: Round) => number = rateRatio) {
+  const ratios = measured.map(ratioOf);
+  return {
+    ours: medians(measured.map(({ ours }) => ours)),
+    other: medians(measured.map(({ other }) => other)),
+    ratio: rounded(median(ratios), 2),
+    round_ratios: ratios.map((ratio) => rounded(ratio, 2)),
+  };
+}
+
+/** Ours by the other's requests a second. */
+export function rateRatio({ ours, other }: Round): number {
+  return ours.requests_per_second / other.requests_per_second;
+}
+
+function medians(results: readonly TimedLoad[]): TimedLoad {
+  const of = (figure: keyof TimedLoad) => rounded(median(results.map((result) => result[figure])), 2);
+  return {
+    requests_per_second: of('requests_per_second'),
+    p50_ms: of('p50_ms'),
+    p95_ms: of('p95_ms'),
+    p99_ms: of('p99_ms'),
+  };
+}
