@@ -25,18 +25,26 @@ export function toLocalDateTime(instant: number, offset: string): string {
   return new Date(Math.min(Math.max(shifted, YEAR_0), YEAR_9999_END)).toISOString().slice(0, 19);
 }
 
-/** Fields of responses that are local date-times, by name: `created_at`, `at` of a history, `scheduled_for`. */
-const DATE_TIME_FIELD = /^(?:at|scheduled_for|.+_at)$/;
-const LOCAL_DATE_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}$/;
+/**
+ * A local date-time in JSON, by the name of its field: `created_at`, `at` of a history, `scheduled_for`. A quote inside of
+ * a string has a backslash before it, so a quote, a colon and a quote stand between a name and its text and nowhere else.
+ */
+const DATE_TIME = /"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}"(?<="(?:at|scheduled_for|[^"\\]+_at)":.{21})/g;
 
-/** A body made for one offset, as it reads under another. */
+/** A body made for one offset, as it reads under another; it may be a part of JSON, such as members without braces. */
 export function shiftBody(body: string, from: string, to: string): string {
   if (from === to) return body;
-  return JSON.stringify(
-    JSON.parse(body, (field, value: unknown) => {
-      if (typeof value !== 'string' || !DATE_TIME_FIELD.test(field) || !LOCAL_DATE_TIME.test(value))
-        return value;
-      return toLocalDateTime(Date.parse(`${value}Z`) - offsetMilliseconds(from), to);
-    }),
-  );
+  const before = offsetMilliseconds(from);
+  return body.replaceAll(DATE_TIME, (quoted) => {
+    const instant = Date.parse(`${quoted.slice(1, -1)}Z`) - before;
+    return `"${toLocalDateTime(instant, to)}"`;
+  });
+}
+
+/** Date-times at the edges of what can be shown: which instants they stood for is not known any longer. */
+const EDGES = /"(?:0000-01-01T00:00:00|9999-12-31T23:59:59)"/;
+
+/** Whether a body can be shifted without losing anything, so that it can be shifted back. */
+export function isReversible(body: string): boolean {
+  return !EDGES.test(body);
 }

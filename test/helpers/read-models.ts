@@ -2,6 +2,7 @@
 import type { Db, Document } from 'mongodb';
 import { isUnavailable } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
+import { BODY_FIELDS, jsonOf } from '#shared/read-models/bodies.ts';
 import {
   CHECKPOINTS,
   COLLECTIONS,
@@ -74,23 +75,13 @@ function withoutTreeShapes({ ranks, ...stamp }: Document): Document {
   return { ...stamp, ranks: Object.fromEntries(trees) };
 }
 
-/** Fields that hold JSON with date-times of the document's offset: objects, members of one, or a list of them. */
-const BODIES: Record<string, (body: string) => string> = {
-  summary: (body) => body,
-  active_summary: (body) => body,
-  whole: (body) => body,
-  category: (body) => body,
-  products: (body) => `[${body}]`,
-  dates: (body) => `{${body}}`,
-  after_groups: (body) => `{${body}}`,
-};
-
 function answered(document: Document, offset: string | undefined): Document {
   const { offset: madeFor, ...rest } = document;
   if (typeof madeFor !== 'string' || offset === undefined) return document;
-  for (const [field, toJson] of Object.entries(BODIES)) {
+  for (const field of BODY_FIELDS) {
     const body: unknown = rest[field];
-    if (typeof body === 'string') rest[field] = JSON.parse(shiftBody(toJson(body), madeFor, offset));
+    const json = typeof body === 'string' ? jsonOf(field, body) : null;
+    if (json !== null) rest[field] = JSON.parse(shiftBody(json, madeFor, offset));
   }
   return rest;
 }

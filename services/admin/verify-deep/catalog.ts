@@ -8,7 +8,7 @@ import {
   type MenuSection,
   type ProductDocument,
 } from '#shared/read-models/collections.ts';
-import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
+import { DEFAULT_OFFSET, shiftBody } from '#shared/read-models/local-time.ts';
 import {
   type Catalog,
   findProducts,
@@ -101,8 +101,14 @@ async function compareSections(
   const stored = Map.groupBy(sections, ({ category_id }) => category_id);
   const active = products.filter((product) => product.active);
   for (const id of new Set([...categories.keys(), ...stored.keys()])) {
-    const present = stored.get(id) ?? [];
-    const offset = present[0]?.offset ?? catalog.offset;
+    const parts = stored.get(id) ?? [];
+    const offset = parts[0]?.offset ?? catalog.offset;
+    // While a store's bodies are rewritten, the parts of one category may be made for different offsets.
+    const present = parts.map((part) => ({
+      ...part,
+      offset,
+      products: shiftBody(part.products, part.offset, offset),
+    }));
     if (!isDeepStrictEqual(present, sectionsOf({ ...catalog, offset }, id, active))) {
       findings.add(storeId, `menu section of category ${id}`, 'other', 'as composed');
     }

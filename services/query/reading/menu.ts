@@ -31,15 +31,9 @@ export async function readMenu(view: View): Promise<Found> {
 function joinCategories(sections: readonly Section[], offset: string): string {
   let text = '';
   for (const section of sections) {
-    const products = productsIn(offset, section);
+    const products = shiftBody(section.products, section.offset, offset);
     if (section.part > 0) text += `,${products}`;
     else text += `${text === '' ? '' : ']},'}${section.category.slice(0, -1)},"products":[${products}`;
   }
   return text === '' ? '' : `${text}]}`;
-}
-
-function productsIn(offset: string, section: Section): string {
-  return section.offset === offset
-    ? section.products
-    : shiftBody(`[${section.products}]`, section.offset, offset).slice(1, -1);
 }

@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
-import { shiftBody, toLocalDateTime } from '#shared/read-models/local-time.ts';
+import {
+  isReversible,
+  offsetMilliseconds,
+  shiftBody,
+  toLocalDateTime,
+} from '#shared/read-models/local-time.ts';
 
 describe('toLocalDateTime', () => {
   it('cuts the fraction before it shifts', () => {
@@ -37,4 +42,68 @@ describe('shiftBody', () => {
       }),
     );
   });
+
+  it('changes nothing but date-times in their fields, whatever else a body holds', () => {
+    const dateTime = fc
+      .date({ min: new Date('1900-01-01'), max: new Date('2100-01-01'), noInvalidDate: true })
+      .map((date) => date.toISOString().slice(0, 19));
+    const text = fc.oneof(
+      dateTime,
+      fc.string(),
+      fc.constantFrom('created_at', '"created_at":"2026-11-20T21:15:04"', '\\', '\\"', 'at":"'),
+      dateTime.map((at) => JSON.stringify({ at, updated_at: at })),
+    );
+    const name = fc.constantFrom(
+      'at',
+      'created_at',
+      'scheduled_for',
+      'name',
+      '_at',
+      'format',
+      'at_',
+      'created_at_',
+    );
+    const { value } = fc.letrec<{ value: unknown }>((tie) => ({
+      value: fc.oneof(
+        { depthSize: 'small', withCrossShrink: true },
+        text,
+        fc.constantFrom(null, true, 1.5),
+        fc.array(tie('value'), { maxLength: 4 }),
+        fc.dictionary(name, tie('value'), { maxKeys: 5, noNullPrototype: true }),
+      ),
+    }));
+    fc.assert(
+      fc.property(value, (any) => {
+        const body = JSON.stringify(any);
+        expect(shiftBody(body, '-03:00', '+05:30')).toBe(JSON.stringify(shifted(any, '-03:00', '+05:30')));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('reads parts of JSON as well: members without braces and items without brackets', () => {
+    const members = '"id":"1","created_at":"2026-11-20T21:15:04"';
+    expect(shiftBody(members, '-03:00', '-04:00')).toBe('"id":"1","created_at":"2026-11-20T20:15:04"');
+    expect(shiftBody(`{${members}},{${members}}`, '-03:00', '-03:00')).toBe(`{${members}},{${members}}`);
+  });
+
+  it('cannot be taken back at the edges of the years', () => {
+    const body = (at: string) => JSON.stringify({ id: '1', created_at: at });
+    expect(isReversible(body('9999-12-31T23:59:59'))).toBe(false);
+    expect(isReversible(body('0000-01-01T00:00:00'))).toBe(false);
+    expect(isReversible(body('2026-12-31T23:59:59'))).toBe(true);
+  });
 });
+
+/** The same by walking through what the JSON says. */
+function shifted(value: unknown, from: string, to: string, field = ''): unknown {
+  if (Array.isArray(value)) return value.map((item) => shifted(item, from, to));
+  if (typeof value === 'object' && value !== null) {
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => [name, shifted(member, from, to, name)]),
+    );
+  }
+  if (typeof value !== 'string' || !/^(?:at|scheduled_for|.+_at)$/.test(field)) return value;
+  if (!/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}$/.test(value)) return value;
+  return toLocalDateTime(Date.parse(`${value}Z`) - offsetMilliseconds(from), to);
+}

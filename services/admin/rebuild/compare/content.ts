@@ -1,29 +1,16 @@
 /** What a record answers, so that two of them can be compared: bodies in the store's present offset, and all else. */
 import type { Document } from 'mongodb';
+import { BODY_FIELDS, jsonOf } from '#shared/read-models/bodies.ts';
 import { shiftBody } from '#shared/read-models/local-time.ts';
-
-/** Bodies that are JSON once they are completed: fields that hold members of an object or items of a list. */
-const BODIES: Record<string, (text: string) => string> = {
-  summary: (text) => text,
-  active_summary: (text) => text,
-  whole: (text) => text,
-  category: (text) => text,
-  products: (text) => `[${text}]`,
-  dates: (text) => `{${text}}`,
-  before_groups: (text) => `{${text}}`,
-  after_groups: (text) => `{${text}}`,
-};
 
 /** A record's fields as texts that are equal where its answers are. */
 export function contentOf(record: Document, offset: string): Map<string, string> {
   const { offset: madeFor, ...fields } = record;
   return new Map(
     Object.entries(fields).map(([name, value]) => {
-      const complete = BODIES[name];
-      if (complete === undefined || typeof value !== 'string' || typeof madeFor !== 'string') {
-        return [name, asText(value)];
-      }
-      return [name, shiftBody(complete(value), madeFor, offset)];
+      const json = typeof value === 'string' ? jsonOf(name, value) : null;
+      if (json === null || typeof madeFor !== 'string') return [name, asText(value)];
+      return [name, shiftBody(json, madeFor, offset)];
     }),
   );
 }
@@ -35,7 +22,7 @@ export function differingFields(a: ReadonlyMap<string, string>, b: ReadonlyMap<s
     const one = a.get(name);
     const other = b.get(name);
     if (one === other) return [];
-    const members = name in BODIES ? differingMembers(one, other) : [];
+    const members = BODY_FIELDS.includes(name) ? differingMembers(one, other) : [];
     return members.length > 0 ? members.map((member) => `${name}.${member}`) : [name];
   });
 }
