@@ -49,6 +49,8 @@ export interface RunningProjector {
 export interface ProjectorOptions {
   /** The release's, unless a test plays another release. */
   projectionVersion?: number;
+  /** Whether rank trees are kept. A benchmark leaves them out, to measure what they cost; such read models answer nothing right. */
+  keepsTrees?: boolean;
 }
 
 /**
@@ -59,7 +61,7 @@ export interface ProjectorOptions {
 export async function startProjector(
   config: Config,
   logger: Logger,
-  { projectionVersion = PROJECTION_VERSION }: ProjectorOptions = {},
+  { projectionVersion = PROJECTION_VERSION, keepsTrees = true }: ProjectorOptions = {},
 ): Promise<RunningProjector> {
   const metrics = createMetrics();
   const client = createWriterClient(config, 'projector');
@@ -83,7 +85,7 @@ export async function startProjector(
       await createFirstGeneration(client, config.namePrefix, environment, projectionVersion);
     }
     const running = await startConsumers(
-      { config, projectionVersion, logger, metrics, client, redis, kafka, control },
+      { config, projectionVersion, keepsTrees, logger, metrics, client, redis, kafka, control },
       stopping,
     );
     return { metrics, ...running, stop };
@@ -109,6 +111,7 @@ async function checkAllTopics(kafka: Kafka, environments: readonly string[]): Pr
 interface Parts {
   config: Config;
   projectionVersion: number;
+  keepsTrees: boolean;
   logger: Logger;
   metrics: ProjectorMetrics;
   client: MongoClient;
@@ -165,6 +168,7 @@ async function startConsumers(
     pace,
     letters,
     control,
+    keepsTrees: parts.keepsTrees,
     storeChanged: () => publisher.sweep(),
   };
   follower = await GenerationFollower.start({

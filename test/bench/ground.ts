@@ -26,13 +26,14 @@ export async function layGround(
   say: Say,
   cleanup: AsyncDisposableStack,
   settings: Record<string, string> = {},
+  topics: { partitions?: number } = {},
 ): Promise<Ground> {
   await startServers(say, cleanup);
   const guard = startGuard();
   cleanup.defer(() => guard.close());
   const folder = await mkdtemp(join(tmpdir(), 'store-data-bench-'));
   cleanup.defer(() => rm(folder, { recursive: true, force: true }));
-  const installation = await createInstallation({ settings: { ...SETTINGS, ...settings } });
+  const installation = await createInstallation({ ...topics, settings: { ...SETTINGS, ...settings } });
   cleanup.defer(() => installation.close());
   return { installation, folder, guard };
 }

@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { StackError } from '#local/stack/errors.ts';
 import { addAccessBench } from './access/command.ts';
 import { addFloodBench } from './flood/command.ts';
+import { addProjectorBench } from './projector/command.ts';
 import { addQueryBench } from './query/command.ts';
 import { say } from './say.ts';
 
@@ -21,6 +22,7 @@ started for those that are not given. What the figures mean: docs/benchmarks.md.
 addQueryBench(program);
 addFloodBench(program);
 addAccessBench(program);
+addProjectorBench(program);
 
 try {
   await program.parseAsync();

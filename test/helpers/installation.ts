@@ -34,6 +34,8 @@ export interface RawMessage {
   key: string | Buffer | null;
   value: string | Buffer | null;
   headers?: Record<string, string | Buffer>;
+  /** Where it goes; what its key says when absent. */
+  partition?: number;
 }
 
 /** Makes an installation; `settings` are environment variables on top of those of the servers. */

@@ -11,6 +11,13 @@ import { plan, type Plan } from './plan.ts';
 import { readStored } from './stored.ts';
 import { writePlan } from './write.ts';
 
+export interface ApplyOptions {
+  /** For dead letters; `null` where they replace letters that are there. */
+  room?: Pick<LetterRoom, 'admit'> | null;
+  /** Whether rank trees are kept. */
+  keepsTrees?: boolean;
+}
+
 export interface AppliedSlice {
   plan: Plan | null;
   deadLetters: DeadLetter[];
@@ -19,14 +26,13 @@ export interface AppliedSlice {
 /**
  * Applies a slice in the session's transaction.
  * @param hopeless given when the slice's only message failed again and again: it becomes a dead letter unseen.
- * @param room for dead letters; `null` where they replace letters that are there.
  */
 export async function applyChanges(
   db: Db,
   session: ClientSession,
   slice: Slice,
   hopeless: unknown,
-  room: Pick<LetterRoom, 'admit'> | null = null,
+  { room = null, keepsTrees = true }: ApplyOptions = {},
 ): Promise<AppliedSlice> {
   const { topic, partition, messages } = slice;
   if (hopeless !== null) {
@@ -43,6 +49,7 @@ export async function applyChanges(
   if (chains.size > 0) {
     const stored = await readStored(db, session, chains.values());
     planned = plan(chains, stored);
+    if (!keepsTrees) planned.trees.clear();
     for (const { at, rejection } of planned.failed) {
       const message = messages[at];
       if (message !== undefined) deadLetters.push(toDeadLetter(topic, partition, message, rejection));

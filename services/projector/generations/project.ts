@@ -33,13 +33,14 @@ export interface ProjectOptions {
   pace: Pace;
   letters: LetterKeeper;
   control: Db;
+  keepsTrees: boolean;
   /** Called when the record of a store has changed in a live generation. */
   storeChanged: () => void;
 }
 
 /** Starts to project a generation. */
 export function projectGeneration(
-  { prefix, base, pace, letters, control, storeChanged }: ProjectOptions,
+  { prefix, base, pace, letters, control, keepsTrees, storeChanged }: ProjectOptions,
   generation: Followed,
 ): Promise<RunningConsumer> {
   const { environment, db, marker } = generation;
@@ -63,7 +64,7 @@ export function projectGeneration(
     logger: logger.child({ generation: label }),
     write: async ({ session }, whole, hopeless) => {
       const left = await dropped.leaveOut(whole, room);
-      return applyChanges(db, session, left.slice, hopeless, left.room);
+      return applyChanges(db, session, left.slice, hopeless, { room: left.room, keepsTrees });
     },
     committed: ({ plan, deadLetters }) => {
       countDeadLetters(metrics, environment, label, deadLetters);
