@@ -66,7 +66,12 @@ async function answer<P extends Parameters>(
   const { environment, storeId } = callerOf(request);
   const values = request.values as Values<P>;
   const generation = app.generations.of(environment);
-  const view: View = { storeId, generation, bounded: app.deadlineOf(reply) };
+  const view: View = {
+    storeId,
+    generation,
+    bounded: app.deadlineOf(reply),
+    shared: app.sharedReads(generation),
+  };
   const path = request.routeOptions.url ?? '';
   const source: EtagSource = { path, parameters: values, storeId, marker: generation.marker, shows };
   const condition = conditionOf(request.headers['if-none-match']);

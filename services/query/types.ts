@@ -7,6 +7,7 @@ import type { SigningKeys } from '#shared/access/signing-keys.ts';
 import type { Config } from '#shared/config.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { Scope } from '#shared/events/access-event.ts';
+import type { Generation } from '#shared/read-models/generation.ts';
 import type { RedisGate } from './access/redis-gate.ts';
 import type { Caller, Step } from './access/steps.ts';
 import type { Bounded } from './deadline.ts';
@@ -15,6 +16,7 @@ import type { KeyLookUps } from './token/client.ts';
 import type { QueryMetrics } from './metrics.ts';
 import type { OperationObject } from './openapi/objects.ts';
 import type { Parameters } from './parameters/parameter.ts';
+import type { SharedReads } from './reading/shared-reads.ts';
 import type { FailedAuthentications } from './token/failed-authentications.ts';
 import type { KnownClients } from './token/known-clients.ts';
 import type { MongodbPulse } from './token/mongodb-pulse.ts';
@@ -52,6 +54,8 @@ declare module 'fastify' {
     /** Only generations made with it can be read. */
     projectionVersion: number;
     generations: LiveGenerations;
+    /** The reads of a generation that requests share. */
+    sharedReads: (generation: Generation) => SharedReads;
     tokens: Tokens;
     failedAuthentications: FailedAuthentications;
     /** The step that finds out who calls. */

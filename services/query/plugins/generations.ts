@@ -1,8 +1,12 @@
 /** The generations that requests read from. */
 import plugin from 'fastify-plugin';
+import { LRUCache } from 'lru-cache';
 import { watchGenerations } from '../generations.ts';
+import { SharedReads } from '../reading/shared-reads.ts';
 
 const INTERVAL_MS = 500;
+/** One for each environment, and those that were live before a flip until their last requests are answered. */
+const REMEMBERED = 100;
 
 export default plugin(
   async (app) => {
@@ -16,6 +20,15 @@ export default plugin(
       intervalMs: INTERVAL_MS,
     });
     app.decorate('generations', generations);
+    const shared = new LRUCache<string, SharedReads>({ max: REMEMBERED });
+    app.decorate('sharedReads', (generation) => {
+      const { id } = generation.marker;
+      const known = shared.get(id);
+      if (known !== undefined) return known;
+      const made = new SharedReads(generation, app.bounded);
+      shared.set(id, made);
+      return made;
+    });
     app.addHook('onClose', () => generations.stop());
   },
   { name: 'generations', dependencies: ['mongodb'] },

@@ -1,27 +1,22 @@
 /** What one request reads from: the records of one store in one generation. */
 import { LRUCache } from 'lru-cache';
-import type { AggregateOptions, Document } from 'mongodb';
+import type { Document } from 'mongodb';
 import { STAMPS, type Stamp } from '#shared/read-models/collections.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
 import type { TreeName } from '#shared/read-models/rank-tree/trees.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import type { Bounded } from '../deadline.ts';
+import type { SharedReads } from './shared-reads.ts';
+import { SNAPSHOT } from './snapshot.ts';
 
 export interface View {
   storeId: string;
   generation: Generation;
+  /** Until the deadline of the request. */
   bounded: Bounded;
+  /** Of the same generation. */
+  shared: SharedReads;
 }
-
-/**
- * One aggregate is one snapshot and one round trip, also when it unites several collections. A first batch as
- * large as the largest page spares a second trip.
- */
-const SNAPSHOT: AggregateOptions = {
-  readConcern: { level: 'snapshot' },
-  batchSize: 1_000,
-  enableUtf8Validation: false,
-};
 
 /** Runs one aggregate in a snapshot of its own; `hint` names the index that its first collection is read by. */
 export async function readSnapshot<T extends Document>(
@@ -83,9 +78,8 @@ export function stampIn(rows: readonly object[]): Stamp | null {
 }
 
 /** The store's stamp alone; `null` while nothing of the store has arrived. */
-export async function readStamp({ storeId, generation, bounded }: View): Promise<Stamp | null> {
-  const stamps = generation.db.collection<Stamp>(STAMPS);
-  return bounded((signal) => stamps.findOne({ _id: storeId }, { signal }));
+export async function readStamp({ storeId, bounded, shared }: View): Promise<Stamp | null> {
+  return bounded(() => shared.stamp(storeId));
 }
 
 /** The offset in which a store's answers are given. */

@@ -14,6 +14,7 @@ async function run({
   headers,
   body,
   each,
+  paths,
   connections,
   seconds,
   status,
@@ -32,6 +33,14 @@ async function run({
       ...(body === undefined ? {} : { method: 'POST', body }),
       ...(each === undefined ? {} : { requests: each.map((own) => ({ headers: { ...headers, ...own } })) }),
     };
+    if (paths !== undefined) {
+      let begun = 0;
+      const rotated = () => [...paths.slice(begun % paths.length), ...paths.slice(0, begun % paths.length)];
+      options.setupClient = (client) => {
+        client.setRequests(rotated().map((path) => ({ path })));
+        begun += 1;
+      };
+    }
     const instance = autocannon(options, (error: unknown, done) => {
       if (error instanceof Error) reject(error);
       else resolve(done);

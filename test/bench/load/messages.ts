@@ -7,6 +7,8 @@ export interface LoadOrder {
   body?: string;
   /** Headers of their own for requests that are made in turn. */
   each?: readonly Record<string, string>[];
+  /** More paths at the same place: every connection asks for all in turn, each beginning with another. */
+  paths?: readonly string[];
   connections: number;
   seconds: number;
   /** Every answer must have this status. */

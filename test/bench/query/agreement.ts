@@ -14,6 +14,7 @@ export interface Prepared {
 export interface PreparedSide {
   url: string;
   headers: Record<string, string>;
+  paths?: readonly string[];
   status: number;
 }
 
@@ -23,7 +24,7 @@ export async function prepare(
   sides: Sides,
   tokens: ReadonlyMap<string, string>,
 ): Promise<Prepared> {
-  const { name, path, storeId, poll } = request;
+  const { name, path, others, storeId, poll } = request;
   const authorization = `Bearer ${tokens.get(storeId) ?? ''}`;
   const ask = async (side: string, asked = path) => {
     const url = `${side}${asked}`;
@@ -34,7 +35,8 @@ export async function prepare(
       ? { authorization, 'if-none-match': response.headers.get('etag') ?? '' }
       : { authorization };
     if (poll) assert.equal((await fetch(url, { headers })).status, 304, `${name}: ${url} is no 304`);
-    return { text, side: { url, headers, status: poll ? 304 : 200 } };
+    const paths = others.length === 0 ? {} : { paths: [path, ...others] };
+    return { text, side: { url, headers, ...paths, status: poll ? 304 : 200 } };
   };
   const ours = await ask(sides.ours);
   const usualWay = await ask(sides.usualWay, request.uncounted ? uncounted(path) : path);

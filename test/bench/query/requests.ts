@@ -6,6 +6,8 @@ export interface BenchRequest {
   name: string;
   storeId: string;
   path: string;
+  /** Paths of other records of the same kind: not everybody asks for the same. */
+  others: readonly string[];
   /** A poll brings the entity tag of the answer before, and is answered 304. */
   poll: boolean;
   /** The usual way is asked for the page alone, without its count. */
@@ -14,11 +16,17 @@ export interface BenchRequest {
 
 /** A request that is answered in full. */
 export function ask(name: string, path: string, storeId = RECORDS_STORE): BenchRequest {
-  return { name, path, storeId, poll: false, uncounted: false };
+  return { name, path, storeId, others: [], poll: false, uncounted: false };
 }
 
 function poll(name: string, path: string, storeId = RECORDS_STORE): BenchRequest {
-  return { name, path, storeId, poll: true, uncounted: false };
+  return { name, path, storeId, others: [], poll: true, uncounted: false };
+}
+
+/** One record of many: neighbours of the one that is compared are asked for in turn. */
+function askEach(name: string, pathOf: (index: number) => string, middle: number): BenchRequest {
+  const others = Array.from({ length: NEIGHBOURS }, (_, distance) => pathOf(middle - distance - 1));
+  return { ...ask(name, pathOf(middle)), others };
 }
 
 /** The middle of the store's records: neither the first nor the last of any index. */
@@ -27,6 +35,9 @@ function ids(records: number) {
   return { middle, from: instantAt(middle).slice(0, 19), to: instantAt(middle + 100).slice(0, 19) };
 }
 
+/** Of a record that is asked for. */
+const NEIGHBOURS = 96;
+
 export function benchRequests(records: number): BenchRequest[] {
   const { middle, from, to } = ids(records);
   const deep = Math.max(1, Math.floor(middle / 20));
@@ -34,21 +45,21 @@ export function benchRequests(records: number): BenchRequest[] {
     ask('store info', '/api/store/info/'),
     ask('coupon list', '/api/coupon/list'),
     ask('coupon list, active', '/api/coupon/list?active=true'),
-    ask('coupon details', `/api/coupon/details/?coupon_id=n${middle}`),
+    askEach('coupon details', (index) => `/api/coupon/details/?coupon_id=n${index}`, middle),
     ask('customer list', '/api/customer/list'),
     ask('customer list, search', '/api/customer/list?search=jose'),
     ask('customer list, created in 20 h', `/api/customer/list?created_from=${from}&created_to=${to}`),
     ask('review list', '/api/review/list'),
     ask('review list, rating 1 and 2', '/api/review/list?rating=1&rating=2'),
-    ask('review details', `/api/review/details/?review_id=r${middle}`),
+    askEach('review details', (index) => `/api/review/details/?review_id=r${index}`, middle),
     ask('campaign list', '/api/campaign/list'),
-    ask('campaign details', `/api/campaign/details/?campaign_id=m${middle}`),
+    askEach('campaign details', (index) => `/api/campaign/details/?campaign_id=m${index}`, middle),
     ask('order list', '/api/order/list'),
     ask('order list, 100 a page', '/api/order/list?page_size=100'),
     ask('order list, half-way', `/api/order/list?page=${deep}`),
     ask('order list, open deliveries', '/api/order/list?status=pending&status=preparing&order_type=delivery'),
     ask('order list, created in 20 h', `/api/order/list?created_from=${from}&created_to=${to}`),
-    ask('order details', `/api/order/details/?order_id=o${middle}`),
+    askEach('order details', (index) => `/api/order/details/?order_id=o${index}`, middle),
     ask('customer order list', '/api/customer/order-list/'),
     ask('customer order list, of one', '/api/customer/order-list/?customer_id=c13'),
     ask('menu, 200 products', '/api/menu/', SMALL_MENU_STORE),
@@ -57,7 +68,7 @@ export function benchRequests(records: number): BenchRequest[] {
     ask('category details', '/api/category/details/?category_id=k7'),
     ask('product list', '/api/product/list'),
     ask('product list, of a category', '/api/product/list?category_id=k7'),
-    ask('product details', `/api/product/details/?product_id=p${middle}`),
+    askEach('product details', (index) => `/api/product/details/?product_id=p${index}`, middle),
     ask('option group list', '/api/option-group/list'),
     poll('order list, poll', '/api/order/list'),
     poll('order details, poll', `/api/order/details/?order_id=o${middle}`),

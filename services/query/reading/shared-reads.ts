@@ -1,0 +1,94 @@
+/**
+ * Reads of records by their ids, and of stamps, from one generation: many requests share one (decision 0026). What a request
+ * is given lies in one snapshot with the stamp of its store, and that snapshot was taken after the request arrived.
+ */
+import { STAMPS, type Stamp } from '#shared/read-models/collections.ts';
+import type { Generation } from '#shared/read-models/generation.ts';
+import { type BatchLimits, batched } from '../batched.ts';
+import type { Bounded } from '../deadline.ts';
+import type { StoredBody } from './found.ts';
+import { SNAPSHOT } from './snapshot.ts';
+
+/** What is stored of a record in one of its shapes, with the stamp of its store. */
+export interface StampedBody extends StoredBody {
+  stamp: Stamp | null;
+}
+
+export type Shape = 'summary' | 'whole';
+
+type Row = { _id: string } & Partial<Record<Shape | 'offset', string>>;
+
+const LIMITS: BatchLimits = { underWay: 4, ids: 100 };
+
+export class SharedReads {
+  readonly stamp: (storeId: string) => Promise<Stamp | null>;
+  readonly #generation: Generation;
+  readonly #bounded: Bounded;
+  readonly #records = new Map<string, (id: string) => Promise<StampedBody | null>>();
+
+  /** @param bounded ends a read that the server keeps; requests that wait for it have deadlines of their own. */
+  constructor(generation: Generation, bounded: Bounded) {
+    this.#generation = generation;
+    this.#bounded = bounded;
+    this.stamp = batched((ids) => this.#readStamps(ids), LIMITS);
+  }
+
+  /** The record of a collection with a document's id (`documentId`); `null` where there is none. */
+  async record(collection: string, shape: Shape, id: string): Promise<StampedBody | null> {
+    const kind = `${collection}.${shape}`;
+    let read = this.#records.get(kind);
+    if (read === undefined) {
+      read = batched((ids) => this.#readRecords(collection, shape, ids), LIMITS);
+      this.#records.set(kind, read);
+    }
+    return read(id);
+  }
+
+  async #readStamps(ids: readonly string[]): Promise<Map<string, Stamp>> {
+    const stamps = this.#generation.db.collection<Stamp>(STAMPS);
+    const found = await this.#bounded((signal) => stamps.find({ _id: oneOf(ids) }, { signal }).toArray());
+    return new Map(found.map((stamp) => [stamp._id, stamp]));
+  }
+
+  async #readRecords(
+    collection: string,
+    shape: Shape,
+    ids: readonly string[],
+  ): Promise<Map<string, StampedBody>> {
+    const storeIds = [...new Set(ids.map(storeIdOf))];
+    const rows = await this.#bounded((signal) =>
+      this.#generation.db
+        .collection(collection)
+        .aggregate<Row>(
+          [
+            { $match: { _id: oneOf(ids) } },
+            { $project: { [shape]: 1, offset: 1 } },
+            // As they lie there: a projection would cost as much as the read.
+            { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: oneOf(storeIds) } }] } },
+          ],
+          { ...SNAPSHOT, signal },
+        )
+        .toArray(),
+    );
+    const byId = new Map(rows.map((row) => [row._id, row]));
+    const found = new Map<string, StampedBody>();
+    for (const id of ids) {
+      const { [shape]: body, offset } = byId.get(id) ?? {};
+      if (body === undefined || offset === undefined) continue;
+      const stamp = (byId.get(storeIdOf(id)) as Stamp | undefined) ?? null;
+      found.set(id, { body, offset, stamp });
+    }
+    return found;
+  }
+}
+
+/** Ids of stores hold no slash, so that those of stamps and of documents cannot be taken for one another. */
+function storeIdOf(id: string): string {
+  return id.slice(0, id.indexOf('/'));
+}
+
+/** One id alone is found without an index scan. */
+function oneOf(ids: readonly string[]): string | { $in: string[] } {
+  const [id] = ids;
+  return ids.length === 1 && id !== undefined ? id : { $in: [...ids] };
+}

@@ -1,0 +1,64 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { batched } from '#query/batched.ts';
+
+/** Reads that end when they are told to, in the order in which they began. */
+function heldReads() {
+  const begun: string[][] = [];
+  const ends: (() => void)[] = [];
+  const readMany = async (ids: readonly string[]): Promise<Map<string, string>> => {
+    begun.push([...ids]);
+    await new Promise<void>((resolve) => ends.push(resolve));
+    return new Map(ids.map((id) => [id, id.toUpperCase()]));
+  };
+  return { begun, readMany, end: () => ends.shift()?.() };
+}
+
+describe('batched reads', () => {
+  it('share one read when they are asked for in one turn, each id once', async () => {
+    const { begun, readMany, end } = heldReads();
+    const read = batched(readMany, { underWay: 2, ids: 10 });
+    const found = Promise.all(['a', 'b', 'a'].map((id) => read(id)));
+    await turn();
+    end();
+    expect(await found).toEqual(['A', 'B', 'A']);
+    expect(begun).toEqual([['a', 'b']]);
+  });
+
+  it('join no read that has begun, and wait for the first to end while enough are under way', async () => {
+    const { begun, readMany, end } = heldReads();
+    const read = batched(readMany, { underWay: 2, ids: 10 });
+    const found: Promise<string | null>[] = [];
+    for (const id of ['a', 'a', 'b', 'c']) {
+      found.push(read(id));
+      await turn();
+    }
+    expect(begun).toEqual([['a'], ['a']]);
+    end();
+    expect(await found[0]).toBe('A');
+    await turn();
+    expect(begun).toEqual([['a'], ['a'], ['b', 'c']]);
+    end();
+    end();
+    expect(await Promise.all(found)).toEqual(['A', 'A', 'B', 'C']);
+  });
+
+  it('never ask for more at once than they may', async () => {
+    const { begun, readMany, end } = heldReads();
+    const read = batched(readMany, { underWay: 2, ids: 2 });
+    const found = Promise.all(['a', 'b', 'c', 'd', 'e'].map((id) => read(id)));
+    await turn();
+    await turn();
+    expect(begun).toEqual([
+      ['a', 'b'],
+      ['c', 'd'],
+    ]);
+    end();
+    end();
+    await turn();
+    await turn();
+    end();
+    expect(await found).toEqual(['A', 'B', 'C', 'D', 'E']);
+    expect(begun.at(-1)).toEqual(['e']);
+  });
+});
