@@ -93,8 +93,9 @@ async function measure(
 }
 
 function progressLine(round: number, { name, created, changed, all, peak_mib: peak }: SideResult): string {
-  const [c, d, a] = [created, changed, all].map((pace) => Math.round(pace.events_per_second));
-  return `round ${round + 1}, ${name}: ${c} created a second, ${d} changed, ${a} in all, peak ${peak} MiB`;
+  const words = ({ events_per_second: rate, writer_cpu: writer, mongod_cpu: mongod }: Pace) =>
+    `${rate.toFixed(0)}/s (${writer.toFixed(3)} + ${mongod?.toFixed(3) ?? '–'} ms)`;
+  return `round ${round + 1}, ${name}: created ${words(created)}, changed ${words(changed)}, in all ${words(all)}, peak ${peak} MiB`;
 }
 
 function resultOf(results: readonly SideResult[], name: Side['name']): SideResult {

@@ -17,15 +17,16 @@ export const JVM_OPTIONS = [
 
 export interface WorkerSettings {
   brokers: string;
-  plugin: string;
+  /** A folder with a folder for each plugin. */
+  plugins: string;
   offsetsFile: string;
 }
 
 /** Of the process. Offsets are committed often, since the benchmark sees by them how far it is. */
-export function workerSettings({ brokers, plugin, offsetsFile }: WorkerSettings): Record<string, string> {
+export function workerSettings({ brokers, plugins, offsetsFile }: WorkerSettings): Record<string, string> {
   return {
     'bootstrap.servers': brokers,
-    'plugin.path': plugin,
+    'plugin.path': plugins,
     'plugin.discovery': 'only_scan',
     'offset.storage.file.filename': offsetsFile,
     'offset.flush.interval.ms': '100',

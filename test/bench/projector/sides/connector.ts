@@ -1,10 +1,11 @@
 /** The MongoDB Kafka Sink Connector in a standalone worker; each round with a collection and a group of its own. */
-import { writeFile } from 'node:fs/promises';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Admin } from 'kafkajs';
 import type { Db } from 'mongodb';
 import { dataFolderAt } from '#local/stack/folder/data-folder.ts';
 import { asProperties } from '#local/stack/kafka/settings.ts';
+import { lastLines } from '#local/stack/program/log-tail.ts';
 import { startHeld } from '#local/stack/program/held-process.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import type { Ground } from '../../ground.ts';
@@ -38,6 +39,10 @@ export async function connectorSide(
     folder: dataFolderAt(folder),
     keepData: false,
   });
+  // A folder with one folder for each plugin: more than ours lies in the cache.
+  const plugins = join(folder, 'plugins');
+  await mkdir(plugins);
+  await symlink(plugin, join(plugins, 'mongodb'));
   const topic = changesTopic(environment);
   return {
     name: 'connector',
@@ -49,7 +54,7 @@ export async function connectorSide(
       const [workerFile = '', sinkFile = ''] = files;
       const offsetsFile = join(folder, `${name}.offsets`);
       const brokers = config.kafka.brokers.join(',');
-      await writeFile(workerFile, asProperties(workerSettings({ brokers, plugin, offsetsFile })));
+      await writeFile(workerFile, asProperties(workerSettings({ brokers, plugins, offsetsFile })));
       const sink = { name, topic, deadLetterTopic: `${name}.dead`, mongodbUri: withMajority(env) };
       await writeFile(
         sinkFile,
@@ -57,12 +62,19 @@ export async function connectorSide(
       );
       const classes = ['-cp', join(worker, '*'), 'org.apache.kafka.connect.cli.ConnectStandalone'];
       const args = [...JVM_OPTIONS, ...classes, workerFile, sinkFile];
-      const held = await startHeld(guard, { file: java.file, args }, join(folder, `${name}.log`));
+      const logFile = join(folder, `${name}.log`);
+      const held = await startHeld(guard, { file: java.file, args }, logFile);
+      let hasEnded = false;
+      const ended = () => {
+        hasEnded = true;
+      };
+      held.exited.then(ended, ended);
       return {
         pid: held.pid,
         stop: () => held.stop(GRACE_MS),
         database: () => Promise.resolve(db),
         positions: async () => {
+          if (hasEnded) throw new Error(['the connector has ended:', ...lastLines(logFile)].join('\n'));
           const [offsets] = await admin.fetchOffsets({ groupId: `connect-${name}`, topics: [topic] });
           return new Map(
             offsets?.partitions.map(({ partition, offset }) => [partition, Math.max(0, Number(offset))]),

@@ -8,8 +8,8 @@ import { startService } from '../../service.ts';
 import type { Side } from './side.ts';
 
 const FILES = {
-  ours: join(import.meta.dirname, '../../../../services/projector/main.ts'),
-  'without trees': join(import.meta.dirname, '../without-trees.ts'),
+  ours: { tag: 'o', file: join(import.meta.dirname, '../../../../services/projector/main.ts') },
+  'without trees': { tag: 'w', file: join(import.meta.dirname, '../without-trees.ts') },
 } as const;
 
 export function ourSide({ installation, folder, guard }: Ground, name: keyof typeof FILES): Side {
@@ -17,9 +17,10 @@ export function ourSide({ installation, folder, guard }: Ground, name: keyof typ
   return {
     name,
     start: async (round) => {
-      const prefix = `${config.namePrefix}_${name.replace(' ', '_')}_${round}`;
+      const { tag, file } = FILES[name];
+      const prefix = `${config.namePrefix}_${tag}${round}`;
       const env = { ...installation.env, NAME_PREFIX: prefix };
-      const service = await startService({ name: prefix, file: FILES[name], env, folder, guard });
+      const service = await startService({ name: prefix, file, env, folder, guard });
       const database = async () => (await findLiveGeneration(mongodb, prefix, environment))?.db ?? null;
       return {
         pid: service.pid,
