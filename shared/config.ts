@@ -54,6 +54,8 @@ export interface Config {
     };
     /** Kills the process inside the n-th transaction: for the tests of recovery. */
     crashInTransaction: number | null;
+    /** The percentage of time that rewriting the bodies of moved stores may take. */
+    rewritingShare: number;
   };
 }
 
@@ -301,6 +303,13 @@ const settings = {
     default: '3',
     meaning: 'Partitions that one projector process works on side by side.',
   },
+  rewritingShare: {
+    name: 'PROJECTOR_REWRITING_SHARE',
+    read: whole(1, 100),
+    default: '25',
+    meaning:
+      'The percentage of its time that the projector spends at most on rewriting the bodies of stores whose `timezone_offset` has moved.',
+  },
   deadLetterDays: {
     name: 'DEAD_LETTER_DAYS',
     read: whole(0, 36_500),
@@ -403,6 +412,7 @@ function arrange(values: Values): Config {
       sliceEvents: values.sliceEvents,
       sliceBytes: values.sliceBytes,
       concurrentPartitions: values.concurrentPartitions,
+      rewritingShare: values.rewritingShare,
       deadLetters: {
         limits: { letters: values.deadLetterCount, bytes: values.deadLetterBytes },
         days: values.deadLetterDays || null,

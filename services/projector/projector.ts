@@ -33,6 +33,7 @@ import { Pace } from './generations/pace.ts';
 import { projectGeneration, type ProjectOptions } from './generations/project.ts';
 import { LetterKeeper } from './dead-letters/keeper.ts';
 import { createLetterMetrics } from './dead-letters/metrics.ts';
+import { createRewritingMetrics } from './rewriting/metrics.ts';
 import { countDeadLetters, createMetrics, type ProjectorMetrics } from './metrics.ts';
 
 /** How long a start waits for Redis; without it everything is applied, and published once it is there. */
@@ -167,6 +168,10 @@ async function startConsumers(
     base,
     pace,
     letters,
+    rewriting: {
+      share: config.projector.rewritingShare,
+      metrics: createRewritingMetrics(metrics.registry),
+    },
     control,
     keepsTrees: parts.keepsTrees,
     storeChanged: () => publisher.sweep(),

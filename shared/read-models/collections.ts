@@ -210,6 +210,8 @@ export const MENU_SECTIONS = 'menu_sections';
 export const STAMPS = 'stamps';
 export const RANK_NODES = 'rank_nodes';
 export const TOMBSTONES = 'tombstones';
+/** Stores whose bodies are being made for another offset (`services/projector/rewriting/`). */
+export const REWRITINGS = 'rewritings';
 export const DEAD_LETTERS = 'dead_letters';
 export const CHECKPOINTS = 'checkpoints';
 
@@ -231,6 +233,7 @@ type CollectionName =
   | typeof STAMPS
   | typeof RANK_NODES
   | typeof TOMBSTONES
+  | typeof REWRITINGS
   | typeof DEAD_LETTERS
   | typeof CHECKPOINTS;
 
@@ -275,6 +278,7 @@ export const INDEXES: Record<CollectionName, Index[]> = {
   ],
   [RANK_NODES]: [],
   [TOMBSTONES]: [],
+  [REWRITINGS]: [],
   [DEAD_LETTERS]: [
     { name: 'by_reason', key: { reason: 1, _id: 1 } },
     { name: 'by_age', key: { topic: 1, dead_at: 1, kept_bytes: 1 } },

@@ -15,6 +15,8 @@ import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import { composeCatalogs } from '../catalog/compose.ts';
 import { projections } from '../projections/index.ts';
 import { maintainTrees, type RootChange } from '../ranking/maintain.ts';
+import { movedStores } from '../rewriting/moved.ts';
+import { enqueue } from '../rewriting/queue.ts';
 import type { Plan, StampChange } from './plan.ts';
 import type { Stored } from './stored.ts';
 
@@ -45,6 +47,7 @@ export async function writePlan(
     (storeId, tree) => stored.stamps.get(storeId)?.ranks?.[tree],
   );
   await writeStamps(db, session, plan.stamps, roots);
+  await enqueue(db, session, movedStores(plan, stored.stamps));
 }
 
 async function writeDocuments(db: Db, session: ClientSession, plan: Plan, entity: EntityName): Promise<void> {

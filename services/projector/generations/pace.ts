@@ -74,6 +74,11 @@ export class Pace {
     };
   }
 
+  /** A turn for work that nobody waits for: it goes behind everything, as the filling of a generation does. */
+  beginAside(isStopped: () => boolean, share: number): Promise<Turn> {
+    return this.#beginFilling(isStopped, () => share);
+  }
+
   async #beginFilling(isStopped: () => boolean, share: () => number): Promise<Turn> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const before = this.#filling;

@@ -11,6 +11,7 @@ import type { Checkpoint } from '../consumer/checkpoint.ts';
 import { DroppedLetters } from '../dead-letters/dropped.ts';
 import type { LetterKeeper } from '../dead-letters/keeper.ts';
 import { countDeadLetters } from '../metrics.ts';
+import { Rewriter, type RewriterOptions } from '../rewriting/rewriter.ts';
 import { type Followed, generationLabel } from './follower.ts';
 import type { Pace } from './pace.ts';
 
@@ -32,6 +33,7 @@ export interface ProjectOptions {
   >;
   pace: Pace;
   letters: LetterKeeper;
+  rewriting: Pick<RewriterOptions, 'share' | 'metrics'>;
   control: Db;
   keepsTrees: boolean;
   /** Called when the record of a store has changed in a live generation. */
@@ -39,8 +41,8 @@ export interface ProjectOptions {
 }
 
 /** Starts to project a generation. */
-export function projectGeneration(
-  { prefix, base, pace, letters, control, keepsTrees, storeChanged }: ProjectOptions,
+export async function projectGeneration(
+  { prefix, base, pace, letters, rewriting, control, keepsTrees, storeChanged }: ProjectOptions,
   generation: Followed,
 ): Promise<RunningConsumer> {
   const { environment, db, marker } = generation;
@@ -49,7 +51,7 @@ export function projectGeneration(
   const topic = changesTopic(environment);
   const room = letters.room(db, topic);
   const dropped = new DroppedLetters(control, topic);
-  return startConsumer({
+  const consumer = await startConsumer({
     ...base,
     topic,
     groupId: generationGroup(prefix, environment, marker.number),
@@ -84,6 +86,17 @@ export function projectGeneration(
         storeChanged();
     },
   });
+  const rewriter = new Rewriter({
+    ...rewriting,
+    db,
+    labels: { environment, generation: label },
+    pace,
+    logger,
+  });
+  const stop = async () => {
+    await Promise.all([rewriter.stop(), consumer.stop()]);
+  };
+  return { ...consumer, stop };
 }
 
 /** A claim makes checkpoints that are missing; it must not make a dropped database anew by that. */

@@ -1,0 +1,28 @@
+/** Which stores a slice leaves with bodies for another offset than their present one. */
+import type { Stamp } from '#shared/read-models/collections.ts';
+import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
+import type { Plan } from '../changes/plan.ts';
+
+/**
+ * The stores whose offset moves, and those that moved and came back: what lay between in the slice stays in that offset.
+ * @param before the stamps as they were before the slice.
+ */
+export function movedStores(
+  { stamps, inserts, replacements }: Pick<Plan, 'stamps' | 'inserts' | 'replacements'>,
+  before: ReadonlyMap<string, Stamp>,
+): string[] {
+  const present = new Map<string, string>();
+  const moved = new Set<string>();
+  for (const [storeId, { offset }] of stamps) {
+    if (offset === undefined) continue;
+    present.set(storeId, offset ?? DEFAULT_OFFSET);
+    if (present.get(storeId) !== (before.get(storeId)?.timezone_offset ?? DEFAULT_OFFSET)) moved.add(storeId);
+  }
+  if (present.size === 0) return [];
+  for (const documents of [...inserts.values(), ...replacements.values()]) {
+    for (const { store_id, offset } of documents) {
+      if (offset !== (present.get(store_id) ?? offset)) moved.add(store_id);
+    }
+  }
+  return [...moved];
+}
