@@ -1,7 +1,4 @@
-/**
- * How quickly a side works, from what was seen of it again and again: creations are counted until the first partition
- * comes to its changes, changes from when the last partition has come to them until the first has none left.
- */
+/** How quickly a side works, from what was seen of it: what a creation takes, what a change takes, and both together. */
 
 /** What was seen at one moment. */
 export interface Sight {
@@ -14,7 +11,6 @@ export interface Sight {
 }
 
 export interface Pace {
-  events: number;
   events_per_second: number;
   /** Seconds of processor time for 1,000 events. */
   writer_cpu: number;
@@ -25,35 +21,70 @@ export interface Pace {
 export interface Phases {
   created: Pace;
   changed: Pace;
-  /** From the first event to the last, the ends included where not all partitions have work. */
+  /** From the first event to the last, the end included where not all partitions have work. */
   all: Pace;
 }
 
 /** @param boundaries where changes begin in each partition; there are as many changes as creations. */
 export function phasesOf(sights: readonly Sight[], boundaries: readonly number[]): Phases {
-  const begun = sights.findIndex(({ positions }) => totalOf(positions) > 0);
-  const every = (share: number) => (sight: Sight) =>
-    boundaries.every((boundary, partition) => (sight.positions[partition] ?? 0) >= share * boundary);
-  const some = (share: number) => (sight: Sight) =>
-    boundaries.some((boundary, partition) => (sight.positions[partition] ?? 0) >= share * boundary);
-  const first = (test: (sight: Sight) => boolean) => sights.findIndex(test);
-  // The sight before the first that is too late.
-  const created = between(sights, begun, Math.max(first(some(1)) - 1, begun + 1));
-  const changesBegin = first(every(1));
-  const changed = between(sights, changesBegin, Math.max(first(some(2)) - 1, changesBegin + 1));
-  return { created, changed, all: between(sights, begun, first(every(2))) };
+  const begun = sights.find(({ positions }) => totalOf(positions) > 0);
+  const ended = sights.at(-1);
+  const middle = sights.find(({ positions }) => totalOf(positions) >= totalOf(boundaries));
+  if (begun === undefined || ended === undefined || middle === undefined) throw new Error('nothing was seen');
+  const first = stretch(begun, middle, boundaries);
+  const second = stretch(middle, ended, boundaries);
+  const [createdTime, changedTime] = shareOut(first, second, ({ seconds }) => seconds);
+  const [createdWriter, changedWriter] = shareOut(first, second, ({ writer }) => writer);
+  const mongod =
+    first.mongod === null ? null : shareOut(first, second, ({ mongod: seconds }) => seconds ?? Number.NaN);
+  const all = stretch(begun, ended, boundaries);
+  const events = all.created + all.changed;
+  return {
+    created: paceOf(createdTime, createdWriter, mongod?.[0] ?? null),
+    changed: paceOf(changedTime, changedWriter, mongod?.[1] ?? null),
+    all: paceOf(all.seconds / events, all.writer / events, all.mongod === null ? null : all.mongod / events),
+  };
 }
 
-function between(sights: readonly Sight[], from: number, to: number): Pace {
-  const [a, b] = [sights[from], sights[to]];
-  if (a === undefined || b === undefined) throw new Error('too little was seen: take more orders');
-  const events = totalOf(b.positions) - totalOf(a.positions);
-  const perThousand = (seconds: number) => (seconds * 1_000) / events;
+/** What was done between two sights, and what it took. */
+interface Stretch {
+  created: number;
+  changed: number;
+  seconds: number;
+  writer: number;
+  mongod: number | null;
+}
+
+function stretch(from: Sight, to: Sight, boundaries: readonly number[]): Stretch {
+  const createdAt = ({ positions }: Sight) =>
+    totalOf(boundaries.map((boundary, partition) => Math.min(boundary, positions[partition] ?? 0)));
+  const created = createdAt(to) - createdAt(from);
   return {
-    events,
-    events_per_second: (events * 1_000) / (b.at - a.at),
-    writer_cpu: perThousand(b.writerCpu - a.writerCpu),
-    mongod_cpu: a.mongodCpu === null || b.mongodCpu === null ? null : perThousand(b.mongodCpu - a.mongodCpu),
+    created,
+    changed: totalOf(to.positions) - totalOf(from.positions) - created,
+    seconds: (to.at - from.at) / 1_000,
+    writer: to.writerCpu - from.writerCpu,
+    mongod: to.mongodCpu === null || from.mongodCpu === null ? null : to.mongodCpu - from.mongodCpu,
+  };
+}
+
+/**
+ * What a creation and what a change takes, from two stretches that have unlike parts of both: partitions advance
+ * unevenly, so that no stretch is of one kind alone.
+ */
+function shareOut(first: Stretch, second: Stretch, of: (stretch: Stretch) => number): [number, number] {
+  const determinant = first.created * second.changed - first.changed * second.created;
+  return [
+    (of(first) * second.changed - of(second) * first.changed) / determinant,
+    (of(second) * first.created - of(first) * second.created) / determinant,
+  ];
+}
+
+function paceOf(seconds: number, writer: number, mongod: number | null): Pace {
+  return {
+    events_per_second: 1 / seconds,
+    writer_cpu: writer * 1_000,
+    mongod_cpu: mongod === null ? null : mongod * 1_000,
   };
 }
 

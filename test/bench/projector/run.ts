@@ -110,7 +110,6 @@ function medianOf(results: readonly SideResult[]): SideResult {
   const pace = (phase: keyof Phases): Pace => {
     const of = (figure: (pace: Pace) => number) => median(results.map((result) => figure(result[phase])));
     return {
-      events: of(({ events }) => events),
       events_per_second: rounded(
         of((one) => one.events_per_second),
         0,
