@@ -25,7 +25,7 @@ export interface Rewriting {
 export type Claimed = Rewriting & { owner: string };
 
 /** For how long a store is left to a process that says nothing. */
-const HELD_MS = 10_000;
+const HELD_MS = 6_000;
 
 const OPTIONS = { maxTimeMS: 5_000 };
 

@@ -20,6 +20,8 @@ import { advance, claim, type Claimed, finish, release } from './queue.ts';
 const LOOK_MS = 1_000;
 /** For how long one store is worked on while others wait. */
 const TURN_MS = 2_000;
+/** A longer rest would end what `queue.ts` promises of a store that is worked on. */
+const LONGEST_REST_MS = 3_000;
 /** Documents of one batch at most; while events are applied the pace allows fewer. */
 const BATCH = 500;
 
@@ -126,7 +128,8 @@ export class Rewriter {
       return await work(Math.min(BATCH, turn.events));
     } finally {
       turn.end();
-      await this.#rest(((performance.now() - began) * (100 - share)) / share);
+      const rest = ((performance.now() - began) * (100 - share)) / share;
+      await this.#rest(Math.min(rest, LONGEST_REST_MS));
     }
   }
 
