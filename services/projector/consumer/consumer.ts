@@ -47,6 +47,9 @@ export interface RunningConsumer {
   stop: () => Promise<void>;
 }
 
+/** How long partitions that a topic was given may go unnoticed; kafkajs would take five minutes. */
+const METADATA_MAX_AGE_MS = 10_000;
+
 /** Joins the group and begins to apply. Resolves once the consumer runs, not when it has caught up. */
 export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<RunningConsumer> {
   const { kafka, topic, groupId, logger } = options;
@@ -57,6 +60,7 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
     heartbeatInterval: heartbeatInterval(options),
     rebalanceTimeout: Math.max(options.sessionTimeoutMs, 10_000),
     allowAutoTopicCreation: false,
+    metadataMaxAge: METADATA_MAX_AGE_MS,
     maxWaitTimeInMs: 200,
     minBytes: 1,
     maxBytesPerPartition: options.limits.bytes,
