@@ -1,4 +1,4 @@
-/** Unit tests are pure and quick; integration tests run against the real servers that `test/run.ts` starts. */
+/** Unit tests are pure and quick; integration tests run against real servers; faults are caused by `npm run test:faults`. */
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
@@ -21,6 +21,18 @@ export default defineConfig({
           hookTimeout: 60_000,
           maxWorkers: 3,
           sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          name: 'faults',
+          include: ['test/faults/**/*.fault.test.ts'],
+          globalSetup: ['test/faults/setup.ts'],
+          testTimeout: 300_000,
+          hookTimeout: 120_000,
+          // One after the other: what they measure is time.
+          maxWorkers: 1,
+          sequence: { groupOrder: 2 },
         },
       },
     ],

@@ -16,7 +16,15 @@ const folder = await mkdtemp(join(tmpdir(), 'store-data-report-'));
 const report = join(folder, 'report.json');
 const vitest = spawn(
   'vitest',
-  ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, ...process.argv.slice(2)],
+  [
+    'run',
+    '--project=unit',
+    '--project=integration',
+    '--reporter=default',
+    '--reporter=json',
+    `--outputFile.json=${report}`,
+    ...process.argv.slice(2),
+  ],
   // kafkajs passes negative delays to timers, which is nobody's concern here.
   { stdio: 'inherit', env: { ...process.env, NODE_OPTIONS: '--disable-warning=TimeoutNegativeWarning' } },
 );

@@ -76,7 +76,7 @@ export async function createInstallation(
     partitions: options.partitions ?? 2,
     config: { 'max.message.bytes': String(10 * 1_048_576) },
   });
-  const producer: Producer = kafka.producer({ allowAutoTopicCreation: false });
+  const producer: Producer = kafka.producer({ allowAutoTopicCreation: false, metadataMaxAge: 2_000 });
   await producer.connect();
 
   const send = async (topic: string, messages: (RawMessage | EncodedMessage)[]) => {

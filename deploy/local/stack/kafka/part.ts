@@ -18,7 +18,7 @@ export const kafkaPart: PartDefinition = {
   imageVariable: 'KAFKA_IMAGE',
   defaultImage: 'apache/kafka:4.1.0',
   portCount: 2,
-  locateProgram: locateBroker,
+  locateProgram: (context) => locateBroker(context),
 
   checkAddress: (address) =>
     withAdmin(address.split(','), CHECK_LIMIT_MS, async (admin) => void (await admin.listTopics())),

@@ -17,8 +17,11 @@ import { JVM_OPTIONS, asProperties, brokerSettings } from './settings.ts';
 /** The storage of a broker and its controller name it; any id will do for a cluster of one. */
 export const CLUSTER_ID = '4L6g3nShT-eMCtK--X86sw';
 
-/** Finds Java and the broker's jars, or fetches them. */
-export async function locateBroker(context: StartContext): Promise<LocatedProgram> {
+/** Finds Java and the broker's jars, or fetches them; `more` settings take the place of ours: tests build clusters with them. */
+export async function locateBroker(
+  context: StartContext,
+  more: Record<string, string> = {},
+): Promise<LocatedProgram> {
   const java = await findJava(context);
   const jars = await ensurePackage(brokerPackage(java.file), context);
   const run = (...args: string[]): Command => ({
@@ -32,7 +35,7 @@ export async function locateBroker(context: StartContext): Promise<LocatedProgra
       const properties = join(folder, 'server.properties');
       const data = join(folder, 'data');
       const listeners = { bind: '127.0.0.1', advertised: '127.0.0.1', port, controllerPort };
-      writeFileSync(properties, asProperties(brokerSettings(listeners, data)));
+      writeFileSync(properties, asProperties({ ...brokerSettings(listeners, data), ...more }));
       await formatOnce(
         folder,
         data,

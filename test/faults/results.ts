@@ -1,0 +1,48 @@
+/** The figures of a run: each test appends its own, and they are shown together in the end. */
+import { appendFileSync, readFileSync } from 'node:fs';
+import Table from 'cli-table3';
+
+export interface Result {
+  fault: string;
+  /** From the fault, or from its end where it has one, until every partition is applied again: milliseconds. */
+  recoveriesMs: number[];
+  boundMs: number;
+  events: number;
+}
+
+/** Names the file that test files append to; the set-up sets it. */
+export const RESULTS_FILE = 'FAULTS_RESULTS_FILE';
+
+/** Notes the figures of one fault. */
+export function note(result: Result): void {
+  const file = process.env[RESULTS_FILE];
+  if (file !== undefined) appendFileSync(file, `${JSON.stringify(result)}\n`);
+}
+
+/** The table of all that was noted. */
+export function renderResults(file: string): string {
+  const lines = readFileSync(file, 'utf8').split('\n').filter(Boolean);
+  const table = new Table({
+    head: ['fault', 'times', 'recovery: middle', 'longest', 'bound', 'events'],
+    colAligns: ['left', 'right', 'right', 'right', 'right', 'right'],
+    style: { head: [], border: [] },
+  });
+  for (const line of lines) {
+    const { fault, recoveriesMs, boundMs, events } = JSON.parse(line) as Result;
+    const sorted = recoveriesMs.toSorted((a, b) => a - b);
+    const middle = sorted[Math.floor(sorted.length / 2)] ?? 0;
+    table.push([
+      fault,
+      sorted.length,
+      seconds(middle),
+      seconds(sorted.at(-1) ?? 0),
+      seconds(boundMs),
+      events,
+    ]);
+  }
+  return table.toString();
+}
+
+function seconds(milliseconds: number): string {
+  return `${(milliseconds / 1_000).toFixed(1)} s`;
+}

@@ -1,0 +1,43 @@
+/** Where the servers of one test live: a folder and a guardian, both gone when the test is, however it ends. */
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { dataFolderAt } from '#local/stack/folder/data-folder.ts';
+import type { StartContext } from '#local/stack/part.ts';
+import { startGuard } from '#local/stack/program/guard.ts';
+
+export interface Home {
+  path: string;
+  /** What the parts of the local stack are started with. */
+  context: StartContext;
+  /** Makes a folder of its own for one server. */
+  room: (name: string) => Promise<{ data: string; logFile: string }>;
+  close: () => Promise<void>;
+}
+
+/** Makes a home. */
+export async function makeHome(): Promise<Home> {
+  const path = await mkdtemp(join(tmpdir(), 'store-data-faults-'));
+  const guard = startGuard();
+  await guard.hold('path', path);
+  const context = {
+    env: process.env,
+    log: () => undefined,
+    guard,
+    folder: dataFolderAt(path),
+    keepData: false,
+  };
+  return {
+    path,
+    context,
+    async room(name) {
+      const data = join(path, name);
+      await mkdir(data, { recursive: true });
+      return { data, logFile: join(path, `${name}.log`) };
+    },
+    async close() {
+      await guard.close();
+      await rm(path, { recursive: true, force: true });
+    },
+  };
+}

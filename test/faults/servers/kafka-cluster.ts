@@ -1,0 +1,118 @@
+/** Brokers of one test's own: one, or three that keep three copies and want two of them written. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import kafkajs from 'kafkajs';
+import { locateBroker } from '#local/stack/kafka/program.ts';
+import { freePorts } from '#local/stack/program/ports.ts';
+import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+import { makeHome } from './home.ts';
+import { makeServer, type Server } from './server.ts';
+
+export interface KafkaCluster {
+  /** `host:port,…` for clients that are not to be disturbed. */
+  brokers: string;
+  /** The same for clients whose every connection goes through `proxy`; only a single broker has it. */
+  proxied: string;
+  proxy: TcpProxy;
+  servers: Server[];
+  /** The broker that leads a partition. */
+  leaderOf: (topic: string, partition: number) => Promise<Server>;
+  close: () => Promise<void>;
+}
+
+const READY_MS = 60_000;
+
+/** Starts the brokers and waits until they take topics. */
+export async function startKafkaCluster(size: 1 | 3): Promise<KafkaCluster> {
+  const home = await makeHome();
+  const ports = await freePorts(3 * size);
+  const nodes = Array.from({ length: size }, (_, index) => {
+    const [port = 0, controller = 0, behindProxy = 0] = ports.slice(3 * index);
+    return { id: index + 1, port, controller, behindProxy };
+  });
+  const voters = nodes.map(({ id, controller }) => `${id}@127.0.0.1:${controller}`).join(',');
+  const [first] = nodes;
+  const proxy = await startTcpProxy({ host: '127.0.0.1', port: first?.behindProxy ?? 0 });
+  const servers = await Promise.all(
+    nodes.map(async ({ id, port, controller, behindProxy }) => {
+      const program = await locateBroker(home.context, {
+        'node.id': String(id),
+        'controller.quorum.voters': voters,
+        // A client gets the addresses of the listener that it came by.
+        listeners: `PLAINTEXT://127.0.0.1:${port},PROXIED://127.0.0.1:${behindProxy},CONTROLLER://127.0.0.1:${controller}`,
+        'advertised.listeners': `PLAINTEXT://127.0.0.1:${port},PROXIED://127.0.0.1:${proxy.port}`,
+        'listener.security.protocol.map': 'CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT',
+        'inter.broker.listener.name': 'PLAINTEXT',
+        ...(size === 3 ? COPIES : {}),
+      });
+      const { data, logFile } = await home.room(`kafka-${id}`);
+      return makeServer(
+        home.context.guard,
+        await program.prepare(data, [port, controller], logFile),
+        port,
+        logFile,
+      );
+    }),
+  );
+  const brokers = servers.map(({ port }) => `127.0.0.1:${port}`).join(',');
+  const kafka = new kafkajs.Kafka({
+    clientId: 'faults',
+    brokers: brokers.split(','),
+    logLevel: kafkajs.logLevel.NOTHING,
+  });
+  const admin = kafka.admin();
+  const close = async () => {
+    await admin.disconnect().catch(() => undefined);
+    await proxy.close();
+    await Promise.all(servers.map((server) => server.kill()));
+    await home.close();
+  };
+  try {
+    await Promise.all(servers.map((server) => server.start()));
+    await untilReady(kafka, size);
+    await admin.connect();
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    brokers,
+    proxied: `127.0.0.1:${proxy.port}`,
+    proxy,
+    servers,
+    close,
+    async leaderOf(topic, partition) {
+      const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
+      const leader = topics[0]?.partitions.find(({ partitionId }) => partitionId === partition)?.leader;
+      const server = servers[(leader ?? 0) - 1];
+      if (server === undefined) throw new Error(`${topic}/${partition} has no leader`);
+      return server;
+    },
+  };
+}
+
+/** What keeps everything when one of three is lost. */
+const COPIES = {
+  'default.replication.factor': '3',
+  'min.insync.replicas': '2',
+  'offsets.topic.replication.factor': '3',
+  'transaction.state.log.replication.factor': '3',
+  'transaction.state.log.min.isr': '2',
+};
+
+async function untilReady(kafka: kafkajs.Kafka, size: number): Promise<void> {
+  for (const end = Date.now() + READY_MS; ; await sleep(100)) {
+    const admin = kafka.admin({ retry: { retries: 0 } });
+    try {
+      await admin.connect();
+      const { brokers } = await admin.describeCluster();
+      if (brokers.length < size) throw new Error(`${brokers.length} of ${size} brokers have come`);
+      // Makes the offsets topic now: the first consumer would stumble over its absence.
+      await admin.describeGroups(['readiness']);
+      return;
+    } catch (error) {
+      if (Date.now() > end) throw error;
+    } finally {
+      await admin.disconnect().catch(() => undefined);
+    }
+  }
+}

@@ -1,0 +1,86 @@
+/** A MongoDB replica set of one test's own: one member or three. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MongoClient } from 'mongodb';
+import { locateMongod } from '#local/stack/mongodb/program.ts';
+import { REPLICA_SET } from '#local/stack/mongodb/replica-set.ts';
+import { freePorts } from '#local/stack/program/ports.ts';
+import { makeHome } from './home.ts';
+import { makeServer, type Server } from './server.ts';
+
+export interface ReplicaSet {
+  uri: string;
+  servers: Server[];
+  /** Waits for the member that is primary. */
+  primary: () => Promise<Server>;
+  close: () => Promise<void>;
+}
+
+const READY_MS = 60_000;
+const KEPT_SMALL = '--wiredTigerCacheSizeGB=0.25';
+
+/**
+ * Starts it and waits for its primary. All but the number of members is MongoDB's default, the ten seconds that an
+ * election takes to begin among it.
+ * @param dataIn where its data shall lie; a folder of its own by default.
+ */
+export async function startReplicaSet(size: 1 | 3, dataIn?: string): Promise<ReplicaSet> {
+  const home = await makeHome();
+  const program = await locateMongod(home.context);
+  const servers = await Promise.all(
+    (await freePorts(size)).map(async (port, index) => {
+      const { data, logFile } = await home.room(`mongod-${index + 1}`);
+      const command = await program.prepare(dataIn ?? data, [port], logFile);
+      const args = command.args.filter((arg) => !arg.startsWith('--wiredTigerCacheSizeGB'));
+      return makeServer(home.context.guard, { ...command, args: [...args, KEPT_SMALL] }, port, logFile);
+    }),
+  );
+  const close = async () => {
+    await Promise.all(servers.map((server) => server.kill()));
+    await home.close();
+  };
+  const primary = () => findPrimary(servers);
+  try {
+    await Promise.all(servers.map((server) => server.start()));
+    const members = servers.map(({ port }, _id) => ({ _id, host: `127.0.0.1:${port}` }));
+    await until(() => onServer(servers[0], { replSetInitiate: { _id: REPLICA_SET, members } }));
+    await primary();
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  const hosts = servers.map(({ port }) => `127.0.0.1:${port}`).join(',');
+  return { uri: `mongodb://${hosts}/?replicaSet=${REPLICA_SET}`, servers, primary, close };
+}
+
+async function findPrimary(servers: Server[]): Promise<Server> {
+  return until(async () => {
+    for (const server of servers.filter((one) => one.isRunning())) {
+      const answer = await onServer(server, { hello: 1 }).catch(() => null);
+      if (answer?.['isWritablePrimary'] === true) return server;
+    }
+    throw new Error('no member is primary');
+  });
+}
+
+async function until<T>(attempt: () => Promise<T>): Promise<T> {
+  for (const end = Date.now() + READY_MS; ; await sleep(50)) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (Date.now() > end) throw error;
+    }
+  }
+}
+
+/** With a client for each attempt: one whose first connection failed may never make another. */
+async function onServer(server: Server | undefined, command: object): Promise<Record<string, unknown>> {
+  const client = new MongoClient(`mongodb://127.0.0.1:${server?.port}/?directConnection=true`, {
+    serverSelectionTimeoutMS: 1_000,
+    connectTimeoutMS: 1_000,
+  });
+  try {
+    return await client.db('admin').command({ ...command });
+  } finally {
+    await client.close();
+  }
+}

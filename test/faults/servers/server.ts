@@ -1,0 +1,35 @@
+/** One server program that a test kills and starts again, on the same ports and data. */
+import type { Guard } from '#local/stack/program/guard.ts';
+import { type Command, type HeldProcess, startHeld } from '#local/stack/program/held-process.ts';
+
+export interface Server {
+  port: number;
+  start: () => Promise<void>;
+  /** SIGKILL; resolves when it is gone. */
+  kill: () => Promise<void>;
+  /** Resolves when it has ended, by whatever. */
+  ended: () => Promise<void>;
+  isRunning: () => boolean;
+}
+
+/** Makes a server that is not started yet. */
+export function makeServer(guard: Guard, command: Command, port: number, logFile: string): Server {
+  let held: HeldProcess | null = null;
+  return {
+    port,
+    async start() {
+      const started = await startHeld(guard, command, logFile);
+      held = started;
+      void started.exited.then(() => {
+        if (held === started) held = null;
+      });
+    },
+    async kill() {
+      await held?.stop(0);
+    },
+    async ended() {
+      await held?.exited;
+    },
+    isRunning: () => held !== null,
+  };
+}
