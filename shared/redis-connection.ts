@@ -10,6 +10,8 @@ export class RedisConnection extends Redis {
   readonly #timeoutMs: number;
   /** The commands of this turn, oldest first. */
   #turn: Command[] = [];
+  #turnEnds = false;
+  #lastOfTurn: (() => void)[] = [];
   #corked: Socket | null = null;
 
   /** @param timeoutMs after which a command fails that Redis has not answered. */
@@ -23,7 +25,7 @@ export class RedisConnection extends Redis {
   }
 
   override sendCommand(...args: Parameters<Redis['sendCommand']>): unknown {
-    if (this.#turn.length === 0) setImmediate(this.#endTurn);
+    this.#scheduleEnd();
     this.#turn.push(args[0]);
     if (this.#corked === null && this.status === 'ready') {
       this.#corked = this.stream;
@@ -32,11 +34,28 @@ export class RedisConnection extends Redis {
     return super.sendCommand(...args);
   }
 
+  /** Runs something just before the turn ends: the commands that it gives at once still travel with the others. */
+  beforeTurnEnds(run: () => void): void {
+    this.#scheduleEnd();
+    this.#lastOfTurn.push(run);
+  }
+
+  #scheduleEnd(): void {
+    if (this.#turnEnds) return;
+    this.#turnEnds = true;
+    setImmediate(this.#endTurn);
+  }
+
   readonly #endTurn = () => {
+    const last = this.#lastOfTurn;
+    this.#lastOfTurn = [];
+    for (const run of last) run();
     const commands = this.#turn;
     this.#turn = [];
+    this.#turnEnds = false;
     this.#corked?.uncork();
     this.#corked = null;
+    if (commands.length === 0) return;
     const timer = setTimeout(() => {
       // It means nothing to those that are answered.
       for (const command of commands) command.reject(new Error('Command timed out'));

@@ -9,7 +9,7 @@ import { RedisConnection } from './redis-connection.ts';
  * sent in one turn of the event loop travel together.
  * @param onError is told of connection errors; without a listener they would end the process.
  */
-export function createRedisClient(config: Config, onError: (error: Error) => void): Redis {
+export function createRedisClient(config: Config, onError: (error: Error) => void): RedisConnection {
   const redis = new RedisConnection(config.redis.url, config.redis.commandTimeoutMs, {
     enableOfflineQueue: false,
     // A frozen Redis: the connection goes, and with it what piles up behind commands nobody answers.

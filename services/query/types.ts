@@ -1,5 +1,4 @@
 /** What the app's plugins add to the framework's objects. */
-import type { Redis } from 'ioredis';
 import type { MongoClient } from 'mongodb';
 import type { ControlCollections } from '#shared/access/access-keys.ts';
 import type { Tokens } from '#shared/access/tokens.ts';
@@ -7,6 +6,7 @@ import type { SigningKeys } from '#shared/access/signing-keys.ts';
 import type { Config } from '#shared/config.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { Scope } from '#shared/events/access-event.ts';
+import type { RedisConnection } from '#shared/redis-connection.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
 import type { RedisGate } from './access/redis-gate.ts';
 import type { Caller, Step } from './access/steps.ts';
@@ -45,7 +45,7 @@ declare module 'fastify' {
     bounded: Bounded;
     /** Bounds the reads for one request: all of them together, from its arrival. */
     deadlineOf: (reply: FastifyReply) => Bounded;
-    redis: Redis;
+    redis: RedisConnection;
     keyLookUps: KeyLookUps;
     knownClients: KnownClients;
     mongodbPulse: MongodbPulse;

@@ -35,6 +35,27 @@ afterAll(async () => {
 const key = (name: string) => `${installation.config.namePrefix}:${name}`;
 
 describe('commands of one turn', () => {
+  it('include what is asked just before it ends', async () => {
+    const { stream } = redis;
+    const last = Promise.withResolvers<string>();
+    redis.beforeTurnEnds(() => {
+      expect(stream.writableCorked).toBe(1);
+      last.resolve(redis.ping('last'));
+    });
+    const first = redis.ping('first');
+    expect(await Promise.all([first, last.promise])).toEqual(['first', 'last']);
+  });
+
+  it('may be only what is asked just before it ends, or nothing', async () => {
+    const only = Promise.withResolvers<string>();
+    redis.beforeTurnEnds(() => only.resolve(redis.ping('only')));
+    expect(await only.promise).toBe('only');
+    const nothing = Promise.withResolvers<void>();
+    redis.beforeTurnEnds(nothing.resolve);
+    await nothing.promise;
+    expect(await redis.ping()).toBe('PONG');
+  });
+
   it('are sent with one write, those of a MULTI and of a script too', async () => {
     const { stream } = redis;
     const { bytesWritten } = stream;

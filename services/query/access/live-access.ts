@@ -16,8 +16,8 @@ import type { Bounded } from '../deadline.ts';
 export interface LiveAccess {
   /** The scopes that token and key both have. */
   scopes: Scope[];
-  /** As it stands after this request was counted. */
-  quota: QuotaState;
+  /** As it stands after a request was counted, the first of those that were looked up together being number 0. */
+  quotaOf: (position: number) => QuotaState;
 }
 
 /** Why a token that is ours no longer counts. */
@@ -42,7 +42,7 @@ export function rememberPassed(): PassedSessions {
 }
 
 /**
- * Decides about a token, and counts the request where it passes; says why when the token no longer counts.
+ * Decides about a token, and counts its requests where it passes; says why when the token no longer counts.
  *
  * Whoever passed the last time is counted in the same round trip, and in the rare case that they don't pass any
  * more, given back. Anyone else is counted only once it is known that they pass: otherwise a client that goes on with a revoked
@@ -53,6 +53,7 @@ export async function lookUpAccess(
   sources: LiveAccessSources,
   claims: TokenClaims,
   bounded: Bounded,
+  requests: number,
 ): Promise<LiveAccess | EndReason> {
   const { redis, quota, prefix, passed } = sources;
   const { environment, storeId, clientId, sessionId } = claims;
@@ -62,7 +63,7 @@ export async function lookUpAccess(
     redis.get(keys.session(sessionId)),
     redis.zrange(keys.grant(clientId), '0', '0', 'REV'),
     redis.zrange(keys.storeAccess, '0', '0', 'REV'),
-    window === undefined ? null : quota.count(environment, storeId, window),
+    window === undefined ? null : quota.count(environment, storeId, window, requests),
   ]);
   let ended: EndReason = 'session_ended';
   if (session === clientId) {
@@ -72,7 +73,7 @@ export async function lookUpAccess(
     ]);
     if (grant?.status === 'active' && !store.blocked) {
       const scopes = grant.scopes.filter((scope) => claims.scopes.includes(scope));
-      return { scopes, quota: await countFor(sources, claims, store, early) };
+      return { scopes, quotaOf: await countFor(sources, claims, store, early, requests) };
     }
     ended = store.blocked ? 'store_blocked' : 'key_not_active';
   }
@@ -81,21 +82,24 @@ export async function lookUpAccess(
   return ended;
 }
 
-/** Counts a request that passes, unless it was counted already, in the window that its store has now. */
+/** Counts requests that pass, unless they were counted already, in the window that their store has now. */
 async function countFor(
   { quota, passed }: LiveAccessSources,
   { environment, storeId, sessionId }: TokenClaims,
   store: StoreState,
   early: Counted | null,
-): Promise<QuotaState> {
+  requests: number,
+): Promise<LiveAccess['quotaOf']> {
   const policy = quota.policyOf(store.quota);
-  if (early?.windowSeconds === policy.windowSeconds) return quotaState(early, policy);
+  if (early?.windowSeconds === policy.windowSeconds) {
+    return (position) => quotaState(early, policy, position);
+  }
   const [counted] = await Promise.all([
-    quota.count(environment, storeId, policy.windowSeconds),
+    quota.count(environment, storeId, policy.windowSeconds, requests),
     early === null ? null : quota.giveBack(early),
   ]);
   passed.set(sessionId, policy.windowSeconds);
-  return quotaState(counted, policy);
+  return (position) => quotaState(counted, policy, position);
 }
 
 async function loadGrant(

@@ -3,6 +3,7 @@ import plugin from 'fastify-plugin';
 import { createQuota } from '#shared/access/quota.ts';
 import { createTokens } from '#shared/access/tokens.ts';
 import { rememberPassed } from '../access/live-access.ts';
+import { shareLookUps } from '../access/shared-look-up.ts';
 import { authenticate } from '../access/steps.ts';
 
 export default plugin(
@@ -18,7 +19,7 @@ export default plugin(
     app.decorateRequest('values', null);
     app.decorate(
       'authenticate',
-      authenticate(tokens, redisGate, sources, config.environments, app.deadlineOf),
+      authenticate(tokens, redisGate, shareLookUps(redis, sources, app.bounded), config.environments),
     );
   },
   { name: 'access', dependencies: ['mongodb', 'redis-gate'] },

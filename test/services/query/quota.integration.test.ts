@@ -61,6 +61,19 @@ describe('three instances under load', () => {
     expect(await flood(tokens, 10)).toEqual({ 429: 60 });
   });
 
+  it('tell each of the requests that come at once what was left when it was counted', async () => {
+    const token = await newToken('s4');
+    const left = await Promise.all(
+      Array.from({ length: 60 }, async (_, index) => {
+        const answer = await instances[index % INSTANCES]?.get('/api/store/info/', token);
+        return Number(/;r=(\d+);/.exec(answer?.headers.get('ratelimit') ?? '')?.[1]);
+      }),
+    );
+    expect(left.toSorted((a, b) => b - a)).toEqual(
+      Array.from({ length: 60 }, (_, index) => QUOTA - 1 - index),
+    );
+  });
+
   it('take nothing from a store for tokens that don’t pass any more, not even while they are asked', async () => {
     const [live, revoked] = [await newToken('s2'), await newToken('s2', 'revoked-of-s2')];
     // Seen to pass at each instance, so that it is counted before it is known that it does not.

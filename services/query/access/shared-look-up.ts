@@ -1,0 +1,51 @@
+/**
+ * Requests of one token that arrive in one turn of the event loop are decided about together (decision 0027): what they
+ * ask Redis is the same, it is asked after all of them arrived, and each is counted.
+ */
+import type { QuotaState } from '#shared/access/quota.ts';
+import type { TokenClaims } from '#shared/access/tokens.ts';
+import type { Scope } from '#shared/events/access-event.ts';
+import type { RedisConnection } from '#shared/redis-connection.ts';
+import type { Bounded } from '../deadline.ts';
+import { type EndReason, type LiveAccess, type LiveAccessSources, lookUpAccess } from './live-access.ts';
+
+/** What one request may do, with the quota as it stands after it was counted. */
+export interface Decision {
+  scopes: readonly Scope[];
+  quota: QuotaState;
+}
+
+interface Group {
+  requests: number;
+  decided: Promise<LiveAccess | EndReason>;
+}
+
+/**
+ * Makes the look-up for one request. It fails as `lookUpAccess` does.
+ * @param bounded bounds what a group reads from MongoDB, which is rare.
+ */
+export function shareLookUps(
+  redis: RedisConnection,
+  sources: LiveAccessSources,
+  bounded: Bounded,
+): (claims: TokenClaims) => Promise<Decision | EndReason> {
+  // A verified token is remembered with its claims, so requests of one token bring the same object.
+  const groups = new Map<TokenClaims, Group>();
+  const begin = (claims: TokenClaims): Group => {
+    const { promise, resolve } = Promise.withResolvers<LiveAccess | EndReason>();
+    const group: Group = { requests: 0, decided: promise };
+    groups.set(claims, group);
+    redis.beforeTurnEnds(() => {
+      groups.delete(claims);
+      resolve(lookUpAccess(sources, claims, bounded, group.requests));
+    });
+    return group;
+  };
+  return async (claims) => {
+    const group = groups.get(claims) ?? begin(claims);
+    const position = group.requests;
+    group.requests += 1;
+    const live = await group.decided;
+    return typeof live === 'string' ? live : { scopes: live.scopes, quota: live.quotaOf(position) };
+  };
+}
