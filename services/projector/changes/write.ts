@@ -50,19 +50,22 @@ export async function writePlan(
   await enqueue(db, session, movedStores(plan, stored.stamps));
 }
 
+/**
+ * Documents that replace others are written by removing those and inserting them: MongoDB removes many by one statement,
+ * while every replacement is a statement of its own, which costs it a third more (decision 0028).
+ */
 async function writeDocuments(db: Db, session: ClientSession, plan: Plan, entity: EntityName): Promise<void> {
-  const operations: AnyBulkWriteOperation<ReadModelDocument>[] = [
-    ...(plan.inserts.get(entity) ?? []).map((document) => ({ insertOne: { document } })),
-    // All documents of an entity have the same fields, so that setting them is replacing.
-    ...(plan.replacements.get(entity) ?? []).map(({ _id, ...fields }) => ({
-      updateOne: { filter: { _id }, update: { $set: fields } },
-    })),
-    ...(plan.removals.get(entity) ?? []).map((_id) => ({ deleteOne: { filter: { _id } } })),
-  ];
-  if (operations.length === 0) return;
-  await db
-    .collection<ReadModelDocument>(COLLECTIONS[entity])
-    .bulkWrite(operations, { session, ordered: false });
+  const inserts = plan.inserts.get(entity) ?? [];
+  const replacements = plan.replacements.get(entity) ?? [];
+  const removals = plan.removals.get(entity) ?? [];
+  const collection = db.collection<ReadModelDocument>(COLLECTIONS[entity]);
+  if (replacements.length + removals.length > 0) {
+    const ids = [...removals, ...replacements.map(({ _id }) => _id)];
+    await collection.deleteMany({ _id: { $in: ids } }, { session });
+  }
+  if (inserts.length + replacements.length > 0) {
+    await collection.insertMany([...inserts, ...replacements], { session, ordered: false });
+  }
 }
 
 async function writeTombstones(db: Db, session: ClientSession, { tombstones, raised }: Plan): Promise<void> {
