@@ -1,20 +1,22 @@
 /**
- * A page and its count from the rank tree, all in one snapshot: the branches tell in which of them the page and the
- * bounds of a range lie, their leaves tell it more exactly, and only the leaves that are cut are counted.
+ * A page and its count from the rank tree, all in one snapshot and, nearly always, three round trips: the branches, with the leaves
+ * that the bounds of a range cut; then what comes before the bounds in those leaves, and the leaves among which the page
+ * begins; then the page.
  */
 import type { Document } from 'mongodb';
-import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
+import { RANK_NODES } from '#shared/read-models/collections.ts';
+import { compareKeys, type KeyRange } from '#shared/read-models/rank-tree/keys.ts';
 import { type CountedPage, type PageRow, skippedBy } from '../page.ts';
 import type { ReadShared, View } from '../view.ts';
-import { countBefore, indexOfKey, indexOfRank, type LevelNode } from './levels.ts';
-import { LevelsReader } from './levels-reader.ts';
 import { readFew } from './few.ts';
+import { countBefore, indexOfKey, indexOfRank, type LevelNode } from './levels.ts';
+import { LevelsReader, type NodeRow, type Top, unionWithNodes } from './levels-reader.ts';
 import { indexFor, isShallow, matching, pageStages, type RankedRequest } from './request.ts';
 
 /** A bound of a range: the leaf that it cuts, and how many records come before that leaf. */
 interface Edge {
   key: string;
-  leaf: string;
+  leaf: LevelNode;
   before: number;
 }
 
@@ -24,7 +26,7 @@ interface Start {
   skip: number;
 }
 
-type Row = PageRow & { lower?: number; upper?: number };
+type Row = PageRow & NodeRow & { lower?: number; upper?: number };
 
 /** Reads a page within a range of keys. */
 export async function readByRank(
@@ -34,64 +36,75 @@ export async function readByRank(
   range: KeyRange,
 ): Promise<CountedPage> {
   const { tree, facets } = request;
-  const reader = new LevelsReader(read, view, tree.name, facets);
-  const { branches, stamp } = await reader.branches();
+  const { from, to } = range;
+  const reader = new LevelsReader(view, tree, facets);
+  const keys = [...(from === '' ? [] : [from]), ...(to === null ? [] : [to])];
+  const top = await reader.top(read, keys);
+  const { branches, stamp } = top;
   if (stamp?.ranks?.[tree.name]?.leaves === undefined) return readFew(read, view, request, range);
 
   const skip = skippedBy(request);
-  const { from, to } = range;
-  const target = from === '' ? indexOfRank(branches, skip) : null;
-  const wanted = new Set<number>();
-  if (from !== '') wanted.add(indexOfKey(branches, from));
-  if (to !== null) wanted.add(indexOfKey(branches, to));
-  if (target !== null) wanted.add(target.index);
-  const leaves = await reader.leavesOf(branches, wanted);
-
-  const edgeAt = (key: string): Edge => {
-    const branch = indexOfKey(branches, key);
-    const within = leaves.get(branch) ?? [];
-    const leaf = indexOfKey(within, key);
-    return {
-      key,
-      leaf: within[leaf]?.boundary ?? '',
-      before: countBefore(branches, branch) + countBefore(within, leaf),
-    };
-  };
-  const lower = from === '' ? null : edgeAt(from);
-  const upper = to === null ? null : edgeAt(to);
-  let start: Start | null = null;
-  if (lower !== null && isShallow(request, skip)) start = { key: from, skip };
-  else if (target !== null) start = startIn(leaves.get(target.index) ?? [], target.rest);
+  const lower = from === '' ? null : edgeAt(top, from);
+  const upper = to === null ? null : edgeAt(top, to);
+  const atOnce = isShallow(request, skip) ? { key: from, skip } : null;
+  const among = atOnce === null ? branchesAmong(branches, lower, skip) : [];
 
   const pageFrom = (at: Start) =>
     pageStages(matching(view.storeId, request, { from: at.key, to }), request, at.skip);
   const countUpTo = (edge: Edge | null, name: 'lower' | 'upper'): Document[] | null =>
-    edge === null || edge.leaf === edge.key
+    edge === null || edge.leaf.boundary === edge.key
       ? null
-      : [matching(view.storeId, request, { from: edge.leaf, to: edge.key }), { $count: name }];
-  let rows = await readTogether(read, request, [
-    start === null ? null : pageFrom(start),
-    countUpTo(lower, 'lower'),
-    countUpTo(upper, 'upper'),
-  ]);
+      : [matching(view.storeId, request, { from: edge.leaf.boundary, to: edge.key }), { $count: name }];
+  let rows = await readTogether(
+    read,
+    request,
+    [atOnce === null ? null : pageFrom(atOnce), countUpTo(lower, 'lower'), countUpTo(upper, 'upper')],
+    among.map((index) => reader.leavesOf(branches, index, String(index))),
+  );
 
   const partOf = (name: 'lower' | 'upper') => rows.find((row) => row[name] !== undefined)?.[name] ?? 0;
   const first = (lower?.before ?? 0) + partOf('lower');
   const end = upper === null ? countBefore(branches, branches.length) : upper.before + partOf('upper');
   const count = Math.max(0, end - first);
-  if (start === null && skip < count) {
-    // How far the page lies behind the lower bound is known only now.
-    const found = indexOfRank(branches, first + skip);
-    const within =
-      found === null
-        ? []
-        : (leaves.get(found.index) ??
-          (await reader.leavesOf(branches, [found.index])).get(found.index) ??
-          []);
-    const at = found === null ? null : startIn(within, found.rest);
-    rows = at === null ? [] : await readTogether(read, request, [pageFrom(at)]);
+  if (atOnce !== null) return { rows, stamp, count };
+  const found = skip < count ? indexOfRank(branches, first + skip) : null;
+  if (found === null) return { rows: [], stamp, count };
+  const { index, rest } = found;
+  if (!among.includes(index)) {
+    rows = await readTogether(read, request, [], [reader.leavesOf(branches, index, String(index))]);
   }
-  return { rows, stamp, count };
+  const start = startIn(reader.leavesIn(rows, String(index)), rest);
+  return {
+    rows: start === null ? [] : await readTogether(read, request, [pageFrom(start)], []),
+    stamp,
+    count,
+  };
+}
+
+/** Where a key lies, but for what comes before it in its own leaf. */
+function edgeAt({ branches, upTo }: Top, key: string): Edge {
+  const index = indexOfKey(branches, key);
+  const { boundary = '' } = branches[index] ?? {};
+  const leaves = (upTo.get(key) ?? []).filter((leaf) => compareKeys(leaf.boundary, boundary) >= 0);
+  const last = leaves.length - 1;
+  return {
+    key,
+    leaf: leaves[last] ?? { boundary: '', count: 0 },
+    before: countBefore(branches, index) + countBefore(leaves, last),
+  };
+}
+
+/**
+ * The branches in which the page may begin, where they are few: it is known but for what comes before the lower bound in
+ * the leaf that it cuts.
+ */
+function branchesAmong(branches: readonly LevelNode[], lower: Edge | null, skip: number): number[] {
+  const rank = (lower?.before ?? 0) + skip;
+  const first = indexOfRank(branches, rank)?.index;
+  if (first === undefined) return [];
+  const last = indexOfRank(branches, rank + (lower?.leaf.count ?? 0))?.index ?? branches.length - 1;
+  // Where hardly any record counts, they can be all of the tree.
+  return last === first ? [first] : last === first + 1 ? [first, last] : [];
 }
 
 function startIn(leaves: readonly LevelNode[], rank: number): Start | null {
@@ -99,18 +112,26 @@ function startIn(leaves: readonly LevelNode[], rank: number): Start | null {
   return found === null ? null : { key: leaves[found.index]?.boundary ?? '', skip: found.rest };
 }
 
-/** Several reads of the tree's collection in one round trip. */
+/** Several reads of the tree's collection, and of nodes, in one round trip. */
 async function readTogether(
   read: ReadShared,
   request: RankedRequest,
   parts: (Document[] | null)[],
+  nodes: Document[][],
 ): Promise<Row[]> {
   const { collection } = request.tree;
   const [first, ...others] = parts.filter((part) => part !== null);
-  if (first === undefined) return [];
+  if (first === undefined) {
+    const [leading, ...rest] = nodes;
+    return leading === undefined ? [] : read<Row>(RANK_NODES, [...leading, ...rest.map(unionWithNodes)]);
+  }
   return read<Row>(
     collection,
-    [...first, ...others.map((pipeline) => ({ $unionWith: { coll: collection, pipeline } }))],
+    [
+      ...first,
+      ...others.map((pipeline) => ({ $unionWith: { coll: collection, pipeline } })),
+      ...nodes.map(unionWithNodes),
+    ],
     indexFor(request),
   );
 }

@@ -1,15 +1,39 @@
-/** A page of a list so short that its tree has no leaves: as good walked and counted. */
+/** A page of few records: as good walked and counted as looked up, in one round trip. */
 import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
 import { type CountedPage, countIn, type PageRow, skippedBy, unionWithCount } from '../page.ts';
 import { type ReadShared, stampIn, unionWithStamp, type View } from '../view.ts';
 import { indexFor, matching, pageStages, type RankedRequest } from './request.ts';
 
-/** Reads a page within a range of keys. */
+/** Reads a page within a range of keys of a list so short that its tree has no leaves. */
 export async function readFew(
   read: ReadShared,
   view: View,
   request: RankedRequest,
   range: KeyRange,
+): Promise<CountedPage> {
+  return walk(read, view, request, range, []);
+}
+
+/** Reads a page of a range that no leaf is needed for; `null` where it turns out to hold more records than one. */
+export async function readNarrow(
+  read: ReadShared,
+  view: View,
+  request: RankedRequest,
+  range: KeyRange,
+): Promise<CountedPage | null> {
+  const most = request.tree.leafRecords;
+  // One more than that tells that it is wide.
+  const page = await walk(read, view, request, range, [{ $limit: most + 1 }]);
+  return page.count > most ? null : page;
+}
+
+/** @param counted what is done with the matching records before they are counted. */
+async function walk(
+  read: ReadShared,
+  view: View,
+  request: RankedRequest,
+  range: KeyRange,
+  counted: { $limit: number }[],
 ): Promise<CountedPage> {
   const { collection } = request.tree;
   const match = matching(view.storeId, request, range);
@@ -17,7 +41,7 @@ export async function readFew(
     collection,
     [
       ...pageStages(match, request, skippedBy(request)),
-      unionWithCount(collection, [match]),
+      unionWithCount(collection, [match, ...counted]),
       unionWithStamp(view),
     ],
     indexFor(request),

@@ -1,80 +1,97 @@
-/** Reads the levels of a rank tree: its branches together with the store's stamp, then the leaves of some of them. */
+/** The stages that read levels of a rank tree, and the nodes in what they found. Several levels come in one round trip. */
 import type { Document } from 'mongodb';
 import { RANK_NODES, type Stamp } from '#shared/read-models/collections.ts';
 import { type Level, levelPrefix, nodesBetween } from '#shared/read-models/rank-tree/nodes.ts';
-import type { TreeName } from '#shared/read-models/rank-tree/trees.ts';
+import type { RankTree } from '#shared/read-models/rank-tree/trees.ts';
 import { type ReadShared, stampIn, unionWithStamp, type View } from '../view.ts';
 import type { LevelNode } from './levels.ts';
 
-interface NodeRow {
+/** A node as it is read, with the part of the question that it answers. */
+export interface NodeRow {
   at?: string;
   count?: number;
+  part?: string;
+}
+
+/** The upper part of a tree. */
+export interface Top {
+  branches: LevelNode[];
+  stamp: Stamp | null;
+  /** For each key that was asked for: leaves up to the one that covers it, as many as a branch may have. */
+  upTo: Map<string, LevelNode[]>;
 }
 
 export class LevelsReader {
-  readonly #read: ReadShared;
   readonly #view: View;
-  readonly #tree: TreeName;
+  readonly #tree: RankTree;
   readonly #facets: readonly string[] | null;
 
-  constructor(read: ReadShared, view: View, tree: TreeName, facets: readonly string[] | null) {
-    this.#read = read;
+  constructor(view: View, tree: RankTree, facets: readonly string[] | null) {
     this.#view = view;
     this.#tree = tree;
     this.#facets = facets;
   }
 
-  async branches(): Promise<{ branches: LevelNode[]; stamp: Stamp | null }> {
-    const { storeId } = this.#view;
-    const rows = await this.#read<NodeRow>(RANK_NODES, [
-      { $match: nodesBetween(this.#tree, storeId, 'branch', '', null) },
-      ...this.#nodeStages(),
+  /** Reads all branches, the store's stamp, and what tells the ranks of some keys up to their leaves. */
+  async top(read: ReadShared, keys: readonly string[]): Promise<Top> {
+    const rows = await read<NodeRow>(RANK_NODES, [
+      { $match: this.#between('branch', '', null) },
+      { $sort: { _id: 1 } },
+      ...this.#nodeStages('branches'),
+      ...keys.map((key) => unionWithNodes(this.#leavesUpTo(key))),
       unionWithStamp(this.#view),
     ]);
-    return { branches: this.#nodesIn(rows, 'branch'), stamp: stampIn(rows) };
+    const upTo = keys.map((key): [string, LevelNode[]] => [key, this.leavesIn(rows, key).toReversed()]);
+    return { branches: this.#nodesIn(rows, 'branch', 'branches'), stamp: stampIn(rows), upTo: new Map(upTo) };
   }
 
-  /** The leaves of some branches, by the branch's index. */
-  async leavesOf(
-    branches: readonly LevelNode[],
-    indexes: Iterable<number>,
-  ): Promise<Map<number, LevelNode[]>> {
-    const { storeId } = this.#view;
-    const parts = [...indexes].map((index) => ({
-      index,
-      from: branches[index]?.boundary ?? '',
-      filter: nodesBetween(
-        this.#tree,
-        storeId,
-        'leaf',
-        branches[index]?.boundary ?? '',
-        branches[index + 1]?.boundary ?? null,
-      ),
-    }));
-    const [first, ...others] = parts.map(({ filter, index }) => [
-      { $match: filter },
-      ...this.#nodeStages({ branch: { $literal: index } }),
-    ]);
-    if (first === undefined) return new Map();
-    const rows = await this.#read<NodeRow & { branch: number }>(RANK_NODES, [
-      ...first,
-      ...others.map((pipeline) => ({ $unionWith: { coll: RANK_NODES, pipeline } })),
-    ]);
-    const byBranch = Map.groupBy(rows, ({ branch }) => branch);
-    return new Map(parts.map(({ index }) => [index, this.#nodesIn(byBranch.get(index) ?? [], 'leaf')]));
+  /** The stages that read the leaves of a branch, as one part of several. */
+  leavesOf(branches: readonly LevelNode[], index: number, part: string): Document[] {
+    const { boundary = '' } = branches[index] ?? {};
+    const end = branches[index + 1]?.boundary ?? null;
+    return [
+      { $match: this.#between('leaf', boundary, end) },
+      { $sort: { _id: 1 } },
+      ...this.#nodeStages(part),
+    ];
   }
 
-  /** Nodes in order, each with how many of its records have the facets. */
-  #nodeStages(fields: Document = {}): Document[] {
+  /** The leaves in what was read, of one part. */
+  leavesIn(rows: readonly NodeRow[], part: string): LevelNode[] {
+    return this.#nodesIn(rows, 'leaf', part);
+  }
+
+  #leavesUpTo(key: string): Document[] {
+    const { _id, ...store } = this.#between('leaf', '', null);
+    const last = levelPrefix(this.#tree.name, this.#view.storeId, 'leaf') + key;
+    return [
+      { $match: { ...store, _id: { $gte: _id.$gte, $lte: last } } },
+      { $sort: { _id: -1 } },
+      { $limit: this.#tree.branchLeaves },
+      ...this.#nodeStages(key),
+    ];
+  }
+
+  #between(level: Level, from: string, to: string | null) {
+    return nodesBetween(this.#tree.name, this.#view.storeId, level, from, to);
+  }
+
+  /** What is told of a node: how many of its records have the facets. */
+  #nodeStages(part: string): Document[] {
     const count =
       this.#facets === null ? '$total' : { $sum: this.#facets.map((facet) => `$counts.${facet}`) };
-    return [{ $sort: { _id: 1 } }, { $project: { _id: 0, at: '$_id', count, ...fields } }];
+    return [{ $project: { _id: 0, at: '$_id', count, part: { $literal: part } } }];
   }
 
-  #nodesIn(rows: readonly NodeRow[], level: Level): LevelNode[] {
-    const { length } = levelPrefix(this.#tree, this.#view.storeId, level);
-    return rows.flatMap(({ at, count }) =>
-      at === undefined || count === undefined ? [] : { boundary: at.slice(length), count },
+  #nodesIn(rows: readonly NodeRow[], level: Level, wanted: string): LevelNode[] {
+    const { length } = levelPrefix(this.#tree.name, this.#view.storeId, level);
+    return rows.flatMap(({ at, count, part }) =>
+      part !== wanted || at === undefined || count === undefined ? [] : { boundary: at.slice(length), count },
     );
   }
+}
+
+/** The stage that adds nodes to what else is read. */
+export function unionWithNodes(pipeline: Document[]): Document {
+  return { $unionWith: { coll: RANK_NODES, pipeline } };
 }

@@ -35,7 +35,7 @@ export function pageStages(match: Document, { tree, pageSize }: RankedRequest, s
   return [match, { $sort: { [tree.keyField]: 1 } }, { $skip: skip }, { $limit: pageSize }, PAGE_FIELDS];
 }
 
-/** Whether skipping is quicker than descending the tree: up to half a leaf. */
+/** Whether skipping is quicker than descending the tree: a thousand keys are passed in a fraction of what two round trips take. */
 export function isShallow({ tree }: RankedRequest, skip: number): boolean {
-  return skip <= tree.leafRecords / 2;
+  return skip <= tree.leafRecords * 2;
 }
