@@ -67,7 +67,8 @@ describe('a projector that is killed while it rewrites', () => {
       prefix: config.namePrefix,
       projectionVersion: PROJECTION_VERSION,
     };
-    await beginRebuild(servers, environment, 100).finally(() => admin.disconnect());
+    await beginRebuild(servers, environment, 100);
+    await admin.disconnect();
     await generationCaughtUp(installation, 2);
     const built = generationDb(installation, 2);
     await rewritten(built);
