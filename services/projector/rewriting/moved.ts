@@ -15,8 +15,11 @@ export function movedStores(
   const moved = new Set<string>();
   for (const [storeId, { offset }] of stamps) {
     if (offset === undefined) continue;
-    present.set(storeId, offset ?? DEFAULT_OFFSET);
-    if (present.get(storeId) !== (before.get(storeId)?.timezone_offset ?? DEFAULT_OFFSET)) moved.add(storeId);
+    const now = offset ?? DEFAULT_OFFSET;
+    present.set(storeId, now);
+    const stamp = before.get(storeId);
+    // A store of which nothing had arrived has nothing to rewrite.
+    if (stamp !== undefined && (stamp.timezone_offset ?? DEFAULT_OFFSET) !== now) moved.add(storeId);
   }
   if (present.size === 0) return [];
   for (const documents of [...inserts.values(), ...replacements.values()]) {
