@@ -4,7 +4,7 @@ import type { Filter } from 'mongodb';
 import { AUDIT_ACTIONS, type AuditAction, type AuditRecord, auditIn } from '#shared/access/audit.ts';
 import { parseInstant } from '#shared/events/instant.ts';
 import { withServers } from '../connection/servers.ts';
-import { clientId as readClientId, duration, jsonOption, storeOption, wholeNumber } from '../options.ts';
+import { clientId as readClientId, duration, jsonOption, limitOption, storeOption } from '../options.ts';
 import { print, printJson, remark } from '../output/print.ts';
 import { printable } from '../output/printable.ts';
 import { renderTable } from '../output/table.ts';
@@ -42,11 +42,7 @@ export function addAuditCommand(program: Command): void {
     .addOption(storeOption('only what is about a store'))
     .option('-c, --client-id <id>', 'only what is about a key', readClientId)
     .addOption(new Option('--action <action>', 'only one kind').choices(AUDIT_ACTIONS))
-    .addOption(
-      new Option('--limit <n>', 'how many at most, the newest')
-        .default(100, '100')
-        .argParser(wholeNumber(1, 1_000_000)),
-    )
+    .addOption(limitOption(100, ', the newest'))
     .addOption(jsonOption())
     .addHelpText('after', EXAMPLES)
     .action(audit);

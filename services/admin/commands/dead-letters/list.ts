@@ -1,5 +1,5 @@
 /** `dead-letters list`: what could not be applied, and why, without the messages themselves. */
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import type { RejectionReason } from '#shared/events/rejection.ts';
 import { withServers } from '../../connection/servers.ts';
 import { letterBoxes } from '../../dead-letters/boxes.ts';
@@ -11,7 +11,7 @@ import {
   letterReason,
   type LetterSummary,
 } from '../../dead-letters/selection.ts';
-import { chooseEnvironments, environmentOption, jsonOption, wholeNumber } from '../../options.ts';
+import { chooseEnvironments, environmentOption, jsonOption, limitOption } from '../../options.ts';
 import { formatAge, formatBytes } from '../../output/durations.ts';
 import { print, printJson } from '../../output/print.ts';
 import { renderTable } from '../../output/table.ts';
@@ -34,9 +34,7 @@ export function addListCommand(letters: Command): void {
     .description('List dead letters in the order of their log')
     .addOption(environmentOption('only those of an environment'))
     .option('--reason <reason>', 'only those of one reason', letterReason)
-    .addOption(
-      new Option('--limit <n>', 'how many at most').default(50, '50').argParser(wholeNumber(1, 1_000_000)),
-    )
+    .addOption(limitOption(50))
     .addOption(jsonOption())
     .addHelpText('after', EXAMPLES)
     .action(list);

@@ -9,7 +9,7 @@ import {
   environmentOption,
   jsonOption,
   storeOption,
-  wholeNumber,
+  limitOption,
 } from '../../options.ts';
 import { print, printJson, remark } from '../../output/print.ts';
 import { renderTable } from '../../output/table.ts';
@@ -34,9 +34,7 @@ export function addListCommand(keys: Command): void {
     .addOption(storeOption('only those of a store'))
     .addOption(environmentOption('only those of an environment'))
     .addOption(new Option('--status <status>', 'only those with a status').choices(KEY_STATUSES))
-    .addOption(
-      new Option('--limit <n>', 'how many at most').default(100, '100').argParser(wholeNumber(1, 1_000_000)),
-    )
+    .addOption(limitOption(100))
     .addOption(jsonOption())
     .addHelpText('after', EXAMPLES)
     .action(list);

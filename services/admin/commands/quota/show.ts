@@ -8,7 +8,7 @@ import {
   environmentOption,
   jsonOption,
   storeOption,
-  wholeNumber,
+  limitOption,
 } from '../../options.ts';
 import { print, printJson, remark } from '../../output/print.ts';
 import { renderTable } from '../../output/table.ts';
@@ -37,7 +37,7 @@ export function addQuotaShowCommand(quota: Command): void {
     .description('Show the stores that have a quota of their own')
     .addOption(storeOption('this store, whatever its quota'))
     .addOption(environmentOption('only in this environment'))
-    .option('--limit <n>', 'how many at most', wholeNumber(1, 1_000_000), 100)
+    .addOption(limitOption(100))
     .addOption(jsonOption())
     .addHelpText('after', HELP)
     .action(show);
