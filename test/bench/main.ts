@@ -3,6 +3,8 @@ import { Command } from 'commander';
 import { StackError } from '#local/stack/errors.ts';
 import { addAccessBench } from './access/command.ts';
 import { addFloodBench } from './flood/command.ts';
+import { addMovedOffsetBench } from './moved-offset/command.ts';
+import { addFreshnessBench } from './freshness/command.ts';
 import { addProjectorBench } from './projector/command.ts';
 import { addQueryBench } from './query/command.ts';
 import { say } from './say.ts';
@@ -22,7 +24,9 @@ started for those that are not given. What the figures mean: docs/benchmarks.md.
 addQueryBench(program);
 addFloodBench(program);
 addAccessBench(program);
+addMovedOffsetBench(program);
 addProjectorBench(program);
+addFreshnessBench(program);
 
 try {
   await program.parseAsync();

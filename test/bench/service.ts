@@ -22,7 +22,7 @@ const READY_LIMIT_MS = 60_000;
 const GRACE_MS = 15_000;
 
 export interface RunningService {
-  /** Where it listens; `null` where it has no clients. */
+  /** Where it listens; one that has no clients listens for those who operate it, if anybody. */
   url: string | null;
   pid: number;
   stop: () => Promise<void>;
@@ -58,6 +58,6 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
 }
 
 function urlIn(line: string): string | null {
-  const { url } = JSON.parse(line) as { url?: string };
-  return url ?? null;
+  const { url, operations } = JSON.parse(line) as { url?: string; operations?: string };
+  return url ?? operations ?? null;
 }
