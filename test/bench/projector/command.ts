@@ -1,8 +1,7 @@
 /** `npm run bench -- projector`: events a second, beside the MongoDB Kafka Sink Connector and beside us without rank trees. */
 import type { Command } from 'commander';
-import { stopRequested, type StopRequest } from '#local/start/signals.ts';
-import { writeSection } from '../docs-section.ts';
 import { atLeast } from '../query/options.ts';
+import { runAndPresent } from '../run-and-present.ts';
 import { say } from '../say.ts';
 import { runBacklogBench } from './backlog/run.ts';
 import { renderBacklog } from './backlog/report.ts';
@@ -35,14 +34,16 @@ export function addProjectorBench(program: Command): void {
     .action(async (options: ProjectorBenchOptions) => {
       const { backlog, json, writeDocs } = options;
       if (backlog === undefined) {
-        await present('projector', (cleanup) => runProjectorBench(options, say, cleanup), {
+        await runAndPresent((cleanup) => runProjectorBench(options, say, cleanup), {
+          section: 'projector',
           json,
           writeDocs,
           screen: renderScreen,
           markdown: renderMarkdown,
         });
       } else {
-        await present('projector-backlog', (cleanup) => runBacklogBench(backlog, say, cleanup), {
+        await runAndPresent((cleanup) => runBacklogBench(backlog, say, cleanup), {
+          section: 'projector-backlog',
           json,
           writeDocs,
           screen: renderBacklog,
@@ -50,37 +51,4 @@ export function addProjectorBench(program: Command): void {
         });
       }
     });
-}
-
-interface Presentation<R> {
-  json: true | undefined;
-  writeDocs: true | undefined;
-  screen: (result: R) => string;
-  markdown: (result: R) => string;
-}
-
-async function present<R extends object>(
-  section: string,
-  run: (cleanup: AsyncDisposableStack) => Promise<R>,
-  { json, writeDocs, screen, markdown }: Presentation<R>,
-): Promise<void> {
-  const ended = await runUntilStopped(run);
-  if ('exitCode' in ended) process.exit(ended.exitCode);
-  process.stdout.write(`${json ? JSON.stringify(ended, null, 2) : screen(ended)}\n`);
-  if (writeDocs) await writeSection(section, markdown(ended));
-}
-
-/** Ends everything that was started, also when a signal comes first. */
-async function runUntilStopped<R>(
-  run: (cleanup: AsyncDisposableStack) => Promise<R>,
-): Promise<R | StopRequest> {
-  const cleanup = new AsyncDisposableStack();
-  const running = run(cleanup);
-  try {
-    return await Promise.race([running, stopRequested()]);
-  } finally {
-    // What ends it now are our own doings.
-    running.catch(() => undefined);
-    await cleanup.disposeAsync();
-  }
 }

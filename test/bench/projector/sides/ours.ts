@@ -4,6 +4,7 @@ import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS, COLLECTIONS } from '#shared/read-models/collections.ts';
 import { findLiveGeneration } from '#shared/read-models/generation.ts';
 import type { Ground } from '../../ground.ts';
+import { PROJECTOR_FLAGS } from '../../projector-flags.ts';
 import { startService } from '../../service.ts';
 import type { Side } from './side.ts';
 
@@ -20,7 +21,14 @@ export function ourSide({ installation, folder, guard }: Ground, name: keyof typ
       const { tag, file } = FILES[name];
       const prefix = `${config.namePrefix}_${tag}${round}`;
       const env = { ...installation.env, NAME_PREFIX: prefix };
-      const service = await startService({ name: prefix, file, env, folder, guard });
+      const service = await startService({
+        name: prefix,
+        file,
+        env,
+        flags: PROJECTOR_FLAGS,
+        folder,
+        guard,
+      });
       const database = async () => (await findLiveGeneration(mongodb, prefix, environment))?.db ?? null;
       return {
         pid: service.pid,

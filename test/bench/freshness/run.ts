@@ -1,0 +1,146 @@
+/** From an event's `time` to its record in the API's answer: calm, and beside a backlog on another partition. */
+import { join } from 'node:path';
+import { loadavg } from 'node:os';
+import { changesTopic } from '#shared/events/topics.ts';
+import { CHECKPOINTS } from '#shared/read-models/collections.ts';
+import { caughtUp, readModels } from '#test/read-models.ts';
+import { eventually, type Installation } from '#test/installation.ts';
+import { type Ground, layGround } from '../ground.ts';
+import { describeMachine, type Machine } from '../machine.ts';
+import { rounded } from '../median.ts';
+import { PROJECTOR_FLAGS } from '../projector-flags.ts';
+import { fetchTokens, publishKeys } from '../query/tokens.ts';
+import type { Say } from '../say.ts';
+import { startService } from '../service.ts';
+import { holdBack } from './backlog.ts';
+import { type LiveStore, publishSteadily } from './stream.ts';
+import { visit } from './visitor.ts';
+
+export interface FreshnessOptions {
+  rate: number;
+  seconds: number;
+  backlog: number;
+  every: number;
+}
+
+interface Ages {
+  events: number;
+  p50_ms: number;
+  p99_ms: number;
+  max_ms: number;
+}
+
+export interface FreshnessResult extends FreshnessOptions {
+  benchmark: 'freshness';
+  date: string;
+  command: string;
+  machine: Machine;
+  load_average: number;
+  calm: Ages;
+  beside_backlog: Ages;
+  /** How much of the backlog was applied while the stream went on. */
+  backlog_applied: number;
+}
+
+const PARTITIONS = 6;
+/** The last partition gets the backlog, and no stream. */
+const LATE = { storeId: 'late', partition: PARTITIONS - 1 };
+const WARM_UP_SECONDS = 3;
+const SEEN_LIMIT_MS = 60_000;
+const services = new URL('../../../services/', import.meta.url).pathname;
+
+/** Runs the benchmark; whatever it starts ends with `cleanup`. */
+export async function runFreshnessBench(
+  { rate, seconds, backlog, every }: FreshnessOptions,
+  say: Say,
+  cleanup: AsyncDisposableStack,
+): Promise<FreshnessResult> {
+  const ground = await layGround(say, cleanup, {}, { partitions: PARTITIONS });
+  const { installation } = ground;
+  const load = loadavg()[0] ?? 0;
+  const stores = Array.from({ length: PARTITIONS - 1 }, (_, partition): LiveStore => {
+    return { storeId: `live-${partition}`, partition, waiting: new Map() };
+  });
+  const keys = await publishKeys(
+    installation,
+    stores.map(({ storeId }) => storeId),
+  );
+  await startOne(ground, cleanup, 'projector');
+  await eventually('there are read models', () =>
+    readModels(installation).then(
+      () => true,
+      () => false,
+    ),
+  );
+  await publishSteadily(installation, stores, { rate, seconds: WARM_UP_SECONDS });
+  await caughtUp(installation);
+  const url = await startOne(ground, cleanup, 'query');
+  const tokens = await fetchTokens(url, keys);
+
+  const measure = async (length: number, meanwhile: () => Promise<void> = () => Promise.resolve()) => {
+    for (const { waiting } of stores) waiting.clear();
+    const visits = stores.map((store) => visit(url, tokens.get(store.storeId) ?? '', store, every));
+    try {
+      await Promise.all([publishSteadily(installation, stores, { rate, seconds: length }), meanwhile()]);
+      const allSeen = () => stores.every(({ waiting }) => waiting.size === 0);
+      await eventually('the API shows every order', allSeen, SEEN_LIMIT_MS);
+    } finally {
+      await Promise.all(visits.map(({ stop }) => stop()));
+    }
+    return agesOf(visits.flatMap(({ ages }) => ages));
+  };
+  await measure(WARM_UP_SECONDS);
+  const calm = await measure(seconds);
+  say(`calm: p50 ${calm.p50_ms} ms, p99 ${calm.p99_ms} ms`);
+
+  const letGo = await holdBack(installation, LATE, backlog);
+  say(`${backlog} events held back`);
+  const beside = await measure(seconds, letGo);
+  const applied = await appliedOf(installation);
+  say(`beside the backlog: p50 ${beside.p50_ms} ms, p99 ${beside.p99_ms} ms`);
+  return {
+    benchmark: 'freshness',
+    date: new Date().toISOString().slice(0, 10),
+    command: `npm run bench -- freshness --rate ${rate} --seconds ${seconds} --backlog ${backlog}`,
+    machine: await describeMachine(installation.mongodb),
+    load_average: rounded(load, 1),
+    rate,
+    seconds,
+    backlog,
+    every,
+    calm,
+    beside_backlog: beside,
+    backlog_applied: applied,
+  };
+}
+
+async function startOne(
+  { installation: { env }, folder, guard }: Ground,
+  cleanup: AsyncDisposableStack,
+  name: 'projector' | 'query',
+): Promise<string> {
+  const flags = name === 'projector' ? { flags: PROJECTOR_FLAGS } : {};
+  const file = join(services, name, 'main.ts');
+  const service = await startService({ name, file, env, folder, guard, ...flags });
+  cleanup.defer(service.stop);
+  return service.url ?? '';
+}
+
+async function appliedOf(installation: Installation): Promise<number> {
+  const db = await readModels(installation);
+  const checkpoint = await db
+    .collection<{ _id: string; position: number }>(CHECKPOINTS)
+    .findOne({ _id: `${changesTopic(installation.environment)}/${LATE.partition}` });
+  return checkpoint?.position ?? 0;
+}
+
+function agesOf(ages: readonly number[]): Ages {
+  const sorted = ages.toSorted((a, b) => a - b);
+  const percentile = (share: number) => sorted[Math.ceil(sorted.length * share) - 1] ?? Number.NaN;
+  return {
+    events: sorted.length,
+    p50_ms: percentile(0.5),
+    p99_ms: percentile(0.99),
+    max_ms: percentile(1),
+  };
+}
