@@ -12,6 +12,8 @@ export type ErrorCode =
   | 'environment_unavailable'
   /** Another consumer owns the partition now: nothing was changed. */
   | 'fenced'
+  /** The wall clock was set back so far that heartbeats would stop. */
+  | 'clock_set_back'
   /** A topic is missing or configured so that events would be lost. */
   | 'topic_unsuitable'
   /** The log no longer holds the events that follow the checkpoint. */

@@ -4,11 +4,12 @@
  */
 import type { Admin, Consumer, Kafka } from 'kafkajs';
 import type { Collection, MongoClient } from 'mongodb';
-import { describeError } from '#shared/errors.ts';
+import { describeError, StoreDataError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { Turns } from '../generations/pace.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
 import { advanceCheckpoint, type Checkpoint, type Claim, claimCheckpoint, identityOf } from './checkpoint.ts';
+import { watchClock } from './clock.ts';
 import { Partition } from './partition.ts';
 import type { Slice, SliceLimits } from './slice.ts';
 import { runInTransaction } from './transaction.ts';
@@ -87,7 +88,11 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
     assignment.take(payload.memberAssignment[topic] ?? []);
   });
   consumer.on(STOP, () => assignment.take([]));
+  let endWatching = () => {};
   const failed = new Promise<never>((_resolve, reject) => {
+    endWatching = watchClock(options.sessionTimeoutMs / 2, (byMs) =>
+      reject(new StoreDataError('clock_set_back', `the clock was set back by ${byMs} ms: start again`)),
+    );
     consumer.on(CRASH, ({ payload: { error, restart } }) => {
       active();
       if (restart) logger.warn({ error: describeError(error) }, 'consumer restarts');
@@ -97,6 +102,7 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
   failed.catch(() => undefined);
 
   const stop = async () => {
+    endWatching();
     assignment.stop();
     await consumer.disconnect();
     assignment.take([]);

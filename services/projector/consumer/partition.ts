@@ -15,6 +15,8 @@ import { type Slice, sliceLength, type SliceLimits } from './slice.ts';
 const QUICK_ATTEMPTS = 3;
 /** Attempts on a single message that fails without a server being away, before it is a dead letter. */
 const HOPELESS_ATTEMPTS = 3;
+/** How long one batch may hold up what comes for other partitions. */
+const LONGEST_BATCH_MS = 500;
 
 export interface PartitionWork {
   topic: string;
@@ -152,7 +154,10 @@ export class Partition {
     const { messages } = batch;
     let index = this.#indexOfPosition(batch);
     let failures = 0;
-    while (index < messages.length && isRunning() && !this.#lost() && !interrupted()) {
+    // kafkajs fetches for all partitions together, and not before the last has returned: the rest of the batch comes again then.
+    const until = performance.now() + LONGEST_BATCH_MS;
+    const goesOn = () => performance.now() < until && isRunning() && !this.#lost() && !interrupted();
+    while (index < messages.length && goesOn()) {
       const turn = await this.#work.begin(() => !isRunning() || this.#lost() || interrupted());
       if (!isRunning() || this.#lost() || interrupted()) {
         turn.end();

@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Checkpoint } from '#projector/consumer/checkpoint.ts';
+import { startProjector } from '#projector/projector.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { createLogger } from '#shared/logging.ts';
+import { CHECKPOINTS } from '#shared/read-models/collections.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { readModels } from '#test/read-models.ts';
+import type { StreamEvent } from '#test/streams.ts';
+
+const BACKLOG = 4_000;
+
+const order = (storeId: string, sequence: number): StreamEvent => ({
+  entity: 'order',
+  storeId,
+  subject: `o${sequence}`,
+  sequence,
+  data: {
+    status: 'pending',
+    order_type: 'delivery',
+    total: '1.00',
+    created_at: '2026-03-01T12:00:00Z',
+  },
+});
+
+describe('a partition with a long backlog that is applied slowly', () => {
+  let installation: Installation;
+  let projector: Awaited<ReturnType<typeof startProjector>> | null = null;
+  beforeAll(async () => {
+    installation = await createInstallation({ partitions: 2, settings: { PROJECTOR_SLICE_EVENTS: '1' } });
+  });
+  afterAll(async () => {
+    await projector?.stop();
+    await installation?.close();
+  });
+
+  /** By partition: where the log ends. */
+  const ends = async () => {
+    const admin = installation.kafka.admin();
+    await admin.connect();
+    const offsets = await admin.fetchTopicOffsets(changesTopic(installation.environment));
+    await admin.disconnect();
+    return new Map(offsets.map(({ partition, high }) => [partition, Number(high)]));
+  };
+  const position = async (partition: number) => {
+    const db = await readModels(installation).catch(() => null);
+    const checkpoint = await db?.collection<Checkpoint>(CHECKPOINTS).findOne({ partition });
+    return checkpoint?.position ?? 0;
+  };
+
+  it('holds up no other partition, although both came in one fetch', async () => {
+    await installation.publish(Array.from({ length: BACKLOG }, (_, index) => order('s1', index)));
+    const busy = [...(await ends())].find(([, end]) => end > 0)?.[0] ?? 0;
+    const other = 1 - busy;
+    let neighbour = '';
+    for (let store = 2; ((await ends()).get(other) ?? 0) === 0; store += 1) {
+      neighbour = `s${store}`;
+      await installation.publish([order(neighbour, 1)]);
+    }
+    projector = await startProjector(installation.config, createLogger('test', 'silent'));
+    await eventually('both are being applied', async () =>
+      (await Promise.all([position(busy), position(other)])).every((at) => at > 0),
+    );
+    const before = await position(other);
+    await installation.publish([order(neighbour, 2)]);
+    await eventually('the other partition is applied', async () => (await position(other)) > before, 50_000);
+    expect(await position(busy)).toBeLessThan(BACKLOG);
+  });
+});
