@@ -3,9 +3,10 @@
  * What an entity went through inside the slice is kept: that the outcome never depends on where slices are cut.
  */
 import type { KafkaMessage } from 'kafkajs';
-import { type Change, readChange } from '#shared/events/change.ts';
+import type { Change } from '#shared/events/change.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { tombstoneId } from '#shared/read-models/collections.ts';
+import { takeChange } from './read-ahead.ts';
 
 /** A change and its place in the slice. */
 export interface Entry {
@@ -40,7 +41,7 @@ export function fold(messages: readonly KafkaMessage[]): FoldedSlice {
   for (const [at, message] of messages.entries()) {
     let change: Change;
     try {
-      change = readChange(message);
+      change = takeChange(message);
     } catch (error) {
       if (!(error instanceof EventRejected)) throw error;
       rejected.push({ message, rejection: error });

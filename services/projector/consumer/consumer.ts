@@ -10,7 +10,7 @@ import type { Turns } from '../generations/pace.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
 import { advanceCheckpoint, type Checkpoint, type Claim, claimCheckpoint, identityOf } from './checkpoint.ts';
 import { watchClock } from './clock.ts';
-import { Partition } from './partition.ts';
+import { Partition, type PartitionWork } from './partition.ts';
 import type { Slice, SliceLimits } from './slice.ts';
 import { runInTransaction } from './transaction.ts';
 
@@ -34,6 +34,8 @@ export interface ConsumerOptions<R> {
   metrics: ProjectorMetrics;
   /** Writes what a slice means, in the transaction of the claim's session. */
   write: (claim: Claim, slice: Slice, hopeless: unknown) => Promise<R>;
+  /** As `PartitionWork.prepare`; nothing is prepared where it is absent. */
+  prepare?: PartitionWork['prepare'];
   /** Called inside the transaction after its first write: a hook for the tests of recovery. */
   insideTransaction?: () => void;
   /** Called with what `write` answered, once it is committed. Must not throw. */
@@ -200,6 +202,7 @@ class Assignment<R> {
         return bounds;
       },
       apply: (claim, slice, hopeless) => this.#apply(claim, slice, hopeless),
+      prepare: this.#options.prepare ?? (() => () => undefined),
       pause: () => {
         if (isCurrent()) this.#consumer.pause([{ topic, partitions: [number] }]);
       },

@@ -2,7 +2,7 @@
  * One partition during one assignment: its claim, its position, and the applying of batches to it.
  * A new assignment makes a new object; what still runs for an old one finds itself fenced.
  */
-import type { Batch, EachBatchPayload } from 'kafkajs';
+import type { Batch, EachBatchPayload, KafkaMessage } from 'kafkajs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
@@ -45,6 +45,8 @@ export interface PartitionWork {
    * @throws {StoreDataError} `fenced` when the partition has another owner.
    */
   apply: (claim: Claim, slice: Slice, hopeless: unknown) => Promise<void>;
+  /** Told which messages come after the slice that is being applied; the function that it returns ends what it does with them. */
+  prepare: (messages: readonly KafkaMessage[]) => () => void;
   pause: () => void;
   /** Seeks to a position and resumes. */
   resumeAt: (position: number) => void;
@@ -170,7 +172,13 @@ export class Partition {
       // Behind the last message may lie markers of transactions, which no batch shows.
       const next = Number(isLast ? batch.lastOffset() : part.at(-1)?.offset) + 1;
       const slice = { topic: batch.topic, partition: batch.partition, messages: part, next };
-      const isApplied = await this.#applySlice(slice).finally(turn.end);
+      const following = index + length;
+      const ahead = sliceLength(messages, following, { ...this.#work.limits, events });
+      const endPreparing = this.#work.prepare(messages.slice(following, following + ahead));
+      const isApplied = await this.#applySlice(slice).finally(() => {
+        endPreparing();
+        turn.end();
+      });
       if (isApplied) {
         index += length;
         failures = 0;

@@ -7,6 +7,7 @@ import { StoreDataError } from '#shared/errors.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { generationGroup, type GenerationMarker } from '#shared/read-models/generation.ts';
 import { type AppliedSlice, applyChanges } from '../changes/apply.ts';
+import { readAhead } from '../changes/read-ahead.ts';
 import type { Checkpoint } from '../consumer/checkpoint.ts';
 import { DroppedLetters } from '../dead-letters/dropped.ts';
 import type { LetterKeeper } from '../dead-letters/keeper.ts';
@@ -64,6 +65,7 @@ export async function projectGeneration(
       share: () => generation.share ?? DEFAULT_SHARE,
     }),
     logger: logger.child({ generation: label }),
+    prepare: readAhead,
     write: async ({ session }, whole, hopeless) => {
       const left = await dropped.leaveOut(whole, room);
       return applyChanges(db, session, left.slice, hopeless, { room: left.room, keepsTrees });

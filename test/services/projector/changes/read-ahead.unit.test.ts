@@ -1,0 +1,69 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { KafkaMessage } from 'kafkajs';
+import { describe, expect, it } from 'vitest';
+import { encodeEvent } from '#shared/events/encode.ts';
+import { readAhead, takeChange } from '#projector/changes/read-ahead.ts';
+
+function message(index: number, change: Partial<KafkaMessage> = {}): KafkaMessage {
+  const { key, value, headers } = encodeEvent({
+    entity: 'category',
+    storeId: 's1',
+    subject: `k${index}`,
+    sequence: index,
+    data: { name: 'Pizzas', position: 0, active: true },
+    source: '/test',
+  });
+  return {
+    key: Buffer.from(key),
+    value: Buffer.from(value),
+    headers,
+    timestamp: '0',
+    attributes: 0,
+    offset: String(index),
+    ...change,
+  };
+}
+
+/** Takes what a message said when it was read, whatever it says now. */
+function spoil(messages: readonly KafkaMessage[]): void {
+  for (const one of messages) one.value = Buffer.from('{');
+}
+
+describe('reading ahead', () => {
+  it('reads messages before they are taken, and each is taken as it was', async () => {
+    const messages = Array.from({ length: 100 }, (_, index) => message(index));
+    readAhead(messages);
+    await sleep(50);
+    spoil(messages);
+    expect(messages.map((one) => takeChange(one).id)).toEqual(messages.map((_, index) => `k${index}`));
+  });
+
+  it('keeps what is poison until it is taken', async () => {
+    const poison = message(1, { value: Buffer.from('{') });
+    const messages = [message(0), poison, message(2)];
+    readAhead(messages);
+    await sleep(50);
+    expect(takeChange(messages[0] ?? poison).id).toBe('k0');
+    expect(() => takeChange(poison)).toThrow('the message is not JSON');
+    expect(takeChange(messages[2] ?? poison).id).toBe('k2');
+  });
+
+  it('reads what nobody read ahead', () => {
+    expect(takeChange(message(7))).toMatchObject({ entity: 'category', id: 'k7', sequence: 7 });
+  });
+
+  it('ends when it is told', async () => {
+    const messages = Array.from({ length: 100 }, (_, index) => message(index));
+    readAhead(messages)();
+    await sleep(50);
+    spoil(messages);
+    for (const one of messages) expect(() => takeChange(one)).toThrow('the message is not JSON');
+  });
+
+  it('reads again what was taken, as a transaction that is tried again does', async () => {
+    const one = message(3);
+    readAhead([one]);
+    await sleep(50);
+    expect(takeChange(one)).toEqual(takeChange(one));
+  });
+});
