@@ -1,6 +1,6 @@
 /** The Kafka client, its logs led into ours, and the check of topics before anything is read from them. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import kafkajs, { type Admin, type Kafka } from 'kafkajs';
+import kafkajs, { type Admin, type Kafka, type Producer } from 'kafkajs';
 import type { Config } from './config.ts';
 import { isUnavailable, StoreDataError } from './errors.ts';
 import type { Logger } from './logging.ts';
@@ -27,6 +27,38 @@ export function createKafka(config: Config, clientId: string, logger: Logger): K
       };
     },
   });
+}
+
+/** Attempts to send, within about ten seconds: a broker that is gone is given up after nine. */
+const SEND_ATTEMPTS = 10;
+
+/**
+ * Makes a producer that sends everything or fails. kafkajs's own second attempt leaves out, and reports as sent, what is for
+ * partitions whose new leader has already answered for others; so it has one attempt, and all of it is sent again here.
+ */
+export function createProducer(kafka: Kafka): Producer {
+  const producer = kafka.producer({
+    allowAutoTopicCreation: false,
+    // Partitions that a topic was given are found soon.
+    metadataMaxAge: 10_000,
+    retry: { retries: 0 },
+  });
+  return {
+    ...producer,
+    send: (record) => persistently(() => producer.send(record)),
+    sendBatch: (batch) => persistently(() => producer.sendBatch(batch)),
+  };
+}
+
+async function persistently<T>(send: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await send();
+    } catch (error) {
+      if (attempt === SEND_ATTEMPTS || !isUnavailable(error)) throw error;
+      await sleep(Math.min(100 * 2 ** attempt, 2_000));
+    }
+  }
 }
 
 /** How long brokers may take to agree on topics that were made. */

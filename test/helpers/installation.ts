@@ -9,7 +9,7 @@ import { MongoClient } from 'mongodb';
 import { type Config, readConfig } from '#shared/config.ts';
 import { type EncodedMessage, encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { createTopics } from '#shared/kafka.ts';
+import { createProducer, createTopics } from '#shared/kafka.ts';
 import { newSigningKey } from '#shared/access/signing-key-set.ts';
 
 export interface Installation {
@@ -76,7 +76,7 @@ export async function createInstallation(
     partitions: options.partitions ?? 2,
     config: { 'max.message.bytes': String(10 * 1_048_576) },
   });
-  const producer: Producer = kafka.producer({ allowAutoTopicCreation: false, metadataMaxAge: 2_000 });
+  const producer: Producer = createProducer(kafka);
   await producer.connect();
 
   const send = async (topic: string, messages: (RawMessage | EncodedMessage)[]) => {

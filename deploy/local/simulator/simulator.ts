@@ -1,6 +1,7 @@
 /** The simulator: stores that publish their past, and then what happens in them, through Kafka like any other source. */
 import type { Kafka, Producer } from 'kafkajs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createProducer } from '#shared/kafka.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { CouponUsage } from './entities/coupon.ts';
 import { simulatedStore, type SimulatedStore } from './entities/store.ts';
@@ -59,7 +60,7 @@ export async function createSimulator(options: SimulatorOptions): Promise<Simula
       options.ordersPerMinute * (place === 0 ? 1 - (environments.length - 1) / QUIETER : 1 / QUIETER),
     usage: new CouponUsage(),
   }));
-  const producer = kafka.producer({ allowAutoTopicCreation: false });
+  const producer = createProducer(kafka);
   await producer.connect();
   const stopping = new AbortController();
   let flowing: Promise<unknown> = Promise.resolve();

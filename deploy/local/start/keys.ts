@@ -1,5 +1,6 @@
 /** Keys for the simulated stores: made here, published through Kafka like those of every other source. */
 import type { Kafka } from 'kafkajs';
+import { createProducer } from '#shared/kafka.ts';
 import { hashSecret, newClientId, newClientSecret } from '#shared/access/secrets.ts';
 import { SCOPES, type Scope } from '#shared/events/access-event.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
@@ -23,7 +24,7 @@ export function makeKeys(storeIds: readonly string[], environments: readonly str
 
 /** Publishes them; they are live once the projector has applied them. */
 export async function publishKeys(kafka: Kafka, keys: readonly IssuedKey[]): Promise<void> {
-  const producer = kafka.producer({ allowAutoTopicCreation: false });
+  const producer = createProducer(kafka);
   await producer.connect();
   try {
     for (const [environment, ofEnvironment] of Map.groupBy(keys, (key) => key.environment)) {

@@ -4,7 +4,7 @@ import type { Admin, Consumer, ConsumerConfig, Kafka, Producer } from 'kafkajs';
 import type { Db, MongoClient } from 'mongodb';
 import type { Config } from '#shared/config.ts';
 import { describeError, StoreDataError } from '#shared/errors.ts';
-import { createKafka } from '#shared/kafka.ts';
+import { createKafka, createProducer } from '#shared/kafka.ts';
 import { createLogger } from '#shared/logging.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
 import { controlDatabase } from '#shared/read-models/generation.ts';
@@ -79,7 +79,7 @@ export class Servers {
   producer(): Promise<Producer> {
     this.#producer ??= this.#connect('Kafka', this.config.kafka.brokers.join(','), async () => {
       await probeBrokers(this.config.kafka.brokers);
-      const producer = this.#kafka.producer({ allowAutoTopicCreation: false, retry: { retries: 6 } });
+      const producer = createProducer(this.#kafka);
       this.#closing.push(() => producer.disconnect());
       await producer.connect();
       return producer;
