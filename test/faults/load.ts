@@ -29,7 +29,7 @@ function stateAt(index: number, round: number): { entity: string; id: number; da
   const text = index.toString(36);
   switch (round % 16) {
     case 0: {
-      const timezone_offset = OFFSETS[Math.floor(round / 160) % OFFSETS.length];
+      const timezone_offset = OFFSETS[Math.floor(round / 800) % OFFSETS.length];
       return { entity: 'store', id: 0, data: { name: `Loja ${text}`, timezone_offset, created_at } };
     }
     case 1:

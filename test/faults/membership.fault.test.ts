@@ -34,6 +34,6 @@ describe('three projectors that join and leave', () => {
         await sleep(Math.random() * 300);
       }
     }
-    await trial.conclude({ fault: 'three projectors join and leave', recoveriesMs, boundMs: 5_000 });
+    await trial.conclude([{ fault: 'three projectors join and leave', recoveriesMs, boundMs: 5_000 }]);
   });
 });

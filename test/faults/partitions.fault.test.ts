@@ -17,10 +17,7 @@ describe('a topic that is given more partitions', () => {
     await admin.createPartitions({ topicPartitions: [{ topic: changesTopic(trial.disturbed), count: 5 }] });
     await admin.disconnect();
     const recoveriesMs = [await trial.movesOn(5)];
-    await trial.conclude({
-      fault: 'topic given more partitions',
-      recoveriesMs,
-      boundMs: 20_000,
+    await trial.conclude([{ fault: 'topic given more partitions', recoveriesMs, boundMs: 20_000 }], {
       storesMoved: true,
     });
   });

@@ -25,6 +25,6 @@ describe('a projector that is frozen for longer than its session lasts', () => {
       frozen.kill('SIGCONT');
       await trial.movesOn();
     }
-    await trial.conclude({ fault: 'projector frozen, then resumed', recoveriesMs, boundMs: 5_000 });
+    await trial.conclude([{ fault: 'projector frozen, then resumed', recoveriesMs, boundMs: 5_000 }]);
   });
 });

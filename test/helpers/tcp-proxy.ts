@@ -11,6 +11,8 @@ export interface TcpProxy {
   restore: () => Promise<void>;
   /** What comes back from the server comes so many milliseconds later: like one that is overloaded. */
   slowDown: (milliseconds: number) => void;
+  /** The connections that are there stay open and silent for ever; new ones are not concerned: like a link that forgot them. */
+  strand: () => void;
   /** New connections go to another server: like an address that moves in a failover. */
   retarget: (target: { host: string; port: number }) => void;
   close: () => Promise<void>;
@@ -19,6 +21,8 @@ export interface TcpProxy {
 /** Starts a proxy in front of a server. */
 export async function startTcpProxy(first: { host: string; port: number }): Promise<TcpProxy> {
   const pairs = new Set<[Socket, Socket]>();
+  /** The clients' ends of connections whose other ends are gone without a word. */
+  const stranded = new Set<Socket>();
   let target = first;
   let frozen = false;
   let delayMs = 0;
@@ -32,13 +36,14 @@ export async function startTcpProxy(first: { host: string; port: number }): Prom
   });
   const join = (from: Socket, to: Socket, delayOf: () => number) => {
     from.on('data', (chunk) => {
+      if (stranded.has(from)) return;
       const delay = delayOf();
       if (delay === 0) to.write(chunk);
       else setTimeout(() => to.writable && to.write(chunk), delay);
     });
     from.on('error', () => to.destroy());
     from.on('close', () => {
-      to.destroy();
+      if (!stranded.has(to)) to.destroy();
       for (const pair of pairs) if (pair.includes(from)) pairs.delete(pair);
     });
   };
@@ -56,6 +61,7 @@ export async function startTcpProxy(first: { host: string; port: number }): Prom
       else resolve();
     });
     for (const pair of pairs) for (const socket of pair) socket.destroy();
+    for (const socket of stranded) socket.destroy();
     await closed;
   };
   await listen(0);
@@ -68,6 +74,13 @@ export async function startTcpProxy(first: { host: string; port: number }): Prom
     freeze() {
       frozen = true;
       for (const pair of pairs) for (const socket of pair) socket.pause();
+    },
+    strand() {
+      for (const [client, upstream] of pairs) {
+        stranded.add(client);
+        client.once('close', () => stranded.delete(client));
+        upstream.destroy();
+      }
     },
     slowDown(milliseconds) {
       delayMs = milliseconds;

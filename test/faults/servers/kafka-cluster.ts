@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs from 'kafkajs';
 import { locateBroker } from '#local/stack/kafka/program.ts';
 import { freePorts } from '#local/stack/program/ports.ts';
+import { eventually } from '#test/installation.ts';
 import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
 import { makeHome } from './home.ts';
 import { makeServer, type Server } from './server.ts';
@@ -16,6 +17,8 @@ export interface KafkaCluster {
   servers: Server[];
   /** The broker that leads a partition. */
   leaderOf: (topic: string, partition: number) => Promise<Server>;
+  /** Waits until every copy of a topic's partitions is complete again. */
+  inSync: (topic: string) => Promise<void>;
   close: () => Promise<void>;
 }
 
@@ -86,6 +89,16 @@ export async function startKafkaCluster(size: 1 | 3): Promise<KafkaCluster> {
       const server = servers[(leader ?? 0) - 1];
       if (server === undefined) throw new Error(`${topic}/${partition} has no leader`);
       return server;
+    },
+    async inSync(topic) {
+      await eventually(
+        `every copy of ${topic} is complete`,
+        async () => {
+          const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
+          return topics[0]?.partitions.every(({ isr, replicas }) => isr.length === replicas.length) === true;
+        },
+        READY_MS,
+      );
     },
   };
 }

@@ -1,0 +1,52 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SESSION_TIMEOUT_MS, startTrial, type Trial } from './trial.ts';
+
+const HOUR = 3_600_000;
+/** How far the clock is ahead, one after the other. */
+const JUMPS = [HOUR, -HOUR, 48 * HOUR, 0, -48 * HOUR, 0];
+
+describe('a projector whose clock jumps', () => {
+  let trial: Trial;
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'store-data-clock-'));
+    trial = await startTrial();
+  });
+  afterAll(async () => {
+    await trial?.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  it('goes on, or starts again where it was set back, and takes nothing from another one whose clock is right', async () => {
+    const file = join(folder, 'ahead');
+    await writeFile(file, '0');
+    const preload = new URL('./clock/jumping-clock.ts', import.meta.url).href;
+    const startJumping = () => trial.start({ CLOCK_FILE: file, NODE_OPTIONS: `--import=${preload}` });
+    let jumping = startJumping();
+    const steady = trial.start();
+    await Promise.all(
+      [jumping, steady].map((one) => one.logged(({ msg }) => msg === 'partition is applied')),
+    );
+    const recoveriesMs: number[] = [];
+    let before = 0;
+    for (const ahead of JUMPS) {
+      await writeFile(file, String(ahead));
+      if (ahead < before) {
+        // Without heartbeats it would fight with the other one for its partitions: it ends, and is started again.
+        expect((await jumping.ended).code).toBe(1);
+        jumping = startJumping();
+      }
+      recoveriesMs.push(await trial.movesOn());
+      // Long enough for the group to miss heartbeats.
+      await sleep(2 * SESSION_TIMEOUT_MS);
+      await trial.movesOn();
+      before = ahead;
+    }
+    expect(steady.lines.filter(({ msg }) => String(msg).startsWith('fenced'))).toEqual([]);
+    await trial.conclude([{ fault: 'clock jumps by an hour, by two days', recoveriesMs, boundMs: 5_000 }]);
+  });
+});

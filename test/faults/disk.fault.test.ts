@@ -1,0 +1,38 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, describe, it } from 'vitest';
+import { type ReplicaSet, startReplicaSet } from './servers/replica-set.ts';
+import { mountSmallDisk } from './servers/small-disk.ts';
+import { startTrial, type Trial } from './trial.ts';
+
+const DISK_MEBIBYTES = 512;
+const FULL_MS = 5_000;
+
+describe('a MongoDB whose disk is full', () => {
+  const disk = mountSmallDisk(DISK_MEBIBYTES);
+  let mongodb: ReplicaSet | undefined;
+  let trial: Trial | undefined;
+  afterAll(async () => {
+    await trial?.close();
+    await mongodb?.close();
+    if (typeof disk !== 'string') disk.close();
+  });
+
+  it('loses nothing: the projector waits until there is room, and goes on', async ({ skip }) => {
+    if (typeof disk === 'string') return skip(disk);
+    mongodb = await startReplicaSet(1, disk.path);
+    trial = await startTrial({ settings: { MONGODB_URI: mongodb.uri } });
+    const [server] = mongodb.servers;
+    trial.start();
+    await trial.movesOn();
+    const recoveriesMs: number[] = [];
+    for (let time = 0; time < 2; time += 1) {
+      disk.fill();
+      await sleep(FULL_MS);
+      disk.empty();
+      // It ends itself when it cannot write; whoever watches over it starts it again.
+      if (server?.isRunning() === false) await server.start();
+      recoveriesMs.push(await trial.movesOn());
+    }
+    await trial.conclude([{ fault: 'disk full at MongoDB, then not', recoveriesMs, boundMs: 30_000 }]);
+  });
+});

@@ -1,0 +1,46 @@
+/** A disk of few bytes, in memory, that can be filled and emptied. */
+import { execFileSync } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describeError } from '#shared/errors.ts';
+
+export interface SmallDisk {
+  path: string;
+  /** Takes all that is left. */
+  fill: () => void;
+  /** Gives back what `fill` took. */
+  empty: () => void;
+  close: () => void;
+}
+
+/** Mounts it; answers the reason where that is not allowed. */
+export function mountSmallDisk(mebibytes: number): SmallDisk | string {
+  const path = mkdtempSync(join(tmpdir(), 'store-data-disk-'));
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m`, 'tmpfs', path], { stdio: 'pipe' });
+  } catch (error) {
+    rmSync(path, { recursive: true, force: true });
+    return `a small disk cannot be mounted here: ${describeError(error)}`;
+  }
+  const ballast = join(path, 'ballast');
+  return {
+    path,
+    fill() {
+      const file = openSync(ballast, 'a');
+      const block = Buffer.alloc(65_536);
+      try {
+        for (;;) writeSync(file, block);
+      } catch (error) {
+        if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error;
+      } finally {
+        closeSync(file);
+      }
+    },
+    empty: () => rmSync(ballast, { force: true }),
+    close() {
+      execFileSync('umount', ['-l', path]);
+      rmSync(path, { recursive: true, force: true });
+    },
+  };
+}
