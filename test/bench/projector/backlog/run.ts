@@ -12,7 +12,7 @@ import { watch } from '../watch.ts';
 import { totalOf } from '../phases.ts';
 
 /** So much of the backlog is worked off: what memory is going to be shows long before. */
-const SHARE = 0.15;
+const SHARE = 0.1;
 
 export interface BacklogResult {
   benchmark: 'projector-backlog';

@@ -1,7 +1,5 @@
 /** How the connector is set: to be quick, and as safe as it can be. */
 
-export const CONNECTOR_NAME = 'orders';
-
 /** What `connect-standalone.sh` and `kafka-run-class.sh` start Java with. */
 export const JVM_OPTIONS = [
   '-Xms256M',

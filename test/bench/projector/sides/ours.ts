@@ -1,5 +1,4 @@
 /** Our projector as it runs in production, and without rank trees; each round with databases and groups of its own. */
-import { join } from 'node:path';
 import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS, COLLECTIONS } from '#shared/read-models/collections.ts';
 import { findLiveGeneration } from '#shared/read-models/generation.ts';
@@ -9,8 +8,8 @@ import { startService } from '../../service.ts';
 import type { Side } from './side.ts';
 
 const FILES = {
-  ours: { tag: 'o', file: join(import.meta.dirname, '../../../../services/projector/main.ts') },
-  'without trees': { tag: 'w', file: join(import.meta.dirname, '../without-trees.ts') },
+  ours: { tag: 'o', file: new URL('../../../../services/projector/main.ts', import.meta.url).pathname },
+  'without trees': { tag: 'w', file: new URL('../without-trees.ts', import.meta.url).pathname },
 } as const;
 
 export function ourSide({ installation, folder, guard }: Ground, name: keyof typeof FILES): Side {
