@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { encodeEvent } from '#shared/events/encode.ts';
 import { readAhead, takeChange } from '#projector/changes/read-ahead.ts';
 
-function message(index: number, change: Partial<KafkaMessage> = {}): KafkaMessage {
+function message(index: number): KafkaMessage {
   const { key, value, headers } = encodeEvent({
     entity: 'category',
     storeId: 's1',
@@ -20,7 +20,6 @@ function message(index: number, change: Partial<KafkaMessage> = {}): KafkaMessag
     timestamp: '0',
     attributes: 0,
     offset: String(index),
-    ...change,
   };
 }
 
@@ -39,7 +38,8 @@ describe('reading ahead', () => {
   });
 
   it('keeps what is poison until it is taken', async () => {
-    const poison = message(1, { value: Buffer.from('{') });
+    const poison = message(1);
+    spoil([poison]);
     const messages = [message(0), poison, message(2)];
     readAhead(messages);
     await sleep(50);
