@@ -14,9 +14,17 @@ export interface BatchLimits {
   ids: number;
 }
 
+/**
+ * Reads one; `null` where it does not exist.
+ * @param signal aborted once nobody waits for it any longer. Otherwise a server that hangs would leave behind what was asked
+ * meanwhile, and read all of it once it is back, before it reads for anybody who is still there.
+ */
+export type ReadOne<T> = (id: string, signal?: AbortSignal) => Promise<T | null>;
+
 interface Waiter<T> {
   resolve: (found: T | null) => void;
   reject: (error: unknown) => void;
+  signal: AbortSignal | undefined;
 }
 
 /**
@@ -26,7 +34,7 @@ interface Waiter<T> {
 export function batched<T>(
   readMany: ReadMany<T>,
   { underWay: mostUnderWay, ids: mostIds }: BatchLimits,
-): (id: string) => Promise<T | null> {
+): ReadOne<T> {
   const waiting = new Map<string, Waiter<T>[]>();
   let underWay = 0;
   let scheduled = false;
@@ -45,11 +53,16 @@ export function batched<T>(
   };
   const flush = (): void => {
     scheduled = false;
-    if (underWay >= mostUnderWay || waiting.size === 0) return;
-    const batch = new Map(waiting.size <= mostIds ? waiting : [...waiting].slice(0, mostIds));
-    for (const id of batch.keys()) waiting.delete(id);
+    if (underWay >= mostUnderWay) return;
+    const batch = new Map<string, readonly Waiter<T>[]>();
+    for (const [id, waiters] of waiting) {
+      if (batch.size === mostIds) break;
+      waiting.delete(id);
+      const present = stillWaiting(waiters);
+      if (present.length > 0) batch.set(id, present);
+    }
     if (waiting.size > 0) schedule();
-    void read(batch);
+    if (batch.size > 0) void read(batch);
   };
   const schedule = (): void => {
     if (scheduled) return;
@@ -58,11 +71,19 @@ export function batched<T>(
     setImmediate(flush);
   };
 
-  return (id) =>
+  return (id, signal) =>
     new Promise((resolve, reject) => {
       const waiters = waiting.get(id);
-      if (waiters === undefined) waiting.set(id, [{ resolve, reject }]);
-      else waiters.push({ resolve, reject });
+      if (waiters === undefined) waiting.set(id, [{ resolve, reject, signal }]);
+      else waiters.push({ resolve, reject, signal });
       schedule();
     });
+}
+
+/** Those who have not given up; the others are told so. */
+function stillWaiting<T>(waiters: readonly Waiter<T>[]): readonly Waiter<T>[] {
+  return waiters.filter(({ reject, signal }) => {
+    if (signal?.aborted === true) reject(signal.reason);
+    return signal?.aborted !== true;
+  });
 }

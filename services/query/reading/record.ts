@@ -11,7 +11,7 @@ export async function readRecord(
   id: string,
   shape: Shape,
 ): Promise<Found | null> {
-  const stored = await bounded(() => shared.record(collection, shape, documentId(storeId, id)));
+  const stored = await bounded((signal) => shared.record(collection, shape, documentId(storeId, id), signal));
   if (stored === null) return null;
   const { stamp } = stored;
   return { body: bodyIn(offsetOf(stamp), stored), stamp };

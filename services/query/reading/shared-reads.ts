@@ -4,7 +4,7 @@
  */
 import { STAMPS, type Stamp } from '#shared/read-models/collections.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
-import { type BatchLimits, batched } from '../batched.ts';
+import { type BatchLimits, batched, type ReadOne } from '../batched.ts';
 import type { Bounded } from '../deadline.ts';
 import type { StoredBody } from './found.ts';
 import { SNAPSHOT } from './snapshot.ts';
@@ -21,10 +21,11 @@ type Row = { _id: string } & Partial<Record<Shape | 'offset', string>>;
 const LIMITS: BatchLimits = { underWay: 4, ids: 100 };
 
 export class SharedReads {
-  readonly stamp: (storeId: string) => Promise<Stamp | null>;
+  /** The stamp of a store; `null` where it has none. */
+  readonly stamp: ReadOne<Stamp>;
   readonly #generation: Generation;
   readonly #bounded: Bounded;
-  readonly #records = new Map<string, (id: string) => Promise<StampedBody | null>>();
+  readonly #records = new Map<string, ReadOne<StampedBody>>();
 
   /** @param bounded ends a read that the server keeps; requests that wait for it have deadlines of their own. */
   constructor(generation: Generation, bounded: Bounded) {
@@ -33,15 +34,20 @@ export class SharedReads {
     this.stamp = batched((ids) => this.#readStamps(ids), LIMITS);
   }
 
-  /** The record of a collection with a document's id (`documentId`); `null` where there is none. */
-  async record(collection: string, shape: Shape, id: string): Promise<StampedBody | null> {
+  /** The record of a collection with a document's id (`documentId`); `null` where there is none. `signal` as of `ReadOne`. */
+  async record(
+    collection: string,
+    shape: Shape,
+    id: string,
+    signal: AbortSignal,
+  ): Promise<StampedBody | null> {
     const kind = `${collection}.${shape}`;
     let read = this.#records.get(kind);
     if (read === undefined) {
       read = batched((ids) => this.#readRecords(collection, shape, ids), LIMITS);
       this.#records.set(kind, read);
     }
-    return read(id);
+    return read(id, signal);
   }
 
   async #readStamps(ids: readonly string[]): Promise<Map<string, Stamp>> {

@@ -79,7 +79,7 @@ export function stampIn(rows: readonly object[]): Stamp | null {
 
 /** The store's stamp alone; `null` while nothing of the store has arrived. */
 export async function readStamp({ storeId, bounded, shared }: View): Promise<Stamp | null> {
-  return bounded(() => shared.stamp(storeId));
+  return bounded((signal) => shared.stamp(storeId, signal));
 }
 
 /** The offset in which a store's answers are given. */

@@ -100,8 +100,11 @@ export async function authenticateClient(
   const earliestFailure = sleep(FAILURE_MS);
   // The store of a key never changes: so both are read at once. A client that is not known has a store that is not there.
   const storeId = clients.get(clientId)?.storeId ?? clientId;
-  const reading = bounded(() =>
-    Promise.all([lookUps.store(storeId), ...readings.map((each) => lookUps.key(each.clientId))]),
+  const reading = bounded((signal) =>
+    Promise.all([
+      lookUps.store(storeId, signal),
+      ...readings.map((each) => lookUps.key(each.clientId, signal)),
+    ]),
   );
   const [[store, ...found]] = await Promise.all([reading, attempt.requireWithin()]);
   const keys = found.filter((key) => key !== null);
@@ -114,7 +117,8 @@ export async function authenticateClient(
   const within = attempt.requireWithin();
   // It is awaited before any answer; until then it may fail unheard.
   within.catch(() => undefined);
-  const storeOfKey = storeIdOfKey === storeId ? store : await bounded(() => lookUps.store(storeIdOfKey));
+  const storeOfKey =
+    storeIdOfKey === storeId ? store : await bounded((signal) => lookUps.store(storeIdOfKey, signal));
   return { client: clients.learn(key, storeOfKey), within };
 }
 

@@ -61,4 +61,22 @@ describe('batched reads', () => {
     expect(await found).toEqual(['A', 'B', 'C', 'D', 'E']);
     expect(begun.at(-1)).toEqual(['e']);
   });
+
+  it('ask for nothing that nobody waits for any longer', async () => {
+    const { begun, readMany, end } = heldReads();
+    const read = batched(readMany, { underWay: 1, ids: 2 });
+    const givenUp = new AbortController();
+    const first = read('a');
+    await turn();
+    const dropped = Promise.allSettled(['b', 'c', 'd'].map((id) => read(id, givenUp.signal)));
+    const found = Promise.all([read('d'), read('e')]);
+    givenUp.abort();
+    end();
+    expect(await first).toBe('A');
+    await turn();
+    expect(begun).toEqual([['a'], ['d', 'e']]);
+    end();
+    expect(await found).toEqual(['D', 'E']);
+    expect((await dropped).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+  });
 });
