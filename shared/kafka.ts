@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs, { type Admin, type Kafka, type Producer } from 'kafkajs';
 import type { Config } from './config.ts';
 import { isUnavailable, StoreDataError } from './errors.ts';
+import { createKafkaSocket } from './kafka-socket.ts';
 import type { Logger } from './logging.ts';
 
 // Most of what kafkajs exports is out of reach of named imports.
@@ -13,6 +14,7 @@ export function createKafka(config: Config, clientId: string, logger: Logger): K
   return new KafkaClient({
     clientId,
     brokers: config.kafka.brokers,
+    socketFactory: createKafkaSocket,
     connectionTimeout: 3_000,
     requestTimeout: 15_000,
     retry: { initialRetryTime: 100, maxRetryTime: 2_000, retries: 8 },
