@@ -18,7 +18,10 @@ describe('a MongoDB whose disk is full', () => {
   });
 
   it('loses nothing: the projector waits until there is room, and goes on', async ({ skip }) => {
-    if (typeof disk === 'string') return skip(disk);
+    if (typeof disk === 'string') {
+      skip(disk);
+      return;
+    }
     mongodb = await startReplicaSet(1, disk.path);
     trial = await startTrial({ settings: { MONGODB_URI: mongodb.uri } });
     const [server] = mongodb.servers;

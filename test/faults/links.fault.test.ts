@@ -57,7 +57,7 @@ describe('connections of the projector', () => {
       row('silence, then all at once from', await trial.movesOn(), 10_000);
 
       proxy.strand();
-      row('connections half-open to', await trial.movesOn(), 20_000);
+      row('connections half-open to', await trial.movesOn(), 30_000);
     }
     await trial.conclude(rows);
   });

@@ -148,10 +148,10 @@ function withoutMoves(stamps: unknown[] = []): unknown[] {
 /** Publishes the same events to both environments until it is ended; answers then how many it were. */
 function letFlow(installation: Installation, perSecond: number): { end: () => Promise<number> } {
   const batch = Math.ceil(perSecond / 10);
-  let isOver = false;
+  const over = new AbortController();
   let published = 0;
   const flowing = (async () => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       const events = Array.from({ length: batch }, (_, index) => eventAt(published + index));
       for (const environment of installation.config.environments) {
         // A source whose broker is lost tries again, and publishes some of them twice.
@@ -171,14 +171,15 @@ function letFlow(installation: Installation, perSecond: number): { end: () => Pr
   })();
   return {
     end: () => {
-      isOver = true;
+      over.abort();
       return flowing;
     },
   };
 }
 
-/** Far longer than anything may take, so that the figure is seen where a bound is missed. */
+/** Machines are busy. */
 const CAUGHT_UP_LIMIT_MS = 120_000;
+/** Far longer than anything may take, so that the figure is seen where a bound is missed. */
 const MOVES_ON_LIMIT_MS = 45_000;
 
 async function movesOn(installation: Installation, environment: string, count: number): Promise<number> {

@@ -15,14 +15,16 @@ export interface Server {
 /** Makes a server that is not started yet. */
 export function makeServer(guard: Guard, command: Command, port: number, logFile: string): Server {
   let held: HeldProcess | null = null;
+  const forget = async (started: HeldProcess) => {
+    await started.exited;
+    if (held === started) held = null;
+  };
   return {
     port,
     async start() {
       const started = await startHeld(guard, command, logFile);
       held = started;
-      void started.exited.then(() => {
-        if (held === started) held = null;
-      });
+      void forget(started);
     },
     async kill() {
       await held?.stop(0);
