@@ -28,7 +28,7 @@ export default defineConfig({
           name: 'faults',
           include: ['test/faults/**/*.fault.test.ts'],
           globalSetup: ['test/faults/setup.ts'],
-          testTimeout: 300_000,
+          testTimeout: 600_000,
           hookTimeout: 120_000,
           // One after the other: what they measure is time.
           maxWorkers: 1,
