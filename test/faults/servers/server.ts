@@ -7,8 +7,6 @@ export interface Server {
   start: () => Promise<void>;
   /** SIGKILL; resolves when it is gone. */
   kill: () => Promise<void>;
-  /** Resolves when it has ended, by whatever. */
-  ended: () => Promise<void>;
   isRunning: () => boolean;
 }
 
@@ -28,9 +26,6 @@ export function makeServer(guard: Guard, command: Command, port: number, logFile
     },
     async kill() {
       await held?.stop(0);
-    },
-    async ended() {
-      await held?.exited;
     },
     isRunning: () => held !== null,
   };
