@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs, { type Admin, type Kafka, type Producer } from 'kafkajs';
 import type { Config } from './config.ts';
 import { isUnavailable, StoreDataError } from './errors.ts';
-import { createKafkaSocket } from './kafka-socket.ts';
+import { kafkaSockets } from './kafka-socket.ts';
 import type { Logger } from './logging.ts';
 
 // Most of what kafkajs exports is out of reach of named imports.
@@ -14,7 +14,8 @@ export function createKafka(config: Config, clientId: string, logger: Logger): K
   return new KafkaClient({
     clientId,
     brokers: config.kafka.brokers,
-    socketFactory: createKafkaSocket,
+    // Who joins a group is answered when everybody has.
+    socketFactory: kafkaSockets(rebalanceMs(config.kafka) + 2_000),
     connectionTimeout: 3_000,
     requestTimeout: 15_000,
     retry: { initialRetryTime: 100, maxRetryTime: 2_000, retries: 8 },
@@ -29,6 +30,11 @@ export function createKafka(config: Config, clientId: string, logger: Logger): K
       };
     },
   });
+}
+
+/** How long members of a group may take to join it anew. */
+export function rebalanceMs({ sessionTimeoutMs }: Pick<Config['kafka'], 'sessionTimeoutMs'>): number {
+  return Math.max(sessionTimeoutMs, 10_000);
 }
 
 /** Attempts to send, within about ten seconds: a broker that is gone is given up after nine. */

@@ -5,6 +5,7 @@
 import type { Admin, Consumer, Kafka } from 'kafkajs';
 import type { Collection, MongoClient } from 'mongodb';
 import { describeError, StoreDataError } from '#shared/errors.ts';
+import { rebalanceMs } from '#shared/kafka.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { Turns } from '../generations/pace.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
@@ -53,21 +54,25 @@ export interface RunningConsumer {
 /** How long partitions that a topic was given may go unnoticed; kafkajs would take five minutes. */
 const METADATA_MAX_AGE_MS = 10_000;
 
+/** Of each partition at once: a slice or so. What is fetched lies in memory until it is applied. */
+const FETCH_BYTES = 1_400_000;
+
 /** Joins the group and begins to apply. Resolves once the consumer runs, not when it has caught up. */
 export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<RunningConsumer> {
   const { kafka, topic, groupId, logger } = options;
   const admin = kafka.admin();
+  const fetchBytes = Math.min(options.limits.bytes, FETCH_BYTES);
   const consumer = kafka.consumer({
     groupId,
     sessionTimeout: options.sessionTimeoutMs,
     heartbeatInterval: heartbeatInterval(options),
-    rebalanceTimeout: Math.max(options.sessionTimeoutMs, 10_000),
+    rebalanceTimeout: rebalanceMs(options),
     allowAutoTopicCreation: false,
     metadataMaxAge: METADATA_MAX_AGE_MS,
     maxWaitTimeInMs: 200,
     minBytes: 1,
-    maxBytesPerPartition: options.limits.bytes,
-    maxBytes: options.limits.bytes * Math.max(4, options.concurrentPartitions),
+    maxBytesPerPartition: fetchBytes,
+    maxBytes: fetchBytes * Math.max(4, options.concurrentPartitions),
     readUncommitted: false,
     retry: {
       initialRetryTime: 100,
