@@ -37,7 +37,7 @@ export function rebalanceMs({ sessionTimeoutMs }: Pick<Config['kafka'], 'session
   return Math.max(sessionTimeoutMs, 10_000);
 }
 
-/** Attempts to send, within about ten seconds: a broker that is gone is given up after nine. */
+/** Attempts to send, with thirteen seconds of waiting between them: a broker that is gone is given up after nine. */
 const SEND_ATTEMPTS = 10;
 
 /**
