@@ -8,7 +8,7 @@ const KILLS = 50;
 describe('a projector that is killed and started again', () => {
   let trial: Trial;
   beforeAll(async () => {
-    trial = await startTrial();
+    trial = await startTrial({ eventsPerSecond: 100 });
   });
   afterAll(() => trial?.close());
 
