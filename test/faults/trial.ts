@@ -101,7 +101,7 @@ export async function startTrial(options: TrialOptions = {}): Promise<Trial> {
       await caughtUp(installation, disturbed, CAUGHT_UP_LIMIT_MS);
       await end();
       const calm = await startProjector(
-        readConfig({ ...installation.env, ENVIRONMENTS: undisturbed }),
+        readConfig({ ...installation.env, ENVIRONMENTS: undisturbed, PROJECTOR_SLICE_EVENTS: '1000' }),
         createLogger('test', 'silent'),
       );
       try {
@@ -178,7 +178,7 @@ function letFlow(installation: Installation, perSecond: number): { end: () => Pr
 }
 
 /** Machines are busy. */
-const CAUGHT_UP_LIMIT_MS = 120_000;
+const CAUGHT_UP_LIMIT_MS = 240_000;
 /** Far longer than anything may take, so that the figure is seen where a bound is missed. */
 const MOVES_ON_LIMIT_MS = 45_000;
 
