@@ -47,9 +47,8 @@ export class RedisConnection extends Redis {
   }
 
   readonly #endTurn = () => {
-    const last = this.#lastOfTurn;
-    this.#lastOfTurn = [];
-    for (const run of last) run();
+    // Also what such a run puts off itself.
+    for (let run = this.#lastOfTurn.shift(); run !== undefined; run = this.#lastOfTurn.shift()) run();
     const commands = this.#turn;
     this.#turn = [];
     this.#turnEnds = false;

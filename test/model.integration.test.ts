@@ -44,7 +44,7 @@ const ranges = fc.tuple(maybe(range, 5), maybe(range, 8)).map(([created, updated
   updated_to: updated?.[1],
 }));
 const paging = {
-  page: maybe(fc.integer({ min: 1, max: 3 }), 6),
+  page: maybe(fc.oneof(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 4, max: 12 })), 6),
   page_size: maybe(fc.constantFrom(1, 2, 3, 7, 100, 101), 4),
 };
 const some = (values: readonly string[]) =>

@@ -20,18 +20,14 @@ interface Group {
   decided: Promise<LiveAccess | EndReason>;
 }
 
-/**
- * Makes the look-up for one request. It fails as `lookUpAccess` does.
- * @param bounded bounds what a group reads from MongoDB, which is rare.
- */
-export function shareLookUps(
-  redis: RedisConnection,
-  sources: LiveAccessSources,
-  bounded: Bounded,
-): (claims: TokenClaims) => Promise<Decision | EndReason> {
+/** Decides about one request, until its deadline. It fails as `lookUpAccess` does. */
+export type LookUp = (claims: TokenClaims, bounded: Bounded) => Promise<Decision | EndReason>;
+
+/** Makes the look-up of single requests. Those that share one have, within a turn, the same deadline: that of the first. */
+export function shareLookUps(redis: RedisConnection, sources: LiveAccessSources): LookUp {
   // A verified token is remembered with its claims, so requests of one token bring the same object.
   const groups = new Map<TokenClaims, Group>();
-  const begin = (claims: TokenClaims): Group => {
+  const begin = (claims: TokenClaims, bounded: Bounded): Group => {
     const { promise, resolve } = Promise.withResolvers<LiveAccess | EndReason>();
     const group: Group = { requests: 0, decided: promise };
     groups.set(claims, group);
@@ -41,8 +37,8 @@ export function shareLookUps(
     });
     return group;
   };
-  return async (claims) => {
-    const group = groups.get(claims) ?? begin(claims);
+  return async (claims, bounded) => {
+    const group = groups.get(claims) ?? begin(claims, bounded);
     const position = group.requests;
     group.requests += 1;
     const live = await group.decided;

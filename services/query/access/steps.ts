@@ -1,7 +1,7 @@
 /** The steps that decide whether a request may pass, in the order of CONTRACT section 1: 401, 429, 403. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { QuotaState } from '#shared/access/quota.ts';
-import type { TokenClaims, Tokens } from '#shared/access/tokens.ts';
+import type { Tokens } from '#shared/access/tokens.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import {
   insufficientScope,
@@ -10,10 +10,10 @@ import {
   type RefusalReason,
   Refused,
 } from '../answers/refusal.ts';
+import type { Bounded } from '../deadline.ts';
 import { bearerToken } from './bearer.ts';
-import type { EndReason } from './live-access.ts';
 import type { RedisGate } from './redis-gate.ts';
-import type { Decision } from './shared-look-up.ts';
+import type { LookUp } from './shared-look-up.ts';
 
 /** Who makes a request, and what they may do at this moment. */
 export interface Caller {
@@ -31,8 +31,9 @@ export type Step = (request: FastifyRequest, reply: FastifyReply) => Promise<voi
 export function authenticate(
   tokens: Tokens,
   gate: RedisGate,
-  lookUp: (claims: TokenClaims) => Promise<Decision | EndReason>,
+  lookUp: LookUp,
   environments: readonly string[],
+  deadlineOf: (reply: FastifyReply) => Bounded,
 ): Step {
   return async (request, reply) => {
     const token = bearerToken(request.headers.authorization);
@@ -44,7 +45,7 @@ export function authenticate(
     const { storeId, environment, clientId } = claims;
     if (!environments.includes(environment)) throw refusedToken('environment_not_served', clientId);
     const passage = gate.enter();
-    const live = await lookUp(claims);
+    const live = await lookUp(claims, deadlineOf(reply));
     gate.confirm(passage);
     if (typeof live === 'string') throw refusedToken(live, clientId);
     const { scopes, quota } = live;

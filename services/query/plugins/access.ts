@@ -19,7 +19,7 @@ export default plugin(
     app.decorateRequest('values', null);
     app.decorate(
       'authenticate',
-      authenticate(tokens, redisGate, shareLookUps(redis, sources, app.bounded), config.environments),
+      authenticate(tokens, redisGate, shareLookUps(redis, sources), config.environments, app.deadlineOf),
     );
   },
   { name: 'access', dependencies: ['mongodb', 'redis-gate'] },
