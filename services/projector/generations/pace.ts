@@ -74,12 +74,16 @@ export class Pace {
     };
   }
 
-  /** A turn for work that nobody waits for: it goes behind everything, as the filling of a generation does. */
-  beginAside(isStopped: () => boolean, share: number): Promise<Turn> {
-    return this.#beginFilling(isStopped, () => share);
+  /**
+   * A turn for work that nobody waits for: it goes behind everything, as the filling of a generation does. Whoever does it
+   * rests by themselves: their rest is none of a generation that is filled.
+   */
+  beginAside(isStopped: () => boolean): Promise<Turn> {
+    return this.#beginFilling(isStopped, null);
   }
 
-  async #beginFilling(isStopped: () => boolean, share: () => number): Promise<Turn> {
+  /** @param share `null` for work after which nobody rests. */
+  async #beginFilling(isStopped: () => boolean, share: (() => number) | null): Promise<Turn> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const before = this.#filling;
     this.#filling = before.then(() => promise);
@@ -87,7 +91,7 @@ export class Pace {
     const goesAhead = performance.now() + LONGEST_WAIT_MS;
     while (!isStopped()) {
       const now = performance.now();
-      const rests = now < this.#restUntil && this.#isBusy(now);
+      const rests = share !== null && now < this.#restUntil && this.#isBusy(now);
       if (!rests && (now > goesAhead || !this.#hasBacklog())) break;
       await sleep(STEP_MS);
     }
@@ -96,7 +100,7 @@ export class Pace {
       events: this.#isBusy(began) ? BESIDE_OTHERS_EVENTS : Infinity,
       end: () => {
         const now = performance.now();
-        this.#restUntil = now + ((now - began) * (100 - share())) / share();
+        if (share !== null) this.#restUntil = now + ((now - began) * (100 - share())) / share();
         resolve();
       },
     };

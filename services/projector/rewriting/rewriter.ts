@@ -24,6 +24,8 @@ const TURN_MS = 2_000;
 const LONGEST_REST_MS = 3_000;
 /** Documents of one batch at most; while events are applied the pace allows fewer. */
 const BATCH = 500;
+/** A small share has small batches, so that the rest that it asks for is never longer than the longest. */
+const BATCH_PER_PERCENT = 20;
 
 export interface RewriterOptions {
   db: Db;
@@ -122,10 +124,10 @@ export class Rewriter {
   /** Does a part of the work when its time has come, and rests in proportion to what it took. */
   async #beside<T>(work: (documents: number) => Promise<T>): Promise<T> {
     const { pace, share } = this.#options;
-    const turn = await pace.beginAside(this.#isStopped, share);
+    const turn = await pace.beginAside(this.#isStopped);
     const began = performance.now();
     try {
-      return await work(Math.min(BATCH, turn.events));
+      return await work(Math.min(BATCH, turn.events, share * BATCH_PER_PERCENT));
     } finally {
       turn.end();
       const rest = ((performance.now() - began) * (100 - share)) / share;
