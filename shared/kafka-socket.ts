@@ -10,11 +10,9 @@ const LOOK_MS = 1_000;
 /**
  * Makes connections that end when something was asked and nothing came back for a time.
  * @param answerMs the longest that a broker may take for an answer.
- * @throws {TypeError} where TLS is asked for: never plain in its place.
  */
 export function kafkaSockets(answerMs: number): ISocketFactory {
-  return ({ host, port, ssl, onConnect }) => {
-    if (ssl) throw new TypeError('a connection with TLS was asked for, and these have none');
+  return ({ host, port, onConnect }) => {
     const socket = connect({ host, port }, onConnect);
     socket.setKeepAlive(true, 60_000);
     /** How much had been asked when the last answer came. */
