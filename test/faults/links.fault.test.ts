@@ -42,7 +42,7 @@ describe('connections of the projector', () => {
       await proxy.cut();
       await sleep(FAULT_MS);
       await proxy.restore();
-      row('connections cut to', await trial.movesOn(), 20_000);
+      row('connections cut to', await trial.movesOn(), 10_000);
 
       // It goes on meanwhile, slowly.
       proxy.slowDown(SLOW_MS);
