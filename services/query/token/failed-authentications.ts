@@ -45,6 +45,12 @@ const CAUTIOUS = 5;
 /** Clients and addresses that are known to be refused for now, or have come before. */
 const REMEMBERED = 10_000;
 
+/** When a refusal ends in Redis, by `performance.now()` here: refused until the one, told to wait for the other. */
+interface RefusalEnd {
+  atLeast: number;
+  atMost: number;
+}
+
 /** Makes the limits that the configuration describes. */
 export function createFailedAuthentications(
   redis: Redis,
@@ -61,8 +67,8 @@ export function createFailedAuthentications(
     duration: windowSeconds,
     rejectIfRedisNotReady: true,
   });
-  /** When a refusal ends, by `performance.now()`: until then a flood costs neither a look-up nor a count. */
-  const refusedUntil = new LRUCache<string, number>({ max: REMEMBERED });
+  /** While a refusal surely lasts in Redis, it needs no look-up and no count: a flood costs neither. */
+  const refused = new LRUCache<string, RefusalEnd>({ max: REMEMBERED });
 
   const groupOf = remembering(addressGroup);
   const digest = remembering((text: string) => hash('sha256', text, 'hex'));
@@ -72,8 +78,9 @@ export function createFailedAuthentications(
     // A count still holds in the millisecond in which it ends.
     return slowDown(Math.min(windowSeconds, Math.floor(milliseconds / 1_000) + 1));
   };
-  const refusePair = (pair: string, milliseconds: number): Refusal => {
-    refusedUntil.set(pair, performance.now() + milliseconds);
+  /** @param asked when Redis was asked for the milliseconds left; they were counted from then on, or later. */
+  const refusePair = (pair: string, asked: number, milliseconds: number): Refusal => {
+    refused.set(pair, { atLeast: asked + milliseconds, atMost: performance.now() + milliseconds });
     return slow('client_and_address', milliseconds);
   };
 
@@ -82,8 +89,11 @@ export function createFailedAuthentications(
       const keys = keysOf(prefix, digest(clientId), digest(groupOf(address)));
       const failedBefore = async () => Number((await redis.get(keys.pair)) ?? 0);
       const requireUnrefused = () => {
-        const left = (refusedUntil.get(keys.pair) ?? 0) - performance.now();
-        if (left > 0) throw new Refused(slow('client_and_address', left));
+        const end = refused.get(keys.pair);
+        const now = performance.now();
+        if (end !== undefined && now < end.atLeast) {
+          throw new Refused(slow('client_and_address', end.atMost - now));
+        }
       };
       return {
         requireUnrefused,
@@ -93,6 +103,7 @@ export function createFailedAuthentications(
           // Nearly always there is none, and nothing else to ask.
           const failed = await failedBefore();
           if (failed < cautious) return;
+          const asked = performance.now();
           const [ofAddress, ofClient, milliseconds] = await Promise.all([
             redis.get(keys.address),
             redis.get(keys.client),
@@ -100,15 +111,17 @@ export function createFailedAuthentications(
           ]);
           const suspected = Number(ofAddress ?? 0) >= perAddress || Number(ofClient ?? 0) >= perClient;
           if (failed < (suspected ? cautious : perClientAndAddress) || milliseconds < 0) return;
-          throw new Refused(refusePair(keys.pair, milliseconds));
+          throw new Refused(refusePair(keys.pair, asked, milliseconds));
         },
         async failed() {
+          const asked = performance.now();
           const [pair, ofAddress, ofClient] = await Promise.all([
             failures.penalty(keys.pair),
             failures.penalty(keys.address),
             failures.penalty(keys.client),
           ]);
-          if (pair.consumedPoints > perClientAndAddress) return refusePair(keys.pair, pair.msBeforeNext);
+          if (pair.consumedPoints > perClientAndAddress)
+            return refusePair(keys.pair, asked, pair.msBeforeNext);
           const exceeded: [FailureLimit, RateLimiterRes, number][] = [
             ['address', ofAddress, perAddress],
             ['client', ofClient, perClient],
