@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Guard, startGuard } from '#local/stack/program/guard.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
+import type { Program } from './programs.ts';
 import type { Say } from './say.ts';
 import { startServers } from './servers.ts';
+import { type RunningService, startService } from './service.ts';
 
 /** Where load would end a request, it shall show as time. */
 const SETTINGS = {
@@ -19,6 +21,8 @@ export interface Ground {
   installation: Installation;
   folder: string;
   guard: Guard;
+  /** Starts a program beside the others; it ends with the ground. `env` comes on top of the installation's. */
+  start: (program: Program, env?: Record<string, string>) => Promise<RunningService>;
 }
 
 /** Prepares it; it ends with `cleanup`. `settings` come on top of, or in place of, those that all benchmarks have. */
@@ -35,5 +39,10 @@ export async function layGround(
   cleanup.defer(() => rm(folder, { recursive: true, force: true }));
   const installation = await createInstallation({ ...topics, settings: { ...SETTINGS, ...settings } });
   cleanup.defer(() => installation.close());
-  return { installation, folder, guard };
+  const start: Ground['start'] = async (program, env = {}) => {
+    const service = await startService({ ...program, env: { ...installation.env, ...env }, folder, guard });
+    cleanup.defer(service.stop);
+    return service;
+  };
+  return { installation, folder, guard, start };
 }

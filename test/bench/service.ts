@@ -4,14 +4,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Guard } from '#local/stack/program/guard.ts';
 import { startHeld } from '#local/stack/program/held-process.ts';
+import type { Program } from './programs.ts';
 
-export interface ServiceOptions {
-  name: string;
-  /** The file that Node runs. */
-  file: string;
+export interface ServiceOptions extends Program {
   env: Record<string, string>;
-  /** What Node itself is told. */
-  flags?: readonly string[];
   /** Where its log lies. */
   folder: string;
   guard: Guard;
@@ -22,13 +18,13 @@ const READY_LIMIT_MS = 60_000;
 const GRACE_MS = 15_000;
 
 export interface RunningService {
-  /** Where it listens; one that has no clients listens for those who operate it, if anybody. */
-  url: string | null;
+  /** Where it listens; one that has no clients listens for those who operate it. */
+  url: string;
   pid: number;
   stop: () => Promise<void>;
 }
 
-/** Starts a service; resolves when its log says that it has started. */
+/** Starts a service; resolves when its log says that it has started, and where it listens. */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   const { name, file, env, folder, guard, flags = [] } = options;
   const logFile = join(folder, `${name}.log`);
@@ -48,7 +44,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   for (;;) {
     const log = await readFile(logFile, 'utf8');
     const started = log.split('\n').find((line) => / started"/.test(line));
-    if (started !== undefined) return { url: urlIn(started), pid: held.pid, stop };
+    const url = started === undefined ? undefined : urlIn(started);
+    if (url !== undefined) return { url, pid: held.pid, stop };
     if (!isRunning || Date.now() > until) {
       await stop();
       throw new Error(`${name} did not start:\n${log.slice(-2_000)}`);
@@ -57,7 +54,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   }
 }
 
-function urlIn(line: string): string | null {
+function urlIn(line: string): string | undefined {
   const { url, operations } = JSON.parse(line) as { url?: string; operations?: string };
-  return url ?? operations ?? null;
+  return url ?? operations;
 }

@@ -1,12 +1,10 @@
 /** `npm run bench -- access`: tokens beside oidc-provider, and what the access path costs a data request. */
 import type { Command } from 'commander';
-import { stopRequested, type StopRequest } from '#local/start/signals.ts';
 import { atLeast } from '../query/options.ts';
+import { runAndPresent } from '../run-and-present.ts';
 import { say } from '../say.ts';
 import { renderMarkdown, renderScreen } from './report.ts';
-import type { AccessBenchResult } from './result.ts';
 import { runAccessBench } from './run.ts';
-import { writeSection } from '../docs-section.ts';
 
 export interface AccessBenchOptions {
   connections: number;
@@ -28,22 +26,12 @@ export function addAccessBench(program: Command): void {
     .option('--json', 'print the result as JSON')
     .option('--write-docs', 'put the result into docs/benchmarks.md')
     .action(async (options: AccessBenchOptions) => {
-      const ended = await runUntilStopped(options);
-      if ('exitCode' in ended) process.exit(ended.exitCode);
-      process.stdout.write(options.json ? `${JSON.stringify(ended, null, 2)}\n` : renderScreen(ended));
-      if (options.writeDocs) await writeSection('access', renderMarkdown(ended));
+      await runAndPresent((cleanup) => runAccessBench(options, say, cleanup), {
+        section: 'access',
+        json: options.json,
+        writeDocs: options.writeDocs,
+        screen: renderScreen,
+        markdown: renderMarkdown,
+      });
     });
-}
-
-/** Ends everything that was started, also when a signal comes first. */
-async function runUntilStopped(options: AccessBenchOptions): Promise<AccessBenchResult | StopRequest> {
-  const cleanup = new AsyncDisposableStack();
-  const running = runAccessBench(options, say, cleanup);
-  try {
-    return await Promise.race([running, stopRequested()]);
-  } finally {
-    // What ends it now are our own doings.
-    running.catch(() => undefined);
-    await cleanup.disposeAsync();
-  }
 }

@@ -4,20 +4,19 @@ import { SCOPES } from '#shared/events/access-event.ts';
 import { layGround } from '../ground.ts';
 import { startLoad } from '../load/load.ts';
 import { describeMachine } from '../machine.ts';
+import { serviceProgram } from '../programs.ts';
 import { fillStores } from '../query/fill.ts';
 import { makeStores, RECORDS_STORE } from '../query/stores/stores.ts';
 import { type BenchKey, fetchTokens, publishKeys } from '../query/tokens.ts';
 import type { Say } from '../say.ts';
-import { startService } from '../service.ts';
 import type { AccessBenchOptions } from './command.ts';
 import { compare } from './compare.ts';
 import { timeRefusals } from './refusals.ts';
 import { progressLine } from './report.ts';
 import type { AccessBenchResult, Comparison } from './result.ts';
 
-const QUERY = new URL('../../../services/query/main.ts', import.meta.url);
-const OIDC_PROVIDER = new URL('./oidc-provider.ts', import.meta.url);
-const WITHOUT_ACCESS = new URL('./without-access.ts', import.meta.url);
+const OIDC_PROVIDER = fileURLToPath(new URL('./oidc-provider.ts', import.meta.url));
+const WITHOUT_ACCESS = fileURLToPath(new URL('./without-access.ts', import.meta.url));
 
 /** Failures are timed, so none may be limited; sessions end as soon as they do in production. */
 const SETTINGS = {
@@ -43,27 +42,17 @@ export async function runAccessBench(
   cleanup: AsyncDisposableStack,
 ): Promise<AccessBenchResult> {
   const { connections, seconds, rounds } = options;
-  const { installation, folder, guard } = await layGround(say, cleanup, SETTINGS);
+  const ground = await layGround(say, cleanup, SETTINGS);
+  const { installation } = ground;
   const keys = await publishKeys(
     installation,
     Array.from({ length: KEYS }, () => RECORDS_STORE),
   );
   const stores = makeStores(RECORDS).filter(({ storeId }) => storeId === RECORDS_STORE);
-  await fillStores(installation, stores, folder, guard, say);
+  await fillStores(ground, stores, say);
 
-  const start = async (name: string, file: URL, env: Record<string, string> = {}): Promise<string> => {
-    const service = await startService({
-      name,
-      file: fileURLToPath(file),
-      env: { ...installation.env, ...env },
-      folder,
-      guard,
-    });
-    cleanup.defer(service.stop);
-    if (service.url === null) throw new Error(`${name} does not say where it listens`);
-    return service.url;
-  };
-  const ours = await start('query', QUERY);
+  const program = await serviceProgram('query');
+  const { url: ours } = await ground.start(program);
   const load = startLoad(cleanup);
   const measure = async (sides: Parameters<typeof compare>[1]): Promise<Comparison> => {
     const compared = await compare(load, sides, options);
@@ -71,16 +60,20 @@ export async function runAccessBench(
     return compared;
   };
 
-  const provider = await start('oidc-provider', OIDC_PROVIDER, {
-    NODE_ENV: 'production',
-    BENCH_CLIENTS: JSON.stringify(keys),
-  });
+  const provider = await ground.start(
+    { name: 'oidc-provider', file: OIDC_PROVIDER },
+    { NODE_ENV: 'production', BENCH_CLIENTS: JSON.stringify(keys) },
+  );
   const tokens = await measure({
     name: 'tokens',
     ours: tokenRequests(`${ours}/api/auth/token/`, keys),
-    other: tokenRequests(`${provider}/token`, keys),
+    other: tokenRequests(`${provider.url}/token`, keys),
   });
-  const data = options.tokensOnly ? [] : await compareRoutes({ ours, keys, start, measure });
+  const startOpen = async () => {
+    const open = { ...program, name: 'without-access', file: WITHOUT_ACCESS };
+    return (await ground.start(open, { BENCH_STORE: RECORDS_STORE })).url;
+  };
+  const data = options.tokensOnly ? [] : await compareRoutes({ ours, keys, startOpen, measure });
   const [key] = keys;
   if (key === undefined) throw new Error('there is no key');
   const refusals = options.tokensOnly ? [] : await timeRefusals(ours, key);
@@ -114,17 +107,18 @@ function tokenRequests(url: string, keys: readonly BenchKey[]) {
 async function compareRoutes({
   ours,
   keys,
-  start,
+  startOpen,
   measure,
 }: {
   ours: string;
   keys: readonly BenchKey[];
-  start: (name: string, file: URL, env: Record<string, string>) => Promise<string>;
+  /** Starts the same service without its access path. */
+  startOpen: () => Promise<string>;
   measure: (sides: Parameters<typeof compare>[1]) => Promise<Comparison>;
 }): Promise<Comparison[]> {
   const token = (await fetchTokens(ours, keys)).get(RECORDS_STORE) ?? '';
   const headers = { authorization: `Bearer ${token}` };
-  const open = await start('without-access', WITHOUT_ACCESS, { BENCH_STORE: RECORDS_STORE });
+  const open = await startOpen();
   const compared: Comparison[] = [];
   for (const [name, path] of ROUTES) {
     compared.push(

@@ -1,7 +1,7 @@
 /** `npm run bench -- flood`: what one store feels of another that floods. */
 import type { Command } from 'commander';
-import { stopRequested, type StopRequest } from '#local/start/signals.ts';
 import { atLeast } from '../query/options.ts';
+import { runToEnd, show } from '../run-and-present.ts';
 import { say } from '../say.ts';
 import { type FloodOptions, type FloodResult, runFloodBench } from './run.ts';
 
@@ -15,9 +15,8 @@ export function addFloodBench(program: Command): void {
     .option('--rounds <number>', 'measurements of each kind, taken in turn', atLeast(1), 5)
     .option('--json', 'print the result as JSON')
     .action(async ({ json, ...options }: FloodOptions & { json?: true }) => {
-      const ended = await runUntilStopped(options);
-      if ('exitCode' in ended) process.exit(ended.exitCode);
-      process.stdout.write(json ? `${JSON.stringify(ended, null, 2)}\n` : renderScreen(ended));
+      const result = await runToEnd((cleanup) => runFloodBench(options, say, cleanup));
+      show({ json }, result, renderScreen(result));
     });
 }
 
@@ -40,17 +39,4 @@ function renderScreen({
     `p99 ratio ${ratio} (median of ${rounds} rounds); the flood was refused ${refused} of ${total} times`,
     '',
   ].join('\n');
-}
-
-/** Ends everything that was started, also when a signal comes first. */
-async function runUntilStopped(options: FloodOptions): Promise<FloodResult | StopRequest> {
-  const cleanup = new AsyncDisposableStack();
-  const running = runFloodBench(options, say, cleanup);
-  try {
-    return await Promise.race([running, stopRequested()]);
-  } finally {
-    // What ends it now are our own doings.
-    running.catch(() => undefined);
-    await cleanup.disposeAsync();
-  }
 }

@@ -1,15 +1,14 @@
 /** One store asks steadily, alone and while another floods at ten times its quota, in turn. */
-import { join } from 'node:path';
 import { caughtUp } from '#test/read-models.ts';
 import { runCommand } from '../../services/admin/run-command.ts';
 import { layGround } from '../ground.ts';
 import { describeMachine, type Machine } from '../machine.ts';
 import { median, rounded } from '../median.ts';
+import { serviceProgram } from '../programs.ts';
 import { orderRecord } from '../query/stores/order.ts';
 import { storeRecord } from '../query/stores/store.ts';
 import { fetchTokens, publishKeys } from '../query/tokens.ts';
 import type { Say } from '../say.ts';
-import { startService } from '../service.ts';
 import type { Visit } from './messages.ts';
 import { startVisitor } from './visitors.ts';
 
@@ -47,7 +46,6 @@ const ORDERS = 1_000;
 const PATH = '/api/order/list';
 const TIMES_THE_QUOTA = 10;
 const FILL_LIMIT_MS = 120_000;
-const services = new URL('../../../services/', import.meta.url).pathname;
 
 /** Runs the benchmark; whatever it starts ends with `cleanup`. */
 export async function runFloodBench(
@@ -55,17 +53,10 @@ export async function runFloodBench(
   say: Say,
   cleanup: AsyncDisposableStack,
 ): Promise<FloodResult> {
-  const { installation, folder, guard } = await layGround(say, cleanup);
+  const { installation, start } = await layGround(say, cleanup);
   const { env, environment, mongodb } = installation;
-  const start = async (name: string) => {
-    const file = join(services, name, 'main.ts');
-    const service = await startService({ name, file, env, folder, guard });
-    cleanup.defer(service.stop);
-    return service.url ?? '';
-  };
-
   const keys = await publishKeys(installation, STORES);
-  await start('projector');
+  await start(await serviceProgram('projector'));
   for (const storeId of STORES) {
     const records = [
       storeRecord(storeId),
@@ -79,7 +70,7 @@ export async function runFloodBench(
   const quota = ['--requests', String(options.quota), '--window', '1'];
   const set = await runCommand(env, ['quota', 'set', '-e', environment, '-s', 'flooding', ...quota]);
   if (set.code !== 0) throw new Error(set.stderr);
-  const url = await start('query');
+  const { url } = await start(await serviceProgram('query'));
   const tokens = await fetchTokens(url, keys);
   const orderOf = (store: (typeof STORES)[number], rate: number) => {
     return { url: `${url}${PATH}`, token: tokens.get(store) ?? '', rate, seconds: options.seconds };

@@ -1,7 +1,7 @@
 /** `npm run bench -- freshness`: from an event's `time` to the API's answer. */
 import type { Command } from 'commander';
 import { atLeast } from '../query/options.ts';
-import { runAndPresent } from '../run-and-present.ts';
+import { runAndPresent, type Showing } from '../run-and-present.ts';
 import { say } from '../say.ts';
 import { renderMarkdown, renderScreen } from './report.ts';
 import { type FreshnessOptions, runFreshnessBench } from './run.ts';
@@ -16,7 +16,7 @@ export function addFreshnessBench(program: Command): void {
     .option('--every <number>', 'milliseconds between a client’s requests', atLeast(1), 50)
     .option('--json', 'print the result as JSON')
     .option('--write-docs', 'put the result into docs/benchmarks.md')
-    .action(async ({ json, writeDocs, ...options }: FreshnessOptions & { json?: true; writeDocs?: true }) => {
+    .action(async ({ json, writeDocs, ...options }: FreshnessOptions & Showing) => {
       await runAndPresent((cleanup) => runFreshnessBench(options, say, cleanup), {
         section: 'freshness',
         json,

@@ -1,17 +1,15 @@
 /** From an event's `time` to its record in the API's answer: calm, and beside a backlog on another partition. */
-import { join } from 'node:path';
 import { loadavg } from 'node:os';
 import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
 import { eventually, type Installation } from '#test/installation.ts';
-import { type Ground, layGround } from '../ground.ts';
+import { layGround } from '../ground.ts';
 import { describeMachine, type Machine } from '../machine.ts';
 import { rounded } from '../median.ts';
-import { PROJECTOR_FLAGS } from '../projector-flags.ts';
+import { serviceProgram } from '../programs.ts';
 import { fetchTokens, publishKeys } from '../query/tokens.ts';
 import type { Say } from '../say.ts';
-import { startService } from '../service.ts';
 import { holdBack } from './backlog.ts';
 import { type LiveStore, publishSteadily } from './stream.ts';
 import { visit } from './visitor.ts';
@@ -47,7 +45,6 @@ const PARTITIONS = 6;
 const LATE = { storeId: 'late', partition: PARTITIONS - 1 };
 const WARM_UP_SECONDS = 3;
 const SEEN_LIMIT_MS = 60_000;
-const services = new URL('../../../services/', import.meta.url).pathname;
 
 /** Runs the benchmark; whatever it starts ends with `cleanup`. */
 export async function runFreshnessBench(
@@ -55,8 +52,7 @@ export async function runFreshnessBench(
   say: Say,
   cleanup: AsyncDisposableStack,
 ): Promise<FreshnessResult> {
-  const ground = await layGround(say, cleanup, {}, { partitions: PARTITIONS });
-  const { installation } = ground;
+  const { installation, start } = await layGround(say, cleanup, {}, { partitions: PARTITIONS });
   const load = loadavg()[0] ?? 0;
   const stores = Array.from({ length: PARTITIONS - 1 }, (_, partition): LiveStore => {
     return { storeId: `live-${partition}`, partition, waiting: new Map() };
@@ -65,7 +61,7 @@ export async function runFreshnessBench(
     installation,
     stores.map(({ storeId }) => storeId),
   );
-  await startOne(ground, cleanup, 'projector');
+  await start(await serviceProgram('projector'));
   await eventually('there are read models', () =>
     readModels(installation).then(
       () => true,
@@ -74,7 +70,7 @@ export async function runFreshnessBench(
   );
   await publishSteadily(installation, stores, { rate, seconds: WARM_UP_SECONDS });
   await caughtUp(installation);
-  const url = await startOne(ground, cleanup, 'query');
+  const { url } = await start(await serviceProgram('query'));
   const tokens = await fetchTokens(url, keys);
 
   const measure = async (length: number, meanwhile: () => Promise<void> = () => Promise.resolve()) => {
@@ -112,18 +108,6 @@ export async function runFreshnessBench(
     beside_backlog: beside,
     backlog_applied: applied,
   };
-}
-
-async function startOne(
-  { installation: { env }, folder, guard }: Ground,
-  cleanup: AsyncDisposableStack,
-  name: 'projector' | 'query',
-): Promise<string> {
-  const flags = name === 'projector' ? { flags: PROJECTOR_FLAGS } : {};
-  const file = join(services, name, 'main.ts');
-  const service = await startService({ name, file, env, folder, guard, ...flags });
-  cleanup.defer(service.stop);
-  return service.url ?? '';
 }
 
 async function appliedOf(installation: Installation): Promise<number> {

@@ -1,11 +1,10 @@
 /** `npm run bench -- moved-offset`: what it costs that a store's offset has moved, until its bodies are rewritten. */
 import type { Command } from 'commander';
-import { stopRequested, type StopRequest } from '#local/start/signals.ts';
-import { writeSection } from '../docs-section.ts';
 import { atLeast } from '../query/options.ts';
+import { runAndPresent, type Showing } from '../run-and-present.ts';
 import { say } from '../say.ts';
 import { render } from './report.ts';
-import { type MovedOffsetOptions, type MovedOffsetResult, runMovedOffsetBench } from './run.ts';
+import { type MovedOffsetOptions, runMovedOffsetBench } from './run.ts';
 
 export function addMovedOffsetBench(program: Command): void {
   program
@@ -18,23 +17,13 @@ export function addMovedOffsetBench(program: Command): void {
     .option('--rounds <number>', 'measurements of each kind of page, taken in turn', atLeast(1), 5)
     .option('--json', 'print the result as JSON')
     .option('--write-docs', 'put the result into docs/benchmarks.md')
-    .action(async (options: MovedOffsetOptions & { json?: true; writeDocs?: true }) => {
-      const ended = await runUntilStopped(options);
-      if ('exitCode' in ended) process.exit(ended.exitCode);
-      process.stdout.write(options.json ? `${JSON.stringify(ended, null, 2)}\n` : `${render(ended)}\n`);
-      if (options.writeDocs) await writeSection('moved-offset', render(ended));
+    .action(async ({ json, writeDocs, ...options }: MovedOffsetOptions & Showing) => {
+      await runAndPresent((cleanup) => runMovedOffsetBench(options, say, cleanup), {
+        section: 'moved-offset',
+        json,
+        writeDocs,
+        screen: render,
+        markdown: render,
+      });
     });
-}
-
-/** Ends everything that was started, also when a signal comes first. */
-async function runUntilStopped(options: MovedOffsetOptions): Promise<MovedOffsetResult | StopRequest> {
-  const cleanup = new AsyncDisposableStack();
-  const running = runMovedOffsetBench(options, say, cleanup);
-  try {
-    return await Promise.race([running, stopRequested()]);
-  } finally {
-    // What ends it now are our own doings.
-    running.catch(() => undefined);
-    await cleanup.disposeAsync();
-  }
 }

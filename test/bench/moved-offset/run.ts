@@ -1,7 +1,6 @@
 /** Two stores alike, one of them read in bodies made for another offset; then a large one that moves beside live events. */
 import assert from 'node:assert/strict';
 import { loadavg } from 'node:os';
-import { join } from 'node:path';
 import { COLLECTIONS, type OrderDocument } from '#shared/read-models/collections.ts';
 import type { Installation } from '#test/installation.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
@@ -9,12 +8,12 @@ import { layGround } from '../ground.ts';
 import { startLoad } from '../load/load.ts';
 import { describeMachine, type Machine } from '../machine.ts';
 import { rounded } from '../median.ts';
+import { serviceProgram } from '../programs.ts';
 import { chunksOf } from '../query/stores/chunks.ts';
 import { orderRecord } from '../query/stores/order.ts';
 import { storeRecord } from '../query/stores/store.ts';
 import { fetchTokens, publishKeys } from '../query/tokens.ts';
 import type { Say } from '../say.ts';
-import { startService } from '../service.ts';
 import { type LiveResult, measureLive, until } from './live.ts';
 import { readCounts } from './metrics.ts';
 import { measurePages, type PageResult } from './page.ts';
@@ -46,7 +45,6 @@ const PAGE_ORDERS = 200;
 const PATH = '/api/order/list?page_size=100';
 const OTHER_OFFSET = '-03:00';
 const FILL_LIMIT_MS = 300_000;
-const services = new URL('../../../services/', import.meta.url).pathname;
 
 /** Runs the benchmark; whatever it starts ends with `cleanup`. */
 export async function runMovedOffsetBench(
@@ -55,17 +53,10 @@ export async function runMovedOffsetBench(
   cleanup: AsyncDisposableStack,
 ): Promise<MovedOffsetResult> {
   const load = loadavg()[0] ?? 0;
-  const { installation, folder, guard } = await layGround(say, cleanup);
+  const { installation, start } = await layGround(say, cleanup);
   const { environment, mongodb, config } = installation;
-  const start = async (name: string) => {
-    const file = join(services, name, 'main.ts');
-    const service = await startService({ name, file, env: installation.env, folder, guard });
-    cleanup.defer(service.stop);
-    if (service.url === null) throw new Error(`${name} does not say where it listens`);
-    return { url: service.url, pid: service.pid };
-  };
   const keys = await publishKeys(installation, PAGE_STORES);
-  const projector = await start('projector');
+  const projector = await start(await serviceProgram('projector'));
   for (const storeId of PAGE_STORES) await publishStore(installation, storeId, PAGE_ORDERS);
   await publishStore(installation, 'large', options.orders);
   await caughtUp(installation, environment, FILL_LIMIT_MS);
@@ -79,7 +70,7 @@ export async function runMovedOffsetBench(
   // As if it had not been rewritten yet.
   for (const { _id, ...order } of before) await orders.replaceOne({ _id }, order);
 
-  const query = await start('query');
+  const query = await start(await serviceProgram('query'));
   const tokens = await fetchTokens(query.url, keys);
   const [made, shifted] = PAGE_STORES.map((storeId) => ({
     url: `${query.url}${PATH}`,

@@ -1,7 +1,6 @@
 /** `npm run bench -- query`: the data endpoints beside the same work done the usual way. */
 import type { Command } from 'commander';
-import { stopRequested, type StopRequest } from '#local/start/signals.ts';
-import { writeSection } from '../docs-section.ts';
+import { runAndPresent, runToEnd, show } from '../run-and-present.ts';
 import { say } from '../say.ts';
 import { atLeast, type QueryBenchOptions } from './options.ts';
 import { renderMarkdown } from './report/markdown.ts';
@@ -35,37 +34,19 @@ export function addQueryBench(program: Command): void {
 }
 
 async function measureEndpoints(options: QueryBenchOptions): Promise<void> {
-  const result = await untilStopped((cleanup) => runQueryBench(options, say, cleanup));
-  print(options, result, renderScreen(result));
-  if (options.writeDocs) await writeSection('query', renderMarkdown(result));
+  await runAndPresent((cleanup) => runQueryBench(options, say, cleanup), {
+    section: 'query',
+    json: options.json,
+    writeDocs: options.writeDocs,
+    screen: renderScreen,
+    markdown: renderMarkdown,
+  });
 }
 
 async function measureScale(options: QueryBenchOptions): Promise<void> {
   const { orders = 0, customers = 0, writeDocs } = options;
   if (writeDocs) await checkScaleDocs({ orders, customers });
-  const result = await untilStopped((cleanup) => runScaleBench(options, say, cleanup));
-  print(options, result, renderScaleScreen(result));
+  const result = await runToEnd((cleanup) => runScaleBench(options, say, cleanup));
+  show(options, result, renderScaleScreen(result));
   if (writeDocs) await writeScaleDocs(result);
-}
-
-function print({ json }: QueryBenchOptions, result: object, screen: string): void {
-  process.stdout.write(json ? `${JSON.stringify(result, null, 2)}\n` : screen);
-}
-
-/** Ends everything that was started, also when a signal comes first: then the process ends, too. */
-async function untilStopped<R extends object>(
-  run: (cleanup: AsyncDisposableStack) => Promise<R>,
-): Promise<R> {
-  const cleanup = new AsyncDisposableStack();
-  const running = run(cleanup);
-  let ended: R | StopRequest;
-  try {
-    ended = await Promise.race([running, stopRequested()]);
-  } finally {
-    // What ends it now are our own doings.
-    running.catch(() => undefined);
-    await cleanup.disposeAsync();
-  }
-  if ('exitCode' in ended) process.exit(ended.exitCode);
-  return ended;
 }

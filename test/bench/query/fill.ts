@@ -1,20 +1,18 @@
 /** Fills both sides with the same stores: ours through Kafka and the projector, the usual way by inserts. */
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Guard } from '#local/stack/program/guard.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import type { Installation } from '#test/installation.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
+import type { Ground } from '../ground.ts';
+import { serviceProgram } from '../programs.ts';
 import { progressOf } from '../progress.ts';
 import type { Say } from '../say.ts';
-import { startService } from '../service.ts';
 import { usualWayDatabase } from '../usual-way/database.ts';
 import { fillDocuments } from '../usual-way/documents.ts';
 import { chunksOf } from './stores/chunks.ts';
 import type { BenchStore, StoreRecord } from './stores/record.ts';
 
-const PROJECTOR = join(import.meta.dirname, '../../../services/projector/main.ts');
 const CHUNK = 2_000;
 const POLL_MS = 1_000;
 /** The projector is given up when it applies nothing for so long. */
@@ -29,17 +27,15 @@ export interface Filled {
 
 /** The keys that were published before are applied as well: the projector must run for that. */
 export async function fillStores(
-  installation: Installation,
+  { installation, start }: Pick<Ground, 'installation' | 'start'>,
   stores: readonly BenchStore[],
-  folder: string,
-  guard: Guard,
   say: Say,
 ): Promise<Filled> {
-  const { env, mongodb, config } = installation;
+  const { mongodb, config } = installation;
   const total = stores.reduce((sum, { size, changes }) => sum + size + changes.length, 0);
   say(`filling ${total} records on both sides`);
   const began = performance.now();
-  const projector = await startService({ name: 'projector', file: PROJECTOR, env, folder, guard });
+  const projector = await start(await serviceProgram('projector'));
   try {
     await publish(installation, stores, progressOf(say, 'published', total));
     await applied(installation, total, progressOf(say, 'applied', total));

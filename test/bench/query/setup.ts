@@ -20,12 +20,13 @@ export async function setUp(
   say: Say,
   cleanup: AsyncDisposableStack,
 ): Promise<Setup> {
-  const { installation, folder, guard } = await layGround(say, cleanup);
+  const ground = await layGround(say, cleanup);
+  const { installation } = ground;
   const keys = await publishKeys(
     installation,
     stores.map(({ storeId }) => storeId),
   );
-  const filled = await fillStores(installation, stores, folder, guard, say);
-  const sides = await startSides(installation, folder, guard, cleanup);
+  const filled = await fillStores(ground, stores, say);
+  const sides = await startSides(ground);
   return { installation, filled, sides, tokens: await fetchTokens(sides.ours, keys) };
 }

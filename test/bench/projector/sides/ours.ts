@@ -3,31 +3,26 @@ import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS, COLLECTIONS } from '#shared/read-models/collections.ts';
 import { findLiveGeneration } from '#shared/read-models/generation.ts';
 import type { Ground } from '../../ground.ts';
-import { PROJECTOR_FLAGS } from '../../projector-flags.ts';
+import { serviceProgram } from '../../programs.ts';
 import { startService } from '../../service.ts';
 import type { Side } from './side.ts';
 
-const FILES = {
-  ours: { tag: 'o', file: new URL('../../../../services/projector/main.ts', import.meta.url).pathname },
+/** What names of a round begin with, and the file that runs in place of the service's own. */
+const KINDS: Record<'ours' | 'without trees', { tag: string; file?: string }> = {
+  ours: { tag: 'o' },
   'without trees': { tag: 'w', file: new URL('../without-trees.ts', import.meta.url).pathname },
-} as const;
+};
 
-export function ourSide({ installation, folder, guard }: Ground, name: keyof typeof FILES): Side {
+export function ourSide({ installation, folder, guard }: Ground, name: keyof typeof KINDS): Side {
   const { mongodb, environment, config } = installation;
   return {
     name,
     start: async (round) => {
-      const { tag, file } = FILES[name];
+      const { tag, ...file } = KINDS[name];
       const prefix = `${config.namePrefix}_${tag}${round}`;
       const env = { ...installation.env, NAME_PREFIX: prefix };
-      const service = await startService({
-        name: prefix,
-        file,
-        env,
-        flags: PROJECTOR_FLAGS,
-        folder,
-        guard,
-      });
+      const program = { ...(await serviceProgram('projector')), ...file, name: prefix };
+      const service = await startService({ ...program, env, folder, guard });
       const database = async () => (await findLiveGeneration(mongodb, prefix, environment))?.db ?? null;
       return {
         pid: service.pid,
