@@ -5,7 +5,7 @@ import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { type CountedPage, PAGE_FIELDS, type PageRequest, type PageRow, skippedBy } from './page.ts';
 import { keyWithin } from './range.ts';
 import { readByRank } from './ranked/by-rank.ts';
-import type { ReadShared, View } from './view.ts';
+import type { ReadInSnapshot, View } from './view.ts';
 
 const BY_NAME = RANK_TREES.customer;
 const BY_CREATION = RANK_TREES.customer_created;
@@ -15,7 +15,7 @@ const KEYS_IN_THE_TIME_OF_A_CUSTOMER = 3;
 
 /** Reads the page in the snapshot of `read`. */
 export async function readCreated(
-  read: ReadShared,
+  read: ReadInSnapshot,
   view: View,
   range: KeyRange,
   request: PageRequest,
@@ -39,7 +39,7 @@ export async function readCreated(
 
 /** Where the range holds few: their names are sorted in their index, and only the page's customers are read. */
 async function sortRange(
-  read: ReadShared,
+  read: ReadInSnapshot,
   { storeId }: View,
   match: Document,
   request: PageRequest,
@@ -68,7 +68,7 @@ async function sortRange(
 }
 
 /** Where the range holds many: by name, one is met soon. */
-async function walkByName(read: ReadShared, match: Document, request: PageRequest): Promise<PageRow[]> {
+async function walkByName(read: ReadInSnapshot, match: Document, request: PageRequest): Promise<PageRow[]> {
   const { collection, keyField, keyIndex } = BY_NAME;
   return read<PageRow>(
     collection,

@@ -34,7 +34,7 @@ export async function readSnapshot<T extends Document>(
 }
 
 /** Runs one aggregate in a snapshot that several share. */
-export type ReadShared = <T extends Document>(
+export type ReadInSnapshot = <T extends Document>(
   collection: string,
   pipeline: Document[],
   hint?: string,
@@ -43,7 +43,7 @@ export type ReadShared = <T extends Document>(
 /** Runs several reads, one after the other, in one snapshot: that of the first. */
 export async function inSnapshot<R>(
   { generation, bounded }: View,
-  run: (read: ReadShared) => Promise<R>,
+  run: (read: ReadInSnapshot) => Promise<R>,
 ): Promise<R> {
   const { db } = generation;
   const session = db.client.startSession({ snapshot: true });

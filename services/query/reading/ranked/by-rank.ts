@@ -7,7 +7,7 @@ import type { Document } from 'mongodb';
 import { RANK_NODES } from '#shared/read-models/collections.ts';
 import { compareKeys, type KeyRange } from '#shared/read-models/rank-tree/keys.ts';
 import { type CountedPage, type PageRow, skippedBy } from '../page.ts';
-import type { ReadShared, View } from '../view.ts';
+import type { ReadInSnapshot, View } from '../view.ts';
 import { readFew } from './few.ts';
 import { countBefore, indexOfKey, indexOfRank, type LevelNode } from './levels.ts';
 import { LevelsReader, type NodeRow, type Top, unionWithNodes } from './levels-reader.ts';
@@ -30,7 +30,7 @@ type Row = PageRow & NodeRow & { lower?: number; upper?: number };
 
 /** Reads a page within a range of keys. */
 export async function readByRank(
-  read: ReadShared,
+  read: ReadInSnapshot,
   view: View,
   request: RankedRequest,
   range: KeyRange,
@@ -114,7 +114,7 @@ function startIn(leaves: readonly LevelNode[], rank: number): Start | null {
 
 /** Several reads of the tree's collection, and of nodes, in one round trip. */
 async function readTogether(
-  read: ReadShared,
+  read: ReadInSnapshot,
   request: RankedRequest,
   parts: (Document[] | null)[],
   nodes: Document[][],

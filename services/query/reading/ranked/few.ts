@@ -1,12 +1,12 @@
 /** A page of few records: as good walked and counted as looked up, in one round trip. */
 import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
 import { type CountedPage, countIn, type PageRow, skippedBy, unionWithCount } from '../page.ts';
-import { type ReadShared, stampIn, unionWithStamp, type View } from '../view.ts';
+import { type ReadInSnapshot, stampIn, unionWithStamp, type View } from '../view.ts';
 import { indexFor, matching, pageStages, type RankedRequest } from './request.ts';
 
 /** Reads a page within a range of keys of a list so short that its tree has no leaves. */
 export async function readFew(
-  read: ReadShared,
+  read: ReadInSnapshot,
   view: View,
   request: RankedRequest,
   range: KeyRange,
@@ -16,7 +16,7 @@ export async function readFew(
 
 /** Reads a page of a range that no leaf is needed for; `null` where it turns out to hold more records than one. */
 export async function readNarrow(
-  read: ReadShared,
+  read: ReadInSnapshot,
   view: View,
   request: RankedRequest,
   range: KeyRange,
@@ -29,7 +29,7 @@ export async function readNarrow(
 
 /** @param counted what is done with the matching records before they are counted. */
 async function walk(
-  read: ReadShared,
+  read: ReadInSnapshot,
   view: View,
   request: RankedRequest,
   range: KeyRange,

@@ -3,7 +3,7 @@ import type { Document } from 'mongodb';
 import { RANK_NODES, type Stamp } from '#shared/read-models/collections.ts';
 import { type Level, levelPrefix, nodesBetween } from '#shared/read-models/rank-tree/nodes.ts';
 import type { RankTree } from '#shared/read-models/rank-tree/trees.ts';
-import { type ReadShared, stampIn, unionWithStamp, type View } from '../view.ts';
+import { type ReadInSnapshot, stampIn, unionWithStamp, type View } from '../view.ts';
 import type { LevelNode } from './levels.ts';
 
 /** A node as it is read, with the part of the question that it answers. */
@@ -33,7 +33,7 @@ export class LevelsReader {
   }
 
   /** Reads all branches, the store's stamp, and what tells the ranks of some keys up to their leaves. */
-  async top(read: ReadShared, keys: readonly string[]): Promise<Top> {
+  async top(read: ReadInSnapshot, keys: readonly string[]): Promise<Top> {
     const rows = await read<NodeRow>(RANK_NODES, [
       { $match: this.#between('branch', '', null) },
       { $sort: { _id: 1 } },

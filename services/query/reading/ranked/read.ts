@@ -4,14 +4,21 @@ import { WHOLE } from '#shared/read-models/rank-tree/keys.ts';
 import type { Found } from '../found.ts';
 import { readGuessing } from '../guess.ts';
 import { type CountedPage, foundPage, type PageRow, skippedBy } from '../page.ts';
-import { inSnapshot, type ReadShared, readSnapshot, stampIn, unionWithStamp, type View } from '../view.ts';
+import {
+  inSnapshot,
+  type ReadInSnapshot,
+  readSnapshot,
+  stampIn,
+  unionWithStamp,
+  type View,
+} from '../view.ts';
 import { readByRank } from './by-rank.ts';
 import { readFew, readNarrow } from './few.ts';
 import { indexFor, isShallow, matching, pageStages, type RankedRequest } from './request.ts';
 
 /** The page as the envelope of SPEC section 2. */
 export async function readRanked(view: View, request: RankedRequest): Promise<Found> {
-  const read: ReadShared = (...of) => readSnapshot(view, ...of);
+  const read: ReadInSnapshot = (...of) => readSnapshot(view, ...of);
   const page = await readGuessing(view, async (toInstant, { leafy }) => {
     const range = request.range(toInstant);
     const whole = range.from === '' && range.to === null;

@@ -2,7 +2,7 @@
 import type { Document } from 'mongodb';
 import { RANK_NODES, type Stamp } from '#shared/read-models/collections.ts';
 import { levelPrefix, nodesBetween } from '#shared/read-models/rank-tree/nodes.ts';
-import { type ReadShared, stampIn, unionWithStamp, type View } from '../view.ts';
+import { type ReadInSnapshot, stampIn, unionWithStamp, type View } from '../view.ts';
 import type { SearchTerms } from './terms.ts';
 
 export interface SearchedLeaf {
@@ -17,7 +17,7 @@ export interface SearchedLeaf {
 
 /** The leaves with matches, in order, and the store's stamp. */
 export async function searchLeaves(
-  read: ReadShared,
+  read: ReadInSnapshot,
   view: View,
   { name, digits, key }: SearchTerms,
 ): Promise<{ leaves: SearchedLeaf[]; stamp: Stamp | null }> {

@@ -3,7 +3,7 @@ import type { Document } from 'mongodb';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { compareKeys } from '#shared/read-models/rank-tree/keys.ts';
 import { type CountedPage, type PageRequest, type PageRow, skippedBy } from '../page.ts';
-import type { ReadShared, View } from '../view.ts';
+import type { ReadInSnapshot, View } from '../view.ts';
 import { type SearchedLeaf, searchLeaves } from './leaves.ts';
 import { searchFilter, type SearchTerms } from './terms.ts';
 
@@ -15,7 +15,7 @@ const MOST_DOUBTFUL = 100;
  * leaves the same customers match by name and by number.
  */
 export async function readSearched(
-  read: ReadShared,
+  read: ReadInSnapshot,
   view: View,
   terms: SearchTerms,
   request: PageRequest,
@@ -68,7 +68,7 @@ function leavesOfPage(
 
 /** Reads the customers of some leaves that match, in one round trip; `stages` say what is wanted of them. */
 async function readInLeaves<T extends Document>(
-  read: ReadShared,
+  read: ReadInSnapshot,
   { storeId }: View,
   terms: SearchTerms,
   leaves: readonly SearchedLeaf[],
