@@ -155,8 +155,6 @@ export type Stamp = {
   store_id: string;
   /** Absent until the store's own record arrives. */
   timezone_offset?: string;
-  /** Set with every change of the store's own record, until those who decide on access know its status. */
-  access_pending?: true;
   /** How many records of each entity there are: the count of a list without filters. */
   counts?: { [E in EntityName]?: number };
   /** The roots of the rank trees. */
@@ -210,6 +208,11 @@ export const MENU_SECTIONS = 'menu_sections';
 export const STAMPS = 'stamps';
 export const RANK_NODES = 'rank_nodes';
 export const TOMBSTONES = 'tombstones';
+/**
+ * Stores whose own records have changed, until those who decide on access know their status. Not in the stamps: whoever
+ * takes such a mark away would be in the way of the store's next slice.
+ */
+export const STORE_RECORDS_PENDING = 'store_records_pending';
 /** Stores whose bodies are being made for another offset (`services/projector/rewriting/`). */
 export const REWRITINGS = 'rewritings';
 export const DEAD_LETTERS = 'dead_letters';
@@ -233,6 +236,7 @@ type CollectionName =
   | typeof STAMPS
   | typeof RANK_NODES
   | typeof TOMBSTONES
+  | typeof STORE_RECORDS_PENDING
   | typeof REWRITINGS
   | typeof DEAD_LETTERS
   | typeof CHECKPOINTS;
@@ -273,9 +277,8 @@ export const INDEXES: Record<CollectionName, Index[]> = {
     { name: 'by_position', key: { store_id: 1, position: 1, name: 1, category_id: 1, part: 1 } },
     { name: 'by_category', key: { store_id: 1, category_id: 1 } },
   ],
-  [STAMPS]: [
-    { name: 'access_pending', key: { access_pending: 1 }, partialFilterExpression: { access_pending: true } },
-  ],
+  [STAMPS]: [],
+  [STORE_RECORDS_PENDING]: [],
   [RANK_NODES]: [],
   [TOMBSTONES]: [],
   [REWRITINGS]: [],

@@ -41,7 +41,7 @@ export async function dump(db: Db): Promise<Record<string, unknown[]>> {
   for (const name of [...Object.values(COLLECTIONS), MENU_SECTIONS, TOMBSTONES, STAMPS]) {
     const documents = await db
       .collection(name)
-      .find({}, { projection: { access_pending: 0 }, sort: { _id: 1 } })
+      .find({}, { sort: { _id: 1 } })
       .toArray();
     content[name] = documents
       .map((document) => (name === STAMPS ? withoutTreeShapes(document) : document))

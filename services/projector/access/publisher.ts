@@ -5,28 +5,14 @@
  */
 import type { Redis } from 'ioredis';
 import type { Db } from 'mongodb';
-import {
-  type AccessKey,
-  applyStoreStatus,
-  controlCollections,
-  type StoreAccess,
-} from '#shared/access/access-keys.ts';
+import { type AccessKey, controlCollections, type StoreAccess } from '#shared/access/access-keys.ts';
 import { publishAccess } from '#shared/access/grants.ts';
 import { findPending } from '#shared/access/pending.ts';
 import { endRevokedSession } from '#shared/access/sessions.ts';
 import { describeError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
-import {
-  COLLECTIONS,
-  documentId,
-  type Stamp,
-  STAMPS,
-  type StoreDocument,
-  type Tombstone,
-  tombstoneId,
-  TOMBSTONES,
-} from '#shared/read-models/collections.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
+import { adoptStoreRecords } from './store-records.ts';
 
 /** How often what is still marked is looked for. */
 const SWEEP_MS = 1_000;
@@ -95,8 +81,9 @@ export class AccessPublisher {
 
   async #sweepOnce(): Promise<void> {
     const { redis, prefix, control, environments, readModels, metrics } = this.#options;
-    for (const [environment, db] of readModels()) await this.#adoptRecords(environment, db);
     const collections = controlCollections(control);
+    for (const [environment, db] of readModels())
+      await adoptStoreRecords(environment, db, collections.stores);
     const pending = await findPending(collections, environments);
     metrics.accessPending.set(pending.keys.length + pending.stores.length + pending.sessions.length);
     const { keys, stores, revokedSessions } = collections;
@@ -104,33 +91,5 @@ export class AccessPublisher {
     for (const store of pending.stores) await publishAccess(redis, prefix, { store, stores });
     for (const session of pending.sessions) await endRevokedSession(redis, revokedSessions, prefix, session);
     metrics.accessPending.set(0);
-  }
-
-  /** Takes over, from stores' own records, whether they are blocked. */
-  async #adoptRecords(environment: string, db: Db): Promise<void> {
-    const stamps = db.collection<Stamp>(STAMPS);
-    const { stores } = controlCollections(this.#options.control);
-    for await (const stamp of stamps.find({ access_pending: true })) {
-      const storeId = stamp._id;
-      const record = await db
-        .collection<StoreDocument>(COLLECTIONS.store)
-        .findOne({ _id: documentId(storeId, storeId) }, { projection: { status: 1, sequence: 1 } });
-      const grave =
-        record === null
-          ? await db
-              .collection<Tombstone>(TOMBSTONES)
-              .findOne({ _id: tombstoneId('store', storeId, storeId) })
-          : null;
-      const sequence = record?.sequence ?? grave?.sequence;
-      if (sequence !== undefined) {
-        const status = record?.status ?? 'active';
-        await applyStoreStatus(stores, environment, { storeId, sequence, status }, 'record');
-      }
-      // Only if the record has not changed since: then the mark belongs to the newer one.
-      const { store } = stamp;
-      if (store !== undefined) {
-        await stamps.updateOne({ _id: storeId, store }, { $unset: { access_pending: '' } });
-      }
-    }
   }
 }

@@ -43,6 +43,8 @@ export interface Plan {
   raised: string[];
   /** By store id. */
   stamps: Map<string, StampChange>;
+  /** Versions of the stores' own records that changed or went, by store id. */
+  storeRecords: Map<string, number>;
   /** Customers deleted in this slice, by store id: documents that name them and are not written here lose their data. */
   erased: Map<string, Set<string>>;
   /** What moves in rank trees. */
@@ -65,6 +67,7 @@ export function plan(chains: Map<string, Chain>, stored: Stored): Plan {
     tombstones: [],
     raised: [],
     stamps: new Map(),
+    storeRecords: new Map(),
     erased: new Map(),
     trees: new Map(),
     touched: new Map(),
@@ -122,7 +125,10 @@ function planEntity(
   const stamp = stampOf(result, storeId);
   add(stamp.counters, entity, entries.length);
   add(stamp.counts, entity, (change.state === null ? 0 : 1) - (isStored ? 1 : 0));
-  if (change.entity === 'store') stamp.offset = change.state?.timezone_offset ?? null;
+  if (change.entity === 'store') {
+    stamp.offset = change.state?.timezone_offset ?? null;
+    result.storeRecords.set(storeId, change.sequence);
+  }
   if (entity === 'customer') {
     const deletions = entries.filter((entry) => entry.change.state === null).length;
     if (deletions > 0) {

@@ -12,6 +12,7 @@ import {
   TOMBSTONES,
 } from '#shared/read-models/collections.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
+import { markStoreRecords } from '../access/store-records.ts';
 import { composeCatalogs } from '../catalog/compose.ts';
 import { projections } from '../projections/index.ts';
 import { maintainTrees, type RootChange } from '../ranking/maintain.ts';
@@ -47,6 +48,7 @@ export async function writePlan(
     (storeId, tree) => stored.stamps.get(storeId)?.ranks?.[tree],
   );
   await writeStamps(db, session, plan.stamps, roots);
+  await markStoreRecords(db, session, plan.storeRecords);
   await enqueue(db, session, movedStores(plan, stored.stamps));
 }
 
@@ -117,7 +119,7 @@ async function writeStamps(
   const rootsOf = Map.groupBy(roots, ({ storeId }) => storeId);
   const operations = [...stamps].map(([_id, { counters, counts, offset }]): AnyBulkWriteOperation<Stamp> => {
     const $inc: Record<string, number> = { ...counters, ...under('counts', counts) };
-    const $set: Record<string, unknown> = offset === undefined ? {} : { access_pending: true };
+    const $set: Record<string, unknown> = {};
     if (typeof offset === 'string') $set['timezone_offset'] = offset;
     for (const { tree, counts: facets, leaves, version } of rootsOf.get(_id) ?? []) {
       Object.assign($inc, under(`ranks.${tree}.counts`, facets));

@@ -1,0 +1,108 @@
+import type { Db } from 'mongodb';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { adoptStoreRecords, markStoreRecords } from '#projector/access/store-records.ts';
+import { controlCollections } from '#shared/access/access-keys.ts';
+import {
+  COLLECTIONS,
+  createReadModels,
+  type Stamp,
+  STAMPS,
+  STORE_RECORDS_PENDING,
+  type StoreDocument,
+  TOMBSTONES,
+} from '#shared/read-models/collections.ts';
+import { controlDatabase } from '#shared/read-models/generation.ts';
+import { createInstallation, type Installation } from '#test/installation.ts';
+
+let installation: Installation;
+let db: Db;
+beforeAll(async () => {
+  installation = await createInstallation();
+  db = installation.mongodb.db(`${installation.config.namePrefix}_${installation.environment}_g1`);
+  await createReadModels(db);
+});
+afterAll(() => installation?.close());
+
+const stores = () =>
+  controlCollections(controlDatabase(installation.mongodb, installation.config.namePrefix)).stores;
+const adopt = () => adoptStoreRecords(installation.environment, db, stores());
+const statusOf = async (storeId: string) => (await stores().findOne({ store_id: storeId }))?.record_status;
+const pending = () =>
+  db
+    .collection(STORE_RECORDS_PENDING)
+    .find({}, { sort: { _id: 1 } })
+    .toArray();
+
+/** What a slice writes of a store's record. */
+async function change(storeId: string, sequence: number, status: StoreDocument['status'] | null) {
+  await installation.mongodb.withSession((session) =>
+    session.withTransaction(async () => {
+      const _id = `${storeId}/${storeId}`;
+      if (status === null) {
+        await db.collection(COLLECTIONS.store).deleteOne({ _id: _id as never }, { session });
+        const grave = { _id: `store/${_id}` as never, store_id: storeId, sequence };
+        await db.collection(TOMBSTONES).insertOne(grave, { session });
+      } else {
+        await db
+          .collection(COLLECTIONS.store)
+          .replaceOne({ _id: _id as never }, { sequence, status }, { session, upsert: true });
+      }
+      await markStoreRecords(db, session, new Map([[storeId, sequence]]));
+    }),
+  );
+}
+
+beforeEach(async () => {
+  await adopt();
+  expect(await pending()).toEqual([]);
+});
+
+it('takes over whether stores are blocked, and that a deleted record blocks nobody', async () => {
+  await change('s1', 1, 'blocked');
+  await change('s2', 1, 'active');
+  await adopt();
+  expect([await statusOf('s1'), await statusOf('s2')]).toEqual(['blocked', 'active']);
+  await change('s1', 2, null);
+  await adopt();
+  expect(await statusOf('s1')).toBe('active');
+  expect(await pending()).toEqual([]);
+});
+
+it('misses none of the changes that come while it takes over', async () => {
+  const over = new AbortController();
+  const sweeping = (async () => {
+    while (!over.signal.aborted) await adopt();
+  })();
+  for (let sequence = 1; sequence <= 40; sequence += 1) {
+    await change('s3', sequence, sequence % 4 === 0 ? 'blocked' : 'active');
+  }
+  over.abort();
+  await sweeping;
+  await adopt();
+  expect(await stores().findOne({ store_id: 's3' })).toMatchObject({
+    record_status: 'blocked',
+    record_sequence: 40,
+  });
+  expect(await pending()).toEqual([]);
+});
+
+it('is in the way of no slice that is under way', async () => {
+  await change('s4', 1, 'blocked');
+  const session = installation.mongodb.startSession();
+  try {
+    session.startTransaction({ readConcern: { level: 'snapshot' }, writeConcern: { w: 'majority' } });
+    const stamps = db.collection<Stamp>(STAMPS);
+    // It has begun to read before the mark is taken away, and writes afterwards.
+    await stamps.findOne({ _id: 's4' }, { session });
+    await adopt();
+    expect(await pending()).toEqual([]);
+    const stamp = { $inc: { store: 1 }, $setOnInsert: { store_id: 's4' } };
+    await stamps.updateOne({ _id: 's4' }, stamp, { session, upsert: true });
+    await markStoreRecords(db, session, new Map([['s4', 2]]));
+    await session.commitTransaction();
+  } finally {
+    await session.endSession();
+  }
+  expect(await statusOf('s4')).toBe('blocked');
+  expect(await pending()).toEqual([{ _id: 's4/2', store_id: 's4' }]);
+});
