@@ -9,13 +9,16 @@ import type { Logger } from './logging.ts';
 // Most of what kafkajs exports is out of reach of named imports.
 const { ConfigResourceTypes, Kafka: KafkaClient, logLevel } = kafkajs;
 
+/** Far longer than a broker that is busy takes for what it knows. */
+const AT_ONCE_MS = 5_000;
+
 /** Makes a client. kafkajs logs at our levels, one step quieter: its own retries are no events of ours. */
 export function createKafka(config: Config, clientId: string, logger: Logger): Kafka {
   return new KafkaClient({
     clientId,
     brokers: config.kafka.brokers,
     // Who joins a group is answered when everybody has.
-    socketFactory: kafkaSockets(rebalanceMs(config.kafka) + 2_000),
+    socketFactory: kafkaSockets({ atOnceMs: AT_ONCE_MS, othersMs: rebalanceMs(config.kafka) + 2_000 }),
     connectionTimeout: 3_000,
     requestTimeout: 15_000,
     retry: { initialRetryTime: 100, maxRetryTime: 2_000, retries: 8 },

@@ -5,7 +5,9 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { rebalanceMs } from '#shared/kafka.ts';
 import { kafkaSockets } from '#shared/kafka-socket.ts';
 
-const ANSWER_MS = 500;
+const LIMITS = { atOnceMs: 500, othersMs: 2_500 };
+const FETCH = 1;
+const JOIN_GROUP = 11;
 
 const servers: Server[] = [];
 const ends: Socket[] = [];
@@ -24,26 +26,76 @@ async function connectTo(onAsked: (end: Socket) => void): Promise<Socket> {
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const { promise: connected, resolve: onConnect } = Promise.withResolvers<void>();
-  const socket = kafkaSockets(ANSWER_MS)({ host: '127.0.0.1', port, ssl: {}, onConnect });
+  const socket = kafkaSockets(LIMITS)({ host: '127.0.0.1', port, ssl: {}, onConnect });
   ends.push(socket);
   await connected;
   return socket;
 }
 
+/** A request or an answer of some bytes behind its length. */
+function frame(apiKey: number, bytes = 10): Buffer {
+  const buffer = Buffer.alloc(4 + bytes);
+  buffer.writeInt32BE(bytes);
+  buffer.writeInt16BE(apiKey, 4);
+  return buffer;
+}
+
+/** After how many milliseconds a connection ended, and with what. */
+async function ended(socket: Socket): Promise<{ after: number; message: string }> {
+  const began = performance.now();
+  const [error] = (await once(socket, 'error')) as [Error];
+  return { after: performance.now() - began, message: error.message };
+}
+
 describe('a connection to Kafka', () => {
-  it('ends when it was asked something and nobody answers', async () => {
+  it('ends when what a broker knows is asked and nobody answers', async () => {
     const socket = await connectTo(() => undefined);
-    socket.write('asked');
-    const [error] = (await once(socket, 'error')) as [Error];
-    expect(error.message).toMatch(/^no answer from 127\.0\.0\.1:\d+ for 500 ms$/);
+    socket.write(frame(FETCH));
+    expect((await ended(socket)).message).toMatch(/^no answer from 127\.0\.0\.1:\d+ for 500 ms$/);
   });
 
-  it('stays while it is asked nothing, and where it is answered', async () => {
+  it('waits longer for what others must do first, and for what was asked behind it', async () => {
+    const socket = await connectTo(() => undefined);
+    socket.write(frame(JOIN_GROUP));
+    socket.write(frame(FETCH));
+    const { after, message } = await ended(socket);
+    expect(message).toMatch(/for 2500 ms$/);
+    expect(after).toBeGreaterThan(2_400);
+  });
+
+  it('does not wait longer because something else was asked behind what is not answered', async () => {
+    const socket = await connectTo(() => undefined);
+    socket.write(frame(FETCH));
+    socket.write(frame(JOIN_GROUP));
+    expect((await ended(socket)).message).toMatch(/for 500 ms$/);
+  });
+
+  it('ends when only the first of two is answered', async () => {
+    let answers = 0;
+    const socket = await connectTo((end) => {
+      if ((answers += 1) === 1) end.write(frame(FETCH));
+    });
+    socket.write(frame(FETCH));
+    await once(socket, 'data');
+    socket.write(frame(FETCH));
+    expect((await ended(socket)).message).toMatch(/for 500 ms$/);
+  });
+
+  it('stays while it is asked nothing, and where it is answered, in pieces or together', async () => {
     const [idle, answered] = await Promise.all([
       connectTo(() => undefined),
-      connectTo((end) => end.write('answer')),
+      connectTo((end) => {
+        const answers = Buffer.concat([frame(FETCH, 300), frame(FETCH, 2)]);
+        end.write(answers.subarray(0, 3));
+        setTimeout(() => end.write(answers.subarray(3, 7)), 20);
+        setTimeout(() => end.write(answers.subarray(7)), 40);
+      }),
     ]);
-    answered.write('asked');
+    // Both in one packet: the server is told once.
+    answered.cork();
+    answered.write(frame(FETCH));
+    answered.write(frame(FETCH));
+    answered.uncork();
     await sleep(2_500);
     expect([idle.destroyed, answered.destroyed]).toEqual([false, false]);
   });

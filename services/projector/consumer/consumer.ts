@@ -125,6 +125,7 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
       partitionsConsumedConcurrently: options.concurrentPartitions,
       eachBatch: async (payload) => {
         active();
+        assignment.requireMember();
         const partition = assignment.partition(payload.batch.partition);
         if (partition === undefined) return;
         await partition.takeBatch(payload);
@@ -145,6 +146,7 @@ class Assignment<R> {
   readonly #admin: Admin;
   #partitions = new Map<number, Partition>();
   #stopping = false;
+  #unknownMember: Error | null = null;
 
   constructor(options: ConsumerOptions<R>, consumer: Consumer, admin: Admin) {
     this.#options = options;
@@ -167,6 +169,7 @@ class Assignment<R> {
     for (const partition of this.#partitions.values()) partition.lose();
     if (numbers.length > 0) this.#consumer.pause([{ topic, partitions: [...numbers] }]);
     this.#partitions = new Map(numbers.map((number) => [number, this.#create(number)]));
+    this.#unknownMember = null;
     for (const partition of this.#partitions.values()) void partition.load();
   }
 
@@ -174,11 +177,21 @@ class Assignment<R> {
   commit(number: number, partition: Partition): void {
     const { position } = partition;
     if (partition.state !== 'ready' || position === null) return;
+    const partitions = this.#partitions;
     this.#consumer
       .commitOffsets([{ topic: this.#options.topic, partition: number, offset: String(position) }])
       .catch((error: unknown) => {
         this.#options.logger.debug({ error: describeError(error) }, 'offset not committed');
+        if (isUnknownMember(error) && this.#partitions === partitions) this.#unknownMember = error;
       });
+  }
+
+  /**
+   * kafkajs asks only heartbeats whether we are still a member, and one that waits on a dead connection keeps back all others.
+   * @throws what says that the group does not know us any longer: kafkajs joins again.
+   */
+  requireMember(): void {
+    if (this.#unknownMember !== null) throw this.#unknownMember;
   }
 
   #create(number: number): Partition {
@@ -254,6 +267,10 @@ class Assignment<R> {
     return this.#asking;
   }
   #asking: Promise<Map<number, { start: number; end: number }>> | null = null;
+}
+
+function isUnknownMember(error: unknown): error is Error {
+  return error instanceof Error && 'type' in error && error.type === 'UNKNOWN_MEMBER_ID';
 }
 
 /** Four heartbeats fit into the time after which the group believes a member dead. */
