@@ -2,13 +2,23 @@
 import type { Load } from './load/load.ts';
 import type { LoadOrder, TimedLoad } from './load/messages.ts';
 import { median, rounded } from './median.ts';
+import { cpuSeconds } from './process-figures.ts';
 
-export type Side = Omit<LoadOrder, 'connections' | 'seconds'>;
+export interface Side extends Omit<LoadOrder, 'connections' | 'seconds'> {
+  /** The process that answers. */
+  pid: number;
+}
+
+/** What a side costs: its processor time lasts where requests a second are those of a busy machine. */
+export interface SideResult extends TimedLoad {
+  /** Milliseconds of its process's processor time for one request. */
+  cpu_ms: number;
+}
 
 /** What one round measured. */
 export interface Round {
-  ours: TimedLoad;
-  other: TimedLoad;
+  ours: SideResult;
+  other: SideResult;
 }
 
 export interface InTurnOptions {
@@ -24,7 +34,12 @@ export async function measureInTurn(
   { ours, other }: { ours: Side; other: Side },
   { connections, seconds, rounds, warmUpSeconds }: InTurnOptions,
 ): Promise<Round[]> {
-  const run = (side: Side, length: number) => load({ ...side, connections, seconds: length });
+  const run = async ({ pid, ...order }: Side, length: number): Promise<SideResult> => {
+    const before = await cpuSeconds(pid);
+    const result = await load({ ...order, connections, seconds: length });
+    const spent = (await cpuSeconds(pid)) - before;
+    return { ...result, cpu_ms: (spent * 1_000) / (result.requests_per_second * length) };
+  };
   await run(ours, warmUpSeconds);
   await run(other, warmUpSeconds);
   const measured: Round[] = [];
@@ -50,12 +65,14 @@ export function rateRatio({ ours, other }: Round): number {
   return ours.requests_per_second / other.requests_per_second;
 }
 
-function medians(results: readonly TimedLoad[]): TimedLoad {
-  const of = (figure: keyof TimedLoad) => rounded(median(results.map((result) => result[figure])), 2);
+function medians(results: readonly SideResult[]): SideResult {
+  const of = (figure: keyof SideResult, digits = 2) =>
+    rounded(median(results.map((result) => result[figure])), digits);
   return {
     requests_per_second: of('requests_per_second'),
     p50_ms: of('p50_ms'),
     p95_ms: of('p95_ms'),
     p99_ms: of('p99_ms'),
+    cpu_ms: of('cpu_ms', 3),
   };
 }

@@ -1,12 +1,12 @@
 /** The result of `bench -- access`, as `--json` prints it. */
-import type { LoadResult } from '../load/messages.ts';
+import type { SideResult } from '../in-turn.ts';
 import type { Machine } from '../machine.ts';
 
 /** Two sides, measured in turn; medians of the rounds. */
 export interface Comparison {
   name: string;
-  ours: LoadResult;
-  other: LoadResult;
+  ours: SideResult;
+  other: SideResult;
   /** Median of the rounds' ratios of requests a second, ours by the other's. */
   ratio: number;
   /** Of each round: the machine's noise shows in how far they are apart. */

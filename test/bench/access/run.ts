@@ -4,11 +4,13 @@ import { SCOPES } from '#shared/events/access-event.ts';
 import { layGround } from '../ground.ts';
 import { startLoad } from '../load/load.ts';
 import { describeMachine } from '../machine.ts';
+import type { Side } from '../in-turn.ts';
 import { serviceProgram } from '../programs.ts';
 import { fillStores } from '../query/fill.ts';
 import { makeStores, RECORDS_STORE } from '../query/stores/stores.ts';
 import { type BenchKey, fetchTokens, publishKeys } from '../query/tokens.ts';
 import type { Say } from '../say.ts';
+import type { RunningService } from '../service.ts';
 import type { AccessBenchOptions } from './command.ts';
 import { compare } from './compare.ts';
 import { timeRefusals } from './refusals.ts';
@@ -52,7 +54,7 @@ export async function runAccessBench(
   await fillStores(ground, stores, say);
 
   const program = await serviceProgram('query');
-  const { url: ours } = await ground.start(program);
+  const ours = await ground.start(program);
   const load = startLoad(cleanup);
   const measure = async (sides: Parameters<typeof compare>[1]): Promise<Comparison> => {
     const compared = await compare(load, sides, options);
@@ -66,17 +68,17 @@ export async function runAccessBench(
   );
   const tokens = await measure({
     name: 'tokens',
-    ours: tokenRequests(`${ours}/api/auth/token/`, keys),
-    other: tokenRequests(`${provider.url}/token`, keys),
+    ours: tokenRequests(ours, '/api/auth/token/', keys),
+    other: tokenRequests(provider, '/token', keys),
   });
   const startOpen = async () => {
     const open = { ...program, name: 'without-access', file: WITHOUT_ACCESS };
-    return (await ground.start(open, { BENCH_STORE: RECORDS_STORE })).url;
+    return ground.start(open, { BENCH_STORE: RECORDS_STORE });
   };
   const data = options.tokensOnly ? [] : await compareRoutes({ ours, keys, startOpen, measure });
   const [key] = keys;
   if (key === undefined) throw new Error('there is no key');
-  const refusals = options.tokensOnly ? [] : await timeRefusals(ours, key);
+  const refusals = options.tokensOnly ? [] : await timeRefusals(ours.url, key);
   return {
     benchmark: 'access',
     date: new Date().toISOString().slice(0, 10),
@@ -92,9 +94,10 @@ export async function runAccessBench(
 }
 
 /** Each key in turn, with the same form for both sides. */
-function tokenRequests(url: string, keys: readonly BenchKey[]) {
+function tokenRequests({ url, pid }: RunningService, path: string, keys: readonly BenchKey[]): Side {
   return {
-    url,
+    pid,
+    url: `${url}${path}`,
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
     body: `grant_type=client_credentials&scope=${SCOPES.join('+')}`,
     each: keys.map(({ clientId, secret }) => ({
@@ -110,13 +113,13 @@ async function compareRoutes({
   startOpen,
   measure,
 }: {
-  ours: string;
+  ours: RunningService;
   keys: readonly BenchKey[];
   /** Starts the same service without its access path. */
-  startOpen: () => Promise<string>;
+  startOpen: () => Promise<RunningService>;
   measure: (sides: Parameters<typeof compare>[1]) => Promise<Comparison>;
 }): Promise<Comparison[]> {
-  const token = (await fetchTokens(ours, keys)).get(RECORDS_STORE) ?? '';
+  const token = (await fetchTokens(ours.url, keys)).get(RECORDS_STORE) ?? '';
   const headers = { authorization: `Bearer ${token}` };
   const open = await startOpen();
   const compared: Comparison[] = [];
@@ -124,8 +127,8 @@ async function compareRoutes({
     compared.push(
       await measure({
         name,
-        ours: { url: `${ours}${path}`, headers, status: 200 },
-        other: { url: `${open}${path}`, headers, status: 200 },
+        ours: { pid: ours.pid, url: `${ours.url}${path}`, headers, status: 200 },
+        other: { pid: open.pid, url: `${open.url}${path}`, headers, status: 200 },
       }),
     );
   }

@@ -6,7 +6,7 @@ import { REWRITINGS } from '#shared/read-models/collections.ts';
 import type { Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
 import { rounded } from '../median.ts';
-import { cpuSeconds } from '../projector/process-figures.ts';
+import { cpuSeconds } from '../process-figures.ts';
 import { orderRecord } from '../query/stores/order.ts';
 import type { Say } from '../say.ts';
 import { type Counts, readCounts } from './metrics.ts';

@@ -73,17 +73,13 @@ export async function runMovedOffsetBench(
   const query = await start(await serviceProgram('query'));
   const tokens = await fetchTokens(query.url, keys);
   const [made, shifted] = PAGE_STORES.map((storeId) => ({
+    pid: query.pid,
     url: `${query.url}${PATH}`,
     headers: { authorization: `Bearer ${tokens.get(storeId) ?? ''}` },
     status: 200,
   }));
   assert.ok(made !== undefined && shifted !== undefined);
-  const page = await measurePages(
-    startLoad(cleanup),
-    query.pid,
-    { made, shifted },
-    { ...options, warmUpSeconds: 1 },
-  );
+  const page = await measurePages(startLoad(cleanup), { made, shifted }, { ...options, warmUpSeconds: 1 });
   say(`a page: ${page.made.requests_per_second}/s, shifted ${page.shifted.requests_per_second}/s`);
 
   await move(installation, ['large']);

@@ -7,7 +7,7 @@ import { median, rounded } from '../median.ts';
 import type { Say } from '../say.ts';
 import { type Footprint, footprintOf } from './footprint.ts';
 import { type Pace, type Phases, phasesOf } from './phases.ts';
-import { peakMebibytes } from './process-figures.ts';
+import { peakMebibytes } from '../process-figures.ts';
 import type { ProjectorBenchOptions } from './command.ts';
 import type { ProjectorBenchResult, SideResult } from './result.ts';
 import { connectorSide } from './sides/connector.ts';

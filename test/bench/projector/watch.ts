@@ -1,6 +1,6 @@
 /** Watches a side at work until everything is written. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cpuSeconds } from './process-figures.ts';
+import { cpuSeconds } from '../process-figures.ts';
 import { type Sight, totalOf } from './phases.ts';
 import type { RunningSide } from './sides/side.ts';
 import { PARTITIONS } from './topic/messages.ts';

@@ -1,21 +1,16 @@
 /** Proves that both sides do the same work: the same answer to the request that is then measured. */
 import assert from 'node:assert/strict';
 import type { BenchRequest } from './requests.ts';
+import type { Side } from '../in-turn.ts';
+import type { RunningService } from '../service.ts';
 import type { Sides } from './side.ts';
 
 /** What the load generator sends to each side. */
 export interface Prepared {
   request: BenchRequest;
   bodyBytes: number;
-  ours: PreparedSide;
-  usualWay: PreparedSide;
-}
-
-export interface PreparedSide {
-  url: string;
-  headers: Record<string, string>;
-  paths?: readonly string[];
-  status: number;
+  ours: Side;
+  usualWay: Side;
 }
 
 /** @throws when the answers differ, or a poll is not answered 304. */
@@ -26,8 +21,8 @@ export async function prepare(
 ): Promise<Prepared> {
   const { name, path, others, storeId, poll } = request;
   const authorization = `Bearer ${tokens.get(storeId) ?? ''}`;
-  const ask = async (side: string, asked = path) => {
-    const url = `${side}${asked}`;
+  const ask = async ({ url: origin, pid }: Pick<RunningService, 'url' | 'pid'>, asked = path) => {
+    const url = `${origin}${asked}`;
     const response = await fetch(url, { headers: { authorization, 'accept-encoding': 'identity' } });
     const text = await response.text();
     assert.equal(response.status, 200, `${name}: ${url} answered ${response.status} ${text.slice(0, 300)}`);
@@ -36,7 +31,7 @@ export async function prepare(
       : { authorization };
     if (poll) assert.equal((await fetch(url, { headers })).status, 304, `${name}: ${url} is no 304`);
     const paths = others.length === 0 ? {} : { paths: [path, ...others] };
-    return { text, side: { url, headers, ...paths, status: poll ? 304 : 200 } };
+    return { text, side: { pid, url, headers, ...paths, status: poll ? 304 : 200 } };
   };
   const ours = await ask(sides.ours);
   const usualWay = await ask(sides.usualWay, request.uncounted ? uncounted(path) : path);

@@ -1,5 +1,5 @@
 /** The result of `bench -- query`, as `--json` prints it. */
-import type { LoadResult } from '../load/messages.ts';
+import type { SideResult } from '../in-turn.ts';
 import type { Machine } from '../machine.ts';
 
 export interface RowResult {
@@ -9,8 +9,8 @@ export interface RowResult {
   /** Of a full answer. */
   body_bytes: number;
   /** Medians of the rounds. */
-  ours: LoadResult;
-  usual_way: LoadResult;
+  ours: SideResult;
+  usual_way: SideResult;
   /** Median of the rounds' ratios of requests a second. */
   ratio: number;
   /** Of each round: the machine's noise shows in how far they are apart. */

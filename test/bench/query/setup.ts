@@ -28,5 +28,5 @@ export async function setUp(
   );
   const filled = await fillStores(ground, stores, say);
   const sides = await startSides(ground);
-  return { installation, filled, sides, tokens: await fetchTokens(sides.ours, keys) };
+  return { installation, filled, sides, tokens: await fetchTokens(sides.ours.url, keys) };
 }

@@ -2,19 +2,19 @@
 import { fileURLToPath } from 'node:url';
 import type { Ground } from '../ground.ts';
 import { serviceProgram } from '../programs.ts';
+import type { RunningService } from '../service.ts';
 
 const USUAL_WAY = fileURLToPath(new URL('../usual-way/main.ts', import.meta.url));
 
 export interface Sides {
-  ours: string;
-  /** The process of our side. */
-  ourPid: number;
-  usualWay: string;
+  ours: RunningService;
+  usualWay: RunningService;
 }
 
 /** Starts both as processes of their own. */
 export async function startSides({ start }: Pick<Ground, 'start'>): Promise<Sides> {
-  const ours = await start(await serviceProgram('query'));
-  const usualWay = await start({ name: 'usual-way', file: USUAL_WAY });
-  return { ours: ours.url, ourPid: ours.pid, usualWay: usualWay.url };
+  return {
+    ours: await start(await serviceProgram('query')),
+    usualWay: await start({ name: 'usual-way', file: USUAL_WAY }),
+  };
 }

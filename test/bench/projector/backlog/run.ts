@@ -4,7 +4,7 @@ import { layGround } from '../../ground.ts';
 import { describeMachine, type Machine } from '../../machine.ts';
 import { rounded } from '../../median.ts';
 import type { Say } from '../../say.ts';
-import { peakMebibytes } from '../process-figures.ts';
+import { peakMebibytes } from '../../process-figures.ts';
 import { ourSide } from '../sides/ours.ts';
 import { PARTITIONS } from '../topic/messages.ts';
 import { publishBacklog } from '../topic/publish.ts';

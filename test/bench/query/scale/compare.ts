@@ -1,7 +1,6 @@
 /** Measures one row: what it compares in turn, so that what the machine does besides befalls both. */
-import { measureInTurn, rateRatio, type Round, summarize } from '../../in-turn.ts';
+import { measureInTurn, rateRatio, type Round, type Side, summarize } from '../../in-turn.ts';
 import type { Load } from '../../load/load.ts';
-import type { PreparedSide } from '../agreement.ts';
 import type { QueryBenchOptions } from '../options.ts';
 import type { ScaleRowResult } from './result.ts';
 import type { Row } from './rows.ts';
@@ -9,8 +8,8 @@ import type { Row } from './rows.ts';
 /** Requests that were proven to be answered alike. */
 export interface PreparedRow {
   row: Row;
-  ours: PreparedSide;
-  other: PreparedSide;
+  ours: Side;
+  other: Side;
 }
 
 const WARM_UP_SECONDS = 1;

@@ -30,7 +30,7 @@ export async function runScaleBench(
   const setup = await setUp(content, say, cleanup);
   const { installation, sides, tokens, filled } = setup;
   const { mongodb, config } = installation;
-  const rows = (await scaleRows(stores, middlePages(sides.ours, tokens))).filter(({ name }) =>
+  const rows = (await scaleRows(stores, middlePages(sides.ours.url, tokens))).filter(({ name }) =>
     name.includes(only),
   );
   if (rows.length === 0) throw new Error(`no row has “${only}” in its name`);
@@ -66,7 +66,7 @@ export async function runScaleBench(
       await readModels(installation),
       usualWayDatabase(mongodb, config.namePrefix),
     ),
-    memory: await memoryOf(sides.ourPid),
+    memory: await memoryOf(sides.ours.pid),
   };
 }
 
