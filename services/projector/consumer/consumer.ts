@@ -2,16 +2,18 @@
  * A consumer of one topic whose positions are checkpoints in MongoDB. kafkajs brings the batches and the
  * group; everything that makes effects exactly-once is ours (see `partition.ts` and `checkpoint.ts`).
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admin, Consumer, Kafka } from 'kafkajs';
 import type { Collection, MongoClient } from 'mongodb';
 import { describeError, StoreDataError } from '#shared/errors.ts';
 import { rebalanceMs } from '#shared/kafka.ts';
 import type { Logger } from '#shared/logging.ts';
-import type { Turns } from '../generations/pace.ts';
+import type { Turn, Turns } from '../generations/pace.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
 import { advanceCheckpoint, type Checkpoint, type Claim, claimCheckpoint, identityOf } from './checkpoint.ts';
 import { watchClock } from './clock.ts';
 import { Partition, type PartitionWork } from './partition.ts';
+import { Places } from './places.ts';
 import type { Slice, SliceLimits } from './slice.ts';
 import { runInTransaction } from './transaction.ts';
 
@@ -54,14 +56,26 @@ export interface RunningConsumer {
 /** How long partitions that a topic was given may go unnoticed; kafkajs would take five minutes. */
 const METADATA_MAX_AGE_MS = 10_000;
 
-/** Of each partition at once: a slice or so. What is fetched lies in memory until it is applied. */
-const FETCH_BYTES = 1_400_000;
+/**
+ * Of each partition at once: a slice or so. What is fetched lies in memory until it is applied, so that of many partitions each
+ * brings less.
+ */
+const FETCH_BYTES = { most: 1_400_000, least: 100_000, together: 12_000_000 };
+/**
+ * Of all partitions: more than they bring. A broker fills an answer in the order in which kafkajs asks, always the same one: with a
+ * tighter bound the last partitions would come only once the first have nothing left.
+ */
+const FETCH_BYTES_IN_ALL = 256 * 1_048_576;
+/** So many partitions hand over their batches at once; how many are applied side by side is another matter. */
+const TAKEN_AT_ONCE = 64;
+
+/** How long a partition that is assigned to us again waits for its former slice. */
+const LONGEST_ENDING_MS = 1_000;
 
 /** Joins the group and begins to apply. Resolves once the consumer runs, not when it has caught up. */
 export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<RunningConsumer> {
   const { kafka, topic, groupId, logger } = options;
   const admin = kafka.admin();
-  const fetchBytes = Math.min(options.limits.bytes, FETCH_BYTES);
   const consumer = kafka.consumer({
     groupId,
     sessionTimeout: options.sessionTimeoutMs,
@@ -71,8 +85,8 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
     metadataMaxAge: METADATA_MAX_AGE_MS,
     maxWaitTimeInMs: 200,
     minBytes: 1,
-    maxBytesPerPartition: fetchBytes,
-    maxBytes: fetchBytes * Math.max(4, options.concurrentPartitions),
+    maxBytesPerPartition: Math.min(options.limits.bytes, await fetchBytes(kafka, topic)),
+    maxBytes: FETCH_BYTES_IN_ALL,
     readUncommitted: false,
     retry: {
       initialRetryTime: 100,
@@ -110,7 +124,7 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
 
   const stop = async () => {
     endWatching();
-    assignment.stop();
+    await assignment.stop();
     await consumer.disconnect();
     assignment.take([]);
     await admin.disconnect();
@@ -122,14 +136,11 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
     await consumer.run({
       autoCommit: false,
       eachBatchAutoResolve: false,
-      partitionsConsumedConcurrently: options.concurrentPartitions,
+      partitionsConsumedConcurrently: TAKEN_AT_ONCE,
       eachBatch: async (payload) => {
         active();
         assignment.requireMember();
-        const partition = assignment.partition(payload.batch.partition);
-        if (partition === undefined) return;
-        await partition.takeBatch(payload);
-        assignment.commit(payload.batch.partition, partition);
+        await assignment.partition(payload.batch.partition)?.takeBatch(payload);
       },
     });
   } catch (error) {
@@ -139,11 +150,28 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
   return { failed, isLive: () => Date.now() - lastActivity < 120_000, stop };
 }
 
+/** How much of each partition one fetch brings; a topic's partitions may all be ours. */
+async function fetchBytes(kafka: Kafka, topic: string): Promise<number> {
+  const admin = kafka.admin();
+  await admin.connect();
+  try {
+    const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
+    const partitions = topics[0]?.partitions.length ?? 1;
+    return Math.max(
+      FETCH_BYTES.least,
+      Math.min(FETCH_BYTES.most, Math.floor(FETCH_BYTES.together / partitions)),
+    );
+  } finally {
+    await admin.disconnect();
+  }
+}
+
 /** The partitions of the present assignment. */
 class Assignment<R> {
   readonly #options: ConsumerOptions<R>;
   readonly #consumer: Consumer;
   readonly #admin: Admin;
+  readonly #places: Places;
   #partitions = new Map<number, Partition>();
   #stopping = false;
   #unknownMember: Error | null = null;
@@ -152,15 +180,17 @@ class Assignment<R> {
     this.#options = options;
     this.#consumer = consumer;
     this.#admin = admin;
+    this.#places = new Places(options.concurrentPartitions);
   }
 
   partition(number: number): Partition | undefined {
     return this.#partitions.get(number);
   }
 
-  /** Nothing waits for its turn any longer; the slices that are under way come to their end. */
-  stop(): void {
+  /** Nothing waits for its turn any longer; resolves when the slices that are under way have come to their end. */
+  async stop(): Promise<void> {
     this.#stopping = true;
+    await Promise.all(this.#partitions.values().map((partition) => partition.settled()));
   }
 
   /** Replaces the assignment: the old one's partitions are lost, the new one's are paused until they are loaded. */
@@ -168,9 +198,18 @@ class Assignment<R> {
     const { topic } = this.#options;
     for (const partition of this.#partitions.values()) partition.lose();
     if (numbers.length > 0) this.#consumer.pause([{ topic, partitions: [...numbers] }]);
+    const former = this.#partitions;
     this.#partitions = new Map(numbers.map((number) => [number, this.#create(number)]));
     this.#unknownMember = null;
-    for (const partition of this.#partitions.values()) void partition.load();
+    for (const [number, partition] of this.#partitions) void this.#load(partition, former.get(number));
+  }
+
+  /** Whoever claims a partition ends what is under way for it: what we do ourselves may come to its end before. */
+  async #load(partition: Partition, former: Partition | undefined): Promise<void> {
+    if (former !== undefined) {
+      await Promise.race([former.settled(), sleep(LONGEST_ENDING_MS, undefined, { ref: false })]);
+    }
+    await partition.load();
   }
 
   /** Tells the group how far a partition is, for tools that show lag; positions come from checkpoints alone. */
@@ -202,13 +241,13 @@ class Assignment<R> {
       topic,
       partition: number,
       limits,
-      heartbeatMs: heartbeatInterval(this.#options),
       fencedPauseMs: Math.ceil(this.#options.sessionTimeoutMs / 2),
       logger,
       metrics,
       generation,
       wayOut,
-      begin: (isLost) => turns.begin(() => this.#stopping || isLost()),
+      isStopping: () => this.#stopping,
+      begin: (isLost) => this.#begin(isLost),
       noteLag: (lag) => turns.noteLag(`${generation}/${topic}/${number}`, lag),
       claim: async (former) => {
         await this.#options.checkDatabase?.();
@@ -221,6 +260,10 @@ class Assignment<R> {
       },
       apply: (claim, slice, hopeless) => this.#apply(claim, slice, hopeless),
       prepare: this.#options.prepare ?? (() => () => undefined),
+      batchEnded: () => this.commit(number, created),
+      resume: () => {
+        if (isCurrent()) this.#consumer.resume([{ topic, partitions: [number] }]);
+      },
       pause: () => {
         if (isCurrent()) this.#consumer.pause([{ topic, partitions: [number] }]);
       },
@@ -232,6 +275,19 @@ class Assignment<R> {
       },
     });
     return created;
+  }
+
+  /** A turn among the generations, and one of the places that this consumer has. */
+  async #begin(isLost: () => boolean): Promise<Turn> {
+    const leave = await this.#places.enter();
+    const turn = await this.#options.turns.begin(() => this.#stopping || isLost());
+    return {
+      events: turn.events,
+      end: () => {
+        turn.end();
+        leave();
+      },
+    };
   }
 
   async #apply(claim: Claim, slice: Slice, hopeless: unknown): Promise<void> {

@@ -3,6 +3,7 @@
  * A new assignment makes a new object; what still runs for an old one finds itself fenced.
  */
 import type { Batch, EachBatchPayload, KafkaMessage } from 'kafkajs';
+import { MongoServerError } from 'mongodb';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
@@ -11,18 +12,21 @@ import type { Turn } from '../generations/pace.ts';
 import { type Claim, isSameMessage, type LastMessage } from './checkpoint.ts';
 import { type Slice, sliceLength, type SliceLimits } from './slice.ts';
 
-/** Attempts inside one batch before the partition is paused, so that others are not held up. */
-const QUICK_ATTEMPTS = 3;
+/**
+ * Attempts on a slice before the partition pauses for a second. Who met another writer on the same document finds it gone the
+ * next time, so that conflicts are worth many attempts.
+ */
+const QUICK_ATTEMPTS = { failed: 3, conflict: 20 };
+const WRITE_CONFLICT = 112;
 /** Attempts on a single message that fails without a server being away, before it is a dead letter. */
 const HOPELESS_ATTEMPTS = 3;
-/** How long one batch may hold up what comes for other partitions. */
-const LONGEST_BATCH_MS = 500;
+/** How long nothing is fetched for any partition because one is not done with its batch: longer ones pause. */
+const LONGEST_WAIT_MS = 200;
 
 export interface PartitionWork {
   topic: string;
   partition: number;
   limits: SliceLimits;
-  heartbeatMs: number;
   /** How long a fenced partition waits before it claims again: long enough for a heartbeat to tell us that we lost it. */
   fencedPauseMs: number;
   logger: Logger;
@@ -31,6 +35,8 @@ export interface PartitionWork {
   generation: string;
   /** What to do when the log is another than the checkpoint was made from. */
   wayOut: string;
+  /** Whether no further slice shall be begun. */
+  isStopping: () => boolean;
   /** Waits for this partition's turn to apply a slice. */
   begin: (isLost: () => boolean) => Promise<Turn>;
   /** Told how many messages are not applied yet; `null` once the partition is no longer ours. */
@@ -47,7 +53,11 @@ export interface PartitionWork {
   apply: (claim: Claim, slice: Slice, hopeless: unknown) => Promise<void>;
   /** Told which messages come after the slice that is being applied; the function that it returns ends what it does with them. */
   prepare: (messages: readonly KafkaMessage[]) => () => void;
+  /** Told after each batch. */
+  batchEnded: () => void;
   pause: () => void;
+  /** Goes on from what was fetched last. */
+  resume: () => void;
   /** Seeks to a position and resumes. */
   resumeAt: (position: number) => void;
 }
@@ -64,6 +74,10 @@ export class Partition {
   #unrecognised: LastMessage | null = null;
   readonly #assignedAt = Date.now();
   #applying = false;
+  /** The batch that is being applied, while kafkajs fetches the next; `null` when there is none. Never rejects. */
+  #underWay: Promise<void> | null = null;
+  /** The batch after it, for which the partition paused. */
+  #waiting: EachBatchPayload | null = null;
 
   constructor(work: PartitionWork) {
     this.#work = work;
@@ -82,10 +96,14 @@ export class Partition {
   /** Called when the partition was assigned anew, to whomever: nothing of this object counts any longer. */
   lose(): void {
     this.#state = 'lost';
+    this.#waiting = null;
     this.#work.metrics.lag.remove(this.#labels());
     this.#work.metrics.stopped.remove(this.#labels());
     this.#work.noteLag(null);
-    void this.#claim?.session.endSession().catch(() => undefined);
+    const session = this.#claim?.session;
+    void this.settled()
+      .then(() => session?.endSession())
+      .catch(() => undefined);
   }
 
   /** Claims the checkpoint and begins to fetch from it; goes on trying, with growing pauses, until it succeeds. */
@@ -127,75 +145,109 @@ export class Partition {
     }
   }
 
-  /** Applies a batch, slice by slice, in order. Returns early when the partition is not ready for it. */
+  /**
+   * Takes a batch, to be applied slice by slice, in order. Resolves once that has begun, or soon, so that kafkajs fetches
+   * meanwhile: it fetches for all partitions together, and not before each has taken what came last.
+   */
   async takeBatch(payload: EachBatchPayload): Promise<void> {
-    if (this.#state !== 'ready' || this.#claim === null || payload.isStale()) return;
-    if (!this.#recognises(payload.batch)) return;
-    if (!(await this.#continues(payload.batch))) return;
-
-    // A slice may take longer than the session allows: heartbeats go on beside it.
-    const beat = { error: undefined as unknown };
-    const beating = setInterval(() => {
-      payload.heartbeat().catch((error: unknown) => {
-        beat.error = error;
-      });
-    }, this.#work.heartbeatMs);
-    try {
-      await this.#takeSlices(payload, () => beat.error !== undefined);
-    } finally {
-      clearInterval(beating);
+    if (this.#state !== 'ready') return;
+    if (this.#underWay !== null) {
+      // Better than to pause at once: the fetch after a pause may wait long for messages of others.
+      await Promise.race([this.#underWay, sleep(LONGEST_WAIT_MS, undefined, { ref: false })]);
     }
-    // The group is rebalancing or does not know us any longer: kafkajs joins again.
-    if (beat.error !== undefined) throw beat.error;
+    if (this.#underWay === null) {
+      await this.#begin(payload);
+    } else if (this.#state === 'ready') {
+      this.#work.pause();
+      this.#waiting = payload;
+    }
   }
 
-  async #takeSlices(
-    { batch, resolveOffset, isRunning }: EachBatchPayload,
-    interrupted: () => boolean,
-  ): Promise<void> {
+  /** Resolves when nothing is being applied. Never rejects. */
+  async settled(): Promise<void> {
+    await this.#underWay;
+  }
+
+  /** Begins to apply a batch. @returns `false` when the partition is not ready for it: then it comes again. */
+  async #begin(payload: EachBatchPayload): Promise<boolean> {
+    const { batch, resolveOffset, isStale } = payload;
+    if (this.#state !== 'ready' || this.#claim === null || isStale()) return false;
+    if (!this.#recognises(batch)) return false;
+    if (!(await this.#continues(batch))) return false;
+    // What is fetched next follows this batch; whoever fails to apply it seeks back.
+    resolveOffset(batch.lastOffset());
+    this.#underWay = this.#apply(payload);
+    return true;
+  }
+
+  /** Applies a batch, as far as it can be, and then turns to the one that waits. */
+  async #apply(payload: EachBatchPayload): Promise<void> {
+    try {
+      await this.#takeSlices(payload);
+    } catch (error) {
+      this.#work.logger.error({ error: describeError(error) }, 'batch failed and comes again');
+      this.#work.pause();
+      void this.#reload(1_000);
+    } finally {
+      this.#underWay = null;
+      this.#work.batchEnded();
+      void this.#goOn();
+    }
+  }
+
+  /** Begins the batch that waits, if there is one. */
+  async #goOn(): Promise<void> {
+    const waiting = this.#waiting;
+    this.#waiting = null;
+    if (waiting !== null && (await this.#begin(waiting))) this.#work.resume();
+  }
+
+  async #takeSlices({ batch, isRunning }: EachBatchPayload): Promise<void> {
     const { messages } = batch;
     let index = this.#indexOfPosition(batch);
     let failures = 0;
-    // kafkajs fetches for all partitions together, and not before the last has returned: the rest of the batch comes again then.
-    const until = performance.now() + LONGEST_BATCH_MS;
-    const goesOn = () => performance.now() < until && isRunning() && !this.#lost() && !interrupted();
-    while (index < messages.length && goesOn()) {
-      const turn = await this.#work.begin(() => !isRunning() || this.#lost() || interrupted());
-      if (!isRunning() || this.#lost() || interrupted()) {
+    const isOver = () => !isRunning() || this.#lost() || this.#work.isStopping();
+    while (index < messages.length) {
+      const turn = await this.#work.begin(isOver);
+      if (isOver()) {
         turn.end();
         return;
       }
-      const events = Math.min(this.#sliceEvents, turn.events);
-      const length = sliceLength(messages, index, { ...this.#work.limits, events });
+      const limits = this.#limits(turn.events);
+      const length = sliceLength(messages, index, limits);
       const part = messages.slice(index, index + length);
       const isLast = index + length === messages.length;
       // Behind the last message may lie markers of transactions, which no batch shows.
       const next = Number(isLast ? batch.lastOffset() : part.at(-1)?.offset) + 1;
       const slice = { topic: batch.topic, partition: batch.partition, messages: part, next };
       const following = index + length;
-      const ahead = sliceLength(messages, following, { ...this.#work.limits, events });
+      const ahead = sliceLength(messages, following, limits);
       const endPreparing = this.#work.prepare(messages.slice(following, following + ahead));
-      const isApplied = await this.#applySlice(slice).finally(() => {
+      const outcome = await this.#applySlice(slice).finally(() => {
         endPreparing();
         turn.end();
       });
-      if (isApplied) {
+      if (outcome === 'applied') {
         index += length;
         failures = 0;
-        resolveOffset(String(next - 1));
         this.#setLag(Math.max(0, Number(batch.highWatermark) - next));
         continue;
       }
+      if (this.#lost()) return;
       failures += 1;
-      if (failures >= QUICK_ATTEMPTS) {
+      if (failures >= QUICK_ATTEMPTS[outcome]) {
         this.#work.pause();
         void this.#reload(1_000);
         return;
       }
-      await sleep(20 * failures);
+      await sleep(20 * Math.min(failures, 3));
       if (!(await this.#reclaim())) return;
       index = this.#indexOfPosition(batch);
     }
+  }
+
+  #limits(events = Infinity): SliceLimits {
+    return { ...this.#work.limits, events: Math.min(this.#sliceEvents, events) };
   }
 
   #indexOfPosition({ messages }: Batch): number {
@@ -206,12 +258,12 @@ export class Partition {
 
   /**
    * Applies one slice.
-   * @returns whether it is applied; if not, the next is half as long, since a transaction can be too large.
+   * @returns `applied` if it is; if not, the next is half as long, since a transaction can be too large.
    */
-  async #applySlice(slice: Slice): Promise<boolean> {
+  async #applySlice(slice: Slice): Promise<'applied' | keyof typeof QUICK_ATTEMPTS> {
     const { metrics, logger, topic, generation } = this.#work;
     const claim = this.#claim;
-    if (claim === null) return false;
+    if (claim === null) return 'failed';
     const first = Number(slice.messages[0]?.offset);
     const hopeless =
       slice.messages.length === 1 &&
@@ -229,12 +281,12 @@ export class Partition {
         );
       }
       this.#sliceEvents = Math.min(this.#sliceEvents * 2, this.#work.limits.events);
-      return true;
+      return 'applied';
     } catch (error) {
       if (isFenced(error)) {
         metrics.transactionFailures.inc({ topic, generation, kind: 'fenced' });
         logger.info({ position: claim.position }, 'fenced: another consumer has the partition');
-        return false;
+        return 'failed';
       }
       const unavailable = isUnavailable(error);
       metrics.transactionFailures.inc({
@@ -253,7 +305,7 @@ export class Partition {
             : { offset: first, attempts: 1 };
       }
       this.#sliceEvents = Math.max(1, Math.floor(slice.messages.length / 2));
-      return false;
+      return error instanceof MongoServerError && error.code === WRITE_CONFLICT ? 'conflict' : 'failed';
     } finally {
       end();
     }
@@ -348,6 +400,7 @@ export class Partition {
 
   async #reload(afterMs: number): Promise<void> {
     if (!this.#lost()) this.#state = 'loading';
+    this.#waiting = null;
     await sleep(afterMs, undefined, { ref: false });
     await this.load(this.#claim);
   }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Checkpoint } from '#projector/consumer/checkpoint.ts';
 import { startProjector } from '#projector/projector.ts';
+import { encodeEvent } from '#shared/events/encode.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { createLogger } from '#shared/logging.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
@@ -65,5 +66,50 @@ describe('a partition with a long backlog that is applied slowly', () => {
     await installation.publish([order(neighbour, 2)]);
     await eventually('the other partition is applied', async () => (await position(other)) > before, 50_000);
     expect(await position(busy)).toBeLessThan(BACKLOG);
+  });
+});
+
+describe('the last of many partitions that all have a long backlog', () => {
+  const PARTITIONS = 6;
+  const EVENTS = 60;
+  const A_BATCH = 4;
+  const LARGE = 100_000;
+  let installation: Installation;
+  let projector: Awaited<ReturnType<typeof startProjector>> | null = null;
+  beforeAll(async () => {
+    installation = await createInstallation({
+      partitions: PARTITIONS,
+      settings: { PROJECTOR_SLICE_EVENTS: '1' },
+    });
+  });
+  afterAll(async () => {
+    await projector?.stop();
+    await installation?.close();
+  });
+
+  it('is applied beside the first ones, not after them', async () => {
+    const topic = changesTopic(installation.environment);
+    for (let first = 1; first <= EVENTS; first += A_BATCH) {
+      const messages = Array.from({ length: PARTITIONS * A_BATCH }, (_, index) => {
+        const partition = index % PARTITIONS;
+        const event = order(`s${partition}`, first + Math.floor(index / PARTITIONS));
+        const data = { ...(event.data as object), notes: 'x'.repeat(LARGE) };
+        return { ...encodeEvent({ ...event, data, source: '/test' }), partition };
+      });
+      await installation.send(topic, messages);
+    }
+    projector = await startProjector(installation.config, createLogger('test', 'silent'));
+    const positions = async () => {
+      const db = await readModels(installation).catch(() => null);
+      const checkpoints = await db?.collection<Checkpoint>(CHECKPOINTS).find({ topic }).toArray();
+      return checkpoints?.map(({ position }) => position) ?? [];
+    };
+    let seen: number[] = [];
+    await eventually('the first are nearly done', async () => {
+      seen = await positions();
+      return Math.max(...seen) > EVENTS * 0.7;
+    });
+    expect(seen).toHaveLength(PARTITIONS);
+    expect(Math.min(...seen)).toBeGreaterThan(EVENTS / 3);
   });
 });

@@ -1,0 +1,125 @@
+import type { Batch, EachBatchPayload, KafkaMessage } from 'kafkajs';
+import { type ClientSession, MongoServerError } from 'mongodb';
+import { describe, expect, it } from 'vitest';
+import type { Claim } from '#projector/consumer/checkpoint.ts';
+import { Partition, type PartitionWork } from '#projector/consumer/partition.ts';
+import type { Slice } from '#projector/consumer/slice.ts';
+import { createMetrics } from '#projector/metrics.ts';
+import { createLogger } from '#shared/logging.ts';
+import { eventually } from '#test/installation.ts';
+
+const LOG_ENDS = 1_000;
+
+/** What happens to a partition, in order. */
+type Seen = string[];
+
+interface Given {
+  apply: (slice: Slice) => Promise<void>;
+}
+
+/** A partition whose checkpoint is a number here, and whose consumer notes what it is told. */
+async function loaded({ apply }: Given): Promise<{ partition: Partition; seen: Seen }> {
+  const seen: Seen = [];
+  let position = 0;
+  const session = { endSession: () => Promise.resolve() } as unknown as ClientSession;
+  const work: PartitionWork = {
+    topic: 't',
+    partition: 0,
+    limits: { events: 10, bytes: 1_000_000 },
+    fencedPauseMs: 1,
+    logger: createLogger('test', 'silent'),
+    metrics: createMetrics(),
+    generation: 'g1',
+    wayOut: '',
+    isStopping: () => false,
+    begin: () => Promise.resolve({ events: Infinity, end: () => undefined }),
+    noteLag: () => undefined,
+    claim: () => Promise.resolve<Claim>({ id: 't/0', owner: 'me', session, position, lastMessage: null }),
+    logBounds: () => Promise.resolve({ start: 0, end: LOG_ENDS }),
+    apply: async (_claim, slice) => {
+      const { next } = slice;
+      await apply(slice);
+      position = next;
+      seen.push(`applied up to ${next}`);
+    },
+    prepare: () => () => undefined,
+    batchEnded: () => undefined,
+    pause: () => seen.push('pause'),
+    resume: () => seen.push('resume'),
+    resumeAt: (at) => seen.push(`seek ${at}`),
+  };
+  const partition = new Partition(work);
+  await partition.load();
+  return { partition, seen };
+}
+
+/** A batch as kafkajs brings it: messages from an offset on. */
+function batch(first: number, length: number): EachBatchPayload {
+  const messages = Array.from(
+    { length },
+    (_, index) => ({ offset: String(first + index), value: Buffer.from('x') }) as KafkaMessage,
+  );
+  return {
+    batch: {
+      topic: 't',
+      partition: 0,
+      highWatermark: String(LOG_ENDS),
+      messages,
+      isEmpty: () => false,
+      firstOffset: () => String(first),
+      lastOffset: () => String(first + length - 1),
+    } as Partial<Batch> as Batch,
+    resolveOffset: () => undefined,
+    isRunning: () => true,
+    isStale: () => false,
+  } as Partial<EachBatchPayload> as EachBatchPayload;
+}
+
+describe('a partition', () => {
+  it('lets the next batch be fetched while one is applied, and pauses for what comes too early', async () => {
+    const gate = Promise.withResolvers<void>();
+    const { partition, seen } = await loaded({ apply: () => gate.promise });
+    await partition.takeBatch(batch(0, 10));
+    await partition.takeBatch(batch(10, 10));
+    expect(seen).toEqual(['seek 0', 'pause']);
+    gate.resolve();
+    await eventually('both are applied', () => Promise.resolve(partition.position === 20));
+    expect(seen).toEqual(['seek 0', 'pause', 'applied up to 10', 'resume', 'applied up to 20']);
+  });
+
+  it('goes back to where it was when a batch fails, and forgets the one behind it', async () => {
+    const gate = Promise.withResolvers<void>();
+    let isDown = true;
+    const { partition, seen } = await loaded({
+      apply: async () => {
+        await gate.promise;
+        if (isDown) throw new Error('down');
+      },
+    });
+    await partition.takeBatch(batch(0, 10));
+    await partition.takeBatch(batch(10, 10));
+    gate.resolve();
+    await eventually('it seeks back', () =>
+      Promise.resolve(seen.filter((one) => one === 'seek 0').length === 2),
+    );
+    expect(seen).toEqual(['seek 0', 'pause', 'pause', 'seek 0']);
+    isDown = false;
+    await partition.takeBatch(batch(0, 10));
+    await eventually('it is applied', () => Promise.resolve(partition.position === 10));
+  });
+
+  it('does not pause for conflicts with other writers, however many come one after the other', async () => {
+    let conflicts = 0;
+    const { partition, seen } = await loaded({
+      apply: ({ messages }) => {
+        if (messages.length === 1 && conflicts >= 8) return Promise.resolve();
+        conflicts += 1;
+        return Promise.reject(new MongoServerError({ message: 'WriteConflict', code: 112 }));
+      },
+    });
+    await partition.takeBatch(batch(0, 2));
+    await eventually('both are applied', () => Promise.resolve(partition.position === 2));
+    expect(conflicts).toBe(8);
+    expect(seen).toEqual(['seek 0', 'applied up to 1', 'applied up to 2']);
+  });
+});
