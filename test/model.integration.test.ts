@@ -176,7 +176,7 @@ describe('every answer', () => {
   let installation: Installation;
   let restoreTrees: () => void;
   beforeAll(async () => {
-    restoreTrees = withSmallTrees(3, 2);
+    restoreTrees = withSmallTrees(3, 3);
     // A machine that runs many tests may be slow, which is none of the model's business.
     installation = await createInstallation({
       environments: RUNS,

@@ -1,10 +1,10 @@
-/** Makes rank trees of this process so small that a handful of records has leaves and branches. */
+/** Makes rank trees of this process so small that a handful of records has leaves and several levels of nodes. */
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 
 /** @returns what makes them as they were. */
-export function withSmallTrees(leafRecords: number, branchLeaves: number): () => void {
+export function withSmallTrees(leafRecords: number, nodeParts: number): () => void {
   const before = Object.values(RANK_TREES).map((tree) => ({ tree, sizes: { ...tree } }));
-  for (const { tree } of before) Object.assign(tree, { leafRecords, branchLeaves });
+  for (const { tree } of before) Object.assign(tree, { leafRecords, nodeParts });
   return () => {
     for (const { tree, sizes } of before) Object.assign(tree, sizes);
   };

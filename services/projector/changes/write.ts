@@ -121,9 +121,9 @@ async function writeStamps(
     const $inc: Record<string, number> = { ...counters, ...under('counts', counts) };
     const $set: Record<string, unknown> = {};
     if (typeof offset === 'string') $set['timezone_offset'] = offset;
-    for (const { tree, counts: facets, leaves, version } of rootsOf.get(_id) ?? []) {
+    for (const { tree, counts: facets, nodes } of rootsOf.get(_id) ?? []) {
       Object.assign($inc, under(`ranks.${tree}.counts`, facets));
-      if (leaves !== undefined) Object.assign($set, under(`ranks.${tree}`, { leaves, version }));
+      if (nodes !== undefined) Object.assign($set, under(`ranks.${tree}`, { ...nodes }));
     }
     return {
       updateOne: {

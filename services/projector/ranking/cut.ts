@@ -1,12 +1,11 @@
-/** Cutting: records in order into leaves, leaves in order into branches. Pure. */
-import { boundaryBetween } from '#shared/read-models/rank-tree/keys.ts';
-import type { Counts } from '#shared/read-models/rank-tree/nodes.ts';
+/** Cutting: records in order into leaves, the parts of a node into several nodes. Pure. */
+import { boundaryBetween, compareKeys } from '#shared/read-models/rank-tree/keys.ts';
 import type { SearchTexts } from '#shared/read-models/search-texts.ts';
 import type { RankEntry, RankTree } from '#shared/read-models/rank-tree/trees.ts';
+import { type Part, TreeNode } from './tree-node.ts';
 
-export interface CutNode extends Counts {
-  boundary: string;
-  /** The texts of a leaf's records, in the tree that is searched. */
+export interface CutLeaf extends Part {
+  /** The texts of its records, in the tree that is searched. */
   texts?: SearchTexts;
 }
 
@@ -16,10 +15,10 @@ export interface CutNode extends Counts {
  * @param records in order of their keys.
  * @returns at least one leaf.
  */
-export function cutLeaves(tree: RankTree, from: string, records: readonly RankEntry[]): CutNode[] {
+export function cutLeaves(tree: RankTree, from: string, records: readonly RankEntry[]): CutLeaf[] {
   const sizes = partSizes(records.length, tree.leafRecords, tree.grows === 'in front' && from === '');
   let start = 0;
-  return sizes.map((size): CutNode => {
+  return sizes.map((size): CutLeaf => {
     const part = records.slice(start, start + size);
     const [left, right] = [records[start - 1], part[0]];
     start += size;
@@ -28,11 +27,49 @@ export function cutLeaves(tree: RankTree, from: string, records: readonly RankEn
   });
 }
 
+/**
+ * Cuts a leaf into leaves whose new records all came in front of those that it had, which need not be read for that: the last
+ * leaf keeps them.
+ * @param leaf as it is with the new ones.
+ * @param added those, in order.
+ * @returns `null` where they lie among the others, or that is not known.
+ */
+export function cutInFront(tree: RankTree, leaf: Part, added: readonly RankEntry[]): Part[] | null {
+  const [first, last] = [added[0], added.at(-1)];
+  const { boundary, total, counts, lowest } = leaf;
+  if (tree.searched || lowest === undefined || first === undefined || last === undefined) return null;
+  const before = total - added.length;
+  if (compareKeys(last.key, lowest) >= 0 || before > tree.leafRecords) return null;
+  const full = Math.max(before, Math.floor(tree.leafRecords * FULL));
+  const kept = added.slice(Math.max(0, total - full));
+  const front = added.slice(0, added.length - kept.length);
+  const [right = { key: lowest }] = kept;
+  const left = front.at(-1);
+  if (left === undefined) return null;
+  const behind: Part = {
+    boundary: boundaryBetween(left.key, right.key),
+    below: null,
+    total: before + kept.length,
+    counts: { ...counts },
+    lowest: right.key,
+  };
+  for (const { facet } of front) behind.counts[facet] = (behind.counts[facet] ?? 0) - 1;
+  return [...cutLeaves(tree, boundary, front), behind];
+}
+
 /** The leaf that covers some records. */
-export function leafOf(tree: RankTree, boundary: string, records: readonly RankEntry[]): CutNode {
+export function leafOf(tree: RankTree, boundary: string, records: readonly RankEntry[]): CutLeaf {
   const counts: Record<string, number> = {};
   for (const { facet } of records) counts[facet] = (counts[facet] ?? 0) + 1;
-  return { boundary, total: records.length, counts, ...textsOf(tree, records) };
+  const [first] = records;
+  return {
+    boundary,
+    below: null,
+    total: records.length,
+    counts,
+    ...(first === undefined ? {} : { lowest: first.key }),
+    ...textsOf(tree, records),
+  };
 }
 
 function textsOf({ searched }: RankTree, records: readonly RankEntry[]): { texts?: SearchTexts } {
@@ -41,21 +78,25 @@ function textsOf({ searched }: RankTree, records: readonly RankEntry[]): { texts
   return { texts: { names: all('names'), numbers: all('numbers') } };
 }
 
-/** Gathers leaves, in order, into branches; the first begins where the first leaf does. */
-export function cutBranches({ grows, branchLeaves }: RankTree, leaves: readonly CutNode[]): CutNode[] {
-  const front = grows === 'in front' && leaves[0]?.boundary === '';
-  let start = 0;
-  return partSizes(leaves.length, branchLeaves, front).map((size): CutNode => {
-    const part = leaves.slice(start, start + size);
-    start += size;
-    const counts: Record<string, number> = {};
-    let total = 0;
-    for (const leaf of part) {
-      total += leaf.total;
-      for (const [facet, count] of Object.entries(leaf.counts)) counts[facet] = (counts[facet] ?? 0) + count;
-    }
-    return { boundary: part[0]?.boundary ?? '', total, counts };
-  });
+/** Divides a node that has too many parts into neighbours, the first of which is itself; one that has not stays alone. */
+export function divide({ grows, nodeParts }: RankTree, node: TreeNode): TreeNode[] {
+  const { level, parts } = node;
+  if (parts.length <= nodeParts) return [node];
+  const [first = 0, ...others] = partSizes(
+    parts.length,
+    nodeParts,
+    grows === 'in front' && node.boundary === '',
+  );
+  node.parts = parts.slice(0, first);
+  node.isChanged = true;
+  let start = first;
+  return [
+    node,
+    ...others.map((size) => {
+      start += size;
+      return TreeNode.new(level, parts.slice(start - size, start));
+    }),
+  ];
 }
 
 /** How full parts are made that will hardly grow any more, and those that may. */

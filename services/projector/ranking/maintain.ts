@@ -1,17 +1,15 @@
 /**
- * Keeping rank trees: what a slice changes is added to the leaves and branches it falls into, and what outgrows its bound is cut.
+ * Keeping rank trees: what a slice changes is counted in the nodes it falls into, and what outgrows its bound is cut.
  * In the slice's transaction, after its documents are written.
  */
 import type { ClientSession, Db } from 'mongodb';
 import { RANK_NODES } from '#shared/read-models/collections.ts';
-import type { RankNode, Root } from '#shared/read-models/rank-tree/nodes.ts';
+import type { LeafTexts, RankNode, Root } from '#shared/read-models/rank-tree/nodes.ts';
 import { RANK_TREES, type TreeName } from '#shared/read-models/rank-tree/trees.ts';
-import { changeBranches, gatherAnew } from './branches.ts';
-import type { TreeChanges } from './changes.ts';
-import { rememberLayout } from './layouts.ts';
-import { changeLeaves } from './leaves.ts';
-import { addUp } from './node-change.ts';
-import type { Operations } from './operations.ts';
+import { type Aside, changeTree } from './change-tree.ts';
+import type { TreeChange, TreeChanges } from './changes.ts';
+import type { NodeWrites } from './held-tree.ts';
+import { rememberTree } from './remembered.ts';
 import { nextVersion } from './version.ts';
 import type { Work } from './work.ts';
 
@@ -20,12 +18,12 @@ export interface RootChange {
   tree: TreeName;
   storeId: string;
   counts: Record<string, number>;
-  leaves?: number;
-  version?: string;
+  /** Absent while the tree has no leaves. */
+  nodes?: Required<Pick<Root, 'leaves' | 'levels' | 'version'>>;
 }
 
 /**
- * Writes what a slice changes in leaves and branches.
+ * Writes what a slice changes in nodes.
  * @param rootOf the roots as they were before the slice.
  * @returns how the roots change, which the stamps' writer adds to them.
  */
@@ -36,31 +34,48 @@ export async function maintainTrees(
   rootOf: (storeId: string, tree: TreeName) => Root | undefined,
 ): Promise<RootChange[]> {
   const roots: RootChange[] = [];
-  const operations: Operations = [];
-  const crowded: (() => Promise<void>)[] = [];
+  const writes: NodeWrites = { removed: [], inserted: [] };
+  const aside: Aside = { removed: [], texts: [] };
   for (const change of changes.values()) {
     const work: Work = { db, session, tree: RANK_TREES[change.tree], storeId: change.storeId };
     const root = rootOf(change.storeId, change.tree) ?? {};
-    const layout = await changeLeaves(work, change, root, operations);
-    const counts = addUp(change).counts;
-    if (layout === null) {
-      roots.push({ tree: change.tree, storeId: change.storeId, counts });
+    const held = await changeTree(work, change, root, aside);
+    const rootChange = { tree: change.tree, storeId: change.storeId, counts: countsOf(change) };
+    if (held === null) {
+      roots.push(rootChange);
       continue;
     }
-    if (changeBranches(work, change, layout, operations)) crowded.push(() => gatherAnew(work, layout));
+    const { removed, inserted } = held.takeWrites(work.tree, work.storeId);
+    writes.removed.push(...removed);
+    writes.inserted.push(...inserted);
     const version = nextVersion();
-    roots.push({
-      tree: change.tree,
-      storeId: change.storeId,
-      counts,
-      leaves: layout.leaves.length,
-      version,
-    });
-    rememberLayout(db, change.tree, change.storeId, version, layout);
+    roots.push({ ...rootChange, nodes: { leaves: held.leaves, levels: held.levels, version } });
+    rememberTree(work, version, held);
   }
-  if (operations.length > 0) {
-    await db.collection<RankNode>(RANK_NODES).bulkWrite(operations, { session, ordered: false });
-  }
-  for (const gather of crowded) await gather();
+  await write(db, session, writes, aside);
   return roots;
+}
+
+/** How the counts of facets change, by how much; what comes to nothing is left out. */
+function countsOf({ added, removed }: TreeChange): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { facet } of added) counts[facet] = (counts[facet] ?? 0) + 1;
+  for (const { facet } of removed) counts[facet] = (counts[facet] ?? 0) - 1;
+  return Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0));
+}
+
+/** Nodes that replace others are written by removing those and inserting them, as documents are (decision 0028). */
+async function write(
+  db: Db,
+  session: ClientSession,
+  { removed, inserted }: NodeWrites,
+  aside: Aside,
+): Promise<void> {
+  const nodes = db.collection<RankNode>(RANK_NODES);
+  for (const filter of aside.removed) await nodes.deleteMany(filter, { session });
+  if (removed.length > 0) await nodes.deleteMany({ _id: { $in: removed } }, { session });
+  if (inserted.length > 0) await nodes.insertMany(inserted, { session, ordered: false });
+  if (aside.texts.length > 0) {
+    await db.collection<LeafTexts>(RANK_NODES).bulkWrite(aside.texts, { session, ordered: false });
+  }
 }

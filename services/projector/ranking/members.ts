@@ -1,8 +1,5 @@
-/** What a node covers, read for cutting: a leaf's records, a branch's leaves. */
-import { RANK_NODES } from '#shared/read-models/collections.ts';
-import { levelPrefix, nodesBetween, type RankNode } from '#shared/read-models/rank-tree/nodes.ts';
+/** The records that a tree covers, read for cutting and for counting. */
 import { type RankEntry, rankEntries, RANKED_FIELDS } from '#shared/read-models/rank-tree/trees.ts';
-import type { CutNode } from './cut.ts';
 import type { Work } from './work.ts';
 
 /** All in one round trip. */
@@ -49,19 +46,4 @@ export async function* scanRecords({ db, session, tree, storeId }: Work): AsyncG
   for await (const document of documents) {
     for (const entry of rankEntries(tree.entity, document)) if (entry.tree === tree.name) yield entry;
   }
-}
-
-/** All leaves of a tree, in order. */
-export async function readLeaves({ db, session, tree, storeId }: Work): Promise<CutNode[]> {
-  const prefix = levelPrefix(tree.name, storeId, 'leaf');
-  const leaves = await db
-    .collection<RankNode>(RANK_NODES)
-    .find(nodesBetween(tree.name, storeId, 'leaf', '', null), {
-      session,
-      projection: { total: 1, counts: 1 },
-      sort: { _id: 1 },
-      batchSize: ONE_BATCH,
-    })
-    .toArray();
-  return leaves.map(({ _id, total, counts }) => ({ boundary: _id.slice(prefix.length), total, counts }));
 }

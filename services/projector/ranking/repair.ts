@@ -2,13 +2,15 @@
 import type { ClientSession, Db, MongoClient } from 'mongodb';
 import { ENTITY_NAMES, type EntityName } from '#shared/events/entities/index.ts';
 import { COLLECTIONS, RANK_NODES, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
-import { nodesOf, type RankNode } from '#shared/read-models/rank-tree/nodes.ts';
+import { type LeafTexts, nodesOf, type RankNode } from '#shared/read-models/rank-tree/nodes.ts';
 import { RANK_TREES, type RankEntry, type RankTree } from '#shared/read-models/rank-tree/trees.ts';
 import { boundaryBetween } from '#shared/read-models/rank-tree/keys.ts';
-import { type CutNode, cutBranches, leafOf } from './cut.ts';
+import { type CutLeaf, leafOf } from './cut.ts';
+import { HeldTree } from './held-tree.ts';
 import { scanRecords } from './members.ts';
-import { replacement } from './operations.ts';
 import { Tally } from './tally.ts';
+import { replaceTexts } from './texts.ts';
+import type { Part } from './tree-node.ts';
 import { nextVersion } from './version.ts';
 import type { Work } from './work.ts';
 
@@ -58,37 +60,34 @@ async function plant(work: Work) {
   const nodes = db.collection<RankNode>(RANK_NODES);
   await nodes.deleteMany(nodesOf(tree.name, storeId), { session });
   const all = new Tally();
-  const leaves: Omit<CutNode, 'texts'>[] = [];
-  let waiting: CutNode[] = [];
-  const write = async () => {
-    if (waiting.length === 0) return;
-    await nodes.bulkWrite(
-      waiting.map((leaf) => replacement(work, 'leaf', leaf)),
-      { session, ordered: false },
-    );
+  const leaves: Part[] = [];
+  let waiting: CutLeaf[] = [];
+  const take = async () => {
+    const texts = waiting.flatMap((leaf) => replaceTexts(work, leaf));
+    if (texts.length > 0) {
+      await db.collection<LeafTexts>(RANK_NODES).bulkWrite(texts, { session, ordered: false });
+    }
     for (const { texts: _written, ...leaf } of waiting) leaves.push(leaf);
     waiting = [];
   };
   for await (const leaf of leavesOf(tree, scanRecords(work), all)) {
     waiting.push(leaf);
-    if (waiting.length >= LEAVES_A_WRITE) await write();
+    if (waiting.length >= LEAVES_A_WRITE) await take();
   }
   if (all.total === 0) return null;
   // So few that the root alone says it all.
   if (all.total <= tree.leafRecords) return { counts: all.counts };
-  await write();
-  await nodes.bulkWrite(
-    cutBranches(tree, leaves).map((branch) => replacement(work, 'branch', branch)),
-    { session, ordered: false },
-  );
-  return { counts: all.counts, leaves: leaves.length, version: nextVersion() };
+  await take();
+  const held = HeldTree.of(tree, leaves);
+  await nodes.insertMany(held.takeWrites(tree, storeId).inserted, { session, ordered: false });
+  return { counts: all.counts, leaves: held.leaves, levels: held.levels, version: nextVersion() };
 }
 
 async function* leavesOf(
   tree: RankTree,
   records: AsyncIterable<RankEntry>,
   all: Tally,
-): AsyncGenerator<CutNode> {
+): AsyncGenerator<CutLeaf> {
   const size = Math.max(1, Math.floor(tree.leafRecords * FILL));
   let part: RankEntry[] = [];
   let boundary = '';

@@ -20,6 +20,20 @@ export class Tally {
     if (texts !== undefined) this.#texts?.push(texts);
   }
 
+  /** Adds what another counted. */
+  addAll({ total, counts }: Tally): void {
+    this.total += total;
+    for (const [facet, count] of Object.entries(counts))
+      this.counts[facet] = (this.counts[facet] ?? 0) + count;
+  }
+
+  /** The same numbers. */
+  withoutTexts(): Tally {
+    const numbers = new Tally();
+    numbers.addAll(this);
+    return numbers;
+  }
+
   describe(): string {
     return Tally.describe(this.counts);
   }

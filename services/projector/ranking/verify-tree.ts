@@ -1,11 +1,10 @@
-/** Verifying one tree: its records are walked in order, and each node is compared with what it covers. */
-import type { FindCursor } from 'mongodb';
-import { RANK_NODES, type Stamp } from '#shared/read-models/collections.ts';
+/** Verifying one tree: its records are walked in order, leaf by leaf, and each part of each node is compared with what it covers. */
+import type { Stamp } from '#shared/read-models/collections.ts';
 import { compareKeys } from '#shared/read-models/rank-tree/keys.ts';
-import { levelPrefix, nodesBetween, type RankNode } from '#shared/read-models/rank-tree/nodes.ts';
 import type { RankEntry } from '#shared/read-models/rank-tree/trees.ts';
 import { SEARCH_TEXTS } from '#shared/read-models/search-texts.ts';
 import { scanRecords } from './members.ts';
+import { readLevel, readTexts, type StoredLevel } from './stored-level.ts';
 import { Tally } from './tally.ts';
 import type { Work } from './work.ts';
 
@@ -14,98 +13,107 @@ export type Compare = (what: string, stored: string | number, counted: string | 
 
 /** Compares every node of a tree, and its root, with the records. */
 export async function verifyTree(work: Work, stamp: Stamp | null, compare: Compare): Promise<void> {
-  const { tree } = work;
-  const root = stamp?.ranks?.[tree.name] ?? {};
-  const walk = await Walk.begin(work, compare);
-  for await (const record of scanRecords(work)) await walk.add(record);
-  const { all, leaves } = await walk.end();
-  compare('counts of the root', Tally.describe(root.counts ?? {}), all.describe());
-  compare('number of leaves', root.leaves ?? 0, leaves);
-  if (leaves === 0) compare('records without leaves', Math.min(all.total, tree.leafRecords), all.total);
+  const { leaves = 0, levels = 0, counts = {} } = stamp?.ranks?.[work.tree.name] ?? {};
+  const lowest = levels === 0 ? { parts: [], nodes: [] } : await readLevel(work, 0);
+  const { all, inLeaves } = await countInLeaves(work, lowest, compare);
+  compare('counts of the root', Tally.describe(counts), all.describe());
+  compare('number of leaves', leaves, lowest.parts.length);
+  if (levels === 0) {
+    compare('records without leaves', Math.min(all.total, work.tree.leafRecords), all.total);
+    return;
+  }
+  let below = lowest;
+  let counted = sumsOf(below, inLeaves);
+  for (let level = 1; level < levels; level += 1) {
+    const above = await readLevel(work, level);
+    compareBoundaries(`level ${level}`, above, below, compare);
+    for (const [index, { total, counts: stored }] of above.parts.entries()) {
+      compareCounts(`part ${index} of level ${level}`, { total, counts: stored }, counted[index], compare);
+    }
+    counted = sumsOf(above, counted);
+    below = above;
+  }
+  compare('number of uppermost nodes', below.nodes.length, 1);
 }
 
-/** The way along the records, past one node after the other. */
-class Walk {
-  readonly #work: Work;
-  readonly #compare: Compare;
-  readonly #leaves: FindCursor<RankNode>;
-  readonly #branches: RankNode[];
-  readonly #all = new Tally();
-  readonly #inBranches: Tally[];
-  #inLeaf: Tally;
-  #leaf: RankNode | null = null;
-  #next: RankNode | null = null;
-  #leavesPassed = 0;
-  #branch = -1;
-
-  static async begin(work: Work, compare: Compare): Promise<Walk> {
-    const { db, session, tree, storeId } = work;
-    const nodes = db.collection<RankNode>(RANK_NODES);
-    const find = (level: 'leaf' | 'branch') =>
-      nodes.find(nodesBetween(tree.name, storeId, level, '', null), { session, sort: { _id: 1 } });
-    const walk = new Walk(work, compare, find('leaf'), await find('branch').toArray());
-    await walk.#advance();
-    await walk.#advance();
-    return walk;
-  }
-
-  private constructor(work: Work, compare: Compare, leaves: FindCursor<RankNode>, branches: RankNode[]) {
-    this.#work = work;
-    this.#compare = compare;
-    this.#leaves = leaves;
-    this.#branches = branches;
-    this.#inBranches = branches.map(() => new Tally());
-    this.#inLeaf = new Tally(work.tree.searched);
-  }
-
-  async add(record: RankEntry): Promise<void> {
-    while (this.#next !== null && compareKeys(record.key, this.#boundaryOf(this.#next, 'leaf')) >= 0) {
-      await this.#leave();
-    }
-    for (const tally of [this.#all, this.#inLeaf, this.#inBranches[this.#branch]]) tally?.add(record);
-  }
-
-  async end(): Promise<{ all: Tally; leaves: number }> {
-    while (this.#leaf !== null) await this.#leave();
-    this.#compare('branches that begin with a leaf', this.#branches.length, this.#branch + 1);
-    for (const [index, { total, counts }] of this.#branches.entries()) {
-      const counted = this.#inBranches[index] ?? new Tally();
-      this.#compare(`total of branch ${index}`, total, counted.total);
-      this.#compare(`counts of branch ${index}`, Tally.describe(counts), counted.describe());
-    }
-    return { all: this.#all, leaves: this.#leavesPassed };
-  }
-
-  /** Compares the leaf that lies behind, and enters the next. */
-  async #leave(): Promise<void> {
-    const leaf = this.#leaf;
-    if (leaf === null) return;
-    const at = `leaf ${this.#leavesPassed}`;
-    this.#compare(`total of ${at}`, leaf.total, this.#inLeaf.total);
-    this.#compare(`counts of ${at}`, Tally.describe(leaf.counts), this.#inLeaf.describe());
-    if (this.#work.tree.searched) {
+/** Walks the records past the leaves, and compares each. */
+async function countInLeaves(
+  work: Work,
+  { parts }: StoredLevel,
+  compare: Compare,
+): Promise<{ all: Tally; inLeaves: Tally[] }> {
+  const all = new Tally();
+  const inLeaves: Tally[] = [];
+  const texts = work.tree.searched && parts.length > 0 ? readTexts(work) : null;
+  let inLeaf = new Tally(work.tree.searched);
+  const leave = async () => {
+    const index = inLeaves.length;
+    const leaf = parts[index];
+    if (leaf !== undefined) compareCounts(`leaf ${index}`, leaf, inLeaf, compare);
+    if (texts !== null) {
+      const stored = (await texts.next()).value ?? null;
+      compare(
+        `whether texts of leaf ${index} begin where it does`,
+        String(stored?.boundary === leaf?.boundary),
+        'true',
+      );
+      compare(`records of texts of leaf ${index}`, stored?.total ?? 0, inLeaf.total);
       for (const name of SEARCH_TEXTS) {
-        const stored = Tally.fingerprint(leaf.texts?.[name] ?? '');
-        this.#compare(`${name} of ${at}`, stored, this.#inLeaf.fingerprintOf(name));
+        compare(
+          `${name} of leaf ${index}`,
+          Tally.fingerprint(stored?.texts[name] ?? ''),
+          inLeaf.fingerprintOf(name),
+        );
       }
     }
-    this.#leavesPassed += 1;
-    this.#inLeaf = new Tally(this.#work.tree.searched);
-    await this.#advance();
+    // What it counted is all that is needed of it from here on.
+    inLeaves.push(inLeaf.withoutTexts());
+    inLeaf = new Tally(work.tree.searched);
+  };
+  const isBehind = ({ key }: RankEntry) => {
+    const next = parts[inLeaves.length + 1];
+    return next !== undefined && compareKeys(key, next.boundary) >= 0;
+  };
+  for await (const record of scanRecords(work)) {
+    while (isBehind(record)) await leave();
+    all.add(record);
+    inLeaf.add(record);
   }
+  while (inLeaves.length < parts.length) await leave();
+  if (texts !== null) compare('texts of leaves that are none', await countRest(texts), 0);
+  return { all, inLeaves };
+}
 
-  async #advance(): Promise<void> {
-    this.#leaf = this.#next;
-    this.#next = await this.#leaves.next();
-    if (this.#leaf === null) return;
-    const branch = this.#branches[this.#branch + 1];
-    if (branch === undefined) return;
-    const begins = this.#boundaryOf(branch, 'branch') === this.#boundaryOf(this.#leaf, 'leaf');
-    if (begins) this.#branch += 1;
-  }
+async function countRest(rest: AsyncGenerator): Promise<number> {
+  let count = 0;
+  while ((await rest.next()).done !== true) count += 1;
+  return count;
+}
 
-  #boundaryOf({ _id }: RankNode, level: 'leaf' | 'branch'): string {
-    const { tree, storeId } = this.#work;
-    return _id.slice(levelPrefix(tree.name, storeId, level).length);
-  }
+function compareCounts(
+  what: string,
+  stored: { total: number; counts: Record<string, number> },
+  counted: Tally | undefined,
+  compare: Compare,
+): void {
+  compare(`total of ${what}`, stored.total, counted?.total ?? 0);
+  compare(`counts of ${what}`, Tally.describe(stored.counts), counted?.describe() ?? '');
+}
+
+/** Each part must begin where the node does that it stands for. Boundaries may be names, and are not told. */
+function compareBoundaries(what: string, above: StoredLevel, below: StoredLevel, compare: Compare): void {
+  compare(`number of parts of ${what}`, above.parts.length, below.nodes.length);
+  const wrong = below.nodes.filter(({ boundary }, index) => above.parts[index]?.boundary !== boundary);
+  compare(`parts of ${what} that begin elsewhere than their nodes`, wrong.length, 0);
+}
+
+/** What the nodes of a level cover, from what their parts do. */
+function sumsOf({ nodes }: StoredLevel, counted: readonly Tally[]): Tally[] {
+  let start = 0;
+  return nodes.map(({ length }) => {
+    const sum = new Tally();
+    for (const part of counted.slice(start, start + length)) sum.addAll(part);
+    start += length;
+    return sum;
+  });
 }

@@ -63,6 +63,18 @@ function byCodePoint(unit: number): number {
   return unit < 0xe0_00 ? unit + 0x20_00 : unit - 0x08_00;
 }
 
+/** Index of the last boundary that is not above a key, of `length` in order; the first is not above any that is asked for. */
+export function indexOfKey(length: number, boundaryAt: (index: number) => string, key: string): number {
+  let low = 0;
+  let high = length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (compareKeys(boundaryAt(middle), key) <= 0) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
 /**
  * The shortest beginning of `right` that is above `left`, of two keys in order: a boundary between them that says as little as
  * possible about either.

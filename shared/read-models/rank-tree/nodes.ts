@@ -1,20 +1,34 @@
 /** The nodes of rank trees as they are stored, and their `_id`s. The root is a part of the store's stamp. */
+import type { Binary } from 'mongodb';
 import type { SearchTexts } from '../search-texts.ts';
 import type { TreeName } from './trees.ts';
 
-/** How many records a node covers, in all and for each facet. A count that came to 0 may stay as such. */
+/** How many records a part covers, in all and for each facet. A count that came to 0 may stay as such. */
 export interface Counts {
   total: number;
   counts: Record<string, number>;
 }
 
-/** A leaf or a branch: the records from its boundary on, up to the next one's of its level. */
-export interface RankNode extends Counts {
-  /** `<tree>/<store id>/<level>/<boundary>`; the first boundary of a level is empty. */
+/** A node: neighbouring parts of a list, where each begins and what it counts. It reaches up to the next node of its level. */
+export interface RankNode {
+  /** `<tree>/<store id>/<level>/<boundary of the first part>`; the first boundary of a level is empty. */
   _id: string;
   store_id: string;
-  /** Of leaves of the tree that is searched: what is compared. */
-  texts?: SearchTexts;
+  /** Where its parts begin, in order. A part is a leaf at level 0, above it the node below that begins there. */
+  boundaries: string[];
+  facets: string[];
+  /** How many records each part has: for each facet a row with a number for each part, packed (`packed-counts.ts`). */
+  counts: Binary;
+}
+
+/** What a search compares: of the records of one leaf, in the tree that is searched. */
+export interface LeafTexts {
+  /** `<tree>/<store id>/leaf/<boundary>` */
+  _id: string;
+  store_id: string;
+  /** How many records the leaf covers. */
+  total: number;
+  texts: SearchTexts;
 }
 
 /** What a stamp says of a tree: its root. */
@@ -23,47 +37,42 @@ export interface Root {
   counts?: Record<string, number>;
   /** How many leaves the tree has; none while its records are too few to need them. */
   leaves?: number;
-  /** Another one after every change of a tree that has leaves: who remembers its boundaries knows by it whether they still hold. */
+  /** How many levels of nodes lie above the leaves; of the uppermost there is one node. */
+  levels?: number;
+  /** Another one after every change of a tree that has leaves: who remembers its nodes knows by it whether they still hold. */
   version?: string;
 }
 
-export type Level = 'branch' | 'leaf';
+/** 0 for the nodes whose parts are leaves; `leaf` for the texts of leaves. */
+export type Level = number | 'leaf';
 
-/** What the `_id`s of a level's nodes begin with. */
+/** What the `_id`s of a level begin with. */
 export function levelPrefix(tree: TreeName, storeId: string, level: Level): string {
   return `${tree}/${storeId}/${level}/`;
 }
 
-/** `_id` of the node that begins at a boundary. */
+/** `_id` of what begins at a boundary. */
 export function nodeId(tree: TreeName, storeId: string, level: Level, boundary: string): string {
   return levelPrefix(tree, storeId, level) + boundary;
 }
 
-/** The filter of a level's nodes whose boundaries lie in a range: `from` included, `to` not, `null` for the level's end. */
-export function nodesBetween(
-  tree: TreeName,
-  storeId: string,
-  level: Level,
-  from: string,
-  to: string | null,
-): { store_id: string; _id: { $gte: string; $lt: string } } {
-  const prefix = levelPrefix(tree, storeId, level);
-  return {
-    store_id: storeId,
-    _id: { $gte: prefix + from, $lt: to === null ? endOf(prefix) : prefix + to },
-  };
+/** The filter of what lies together. */
+export interface Between {
+  store_id: string;
+  _id: { $gte: string; $lt: string };
 }
 
-/** The filter of all nodes of a tree. */
-export function nodesOf(
-  tree: TreeName,
-  storeId: string,
-): { store_id: string; _id: { $gte: string; $lt: string } } {
-  const prefix = `${tree}/${storeId}/`;
-  return { store_id: storeId, _id: { $gte: prefix, $lt: endOf(prefix) } };
+/** The filter of all of a level. */
+export function ofLevel(tree: TreeName, storeId: string, level: Level): Between {
+  return beginningWith(storeId, levelPrefix(tree, storeId, level));
 }
 
-/** What comes right after everything that begins with a prefix that ends in a slash: `0` follows `/`. */
-function endOf(prefix: string): string {
-  return `${prefix.slice(0, -1)}0`;
+/** The filter of everything that is stored of a tree, but for its root. */
+export function nodesOf(tree: TreeName, storeId: string): Between {
+  return beginningWith(storeId, `${tree}/${storeId}/`);
+}
+
+/** @param prefix one that ends in a slash, which `0` follows. */
+function beginningWith(storeId: string, prefix: string): Between {
+  return { store_id: storeId, _id: { $gte: prefix, $lt: `${prefix.slice(0, -1)}0` } };
 }

@@ -3,26 +3,30 @@
  *
  * A list of a million orders can't be counted without looking at a million index keys, and its middle can't be
  * reached without passing half of them. So the projector keeps, beside the records, how many there are: it cuts a
- * store's list, in its order, into leaves of a few hundred records, gathers leaves into branches, and branches under
- * the root, and each node knows how many records it covers, of each facet (status × type × names a customer, say).
+ * store's list, in its order, into leaves of a few hundred records, and describes neighbouring leaves in a node: where each
+ * begins, and how many records it has of each facet (status × type × names a customer, say). Neighbouring nodes are described by
+ * a node above them in the same way, and so on up to one that describes them all.
  *
- *     root     in the store's stamp                  1,000,000 records, of each facet so many
- *                │
- *     branches   ''  70,301      '0f3kz' 69,877      '0f8q2' …              some dozens
- *                │                 │
- *     leaves     '' 112  '0f3a1' 455  '0f3a9' 460 …   '0f3kz' 431 …         up to 128 a branch
- *                │
- *     records    o9321, o9320, o9318 …                                      up to 512 a leaf, in the collection itself
+ *     root      in the store's stamp:             1,000,000 records, of each facet so many, 2 levels
  *
- * A node is named after its boundary, the beginning of the first key that it covers; it reaches up to the next
- * boundary of its level. The *rank* of a key (how many records come before it) is what the branches, then the leaves
- * before it add up to, and a count in the one leaf that it cuts. A count between two keys is the difference of two ranks. A page is found the
- * other way round: add up branches until the one that holds its offset, then leaves, and skip the rest inside
- * that leaf. So both cost a hundred small documents and at most one leaf, wherever they lie and whatever they are filtered by.
+ *     level 1   one node                          '' 26,101 · '0f3kz' 25,877 · '0f8q2' 26,012 · …
+ *                                                  │           └──────────────┐
+ *     level 0   nodes, up to 64 parts each        '' 112 · '0f3a1' 455 · …   '0f3kz' 431 · '0f3m7' 460 · …
+ *                                                  │         │
+ *     leaves    up to 512 records each,           o9321,   o9208, o9207, o9205 …
+ *               in the collection itself          o9320 …
  *
- * Writing is as cheap: a new order adds one to its leaf, its branch and the root, and the changes of a slice to the
- * same node are one update. A leaf that outgrows its bound is cut in two at its middle record, not at some calendar
- * hour: a store with a hundred thousand orders in one second has as flat a tree as any other. Everything happens in the
+ * A part of a node is named after its boundary, the beginning of the first key that it covers; it reaches up to the next
+ * boundary. The *rank* of a key (how many records come before it) is what the parts before it add up to, in one node of each
+ * level, and a count in the one leaf that it cuts. A count between two keys is the difference of two ranks. A page is found the
+ * other way round: add up the parts of the uppermost node until the one that holds its offset, go on in the node
+ * that this part stands for, and skip the rest inside a leaf. So both cost one small document a level and at most one leaf, wherever
+ * they lie and whatever they are filtered by; ten million orders have three levels.
+ *
+ * Writing is as cheap: a new order adds one in a node of each level and in the root, and what a slice changes in a
+ * node is one write. A leaf that outgrows its bound is cut in two at its middle record, not at some calendar
+ * hour: a store with a hundred thousand orders in one second has as flat a tree as any other. A node that outgrows its own is
+ * divided, and the uppermost gets one above it. Everything happens in the
  * transaction that writes the records, by the one projector that owns the store's partition.
  */
 import type { EntityName } from '../../events/entities/index.ts';
@@ -41,12 +45,12 @@ export interface RankTree {
   keyIndex: string;
   /** Whether the documents have a facet; the index on store, facet and key is then `by_facet`. */
   faceted: boolean;
-  /** Whether its leaves hold what a search compares. */
+  /** Whether what a search compares is kept of its leaves. */
   searched: boolean;
   /** A leaf with more records is cut. */
   leafRecords: number;
-  /** Branches are gathered anew when one has more leaves. */
-  branchLeaves: number;
+  /** A node with more parts is divided. */
+  nodeParts: number;
   /** Where new records come: before all others, as in lists that show the newest first, or anywhere. */
   grows: 'in front' | 'anywhere';
 }
@@ -61,7 +65,7 @@ export const RANK_TREES: Record<TreeName, RankTree> = {
     faceted: true,
     searched: false,
     leafRecords: 512,
-    branchLeaves: 128,
+    nodeParts: 64,
     grows: 'in front',
   },
   review: {
@@ -73,7 +77,7 @@ export const RANK_TREES: Record<TreeName, RankTree> = {
     faceted: true,
     searched: false,
     leafRecords: 512,
-    branchLeaves: 128,
+    nodeParts: 64,
     grows: 'in front',
   },
   /** By name; its leaves are at the same time the blocks that a search reads. */
@@ -86,7 +90,7 @@ export const RANK_TREES: Record<TreeName, RankTree> = {
     faceted: false,
     searched: true,
     leafRecords: 256,
-    branchLeaves: 128,
+    nodeParts: 64,
     grows: 'anywhere',
   },
   /** By creation: how many customers a range of time holds. */
@@ -99,7 +103,7 @@ export const RANK_TREES: Record<TreeName, RankTree> = {
     faceted: false,
     searched: false,
     leafRecords: 512,
-    branchLeaves: 128,
+    nodeParts: 64,
     grows: 'in front',
   },
 };

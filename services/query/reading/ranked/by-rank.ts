@@ -1,32 +1,22 @@
 /**
- * A page and its count from the rank tree, all in one snapshot and, nearly always, three round trips: the branches, with the leaves
- * that the bounds of a range cut; then what comes before the bounds in those leaves, and the leaves among which the page
- * begins; then the page.
+ * A page and its count from the rank tree, all in one snapshot and, nearly always, two round trips: the nodes on the way to the
+ * bounds of the range and to the page, with what comes before the bounds in the leaves that they cut; then the page. Which
+ * nodes those are is guessed from what was read last; where the guess was wrong, or there was none, what is missing is read before.
  */
-import type { Document } from 'mongodb';
-import { RANK_NODES } from '#shared/read-models/collections.ts';
-import { compareKeys, type KeyRange } from '#shared/read-models/rank-tree/keys.ts';
+import type { Stamp } from '#shared/read-models/collections.ts';
+import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
+import { nodeId } from '#shared/read-models/rank-tree/nodes.ts';
+import type { Packed } from '#shared/read-models/rank-tree/packed-counts.ts';
 import { type CountedPage, type PageRow, skippedBy } from '../page.ts';
 import type { ReadInSnapshot, View } from '../view.ts';
+import { cutName, Descent, type Edge, type Start } from './descent.ts';
 import { readFew } from './few.ts';
-import { countBefore, indexOfKey, indexOfRank, type LevelNode } from './levels.ts';
-import { LevelsReader, type NodeRow, type Top, unionWithNodes } from './levels-reader.ts';
-import { indexFor, isShallow, matching, pageStages, type RankedRequest } from './request.ts';
+import { readTogether, type Together } from './read-together.ts';
+import { rememberedLevels, rememberedNode, rememberLevels, rememberNode } from './remembered-nodes.ts';
+import { countFromStamp, isShallow, type RankedRequest } from './request.ts';
 
-/** A bound of a range: the leaf that it cuts, and how many records come before that leaf. */
-interface Edge {
-  key: string;
-  leaf: LevelNode;
-  before: number;
-}
-
-/** Where to begin to read a page. */
-interface Start {
-  key: string;
-  skip: number;
-}
-
-type Row = PageRow & NodeRow & { lower?: number; upper?: number };
+/** Of a tree that was not read yet the uppermost node is one of these; with a fourth level it has a hundred million records. */
+const LIKELY_LEVELS = [0, 1, 2];
 
 /** Reads a page within a range of keys. */
 export async function readByRank(
@@ -35,103 +25,126 @@ export async function readByRank(
   request: RankedRequest,
   range: KeyRange,
 ): Promise<CountedPage> {
-  const { tree, facets } = request;
+  const { tree } = request;
   const { from, to } = range;
-  const reader = new LevelsReader(view, tree, facets);
-  const keys = [...(from === '' ? [] : [from]), ...(to === null ? [] : [to])];
-  const top = await reader.top(read, keys);
-  const { branches, stamp } = top;
-  if (stamp?.ranks?.[tree.name]?.leaves === undefined) return readFew(read, view, request, range);
-
   const skip = skippedBy(request);
-  const lower = from === '' ? null : edgeAt(top, from);
-  const upper = to === null ? null : edgeAt(top, to);
-  const atOnce = isShallow(request, skip) ? { key: from, skip } : null;
-  const among = atOnce === null ? branchesAmong(branches, lower, skip) : [];
+  const shallow: Start | null = isShallow(request, skip) ? { key: from, skip } : null;
+  const together = (asked: Together) => readTogether(read, view, request, to, asked);
 
-  const pageFrom = (at: Start) =>
-    pageStages(matching(view.storeId, request, { from: at.key, to }), request, at.skip);
-  const countUpTo = (edge: Edge | null, name: 'lower' | 'upper'): Document[] | null =>
-    edge === null || edge.leaf.boundary === edge.key
-      ? null
-      : [matching(view.storeId, request, { from: edge.leaf.boundary, to: edge.key }), { $count: name }];
-  let rows = await readTogether(
-    read,
+  const guessed = guess(view, request, range);
+  let rows = await together({
+    page: shallow,
+    nodes: guessed?.visited ?? LIKELY_LEVELS.map((level) => nodeId(tree.name, view.storeId, level, '')),
+    cuts: guessed?.cuts ?? [],
+  });
+  const { stamp, page } = rows;
+  const levels = stamp?.ranks?.[tree.name]?.levels;
+  if (stamp === null || levels === undefined) return readFew(read, view, request, range);
+  rememberLevels(view, tree.name, levels);
+
+  const nodes = new Map<string, Packed>();
+  const cuts = new Map<string, number>();
+  for (;;) {
+    for (const [id, node] of rows.nodes) {
+      nodes.set(id, node);
+      rememberNode(view, id, node);
+    }
+    for (const [cut, count] of rows.cuts) cuts.set(cut, count);
+    const found = findOut({ view, request, range, levels, nodeOf: (id) => nodes.get(id), cuts });
+    const missing = [...found.visited].filter((id) => !nodes.has(id));
+    if (missing.length === 0 && found.cuts.length === 0) {
+      return finish(found, stamp, shallow === null ? null : page);
+    }
+    rows = await together({ page: null, nodes: missing, cuts: found.cuts });
+    // A node that another one names, and that is not there: the tree is damaged, and the records are right.
+    if (rows.nodes.size < missing.length) return readFew(read, view, request, range);
+  }
+
+  async function finish(found: Finding, ofStamp: Stamp, shallowPage: PageRow[] | null): Promise<CountedPage> {
+    const end = to === null ? countFromStamp(ofStamp, request) : found.upper;
+    const count = Math.max(0, end - found.lower);
+    if (shallowPage !== null) return { rows: shallowPage, stamp, count };
+    if (skip >= count || found.start === null) return { rows: [], stamp, count };
+    const { page: shown } = await together({ page: found.start, nodes: [], cuts: [] });
+    return { rows: shown, stamp, count };
+  }
+}
+
+/** About how many records a range holds, by what was read last; `null` where that is not known. */
+export function guessCount(view: View, request: RankedRequest, range: KeyRange): number | null {
+  const guessed = guess(view, request, range);
+  return guessed === null || guessed.isShort ? null : guessed.upper - guessed.lower;
+}
+
+function guess(view: View, request: RankedRequest, range: KeyRange): Finding | null {
+  const levels = rememberedLevels(view, request.tree.name);
+  if (levels === undefined) return null;
+  return findOut({
+    view,
     request,
-    [atOnce === null ? null : pageFrom(atOnce), countUpTo(lower, 'lower'), countUpTo(upper, 'upper')],
-    among.map((index) => reader.leavesOf(branches, index, String(index))),
-  );
+    range,
+    levels,
+    nodeOf: (id) => rememberedNode(view, id),
+    cuts: new Map(),
+  });
+}
 
-  const partOf = (name: 'lower' | 'upper') => rows.find((row) => row[name] !== undefined)?.[name] ?? 0;
-  const first = (lower?.before ?? 0) + partOf('lower');
-  const end = upper === null ? countBefore(branches, branches.length) : upper.before + partOf('upper');
-  const count = Math.max(0, end - first);
-  if (atOnce !== null) return { rows, stamp, count };
-  const found = skip < count ? indexOfRank(branches, first + skip) : null;
-  if (found === null) return { rows: [], stamp, count };
-  const { index, rest } = found;
-  if (!among.includes(index)) {
-    rows = await readTogether(read, request, [], [reader.leavesOf(branches, index, String(index))]);
-  }
-  const start = startIn(reader.leavesIn(rows, String(index)), rest);
-  return {
-    rows: start === null ? [] : await readTogether(read, request, [pageFrom(start)], []),
-    stamp,
-    count,
+interface Known {
+  view: View;
+  request: RankedRequest;
+  range: KeyRange;
+  levels: number;
+  nodeOf: (id: string) => Packed | undefined;
+  /** By `cutName`. */
+  cuts: ReadonlyMap<string, number>;
+}
+
+/** What follows from what is known: right where nothing more is asked for, and near to it else. */
+interface Finding {
+  /** The nodes that it needed. */
+  visited: ReadonlySet<string>;
+  /** Leaves of which is to be counted what comes before a bound. */
+  cuts: Edge[];
+  /** Whether a node was not there. */
+  isShort: boolean;
+  /** Ranks of the range's bounds. */
+  lower: number;
+  upper: number;
+  start: Start | null;
+}
+
+function findOut({ view, request, range: { from, to }, levels, nodeOf, cuts }: Known): Finding {
+  const { tree, facets } = request;
+  const descent = new Descent({ tree: tree.name, storeId: view.storeId, levels, facets, nodeOf });
+  const unknown: Edge[] = [];
+  let isShort = false;
+  /** The least rank that a key can have, and how much more it may be. */
+  const rankOf = (key: string): { rank: number; doubt: number } => {
+    const edge = descent.edgeAt(key);
+    if (edge === null) {
+      isShort = true;
+      return { rank: 0, doubt: 0 };
+    }
+    if (edge.leaf.boundary === key) return { rank: edge.before, doubt: 0 };
+    const cut = cuts.get(cutName(edge));
+    if (cut === undefined) unknown.push(edge);
+    return { rank: edge.before + (cut ?? 0), doubt: cut === undefined ? edge.leaf.count : 0 };
   };
-}
-
-/** Where a key lies, but for what comes before it in its own leaf. */
-function edgeAt({ branches, upTo }: Top, key: string): Edge {
-  const index = indexOfKey(branches, key);
-  const { boundary = '' } = branches[index] ?? {};
-  const leaves = (upTo.get(key) ?? []).filter((leaf) => compareKeys(leaf.boundary, boundary) >= 0);
-  const last = leaves.length - 1;
-  return {
-    key,
-    leaf: leaves[last] ?? { boundary: '', count: 0 },
-    before: countBefore(branches, index) + countBefore(leaves, last),
-  };
-}
-
-/**
- * The branches in which the page may begin, where they are few: it is known but for what comes before the lower bound in
- * the leaf that it cuts.
- */
-function branchesAmong(branches: readonly LevelNode[], lower: Edge | null, skip: number): number[] {
-  const rank = (lower?.before ?? 0) + skip;
-  const first = indexOfRank(branches, rank)?.index;
-  if (first === undefined) return [];
-  const last = indexOfRank(branches, rank + (lower?.leaf.count ?? 0))?.index ?? branches.length - 1;
-  // Where hardly any record counts, they can be all of the tree.
-  return last === first ? [first] : last === first + 1 ? [first, last] : [];
-}
-
-function startIn(leaves: readonly LevelNode[], rank: number): Start | null {
-  const found = indexOfRank(leaves, rank);
-  return found === null ? null : { key: leaves[found.index]?.boundary ?? '', skip: found.rest };
-}
-
-/** Several reads of the tree's collection, and of nodes, in one round trip. */
-async function readTogether(
-  read: ReadInSnapshot,
-  request: RankedRequest,
-  parts: (Document[] | null)[],
-  nodes: Document[][],
-): Promise<Row[]> {
-  const { collection } = request.tree;
-  const [first, ...others] = parts.filter((part) => part !== null);
-  if (first === undefined) {
-    const [leading, ...rest] = nodes;
-    return leading === undefined ? [] : read<Row>(RANK_NODES, [...leading, ...rest.map(unionWithNodes)]);
+  const lower = from === '' ? { rank: 0, doubt: 0 } : rankOf(from);
+  const upper = to === null ? { rank: Infinity, doubt: 0 } : rankOf(to);
+  const first = lower.rank + skippedBy(request);
+  let start: Start | null = null;
+  if (!isShallow(request, skippedBy(request)) && !isShort && first < upper.rank + upper.doubt) {
+    start = descent.startAt(first);
+    // Whatever the count will be, the page begins in one of these nodes.
+    if (lower.doubt > 0) descent.startAt(first + lower.doubt);
   }
-  return read<Row>(
-    collection,
-    [
-      ...first,
-      ...others.map((pipeline) => ({ $unionWith: { coll: collection, pipeline } })),
-      ...nodes.map(unionWithNodes),
-    ],
-    indexFor(request),
-  );
+  return {
+    visited: descent.visited,
+    cuts: unknown,
+    isShort,
+    lower: lower.rank,
+    upper: upper.rank + upper.doubt,
+    start,
+  };
 }

@@ -12,7 +12,7 @@ import {
   unionWithStamp,
   type View,
 } from '../view.ts';
-import { readByRank } from './by-rank.ts';
+import { guessCount, readByRank } from './by-rank.ts';
 import { readFew, readNarrow } from './few.ts';
 import { indexFor, isShallow, matching, pageStages, type RankedRequest } from './request.ts';
 
@@ -26,7 +26,12 @@ export async function readRanked(view: View, request: RankedRequest): Promise<Fo
     if (leafy?.has(request.tree.name) === false) {
       return readFew(read, view, request, range);
     }
-    if (!whole && skippedBy(request) <= request.tree.leafRecords) {
+    const { leafRecords } = request.tree;
+    if (
+      !whole &&
+      skippedBy(request) <= leafRecords &&
+      (guessCount(view, request, range) ?? 0) <= leafRecords
+    ) {
       const narrow = await readNarrow(read, view, request, range);
       if (narrow !== null) return narrow;
     }

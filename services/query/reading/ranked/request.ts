@@ -1,5 +1,6 @@
 /** What is asked of a list that has a rank tree, and the stages that find its records. */
 import type { Document } from 'mongodb';
+import type { Stamp } from '#shared/read-models/collections.ts';
 import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
 import type { RankTree } from '#shared/read-models/rank-tree/trees.ts';
 import type { ToInstant } from '../guess.ts';
@@ -33,6 +34,13 @@ export function indexFor({ tree, facets }: RankedRequest): string {
 /** The stages that leave a page: of the records that match from a key on, those after `skip`. */
 export function pageStages(match: Document, { tree, pageSize }: RankedRequest, skip: number): Document[] {
   return [match, { $sort: { [tree.keyField]: 1 } }, { $skip: skip }, { $limit: pageSize }, PAGE_FIELDS];
+}
+
+/** How many of all records pass the filter by facets. */
+export function countFromStamp(stamp: Stamp | null, { tree, facets }: RankedRequest): number {
+  if (facets === null) return stamp?.counts?.[tree.entity] ?? 0;
+  const counts = stamp?.ranks?.[tree.name]?.counts ?? {};
+  return facets.reduce((sum, facet) => sum + (counts[facet] ?? 0), 0);
 }
 
 /** Whether skipping is quicker than descending the tree: a thousand keys are passed in a fraction of what two round trips take. */

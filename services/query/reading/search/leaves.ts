@@ -1,7 +1,7 @@
 /** The leaves in which a search finds somebody, and how many: counted by MongoDB in the leaves' texts. */
 import type { Document } from 'mongodb';
 import { RANK_NODES, type Stamp } from '#shared/read-models/collections.ts';
-import { levelPrefix, nodesBetween } from '#shared/read-models/rank-tree/nodes.ts';
+import { levelPrefix, ofLevel } from '#shared/read-models/rank-tree/nodes.ts';
 import { type ReadInSnapshot, stampIn, unionWithStamp, type View } from '../view.ts';
 import type { SearchTerms } from './terms.ts';
 
@@ -26,7 +26,7 @@ export async function searchLeaves(
   if (digits !== null) found.push(holds('$texts.numbers', digits));
   if (key !== null) found.push(holds('$texts.numbers', key));
   const rows = await read<{ at?: string; total: number; names: number; numbers: number }>(RANK_NODES, [
-    { $match: { ...nodesBetween('customer', view.storeId, 'leaf', '', null), $expr: { $or: found } } },
+    { $match: { ...ofLevel('customer', view.storeId, 'leaf'), $expr: { $or: found } } },
     { $sort: { _id: 1 } },
     {
       $project: {

@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import fc from 'fast-check';
-import type { ClientSession, Db } from 'mongodb';
+import type { ClientSession, Collection, Db, Document, Filter, UpdateFilter } from 'mongodb';
 import { isUnavailable } from '#shared/errors.ts';
 import { createReadModels, RANK_NODES, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
-import type { RankNode } from '#shared/read-models/rank-tree/nodes.ts';
+import type { LeafTexts, RankNode } from '#shared/read-models/rank-tree/nodes.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { miscount } from '#test/miscount.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 import { applyChanges } from '#projector/changes/apply.ts';
 import { runInTransaction } from '#projector/consumer/transaction.ts';
@@ -88,6 +89,21 @@ const events: fc.Arbitrary<Event> = fc.oneof(
   },
 );
 const slices = fc.array(fc.array(events, { minLength: 1, maxLength: 40 }), { minLength: 1, maxLength: 12 });
+
+async function changeOne<T extends Document>(
+  of: Collection<T>,
+  filter: Filter<T>,
+  update: UpdateFilter<T>,
+): Promise<void> {
+  expect(await of.updateOne(filter, update)).toMatchObject({ matchedCount: 1 });
+}
+
+/** Gives a node another name, in the same place of its level. */
+async function renameOne(nodes: Collection<RankNode>, id: RegExp): Promise<void> {
+  const node = await nodes.findOneAndDelete({ _id: id });
+  if (node === null) throw new Error('there is no such node');
+  await nodes.insertOne({ ...node, _id: `${node._id}\u0001` });
+}
 
 describe('rank trees', () => {
   let installation: Installation;
@@ -219,15 +235,34 @@ describe('rank trees', () => {
     await apply(db, [people, people.slice(0, 9)], () => false);
     expect(await verify(db)).toEqual([]);
     const nodes = db.collection<RankNode>(RANK_NODES);
+    const texts = db.collection<LeafTexts>(RANK_NODES);
     const stamps = db.collection<Stamp>(STAMPS);
+    const leafOf = (tree: string) => ({ _id: new RegExp(`^${tree}/s1/leaf/.`) });
     const damages: [what: RegExp, damage: () => Promise<unknown>][] = [
-      [/leaf 1$/, () => nodes.updateOne({ _id: /^customer\/s1\/leaf\/./ }, { $inc: { total: 1 } })],
-      [/counts of branch/, () => nodes.updateOne({ _id: /branch/ }, { $inc: { 'counts.a': -1 } })],
+      [/total of leaf \d+$/, () => miscount(nodes, /^customer\/s1\/0\//)],
+      [/counts of part \d of level 1$/, () => miscount(nodes, /^customer\/s1\/1\//)],
+      [/number of parts of level 1$/, () => nodes.deleteOne({ _id: /^customer\/s1\/0\/./ })],
       [
-        /names of leaf/,
-        () => nodes.updateOne({ _id: /^customer\/s1\/leaf/ }, { $set: { 'texts.names': '\0x\0' } }),
+        /parts of level 1 that begin elsewhere than their nodes$/,
+        () => renameOne(nodes, /^customer\/s1\/0\/./),
       ],
-      [/number of leaves/, () => nodes.deleteOne({ _id: /^customer_created\/s1\/leaf\/./ })],
+      [/number of uppermost nodes$/, () => stamps.updateOne({}, { $inc: { 'ranks.customer.levels': -1 } })],
+      [
+        /names of leaf \d+$/,
+        () => changeOne(texts, leafOf('customer'), { $set: { 'texts.names': '\0x\0' } }),
+      ],
+      [/records of texts of leaf \d+$/, () => changeOne(texts, leafOf('customer'), { $inc: { total: 1 } })],
+      [
+        /texts of leaves that are none$/,
+        () =>
+          texts.insertOne({
+            _id: 'customer/s1/leaf/zz',
+            store_id: 's1',
+            total: 0,
+            texts: { names: '', numbers: '' },
+          }),
+      ],
+      [/number of leaves/, () => nodes.deleteOne({ _id: /^customer_created\/s1\/0\/./ })],
       [/counts of the root/, () => stamps.updateOne({}, { $inc: { 'ranks.customer.counts.a': 1 } })],
       [/number of customers/, () => stamps.updateOne({}, { $inc: { 'counts.customer': 1 } })],
     ];
@@ -243,5 +278,41 @@ describe('rank trees', () => {
       expect([what, await verify(db)]).toEqual([what, []]);
       expect((await stamps.findOne())?.customer).toBeGreaterThan(before?.customer ?? 0);
     }
+  });
+
+  it('are made anew from the records where a node is gone', async () => {
+    const db = await freshDatabase();
+    const people = Array.from({ length: 60 }, (_, id) => customer(id, `nome ${id % 7}`));
+    await apply(db, [people.slice(0, 50)], () => false);
+    const nodes = db.collection<RankNode>(RANK_NODES);
+    await nodes.deleteOne({ _id: /^customer\/s1\/0\/./ });
+    expect(await verify(db)).not.toEqual([]);
+    // As another process would leave it: what this one remembers is of no use.
+    await db
+      .collection<Stamp>(STAMPS)
+      .updateOne({ _id: 's1' }, { $set: { 'ranks.customer.version': 'another' } });
+    await apply(db, [people], () => false);
+    expect(await verify(db)).toEqual([]);
+  });
+
+  it('stay right where the newest come in front, one by one and many at once', async () => {
+    const db = await freshDatabase();
+    let made = 0;
+    const newest = (): Event => {
+      made += 1;
+      const created = new Date(Date.UTC(2026, 0, 1) + made * 1_000).toISOString();
+      const data = { status: 'pending', order_type: 'delivery', total: '1.00', created_at: created };
+      return { entity: 'order', storeId: 's1', subject: `n${made}`, data };
+    };
+    const counts = [3, 1, 1, 1, 1, 1, 1, 9, 1, 2, 1, 30, 1, 1, 1, 1];
+    await apply(
+      db,
+      counts.map((count) => Array.from({ length: count }, newest)),
+      (slice) => slice % 5 === 4,
+    );
+    expect(await verify(db)).toEqual([]);
+    const root = (await db.collection<Stamp>(STAMPS).findOne())?.ranks?.order;
+    // Nearly full leaves, though they were cut while they grew.
+    expect(root?.leaves).toBeLessThan(made / 2);
   });
 });

@@ -1,0 +1,62 @@
+/** Loading nodes of a tree: those that a slice's keys lie in, or all. */
+import { RANK_NODES } from '#shared/read-models/collections.ts';
+import { nodeId, type RankNode, type Root } from '#shared/read-models/rank-tree/nodes.ts';
+import { HeldTree } from './held-tree.ts';
+import { takeRemembered } from './remembered.ts';
+import { type Part, TreeNode } from './tree-node.ts';
+import type { Work } from './work.ts';
+
+/** All in one round trip. */
+const ONE_BATCH = 100_000;
+
+type Wanted = Iterable<{ level: number; part: Part }>;
+
+/**
+ * The tree that is stored, with every node on the way to some keys in memory.
+ * @returns `null` where a node is missing that another names: the tree was damaged.
+ */
+export async function loadTree(
+  work: Work,
+  { leaves, levels, version }: Root,
+  keys: Iterable<string>,
+): Promise<HeldTree | null> {
+  if (leaves === undefined || levels === undefined || version === undefined) return null;
+  let held = takeRemembered(work, version);
+  if (held === null) {
+    const [top] = await readNodes(work, [nodeId(work.tree.name, work.storeId, levels - 1, '')]);
+    if (top === undefined) return null;
+    held = new HeldTree(TreeNode.ofStored(levels - 1, top), leaves);
+  }
+  const tree = held;
+  const onTheWay = () => [...keys].flatMap((key) => tree.missingFor(key) ?? []);
+  return (await loadMissing(work, onTheWay)) ? tree : null;
+}
+
+/** Loads all nodes. @returns false where one is missing. */
+export async function loadAll(work: Work, held: HeldTree): Promise<boolean> {
+  return loadMissing(work, () => held.missing());
+}
+
+/** Loads what is missing, level by level. */
+async function loadMissing(work: Work, missing: () => Wanted): Promise<boolean> {
+  for (;;) {
+    const wanted = new Map<string, { level: number; part: Part }>();
+    for (const { level, part } of missing()) {
+      wanted.set(nodeId(work.tree.name, work.storeId, level, part.boundary), { level, part });
+    }
+    if (wanted.size === 0) return true;
+    const found = await readNodes(work, [...wanted.keys()]);
+    for (const node of found) {
+      const place = wanted.get(node._id);
+      if (place !== undefined) place.part.below = TreeNode.ofStored(place.level, node);
+    }
+    if (found.length < wanted.size) return false;
+  }
+}
+
+async function readNodes({ db, session, storeId }: Work, ids: string[]): Promise<RankNode[]> {
+  return db
+    .collection<RankNode>(RANK_NODES)
+    .find({ store_id: storeId, _id: { $in: ids } }, { session, batchSize: ONE_BATCH })
+    .toArray();
+}

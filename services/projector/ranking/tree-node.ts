@@ -1,0 +1,72 @@
+/** Nodes of a tree as they are held in memory: those that lie on the way to what was changed. */
+import { indexOfKey } from '#shared/read-models/rank-tree/keys.ts';
+import { type Counts, type RankNode } from '#shared/read-models/rank-tree/nodes.ts';
+import { packCounts, unpackCounts } from '#shared/read-models/rank-tree/packed-counts.ts';
+
+/** A part of a node: a leaf, or what the node below covers. */
+export interface Part extends Counts {
+  boundary: string;
+  /** The node that the part stands for; `null` at level 0, and where it is not loaded. */
+  below: TreeNode | null;
+  /** Of a leaf, where it is known: no record of it has a key below this one. */
+  lowest?: string;
+}
+
+export class TreeNode {
+  readonly level: number;
+  parts: Part[];
+  /** Whether it is stored, under the boundary that it has. */
+  isStored: boolean;
+  isChanged: boolean;
+
+  private constructor(level: number, parts: Part[], isStored: boolean) {
+    this.level = level;
+    this.parts = parts;
+    this.isStored = isStored;
+    this.isChanged = !isStored;
+  }
+
+  /** A node that is not stored yet. */
+  static new(level: number, parts: Part[]): TreeNode {
+    return new TreeNode(level, parts, false);
+  }
+
+  /** @param level the one that its `_id` names. */
+  static ofStored(level: number, { boundaries, facets, counts }: RankNode): TreeNode {
+    const counted = unpackCounts({ boundaries, facets, counts: counts.buffer });
+    const parts = boundaries.map((boundary, index): Part => ({
+      boundary,
+      below: null,
+      ...(counted[index] ?? { total: 0, counts: {} }),
+    }));
+    return new TreeNode(level, parts, true);
+  }
+
+  get boundary(): string {
+    return this.parts[0]?.boundary ?? '';
+  }
+
+  /** What is stored of it, but for its name. */
+  content(): Pick<RankNode, 'boundaries' | 'facets' | 'counts'> {
+    return { boundaries: this.parts.map(({ boundary }) => boundary), ...packCounts(this.parts) };
+  }
+
+  /** Index of the part that covers a key. */
+  indexOf(key: string): number {
+    return indexOfKey(this.parts.length, (index) => this.parts[index]?.boundary ?? '', key);
+  }
+
+  /** The part that stands for it in the node above. */
+  asPart(): Part {
+    return { boundary: this.boundary, below: this, ...addUpParts(this.parts) };
+  }
+}
+
+function addUpParts(parts: readonly Counts[]): Counts {
+  const sum: Counts = { total: 0, counts: {} };
+  for (const { total, counts } of parts) {
+    sum.total += total;
+    for (const [facet, count] of Object.entries(counts)) sum.counts[facet] = (sum.counts[facet] ?? 0) + count;
+  }
+  return sum;
+}

@@ -1,0 +1,58 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Counts } from '#shared/read-models/rank-tree/nodes.ts';
+import {
+  type Packed,
+  packCounts,
+  sumCounts,
+  unpackCounts,
+} from '#shared/read-models/rank-tree/packed-counts.ts';
+
+/** Numbers of every width, and what a damaged tree may count. */
+const count = fc.oneof(
+  fc.integer({ min: 0, max: 512 }),
+  fc.constantFrom(127, 128, 32_767, 32_768, 2 ** 31 - 1, 2 ** 31, 2 ** 40, -1, -129),
+);
+const parts = fc.array(fc.dictionary(fc.constantFrom('ga1', 'ga0', 'hb1', 'a'), count), {
+  minLength: 1,
+  maxLength: 64,
+});
+
+function totalOf(counts: Record<string, number>): number {
+  return Object.values(counts).reduce((sum, number) => sum + number, 0);
+}
+
+function packed(all: Record<string, number>[]): Packed {
+  const { facets, counts } = packCounts(all.map((counts): Counts => ({ total: totalOf(counts), counts })));
+  return { boundaries: all.map((_, part) => `b${part}`), facets, counts: counts.buffer };
+}
+
+describe('packed counts', () => {
+  it('are what was packed, but for counts of nothing', () => {
+    fc.assert(
+      fc.property(parts, (all) => {
+        const without = all.map((counts) =>
+          Object.fromEntries(Object.entries(counts).filter(([, number]) => number !== 0)),
+        );
+        expect(unpackCounts(packed(all))).toEqual(
+          without.map((counts) => ({ total: totalOf(counts), counts })),
+        );
+      }),
+    );
+  });
+
+  it('are added up for some facets, or for all', () => {
+    fc.assert(
+      fc.property(parts, fc.subarray(['ga1', 'ga0', 'hb1', 'a', 'none']), (all, facets) => {
+        const sums = all.map((counts) => facets.reduce((sum, facet) => sum + (counts[facet] ?? 0), 0));
+        expect(sumCounts(packed(all), facets)).toEqual(sums);
+        expect(sumCounts(packed(all), null)).toEqual(all.map(totalOf));
+      }),
+    );
+  });
+
+  it('take as many bytes each as the largest needs', () => {
+    const sizeOf = (largest: number) => packed([{ a: 1 }, { a: largest }]).counts.length;
+    expect([127, 128, 32_768, 2 ** 31].map(sizeOf)).toEqual([2, 4, 8, 12]);
+  });
+});
