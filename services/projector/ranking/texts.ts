@@ -23,7 +23,7 @@ export function changeTexts(
   { added, removed }: Share,
 ): TextOperations[number] {
   const pieces = (entries: readonly RankEntry[], name: keyof SearchTexts) =>
-    entries.map(({ texts }) => texts?.[name] ?? '');
+    entries.map(({ texts }) => texts?.[name] ?? '').filter((piece) => piece !== '');
   const texts = SEARCH_TEXTS.map((name) => [
     `texts.${name}`,
     changedText(`$texts.${name}`, pieces(added, name), pieces(removed, name)),

@@ -229,6 +229,18 @@ describe('rank trees', () => {
     expect(JSON.stringify(nodes).toLowerCase()).not.toContain('z');
   });
 
+  it('lose nothing but the piece of a customer who goes, also where they have no name', async () => {
+    const db = await freshDatabase();
+    const first = ['Ana', 'Caio', 'Davi', 'Eva', 'Zé'].map((name, id) => customer(id, name));
+    // What comes later stands behind the others of its leaf.
+    const later = [[customer(5, 'Aba')], [customer(6, '')], [customer(7, '')]];
+    await apply(db, [first, ...later], () => false);
+    for (const subject of ['c6', 'c7']) {
+      await apply(db, [[{ entity: 'customer', storeId: 's1', subject, action: 'deleted' }]], () => false);
+      expect(await verify(db)).toEqual([]);
+    }
+  });
+
   it('are found wrong when a node, a root or a text is, and are right after a repair', async () => {
     const db = await freshDatabase();
     const people = Array.from({ length: 30 }, (_, id) => customer(id, `${id % 7} nome`));
