@@ -14,6 +14,7 @@ import {
   unionWithCount,
 } from './page.ts';
 import { readSnapshot, stampIn, unionWithStamp, type View } from './view.ts';
+import { readWhole } from './whole.ts';
 
 export interface ListRequest extends PageRequest {
   entity: EntityName;
@@ -35,7 +36,7 @@ export async function readList(view: View, request: ListRequest): Promise<Found>
   const { entity, filter, sort } = request;
   const page = await readGuessing(view, async (toInstant) => {
     const filters = filter(toInstant);
-    const filtered = Object.keys(filters).length > 0;
+    if (Object.keys(filters).length === 0) return readWhole(view, request, request);
     const match = { $match: { store_id: view.storeId, ...filters } };
     const rows = await readSnapshot<PageRow & { count?: number }>(view, COLLECTIONS[entity], [
       match,
@@ -43,12 +44,10 @@ export async function readList(view: View, request: ListRequest): Promise<Found>
       { $skip: skippedBy(request) },
       { $limit: request.pageSize },
       PAGE_FIELDS,
-      // How many there are in all, the stamp says.
-      ...(filtered ? [unionWithCount(COLLECTIONS[entity], [match])] : []),
+      unionWithCount(COLLECTIONS[entity], [match]),
       unionWithStamp(view),
     ]);
-    const stamp = stampIn(rows);
-    return { rows, stamp, count: filtered ? countIn(rows) : (stamp?.counts?.[entity] ?? 0) };
+    return { rows, stamp: stampIn(rows), count: countIn(rows) };
   });
   return foundPage(page, request);
 }

@@ -7,6 +7,8 @@ import type { Generation } from '#shared/read-models/generation.ts';
 import { type BatchLimits, batched, type ReadOne } from '../batched.ts';
 import type { Bounded } from '../deadline.ts';
 import type { StoredBody } from './found.ts';
+import { oneOf } from './one-of.ts';
+import { SharedPages } from './shared-pages.ts';
 import { SNAPSHOT } from './snapshot.ts';
 
 /** What is stored of a record in one of its shapes, with the stamp of its store. */
@@ -23,6 +25,8 @@ const LIMITS: BatchLimits = { underWay: 4, ids: 100 };
 export class SharedReads {
   /** The stamp of a store; `null` where it has none. */
   readonly stamp: ReadOne<Stamp>;
+  /** First pages of whole lists. */
+  readonly pages: SharedPages;
   readonly #generation: Generation;
   readonly #bounded: Bounded;
   readonly #records = new Map<string, ReadOne<StampedBody>>();
@@ -31,6 +35,7 @@ export class SharedReads {
   constructor(generation: Generation, bounded: Bounded) {
     this.#generation = generation;
     this.#bounded = bounded;
+    this.pages = new SharedPages(generation, bounded);
     this.stamp = batched((ids) => this.#readStamps(ids), LIMITS);
   }
 
@@ -91,10 +96,4 @@ export class SharedReads {
 /** Ids of stores hold no slash, so that those of stamps and of documents cannot be taken for one another. */
 function storeIdOf(id: string): string {
   return id.slice(0, id.indexOf('/'));
-}
-
-/** One id alone is found without an index scan. */
-function oneOf(ids: readonly string[]): string | { $in: string[] } {
-  const [id] = ids;
-  return ids.length === 1 && id !== undefined ? id : { $in: [...ids] };
 }

@@ -1,5 +1,4 @@
 /** Reads one page of a list that has a rank tree, with its exact count: near the front in one round trip, elsewhere in a few. */
-import type { Stamp } from '#shared/read-models/collections.ts';
 import { WHOLE } from '#shared/read-models/rank-tree/keys.ts';
 import type { Found } from '../found.ts';
 import { readGuessing } from '../guess.ts';
@@ -12,6 +11,7 @@ import {
   unionWithStamp,
   type View,
 } from '../view.ts';
+import { readWhole } from '../whole.ts';
 import { guessCount, readByRank } from './by-rank.ts';
 import { readFew, readNarrow } from './few.ts';
 import { indexFor, isShallow, matching, pageStages, type RankedRequest } from './request.ts';
@@ -42,6 +42,10 @@ export async function readRanked(view: View, request: RankedRequest): Promise<Fo
 
 /** A page near the front of all that has the facets: its count lies in the stamp. */
 async function readFront(view: View, request: RankedRequest): Promise<CountedPage> {
+  const { tree, facets } = request;
+  if (facets === null) {
+    return readWhole(view, { entity: tree.entity, sort: { [tree.keyField]: 1 } }, request, tree.keyIndex);
+  }
   const match = matching(view.storeId, request, WHOLE);
   const rows = await readSnapshot<PageRow>(
     view,
@@ -50,11 +54,6 @@ async function readFront(view: View, request: RankedRequest): Promise<CountedPag
     indexFor(request),
   );
   const stamp = stampIn(rows);
-  return { rows, stamp, count: countFromStamp(stamp, request) };
-}
-
-function countFromStamp(stamp: Stamp | null, { tree, facets }: RankedRequest): number {
-  if (facets === null) return stamp?.counts?.[tree.entity] ?? 0;
   const counts = stamp?.ranks?.[tree.name]?.counts ?? {};
-  return facets.reduce((sum, facet) => sum + (counts[facet] ?? 0), 0);
+  return { rows, stamp, count: facets.reduce((sum, facet) => sum + (counts[facet] ?? 0), 0) };
 }

@@ -1,0 +1,120 @@
+/**
+ * First pages of whole lists, from one generation: requests of several stores for the same list share one read (decision
+ * 0031). It begins at the stamps, and each stamp brings the page of its own store along, so that what a request is given lies in
+ * one snapshot with its stamp, and never comes from another store.
+ */
+import { LRUCache } from 'lru-cache';
+import { MongoServerError } from 'mongodb';
+import type { EntityName } from '#shared/events/entities/index.ts';
+import { COLLECTIONS, STAMPS, type Stamp } from '#shared/read-models/collections.ts';
+import type { Generation } from '#shared/read-models/generation.ts';
+import { type BatchLimits, batched, type ReadOne } from '../batched.ts';
+import type { Bounded } from '../deadline.ts';
+import { oneOf } from './one-of.ts';
+import { PAGE_FIELDS, type PageRow } from './page.ts';
+import { SNAPSHOT } from './snapshot.ts';
+
+/** All records of a kind, in the order of their list. */
+export interface WholeList {
+  entity: EntityName;
+  sort: Record<string, 1 | -1>;
+}
+
+export interface FirstPage {
+  rows: readonly PageRow[];
+  /** `null` while nothing of the store has arrived. */
+  stamp: Stamp | null;
+}
+
+const NOTHING: FirstPage = { rows: [], stamp: null };
+
+const LIMITS: BatchLimits = { underWay: 4, ids: 16 };
+
+/** Characters of bodies. Neighbours would wait for more, and MongoDB makes no document of more than 16 MiB. */
+const LARGEST = 256 * 1_024;
+const ALONE_FOR_MS = 60_000;
+const REMEMBERED = 1_000;
+
+/** The field that the records of a store are found in, beside those of its stamp. */
+const PAGE = 'page';
+
+export class SharedPages {
+  readonly #generation: Generation;
+  readonly #bounded: Bounded;
+  /** By entity and page size. */
+  readonly #reads = new Map<string, ReadOne<FirstPage>>();
+  /** Pages that were too large lately. */
+  readonly #large = new LRUCache<string, true>({ max: REMEMBERED, ttl: ALONE_FOR_MS });
+
+  /** @param bounded ends a read that the server keeps; requests that wait for it have deadlines of their own. */
+  constructor(generation: Generation, bounded: Bounded) {
+    this.#generation = generation;
+    this.#bounded = bounded;
+  }
+
+  /** The first page of a store's list; `null` where it may be so large that it is to be read alone. `signal` as of `ReadOne`. */
+  async first(
+    list: WholeList,
+    pageSize: number,
+    storeId: string,
+    signal: AbortSignal,
+  ): Promise<FirstPage | null> {
+    const kind = `${list.entity}/${pageSize}`;
+    const key = `${kind}/${storeId}`;
+    if (this.#large.has(key)) return null;
+    let read = this.#reads.get(kind);
+    if (read === undefined) {
+      read = batched((storeIds) => this.#read(list, pageSize, storeIds), LIMITS);
+      this.#reads.set(kind, read);
+    }
+    try {
+      const page = (await read(storeId, signal)) ?? NOTHING;
+      if (sizeOf(page) > LARGEST) this.#large.set(key, true);
+      return page;
+    } catch (error) {
+      if (!isTooLarge(error)) throw error;
+      // Whose page it was is not told, so that for a while all of them are read alone.
+      this.#large.set(key, true);
+      return null;
+    }
+  }
+
+  async #read(
+    { entity, sort }: WholeList,
+    pageSize: number,
+    storeIds: readonly string[],
+  ): Promise<Map<string, FirstPage>> {
+    const stamps = await this.#bounded((signal) =>
+      this.#generation.db
+        .collection<Stamp>(STAMPS)
+        .aggregate<Stamp & { [PAGE]: PageRow[] }>(
+          [
+            { $match: { _id: oneOf(storeIds) } },
+            {
+              $lookup: {
+                from: COLLECTIONS[entity],
+                localField: '_id',
+                foreignField: 'store_id',
+                // No index can be named here. With no filter but the store's, the one in the order of the list wins every trial: it
+                // brings a record with every step, and all others bring none before they have read and sorted the whole store.
+                pipeline: [{ $sort: sort }, { $limit: pageSize }, PAGE_FIELDS],
+                as: PAGE,
+              },
+            },
+          ],
+          { ...SNAPSHOT, signal },
+        )
+        .toArray(),
+    );
+    return new Map(stamps.map(({ [PAGE]: rows, ...stamp }) => [stamp._id, { rows, stamp }]));
+  }
+}
+
+function sizeOf({ rows }: FirstPage): number {
+  return rows.reduce((sum, { summary = '' }) => sum + summary.length, 0);
+}
+
+/** Whether pages did not fit into the documents that MongoDB makes of them: each at its end, or on the way there. */
+function isTooLarge(error: unknown): boolean {
+  return error instanceof MongoServerError && (error.code === 10_334 || error.code === 4_568);
+}

@@ -1,0 +1,189 @@
+/** First pages that several stores ask for at the same moment, and which are read together: each is what it is alone. */
+import * as fc from 'fast-check';
+import type { Document } from 'mongodb';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { COLLECTIONS, STAMPS } from '#shared/read-models/collections.ts';
+import type { Answer } from '#test/api-client.ts';
+import { PATIENCE } from '#test/patience.ts';
+import { type QueryService, startQueryService, type TestChange } from '#test/query-service.ts';
+
+const AT = '2026-03-01T12:00:00Z';
+const LISTS = {
+  '/api/order/list': ['order', { status: 'pending', order_type: 'delivery', total: '9.90', created_at: AT }],
+  '/api/customer/list': ['customer', { name: 'Ana', created_at: AT }],
+  '/api/review/list': ['review', { rating: 5, created_at: AT }],
+  '/api/coupon/list': [
+    'coupon',
+    { code: 'A', discount_type: 'fixed', discount_value: '1.00', active: true, created_at: AT },
+  ],
+  '/api/campaign/list': ['campaign', { name: 'A', channel: 'sms', status: 'draft', created_at: AT }],
+  '/api/category/list': ['category', { name: 'A', position: 1, active: true }],
+  '/api/product/list': ['product', { name: 'A', price: '1.00', position: 1, active: true }],
+  '/api/option-group/list': ['option_group', { name: 'A', min: 0, max: 1, options: [] }],
+} as const;
+const PATHS = Object.keys(LISTS) as (keyof typeof LISTS)[];
+
+/** How many records of each kind a store has; `none` has not even a record of its own. */
+const STORES: Record<string, number> = { many: 230, some: 27, few: 3, growing: 2, large: 0 };
+const ALL = [...Object.keys(STORES), 'none'];
+const OFFSETS = ['-03:00', '-04:00', '+00:00', '-02:00', '-03:00'];
+
+let service: QueryService;
+const tokens = new Map<string, string>();
+
+function changesOf(storeId: string, records: number): TestChange[] {
+  const offset = OFFSETS[Object.keys(STORES).indexOf(storeId)];
+  const data = { name: storeId, timezone_offset: offset, created_at: AT };
+  return [
+    { entity: 'store', storeId, id: storeId, data },
+    ...Object.values(LISTS).flatMap(([entity, data]) =>
+      Array.from({ length: records }, (_, index) => ({ entity, storeId, id: `${storeId}-${index}`, data })),
+    ),
+  ];
+}
+
+beforeAll(async () => {
+  service = await startQueryService({ settings: PATIENCE });
+  for (const storeId of ALL) {
+    await service.setKey({ clientId: `key-${storeId}`, storeId });
+    tokens.set(storeId, await service.api.token(`key-${storeId}`, 'secret'));
+  }
+  await service.apply(Object.entries(STORES).flatMap(([storeId, records]) => changesOf(storeId, records)));
+});
+afterAll(() => service?.close());
+
+const ask = (storeId: string, path: string) => service.api.get(path, tokens.get(storeId) ?? '');
+const shown = ({ status, text, headers }: Answer) => ({ status, text, etag: headers.get('etag') });
+
+/** Whose records an answer shows. */
+function ownersIn({ json }: Answer): Set<string | undefined> {
+  const { results } = json as { results: { id: string }[] };
+  return new Set(results.map(({ id }) => id.split('-')[0]));
+}
+
+/** What MongoDB read first pages of a list with, for some requests. */
+async function profiled(path: keyof typeof LISTS, ask: () => Promise<unknown>): Promise<Document[]> {
+  const { mongodb, config, environment } = service.installation;
+  const db = mongodb.db(`${config.namePrefix}_${environment}_g1`);
+  const began = new Date();
+  await db.command({ profile: 2 });
+  await ask();
+  await db.command({ profile: 0 });
+  const from = COLLECTIONS[LISTS[path][0]];
+  const reads = { ns: `${db.databaseName}.${STAMPS}`, 'command.pipeline.1.$lookup.from': from };
+  return db
+    .collection('system.profile')
+    .find({ ...reads, ts: { $gte: began } })
+    .toArray();
+}
+
+describe('MongoDB, which no index is named to', () => {
+  it.each(PATHS)(
+    'reads %s in its order and no further, whatever it planned for others before',
+    async (path) => {
+      const { mongodb, config, environment } = service.installation;
+      await mongodb
+        .db(`${config.namePrefix}_${environment}_g1`)
+        .command({ planCacheClear: COLLECTIONS[LISTS[path][0]] });
+      for (const storeId of ['many', 'none', 'few', 'none', 'few', 'none', 'many', 'many']) {
+        const [read] = await profiled(path, () => ask(storeId, path));
+        expect(read?.['hasSortStage']).toBeUndefined();
+        expect(read?.['docsExamined']).toBeLessThanOrEqual(Math.min(20, STORES[storeId] ?? 0) + 1);
+      }
+    },
+  );
+
+  it('is asked for several stores at once', async () => {
+    const stores = Array.from({ length: 40 }, (_, index) => ALL[index % ALL.length] ?? '');
+    const reads = await profiled('/api/order/list', () =>
+      Promise.all(stores.map((storeId) => ask(storeId, '/api/order/list'))),
+    );
+    expect(reads.length).toBeGreaterThan(0);
+    expect(reads.length).toBeLessThan(stores.length);
+  });
+});
+
+describe('first pages that are asked for at the same moment', () => {
+  it('are what each is alone, to the byte, whatever the stores, lists and page sizes', async () => {
+    const asked = fc.record({
+      storeId: fc.constantFrom(...ALL),
+      path: fc.constantFrom(...PATHS),
+      size: fc.constantFrom('', '?page_size=1', '?page_size=26', '?page_size=100', '?page=2'),
+    });
+    const alone = new Map<string, ReturnType<typeof shown>>();
+    await fc.assert(
+      fc.asyncProperty(fc.array(asked, { minLength: 2, maxLength: 120 }), async (requests) => {
+        for (const { storeId, path, size } of requests) {
+          const key = `${storeId} ${path}${size}`;
+          if (!alone.has(key)) alone.set(key, shown(await ask(storeId, path + size)));
+        }
+        const answers = await Promise.all(
+          requests.map(async ({ storeId, path, size }) => shown(await ask(storeId, path + size))),
+        );
+        expect(answers).toEqual(
+          requests.map(({ storeId, path, size }) => alone.get(`${storeId} ${path}${size}`)),
+        );
+      }),
+      { numRuns: 15 },
+    );
+  });
+
+  it('show nobody else’s records, and a count of their own snapshot, while records come', async () => {
+    const seen = new Set<number>();
+    for (let round = 0; round < 8; round += 1) {
+      const applied = service.apply([
+        { entity: 'order', storeId: 'growing', id: `growing-new${round}`, data: LISTS['/api/order/list'][1] },
+      ]);
+      for (let burst = 0; burst < 3; burst += 1) {
+        const asked = Array.from({ length: 40 }, (_, index) => ALL[index % ALL.length] ?? '');
+        const answers = await Promise.all(asked.map((storeId) => ask(storeId, '/api/order/list')));
+        for (const [index, answer] of answers.entries()) {
+          const storeId = asked[index] ?? '';
+          const { count, results } = answer.json as { count: number; results: unknown[] };
+          expect(ownersIn(answer)).toEqual(new Set(count === 0 ? [] : [storeId]));
+          expect(results).toHaveLength(Math.min(20, count));
+          if (storeId === 'growing') seen.add(count);
+        }
+      }
+      await applied;
+    }
+    // Otherwise nothing came meanwhile.
+    expect(seen.size).toBeGreaterThan(1);
+  });
+});
+
+describe('a page that makes more than 16 MiB', () => {
+  it('is answered, and its neighbours are', async () => {
+    const text = 'x'.repeat(900_000);
+    const group = (index: number): TestChange => ({
+      entity: 'option_group',
+      storeId: 'large',
+      id: `large-${index}`,
+      data: {
+        name: `G${String(index).padStart(2, '0')}`,
+        min: 0,
+        max: 1,
+        options: [{ id: 'a', name: text, price: '1.00' }],
+      },
+    });
+    // As many as Kafka takes in one batch.
+    for (const first of [0, 5, 10, 15]) {
+      await service.apply(Array.from({ length: 5 }, (_, index) => group(first + index)));
+    }
+    const path = '/api/option-group/list';
+    const some = shown(await ask('some', path));
+    const large = async () => {
+      const headers = { authorization: `Bearer ${tokens.get('large') ?? ''}`, 'accept-encoding': 'identity' };
+      const response = await fetch(service.url + path, { headers });
+      return ((await response.json()) as { results: { id: string }[] }).results.map(({ id }) => id);
+    };
+    for (let round = 0; round < 2; round += 1) {
+      const [ids, ...neighbours] = await Promise.all([
+        large(),
+        ...Array.from({ length: 6 }, async () => shown(await ask('some', path))),
+      ]);
+      expect(ids).toEqual(Array.from({ length: 20 }, (_, index) => `large-${index}`));
+      expect(neighbours).toEqual(neighbours.map(() => some));
+    }
+  });
+});
