@@ -53,8 +53,8 @@ export interface Plan {
   touched: TouchedCatalogs;
   /** Changes whose document could not be made, with their message's index in the slice. */
   failed: { at: number; rejection: EventRejected }[];
-  /** Changes that take effect. */
-  applied: Change[];
+  /** Of changes that take effect, what is counted once they are committed: states are large, and go as soon as they can. */
+  applied: Pick<Change, 'entity' | 'time' | 'newerVersion'>[];
   outdated: number;
 }
 
@@ -140,7 +140,10 @@ function planEntity(
     }
   }
   touchCatalog(result, change, stored.categories.get(key));
-  for (const entry of entries) result.applied.push(entry.change);
+  for (const entry of entries) {
+    const { time, newerVersion } = entry.change;
+    result.applied.push({ entity, time, ...(newerVersion === undefined ? {} : { newerVersion }) });
+  }
 }
 
 /** Notes what shows the changed record, or showed it before. */

@@ -34,8 +34,12 @@ export async function writePlan(
   await writeTombstones(db, session, plan);
   // Before the documents: those of this slice are right as they are, also where a customer is back.
   await eraseCustomers(db, session, plan);
+  const moved = movedStores(plan, stored.stamps);
   for (const entity of Object.keys(COLLECTIONS) as EntityName[]) {
     await writeDocuments(db, session, plan, entity);
+    // Nobody needs them any longer, and the transaction goes on for a while.
+    plan.inserts.delete(entity);
+    plan.replacements.delete(entity);
   }
   await composeCatalogs(db, session, plan.touched, (storeId) => {
     const changed = plan.stamps.get(storeId)?.offset;
@@ -49,7 +53,7 @@ export async function writePlan(
   );
   await writeStamps(db, session, plan.stamps, roots);
   await markStoreRecords(db, session, plan.storeRecords);
-  await enqueue(db, session, movedStores(plan, stored.stamps));
+  await enqueue(db, session, moved);
 }
 
 /**
