@@ -12,12 +12,6 @@ export interface Place {
   end: string | null;
 }
 
-/** What a change of a tree writes: some nodes go, and those that take their place are inserted. */
-export interface NodeWrites {
-  removed: string[];
-  inserted: RankNode[];
-}
-
 export class HeldTree {
   #top: TreeNode;
   leaves: number;
@@ -99,18 +93,16 @@ export class HeldTree {
     }
   }
 
-  /** What is to be written for the tree to be stored as it is here; from now on it counts as stored. */
-  takeWrites(tree: RankTree, storeId: string): NodeWrites {
-    const writes: NodeWrites = { removed: [], inserted: [] };
+  /** The nodes that are to be written for the tree to be stored as it is here; from now on it counts as stored. */
+  takeChanged(tree: RankTree, storeId: string): RankNode[] {
+    const changed: RankNode[] = [];
     for (const node of this.#nodes()) {
       if (!node.isChanged) continue;
       const _id = nodeId(tree.name, storeId, node.level, node.boundary);
-      if (node.isStored) writes.removed.push(_id);
-      writes.inserted.push({ _id, store_id: storeId, ...node.content() });
-      node.isStored = true;
+      changed.push({ _id, store_id: storeId, ...node.content() });
       node.isChanged = false;
     }
-    return writes;
+    return changed;
   }
 
   /** The nodes in memory, each before those below it, and those of a level in order. */

@@ -2,13 +2,12 @@
  * Keeping rank trees: what a slice changes is counted in the nodes it falls into, and what outgrows its bound is cut.
  * In the slice's transaction, after its documents are written.
  */
-import type { ClientSession, Db } from 'mongodb';
+import type { AnyBulkWriteOperation, ClientSession, Db } from 'mongodb';
 import { RANK_NODES } from '#shared/read-models/collections.ts';
 import type { LeafTexts, RankNode, Root } from '#shared/read-models/rank-tree/nodes.ts';
 import { RANK_TREES, type TreeName } from '#shared/read-models/rank-tree/trees.ts';
 import { type Aside, changeTree } from './change-tree.ts';
 import type { TreeChange, TreeChanges } from './changes.ts';
-import type { NodeWrites } from './held-tree.ts';
 import { rememberTree } from './remembered.ts';
 import { nextVersion } from './version.ts';
 import type { Work } from './work.ts';
@@ -34,7 +33,7 @@ export async function maintainTrees(
   rootOf: (storeId: string, tree: TreeName) => Root | undefined,
 ): Promise<RootChange[]> {
   const roots: RootChange[] = [];
-  const writes: NodeWrites = { removed: [], inserted: [] };
+  const nodes: RankNode[] = [];
   const aside: Aside = { removed: [], texts: [] };
   for (const change of changes.values()) {
     const work: Work = { db, session, tree: RANK_TREES[change.tree], storeId: change.storeId };
@@ -45,14 +44,12 @@ export async function maintainTrees(
       roots.push(rootChange);
       continue;
     }
-    const { removed, inserted } = held.takeWrites(work.tree, work.storeId);
-    writes.removed.push(...removed);
-    writes.inserted.push(...inserted);
+    nodes.push(...held.takeChanged(work.tree, work.storeId));
     const version = nextVersion();
     roots.push({ ...rootChange, nodes: { leaves: held.leaves, levels: held.levels, version } });
     rememberTree(work, version, held);
   }
-  await write(db, session, writes, aside);
+  await write(db, session, nodes, aside);
   return roots;
 }
 
@@ -64,18 +61,21 @@ function countsOf({ added, removed }: TreeChange): Record<string, number> {
   return Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0));
 }
 
-/** Nodes that replace others are written by removing those and inserting them, as documents are (decision 0028). */
+/**
+ * All in one round trip, as a rule. They are few, so that it costs less than removing them first would, as it is done with
+ * documents (decision 0028).
+ */
 async function write(
   db: Db,
   session: ClientSession,
-  { removed, inserted }: NodeWrites,
-  aside: Aside,
+  nodes: readonly RankNode[],
+  { removed, texts }: Aside,
 ): Promise<void> {
-  const nodes = db.collection<RankNode>(RANK_NODES);
-  for (const filter of aside.removed) await nodes.deleteMany(filter, { session });
-  if (removed.length > 0) await nodes.deleteMany({ _id: { $in: removed } }, { session });
-  if (inserted.length > 0) await nodes.insertMany(inserted, { session, ordered: false });
-  if (aside.texts.length > 0) {
-    await db.collection<LeafTexts>(RANK_NODES).bulkWrite(aside.texts, { session, ordered: false });
-  }
+  const collection = db.collection<RankNode | LeafTexts>(RANK_NODES);
+  for (const filter of removed) await collection.deleteMany(filter, { session });
+  const operations: AnyBulkWriteOperation<RankNode | LeafTexts>[] = nodes.map(({ _id, ...replacement }) => ({
+    replaceOne: { filter: { _id }, replacement, upsert: true },
+  }));
+  operations.push(...(texts as AnyBulkWriteOperation<RankNode | LeafTexts>[]));
+  if (operations.length > 0) await collection.bulkWrite(operations, { session, ordered: false });
 }

@@ -79,7 +79,7 @@ async function plant(work: Work) {
   if (all.total <= tree.leafRecords) return { counts: all.counts };
   await take();
   const held = HeldTree.of(tree, leaves);
-  await nodes.insertMany(held.takeWrites(tree, storeId).inserted, { session, ordered: false });
+  await nodes.insertMany(held.takeChanged(tree, storeId), { session, ordered: false });
   return { counts: all.counts, leaves: held.leaves, levels: held.levels, version: nextVersion() };
 }
 

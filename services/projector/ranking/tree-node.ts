@@ -15,20 +15,18 @@ export interface Part extends Counts {
 export class TreeNode {
   readonly level: number;
   parts: Part[];
-  /** Whether it is stored, under the boundary that it has. */
-  isStored: boolean;
+  /** Whether it is stored in another way, or not at all. */
   isChanged: boolean;
 
-  private constructor(level: number, parts: Part[], isStored: boolean) {
+  private constructor(level: number, parts: Part[], isChanged: boolean) {
     this.level = level;
     this.parts = parts;
-    this.isStored = isStored;
-    this.isChanged = !isStored;
+    this.isChanged = isChanged;
   }
 
   /** A node that is not stored yet. */
   static new(level: number, parts: Part[]): TreeNode {
-    return new TreeNode(level, parts, false);
+    return new TreeNode(level, parts, true);
   }
 
   /** @param level the one that its `_id` names. */
@@ -39,7 +37,7 @@ export class TreeNode {
       below: null,
       ...(counted[index] ?? { total: 0, counts: {} }),
     }));
-    return new TreeNode(level, parts, true);
+    return new TreeNode(level, parts, false);
   }
 
   get boundary(): string {

@@ -14,7 +14,7 @@ import {
 import { readWhole } from '../whole.ts';
 import { guessCount, readByRank } from './by-rank.ts';
 import { readFew, readNarrow } from './few.ts';
-import { indexFor, isShallow, matching, pageStages, type RankedRequest } from './request.ts';
+import { countFromStamp, indexFor, isShallow, matching, pageStages, type RankedRequest } from './request.ts';
 
 /** The page as the envelope of SPEC section 2. */
 export async function readRanked(view: View, request: RankedRequest): Promise<Found> {
@@ -54,6 +54,5 @@ async function readFront(view: View, request: RankedRequest): Promise<CountedPag
     indexFor(request),
   );
   const stamp = stampIn(rows);
-  const counts = stamp?.ranks?.[tree.name]?.counts ?? {};
-  return { rows, stamp, count: facets.reduce((sum, facet) => sum + (counts[facet] ?? 0), 0) };
+  return { rows, stamp, count: countFromStamp(stamp, request) };
 }
