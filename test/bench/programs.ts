@@ -8,6 +8,8 @@ export interface Program {
   file: string;
   /** What Node itself is told. */
   flags?: readonly string[];
+  /** What the libraries below it are told. */
+  variables?: Readonly<Record<string, string>>;
 }
 
 const ROOT = new URL('../../', import.meta.url);
@@ -17,8 +19,18 @@ export async function serviceProgram(name: 'projector' | 'query'): Promise<Progr
   const { scripts } = JSON.parse(await readFile(new URL('package.json', ROOT), 'utf8')) as {
     scripts: Record<string, string>;
   };
-  const [node, ...words] = (scripts[`start:${name}`] ?? '').split(' ');
-  const file = words.pop();
-  if (node !== 'node' || file === undefined) throw new Error(`package.json does not say how ${name} starts`);
-  return { name, file: fileURLToPath(new URL(file, ROOT)), flags: words };
+  const words = (scripts[`start:${name}`] ?? '').split(' ');
+  const node = words.indexOf('node');
+  const file = words.at(-1);
+  if (node === -1 || file === undefined) throw new Error(`package.json does not say how ${name} starts`);
+  const variables = words.slice(0, node).map((word): [string, string] => {
+    const [variable = '', value = ''] = word.split('=');
+    return [variable, value];
+  });
+  return {
+    name,
+    file: fileURLToPath(new URL(file, ROOT)),
+    flags: words.slice(node + 1, -1),
+    variables: Object.fromEntries(variables),
+  };
 }

@@ -26,12 +26,12 @@ export interface RunningService {
 
 /** Starts a service; resolves when its log says that it has started, and where it listens. */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
-  const { name, file, env, folder, guard, flags = [] } = options;
+  const { name, file, env, folder, guard, flags = [], variables = {} } = options;
   const logFile = join(folder, `${name}.log`);
   const command = {
     file: process.execPath,
     args: ['--disable-warning=TimeoutNegativeWarning', ...flags, file],
-    env: { PATH: process.env['PATH'] ?? '', ...env, LOG_LEVEL: 'info' },
+    env: { PATH: process.env['PATH'] ?? '', ...variables, ...env, LOG_LEVEL: 'info' },
   };
   const held = await startHeld(guard, command, logFile);
   let isRunning = true;

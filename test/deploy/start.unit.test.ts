@@ -1,0 +1,45 @@
+/** A service is started in one way, whether by npm, by the image or by Compose. */
+import { readFile } from 'node:fs/promises';
+import { relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { serviceProgram } from '../bench/programs.ts';
+
+const ROOT = new URL('../../', import.meta.url);
+const read = (path: string) => readFile(new URL(path, ROOT), 'utf8');
+
+const dockerfile = await read('deploy/Dockerfile');
+const { services } = parse(await read('deploy/compose.yaml'), { merge: true }) as {
+  services: Record<string, { command: string[]; environment: Record<string, string> }>;
+};
+
+/** The arguments of Node that npm starts a service with, but for those that the image gives every command. */
+async function startedByNpm(name: 'query' | 'projector'): Promise<string[]> {
+  const { flags = [], file } = await serviceProgram(name);
+  const [, ofImage = ''] = /^ {4}NODE_OPTIONS=(\S+)/m.exec(dockerfile) ?? [];
+  expect(ofImage).not.toBe('');
+  return [...flags.filter((flag) => flag !== ofImage), relative(fileURLToPath(ROOT), file)];
+}
+
+describe('the flags of Node', () => {
+  it.each(['query', 'projector'] as const)('of %s are those of npm in Compose', async (name) => {
+    expect(services[name]?.command).toEqual(await startedByNpm(name));
+  });
+
+  it('of an image without arguments are those of the query service', async () => {
+    const [, command = ''] = /^CMD (\[.*\])$/m.exec(dockerfile) ?? [];
+    expect(JSON.parse(command)).toEqual(await startedByNpm('query'));
+  });
+});
+
+describe('the variables of the C library', () => {
+  it.each(['query', 'projector'] as const)('of %s are the image’s, which Compose leaves', async (name) => {
+    const { variables = {} } = await serviceProgram(name);
+    expect(variables).toEqual({ MALLOC_ARENA_MAX: expect.stringMatching(/^\d+$/) });
+    for (const [variable, value] of Object.entries(variables)) {
+      expect(dockerfile).toMatch(new RegExp(`^(?:ENV| {3}) ${variable}=${value}(?: |$)`, 'm'));
+      expect(services[name]?.environment).not.toHaveProperty(variable);
+    }
+  });
+});
