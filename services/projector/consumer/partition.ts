@@ -21,7 +21,7 @@ const WRITE_CONFLICT = 112;
 /** Attempts on a single message that fails without a server being away, before it is a dead letter. */
 const HOPELESS_ATTEMPTS = 3;
 /** How long nothing is fetched for any partition because one is not done with its batch: longer ones pause. */
-const LONGEST_WAIT_MS = 200;
+const LONGEST_WAIT_MS = 100;
 
 export interface PartitionWork {
   topic: string;
@@ -146,21 +146,30 @@ export class Partition {
   }
 
   /**
-   * Takes a batch, to be applied slice by slice, in order. Resolves once that has begun, or soon, so that kafkajs fetches
-   * meanwhile: it fetches for all partitions together, and not before each has taken what came last.
+   * Takes a batch, to be applied slice by slice, in order. While more waits in the log it resolves once that has begun, or soon, so
+   * that kafkajs fetches meanwhile: it fetches for all partitions together, and not before each has taken what came last.
    */
   async takeBatch(payload: EachBatchPayload): Promise<void> {
     if (this.#state !== 'ready') return;
+    // Better than to pause at once: the fetch after a pause may wait long for messages of others.
+    await this.#settledOr(LONGEST_WAIT_MS);
     if (this.#underWay !== null) {
-      // Better than to pause at once: the fetch after a pause may wait long for messages of others.
-      await Promise.race([this.#underWay, sleep(LONGEST_WAIT_MS, undefined, { ref: false })]);
-    }
-    if (this.#underWay === null) {
-      await this.#begin(payload);
-    } else if (this.#state === 'ready') {
+      if (this.#state !== 'ready') return;
       this.#work.pause();
       this.#waiting = payload;
+    } else if ((await this.#begin(payload)) && isEndOfLog(payload.batch)) {
+      // What comes meanwhile comes as one batch then: a transaction for each message would cost too much.
+      await this.#settledOr(LONGEST_WAIT_MS);
     }
+  }
+
+  /** Resolves when nothing is being applied, or after so many milliseconds. */
+  async #settledOr(milliseconds: number): Promise<void> {
+    if (this.#underWay === null) return;
+    const timer = new AbortController();
+    const time = sleep(milliseconds, undefined, { ref: false, signal: timer.signal }).catch(() => undefined);
+    await Promise.race([this.#underWay, time]);
+    timer.abort();
   }
 
   /** Resolves when nothing is being applied. Never rejects. */
@@ -424,6 +433,11 @@ export class Partition {
     const { topic, partition, generation } = this.#work;
     return { topic, partition, generation };
   }
+}
+
+/** Whether nothing was in the log behind a batch when it was fetched. */
+function isEndOfLog(batch: Batch): boolean {
+  return Number(batch.lastOffset()) + 1 >= Number(batch.highWatermark);
 }
 
 function isFenced(error: unknown): boolean {

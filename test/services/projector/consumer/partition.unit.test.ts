@@ -53,8 +53,8 @@ async function loaded({ apply }: Given): Promise<{ partition: Partition; seen: S
   return { partition, seen };
 }
 
-/** A batch as kafkajs brings it: messages from an offset on. */
-function batch(first: number, length: number): EachBatchPayload {
+/** A batch as kafkajs brings it: messages from an offset on, of a log that ends somewhere. */
+function batch(first: number, length: number, logEnds = LOG_ENDS): EachBatchPayload {
   const messages = Array.from(
     { length },
     (_, index) => ({ offset: String(first + index), value: Buffer.from('x') }) as KafkaMessage,
@@ -63,7 +63,7 @@ function batch(first: number, length: number): EachBatchPayload {
     batch: {
       topic: 't',
       partition: 0,
-      highWatermark: String(LOG_ENDS),
+      highWatermark: String(logEnds),
       messages,
       isEmpty: () => false,
       firstOffset: () => String(first),
@@ -85,6 +85,15 @@ describe('a partition', () => {
     gate.resolve();
     await eventually('both are applied', () => Promise.resolve(partition.position === 20));
     expect(seen).toEqual(['seek 0', 'pause', 'applied up to 10', 'resume', 'applied up to 20']);
+  });
+
+  it('lets nothing be fetched for a while where nothing waits, so that what comes meanwhile comes together', async () => {
+    const gate = Promise.withResolvers<void>();
+    const { partition, seen } = await loaded({ apply: () => gate.promise });
+    const taken = partition.takeBatch(batch(0, 10, 10)).then(() => seen.push('taken'));
+    setImmediate(gate.resolve);
+    await taken;
+    expect(seen).toEqual(['seek 0', 'applied up to 10', 'taken']);
   });
 
   it('goes back to where it was when a batch fails, and forgets the one behind it', async () => {
