@@ -31,13 +31,14 @@ async function run({
       duration: LIMIT_SECONDS,
       timeout: LIMIT_SECONDS,
       ...(body === undefined ? {} : { method: 'POST', body }),
-      ...(each === undefined ? {} : { requests: each.map((own) => ({ headers: { ...headers, ...own } })) }),
     };
-    if (paths !== undefined) {
+    const requests: autocannon.Request[] | undefined =
+      each?.map((own) => ({ headers: { ...headers, ...own } })) ?? paths?.map((path) => ({ path }));
+    if (requests !== undefined) {
       let begun = 0;
-      const rotated = () => [...paths.slice(begun % paths.length), ...paths.slice(0, begun % paths.length)];
       options.setupClient = (client) => {
-        client.setRequests(rotated().map((path) => ({ path })));
+        const first = begun % requests.length;
+        client.setRequests([...requests.slice(first), ...requests.slice(0, first)]);
         begun += 1;
       };
     }

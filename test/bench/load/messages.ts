@@ -5,9 +5,9 @@ export interface LoadOrder {
   headers: Record<string, string>;
   /** A body makes it a POST. */
   body?: string;
-  /** Headers of their own for requests that are made in turn. */
+  /** Headers of their own for requests that every connection makes in turn, each beginning with another. */
   each?: readonly Record<string, string>[];
-  /** More paths at the same place: every connection asks for all in turn, each beginning with another. */
+  /** More paths at the same place, in turn like `each`. Of the two there is one. */
   paths?: readonly string[];
   connections: number;
   seconds: number;

@@ -19,8 +19,9 @@ export async function prepare(
   sides: Sides,
   tokens: ReadonlyMap<string, string>,
 ): Promise<Prepared> {
-  const { name, path, others, storeId, poll } = request;
-  const authorization = `Bearer ${tokens.get(storeId) ?? ''}`;
+  const { name, path, others, neighbours, storeId, poll } = request;
+  const tokenOf = (store: string) => ({ authorization: `Bearer ${tokens.get(store) ?? ''}` });
+  const { authorization } = tokenOf(storeId);
   const ask = async ({ url: origin, pid }: Pick<RunningService, 'url' | 'pid'>, asked = path) => {
     const url = `${origin}${asked}`;
     const response = await fetch(url, { headers: { authorization, 'accept-encoding': 'identity' } });
@@ -31,7 +32,8 @@ export async function prepare(
       : { authorization };
     if (poll) assert.equal((await fetch(url, { headers })).status, 304, `${name}: ${url} is no 304`);
     const paths = others.length === 0 ? {} : { paths: [path, ...others] };
-    return { text, side: { pid, url, headers, ...paths, status: poll ? 304 : 200 } };
+    const each = neighbours.length === 0 ? {} : { each: [storeId, ...neighbours].map(tokenOf) };
+    return { text, side: { pid, url, headers, ...paths, ...each, status: poll ? 304 : 200 } };
   };
   const ours = await ask(sides.ours);
   const usualWay = await ask(sides.usualWay, request.uncounted ? uncounted(path) : path);

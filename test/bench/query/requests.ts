@@ -8,6 +8,8 @@ export interface BenchRequest {
   path: string;
   /** Paths of other records of the same kind: not everybody asks for the same. */
   others: readonly string[];
+  /** Stores that ask for the same: not everybody asks at the same store. */
+  neighbours: readonly string[];
   /** A poll brings the entity tag of the answer before, and is answered 304. */
   poll: boolean;
   /** The usual way is asked for the page alone, without its count. */
@@ -16,11 +18,11 @@ export interface BenchRequest {
 
 /** A request that is answered in full. */
 export function ask(name: string, path: string, storeId = RECORDS_STORE): BenchRequest {
-  return { name, path, storeId, others: [], poll: false, uncounted: false };
+  return { name, path, storeId, others: [], neighbours: [], poll: false, uncounted: false };
 }
 
 function poll(name: string, path: string, storeId = RECORDS_STORE): BenchRequest {
-  return { name, path, storeId, others: [], poll: true, uncounted: false };
+  return { ...ask(name, path, storeId), poll: true };
 }
 
 /** One record of many: neighbours of the one that is compared are asked for in turn. */

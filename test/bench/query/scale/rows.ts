@@ -31,25 +31,35 @@ const FILTERED = `${ORDERS}?status=concluded&status=cancelled&order_type=deliver
 const SURNAME = 'goncalves';
 const USUAL_WAY: Against = { name: 'usual way', side: 'usual way' };
 
-/** The rows of a run. @param stores the deepest first. */
+/** The rows of a run. @param stores the deepest first. @param neighbours those that ask beside them. */
 export async function scaleRows(
   stores: readonly [ScaleStore, ...ScaleStore[]],
+  neighbours: readonly ScaleStore[],
   middleOf: MiddleOf,
 ): Promise<Row[]> {
   const [deep] = stores;
   return [
-    ...(deep.orders > 0 ? await orderRows(stores, middleOf) : []),
+    ...(deep.orders > 0 ? await orderRows(stores, neighbours, middleOf) : []),
     ...(deep.customers > 0 ? await customerRows(stores, middleOf) : []),
   ];
 }
 
-async function orderRows([deep, ...others]: readonly [ScaleStore, ...ScaleStore[]], middleOf: MiddleOf) {
+async function orderRows(
+  [deep, ...others]: readonly [ScaleStore, ...ScaleStore[]],
+  neighbours: readonly ScaleStore[],
+  middleOf: MiddleOf,
+) {
   const { storeId } = deep;
   const at = async (name: string, path: string, target: Target | null = null) =>
     row(name, ask(name, await middleOf(storeId, path), storeId), USUAL_WAY, target);
   const first = ask('order list, first page', ORDERS, storeId);
   const changed = ask('order list, 20 updated in five minutes', `${ORDERS}?${CHANGED}`, storeId);
-  const page = (uncounted: boolean) => ({ ...first, name: `${first.name}, 20 connections`, uncounted });
+  const firstOfMany = {
+    ...first,
+    name: `${first.name}, 20 connections`,
+    neighbours: neighbours.map((neighbour) => neighbour.storeId),
+    uncounted: true,
+  };
   return [
     await at('order list, middle', ORDERS, { atLeast: 100 }),
     await at('order list, two statuses, a type, a year, middle', FILTERED, { atLeast: 30 }),
@@ -61,8 +71,8 @@ async function orderRows([deep, ...others]: readonly [ScaleStore, ...ScaleStore[
     await at('review list, rating 1 and 2, middle', '/api/review/list?rating=1&rating=2'),
     {
       ...row(
-        page(true).name,
-        page(true),
+        firstOfMany.name,
+        firstOfMany,
         { ...USUAL_WAY, name: 'usual way without the count' },
         { atLeast: 1.5 },
       ),

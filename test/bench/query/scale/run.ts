@@ -16,7 +16,7 @@ import { middlePages } from './middle.ts';
 import { progressLine } from './report/screen.ts';
 import type { ScaleResult, ScaleRowResult } from './result.ts';
 import { type Row, scaleRows } from './rows.ts';
-import { contentOf, scaleStores } from './stores.ts';
+import { contentOf, neighbourStores, scaleStores } from './stores.ts';
 
 /** Runs the benchmark; whatever it starts ends with `cleanup`. */
 export async function runScaleBench(
@@ -26,11 +26,12 @@ export async function runScaleBench(
 ): Promise<ScaleResult> {
   const { orders = 0, customers = 0, connections, seconds, rounds, only = '' } = options;
   const stores = scaleStores({ orders, customers });
-  const content = stores.map((store, index) => contentOf(store, index === 0));
+  const neighbours = neighbourStores({ orders, customers });
+  const content = [...stores, ...neighbours].map((store, index) => contentOf(store, index === 0));
   const setup = await setUp(content, say, cleanup);
   const { installation, sides, tokens, filled } = setup;
   const { mongodb, config } = installation;
-  const rows = (await scaleRows(stores, middlePages(sides.ours.url, tokens))).filter(({ name }) =>
+  const rows = (await scaleRows(stores, neighbours, middlePages(sides.ours.url, tokens))).filter(({ name }) =>
     name.includes(only),
   );
   if (rows.length === 0) throw new Error(`no row has “${only}” in its name`);

@@ -27,6 +27,9 @@ export const YEAR = 'created_from=2024-06-01T00:00:00&created_to=2025-05-31T23:5
 /** A month in the middle of the span, in local time. */
 export const MONTH = 'created_from=2024-11-01T00:00:00&created_to=2024-11-30T23:59:59';
 
+const NEIGHBOURS = 19;
+const NEIGHBOUR_ORDERS = 500;
+
 const CHANGES = 20;
 const CHANGES_BEGIN = BEGIN + SPAN_MS + 30 * DAY_MS;
 /** What has changed since the changes began, in the store's local time (UTC-4). */
@@ -55,6 +58,14 @@ function scaleStore(orders: number, customers: number): ScaleStore {
 /** Reviews come with the orders of the deepest store. */
 export function reviewsOf({ orders }: Size): number {
   return Math.floor(orders / 10);
+}
+
+/** Small stores whose clients come at the same time as those of the deepest. */
+export function neighbourStores({ orders }: Size): ScaleStore[] {
+  return Array.from({ length: orders > 0 ? NEIGHBOURS : 0 }, (_, index) => ({
+    ...scaleStore(NEIGHBOUR_ORDERS, 0),
+    storeId: `neighbour-${index}`,
+  }));
 }
 
 /** The store as it is filled in. @param isDeepest whether it has reviews and changes. */
