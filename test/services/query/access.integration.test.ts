@@ -393,14 +393,14 @@ describe('environments', () => {
 
 it('lets a token live for its time, to the second', async () => {
   const { config } = service.installation;
-  const brief = await startApp({ ...config, tokens: { ...config.tokens, lifetimeSeconds: 1 } });
+  const brief = await startApp({ ...config, tokens: { ...config.tokens, lifetimeSeconds: 2 } });
   try {
     const own = await brief.api.token('full', 'secret');
     const issued = Date.now();
     expect((await brief.api.get('/api/order/list', own)).status).toBe(200);
     await new Promise((resolve) => setTimeout(resolve, 700));
     expect((await brief.api.get('/api/order/list', own)).status).toBe(200);
-    await new Promise((resolve) => setTimeout(resolve, issued + 1_050 - Date.now()));
+    await new Promise((resolve) => setTimeout(resolve, issued + 2_050 - Date.now()));
     expect((await brief.api.get('/api/order/list', own)).status).toBe(401);
   } finally {
     await brief.app.close();
