@@ -1,6 +1,6 @@
 /**
  * First pages of whole lists, from one generation: requests of several stores for the same list share one read (decision
- * 0031). It begins at the stamps, and each stamp brings the page of its own store along, so that what a request is given lies in
+ * 0032). It begins at the stamps, and each stamp brings the page of its own store along, so that what a request is given lies in
  * one snapshot with its stamp, and never comes from another store.
  */
 import { LRUCache } from 'lru-cache';
