@@ -1,6 +1,6 @@
 /**
  * The closed set of errors this system raises itself, and the one place where errors of
- * foreign libraries are sorted into "try again later" and "will never work".
+ * foreign libraries are recognised: those that may pass, and the few that are answered in a way of their own.
  */
 import kafkajs from 'kafkajs';
 import { MongoError, MongoNetworkError, MongoServerError } from 'mongodb';
@@ -105,6 +105,26 @@ export function isUnavailable(error: unknown): boolean {
   }
   if ('code' in error && typeof error.code === 'string' && NETWORK_CODES.has(error.code)) return true;
   return REDIS_UNAVAILABLE.test(error.message) || error.name === 'MaxRetriesPerRequestError';
+}
+
+const WRITE_CONFLICT = 112;
+
+/** Whether somebody else wrote the same document of MongoDB at the same moment: the same work succeeds once they are done. */
+export function isWriteConflict(error: unknown): boolean {
+  return error instanceof MongoServerError && error.code === WRITE_CONFLICT;
+}
+
+/** A document at its end, or on the way there. */
+const DOCUMENT_TOO_LARGE = new Set<unknown>([10_334, 4_568]);
+
+/** Whether something did not fit into the documents that MongoDB makes, of 16 MiB at most. */
+export function isDocumentTooLarge(error: unknown): boolean {
+  return error instanceof MongoServerError && DOCUMENT_TOO_LARGE.has(error.code);
+}
+
+/** Whether Kafka says that a group does not know its member any longer. */
+export function isUnknownMember(error: unknown): error is Error {
+  return error instanceof Error && 'type' in error && error.type === 'UNKNOWN_MEMBER_ID';
 }
 
 /** A short description for logs: name and message, without stack and without what it was called with. */

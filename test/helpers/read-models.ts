@@ -6,6 +6,7 @@ import { BODY_FIELDS, jsonOf } from '#shared/read-models/bodies.ts';
 import {
   CHECKPOINTS,
   COLLECTIONS,
+  createReadModels,
   DEAD_LETTERS,
   MENU_SECTIONS,
   type Stamp,
@@ -28,6 +29,13 @@ export async function readModels(
   );
   if (generation === null) throw new Error(`${environment} has no generation`);
   return generation.db;
+}
+
+/** Read models with nothing in them, which no generation names. They go with the installation. */
+export async function emptyReadModels({ mongodb, config }: Installation, name = 'empty'): Promise<Db> {
+  const db = mongodb.db(`${config.namePrefix}_${name}`);
+  await createReadModels(db);
+  return db;
 }
 
 /**

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admin, Consumer, Kafka } from 'kafkajs';
 import type { Collection, MongoClient } from 'mongodb';
-import { describeError, StoreDataError } from '#shared/errors.ts';
+import { describeError, isUnknownMember, StoreDataError } from '#shared/errors.ts';
 import { rebalanceMs } from '#shared/kafka.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { Turn, Turns } from '../generations/pace.ts';
@@ -76,6 +76,7 @@ const LONGEST_ENDING_MS = 1_000;
 export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<RunningConsumer> {
   const { kafka, topic, groupId, logger } = options;
   const admin = kafka.admin();
+  const fetchBytes = await fetchBytesOf(admin, topic);
   const consumer = kafka.consumer({
     groupId,
     sessionTimeout: options.sessionTimeoutMs,
@@ -85,7 +86,7 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
     metadataMaxAge: METADATA_MAX_AGE_MS,
     maxWaitTimeInMs: 200,
     minBytes: 1,
-    maxBytesPerPartition: Math.min(options.limits.bytes, await fetchBytes(kafka, topic)),
+    maxBytesPerPartition: Math.min(options.limits.bytes, fetchBytes),
     maxBytes: FETCH_BYTES_IN_ALL,
     readUncommitted: false,
     retry: {
@@ -130,7 +131,6 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
     await admin.disconnect();
   };
   try {
-    await admin.connect();
     await consumer.connect();
     await consumer.subscribe({ topics: [topic], fromBeginning: true });
     await consumer.run({
@@ -150,19 +150,20 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
   return { failed, isLive: () => Date.now() - lastActivity < 120_000, stop };
 }
 
-/** How much of each partition one fetch brings; a topic's partitions may all be ours. */
-async function fetchBytes(kafka: Kafka, topic: string): Promise<number> {
-  const admin = kafka.admin();
-  await admin.connect();
+/**
+ * How much of each partition one fetch brings; a topic's partitions may all be ours.
+ * @param admin is connected from here on.
+ */
+async function fetchBytesOf(admin: Admin, topic: string): Promise<number> {
   try {
+    await admin.connect();
     const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
     const partitions = topics[0]?.partitions.length ?? 1;
-    return Math.max(
-      FETCH_BYTES.least,
-      Math.min(FETCH_BYTES.most, Math.floor(FETCH_BYTES.together / partitions)),
-    );
-  } finally {
-    await admin.disconnect();
+    const { least, most, together } = FETCH_BYTES;
+    return Math.max(least, Math.min(most, Math.floor(together / partitions)));
+  } catch (error) {
+    await admin.disconnect().catch(() => undefined);
+    throw error;
   }
 }
 
@@ -323,10 +324,6 @@ class Assignment<R> {
     return this.#asking;
   }
   #asking: Promise<Map<number, { start: number; end: number }>> | null = null;
-}
-
-function isUnknownMember(error: unknown): error is Error {
-  return error instanceof Error && 'type' in error && error.type === 'UNKNOWN_MEMBER_ID';
 }
 
 /** Four heartbeats fit into the time after which the group believes a member dead. */

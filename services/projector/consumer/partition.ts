@@ -3,9 +3,8 @@
  * A new assignment makes a new object; what still runs for an old one finds itself fenced.
  */
 import type { Batch, EachBatchPayload, KafkaMessage } from 'kafkajs';
-import { MongoServerError } from 'mongodb';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
+import { describeError, isUnavailable, isWriteConflict, StoreDataError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
 import type { Turn } from '../generations/pace.ts';
@@ -17,7 +16,6 @@ import { type Slice, sliceLength, type SliceLimits } from './slice.ts';
  * next time, so that conflicts are worth many attempts.
  */
 const QUICK_ATTEMPTS = { failed: 3, conflict: 20 };
-const WRITE_CONFLICT = 112;
 /** Attempts on a single message that fails without a server being away, before it is a dead letter. */
 const HOPELESS_ATTEMPTS = 3;
 /** How long nothing is fetched for any partition because one is not done with its batch: longer ones pause. */
@@ -314,7 +312,7 @@ export class Partition {
             : { offset: first, attempts: 1 };
       }
       this.#sliceEvents = Math.max(1, Math.floor(slice.messages.length / 2));
-      return error instanceof MongoServerError && error.code === WRITE_CONFLICT ? 'conflict' : 'failed';
+      return isWriteConflict(error) ? 'conflict' : 'failed';
     } finally {
       end();
     }

@@ -4,7 +4,7 @@
  * one snapshot with its stamp, and never comes from another store.
  */
 import { LRUCache } from 'lru-cache';
-import { MongoServerError } from 'mongodb';
+import { isDocumentTooLarge } from '#shared/errors.ts';
 import type { EntityName } from '#shared/events/entities/index.ts';
 import { COLLECTIONS, STAMPS, type Stamp } from '#shared/read-models/collections.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
@@ -72,7 +72,7 @@ export class SharedPages {
       if (sizeOf(page) > LARGEST) this.#large.set(key, true);
       return page;
     } catch (error) {
-      if (!isTooLarge(error)) throw error;
+      if (!isDocumentTooLarge(error)) throw error;
       // Whose page it was is not told, so that for a while all of them are read alone.
       this.#large.set(key, true);
       return null;
@@ -112,9 +112,4 @@ export class SharedPages {
 
 function sizeOf({ rows }: FirstPage): number {
   return rows.reduce((sum, { summary = '' }) => sum + summary.length, 0);
-}
-
-/** Whether pages did not fit into the documents that MongoDB makes of them: each at its end, or on the way there. */
-function isTooLarge(error: unknown): boolean {
-  return error instanceof MongoServerError && (error.code === 10_334 || error.code === 4_568);
 }

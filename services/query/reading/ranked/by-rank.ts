@@ -18,12 +18,13 @@ import { countFromStamp, isShallow, type RankedRequest } from './request.ts';
 /** Of a tree that was not read yet the uppermost node is one of these; with a fourth level it has a hundred million records. */
 const LIKELY_LEVELS = [0, 1, 2];
 
-/** Reads a page within a range of keys. */
+/** Reads a page within a range of keys. @param guessed what `guess` says of it. */
 export async function readByRank(
   read: ReadInSnapshot,
   view: View,
   request: RankedRequest,
   range: KeyRange,
+  guessed: Finding | null = guess(view, request, range),
 ): Promise<CountedPage> {
   const { tree } = request;
   const { from, to } = range;
@@ -31,7 +32,6 @@ export async function readByRank(
   const shallow: Start | null = isShallow(request, skip) ? { key: from, skip } : null;
   const together = (asked: Together) => readTogether(read, view, request, to, asked);
 
-  const guessed = guess(view, request, range);
   let rows = await together({
     page: shallow,
     nodes: guessed?.visited ?? LIKELY_LEVELS.map((level) => nodeId(tree.name, view.storeId, level, '')),
@@ -70,13 +70,13 @@ export async function readByRank(
   }
 }
 
-/** About how many records a range holds, by what was read last; `null` where that is not known. */
-export function guessCount(view: View, request: RankedRequest, range: KeyRange): number | null {
-  const guessed = guess(view, request, range);
-  return guessed === null || guessed.isShort ? null : guessed.upper - guessed.lower;
+/** About how many records a range holds; 0 where that is not known. */
+export function guessedCount(guessed: Finding | null): number {
+  return guessed === null || guessed.isShort ? 0 : guessed.upper - guessed.lower;
 }
 
-function guess(view: View, request: RankedRequest, range: KeyRange): Finding | null {
+/** What follows for a page from what was read last; `null` where nothing of the tree was. */
+export function guess(view: View, request: RankedRequest, range: KeyRange): Finding | null {
   const levels = rememberedLevels(view, request.tree.name);
   if (levels === undefined) return null;
   return findOut({

@@ -12,7 +12,7 @@ import {
   type View,
 } from '../view.ts';
 import { readWhole } from '../whole.ts';
-import { guessCount, readByRank } from './by-rank.ts';
+import { guess, guessedCount, readByRank } from './by-rank.ts';
 import { readFew, readNarrow } from './few.ts';
 import { countFromStamp, indexFor, isShallow, matching, pageStages, type RankedRequest } from './request.ts';
 
@@ -27,15 +27,12 @@ export async function readRanked(view: View, request: RankedRequest): Promise<Fo
       return readFew(read, view, request, range);
     }
     const { leafRecords } = request.tree;
-    if (
-      !whole &&
-      skippedBy(request) <= leafRecords &&
-      (guessCount(view, request, range) ?? 0) <= leafRecords
-    ) {
+    const guessed = guess(view, request, range);
+    if (!whole && skippedBy(request) <= leafRecords && guessedCount(guessed) <= leafRecords) {
       const narrow = await readNarrow(read, view, request, range);
       if (narrow !== null) return narrow;
     }
-    return inSnapshot(view, (readShared) => readByRank(readShared, view, request, range));
+    return inSnapshot(view, (readInSnapshot) => readByRank(readInSnapshot, view, request, range, guessed));
   });
   return foundPage(page, request);
 }

@@ -4,7 +4,6 @@ import { adoptStoreRecords, markStoreRecords } from '#projector/access/store-rec
 import { controlCollections } from '#shared/access/access-keys.ts';
 import {
   COLLECTIONS,
-  createReadModels,
   type Stamp,
   STAMPS,
   STORE_RECORDS_PENDING,
@@ -13,13 +12,13 @@ import {
 } from '#shared/read-models/collections.ts';
 import { controlDatabase } from '#shared/read-models/generation.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
+import { emptyReadModels } from '#test/read-models.ts';
 
 let installation: Installation;
 let db: Db;
 beforeAll(async () => {
   installation = await createInstallation();
-  db = installation.mongodb.db(`${installation.config.namePrefix}_${installation.environment}_g1`);
-  await createReadModels(db);
+  db = await emptyReadModels(installation);
 });
 afterAll(() => installation?.close());
 

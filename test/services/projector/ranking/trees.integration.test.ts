@@ -3,10 +3,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import type { ClientSession, Collection, Db, Document, Filter, UpdateFilter } from 'mongodb';
 import { isUnavailable } from '#shared/errors.ts';
-import { createReadModels, RANK_NODES, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
+import { RANK_NODES, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import type { LeafTexts, RankNode } from '#shared/read-models/rank-tree/nodes.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { miscount } from '#test/miscount.ts';
+import { emptyReadModels } from '#test/read-models.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 import { applyChanges } from '#projector/changes/apply.ts';
 import { runInTransaction } from '#projector/consumer/transaction.ts';
@@ -121,9 +122,7 @@ describe('rank trees', () => {
 
   async function freshDatabase(): Promise<Db> {
     database += 1;
-    const db = installation.mongodb.db(`${installation.config.namePrefix}_trees${database}`);
-    await createReadModels(db);
-    return db;
+    return emptyReadModels(installation, `trees${database}`);
   }
 
   /** Applies slices as the projector does; an undone one is applied again. */

@@ -1,15 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ClientSession, Db } from 'mongodb';
 import { rewriteBatch } from '#projector/rewriting/batch.ts';
-import {
-  COLLECTIONS,
-  createReadModels,
-  type OrderDocument,
-  type Stamp,
-  STAMPS,
-} from '#shared/read-models/collections.ts';
+import { COLLECTIONS, type OrderDocument, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
-import { unlessUnavailable } from '#test/read-models.ts';
+import { emptyReadModels, unlessUnavailable } from '#test/read-models.ts';
 
 const EVERYTHING = { collection: COLLECTIONS.order, storeId: 's1', after: '', documents: 100 };
 
@@ -17,8 +11,7 @@ let installation: Installation;
 let db: Db;
 beforeAll(async () => {
   installation = await createInstallation();
-  db = installation.mongodb.db(`${installation.config.namePrefix}_${installation.environment}_g1`);
-  await createReadModels(db);
+  db = await emptyReadModels(installation);
   await db.collection<Stamp>(STAMPS).insertOne({ _id: 's1', store_id: 's1', timezone_offset: '-04:00' });
 });
 afterAll(() => installation?.close());
