@@ -34,13 +34,25 @@ export function utcMilliseconds(
 const SECONDS_END = 19;
 const SHORTEST = SECONDS_END + 1;
 
+let lastText = '';
+let lastInstant: number | null = null;
+
 /**
  * The instant of an RFC 3339 date-time with a zone, in milliseconds since 1970, finer fractions cut;
  * `null` when it is none. A leap second counts as the last millisecond before it.
  *
- * It is read character by character, since the projector reads a dozen of them in every order.
+ * It is read character by character, since the projector reads a dozen of them in every order; the one that was read last is
+ * remembered, since many of those are the same.
  */
 export function parseInstant(text: string): number | null {
+  if (text !== lastText) {
+    lastInstant = readInstant(text);
+    lastText = text;
+  }
+  return lastInstant;
+}
+
+function readInstant(text: string): number | null {
   if (text.length < SHORTEST || !hasSeparators(text)) return null;
   const year = digits(text, 0, 4);
   const month = digits(text, 5, 7);
@@ -61,7 +73,7 @@ export function parseInstant(text: string): number | null {
     return utc.getUTCHours() === 23 && utc.getUTCMinutes() === 59 ? whole + 999 : null;
   }
   if (fractionEnd === SECONDS_END) return whole;
-  return whole + Number(text.slice(SECONDS_END + 1, Math.min(fractionEnd, SECONDS_END + 4)).padEnd(3, '0'));
+  return whole + millisecondsOf(text, fractionEnd);
 }
 
 const ZERO = 48;
@@ -74,6 +86,15 @@ function digits(text: string, from: number, to: number): number {
     const unit = text.charCodeAt(at);
     if (!(unit >= ZERO && unit <= NINE)) return Number.NaN;
     value = value * 10 + (unit - ZERO);
+  }
+  return value;
+}
+
+/** The first three digits of a fraction; those that it lacks are zeros. */
+function millisecondsOf(text: string, end: number): number {
+  let value = 0;
+  for (let at = SECONDS_END + 1; at < SECONDS_END + 4; at += 1) {
+    value = value * 10 + (at < end ? text.charCodeAt(at) - ZERO : 0);
   }
   return value;
 }

@@ -49,7 +49,7 @@ export async function applyChanges(
   if (chains.size > 0) {
     const stored = await readStored(db, session, chains.values());
     planned = plan(chains, stored);
-    // Their states would outlive several collections of garbage while the transaction goes on.
+    // What they hold would outlive several collections of garbage while the transaction goes on.
     chains.clear();
     if (!keepsTrees) planned.trees.clear();
     for (const { at, rejection } of planned.failed) {

@@ -7,8 +7,8 @@ import { projectionOf } from '../projections/index.ts';
 import type { Chain } from './fold.ts';
 
 /** The customer whom a change's state names; `null` where it names none. */
-export function customerNamedBy(change: Change | undefined): string | null {
-  if (change === undefined || change.state === null) return null;
+export function customerNamedBy(change: Change): string | null {
+  if (change.state === null) return null;
   return projectionOf(change).customerOf?.(change.state) ?? null;
 }
 
@@ -25,7 +25,7 @@ export function isErased(
 ): boolean {
   let deleted = deletedBefore;
   for (const entry of effective ?? []) {
-    const deletes = entry.change.state === null;
+    const { deletes } = entry.change;
     if (entry.at < at) deleted = deletes;
     else if (deletes) return true;
   }

@@ -3,14 +3,14 @@
  * What an entity went through inside the slice is kept: that the outcome never depends on where slices are cut.
  */
 import type { KafkaMessage } from 'kafkajs';
-import type { Change } from '#shared/events/change.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { tombstoneId } from '#shared/read-models/collections.ts';
+import type { HeldChange } from './held-change.ts';
 import { takeChange } from './read-ahead.ts';
 
 /** A change and its place in the slice. */
 export interface Entry {
-  change: Change;
+  change: HeldChange;
   /** Index of its message in the slice. */
   at: number;
 }
@@ -39,7 +39,7 @@ export function fold(messages: readonly KafkaMessage[]): FoldedSlice {
   const chains = new Map<string, Chain>();
   const rejected: Rejected[] = [];
   for (const [at, message] of messages.entries()) {
-    let change: Change;
+    let change: HeldChange;
     try {
       change = takeChange(message);
     } catch (error) {

@@ -2,7 +2,6 @@
  * The plan of a slice: from what its events say and what is stored, everything that its transaction writes.
  * Pure: the same events lead to the same documents and stamps, however they are cut into slices.
  */
-import type { Change } from '#shared/events/change.ts';
 import type { EntityName } from '#shared/events/entities/index.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import {
@@ -14,11 +13,11 @@ import {
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import { rankEntries } from '#shared/read-models/rank-tree/trees.ts';
 import { touchedCatalog, type TouchedCatalogs } from '../catalog/touched.ts';
-import { projectionOf, projections } from '../projections/index.ts';
-import type { Changed } from '../projections/projection.ts';
+import { projections } from '../projections/index.ts';
 import { noteMove, type TreeChanges } from '../ranking/changes.ts';
-import { customerNamedBy, isErased } from './customers.ts';
+import { isErased } from './customers.ts';
 import type { Chain, Entry } from './fold.ts';
+import type { HeldChange } from './held-change.ts';
 import type { Stored } from './stored.ts';
 
 export interface StampChange {
@@ -53,8 +52,8 @@ export interface Plan {
   touched: TouchedCatalogs;
   /** Changes whose document could not be made, with their message's index in the slice. */
   failed: { at: number; rejection: EventRejected }[];
-  /** Of changes that take effect, what is counted once they are committed: states are large, and go as soon as they can. */
-  applied: Pick<Change, 'entity' | 'time' | 'newerVersion'>[];
+  /** Of changes that take effect, what is counted once they are committed: documents are large, and go as soon as they can. */
+  applied: Pick<HeldChange, 'entity' | 'time' | 'newerVersion'>[];
   outdated: number;
 }
 
@@ -101,7 +100,7 @@ function planEntity(
   const isStored = stored.sequences.has(key) && !isBuried;
 
   const rankedBefore = stored.ranked.get(key) ?? [];
-  if (change.state === null) {
+  if (change.deletes) {
     noteMove(result.trees, storeId, rankedBefore, []);
     if (isStored) push(result.removals, entity, documentId(storeId, id));
     result.tombstones.push({ _id: key, store_id: storeId, sequence: change.sequence });
@@ -124,13 +123,13 @@ function planEntity(
 
   const stamp = stampOf(result, storeId);
   add(stamp.counters, entity, entries.length);
-  add(stamp.counts, entity, (change.state === null ? 0 : 1) - (isStored ? 1 : 0));
-  if (change.entity === 'store') {
-    stamp.offset = change.state?.timezone_offset ?? null;
+  add(stamp.counts, entity, (change.deletes ? 0 : 1) - (isStored ? 1 : 0));
+  if (entity === 'store') {
+    stamp.offset = change.timezoneOffset;
     result.storeRecords.set(storeId, change.sequence);
   }
   if (entity === 'customer') {
-    const deletions = entries.filter((entry) => entry.change.state === null).length;
+    const deletions = entries.filter((entry) => entry.change.deletes).length;
     if (deletions > 0) {
       const ids = result.erased.get(storeId) ?? new Set();
       result.erased.set(storeId, ids.add(id));
@@ -147,16 +146,15 @@ function planEntity(
 }
 
 /** Notes what shows the changed record, or showed it before. */
-function touchCatalog({ touched }: Plan, change: Change, categoryBefore: string | undefined): void {
+function touchCatalog({ touched }: Plan, change: HeldChange, categoryBefore: string | undefined): void {
   const { entity, storeId, id } = change;
   if (entity === 'category') touchedCatalog(touched, storeId).categories.add(id);
   else if (entity === 'option_group') touchedCatalog(touched, storeId).optionGroups.add(id);
   else if (entity === 'product') {
     const catalog = touchedCatalog(touched, storeId);
     catalog.products.add(id);
-    const categoryNow = change.state?.category_id;
     if (categoryBefore !== undefined) catalog.named.add(categoryBefore);
-    if (typeof categoryNow === 'string') catalog.named.add(categoryNow);
+    if (change.categoryId !== null) catalog.named.add(change.categoryId);
   }
 }
 
@@ -165,10 +163,9 @@ function projectEntry(
   effective: Map<string, Entry[]>,
   stored: Stored,
 ): ReadModelDocument {
-  const { storeId } = change;
-  const customer = customerNamedBy(change);
-  const customerKey = customer === null ? null : tombstoneId('customer', storeId, customer);
-  const context = {
+  const { storeId, customerId } = change;
+  const customerKey = customerId === null ? null : tombstoneId('customer', storeId, customerId);
+  return change.documentIn({
     offset: offsetAt(
       effective.get(tombstoneId('store', storeId, storeId)),
       stored.stamps.get(storeId)?.timezone_offset,
@@ -176,15 +173,14 @@ function projectEntry(
     ),
     customerErased:
       customerKey !== null && isErased(effective.get(customerKey), stored.tombstones.has(customerKey), at),
-  };
-  return projectionOf(change).project(change as Changed<typeof change.entity>, context);
+  });
 }
 
 /** The store's offset as the event at index `at` finds it, its own record included. */
 function offsetAt(storeEntries: Entry[] | undefined, before: string | undefined, at: number): string {
   let offset = before;
   for (const entry of storeEntries ?? []) {
-    if (entry.at <= at && entry.change.entity === 'store') offset = entry.change.state?.timezone_offset;
+    if (entry.at <= at) offset = entry.change.timezoneOffset ?? undefined;
   }
   return offset ?? DEFAULT_OFFSET;
 }

@@ -4,13 +4,13 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { KafkaMessage } from 'kafkajs';
-import { type Change, readChange } from '#shared/events/change.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
+import { holdChange, type HeldChange } from './held-change.ts';
 
 /** So many are read before others get the processor again. */
 const A_TURN = 32;
 
-const read = new WeakMap<KafkaMessage, Change | EventRejected>();
+const read = new WeakMap<KafkaMessage, HeldChange | EventRejected>();
 
 /**
  * Begins to read messages, a few at a time.
@@ -32,7 +32,7 @@ export function readAhead(messages: readonly KafkaMessage[]): () => void {
 
 function remember(message: KafkaMessage): void {
   try {
-    read.set(message, readChange(message));
+    read.set(message, holdChange(message));
   } catch (error) {
     // Whatever else it is comes again when the message's turn has come, and is seen there.
     if (error instanceof EventRejected) read.set(message, error);
@@ -43,9 +43,9 @@ function remember(message: KafkaMessage): void {
  * A message's change, whether or not it was read ahead.
  * @throws {EventRejected} when it is poison.
  */
-export function takeChange(message: KafkaMessage): Change {
+export function takeChange(message: KafkaMessage): HeldChange {
   const known = read.get(message);
-  if (known === undefined) return readChange(message);
+  if (known === undefined) return holdChange(message);
   read.delete(message);
   if (known instanceof EventRejected) throw known;
   return known;

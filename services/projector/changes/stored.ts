@@ -13,7 +13,6 @@ import {
 } from '#shared/read-models/collections.ts';
 import { type RankEntry, rankEntries, RANKED_FIELDS } from '#shared/read-models/rank-tree/trees.ts';
 import type { Chain } from './fold.ts';
-import { customerNamedBy } from './customers.ts';
 
 /** Large enough that a slice's documents come in one round trip. */
 const ONE_BATCH = 100_000;
@@ -45,8 +44,9 @@ export async function readStored(db: Db, session: ClientSession, chains: Iterabl
     stores.add(storeId);
     graves.add(key);
     documents[entity].push(documentId(storeId, id));
-    const customer = customerNamedBy(entries.at(-1)?.change);
-    if (customer !== null) graves.add(tombstoneId('customer', storeId, customer));
+    for (const { change } of entries) {
+      if (change.customerId !== null) graves.add(tombstoneId('customer', storeId, change.customerId));
+    }
   }
 
   const stamps = await db
