@@ -287,7 +287,7 @@ const settings = {
   sliceEvents: {
     name: 'PROJECTOR_SLICE_EVENTS',
     read: whole(1, 100_000),
-    default: '1000',
+    default: '1500',
     meaning: 'Most events that the projector applies in one transaction.',
   },
   sliceBytes: {

@@ -18,6 +18,7 @@ import { projections } from '../projections/index.ts';
 import { maintainTrees, type RootChange } from '../ranking/maintain.ts';
 import { movedStores } from '../rewriting/moved.ts';
 import { enqueue } from '../rewriting/queue.ts';
+import { insertDocuments } from './insert.ts';
 import type { Plan, StampChange } from './plan.ts';
 import type { Stored } from './stored.ts';
 
@@ -70,7 +71,7 @@ async function writeDocuments(db: Db, session: ClientSession, plan: Plan, entity
     await collection.deleteMany({ _id: { $in: ids } }, { session });
   }
   if (inserts.length + replacements.length > 0) {
-    await collection.insertMany([...inserts, ...replacements], { session, ordered: false });
+    await insertDocuments(db, session, COLLECTIONS[entity], [...inserts, ...replacements]);
   }
 }
 
