@@ -237,6 +237,7 @@ class Assignment<R> {
   #create(number: number): Partition {
     const { topic, client, checkpoints, limits, metrics, generation, wayOut, turns } = this.#options;
     const logger = this.#options.logger.child({ topic, partition: number });
+    const name = `${generation}/${topic}/${number}`;
     const isCurrent = () => this.#partitions.get(number) === created;
     const created: Partition = new Partition({
       topic,
@@ -248,8 +249,8 @@ class Assignment<R> {
       generation,
       wayOut,
       isStopping: () => this.#stopping,
-      begin: (isLost) => this.#begin(isLost),
-      noteLag: (lag) => turns.noteLag(`${generation}/${topic}/${number}`, lag),
+      begin: (isLost) => this.#begin(name, isLost),
+      noteLag: (lag) => turns.noteLag(name, lag),
       claim: async (former) => {
         await this.#options.checkDatabase?.();
         return claimCheckpoint(client, checkpoints, topic, number, former);
@@ -279,9 +280,9 @@ class Assignment<R> {
   }
 
   /** A turn among the generations, and one of the places that this consumer has. */
-  async #begin(isLost: () => boolean): Promise<Turn> {
+  async #begin(partition: string, isLost: () => boolean): Promise<Turn> {
     const leave = await this.#places.enter();
-    const turn = await this.#options.turns.begin(() => this.#stopping || isLost());
+    const turn = await this.#options.turns.begin(partition, () => this.#stopping || isLost());
     return {
       events: turn.events,
       end: () => {

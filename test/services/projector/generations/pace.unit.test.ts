@@ -14,7 +14,7 @@ function build(pace: Pace, share = 25): Turns {
 /** How long a slice waits for its turn. */
 async function wait(turns: Turns): Promise<number> {
   const began = performance.now();
-  const turn = await turns.begin(never);
+  const turn = await turns.begin('p0', never);
   const waited = performance.now() - began;
   await sleep(SLICE_MS);
   turn.end();
@@ -36,7 +36,7 @@ describe('a generation that is filled', () => {
     const pace = new Pace(100);
     const live = pace.turns({ isBuilding: () => false, share: () => 100 });
     const turns = build(pace, share);
-    (await live.begin(never)).end();
+    (await live.begin('p0', never)).end();
     await wait(turns);
     const waited = await wait(turns);
     expect(waited).toBeGreaterThanOrEqual(SLICE_MS * times * 0.9);
@@ -45,9 +45,9 @@ describe('a generation that is filled', () => {
 
   it('takes its slices one at a time', async () => {
     const turns = build(new Pace(100));
-    const first = await turns.begin(never);
+    const first = await turns.begin('p0', never);
     let isSecond = false;
-    const second = turns.begin(never).then((turn) => {
+    const second = turns.begin('p0', never).then((turn) => {
       isSecond = true;
       return turn;
     });
@@ -76,10 +76,10 @@ describe('a generation that is filled', () => {
     const pace = new Pace(100);
     const live = pace.turns({ isBuilding: () => false, share: () => 100 });
     const turns = build(pace, 100);
-    const alone = await turns.begin(never);
+    const alone = await turns.begin('p0', never);
     alone.end();
-    (await live.begin(never)).end();
-    const beside = await turns.begin(never);
+    (await live.begin('p0', never)).end();
+    const beside = await turns.begin('p0', never);
     beside.end();
     expect([alone.events, beside.events]).toEqual([Infinity, 100]);
   });
@@ -90,7 +90,7 @@ describe('a generation that is filled', () => {
     const turns = build(pace, 1);
     live.noteLag('p0', 1_000_000);
     turns.noteLag('p0', 100);
-    (await live.begin(never)).end();
+    (await live.begin('p0', never)).end();
     await wait(turns);
     expect(await wait(turns)).toBeLessThan(SLICE_MS);
   });
@@ -100,10 +100,47 @@ describe('a generation that is filled', () => {
     pace.turns({ isBuilding: () => false, share: () => 100 }).noteLag('p0', 1_000_000);
     const turns = build(pace);
     let isStopped = false;
-    const turn = turns.begin(() => isStopped);
+    const turn = turns.begin('p0', () => isStopped);
     isStopped = true;
     const began = performance.now();
     (await turn).end();
     expect(performance.now() - began).toBeLessThan(500);
+  });
+});
+
+describe('a partition with a backlog', () => {
+  function answering(pace: Pace) {
+    const turns = pace.turns({ isBuilding: () => false, share: () => 100 });
+    turns.noteLag('late', 10_000);
+    return turns;
+  }
+  const mostEvents = async (turns: Turns, partition: string) => {
+    const turn = await turns.begin(partition, never);
+    turn.end();
+    return turn.events;
+  };
+
+  it('takes short slices while another one gets new events', async () => {
+    const turns = answering(new Pace(100));
+    turns.noteLag('fresh', 3);
+    expect(await mostEvents(turns, 'fresh')).toBe(Infinity);
+    expect(await mostEvents(turns, 'late')).toBe(100);
+    expect(await mostEvents(turns, 'fresh')).toBe(Infinity);
+  });
+
+  it('takes whole slices where nobody else gets any, or all have a backlog', async () => {
+    const turns = answering(new Pace(100));
+    expect(await mostEvents(turns, 'late')).toBe(Infinity);
+    turns.noteLag('later', 20_000);
+    expect(await mostEvents(turns, 'later')).toBe(Infinity);
+    expect(await mostEvents(turns, 'late')).toBe(Infinity);
+  });
+
+  it('holds up another generation neither', async () => {
+    const pace = new Pace(100);
+    const other = pace.turns({ isBuilding: () => false, share: () => 100 });
+    other.noteLag('fresh', 3);
+    await mostEvents(other, 'fresh');
+    expect(await mostEvents(answering(pace), 'late')).toBe(100);
   });
 });
