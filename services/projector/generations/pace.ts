@@ -44,6 +44,8 @@ export class Pace {
   readonly #backlog: number;
   #lastAnswering = -Infinity;
   #lastFresh = -Infinity;
+  /** Partitions that had a backlog when their last slice began. */
+  readonly #behind = new Set<string>();
   #filling: Promise<void> = Promise.resolve();
   #restUntil = 0;
 
@@ -64,11 +66,15 @@ export class Pace {
         const now = performance.now();
         this.#lastAnswering = now;
         const isBehind = (this.#lags.get(partition) ?? 0) > this.#backlog;
+        // The last slice of a backlog is nothing that came just now.
+        const isFresh = !isBehind && !this.#behind.has(partition);
+        if (isBehind) this.#behind.add(partition);
+        else this.#behind.delete(partition);
         return {
           events: isBehind && now - this.#lastFresh < FRESH_MS ? BESIDE_OTHERS_EVENTS : Infinity,
           end: () => {
             this.#lastAnswering = performance.now();
-            if (!isBehind) this.#lastFresh = this.#lastAnswering;
+            if (isFresh) this.#lastFresh = this.#lastAnswering;
           },
         };
       },
@@ -77,6 +83,7 @@ export class Pace {
         else own.set(partition, lag);
         if (lag === null || isBuilding()) this.#lags.delete(partition);
         else this.#lags.set(partition, lag);
+        if (lag === null) this.#behind.delete(partition);
       },
     };
   }

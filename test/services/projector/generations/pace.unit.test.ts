@@ -136,6 +136,18 @@ describe('a partition with a backlog', () => {
     expect(await mostEvents(turns, 'late')).toBe(Infinity);
   });
 
+  it('takes whole slices while another one comes to the end of its own', async () => {
+    const turns = answering(new Pace(100));
+    turns.noteLag('ending', 150);
+    await mostEvents(turns, 'ending');
+    turns.noteLag('ending', 50);
+    await mostEvents(turns, 'ending');
+    expect(await mostEvents(turns, 'late')).toBe(Infinity);
+    turns.noteLag('ending', 1);
+    await mostEvents(turns, 'ending');
+    expect(await mostEvents(turns, 'late')).toBe(100);
+  });
+
   it('holds up another generation neither', async () => {
     const pace = new Pace(100);
     const other = pace.turns({ isBuilding: () => false, share: () => 100 });
