@@ -6,8 +6,8 @@ import { type ClientSession, type Db, MongoServerError } from 'mongodb';
 import type { ReadModelDocument } from '#shared/read-models/collections.ts';
 
 /**
- * Characters of texts that one command holds. MongoDB takes 16 MiB, and a character may take three bytes; the rest of a
- * document is small.
+ * Characters of texts that one command holds, unless a single document has more. MongoDB takes 16 MiB, and a character may
+ * take three bytes; the rest of a document is small.
  */
 const MOST_CHARACTERS = 3 * 1_048_576;
 
@@ -16,7 +16,7 @@ interface Inserted {
 }
 
 /**
- * Inserts documents in the session's transaction.
+ * Inserts documents in the session's transaction, with one command as a rule.
  * @throws {MongoServerError} of the first that cannot be inserted.
  */
 export async function insertDocuments(
@@ -25,21 +25,34 @@ export async function insertDocuments(
   collection: string,
   documents: readonly ReadModelDocument[],
 ): Promise<void> {
-  if (charactersOf(documents) > MOST_CHARACTERS) {
-    await db
-      .collection<ReadModelDocument>(collection)
-      .insertMany([...documents], { session, ordered: false });
-    return;
+  for (const part of inParts(documents)) {
+    const reply: Inserted = await db.command(
+      { insert: collection, documents: part, ordered: false },
+      { session },
+    );
+    // MongoDB tells mistakes of single documents in an answer that is otherwise good.
+    const [error] = reply.writeErrors ?? [];
+    if (error !== undefined) throw new MongoServerError(error);
   }
-  const reply: Inserted = await db.command({ insert: collection, documents, ordered: false }, { session });
-  const [error] = reply.writeErrors ?? [];
-  if (error !== undefined) throw new MongoServerError(error);
 }
 
-function charactersOf(documents: readonly ReadModelDocument[]): number {
+function* inParts(documents: readonly ReadModelDocument[]): Generator<readonly ReadModelDocument[]> {
+  let start = 0;
   let characters = 0;
-  for (const document of documents) {
-    for (const value of Object.values(document)) if (typeof value === 'string') characters += value.length;
+  for (const [at, document] of documents.entries()) {
+    const more = charactersOf(document);
+    if (at > start && characters + more > MOST_CHARACTERS) {
+      yield documents.slice(start, at);
+      start = at;
+      characters = 0;
+    }
+    characters += more;
   }
+  if (start < documents.length) yield documents.slice(start);
+}
+
+function charactersOf(document: ReadModelDocument): number {
+  let characters = 0;
+  for (const value of Object.values(document)) if (typeof value === 'string') characters += value.length;
   return characters;
 }

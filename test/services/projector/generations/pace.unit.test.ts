@@ -148,7 +148,7 @@ describe('a partition with a backlog', () => {
     expect(await mostEvents(turns, 'late')).toBe(100);
   });
 
-  it('holds up another generation neither', async () => {
+  it('takes short slices beside another generation, too', async () => {
     const pace = new Pace(100);
     const other = pace.turns({ isBuilding: () => false, share: () => 100 });
     other.noteLag('fresh', 3);
