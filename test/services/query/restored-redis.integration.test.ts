@@ -1,7 +1,7 @@
 /** Redis comes back with less than it had: what was taken away stays taken away, from the first request on. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { controlCollections } from '#shared/access/access-keys.ts';
-import { reconcilingKey, redisKeys } from '#shared/access/redis-keys.ts';
+import { reconciledKey, reconcilingKey, redisKeys } from '#shared/access/redis-keys.ts';
 import { describeRedis } from '#shared/redis-server.ts';
 import { sessionOfToken } from '#admin/sessions/token-claims.ts';
 import { eventually } from '#test/installation.ts';
@@ -254,8 +254,11 @@ describe('a replica that was behind', () => {
 });
 
 it('an emptied Redis knows no sessions, and gets grants from MongoDB', async () => {
-  const { api } = service;
+  const { api, installation } = service;
   await own.client.flushall();
+  // It is noticed within a second that Redis was emptied; nobody passes then until it is reconciled.
+  const mark = reconciledKey(installation.config.namePrefix, installation.environment);
+  await eventually('Redis is reconciled', async () => (await own.client.exists(mark)) === 1);
   await eventually('the session is gone', async () => (await statusOf(service, 'untouched')) === 401);
   await eventually(
     'tokens are given',
