@@ -15,20 +15,17 @@ export interface ServiceProcess {
 
 export type LogLine = Record<string, unknown> & { msg?: string };
 
-/** Starts `services/<name>/main.ts` with the given environment. */
+/** Starts `services/<name>/main.ts` with the given environment, or another program that runs that service. */
 export function startService(
   name: 'projector' | 'query',
   env: Record<string, string>,
   logLevel: 'info' | 'trace' = 'info',
+  program = `services/${name}/main.ts`,
 ): ServiceProcess {
-  const child = spawn(
-    process.execPath,
-    ['--disable-warning=TimeoutNegativeWarning', `services/${name}/main.ts`],
-    {
-      env: { PATH: process.env['PATH'] ?? '', ...env, LOG_LEVEL: logLevel },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  );
+  const child = spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', program], {
+    env: { PATH: process.env['PATH'] ?? '', ...env, LOG_LEVEL: logLevel },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const lines: LogLine[] = [];
   const waiting = new Set<(line: LogLine) => void>();
   const read = (text: string) => {

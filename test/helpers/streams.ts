@@ -23,6 +23,17 @@ const NAMES = [
   'ﬁlho',
   '.*',
   "O'Neil (2)",
+  // What folding and sorting stumble over: a dotted capital I, a sharp s, Hangul, marks in two orders, lines, quotes, joiners.
+  'İstanbul',
+  'Straße',
+  '한글',
+  'a\u0323\u0307b',
+  'a\u0307\u0323b',
+  'a\u2028"b\\c"\u0001',
+  '👩‍👩‍👧 Silva',
+  '\uffffz',
+  ' Ana',
+  'Ωmega Σας',
 ];
 const DOCUMENTS = ['123.456.789-09', '12.ABC.345/01DE-35', '98765432100', ''];
 const PHONES = ['+55 11 98765-4321', '(62) 3333-4444', '11987654321', ''];

@@ -2,6 +2,8 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 
+const MAIN = new URL('../../../services/admin/main.ts', import.meta.url).pathname;
+
 export interface CommandResult {
   code: number | null;
   stdout: string;
@@ -17,10 +19,9 @@ export interface RunningCommand {
 export function startCommand(
   env: Record<string, string>,
   args: string[],
-  options: { cwd?: string } = {},
+  { program = MAIN, ...options }: { cwd?: string; program?: string } = {},
 ): RunningCommand {
-  const main = new URL('../../../services/admin/main.ts', import.meta.url).pathname;
-  const child = spawn(process.execPath, [main, ...args], {
+  const child = spawn(process.execPath, [program, ...args], {
     env: { PATH: process.env['PATH'] ?? '', ...env },
     ...options,
   });
@@ -37,11 +38,11 @@ export function startCommand(
 export function runCommand(
   env: Record<string, string>,
   args: string[],
-  options: { input?: string | Buffer; cwd?: string } = {},
+  { input, ...options }: { input?: string | Buffer; cwd?: string; program?: string } = {},
 ): Promise<CommandResult> {
   const { process: child, result } = startCommand(env, args, options);
   child.stdin.on('error', () => undefined);
-  child.stdin.end(options.input ?? '');
+  child.stdin.end(input ?? '');
   return result;
 }
 

@@ -1,0 +1,79 @@
+/** Compares what the query service answers with what the model of the contract answers. */
+import { deepStrictEqual } from 'node:assert/strict';
+import { hashSecret } from '#shared/access/secrets.ts';
+import type { ApiClient } from './api-client.ts';
+import { eventually, type Installation } from './installation.ts';
+import type { Model } from './model.ts';
+import { lists, type Question, records, target } from './questions.ts';
+import { STREAM_STORES } from './streams.ts';
+
+export interface Compared {
+  /** Answers that were compared. */
+  answers: number;
+  /** Of the questions, those that found something: the others compare little. */
+  found: number;
+}
+
+/** Gives each store of the streams a key with all scopes in an environment. */
+export async function publishKeys(installation: Installation, environment: string): Promise<void> {
+  await installation.publishAccess(
+    STREAM_STORES.map((store) => ({
+      entity: 'access_key',
+      storeId: store,
+      subject: `${environment}-${store}`,
+      sequence: 1,
+      data: {
+        secret_sha256: hashSecret('secret'),
+        scopes: ['store', 'crm', 'order', 'menu'],
+        status: 'active',
+      },
+    })),
+    environment,
+  );
+}
+
+/** A token for each store of the streams, once their keys count. */
+export async function takeTokens(api: ApiClient, environment: string): Promise<Map<string, string>> {
+  const tokens = new Map<string, string>();
+  for (const store of STREAM_STORES) {
+    await eventually(`there is a token for ${store}`, async () => {
+      const { status, json } = await api.askToken(`${environment}-${store}`, 'secret');
+      if (status === 200) tokens.set(store, (json as { access_token: string }).access_token);
+      return status === 200;
+    });
+  }
+  return tokens;
+}
+
+/**
+ * Asks questions about lists, and for every record, menu and store of the streams.
+ * @throws {AssertionError} with path and both answers at the first difference.
+ */
+export async function compareAnswers(
+  model: Model,
+  api: ApiClient,
+  tokens: ReadonlyMap<string, string>,
+  questions: readonly Question[],
+): Promise<Compared> {
+  const compared = { answers: 0, found: 0 };
+  const compare = async (store: string, path: string, expected: unknown) => {
+    const { status, json } = await api.get(path, tokens.get(store) ?? '');
+    const about = { store, path };
+    if (expected === null) deepStrictEqual({ ...about, status }, { ...about, status: 404 });
+    else deepStrictEqual({ ...about, status, json }, { ...about, status: 200, json: expected });
+    compared.answers += 1;
+  };
+  for (const question of questions) {
+    const expected = lists[question.path][1](model, question.storeId, question.query);
+    await compare(question.storeId, target(question), expected);
+    if (expected.results.length > 0) compared.found += 1;
+  }
+  for (const store of STREAM_STORES) {
+    await compare(store, '/api/store/info/', model.storeInfo(store));
+    await compare(store, '/api/menu/', model.menu(store));
+    for (const [path, ids, answer] of records) {
+      for (const id of ids) await compare(store, `${path}${id}`, answer(model, store, id));
+    }
+  }
+  return compared;
+}

@@ -1,0 +1,188 @@
+/** Random questions for every list, and every record that random streams can hold, each with what the model answers. */
+import fc from 'fast-check';
+import { CAMPAIGN_STATUSES } from '#shared/events/entities/campaign.ts';
+import { ORDER_STATUSES, ORDER_TYPES } from '#shared/events/entities/order.ts';
+import type { EntityName } from '#shared/events/entities/index.ts';
+import type { Envelope, ListQuery, Model } from './model.ts';
+import { STREAM_STORES } from './streams.ts';
+
+/** Absent in `absences` of ten cases. */
+function maybe<T>(arbitrary: fc.Arbitrary<T>, absences: number): fc.Arbitrary<T | undefined> {
+  return fc.oneof(
+    { weight: absences, arbitrary: fc.constant(undefined) },
+    { weight: 10 - absences, arbitrary },
+  );
+}
+
+/** Around the seconds of the stream, in the offsets that its stores can have. */
+const local = fc
+  .record({
+    day: fc.integer({ min: 1, max: 4 }),
+    time: fc.constantFrom('23:59', '23:59', '23:59', '22:59', '00:59', '08:29'),
+    second: fc.integer({ min: 56, max: 59 }),
+  })
+  .map(({ day, time, second }) => `2026-03-0${day}T${time}:${second}`);
+const range = fc
+  .tuple(maybe(local, 3), maybe(local, 3))
+  .map(([a, b]) => (a !== undefined && b !== undefined && a > b ? [b, a] : [a, b]));
+const ranges = fc.tuple(maybe(range, 5), maybe(range, 8)).map(([created, updated]) => ({
+  created_from: created?.[0],
+  created_to: created?.[1],
+  updated_from: updated?.[0],
+  updated_to: updated?.[1],
+}));
+const paging = {
+  page: maybe(fc.oneof(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 4, max: 12 })), 6),
+  page_size: maybe(fc.constantFrom(1, 2, 3, 7, 100, 101), 4),
+};
+const some = (values: readonly string[]) =>
+  maybe(fc.uniqueArray(fc.constantFrom(...values), { minLength: 1, maxLength: 4 }), 7);
+
+const terms = [
+  'jose',
+  'JOSÉ',
+  'ana',
+  'a',
+  ' silva ',
+  '.*',
+  '(2)',
+  "o'n",
+  '987',
+  '(11) 9',
+  '9-09',
+  '12abc',
+  '12.ABC',
+  'x1',
+  '𝒜',
+  'ﬁ',
+  'İ',
+  'i',
+  'ß',
+  '한',
+  'a\u0323',
+  'b\\c',
+  '👩',
+  'σας',
+  'e',
+];
+const customerQuery = fc
+  .tuple(fc.record({ ...paging, search: maybe(fc.constantFrom(...terms), 4) }), ranges)
+  .map(([query, bounds]): ListQuery => defined({ ...query, ...bounds }));
+const orderQuery = fc
+  .tuple(fc.record({ ...paging, status: some(ORDER_STATUSES), order_type: some(ORDER_TYPES) }), ranges)
+  .map(([query, bounds]): ListQuery => defined({ ...query, ...bounds }));
+const customerOrderQuery = fc
+  .tuple(orderQuery, maybe(fc.constantFrom('c1', 'c2', 'C_4', 'nobody'), 6))
+  .map(([query, customer]): ListQuery => defined({ ...query, customer_id: customer }));
+
+/** What is asked of one store's list. */
+export type Question = { path: ListPath; query: ListQuery; storeId: string };
+
+/** Every list, with what it can be asked and what the model answers. */
+export const lists = {
+  '/api/customer/list': [customerQuery, (model, store, query) => model.customers(store, query)],
+  '/api/order/list': [orderQuery, (model, store, query) => model.orders(store, query, 'anyone')],
+  '/api/customer/order-list/': [
+    customerOrderQuery,
+    (model, store, query) => model.orders(store, query, 'a customer'),
+  ],
+  '/api/coupon/list': [
+    fc.record({ ...paging, active: maybe(fc.boolean(), 5) }),
+    (model, store, query) => model.coupons(store, query),
+  ],
+  '/api/review/list': [
+    fc
+      .tuple(
+        fc.record({
+          ...paging,
+          rating: maybe(fc.uniqueArray(fc.integer({ min: 1, max: 5 }), { minLength: 1 }), 5),
+        }),
+        ranges,
+      )
+      .map(([query, { created_from, created_to }]) => ({ ...query, created_from, created_to })),
+    (model, store, query) => model.reviews(store, query),
+  ],
+  '/api/campaign/list': [
+    fc.record({ ...paging, status: some(CAMPAIGN_STATUSES) }),
+    (model, store, query) => model.campaigns(store, query),
+  ],
+  '/api/category/list': [fc.record(paging), (model, store, query) => model.categories(store, query)],
+  '/api/product/list': [
+    fc
+      .tuple(
+        fc.record({ ...paging, category_id: maybe(fc.constantFrom('k1', 'k2', 'nowhere', 'k9'), 6) }),
+        ranges,
+      )
+      .map(([query, { updated_from, updated_to }]) => ({ ...query, updated_from, updated_to })),
+    (model, store, query) => model.products(store, query),
+  ],
+  '/api/option-group/list': [fc.record(paging), (model, store, query) => model.optionGroups(store, query)],
+} satisfies Record<
+  string,
+  [fc.Arbitrary<ListQuery>, (model: Model, store: string, query: ListQuery) => Envelope]
+>;
+export type ListPath = keyof typeof lists;
+
+/** Any question. */
+export const question: fc.Arbitrary<Question> = fc
+  .constantFrom(...(Object.keys(lists) as ListPath[]))
+  .chain((path) =>
+    fc.record({
+      path: fc.constant(path),
+      query: lists[path][0].map(defined),
+      storeId: fc.constantFrom(...STREAM_STORES),
+    }),
+  );
+
+/** The ids that streams hold, by entity. */
+export const recordIds = {
+  store: [],
+  order: numbered('o', 12),
+  coupon: numbered('n', 3),
+  review: numbered('r', 5),
+  campaign: numbered('m', 3),
+  category: numbered('k', 4),
+  product: numbered('p', 10),
+  option_group: numbered('g', 3),
+  customer: ['c1', 'c2', 'c3', 'C_4', 'c-5', 'c6'],
+} satisfies Record<EntityName, string[]>;
+
+/** Every details endpoint, the ids that streams hold, and what the model answers. */
+export const records: [
+  path: string,
+  ids: string[],
+  answer: (model: Model, store: string, id: string) => unknown,
+][] = [
+  ['/api/order/details/?order_id=', recordIds.order, (model, store, id) => model.order(store, id)],
+  ['/api/coupon/details/?coupon_id=', recordIds.coupon, (model, store, id) => model.coupon(store, id)],
+  ['/api/review/details/?review_id=', recordIds.review, (model, store, id) => model.review(store, id)],
+  [
+    '/api/campaign/details/?campaign_id=',
+    recordIds.campaign,
+    (model, store, id) => model.campaign(store, id),
+  ],
+  [
+    '/api/category/details/?category_id=',
+    recordIds.category,
+    (model, store, id) => model.category(store, id),
+  ],
+  ['/api/product/details/?product_id=', recordIds.product, (model, store, id) => model.product(store, id)],
+];
+
+function numbered(letter: string, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `${letter}${index + 1}`);
+}
+
+function defined<T extends object>(record: T): T {
+  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as T;
+}
+
+/** The path and query of a question. */
+export function target({ path, query }: Question): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    for (const one of [value].flat()) parameters.append(name, String(one));
+  }
+  const text = parameters.toString();
+  return text === '' ? path : `${path}?${text}`;
+}

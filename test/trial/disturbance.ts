@@ -1,0 +1,82 @@
+/** Projector processes that are killed, killed inside a transaction, frozen and started again, as chance has it. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Chance, draw } from '#local/simulator/random.ts';
+import { startService, type ServiceProcess } from '#test/service-process.ts';
+
+const PROGRAM = new URL('projector.ts', import.meta.url).pathname;
+
+/** How often each fault was caused. */
+export interface Faults {
+  kills: number;
+  killsInTransactions: number;
+  freezes: number;
+}
+
+export class DisturbedProjectors {
+  readonly #env: Record<string, string>;
+  readonly #faults: Faults;
+  #projectors: ServiceProcess[] = [];
+
+  constructor(env: Record<string, string>, faults: Faults) {
+    this.#env = env;
+    this.#faults = faults;
+  }
+
+  /** Starts until there are so many. */
+  start(count: number, settings: Record<string, string> = {}): void {
+    this.#projectors = this.#projectors.filter(({ process: { exitCode, signalCode } }) => {
+      return exitCode === null && signalCode === null;
+    });
+    while (this.#projectors.length < count) {
+      this.#projectors.push(startService('projector', { ...this.#env, ...settings }, 'info', PROGRAM));
+    }
+  }
+
+  /** Causes one fault after the other until the signal is aborted; then all that is left runs undisturbed. */
+  async disturb(seed: number, round: number, over: AbortSignal): Promise<void> {
+    for (let turn = 0; !over.aborted; turn += 1) {
+      await draw(seed, ['fault', round, turn], (chance) => this.#fault(chance, over));
+    }
+    this.start(2);
+  }
+
+  async #fault(chance: Chance, over: AbortSignal): Promise<void> {
+    const victim = chance.helpers.arrayElement(this.#projectors);
+    const kind = chance.helpers.weightedArrayElement([
+      { weight: 3, value: 'kill' },
+      { weight: 2, value: 'kill in a transaction' },
+      { weight: 3, value: 'freeze' },
+      { weight: 3, value: 'nothing' },
+    ] as const);
+    const wait = (most: number) =>
+      sleep(chance.number.int({ min: 50, max: most }), undefined, { signal: over }).catch(() => undefined);
+    if (kind === 'kill') {
+      this.#faults.kills += 1;
+      victim.kill('SIGKILL');
+    } else if (kind === 'kill in a transaction') {
+      this.#faults.killsInTransactions += 1;
+      victim.kill('SIGKILL');
+      await victim.ended;
+      const transaction = chance.number.int({ min: 1, max: 12 });
+      this.start(2, { PROJECTOR_CRASH_IN_TRANSACTION: String(transaction) });
+    } else if (kind === 'freeze') {
+      this.#faults.freezes += 1;
+      victim.kill('SIGSTOP');
+      await wait(5_000);
+      victim.kill('SIGCONT');
+    }
+    await wait(3_000);
+    this.start(2);
+  }
+
+  /** What the last ones logged, for whoever looks for the cause of a difference. */
+  lastLines(): string[] {
+    return this.#projectors.flatMap(({ lines }) => lines.slice(-15).map((line) => JSON.stringify(line)));
+  }
+
+  async stop(): Promise<void> {
+    for (const projector of this.#projectors) projector.kill('SIGKILL');
+    await Promise.all(this.#projectors.map(({ ended }) => ended));
+    this.#projectors = [];
+  }
+}

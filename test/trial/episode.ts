@@ -1,0 +1,237 @@
+/**
+ * One episode of the trial: an installation of its own, into which adversarial events flow in rounds while its projectors are
+ * disturbed, read models are made anew and rolled back. After each round everything that can be asked is compared with the model.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import fc from 'fast-check';
+import { type Chance, draw } from '#local/simulator/random.ts';
+import { encodeEvent } from '#shared/events/encode.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { findGenerations } from '#shared/read-models/generation.ts';
+import { DEAD_LETTERS } from '#shared/read-models/collections.ts';
+import { type Compared, compareAnswers, publishKeys, takeTokens } from '#test/comparison.ts';
+import { createInstallation, type Installation, type RawMessage } from '#test/installation.ts';
+import { Model } from '#test/model.ts';
+import { PATIENCE } from '#test/patience.ts';
+import { type RunningApp, startApp } from '#test/query-service.ts';
+import { question, recordIds } from '#test/questions.ts';
+import { caughtUp, readModels } from '#test/read-models.ts';
+import { stream, STREAM_STORES, type StreamEvent } from '#test/streams.ts';
+import { runCommand } from '../services/admin/run-command.ts';
+import { DisturbedProjectors, type Faults } from './disturbance.ts';
+import { poison } from './poison.ts';
+
+const QUESTIONS = 150;
+/** Versions in a stream reach from 0 to 12: a round's lie among and above those of the rounds before. */
+const VERSIONS_A_ROUND = 4;
+const PARTITIONS = 2;
+/** With a machine that does other things too. */
+const CAUGHT_UP_LIMIT_MS = 240_000;
+
+export interface EpisodeOptions {
+  seed: number;
+  /** Rounds before the last one, after which the topic is given partitions. */
+  rounds: number;
+  isOver: () => boolean;
+  say: (line: string) => void;
+}
+
+export interface Tally extends Compared, Faults {
+  rounds: number;
+  events: number;
+  poison: number;
+  rebuilds: number;
+  rollbacks: number;
+  topicsGrown: number;
+}
+
+/** Plays one episode and adds to the tally. @throws at the first difference. */
+export async function playEpisode(options: EpisodeOptions, tally: Tally): Promise<void> {
+  const installation = await createInstallation({
+    partitions: PARTITIONS,
+    settings: {
+      ...PATIENCE,
+      KAFKA_SESSION_TIMEOUT_MS: '1500',
+      PROJECTOR_SLICE_EVENTS: '40',
+      LOG_LEVEL: 'info',
+      TOKEN_LIFETIME_SECONDS: '3600',
+    },
+  });
+  const projectors = new DisturbedProjectors(installation.env, tally);
+  const episode = new Episode(options, tally, installation, projectors);
+  try {
+    await episode.play();
+  } catch (error) {
+    for (const line of projectors.lastLines()) options.say(line);
+    throw error;
+  } finally {
+    await projectors.stop();
+    await installation.close();
+  }
+}
+
+class Episode {
+  readonly #options: EpisodeOptions;
+  readonly #tally: Tally;
+  readonly #installation: Installation;
+  readonly #projectors: DisturbedProjectors;
+  readonly #model = new Model();
+  #poison = 0;
+
+  constructor(
+    options: EpisodeOptions,
+    tally: Tally,
+    installation: Installation,
+    projectors: DisturbedProjectors,
+  ) {
+    this.#options = options;
+    this.#tally = tally;
+    this.#installation = installation;
+    this.#projectors = projectors;
+  }
+
+  async play(): Promise<void> {
+    const { environment, config } = this.#installation;
+    const { rounds, isOver } = this.#options;
+    await publishKeys(this.#installation, environment);
+    this.#projectors.start(2);
+    await caughtUp(this.#installation, environment, CAUGHT_UP_LIMIT_MS);
+    const service = await startApp({ ...config, logLevel: 'silent' });
+    try {
+      const tokens = await takeTokens(service.api, environment);
+      for (let round = 0; round < rounds && !isOver(); round += 1) {
+        await this.#round(round, service, tokens);
+      }
+      await this.#verify(['--deep']);
+      // Nothing may wait: of a store's events in two partitions the newer ones could be applied first.
+      await this.#growTopic();
+      await this.#round(rounds, service, tokens);
+      await this.#verify([]);
+    } finally {
+      await service.app.close();
+    }
+  }
+
+  async #round(round: number, service: RunningApp, tokens: ReadonlyMap<string, string>): Promise<void> {
+    const { seed } = this.#options;
+    const messages = this.#messages(round);
+    const over = new AbortController();
+    const disturbing = this.#projectors.disturb(seed, round, over.signal);
+    try {
+      // Once the topic has grown a store's past lies in two partitions, whose order a rebuild does not keep.
+      const commands = round < this.#options.rounds ? this.#operate(round) : Promise.resolve();
+      await Promise.all([this.#publish(round, messages), commands]);
+    } finally {
+      over.abort();
+      await disturbing;
+    }
+    await caughtUp(this.#installation, this.#installation.environment, CAUGHT_UP_LIMIT_MS);
+    const questions = fc.sample(question, { seed: seed * 31 + round, numRuns: QUESTIONS });
+    const compared = await compareAnswers(this.#model, service.api, tokens, questions);
+    await this.#compareDeadLetters();
+    this.#tally.answers += compared.answers;
+    this.#tally.found += compared.found;
+    this.#tally.rounds += 1;
+  }
+
+  /** What is published in a round, in order; the model is told of the good events. */
+  #messages(round: number): RawMessage[] {
+    const { seed } = this.#options;
+    const [events = []] = fc.sample(stream, { seed: seed * 37 + round, numRuns: 1 });
+    return draw(seed, ['messages', round], (chance) => {
+      const wiped = chance.datatype.boolean({ probability: 0.3 }) ? wipe(chance) : [];
+      return [...events, ...wiped].flatMap((event) => {
+        const moved = { ...event, sequence: event.sequence + round * VERSIONS_A_ROUND };
+        this.#model.apply(moved);
+        this.#tally.events += 1;
+        const message = encodeEvent({ source: '/test', ...moved });
+        if (!chance.datatype.boolean({ probability: 0.05 })) return [message];
+        this.#tally.poison += 1;
+        this.#poison += 1;
+        return [poison(chance, event.storeId), message];
+      });
+    });
+  }
+
+  /** In pieces, so that faults meet slices of all sizes. */
+  async #publish(round: number, messages: readonly RawMessage[]): Promise<void> {
+    const topic = changesTopic(this.#installation.environment);
+    for (let start = 0, turn = 0; start < messages.length; turn += 1) {
+      const { count, pauseMs } = draw(this.#options.seed, ['piece', round, turn], (chance) => ({
+        count: chance.number.int({ min: 1, max: 80 }),
+        pauseMs: chance.number.int({ max: 800 }),
+      }));
+      await this.#installation.send(topic, messages.slice(start, start + count));
+      start += count;
+      await sleep(pauseMs);
+    }
+  }
+
+  /** Makes read models anew, or goes back to those before, beside everything else. */
+  async #operate(round: number): Promise<void> {
+    const command = draw(this.#options.seed, ['command', round], (chance) =>
+      chance.helpers.weightedArrayElement([
+        { weight: 2, value: 'rebuild' },
+        { weight: 1, value: 'rollback' },
+        { weight: 2, value: 'none' },
+      ] as const),
+    );
+    const known = await findGenerations(
+      this.#installation.mongodb,
+      this.#installation.config.namePrefix,
+      this.#installation.environment,
+    );
+    const kept = known.filter(({ state }) => state === 'kept');
+    if (command === 'rebuild') {
+      for (const { number } of kept) await this.#admin(['generations', 'drop', String(number), '--yes']);
+      await this.#admin(['rebuild', '--share', '100']);
+      this.#tally.rebuilds += 1;
+    } else if (command === 'rollback' && kept.length > 0) {
+      // What it lacks it applies later: `caughtUp` waits for it.
+      await this.#admin(['rollback', '--force']);
+      this.#tally.rollbacks += 1;
+    }
+  }
+
+  async #compareDeadLetters(): Promise<void> {
+    const db = await readModels(this.#installation);
+    const found = await db.collection(DEAD_LETTERS).countDocuments();
+    if (found !== this.#poison) {
+      throw new Error(`${this.#poison} poison messages were sent, and ${found} dead letters are there`);
+    }
+  }
+
+  async #growTopic(): Promise<void> {
+    const admin = this.#installation.kafka.admin();
+    await admin.connect();
+    try {
+      await admin.createPartitions({
+        topicPartitions: [{ topic: changesTopic(this.#installation.environment), count: PARTITIONS + 3 }],
+      });
+    } finally {
+      await admin.disconnect();
+    }
+    this.#tally.topicsGrown += 1;
+  }
+
+  async #verify(options: string[]): Promise<void> {
+    await this.#admin(['verify', ...options]);
+  }
+
+  /** @throws with what it printed where it fails. */
+  async #admin(args: string[]): Promise<{ stdout: string }> {
+    const { code, stdout, stderr } = await runCommand(this.#installation.env, args, {
+      program: new URL('store-data.ts', import.meta.url).pathname,
+    });
+    if (code !== 0) throw new Error(`store-data ${args.join(' ')} ended with ${code}: ${stdout}${stderr}`);
+    return { stdout };
+  }
+}
+
+/** Deletes everything that a store of the streams can have. */
+function wipe(chance: Chance): StreamEvent[] {
+  const storeId = chance.helpers.arrayElement(STREAM_STORES);
+  return Object.entries(recordIds).flatMap(([entity, ids]) =>
+    ids.map((subject): StreamEvent => ({ entity, storeId, subject, sequence: 13, action: 'deleted' })),
+  );
+}

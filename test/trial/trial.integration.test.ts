@@ -1,0 +1,31 @@
+import { randomInt } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { withSmallTrees } from '#test/small-trees.ts';
+import { SMALL_TREES } from './small-trees.ts';
+import { runTrial } from './trial.ts';
+
+describe('a short trial', () => {
+  let restoreTrees: () => void;
+  beforeAll(() => {
+    restoreTrees = withSmallTrees(...SMALL_TREES);
+  });
+  afterAll(() => restoreTrees());
+
+  it(
+    'finds no difference between answers and the model, whatever happens to projectors and read models',
+    { timeout: 400_000 },
+    async () => {
+      const said: string[] = [];
+      const tally = await runTrial({
+        seed: randomInt(2 ** 31),
+        seconds: 8,
+        rounds: 2,
+        say: (line) => said.push(line),
+      }).catch((error: unknown) => {
+        throw new Error(said.join('\n'), { cause: error });
+      });
+      expect(tally.found).toBeGreaterThan(50);
+      expect(tally.topicsGrown).toBe(1);
+    },
+  );
+});
