@@ -81,13 +81,13 @@ export class Model {
       address: null,
       opening_hours: [],
       created_at: this.#local(storeId, state['created_at']),
-      updated_at: this.#local(storeId, state['updated_at'] ?? state['created_at']),
+      updated_at: this.#updatedAt('store', storeId, storeId),
     };
   }
 
   customers(storeId: string, query: ListQuery): Envelope {
     const found = this.#of('customer', storeId)
-      .filter(([, state]) => this.#inRange(storeId, state, query) && matches(state, query.search))
+      .filter(([id, state]) => this.#inRange('customer', storeId, id, query) && matches(state, query.search))
       .sort(([idA, a], [idB, b]) => byCodePoint(fold(a['name']), fold(b['name'])) || byCodePoint(idA, idB))
       .map(([id, state]) => ({
         id,
@@ -99,7 +99,7 @@ export class Model {
         accepts_marketing: state['accepts_marketing'] ?? false,
         addresses: [],
         created_at: this.#local(storeId, state['created_at']),
-        updated_at: this.#local(storeId, state['updated_at'] ?? state['created_at']),
+        updated_at: this.#updatedAt('customer', storeId, id),
       }));
     return cut(found, query);
   }
@@ -107,8 +107,8 @@ export class Model {
   orders(storeId: string, query: ListQuery, naming: 'anyone' | 'a customer'): Envelope {
     const found = this.#of('order', storeId)
       .filter(
-        ([, state]) =>
-          this.#inRange(storeId, state, query) &&
+        ([id, state]) =>
+          this.#inRange('order', storeId, id, query) &&
           (naming === 'anyone' || customerId(state) !== null) &&
           (query.customer_id === undefined || customerId(state) === query.customer_id) &&
           (query.status === undefined || query.status.includes(String(state['status']))) &&
@@ -186,8 +186,8 @@ export class Model {
 
   reviews(storeId: string, query: ListQuery): Envelope {
     const found = this.#newestFirst('review', storeId).filter(
-      ([, state]) =>
-        this.#inRange(storeId, state, query) &&
+      ([id, state]) =>
+        this.#inRange('review', storeId, id, query) &&
         (query.rating === undefined || query.rating.includes(state['rating'] as number)),
     );
     return cut(
@@ -288,7 +288,7 @@ export class Model {
   products(storeId: string, query: ListQuery): Envelope {
     const found = this.#sortedProducts(storeId).filter(
       ([id, state]) =>
-        this.#inRange(storeId, state, query, this.#updatedAt('product', storeId, id)) &&
+        this.#inRange('product', storeId, id, query) &&
         (query.category_id === undefined || state['category_id'] === query.category_id),
     );
     return cut(
@@ -401,10 +401,7 @@ export class Model {
 
   #updatedAt(entity: string, storeId: string, id: string): string | null {
     const stored = this.#entities.get(`${entity}/${storeId}/${id}`);
-    return this.#local(
-      storeId,
-      stored?.data?.['updated_at'] ?? stored?.data?.['created_at'] ?? stored?.time.toISOString(),
-    );
+    return this.#local(storeId, stored?.data?.['updated_at'] ?? stored?.time.toISOString());
   }
 
   #summary(storeId: string, id: string): Fields {
@@ -425,7 +422,7 @@ export class Model {
       total: state['total'],
       scheduled_for: this.#local(storeId, state['scheduled_for']),
       created_at: this.#local(storeId, state['created_at']),
-      updated_at: this.#local(storeId, state['updated_at'] ?? state['created_at']),
+      updated_at: this.#updatedAt('order', storeId, id),
     };
   }
 
@@ -459,18 +456,14 @@ export class Model {
   }
 
   /** Local texts compare as their seconds do: bounds are whole seconds and include their own. */
-  #inRange(
-    storeId: string,
-    state: Fields,
-    query: ListQuery,
-    updated = String(this.#local(storeId, state['updated_at'] ?? state['created_at'])) as string | null,
-  ): boolean {
-    const created = String(this.#local(storeId, state['created_at']));
+  #inRange(entity: string, storeId: string, id: string, query: ListQuery): boolean {
+    const created = String(this.#local(storeId, this.#live(entity, storeId, id)?.['created_at']));
+    const updated = String(this.#updatedAt(entity, storeId, id));
     return (
       (query.created_from === undefined || created >= query.created_from) &&
       (query.created_to === undefined || created <= query.created_to) &&
-      (query.updated_from === undefined || String(updated) >= query.updated_from) &&
-      (query.updated_to === undefined || String(updated) <= query.updated_to)
+      (query.updated_from === undefined || updated >= query.updated_from) &&
+      (query.updated_to === undefined || updated <= query.updated_to)
     );
   }
 }

@@ -44,6 +44,8 @@ export interface TestChange {
   id: string;
   /** Absent in a deletion. */
   data?: object;
+  /** When it happened, in ISO 8601; now when absent. */
+  time?: string;
 }
 
 /** Starts an app on a free port. */
@@ -92,10 +94,11 @@ export async function startQueryService(
   };
 
   const apply = async (changes: TestChange[], name = environment) => {
-    const events = changes.map(({ entity, storeId, id, data }) => {
+    const events = changes.map(({ entity, storeId, id, data, time }) => {
       sequence += 1;
       const action = data === undefined ? ('deleted' as const) : ('changed' as const);
-      return { entity, action, storeId, subject: id, sequence, data };
+      const when = time === undefined ? {} : { time: new Date(time) };
+      return { entity, action, storeId, subject: id, sequence, data, ...when };
     });
     await installation.publish(events, name);
     const db = mongodb.db(`${config.namePrefix}_${name}_g1`);

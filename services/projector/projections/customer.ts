@@ -1,12 +1,13 @@
 /** Customers, as `GET /api/customer/list` answers them, with the folded keys by which they are sorted and searched. */
 import { documentId } from '#shared/read-models/collections.ts';
 import { alphanumericOf, digitsOf, foldName } from '#shared/read-models/folding.ts';
+import { toLocalDateTime } from '#shared/read-models/local-time.ts';
 import { nameKey, timeKey } from '#shared/read-models/rank-tree/keys.ts';
-import { address, instant, local, type Projection } from './projection.ts';
+import { address, instant, local, type Projection, updatedAt } from './projection.ts';
 
 export const customerProjection: Projection<'customer'> = {
-  project({ storeId, id, sequence, state }, { offset }) {
-    const updatedAt = state.updated_at ?? state.created_at;
+  project({ storeId, id, sequence, state, time }, { offset }) {
+    const updated = updatedAt(state, time);
     const document = state.document ?? '';
     return {
       _id: documentId(storeId, id),
@@ -18,7 +19,7 @@ export const customerProjection: Projection<'customer'> = {
       document_digits: digitsOf(document),
       document_key: alphanumericOf(document),
       phone_digits: digitsOf(state.phone ?? ''),
-      updated_at: new Date(instant(updatedAt)),
+      updated_at: new Date(updated),
       summary: JSON.stringify({
         id,
         name: state.name,
@@ -29,7 +30,7 @@ export const customerProjection: Projection<'customer'> = {
         accepts_marketing: state.accepts_marketing ?? false,
         addresses: (state.addresses ?? []).map(address),
         created_at: local(state.created_at, offset),
-        updated_at: local(updatedAt, offset),
+        updated_at: toLocalDateTime(updated, offset),
       }),
     };
   },

@@ -1,15 +1,16 @@
 /** Orders: the list record, the details answer and what lists filter by. */
 import type { OrderState } from '#shared/events/entities/order.ts';
 import { documentId, type OrderDocument } from '#shared/read-models/collections.ts';
+import { toLocalDateTime } from '#shared/read-models/local-time.ts';
 import { orderFacet } from '#shared/read-models/rank-tree/facets.ts';
 import { timeKey } from '#shared/read-models/rank-tree/keys.ts';
-import { address, instant, local, type Projection } from './projection.ts';
+import { address, instant, local, type Projection, updatedAt } from './projection.ts';
 
 type Items = NonNullable<OrderState['items']>;
 
 export const orderProjection: Projection<'order'> = {
-  project({ storeId, id, sequence, state }, { offset, customerErased }) {
-    const updatedAt = state.updated_at ?? state.created_at;
+  project({ storeId, id, sequence, state, time }, { offset, customerErased }) {
+    const updated = updatedAt(state, time);
     const items = state.items ?? [];
     const customer = customerOf(state, customerErased);
     const customerId = state.customer?.id ?? null;
@@ -29,7 +30,7 @@ export const orderProjection: Projection<'order'> = {
       total: state.total,
       scheduled_for: local(state.scheduled_for, offset),
       created_at: local(state.created_at, offset),
-      updated_at: local(updatedAt, offset),
+      updated_at: toLocalDateTime(updated, offset),
     };
     return {
       _id: documentId(storeId, id),
@@ -39,7 +40,7 @@ export const orderProjection: Projection<'order'> = {
       rank_key: timeKey(instant(state.created_at), id),
       facet: orderFacet({ status: state.status, order_type: state.order_type, customer_id: customerId }),
       customer_id: customerId,
-      updated_at: new Date(instant(updatedAt)),
+      updated_at: new Date(updated),
       summary: JSON.stringify({
         ...fields,
         customer: customer && { id: customer.id, name: customer.name, phone: customer.phone },

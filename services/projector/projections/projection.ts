@@ -37,15 +37,8 @@ export function local(text: string | null | undefined, offset: string): string |
   return text === null || text === undefined ? null : toLocalDateTime(instant(text), offset);
 }
 
-/**
- * When a state was updated: `updated_at`, else `created_at`, else the event's own time (CONTRACT section 3).
- * Milliseconds since 1970.
- */
-export function updatedAt(
-  state: { updated_at?: string | null; created_at?: string | null },
-  time: number,
-): number {
-  const text = state.updated_at ?? state.created_at;
+/** When a state was updated, in milliseconds since 1970: `updated_at`, else the event's own time (CONTRACT section 3). */
+export function updatedAt({ updated_at: text }: { updated_at?: string | null }, time: number): number {
   return text === null || text === undefined ? time : instant(text);
 }
 

@@ -1,10 +1,11 @@
 /** The store's own record, as `GET /api/store/info/` answers it. */
 import { documentId } from '#shared/read-models/collections.ts';
-import { address, instant, local, type Projection } from './projection.ts';
+import { toLocalDateTime } from '#shared/read-models/local-time.ts';
+import { address, instant, local, type Projection, updatedAt } from './projection.ts';
 
 export const storeProjection: Projection<'store'> = {
-  project({ storeId, id, sequence, state }, { offset }) {
-    const updatedAt = state.updated_at ?? state.created_at;
+  project({ storeId, id, sequence, state, time }, { offset }) {
+    const updated = updatedAt(state, time);
     const status = state.status ?? 'active';
     return {
       _id: documentId(storeId, id),
@@ -13,7 +14,7 @@ export const storeProjection: Projection<'store'> = {
       offset,
       status,
       created_at: new Date(instant(state.created_at)),
-      updated_at: new Date(instant(updatedAt)),
+      updated_at: new Date(updated),
       summary: JSON.stringify({
         id,
         name: state.name,
@@ -33,7 +34,7 @@ export const storeProjection: Projection<'store'> = {
           closes: closes ?? null,
         })),
         created_at: local(state.created_at, offset),
-        updated_at: local(updatedAt, offset),
+        updated_at: toLocalDateTime(updated, offset),
       }),
     };
   },

@@ -30,13 +30,22 @@ Lists answer \`count\`, \`page\`, \`page_size\` and \`results\`. \`page\` is 1 a
 otherwise, and a page has 100 records at most. Total pages are ceil(count / page_size); a page beyond the last is
 empty. The order of a list is fixed, so walk it from page 1 until \`results\` is empty.
 
+Each page is right for its moment. A walk over several is so only while nothing changes between them: a record that
+comes or goes before the place that you have reached moves all behind it, so that one is told twice or not at all. With a
+fixed \`created_to\` that has passed, in lists that show the newest first, what is created meanwhile stays out of the
+walk; records that are deleted, that change what you filter by, or that arrive late still move it. For a complete copy
+read \`/api/<kind>/changes\` from the beginning.
+
 Paths have a slash at the end, or none, exactly as they stand here.
 
-## Fetching only what changed
+## Following changes
 
-Lists of customers, orders and products take \`updated_from\` and \`updated_to\`. Remember the greatest \`updated_at\`
-that you have seen, and ask for \`updated_from\` that second: bounds are inclusive, so the records of the last second
-come again and are recognised by their \`id\`. Deleted records don't show up this way; compare ids from time to time.
+\`/api/<kind>/changes\` tells every record's last state and every deletion, in the order in which they took effect here.
+Read it from the beginning for a full copy, and go on from \`next\`.
+
+Lists of customers, orders and products also take \`updated_from\` and \`updated_to\`: windows of the publisher's time,
+for questions such as “what did they change yesterday”. They are not for following changes: an event that comes late, or
+with an older \`updated_at\`, lies in a window that you have already read, and deleted records are in none.
 
 ## Polling without a body
 

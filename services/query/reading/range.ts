@@ -18,14 +18,18 @@ export const createdRange = {
     example: '2026-11-30T23:59:59',
   }),
 };
+/** What these windows are not for: a late event may carry any `updated_at`. */
+const WINDOW =
+  'A window of the publisher’s time (“what did they change yesterday”); to follow changes, ask `/api/<kind>/changes`.';
+
 /** The parameters that bound when a record was updated. */
 export const updatedRange = {
   updated_from: optional(localDateTime, {
-    description: `Only records whose \`updated_at\` is this second or later: what changed since the last poll. ${INCLUSIVE}`,
+    description: `Only records whose \`updated_at\` is this second or later. ${INCLUSIVE} ${WINDOW}`,
     example: '2026-11-20T18:00:00',
   }),
   updated_to: optional(localDateTime, {
-    description: `Only records whose \`updated_at\` is this second or earlier; not before \`updated_from\`. ${INCLUSIVE}`,
+    description: `Only records whose \`updated_at\` is this second or earlier; not before \`updated_from\`. ${INCLUSIVE} ${WINDOW}`,
     example: '2026-11-20T18:59:59',
   }),
 };

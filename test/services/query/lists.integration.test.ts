@@ -9,12 +9,19 @@ const order = (id: string, created: string, more: object = {}): TestChange => ({
   storeId: 's1',
   id,
   data: { status: 'pending', order_type: 'delivery', total: '10.00', created_at: created, ...more },
+  time: created,
 });
-const customer = (id: string, name: string, more: object = {}): TestChange => ({
+const customer = (
+  id: string,
+  name: string,
+  created = '2026-01-01T12:00:00Z',
+  more: object = {},
+): TestChange => ({
   entity: 'customer',
   storeId: 's1',
   id,
-  data: { name, created_at: '2026-01-01T12:00:00Z', ...more },
+  data: { name, created_at: created, ...more },
+  time: created,
 });
 const store = (offset: string): TestChange => ({
   entity: 'store',
@@ -36,8 +43,8 @@ beforeAll(async () => {
     order('tie-a', '2026-02-01T00:00:00.123Z'),
     order('tie-C', '2026-02-01T00:00:00.123Z'),
     order('tie_', '2026-02-01T00:00:00.124Z'),
-    customer('c1', 'Álvaro', { document: '123.456.789-09', phone: '+55 (11) 98765-4321' }),
-    customer('c2', 'ana maria', { document: '12.ABC.345/01DE-35', created_at: '2026-02-01T03:00:00.400Z' }),
+    customer('c1', 'Álvaro', undefined, { document: '123.456.789-09', phone: '+55 (11) 98765-4321' }),
+    customer('c2', 'ana maria', '2026-02-01T03:00:00.400Z', { document: '12.ABC.345/01DE-35' }),
     customer('c3', 'ANA MARIA'),
     customer('c4', 'Zoë'),
     customer('c5', 'Łukasz'),
@@ -251,6 +258,18 @@ describe('when the store’s offset is known and moves', () => {
     await service.apply([store('-03:00')]);
     expect((await service.api.get(at, token)).json).toMatchObject({ count: 2 });
   });
+});
+
+it('shows the time of an event that names none as when its record was updated', async () => {
+  const late = { ...customer('c9', 'Tarde'), time: '2026-05-01T12:00:00Z' };
+  await service.apply([late]);
+  const { results } = await service.api.list(
+    '/api/customer/list?updated_from=2026-05-01T09:00:00&updated_to=2026-05-01T09:00:00',
+    token,
+  );
+  expect(results).toMatchObject([
+    { id: 'c9', created_at: '2026-01-01T09:00:00', updated_at: '2026-05-01T09:00:00' },
+  ]);
 });
 
 it('forgets a deleted customer, also in their orders', async () => {

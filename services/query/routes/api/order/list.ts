@@ -12,7 +12,7 @@ export default dataEndpoint({
     operationId: 'listOrders',
     tag: 'Orders',
     summary: 'List orders',
-    description: 'The orders of the store, newest first. To follow them, poll with `updated_from`.',
+    description: 'The orders of the store, newest first. To follow them, ask `/api/order/changes`.',
     answer: page(OrderSummary),
     links: [{ operationId: 'getOrder', parameter: 'order_id', from: '/results/0/id' }],
   },
