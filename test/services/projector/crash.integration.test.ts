@@ -17,6 +17,9 @@ const KILLS_IN_TRANSACTION = 6;
 /** What the session may last while nobody is there: the broker gives the partitions on only then. */
 const SESSION_TIMEOUT_MS = 1_000;
 
+/** Of every event, so that both environments are told the same. */
+const TIME = new Date('2026-03-01T12:00:00Z');
+
 /** Orders and customers of several stores, created, changed, deleted, brought back and repeated. */
 function events(): StreamEvent[] {
   return Array.from({ length: EVENTS }, (_, index): StreamEvent => {
@@ -30,6 +33,7 @@ function events(): StreamEvent[] {
         storeId,
         subject: `c${index % 900}`,
         sequence: version,
+        time: TIME,
         ...(deletes ? { action: 'deleted' } : { data }),
       };
     }
@@ -40,7 +44,7 @@ function events(): StreamEvent[] {
       customer: { id: `c${(index * 7) % 900}`, name: 'Maria', phone: '11 9' },
       created_at: new Date(Date.UTC(2026, 2, 1) + index * 1_000).toISOString(),
     };
-    return { entity: 'order', storeId, subject: `o${index % 4_000}`, sequence: version, data };
+    return { entity: 'order', storeId, subject: `o${index % 4_000}`, sequence: version, time: TIME, data };
   });
 }
 

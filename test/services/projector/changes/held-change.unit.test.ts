@@ -17,6 +17,7 @@ function order(storeId: string, data: object | null = ORDER) {
     subject: 'o1',
     sequence: 7,
     source: '/test',
+    time: new Date('2026-03-01T12:00:00Z'),
     ...(data === null ? { action: 'deleted' } : { data }),
   });
   return { key: Buffer.from(key), value: Buffer.from(value), headers };

@@ -12,6 +12,7 @@ export function storeEvent(storeId: string, sequence: number, timezone_offset: s
     storeId,
     subject: storeId,
     sequence,
+    time: new Date('2026-03-01T12:00:00Z'),
     data: { name: 'Pizzaria Bela', timezone_offset, created_at: '2026-03-01T12:00:00Z' },
   };
 }
@@ -25,6 +26,7 @@ export function orderEvents(storeId: string, count: number, sequence = 1): Strea
       storeId,
       subject: `o${index}`,
       sequence,
+      time: new Date(at),
       data: {
         status: 'ready',
         order_type: 'delivery',
