@@ -20,7 +20,12 @@ export interface ReadModelDocument {
   offset: string;
   /** The finished JSON of the list record. */
   summary: string;
+  /** The store's position at its last change: its place in the change feed. */
+  feed_position: number;
 }
+
+/** A document before it is known which position its change gets. */
+export type Unplaced<D extends ReadModelDocument> = Omit<D, 'feed_position'>;
 
 /** Of entities with a details endpoint. */
 interface WithDetails {
@@ -137,12 +142,18 @@ export interface MenuSection {
   updated_at: Date;
 }
 
-/** What remains of a deleted entity: its version, so that an older event does not bring it back. */
+/**
+ * What remains of a deleted entity: its version, so that an older event does not bring it back, and its place in the
+ * change feed. It goes when the entity comes back.
+ */
 export interface Tombstone {
   /** `<entity>/<store id>/<entity id>` */
   _id: string;
   store_id: string;
+  entity: EntityName;
   sequence: number;
+  /** The store's position at the deletion. */
+  feed_position: number;
 }
 
 /**
@@ -159,6 +170,12 @@ export type Stamp = {
   counts?: { [E in EntityName]?: number };
   /** The roots of the rank trees. */
   ranks?: { [T in TreeName]?: Root };
+  /** The last position that was given: every change of a record takes one, in the order in which changes are applied. */
+  position?: number;
+  /** The last position that a record of each entity took. */
+  positions?: { [E in EntityName]?: number };
+  /** Who gave which positions (`feed-epochs.ts`). */
+  epochs?: string;
 } & { [E in EntityName]?: number };
 
 /** A message that could not be applied, kept until someone decides or its time is over. */
@@ -230,6 +247,9 @@ export function tombstoneId(entity: EntityName, storeId: string, id: string): st
 
 type Index = IndexDescription & { name: string };
 
+/** The order of a store's changes, for the change feed. */
+const BY_FEED: Index = { name: 'by_feed', key: { store_id: 1, feed_position: 1 } };
+
 type CollectionName =
   | (typeof COLLECTIONS)[EntityName]
   | typeof MENU_SECTIONS
@@ -248,21 +268,27 @@ export const INDEXES: Record<CollectionName, Index[]> = {
     { name: 'by_rank', key: { store_id: 1, rank_key: 1 } },
     { name: 'by_created', key: { store_id: 1, created_key: 1, rank_key: 1 } },
     { name: 'by_updated', key: { store_id: 1, updated_at: 1 } },
+    BY_FEED,
   ],
   [COLLECTIONS.order]: [
     { name: 'by_rank', key: { store_id: 1, rank_key: 1 } },
     { name: 'by_facet', key: { store_id: 1, facet: 1, rank_key: 1 } },
     { name: 'by_customer', key: { store_id: 1, customer_id: 1, rank_key: 1 } },
     { name: 'by_updated', key: { store_id: 1, updated_at: 1 } },
+    BY_FEED,
   ],
-  [COLLECTIONS.coupon]: [{ name: 'by_created', key: { store_id: 1, created_at: -1, _id: 1 } }],
+  [COLLECTIONS.coupon]: [{ name: 'by_created', key: { store_id: 1, created_at: -1, _id: 1 } }, BY_FEED],
   [COLLECTIONS.review]: [
     { name: 'by_rank', key: { store_id: 1, rank_key: 1 } },
     { name: 'by_facet', key: { store_id: 1, facet: 1, rank_key: 1 } },
     { name: 'by_customer', key: { store_id: 1, customer_id: 1 } },
+    BY_FEED,
   ],
-  [COLLECTIONS.campaign]: [{ name: 'by_created', key: { store_id: 1, created_at: -1, _id: 1 } }],
-  [COLLECTIONS.category]: [{ name: 'by_position', key: { store_id: 1, position: 1, name: 1, _id: 1 } }],
+  [COLLECTIONS.campaign]: [{ name: 'by_created', key: { store_id: 1, created_at: -1, _id: 1 } }, BY_FEED],
+  [COLLECTIONS.category]: [
+    { name: 'by_position', key: { store_id: 1, position: 1, name: 1, _id: 1 } },
+    BY_FEED,
+  ],
   [COLLECTIONS.product]: [
     { name: 'by_position', key: { store_id: 1, category_position: 1, position: 1, name: 1, _id: 1 } },
     {
@@ -271,8 +297,9 @@ export const INDEXES: Record<CollectionName, Index[]> = {
     },
     { name: 'by_option_group', key: { store_id: 1, option_group_ids: 1 } },
     { name: 'by_updated', key: { store_id: 1, updated_at: 1 } },
+    BY_FEED,
   ],
-  [COLLECTIONS.option_group]: [{ name: 'by_name', key: { store_id: 1, name_key: 1, _id: 1 } }],
+  [COLLECTIONS.option_group]: [{ name: 'by_name', key: { store_id: 1, name_key: 1, _id: 1 } }, BY_FEED],
   [MENU_SECTIONS]: [
     { name: 'by_position', key: { store_id: 1, position: 1, name: 1, category_id: 1, part: 1 } },
     { name: 'by_category', key: { store_id: 1, category_id: 1 } },
@@ -280,7 +307,7 @@ export const INDEXES: Record<CollectionName, Index[]> = {
   [STAMPS]: [],
   [STORE_RECORDS_PENDING]: [],
   [RANK_NODES]: [],
-  [TOMBSTONES]: [],
+  [TOMBSTONES]: [{ name: 'by_feed', key: { store_id: 1, entity: 1, feed_position: 1 } }],
   [REWRITINGS]: [],
   [DEAD_LETTERS]: [
     { name: 'by_reason', key: { reason: 1, _id: 1 } },

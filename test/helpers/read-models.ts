@@ -52,6 +52,8 @@ export async function dump(db: Db): Promise<Record<string, unknown[]>> {
       .find({}, { sort: { _id: 1 } })
       .toArray();
     content[name] = documents
+      // Positions depend on the slices where customers are erased.
+      .map(({ feed_position: _place, ...document }): Document => document)
       .map((document) => (name === STAMPS ? withoutTreeShapes(document) : document))
       .map((document) => answered(document, offsets.get(document['store_id'])));
   }
@@ -72,7 +74,13 @@ export async function dump(db: Db): Promise<Record<string, unknown[]>> {
  * Where a tree is cut depends on the slices; how many records it counts does not. A record that came and went inside one
  * slice leaves no count, elsewhere it leaves a count of nothing.
  */
-function withoutTreeShapes({ ranks, ...stamp }: Document): Document {
+function withoutTreeShapes({
+  ranks,
+  position: _position,
+  positions: _positions,
+  epochs: _epochs,
+  ...stamp
+}: Document): Document {
   const trees = Object.entries((ranks ?? {}) as Record<string, { counts?: Record<string, number> }>)
     .map(([tree, { counts = {} }]): [string, [string, number][]] => [
       tree,

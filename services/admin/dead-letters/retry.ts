@@ -13,6 +13,7 @@ import { describeError, isUnavailable } from '#shared/errors.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
 import { applyAccess } from '#projector/access/apply.ts';
 import { applyChanges } from '#projector/changes/apply.ts';
+import type { Epochs, GivenPositions } from '#projector/changes/epochs.ts';
 import type { Slice } from '#projector/consumer/slice.ts';
 import { runInTransaction } from '#projector/consumer/transaction.ts';
 import { NOTHING_KEPT } from '#projector/dead-letters/letter.ts';
@@ -40,6 +41,8 @@ export interface RetryOptions {
   /** Asked for only when access changed. */
   redis: () => Promise<Redis>;
   prefix: string;
+  /** Of the one box. */
+  epochs: Epochs;
 }
 
 /** Messages that letters do not keep, by letter id. */
@@ -56,7 +59,7 @@ export async function retryLetters(
   fetched: FetchedMessages,
 ): Promise<RetryResult> {
   try {
-    return await inTransaction(options, (session) => applyLetters(box, session, ids, fetched));
+    return await inTransaction(options, (session) => applyLetters(options, box, session, ids, fetched));
   } catch (error) {
     if (isUnavailable(error)) throw error;
     if (ids.length === 1) {
@@ -88,21 +91,22 @@ export async function applyMessages(
 ): Promise<Pick<RetryResult, 'applied' | 'stayed'>> {
   const slice: Slice = { topic: box.topic, partition, messages, next: 0 };
   return inTransaction(options, async (session) => {
-    const { outdated, deadLetters, publish } = await applySlice(box, session, slice);
+    const { outdated, deadLetters, publish, given } = await applySlice(options, box, session, slice);
     const applied = messages.length - outdated - deadLetters.length;
-    return { result: { applied, stayed: deadLetters.map(toStayed) }, publish };
+    return { result: { applied, stayed: deadLetters.map(toStayed) }, publish, given };
   });
 }
 
 async function inTransaction<R>(
-  { mongodb, redis, prefix }: RetryOptions,
+  { mongodb, redis, prefix, epochs }: RetryOptions,
   work: (session: ClientSession) => Promise<Attempt<R>>,
 ): Promise<R> {
   const end = Date.now() + PATIENCE_MS;
   for (let attempt = 0; ; attempt += 1) {
     const session = mongodb.startSession();
     try {
-      const { result, publish } = await runInTransaction(session, () => work(session));
+      const { result, publish, given } = await runInTransaction(session, () => work(session));
+      if (given !== undefined) epochs.remember(given);
       if (publish !== null) await publish(redis, prefix);
       return result;
     } catch (error) {
@@ -118,11 +122,14 @@ interface Attempt<R> {
   result: R;
   /** Brings what changed to Redis, once it is committed. */
   publish: Publish | null;
+  /** The positions that were given. */
+  given?: GivenPositions;
 }
 
 type Publish = (redis: () => Promise<Redis>, prefix: string) => Promise<void>;
 
 async function applyLetters(
+  options: RetryOptions,
   box: LetterBox,
   session: ClientSession,
   ids: readonly string[],
@@ -140,7 +147,7 @@ async function applyLetters(
   }
   const messages = found.map((letter) => fetched.get(letter._id) ?? toMessage(letter));
   const slice: Slice = { topic, partition: first.partition, messages, next: first.offset };
-  const applied = await applySlice(box, session, slice);
+  const applied = await applySlice(options, box, session, slice);
 
   // Those that stay were written anew, with the reason of today; when they died and what they keep do not change by that.
   const stayed = new Set(applied.deadLetters.map(({ _id }) => _id));
@@ -158,6 +165,7 @@ async function applyLetters(
       gone,
     },
     publish: applied.publish,
+    given: applied.given,
   };
 }
 
@@ -169,21 +177,28 @@ interface AppliedSlice {
   outdated: number;
   deadLetters: DeadLetter[];
   publish: Publish | null;
+  given: GivenPositions;
 }
 
 function applySlice(
+  { epochs }: RetryOptions,
   { kind, environment, db }: LetterBox,
   session: ClientSession,
   slice: Slice,
 ): Promise<AppliedSlice> {
   return kind === 'access'
     ? applyAccessSlice(db, environment, session, slice)
-    : applyChangesSlice(db, session, slice);
+    : applyChangesSlice(db, session, slice, epochs);
 }
 
-async function applyChangesSlice(db: Db, session: ClientSession, slice: Slice): Promise<AppliedSlice> {
-  const { plan, deadLetters } = await applyChanges(db, session, slice, null);
-  return { outdated: plan?.outdated ?? 0, deadLetters, publish: null };
+async function applyChangesSlice(
+  db: Db,
+  session: ClientSession,
+  slice: Slice,
+  epochs: Epochs,
+): Promise<AppliedSlice> {
+  const { plan, deadLetters, given } = await applyChanges(db, session, slice, null, { epochs });
+  return { outdated: plan?.outdated ?? 0, deadLetters, publish: null, given };
 }
 
 async function applyAccessSlice(
@@ -205,5 +220,10 @@ async function applyAccessSlice(
     for (const key of keys) await publishAccess(redis, prefix, { key, keys: collections.keys });
     for (const store of stores) await publishAccess(redis, prefix, { store, stores: collections.stores });
   };
-  return { outdated, deadLetters, publish: keys.length + stores.length > 0 ? publish : null };
+  return {
+    outdated,
+    deadLetters,
+    publish: keys.length + stores.length > 0 ? publish : null,
+    given: new Map(),
+  };
 }

@@ -6,6 +6,7 @@ import type { Slice } from '../consumer/slice.ts';
 import { toDeadLetter } from '../dead-letters/letter.ts';
 import type { LetterRoom } from '../dead-letters/room.ts';
 import { eraseDeadLetters, writeDeadLetters } from '../dead-letters/write.ts';
+import { Epochs, type GivenPositions } from './epochs.ts';
 import { fold } from './fold.ts';
 import { plan, type Plan } from './plan.ts';
 import { readStored } from './stored.ts';
@@ -16,11 +17,15 @@ export interface ApplyOptions {
   room?: Pick<LetterRoom, 'admit'> | null;
   /** Whether rank trees are kept. */
   keepsTrees?: boolean;
+  /** Of this process and generation; told by the caller once the transaction is committed (`AppliedSlice.given`). */
+  epochs?: Epochs;
 }
 
 export interface AppliedSlice {
   plan: Plan | null;
   deadLetters: DeadLetter[];
+  /** The positions that are given by it. */
+  given: GivenPositions;
 }
 
 /**
@@ -32,20 +37,21 @@ export async function applyChanges(
   session: ClientSession,
   slice: Slice,
   hopeless: unknown,
-  { room = null, keepsTrees = true }: ApplyOptions = {},
+  { room = null, keepsTrees = true, epochs = new Epochs() }: ApplyOptions = {},
 ): Promise<AppliedSlice> {
   const { topic, partition, messages } = slice;
   if (hopeless !== null) {
     const rejection = new EventRejected('projection_failed', 'its transaction failed again and again');
     const deadLetters = messages.map((message) => toDeadLetter(topic, partition, message, rejection));
     await writeDeadLetters(db, session, deadLetters, room);
-    return { plan: null, deadLetters };
+    return { plan: null, deadLetters, given: new Map() };
   }
   const { chains, rejected } = fold(messages);
   const deadLetters = rejected.map(({ message, rejection }) =>
     toDeadLetter(topic, partition, message, rejection),
   );
   let planned: Plan | null = null;
+  let given: GivenPositions = new Map();
   if (chains.size > 0) {
     const stored = await readStored(db, session, chains.values());
     planned = plan(chains, stored);
@@ -56,9 +62,10 @@ export async function applyChanges(
       const message = messages[at];
       if (message !== undefined) deadLetters.push(toDeadLetter(topic, partition, message, rejection));
     }
-    await writePlan(db, session, planned, stored);
+    given = await writePlan(db, session, planned, stored, epochs);
     await eraseDeadLetters(db, session, planned.erased);
   }
   await writeDeadLetters(db, session, deadLetters, room);
-  return { plan: planned, deadLetters };
+  epochs.forget(given);
+  return { plan: planned, deadLetters, given };
 }

@@ -6,7 +6,7 @@
 import { LRUCache } from 'lru-cache';
 import { type Change, readChange } from '#shared/events/change.ts';
 import type { EventMessage } from '#shared/events/cloud-event.ts';
-import type { ReadModelDocument } from '#shared/read-models/collections.ts';
+import type { ReadModelDocument, Unplaced } from '#shared/read-models/collections.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import { projectionOf } from '../projections/index.ts';
 import type { Changed, ProjectionContext } from '../projections/projection.ts';
@@ -24,7 +24,7 @@ export interface HeldChange extends Pick<
   /** The offset that a store's state names. */
   timezoneOffset: string | null;
   /** The document that shows its state. @throws what the projection throws. */
-  documentIn: (context: ProjectionContext) => ReadModelDocument;
+  documentIn: (context: ProjectionContext) => Unplaced<ReadModelDocument>;
 }
 
 /** Stores by whose last offset documents are made before it is known. */
@@ -61,7 +61,7 @@ export function holdChange(message: EventMessage): HeldChange {
 }
 
 /** `null` where none can be made: it is tried again when it is needed, and fails there. */
-function draft(change: Change, context: ProjectionContext): ReadModelDocument | null {
+function draft(change: Change, context: ProjectionContext): Unplaced<ReadModelDocument> | null {
   try {
     return project(change, context);
   } catch {
@@ -69,6 +69,6 @@ function draft(change: Change, context: ProjectionContext): ReadModelDocument | 
   }
 }
 
-function project(change: Change, context: ProjectionContext): ReadModelDocument {
+function project(change: Change, context: ProjectionContext): Unplaced<ReadModelDocument> {
   return projectionOf(change).project(change as Changed<typeof change.entity>, context);
 }

@@ -9,6 +9,7 @@ import {
   type ReadModelDocument,
   type Tombstone,
   tombstoneId,
+  type Unplaced,
 } from '#shared/read-models/collections.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import { rankEntries } from '#shared/read-models/rank-tree/trees.ts';
@@ -27,6 +28,10 @@ export interface StampChange {
   counts: Partial<Record<EntityName, number>>;
   /** The store's new offset; `null` removes it; absent where the store's own record did not change. */
   offset?: string | null;
+  /** The last position that is given. */
+  position: number;
+  /** The last position that a record of each entity takes. */
+  positions: Partial<Record<EntityName, number>>;
 }
 
 export interface Plan {
@@ -81,8 +86,38 @@ export function plan(chains: Map<string, Chain>, stored: Stored): Plan {
     result.outdated += outdated + entries.length - newer.length;
     if (newer.length > 0) effective.set(key, newer);
   }
-  for (const [key, entries] of effective) planEntity(result, key, entries, effective, stored);
+  const taken: Effect[] = [];
+  for (const [key, entries] of effective) planEntity(result, key, entries, effective, stored, taken);
+  place(result, taken);
   return result;
+}
+
+/** A change that takes effect: where its event lies in the slice, and what shows it if it is the record's last one. */
+interface Effect {
+  at: number;
+  entity: EntityName;
+  storeId: string;
+  shownBy: ReadModelDocument | Tombstone | null;
+}
+
+/**
+ * Gives each change its position, in the order of the events. Those that another one of the same record follows count as well: so
+ * a record's position does not depend on where slices are cut.
+ */
+function place({ stamps }: Plan, effects: Effect[]): void {
+  for (const { entity, storeId, shownBy } of effects.toSorted((a, b) => a.at - b.at)) {
+    const stamp = stamps.get(storeId);
+    if (stamp === undefined) continue;
+    const position = takePosition(stamp, entity);
+    if (shownBy !== null) shownBy.feed_position = position;
+  }
+}
+
+/** The next position of a store, for a change of one record. */
+export function takePosition(stamp: StampChange, entity: EntityName): number {
+  stamp.position += 1;
+  stamp.positions[entity] = stamp.position;
+  return stamp.position;
 }
 
 function planEntity(
@@ -91,6 +126,7 @@ function planEntity(
   entries: Entry[],
   effective: Map<string, Entry[]>,
   stored: Stored,
+  effects: Effect[],
 ): void {
   const last = entries.at(-1);
   if (last === undefined) return;
@@ -100,13 +136,18 @@ function planEntity(
   const isStored = stored.sequences.has(key) && !isBuried;
 
   const rankedBefore = stored.ranked.get(key) ?? [];
+  let shownBy: ReadModelDocument | Tombstone;
   if (change.deletes) {
     noteMove(result.trees, storeId, rankedBefore, []);
     if (isStored) push(result.removals, entity, documentId(storeId, id));
-    result.tombstones.push({ _id: key, store_id: storeId, sequence: change.sequence });
+    shownBy = { _id: key, store_id: storeId, entity, sequence: change.sequence, feed_position: 0 };
+    result.tombstones.push(shownBy);
   } else {
     try {
-      const document = projectEntry(last, effective, stored);
+      const document: ReadModelDocument = Object.assign(projectEntry(last, effective, stored), {
+        feed_position: 0,
+      });
+      shownBy = document;
       push(isStored ? result.replacements : result.inserts, entity, document);
       noteMove(result.trees, storeId, rankedBefore, rankEntries(entity, document));
       if (isBuried) result.raised.push(key);
@@ -116,12 +157,12 @@ function planEntity(
       });
       result.failed.push({ at: last.at, rejection });
       // As if it had come alone: what was before it counts.
-      planEntity(result, key, entries.slice(0, -1), effective, stored);
+      planEntity(result, key, entries.slice(0, -1), effective, stored, effects);
       return;
     }
   }
 
-  const stamp = stampOf(result, storeId);
+  const stamp = stampOf(result, storeId, stored);
   add(stamp.counters, entity, entries.length);
   add(stamp.counts, entity, (change.deletes ? 0 : 1) - (isStored ? 1 : 0));
   if (entity === 'store') {
@@ -142,6 +183,7 @@ function planEntity(
   for (const entry of entries) {
     const { time, newerVersion } = entry.change;
     result.applied.push({ entity, time, ...(newerVersion === undefined ? {} : { newerVersion }) });
+    effects.push({ at: entry.at, entity, storeId, shownBy: entry === last ? shownBy : null });
   }
 }
 
@@ -162,7 +204,7 @@ function projectEntry(
   { change, at }: Entry,
   effective: Map<string, Entry[]>,
   stored: Stored,
-): ReadModelDocument {
+): Unplaced<ReadModelDocument> {
   const { storeId, customerId } = change;
   const customerKey = customerId === null ? null : tombstoneId('customer', storeId, customerId);
   return change.documentIn({
@@ -185,10 +227,11 @@ function offsetAt(storeEntries: Entry[] | undefined, before: string | undefined,
   return offset ?? DEFAULT_OFFSET;
 }
 
-function stampOf({ stamps }: Plan, storeId: string): StampChange {
+function stampOf({ stamps }: Plan, storeId: string, stored: Stored): StampChange {
   let stamp = stamps.get(storeId);
   if (stamp === undefined) {
-    stamp = { counters: {}, counts: {} };
+    const position = stored.stamps.get(storeId)?.position ?? 0;
+    stamp = { counters: {}, counts: {}, position, positions: {} };
     stamps.set(storeId, stamp);
   }
   return stamp;

@@ -11,6 +11,7 @@ import {
   type Tombstone,
   TOMBSTONES,
 } from '#shared/read-models/collections.ts';
+import { withEpoch } from '#shared/read-models/feed-epochs.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import { markStoreRecords } from '../access/store-records.ts';
 import { composeCatalogs } from '../catalog/compose.ts';
@@ -18,20 +19,23 @@ import { projections } from '../projections/index.ts';
 import { maintainTrees, type RootChange } from '../ranking/maintain.ts';
 import { movedStores } from '../rewriting/moved.ts';
 import { enqueue } from '../rewriting/queue.ts';
+import type { Epochs, Given, GivenPositions } from './epochs.ts';
 import { insertDocuments } from './insert.ts';
-import type { Plan, StampChange } from './plan.ts';
+import { type Plan, type StampChange, takePosition } from './plan.ts';
 import type { Stored } from './stored.ts';
 
 /**
  * Writes a plan in the session's transaction.
  * @param stored the stamps as they were before it.
+ * @returns the positions that are given by it.
  */
 export async function writePlan(
   db: Db,
   session: ClientSession,
   plan: Plan,
   stored: Pick<Stored, 'stamps'>,
-): Promise<void> {
+  epochs: Epochs,
+): Promise<GivenPositions> {
   await writeTombstones(db, session, plan);
   // Before the documents: those of this slice are right as they are, also where a customer is back.
   await eraseCustomers(db, session, plan);
@@ -52,9 +56,10 @@ export async function writePlan(
     plan.trees,
     (storeId, tree) => stored.stamps.get(storeId)?.ranks?.[tree],
   );
-  await writeStamps(db, session, plan.stamps, roots);
+  const given = await writeStamps(db, session, plan.stamps, stored, roots, epochs);
   await markStoreRecords(db, session, plan.storeRecords);
   await enqueue(db, session, moved);
+  return given;
 }
 
 /**
@@ -102,8 +107,11 @@ async function eraseCustomers(db: Db, session: ClientSession, plan: Plan): Promi
         operations = [];
       };
       for await (const document of named) {
-        const { _id, ...replacement } = eraseCustomer(document as never) as NamingDocument;
-        if (document.summary === replacement.summary && document.whole === replacement.whole) continue;
+        const { _id, ...erased } = eraseCustomer(document as never) as NamingDocument;
+        if (document.summary === erased.summary && document.whole === erased.whole) continue;
+        const stamp = plan.stamps.get(storeId);
+        const position = stamp && takePosition(stamp, entity as EntityName);
+        const replacement = { ...erased, feed_position: position ?? erased.feed_position };
         operations.push({
           replaceOne: { filter: { _id }, replacement },
         });
@@ -118,13 +126,22 @@ async function writeStamps(
   db: Db,
   session: ClientSession,
   stamps: Map<string, StampChange>,
+  stored: Pick<Stored, 'stamps'>,
   roots: readonly RootChange[],
-): Promise<void> {
-  if (stamps.size === 0) return;
+  epochs: Epochs,
+): Promise<GivenPositions> {
+  const given = new Map<string, Given>();
+  if (stamps.size === 0) return given;
   const rootsOf = Map.groupBy(roots, ({ storeId }) => storeId);
-  const operations = [...stamps].map(([_id, { counters, counts, offset }]): AnyBulkWriteOperation<Stamp> => {
+  const operations = [...stamps].map(([_id, change]): AnyBulkWriteOperation<Stamp> => {
+    const { counters, counts, offset, position, positions } = change;
     const $inc: Record<string, number> = { ...counters, ...under('counts', counts) };
-    const $set: Record<string, unknown> = {};
+    // They follow what was read in this transaction: whoever gave others meanwhile has changed the stamp, and one of the two fails.
+    const $set: Record<string, unknown> = { position, ...under('positions', positions) };
+    const before = stored.stamps.get(_id);
+    const { epoch, isNew } = epochs.after(_id, before);
+    if (isNew) $set['epochs'] = withEpoch(before?.epochs, { id: epoch, from: (before?.position ?? 0) + 1 });
+    given.set(_id, { epoch, position });
     if (typeof offset === 'string') $set['timezone_offset'] = offset;
     for (const { tree, counts: facets, nodes } of rootsOf.get(_id) ?? []) {
       Object.assign($inc, under(`ranks.${tree}.counts`, facets));
@@ -135,7 +152,7 @@ async function writeStamps(
         filter: { _id },
         update: {
           $inc,
-          ...(Object.keys($set).length > 0 ? { $set } : {}),
+          $set,
           $setOnInsert: { store_id: _id },
           ...(offset === null ? { $unset: { timezone_offset: '' as const } } : {}),
         },
@@ -144,6 +161,7 @@ async function writeStamps(
     };
   });
   await db.collection<Stamp>(STAMPS).bulkWrite(operations, { session, ordered: false });
+  return given;
 }
 
 /** Fields of an embedded document, as an update names them. */

@@ -7,6 +7,7 @@ import { StoreDataError } from '#shared/errors.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { generationGroup, type GenerationMarker } from '#shared/read-models/generation.ts';
 import { type AppliedSlice, applyChanges } from '../changes/apply.ts';
+import { Epochs } from '../changes/epochs.ts';
 import { readAhead } from '../changes/read-ahead.ts';
 import type { Checkpoint } from '../consumer/checkpoint.ts';
 import { DroppedLetters } from '../dead-letters/dropped.ts';
@@ -52,6 +53,7 @@ export async function projectGeneration(
   const topic = changesTopic(environment);
   const room = letters.room(db, topic);
   const dropped = new DroppedLetters(control, topic);
+  const epochs = new Epochs();
   const consumer = await startConsumer({
     ...base,
     topic,
@@ -68,9 +70,10 @@ export async function projectGeneration(
     prepare: readAhead,
     write: async ({ session }, whole, hopeless) => {
       const left = await dropped.leaveOut(whole, room);
-      return applyChanges(db, session, left.slice, hopeless, { room: left.room, keepsTrees });
+      return applyChanges(db, session, left.slice, hopeless, { room: left.room, keepsTrees, epochs });
     },
-    committed: ({ plan, deadLetters }) => {
+    committed: ({ plan, deadLetters, given }) => {
+      epochs.remember(given);
       countDeadLetters(metrics, environment, label, deadLetters);
       if (plan === null) return;
       const now = Date.now();

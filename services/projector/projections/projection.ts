@@ -3,7 +3,7 @@ import type { ChangeTo } from '#shared/events/change.ts';
 import type { EntityName, EntityStates } from '#shared/events/entities/index.ts';
 import { parseInstant } from '#shared/events/instant.ts';
 import type { AddressState } from '#shared/events/fields.ts';
-import type { Documents } from '#shared/read-models/collections.ts';
+import type { Documents, Unplaced } from '#shared/read-models/collections.ts';
 import { toLocalDateTime } from '#shared/read-models/local-time.ts';
 
 /** A change that carries a state. */
@@ -18,7 +18,7 @@ export interface ProjectionContext {
 
 export interface Projection<E extends EntityName> {
   /** The document that shows a state. */
-  project: (change: Changed<E>, context: ProjectionContext) => Documents[E];
+  project: (change: Changed<E>, context: ProjectionContext) => Unplaced<Documents[E]>;
   /** The customer whom a state names, where the entity can name one. */
   customerOf?: (state: EntityStates[E]) => string | null;
   /** The same document without the personal data of the customer it names. */

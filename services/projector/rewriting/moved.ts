@@ -1,14 +1,18 @@
 /** Which stores a slice leaves with bodies for another offset than their present one. */
 import type { Stamp } from '#shared/read-models/collections.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
-import type { Plan } from '../changes/plan.ts';
+import type { Plan, StampChange } from '../changes/plan.ts';
 
 /**
  * The stores whose offset moves, and those that moved and came back: what lay between in the slice stays in that offset.
  * @param before the stamps as they were before the slice.
  */
 export function movedStores(
-  { stamps, inserts, replacements }: Pick<Plan, 'stamps' | 'inserts' | 'replacements'>,
+  {
+    stamps,
+    inserts,
+    replacements,
+  }: Pick<Plan, 'inserts' | 'replacements'> & { stamps: ReadonlyMap<string, Pick<StampChange, 'offset'>> },
   before: ReadonlyMap<string, Stamp>,
 ): string[] {
   const present = new Map<string, string>();

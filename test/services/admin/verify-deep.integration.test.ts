@@ -177,11 +177,18 @@ describe('verify --deep', () => {
         { $set: { whole: { $replaceOne: { input: '$whole', find: '5.00', replacement: '4.00' } } } },
       ]);
     await db.collection<MenuSection>(MENU_SECTIONS).updateOne({ store_id: 's9' }, { $set: { products: '' } });
-    await db.collection<Tombstone>(TOMBSTONES).insertOne({ _id: 'order/s9/o2', store_id: 's9', sequence: 9 });
-    await db.collection<Stamp>(STAMPS).updateOne({ _id: 's9' }, { $set: { timezone_offset: '+01:00' } });
     await db
-      .collection<ReadModelDocument>(COLLECTIONS.store)
-      .insertOne({ _id: 's0/s0', store_id: 's0', sequence: 1, offset: '-03:00', summary: '{}' });
+      .collection<Tombstone>(TOMBSTONES)
+      .insertOne({ _id: 'order/s9/o2', store_id: 's9', entity: 'order', sequence: 9, feed_position: 1 });
+    await db.collection<Stamp>(STAMPS).updateOne({ _id: 's9' }, { $set: { timezone_offset: '+01:00' } });
+    await db.collection<ReadModelDocument>(COLLECTIONS.store).insertOne({
+      _id: 's0/s0',
+      store_id: 's0',
+      sequence: 1,
+      offset: '-03:00',
+      summary: '{}',
+      feed_position: 1,
+    });
 
     const answer = await verify();
     expect(answer.code).toBe(1);

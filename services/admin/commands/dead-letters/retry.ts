@@ -1,5 +1,6 @@
 /** `dead-letters retry`: applies what could not be applied before, after a release or a key that was missing. */
 import type { Command } from 'commander';
+import { Epochs } from '#projector/changes/epochs.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { type Servers, withServers } from '../../connection/servers.ts';
 import { type LetterBox, letterBoxes, otherBoxes } from '../../dead-letters/boxes.ts';
@@ -40,15 +41,15 @@ export function addRetryCommand(letters: Command): void {
 async function retry(ids: string[], flags: Flags): Promise<void> {
   checkSelection(ids, flags);
   await withServers(async (servers) => {
-    const inKafka = new MessagesInKafka(servers);
+    const retrying: Retrying = { servers, inKafka: new MessagesInKafka(servers), epochs: new Map() };
     const total: RetryResult = { applied: 0, outdated: 0, stayed: [], gone: [] };
     const seen = new Set<string>();
     for (const box of await letterBoxes(servers, chooseEnvironments(servers.config, flags.environment))) {
       const found = findSummaries(box, letterFilter(box, { ids, reason: flags.reason }));
       for await (const slice of letterSlices(found)) {
         for (const { _id } of slice) seen.add(_id);
-        const result = await retrySlice(servers, inKafka, box, slice);
-        await retryElsewhere(servers, inKafka, box, slice);
+        const result = await retrySlice(retrying, box, slice);
+        await retryElsewhere(retrying, box, slice);
         total.applied += result.applied;
         total.outdated += result.outdated;
         total.stayed.push(...result.stayed);
@@ -56,7 +57,7 @@ async function retry(ids: string[], flags: Flags): Promise<void> {
         if (!flags.json) for (const stayed of result.stayed) remark(describeStayed(stayed));
       }
     }
-    await inKafka.close();
+    await retrying.inKafka.close();
     const missing = ids.filter((id) => !seen.has(id));
     for (const id of missing) remark(`store-data: there is no dead letter ${id}`);
     const { applied, outdated, stayed, gone } = total;
@@ -66,17 +67,27 @@ async function retry(ids: string[], flags: Flags): Promise<void> {
   });
 }
 
+interface Retrying {
+  servers: Servers;
+  inKafka: MessagesInKafka;
+  /** By database. */
+  epochs: Map<string, Epochs>;
+}
+
 async function retrySlice(
-  servers: Servers,
-  inKafka: MessagesInKafka,
+  { servers, inKafka, epochs }: Retrying,
   box: LetterBox,
   slice: LetterSummary[],
 ): Promise<RetryResult> {
   if (box.obstacle !== null) return stuck(slice, box.obstacle);
+  const database = box.db.databaseName;
+  const known = epochs.get(database) ?? new Epochs();
+  epochs.set(database, known);
   const options: RetryOptions = {
     mongodb: await servers.mongodb(),
     redis: () => servers.redis(),
     prefix: servers.config.namePrefix,
+    epochs: known,
   };
   const [first] = slice;
   if (first?.gathered !== undefined) {
@@ -105,15 +116,14 @@ async function retrySlice(
 
 /** Generations that are not live shall have the same effect, so that going over to one of them loses nothing. */
 async function retryElsewhere(
-  servers: Servers,
-  inKafka: MessagesInKafka,
+  retrying: Retrying,
   box: LetterBox,
   slice: readonly LetterSummary[],
 ): Promise<void> {
   const ids = slice.map(({ _id }) => _id);
-  for (const other of await otherBoxes(servers, box)) {
+  for (const other of await otherBoxes(retrying.servers, box)) {
     for await (const found of letterSlices(findSummaries(other, letterFilter(other, { ids })))) {
-      await retrySlice(servers, inKafka, other, found);
+      await retrySlice(retrying, other, found);
     }
   }
 }

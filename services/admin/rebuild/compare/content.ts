@@ -5,7 +5,8 @@ import { shiftBody } from '#shared/read-models/local-time.ts';
 
 /** A record's fields as texts that are equal where its answers are. */
 export function contentOf(record: Document, offset: string): Map<string, string> {
-  const { offset: madeFor, ...fields } = record;
+  // The place in the change feed is each generation's own.
+  const { offset: madeFor, feed_position: _place, ...fields } = record;
   return new Map(
     Object.entries(fields).map(([name, value]) => {
       const json = typeof value === 'string' ? jsonOf(name, value) : null;

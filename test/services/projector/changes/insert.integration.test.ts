@@ -15,7 +15,14 @@ beforeAll(async () => {
 afterAll(() => installation?.close());
 
 function documents(names: readonly string[], summary = '{}'): ReadModelDocument[] {
-  return names.map((name) => ({ _id: `s1/${name}`, store_id: 's1', sequence: 1, offset: '-03:00', summary }));
+  return names.map((name) => ({
+    _id: `s1/${name}`,
+    store_id: 's1',
+    sequence: 1,
+    offset: '-03:00',
+    summary,
+    feed_position: 1,
+  }));
 }
 
 const idsLike = async (prefix: string) =>

@@ -34,6 +34,7 @@ async function store(id: string): Promise<void> {
     updated_at: new Date(0),
     summary: made,
     whole: made,
+    feed_position: 1,
   });
   await eventually('snapshots hold it', async () => {
     const found = await orders()

@@ -17,6 +17,7 @@ function moved(to: string | null | undefined, before: Stamp | null, madeFor: str
     sequence: 1,
     offset,
     summary: '{}',
+    feed_position: 1,
   }));
   const stamps = new Map([['s1', { counters: {}, counts: {}, ...(to === undefined ? {} : { offset: to }) }]]);
   const inserts = new Map<EntityName, ReadModelDocument[]>([['order', documents]]);

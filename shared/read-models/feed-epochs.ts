@@ -1,0 +1,46 @@
+/**
+ * Epochs: who gave which of a store's positions. A position alone proves nothing: a restored backup gives positions again, for other
+ * changes. So whoever gives positions does it under a random epoch, and goes on with that epoch only from the very position that it
+ * gave last. The stamp lists the epochs with their first positions, and a cursor of the change feed names the one it comes from:
+ * as far as that epoch goes in the list, what the cursor has seen is what the list speaks of.
+ */
+import { randomBytes } from 'node:crypto';
+
+export interface Epoch {
+  id: string;
+  /** The first position that was given under it. */
+  from: number;
+}
+
+/** Bytes of an epoch's id, which is written as base64url. */
+export const EPOCH_BYTES = 6;
+
+/** Older ones are forgotten: a cursor of one that is not known begins anew. */
+const MOST_EPOCHS = 64;
+
+/** A new epoch's id. */
+export function newEpoch(): string {
+  return randomBytes(EPOCH_BYTES).toString('base64url');
+}
+
+/** The epochs that a stamp lists, in order. One text, since stamps are read with every request and hardly any asks for epochs. */
+export function epochsIn(text: string | undefined): Epoch[] {
+  if (text === undefined) return [];
+  return text.split(',').map((item) => {
+    const [id = '', from = ''] = item.split(':');
+    return { id, from: Number.parseInt(from, 36) };
+  });
+}
+
+/** The list with one more epoch. */
+export function withEpoch(text: string | undefined, { id, from }: Epoch): string {
+  const item = `${id}:${from.toString(36)}`;
+  if (text === undefined) return item;
+  return [...text.split(','), item].slice(-MOST_EPOCHS).join(',');
+}
+
+/** The epoch that is under way; `null` where no position was given yet. */
+export function presentEpoch(text: string | undefined): string | null {
+  if (text === undefined) return null;
+  return text.slice(text.lastIndexOf(',') + 1).split(':')[0] ?? null;
+}
