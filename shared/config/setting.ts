@@ -1,0 +1,155 @@
+/**
+ * What a setting is: a TypeBox schema that also names its variable. From one tree of them come the configuration's type, its reading
+ * and its table.
+ */
+import { isIP } from 'node:net';
+import { type Static, Type, type TSchema } from 'typebox';
+import { Format } from 'typebox/format';
+import { Check, Errors } from 'typebox/value';
+
+/** A setting in words, for tables. */
+export interface Setting {
+  /** The environment variable. */
+  name: string;
+  /** As the table shows it: empty where nothing is set, `null` where the variable is required. */
+  default: string | null;
+  meaning: string;
+}
+
+interface Annotated {
+  setting: Setting;
+  /** The text that stands for `null`. */
+  none?: string;
+}
+
+/** What a value must be, beside its schema. */
+interface InWords {
+  words: string;
+}
+
+/** A setting that always has a value. `fallback` is read as if it were given; `null` makes it required. */
+export function setting<T extends TSchema>(
+  name: string,
+  schema: T,
+  fallback: string | null,
+  meaning: string,
+): T {
+  return { ...schema, setting: { name, default: fallback, meaning } } satisfies Annotated & T;
+}
+
+/** A setting that may be absent. `none` is the text that says so, and the default where no other is given. */
+export function optional<T extends TSchema>(
+  name: string,
+  schema: T,
+  meaning: string,
+  { none = '', fallback = none }: { none?: string; fallback?: string } = {},
+) {
+  return Type.Union([schema, Type.Null()], {
+    ...wordsOf(schema),
+    setting: { name, default: fallback, meaning },
+    none,
+  } satisfies Annotated & Partial<InWords>);
+}
+
+export function whole(minimum: number, maximum: number) {
+  return Type.Integer({ minimum, maximum, words: `must be a whole number from ${minimum} to ${maximum}` });
+}
+
+export function oneOf<const T extends string>(...allowed: T[]) {
+  return Type.Enum(allowed, { words: `must be one of ${allowed.join(', ')}` });
+}
+
+export function matching(pattern: RegExp, words: string) {
+  return Type.String({ pattern: pattern.source, words: `must be ${words}` });
+}
+
+export const anyText = Type.String({ minLength: 1, words: 'must not be empty' });
+export const port = whole(0, 65_535);
+
+export function uri(...schemes: string[]) {
+  const escaped = schemes.map((scheme) => scheme.replace('+', '\\+')).join('|');
+  return matching(new RegExp(`^(?:${escaped})://`), `a URI that begins with ${schemes.join(':// or ')}://`);
+}
+
+/** Names separated by commas, without repetition. */
+export function list<T extends TSchema>(item: T, { least = 0 }: { least?: 0 | 1 } = {}) {
+  return Type.Array(item, { minItems: least, uniqueItems: true, ...wordsOf(item) });
+}
+
+Format.Set('network', isNetwork);
+export const network = Type.String({
+  format: 'network',
+  words: 'must be an address or a network such as 10.0.0.0/8',
+});
+
+/** An address, or a network of one: not all addresses, since then anybody could claim to be anybody. */
+function isNetwork(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/');
+  const longest = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0;
+  const length = bits === undefined ? longest : /^[1-9]\d{0,2}$/.test(bits) ? Number(bits) : 0;
+  return rest.length === 0 && length >= 1 && length <= longest;
+}
+
+function wordsOf(schema: TSchema): Partial<InWords> {
+  return 'words' in schema && typeof schema.words === 'string' ? { words: schema.words } : {};
+}
+
+/** Every setting of a tree, in its order. */
+export function settingsOf(tree: TSchema): Setting[] {
+  if (isSetting(tree)) return [tree.setting];
+  return Object.values(membersOf(tree)).flatMap(settingsOf);
+}
+
+/** Reads a tree of settings from the environment; what is wrong with it is added to `mistakes`, a line for each setting. */
+export function readSettings<T extends TSchema>(
+  tree: T,
+  env: NodeJS.ProcessEnv,
+  mistakes: string[],
+): Static<T> {
+  if (isSetting(tree)) return readSetting(tree, env[tree.setting.name] ?? '', mistakes) as Static<T>;
+  return Object.fromEntries(
+    Object.entries(membersOf(tree)).map(([name, member]) => [name, readSettings(member, env, mistakes)]),
+  ) as Static<T>;
+}
+
+function readSetting(schema: Annotated & TSchema, given: string, mistakes: string[]): unknown {
+  const { setting: about, none } = schema;
+  // An empty variable counts as not set.
+  const text = given === '' ? about.default : given;
+  if (text === null) {
+    mistakes.push(`${about.name} is required: ${about.meaning}`);
+    return null;
+  }
+  if (text === none) return null;
+  const value = convert(schema, text);
+  if (!Check(schema, value)) mistakes.push(`${about.name} ${mistakeIn(schema, value)}`);
+  return value;
+}
+
+function mistakeIn(schema: TSchema, value: unknown): string {
+  const keywords = new Set(Errors(schema, value).map(({ keyword }) => keyword));
+  if (keywords.has('minItems')) return 'must name at least one';
+  if (keywords.has('uniqueItems') && keywords.size === 1) return 'must not repeat a name';
+  return wordsOf(schema).words ?? 'cannot be read';
+}
+
+/** The value that a text stands for; what stands for none stays text, and does not pass the check. */
+function convert(schema: TSchema, text: string): unknown {
+  const { anyOf, type } = schema as { anyOf?: TSchema[]; type?: string };
+  if (anyOf?.[0] !== undefined) return convert(anyOf[0], text);
+  if (type === 'integer') return /^\d{1,15}$/.test(text) ? Number(text) : text;
+  if (type === 'boolean') return text === 'true' || (text === 'false' ? false : text);
+  if (type !== 'array') return text;
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+}
+
+function isSetting(schema: TSchema): schema is Annotated & TSchema {
+  return 'setting' in schema;
+}
+
+function membersOf(schema: TSchema): Record<string, TSchema> {
+  return 'properties' in schema ? (schema.properties as Record<string, TSchema>) : {};
+}
