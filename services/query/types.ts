@@ -17,6 +17,7 @@ import type { QueryMetrics } from './metrics.ts';
 import type { OperationObject } from './openapi/objects.ts';
 import type { Parameters } from './parameters/parameter.ts';
 import type { SharedReads } from './reading/shared-reads.ts';
+import type { ClientAddress } from './token/client-address.ts';
 import type { FailedAuthentications } from './token/failed-authentications.ts';
 import type { KnownClients } from './token/known-clients.ts';
 import type { MongodbPulse } from './token/mongodb-pulse.ts';
@@ -58,6 +59,7 @@ declare module 'fastify' {
     sharedReads: (generation: Generation) => SharedReads;
     tokens: Tokens;
     failedAuthentications: FailedAuthentications;
+    clientAddress: ClientAddress;
     /** The step that finds out who calls. */
     authenticate: Step;
     /** Every route, for answers about methods and for tests. */

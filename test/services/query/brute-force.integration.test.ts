@@ -50,13 +50,18 @@ type Ask = (asked: Asked) => Promise<Answered>;
 /** Starts an app with limits, and a client with the name of the test. */
 async function start(
   test: string,
-  { limits = LIMITS, trustedProxies = [] as string[], host = '127.0.0.1' } = {},
+  {
+    limits = LIMITS,
+    trustedProxies = [] as string[],
+    host = '127.0.0.1',
+    logger = createLogger('query', 'silent'),
+  } = {},
 ): Promise<Ask> {
   const { config } = service.installation;
   const settings: Config = { ...config, query: { ...config.query, authFailures: limits, trustedProxies } };
   const app = await buildApp({
     config: settings,
-    logger: createLogger('query', 'silent'),
+    logger,
     signingKeys: await loadSigningKeys(config.tokens),
   });
   running.push(app);
@@ -229,6 +234,31 @@ describe('the address of a client', () => {
       expect(await asked({ ...right, forwardedFor: other })).toMatchObject({ status: 200 });
     }
     expect(await asked(right)).toMatchObject({ status: 200 });
+  });
+
+  it('is read where the proxy tells a port with it, so that nobody locks out anybody else', async () => {
+    const logged: { msg: string; proxy?: string }[] = [];
+    const logger = createLogger('query', 'warn', { write: (line) => logged.push(JSON.parse(line) as never) });
+    const asked = await start('ports', { trustedProxies: ['127.0.5.0/24'], logger });
+    const from = '127.0.5.9';
+    const attack = await statuses(10, (index) =>
+      asked({ client: 'ports', from, forwardedFor: `203.0.113.5:${4_000 + index}` }),
+    );
+    expect(attack).toEqual(refusedFrom(8, 10));
+    const right = { client: 'ports', secret: 'right', from };
+    for (const other of ['203.0.113.6:4000', '[2001:db8::1]:4000', '203.0.113.7, 127.0.5.8:4000']) {
+      expect(await asked({ ...right, forwardedFor: other })).toMatchObject({ status: 200 });
+    }
+    expect(await asked({ ...right, forwardedFor: '203.0.113.5' })).toMatchObject({ status: 429 });
+    expect(logged).toEqual([]);
+    for (const junk of ['unknown', '203.0.113.5, _hidden']) {
+      expect(await asked({ ...right, forwardedFor: junk })).toMatchObject({ status: 200 });
+    }
+    expect(logged).toHaveLength(1);
+    expect(logged[0]).toMatchObject({
+      proxy: from,
+      msg: expect.stringMatching(/^an entry of X-Forwarded-For/),
+    });
   });
 
   it('counts an IPv6 network as one', async () => {

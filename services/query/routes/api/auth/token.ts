@@ -28,7 +28,9 @@ export default async function token(app: FastifyInstance): Promise<void> {
       const { lifetimeSeconds } = config.tokens;
       const issuer = { redis, tokens, prefix: config.namePrefix, lifetimeSeconds };
       const form = readForm(request.headers['content-type'], request.body, queryOf(request));
-      const claim = readClaim(app.failedAuthentications, request.headers.authorization, request.ip);
+      const { authorization, 'x-forwarded-for': forwardedFor } = request.headers;
+      const address = app.clientAddress(request.raw.socket.remoteAddress, forwardedFor);
+      const claim = readClaim(app.failedAuthentications, authorization, address);
       const known = recognise(clients, claim);
       if (known !== null) {
         const response = await issueToKnown(issuer, app, known, claim, form);

@@ -1,0 +1,58 @@
+import { expect, it, vi } from 'vitest';
+import { clientAddresses } from '#query/token/client-address.ts';
+
+const PROXY = '10.0.0.1';
+const unreadable = vi.fn<(proxy: string) => void>();
+const addressOf = clientAddresses(['10.0.0.0/8', 'fd00::/8', '192.0.2.7'], unreadable);
+
+it.each([
+  ['203.0.113.9', '203.0.113.9'],
+  ['203.0.113.9:567', '203.0.113.9'],
+  ['"203.0.113.9:567"', '203.0.113.9'],
+  ['::ffff:203.0.113.9', '::ffff:203.0.113.9'],
+  ['::ffff:203.0.113.9:567', '::ffff:203.0.113.9'],
+  ['[::ffff:203.0.113.9]:567', '::ffff:203.0.113.9'],
+  ['2001:db8::1', '2001:db8::1'],
+  ['[2001:db8::1]', '2001:db8::1'],
+  ['[2001:db8::1]:567', '2001:db8::1'],
+  ['"[2001:db8::1]:567"', '2001:db8::1'],
+  ['[fe80::1%eth0]:567', 'fe80::1%eth0'],
+  ['1.1.1.1, 203.0.113.9:567', '203.0.113.9'],
+  ['1.1.1.1:5, 203.0.113.9:6, 10.0.0.2:7', '203.0.113.9'],
+  ['203.0.113.9, [fd00::2]:443, 192.0.2.7:80, ::ffff:10.0.0.3', '203.0.113.9'],
+  ['203.0.113.9:567,', '203.0.113.9'],
+  ['10.0.0.2:5, 10.0.0.3:6', '10.0.0.2'],
+  ['nonsense, 203.0.113.9', '203.0.113.9'],
+  ['', PROXY],
+])('behind a trusted proxy, %j is %s', (header, address) => {
+  expect(addressOf(PROXY, header)).toBe(address);
+  expect(addressOf(`::ffff:${PROXY}`, `${header},10.0.0.4`)).toBe(address === PROXY ? '10.0.0.4' : address);
+});
+
+it('reads a header that came several times as one', () => {
+  expect(addressOf(PROXY, ['1.1.1.1', '203.0.113.9:567, 10.0.0.2'])).toBe('203.0.113.9');
+});
+
+it('does not believe an untrusted peer', () => {
+  expect(addressOf('203.0.113.9', '1.1.1.1')).toBe('203.0.113.9');
+  expect(clientAddresses([], unreadable)(PROXY, '1.1.1.1')).toBe(PROXY);
+  expect(addressOf(undefined, '1.1.1.1')).toBeUndefined();
+});
+
+it('takes what is no address for the proxy that sent it, and tells of it once', () => {
+  const told = vi.fn<(proxy: string) => void>();
+  const finding = clientAddresses(['10.0.0.0/8'], told);
+  for (const junk of [
+    'unknown',
+    '_hidden',
+    'for=1.1.1.1',
+    '203.0.113.999',
+    '1.1.1.1:99999999',
+    '[1.1.1.1',
+    ':80',
+  ]) {
+    expect(finding(PROXY, `203.0.113.9, ${junk}`)).toBe(PROXY);
+    expect(finding(PROXY, `${junk}, 10.0.0.2:80`)).toBe('10.0.0.2');
+  }
+  expect(told.mock.calls).toEqual([[PROXY]]);
+});
