@@ -38,7 +38,6 @@ export async function buildApp({
   signingKeys,
   projectionVersion = PROJECTION_VERSION,
 }: AppOptions): Promise<FastifyInstance> {
-  const { trustedProxies } = config.query;
   const loggerInstance: FastifyBaseLogger = logger;
   const app = fastify({
     loggerInstance,
@@ -46,7 +45,8 @@ export async function buildApp({
     childLoggerFactory: (parent) => parent,
     genReqId: ({ headers }) => requestIdOf(headers[REQUEST_ID_HEADER]),
     requestIdHeader: false,
-    trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
+    // Each wait of a plugin's has a limit of its own; after that the service starts, and answers 503 meanwhile.
+    pluginTimeout: 0,
     requestTimeout: REQUEST_TIMEOUT_MS,
     connectionTimeout: STALLED_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,

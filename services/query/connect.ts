@@ -14,23 +14,24 @@ export async function keepConnecting(
   intervalMs: number,
   signal: AbortSignal,
 ): Promise<void> {
-  const failure = await attempt(client);
-  if (failure === null) return;
+  const failure = await attempt(client, signal);
+  if (failure === null || signal.aborted) return;
   logger.warn({ error: failure }, 'MongoDB cannot be reached');
   void (async () => {
     while (await pause(intervalMs, signal)) {
-      if ((await attempt(client)) === null) {
-        if (signal.aborted) await client.close();
-        else logger.info('MongoDB is back');
+      if ((await attempt(client, signal)) === null) {
+        if (!signal.aborted) logger.info('MongoDB is back');
         return;
       }
     }
   })();
 }
 
-async function attempt(client: MongoClient): Promise<string | null> {
+async function attempt(client: MongoClient, signal: AbortSignal): Promise<string | null> {
   try {
     await client.connect();
+    // It may have been closed meanwhile.
+    if (signal.aborted) await client.close();
     return null;
   } catch (error) {
     return describeError(error);

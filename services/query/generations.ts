@@ -5,6 +5,7 @@
 import type { MongoClient } from 'mongodb';
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
 import { untilAsFar } from './as-far.ts';
+import { soon } from './at-start.ts';
 import type { Bounded } from './deadline.ts';
 import { pause } from './pause.ts';
 import type { Logger } from '#shared/logging.ts';
@@ -37,18 +38,19 @@ export interface GenerationsOptions {
   intervalMs: number;
 }
 
-/** Starts to look; resolves after the first look, also when MongoDB could not be reached. */
+/** Starts to look; resolves after the first look, or while MongoDB does not answer it. */
 export async function watchGenerations(options: GenerationsOptions): Promise<LiveGenerations> {
   const { environments, intervalMs } = options;
   const live = new Map<string, Generation | Absence>();
   const stopped = new AbortController();
   const look = () =>
     Promise.all(environments.map((environment) => lookUp(options, environment, live, stopped.signal)));
-  await look();
-
+  const first = look();
   const watching = (async () => {
+    await first;
     while (await pause(intervalMs, stopped.signal)) await look();
   })();
+  await soon(first);
   return {
     of(environment) {
       const found = live.get(environment) ?? { reason: 'not looked up yet', isForeign: false };

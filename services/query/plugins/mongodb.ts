@@ -4,6 +4,7 @@ import plugin from 'fastify-plugin';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { createReaderClient } from '#shared/mongodb.ts';
 import { controlDatabase } from '#shared/read-models/generation.ts';
+import { soon } from '../at-start.ts';
 import { keepConnecting } from '../connect.ts';
 import { boundedBy, boundedUntil } from '../deadline.ts';
 
@@ -25,7 +26,7 @@ export default plugin(
       await client.close();
     });
     // A service that starts during an outage answers 503 until it is over.
-    await keepConnecting(client, app.logger, RECONNECT_MS, closed.signal);
+    await soon(keepConnecting(client, app.logger, RECONNECT_MS, closed.signal));
   },
   { name: 'mongodb' },
 );

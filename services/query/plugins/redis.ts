@@ -3,6 +3,7 @@ import plugin from 'fastify-plugin';
 import { describeError } from '#shared/errors.ts';
 import { checkRedisAtStart } from '#shared/redis-server.ts';
 import { createRedisClient } from '#shared/redis.ts';
+import { soon } from '../at-start.ts';
 
 /** How long a start waits for Redis; without it the service answers 503 until it is there. */
 const READY_TIMEOUT_MS = 1_000;
@@ -21,11 +22,12 @@ export default plugin(
     });
     app.decorate('redis', redis);
     app.addHook('onClose', async () => redis.disconnect());
-    const failure = await checkRedisAtStart(redis, READY_TIMEOUT_MS).catch((error: unknown) => {
+    const failure = await soon(checkRedisAtStart(redis, READY_TIMEOUT_MS)).catch((error: unknown) => {
       redis.disconnect();
       throw error;
     });
-    if (failure !== null) app.log.warn({ error: failure }, 'starting without Redis');
+    if (failure === undefined) app.log.warn({}, 'starting without Redis, which does not answer');
+    else if (failure !== null) app.log.warn({ error: failure }, 'starting without Redis');
   },
   { name: 'redis' },
 );

@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApiClient } from '#test/api-client.ts';
-import { createInstallation, type Installation } from '#test/installation.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { startTcpProxy } from '#test/tcp-proxy.ts';
 
 let installation: Installation;
 beforeAll(async () => {
@@ -61,6 +63,48 @@ describe('the process', () => {
     }
   });
 
+  it.each(['REDIS_URL', 'MONGODB_URI'] as const)(
+    'starts while the server of %s accepts and never answers, says 503, and answers once it does',
+    async (variable) => {
+      const address = new URL(installation.env[variable] ?? '');
+      const proxy = await startTcpProxy({ host: address.hostname, port: Number(address.port) });
+      proxy.freeze();
+      address.port = String(proxy.port);
+      if (variable === 'MONGODB_URI') address.search = '?directConnection=true';
+      // As patient with servers as can be configured.
+      const patience = { MONGODB_READ_TIMEOUT_MS: '10000', REDIS_COMMAND_TIMEOUT_MS: '10000' };
+      const service = run({ ...patience, [variable]: address.href });
+      try {
+        const { url, operations } = await started(service);
+        const api = createApiClient(url);
+        expect((await api.call('/health')).status).toBe(503);
+        expect((await fetch(`${operations}/live`)).status).toBe(200);
+        await proxy.restore();
+        await eventually('it answers', async () => (await api.call('/health')).status === 200);
+      } finally {
+        service.child.kill('SIGTERM');
+        await service.exited;
+        await proxy.close();
+      }
+    },
+  );
+
+  it('starts while every connection to Redis falls silent once it is ready, and answers once they do not', async () => {
+    const redis = await startFallingSilent(new URL(installation.env['REDIS_URL'] ?? ''));
+    const service = run({ REDIS_URL: `redis://127.0.0.1:${redis.port}` });
+    try {
+      const { url } = await started(service);
+      const api = createApiClient(url);
+      expect((await api.call('/health')).status).toBe(503);
+      redis.restore();
+      await eventually('it answers', async () => (await api.call('/health')).status === 200);
+    } finally {
+      service.child.kill('SIGTERM');
+      await service.exited;
+      redis.close();
+    }
+  });
+
   it('refuses to start without signing keys or with a wrong setting, and says how to mend it', async () => {
     for (const [change, words] of [
       [{ SIGNING_KEYS: '' }, /SIGNING_KEYS_FILE/],
@@ -74,3 +118,38 @@ describe('the process', () => {
     }
   });
 });
+
+/** A proxy of Redis that lets pass what makes a client believe that it is ready, and nothing after it. */
+async function startFallingSilent({ hostname, port }: URL) {
+  const sockets = new Set<Socket>();
+  let restored = false;
+  const server = createServer((client) => {
+    const upstream = connect({ host: hostname, port: Number(port) });
+    client.on('data', (chunk) => upstream.write(chunk));
+    upstream.on('data', (chunk) => {
+      client.write(chunk);
+      if (chunk.includes('redis_version') && !restored) upstream.pause();
+    });
+    for (const [one, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(one);
+      one.on('error', () => other.destroy());
+      one.on('close', () => other.destroy());
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as { port: number }).port,
+    restore: () => {
+      restored = true;
+      for (const socket of sockets) socket.resume();
+    },
+    close: () => {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
