@@ -4,6 +4,7 @@ import { errors, jwtVerify } from 'jose';
 import { LRUCache } from 'lru-cache';
 import type { Config } from '../config.ts';
 import { type Scope, SCOPES } from '../events/access-event.ts';
+import { hasLowerS, joseSignature } from './p256-signature.ts';
 import { SIGNING_ALGORITHM } from './signing-key-set.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
@@ -85,21 +86,6 @@ function signJwt(header: string, payload: object, key: KeyObject): string {
   return `${data}.${signature.toString('base64url')}`;
 }
 
-/** Both numbers of a P-256 signature, 32 bytes each (RFC 7518 section 3.4), from the DER that Node makes quickest. */
-function joseSignature(der: Buffer): Buffer {
-  const signature = Buffer.alloc(64);
-  // SEQUENCE, its length, then twice: INTEGER, its length, the bytes, with a zero before a high bit and none to fill up.
-  let at = 2;
-  for (const end of [32, 64]) {
-    const length = der[at + 1] ?? 0;
-    const start = at + 2;
-    at = start + length;
-    const first = Math.max(start, at - 32);
-    der.copy(signature, end - (at - first), first, at);
-  }
-  return signature;
-}
-
 /** The header of tokens that a key signs, encoded. There are few keys, and one signs for days. */
 function encodedHeaders(): (kid: string) => string {
   let last = { kid: '', header: '' };
@@ -114,13 +100,17 @@ function encode(part: object): string {
 }
 
 /**
- * Whether each part of a token is the one base64url form of its bytes. jose, like most, also takes others: a
- * changed last character, say, whose low bits no byte uses. One token would then have several spellings.
+ * Whether a token is the one spelling of what it says. jose, like most, also takes other base64url forms of the same bytes (a
+ * changed last character, say, whose low bits no byte uses), and the other signature that follows from one.
  */
 function isCanonical(token: string): boolean {
   const parts = token.split('.');
+  const [header, payload, signature] = parts.map((part) => Buffer.from(part, 'base64url'));
   return (
-    parts.length === 3 && parts.every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)
+    parts.length === 3 &&
+    [header, payload, signature].every((bytes, index) => bytes?.toString('base64url') === parts[index]) &&
+    signature !== undefined &&
+    hasLowerS(signature)
   );
 }
 

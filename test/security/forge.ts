@@ -19,8 +19,19 @@ export function opened(token: string): { header: Record<string, unknown>; claims
 /** A token signed with ES256, its header and claims given as objects or as JSON text. */
 export function signed(key: KeyObject, header: object | string, claims: object | string): string {
   const text = `${part(header)}.${part(claims)}`;
-  const signature = sign('sha256', Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' });
+  let signature: Buffer;
+  // Of the two that a signature stands for, the service takes the one with the lower s.
+  do signature = sign('sha256', Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' });
+  while (mirrored(signature).compare(signature) < 0);
   return `${text}.${signature.toString('base64url')}`;
+}
+
+const P256_ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
+
+/** The other signature that verifies where one does: (r, n−s) for (r, s). */
+export function mirrored(signature: Buffer): Buffer {
+  const s = P256_ORDER - BigInt(`0x${signature.toString('hex', 32)}`);
+  return Buffer.concat([signature.subarray(0, 32), Buffer.from(s.toString(16).padStart(64, '0'), 'hex')]);
 }
 
 /** The first key of a JWK set: what the service signs with. */

@@ -1,8 +1,10 @@
-import { decodeJwt, decodeProtectedHeader } from 'jose';
+import { createPublicKey } from 'node:crypto';
+import { decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { newSigningKey } from '#shared/access/signing-key-set.ts';
 import { loadSigningKeys, type SigningKeys } from '#shared/access/signing-keys.ts';
 import { createTokens } from '#shared/access/tokens.ts';
+import { mirrored } from '../../security/forge.ts';
 
 const settings = {
   issuer: 'i',
@@ -22,8 +24,8 @@ const claims = {
 const load = (...jwks: object[]) =>
   loadSigningKeys({ ...settings, signingKeys: JSON.stringify({ keys: jwks }) });
 
-let old: object;
-let next: object;
+let old: Awaited<ReturnType<typeof newSigningKey>>;
+let next: Awaited<ReturnType<typeof newSigningKey>>;
 let keys: SigningKeys;
 
 beforeAll(async () => {
@@ -79,12 +81,18 @@ describe('a token', () => {
   });
 });
 
-it('signs so that others can verify it, whatever the signature begins with', async () => {
+it('signs so that others can verify it, whatever the signature begins with, and takes no other signature for it', async () => {
   const tokens = createTokens(() => keys, settings);
-  // One in 128 has a number of less than 32 bytes, half of them one with a zero before it.
+  const key = createPublicKey({ key: { ...old }, format: 'jwk' });
+  // One in 128 has a number of less than 32 bytes, half of them one with a zero before it; half have to be made the lower of two.
   for (let count = 0; count < 1_000; count += 1) {
     const token = await tokens.issue({ ...claims, sessionId: `j${count}` });
     expect(await createTokens(() => keys, settings).verify(token)).not.toBeNull();
+    const [header = '', payload = '', signature = ''] = token.split('.');
+    const other = mirrored(Buffer.from(signature, 'base64url')).toString('base64url');
+    const spelled = `${header}.${payload}.${other}`;
+    await expect(jwtVerify(spelled, key)).resolves.toBeDefined();
+    expect(await tokens.verify(spelled)).toBeNull();
   }
 });
 
