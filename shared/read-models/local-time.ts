@@ -6,23 +6,30 @@
 /** The offset of a store whose own record has not arrived yet (CONTRACT section 1). */
 export const DEFAULT_OFFSET = '-03:00';
 
+/**
+ * Stands for UTC in documents whose date-times local time may not be able to tell: years have as many digits as they need
+ * there. It is no store's offset, so such bodies are shifted whenever they are read.
+ */
+export const EXACT = 'exact';
+
 const MINUTE = 60_000;
 const YEAR_0 = -62_167_219_200_000;
 const YEAR_9999_END = 253_402_300_799_000;
 
 /** Milliseconds of an offset such as `-03:00`. */
 export function offsetMilliseconds(offset: string): number {
+  if (offset === EXACT) return 0;
   const sign = offset.startsWith('-') ? -1 : 1;
   return sign * (Number(offset.slice(1, 3)) * 60 + Number(offset.slice(4, 6))) * MINUTE;
 }
 
 /**
  * `YYYY-MM-DDTHH:MM:SS` of an instant in local time: the fraction is cut, then the offset added.
- * Instants that the shift moves out of the years 0 to 9999 stay at their edge.
+ * Instants that the shift moves out of the years 0 to 9999 are told as the edge of these, but for `EXACT`.
  */
 export function toLocalDateTime(instant: number, offset: string): string {
   const shifted = Math.floor(instant / 1_000) * 1_000 + offsetMilliseconds(offset);
-  const kept = Math.min(Math.max(shifted, YEAR_0), YEAR_9999_END);
+  const kept = offset === EXACT ? shifted : Math.min(Math.max(shifted, YEAR_0), YEAR_9999_END);
   const day = Math.floor(kept / DAY);
   const second = (kept - day * DAY) / 1_000;
   const minute = Math.floor(second / 60);
@@ -39,7 +46,8 @@ function dateOf(day: number): string {
   const known = dates.get(day);
   if (known !== undefined) return known;
   if (dates.size >= MOST_DATES) dates.clear();
-  const made = new Date(day * DAY).toISOString().slice(0, 11);
+  const iso = new Date(day * DAY).toISOString();
+  const made = iso.slice(0, iso.indexOf('T') + 1);
   dates.set(day, made);
   return made;
 }
@@ -57,20 +65,24 @@ function twoDigits(number: number): string {
  */
 const DATE_TIME = /"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}"(?<="(?:at|scheduled_for|[^"\\]+_at)":.{21})/g;
 
+/** The same where years may have a sign and six digits. */
+const EXACT_DATE_TIME =
+  /"(?:\d{4}|[+-]\d{6})-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}"(?<="(?:at|scheduled_for|[^"\\]+_at)":(?:.{21}|.{24}))/g;
+
 /** A body made for one offset, as it reads under another; it may be a part of JSON, such as members without braces. */
 export function shiftBody(body: string, from: string, to: string): string {
   if (from === to) return body;
   const before = offsetMilliseconds(from);
-  return body.replaceAll(DATE_TIME, (quoted) => {
+  return body.replaceAll(from === EXACT ? EXACT_DATE_TIME : DATE_TIME, (quoted) => {
     const instant = Date.parse(`${quoted.slice(1, -1)}Z`) - before;
     return `"${toLocalDateTime(instant, to)}"`;
   });
 }
 
-/** Date-times at the edges of what can be shown: which instants they stood for is not known any longer. */
-const EDGES = /"(?:0000-01-01T00:00:00|9999-12-31T23:59:59)"/;
+/** Date-times at the edges of what can be shown: which instants they stand for they do not tell. */
+const EDGES = ['0000-01-01T00:00:00', '9999-12-31T23:59:59'];
 
 /** Whether a body can be shifted without losing anything, so that it can be shifted back. */
 export function isReversible(body: string): boolean {
-  return !EDGES.test(body);
+  return !EDGES.some((edge) => body.includes(edge));
 }

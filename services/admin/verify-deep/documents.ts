@@ -11,8 +11,7 @@ import {
   type Unplaced,
 } from '#shared/read-models/collections.ts';
 import { customerNamedBy } from '#projector/changes/customers.ts';
-import { projectionOf } from '#projector/projections/index.ts';
-import type { Changed } from '#projector/projections/projection.ts';
+import { projectDocument } from '#projector/projections/index.ts';
 import type { Findings } from './findings.ts';
 import type { History } from './history.ts';
 
@@ -79,7 +78,7 @@ function compareDocument(
 /** The document that the projection makes of the event, for the offset for which the stored one was made. */
 function projected(history: History, change: Change, at: number, zone: string): Unplaced<ReadModelDocument> {
   const customer = customerNamedBy(change);
-  return projectionOf(change).project(change as Changed<typeof change.entity>, {
+  return projectDocument(change, {
     offset: zone,
     customerErased: customer !== null && history.isErased(change.storeId, customer, at),
   });

@@ -6,7 +6,7 @@ import type { KafkaMessage } from 'kafkajs';
 import { type Change, readChange } from '#shared/events/change.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { tombstoneId } from '#shared/read-models/collections.ts';
-import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
+import { DEFAULT_OFFSET, EXACT } from '#shared/read-models/local-time.ts';
 
 export interface Newest {
   sequence: number;
@@ -68,7 +68,7 @@ export class History {
 
   /** Whether a document may have been made for an offset. */
   hadOffset(storeId: string, zone: string): boolean {
-    return zone === DEFAULT_OFFSET || (this.#offsets.get(storeId)?.has(zone) ?? false);
+    return zone === DEFAULT_OFFSET || zone === EXACT || (this.#offsets.get(storeId)?.has(zone) ?? false);
   }
 
   /** Whether a record that names a customer shows nothing of them: they were deleted when it came, or later. */

@@ -8,8 +8,8 @@ import { type Change, readChange } from '#shared/events/change.ts';
 import type { EventMessage } from '#shared/events/cloud-event.ts';
 import type { ReadModelDocument, Unplaced } from '#shared/read-models/collections.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
-import { projectionOf } from '../projections/index.ts';
-import type { Changed, ProjectionContext } from '../projections/projection.ts';
+import { projectDocument } from '../projections/index.ts';
+import type { ProjectionContext } from '../projections/projection.ts';
 import { customerNamedBy } from './customers.ts';
 
 export interface HeldChange extends Pick<
@@ -55,7 +55,7 @@ export function holdChange(message: EventMessage): HeldChange {
       const isLikely = context.offset === likely.offset && context.customerErased === likely.customerErased;
       if (isLikely && document !== null) return document;
       lastOffsets.set(storeId, context.offset);
-      return project(readChange(message), context);
+      return projectDocument(readChange(message), context);
     },
   };
 }
@@ -63,12 +63,8 @@ export function holdChange(message: EventMessage): HeldChange {
 /** `null` where none can be made: it is tried again when it is needed, and fails there. */
 function draft(change: Change, context: ProjectionContext): Unplaced<ReadModelDocument> | null {
   try {
-    return project(change, context);
+    return projectDocument(change, context);
   } catch {
     return null;
   }
-}
-
-function project(change: Change, context: ProjectionContext): Unplaced<ReadModelDocument> {
-  return projectionOf(change).project(change as Changed<typeof change.entity>, context);
 }

@@ -1,5 +1,9 @@
-/** Every entity's projection. A new entity is one file and one line here. */
+/** Every entity's projection, and the document that it makes. A new entity is one file and one line here. */
+import type { Change } from '#shared/events/change.ts';
 import type { EntityName } from '#shared/events/entities/index.ts';
+import { BODY_FIELDS } from '#shared/read-models/bodies.ts';
+import type { ReadModelDocument, Unplaced } from '#shared/read-models/collections.ts';
+import { EXACT, isReversible } from '#shared/read-models/local-time.ts';
 import { campaignProjection } from './campaign.ts';
 import { categoryProjection } from './category.ts';
 import { couponProjection } from './coupon.ts';
@@ -7,7 +11,7 @@ import { customerProjection } from './customer.ts';
 import { optionGroupProjection } from './option-group.ts';
 import { orderProjection } from './order.ts';
 import { productProjection } from './product.ts';
-import type { Projection } from './projection.ts';
+import type { Changed, Projection, ProjectionContext } from './projection.ts';
 import { reviewProjection } from './review.ts';
 import { storeProjection } from './store.ts';
 
@@ -26,4 +30,22 @@ export const projections: { [E in EntityName]: Projection<E> } = {
 /** The projection of a change's entity. */
 export function projectionOf<E extends EntityName>({ entity }: { entity: E }): Projection<E> {
   return projections[entity];
+}
+
+/**
+ * The document that shows a change's state. Where the store's local time may not tell a date-time exactly, it is made for
+ * `EXACT`: after the next move of the offset it could not be told any longer what was meant.
+ */
+export function projectDocument(change: Change, context: ProjectionContext): Unplaced<ReadModelDocument> {
+  const document = project(change, context);
+  const bodies = document as object as Record<string, unknown>;
+  const isExact = BODY_FIELDS.every((field) => {
+    const body = bodies[field];
+    return typeof body !== 'string' || isReversible(body);
+  });
+  return isExact ? document : project(change, { ...context, offset: EXACT });
+}
+
+function project(change: Change, context: ProjectionContext): Unplaced<ReadModelDocument> {
+  return projectionOf(change).project(change as Changed<typeof change.entity>, context);
 }

@@ -6,7 +6,7 @@
 import type { AnyBulkWriteOperation, Db, Document } from 'mongodb';
 import { BODY_FIELDS } from '#shared/read-models/bodies.ts';
 import { type Stamp, STAMPS } from '#shared/read-models/collections.ts';
-import { DEFAULT_OFFSET, isReversible, shiftBody } from '#shared/read-models/local-time.ts';
+import { DEFAULT_OFFSET, EXACT, isReversible, shiftBody } from '#shared/read-models/local-time.ts';
 
 /** Bodies of so many bytes are enough for one batch, however few documents they are: menus have large ones. */
 const MOST_BYTES = 1_048_576;
@@ -100,6 +100,7 @@ function read(
  * @returns `null` where something would be lost, or is too much: such a document is shifted whenever it is read, as before.
  */
 function rewriting({ _id, offset, ...fields }: Row, to: string): AnyBulkWriteOperation<Row> | null {
+  if (offset === EXACT) return null;
   let bytes = 0;
   const before: Record<string, string> = {};
   const after: Record<string, string> = {};

@@ -1,6 +1,6 @@
 /** Which stores a slice leaves with bodies for another offset than their present one. */
 import type { Stamp } from '#shared/read-models/collections.ts';
-import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
+import { DEFAULT_OFFSET, EXACT } from '#shared/read-models/local-time.ts';
 import type { Plan, StampChange } from '../changes/plan.ts';
 
 /**
@@ -28,7 +28,7 @@ export function movedStores(
   if (present.size === 0) return [];
   for (const documents of [...inserts.values(), ...replacements.values()]) {
     for (const { store_id, offset } of documents) {
-      if (offset !== (present.get(store_id) ?? offset)) moved.add(store_id);
+      if (offset !== EXACT && offset !== (present.get(store_id) ?? offset)) moved.add(store_id);
     }
   }
   return [...moved];

@@ -148,3 +148,44 @@ it('is right on the next request, and answers the same with the same tags before
     expect(poll, path).toMatchObject({ status: 304, etag: after.get(path)?.etag });
   }
 });
+
+it('tells instants exactly again that local time could not, once the offset is another', async () => {
+  const instants = ['9999-12-31T22:30:00Z', '9999-12-31T23:59:59-12:00', '0000-01-01T00:30:00+14:00'];
+  const order = (id: string, at: string): TestChange => ({
+    entity: 'order',
+    storeId: 's1',
+    id,
+    data: {
+      status: 'ready',
+      order_type: 'delivery',
+      total: '1.00',
+      scheduled_for: at,
+      status_history: [{ status: 'ready', at }],
+      created_at: times.created_at,
+    },
+  });
+  const shown = async () => {
+    const answers = await Promise.all(
+      instants.map((_, index) => ask(`/api/order/details/?order_id=edge${index}`)),
+    );
+    return answers.map(({ text }) => {
+      const { scheduled_for, status_history } = JSON.parse(text) as Record<string, unknown>;
+      expect(status_history).toEqual([{ status: 'ready', at: scheduled_for }]);
+      return scheduled_for;
+    });
+  };
+  // They come while the store is where they are beyond the years that can be told.
+  await service.apply([store('+03:00'), ...instants.map((at, index) => order(`edge${index}`, at))]);
+  expect(await shown()).toEqual(['9999-12-31T23:59:59', '9999-12-31T23:59:59', '0000-01-01T00:00:00']);
+  for (const [offset, told] of [
+    ['-03:00', ['9999-12-31T19:30:00', '9999-12-31T23:59:59', '0000-01-01T00:00:00']],
+    ['-13:00', ['9999-12-31T09:30:00', '9999-12-31T22:59:59', '0000-01-01T00:00:00']],
+    ['+14:00', ['9999-12-31T23:59:59', '9999-12-31T23:59:59', '0000-01-01T00:30:00']],
+    ['-03:00', ['9999-12-31T19:30:00', '9999-12-31T23:59:59', '0000-01-01T00:00:00']],
+  ] as const) {
+    await service.apply([store(offset)]);
+    expect(await shown(), offset).toEqual(told);
+    await rewritten(db);
+    expect(await shown(), offset).toEqual(told);
+  }
+});

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import {
+  EXACT,
   isReversible,
   offsetMilliseconds,
   shiftBody,
@@ -41,6 +42,29 @@ describe('shiftBody', () => {
         expect(shiftBody(body(from), from, to)).toBe(body(to));
       }),
     );
+  });
+
+  it('tells what was made for EXACT in any local time, also what another could not tell', () => {
+    const DAY = 86_400_000;
+    const offsets = fc.constantFrom('-13:00', '-03:00', '+00:00', '+05:30', '+14:00');
+    const instants = fc.oneof(
+      fc.integer({ min: -62_167_219_200 - 86_400, max: -62_167_219_200 + 86_400 }),
+      fc.integer({ min: 253_402_300_799 - 86_400, max: 253_402_300_799 + 86_400 }),
+      fc.integer({ min: 0, max: 4_000_000_000 }),
+    );
+    fc.assert(
+      fc.property(offsets, instants, (to, seconds) => {
+        const body = (offset: string) =>
+          JSON.stringify({
+            notes: '+010000-01-01T00:00:00',
+            created_at: toLocalDateTime(seconds * 1_000, offset),
+            status_history: [{ at: toLocalDateTime(seconds * 1_000, offset) }],
+          });
+        expect(shiftBody(body(EXACT), EXACT, to)).toBe(body(to));
+      }),
+    );
+    expect(toLocalDateTime(Date.parse('9999-12-31T23:59:59Z') + DAY, EXACT)).toBe('+010000-01-01T23:59:59');
+    expect(toLocalDateTime(Date.parse('0000-01-01T00:00:00Z') - DAY, EXACT)).toBe('-000001-12-31T00:00:00');
   });
 
   it('changes nothing but date-times in their fields, whatever else a body holds', () => {

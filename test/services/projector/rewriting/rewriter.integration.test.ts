@@ -96,6 +96,11 @@ describe('rewriting', () => {
     expect(await offsetsIn(db, 's5')).toEqual({ '+03:00': 2, '-03:00': 1 });
     expect(await order('s5/o1')).toEqual(before);
     expect(before?.summary).toContain('"scheduled_for":"9999-12-31T19:00:00"');
+    const late = { ...edge, sequence: 1_000, subject: 'late' };
+    const moved = await publish([late as StreamEvent, storeEvent('s5', 3, '-03:00')]);
+    await rewritten(moved);
+    expect(await offsetsIn(moved, 's5')).toEqual({ exact: 1, '-03:00': 3 });
+    expect((await order('s5/late'))?.summary).toContain('"scheduled_for":"9999-12-31T22:00:00"');
   });
 });
 
