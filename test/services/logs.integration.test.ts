@@ -332,12 +332,22 @@ describe('a run with everything in it', () => {
     ] as const) {
       expect((await askToken(id, secret, body, query)).status).toBe(400);
     }
-    // What is no HTTP, and no path of ours: a path is logged where it is none of ours, cut before any query.
+    // What is no HTTP, and no path of ours.
     await sendRaw(
       url,
       `GET /api/menu/ HTTP/1.1\r\nHost: x\r\nAuthorization: ${bearer.authorization}\r\n bad: ${secret}\r\n\r\n`,
     );
     await sendRaw(url, `${secret} ${PERSON.phone}\r\n\r\n`);
+    for (const misplaced of [secret, answer.access_token, encodeURIComponent(PERSON.name)]) {
+      for (const path of [`/${misplaced}`, `/api/customer/list/${misplaced}`, `/api/${misplaced}?x`]) {
+        expect((await ask(path, bearer)).status).toBe(404);
+      }
+      await sendRaw(url, `GET /api/menu/#${misplaced} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+      await sendRaw(url, `DELETE /api/menu/?${misplaced} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+      await sendRaw(url, `${misplaced.slice(0, 20)} /api/menu/ HTTP/1.1\r\nHost: x\r\n\r\n`);
+      await sendRaw(url, `GET /%zz${misplaced} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+      expect((await fetch(`${String(started['operations'])}/${misplaced}`)).status).toBe(404);
+    }
     await ask(`/nowhere?search=${encodeURIComponent(PERSON.name)}&token=${answer.access_token}`, bearer);
 
     // Poison on both topics.

@@ -11,8 +11,10 @@ export default plugin(
     app.setErrorHandler((error, request, reply) => {
       const refusal = classify(error);
       const about = { request_id: request.id, route: request.routeOptions.url };
-      if (refusal.status === 500) app.log.error({ ...about, err: error }, 'a request failed');
-      else if (refusal.status === 503) app.log.warn({ ...about, error: describeError(error) }, 'unavailable');
+      // What else an error of a library has, such as a command's arguments, may be what a client sent.
+      const told = { ...about, error: describeError(error) };
+      if (refusal.status === 500) app.log.error({ ...told, stack: stackOf(error) }, 'a request failed');
+      else if (refusal.status === 503) app.log.warn(told, 'unavailable');
       return sendRefusal(request, reply, refusal);
     });
 
@@ -31,3 +33,7 @@ export default plugin(
   },
   { name: 'errors', dependencies: ['routes-table', 'request-id'] },
 );
+
+function stackOf(error: unknown): string | undefined {
+  return error instanceof Error ? error.stack : undefined;
+}
