@@ -2,8 +2,10 @@
  * Access keys and the blocking of stores: their truth in the control database, and how a change reaches it.
  * Projector and command line share this code, so that both obey the same rules.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { ClientSession, Collection, Db, IndexDescription } from 'mongodb';
 import type { AccessKeyChange, KeyStatus, Scope, StoreAccessChange } from '../events/access-event.ts';
+import { LAST_SEQUENCE } from '../events/cloud-event.ts';
 import { EventRejected } from '../events/rejection.ts';
 
 export interface AccessKey {
@@ -18,12 +20,17 @@ export interface AccessKey {
   scopes: Scope[];
   status: KeyStatus;
   sequence: number;
+  /** At the last sequence: what the first event with it gave. Others may only take of that (decision 0039). */
+  widest?: KeyRights;
   /** Moves with every change, by `nextVersion`; keeps an older grant in Redis from overtaking a newer one. */
   version: number;
   /** Until Redis has this version: set with the change, removed once published. */
   publish_pending?: true;
   updated_at: Date;
 }
+
+/** What a key may do, and by which secrets. */
+export type KeyRights = Pick<AccessKey, 'scopes' | 'secret_hashes'>;
 
 export interface StoreAccess {
   /** `<environment>/<store id>` */
@@ -116,7 +123,8 @@ export function nextVersion(version: number): number {
 
 /**
  * Applies a key's change to its record, in a transaction if a session is given.
- * A revocation is final and applies whatever its sequence; anything else only above the one last applied.
+ * A revocation is final and applies whatever its sequence; anything else only above the one last applied, and at the
+ * last sequence also where it only takes away.
  * @returns the record as it is now if it changed, else `null`.
  * @throws {EventRejected} `bound_elsewhere` when the `client_id` belongs to another store or environment.
  */
@@ -131,16 +139,13 @@ export async function applyKeyChange(
   if (stored !== null && (stored.environment !== environment || stored.store_id !== change.storeId)) {
     throw new EventRejected('bound_elsewhere', 'this client_id is bound to another store or environment');
   }
-  const newer = change.sequence > (stored?.sequence ?? -1);
-  const revokes = change.status === 'revoked';
-  if (stored?.status === 'revoked' || (!newer && !revokes)) return null;
+  const content = contentAfter(stored, change);
+  if (content === null) return null;
   const key: AccessKey = {
     _id: change.clientId,
     environment,
     store_id: change.storeId,
-    ...secretsAfter(stored, newer ? change : null),
-    scopes: (newer ? change.scopes : null) ?? stored?.scopes ?? [],
-    status: change.status,
+    ...content,
     sequence: Math.max(change.sequence, stored?.sequence ?? -1),
     version: nextVersion(stored?.version ?? 0),
     publish_pending: true,
@@ -160,6 +165,71 @@ export async function applyKeyChange(
   return written.matchedCount === 1 ? key : applyKeyChange(keys, environment, change, session);
 }
 
+type KeyContent = KeyRights & Pick<AccessKey, 'secret_expires_at' | 'status' | 'widest'>;
+
+/** What a key's record says after a change; `null` where the change does not apply. */
+function contentAfter(stored: AccessKey | null, change: AccessKeyChange): KeyContent | null {
+  if (stored?.status === 'revoked') return null;
+  const newer = change.sequence > (stored?.sequence ?? -1);
+  if (newer || change.status === 'revoked') {
+    const rights = {
+      ...secretsAfter(stored, newer ? change : null),
+      scopes: (newer ? change.scopes : null) ?? stored?.scopes ?? [],
+    };
+    const { scopes, secret_hashes } = rights;
+    const isLast = change.sequence === LAST_SEQUENCE;
+    return { ...rights, status: change.status, ...(isLast ? { widest: { scopes, secret_hashes } } : {}) };
+  }
+  const atTheLast = stored?.sequence === LAST_SEQUENCE && change.sequence === LAST_SEQUENCE;
+  return atTheLast ? narrowed(stored, change) : null;
+}
+
+/**
+ * A key at the last sequence after an event with the same. What both have remains, so that several such events come to
+ * the same in any order; an active one that has more than the first event gave does not apply at all.
+ * @returns `null` where nothing is taken away.
+ */
+function narrowed(stored: AccessKey, change: AccessKeyChange): KeyContent | null {
+  const scopes = change.scopes ?? [];
+  const hashes = change.secretHashes ?? [];
+  const widest = stored.widest ?? { scopes: stored.scopes, secret_hashes: stored.secret_hashes };
+  const takesOnly =
+    scopes.every((scope) => widest.scopes.includes(scope)) &&
+    hashes.every((hash) => widest.secret_hashes.includes(hash));
+  if (change.status === 'active' && !takesOnly) return null;
+  const remaining = {
+    status: change.status === 'active' ? stored.status : change.status,
+    scopes: stored.scopes.filter((scope) => scopes.includes(scope)),
+    secret_hashes: stored.secret_hashes.filter((hash) => hashes.includes(hash)),
+  };
+  const ends = earliestEnds(stored.secret_expires_at ?? {}, change.secretExpiry, remaining.secret_hashes);
+  const isSame =
+    remaining.status === stored.status &&
+    remaining.scopes.length === stored.scopes.length &&
+    remaining.secret_hashes.length === stored.secret_hashes.length &&
+    isDeepStrictEqual(ends, stored.secret_expires_at ?? {});
+  if (isSame) return null;
+  return { ...remaining, ...(Object.keys(ends).length > 0 ? { secret_expires_at: ends } : {}), widest };
+}
+
+/** When secrets end, by hash, where two sources say so. */
+function earliestEnds(
+  some: Readonly<Record<string, string>>,
+  others: Readonly<Record<string, string>>,
+  hashes: readonly string[],
+): Record<string, string> {
+  return Object.fromEntries(
+    hashes.flatMap((hash) => {
+      const [earliest] = [some[hash], others[hash]].filter((end) => end !== undefined).toSorted(byTime);
+      return earliest === undefined ? [] : [[hash, earliest]];
+    }),
+  );
+}
+
+function byTime(one: string, other: string): number {
+  return Date.parse(one) - Date.parse(other);
+}
+
 /**
  * A key's secrets after a change. A deadline stays with its secret until the secret is gone or gets another one: who
  * sends the whole key again does not know of it.
@@ -167,7 +237,7 @@ export async function applyKeyChange(
 function secretsAfter(
   stored: AccessKey | null,
   change: Pick<AccessKeyChange, 'secretHashes' | 'secretExpiry'> | null,
-): Pick<AccessKey, 'secret_hashes' | 'secret_expires_at'> {
+): Pick<KeyContent, 'secret_hashes' | 'secret_expires_at'> {
   const before = stored?.secret_hashes ?? [];
   const given = change?.secretHashes ?? before;
   const hashes = [
@@ -226,7 +296,7 @@ export async function applyStoreStatus(
     version: 0,
     updated_at: new Date(),
   };
-  if (change.sequence <= base[`${source}_sequence`]) return null;
+  if (change.sequence <= base[`${source}_sequence`] && !blocksAtTheLast(base, change, source)) return null;
   const store: StoreAccess = {
     ...base,
     [`${source}_status`]: change.status,
@@ -246,6 +316,16 @@ export async function applyStoreStatus(
   }
   const written = await stores.replaceOne({ _id, version: stored.version }, withoutId(store), options);
   return written.matchedCount === 1 ? store : applyStoreStatus(stores, environment, change, source, session);
+}
+
+/** At the last sequence an access event that has the same may still block. */
+function blocksAtTheLast(
+  { access_status, access_sequence }: StoreAccess,
+  { sequence, status }: Pick<StoreAccessChange, 'sequence' | 'status'>,
+  source: BlockSource,
+): boolean {
+  const atTheLast = access_sequence === LAST_SEQUENCE && sequence === LAST_SEQUENCE;
+  return source === 'access' && atTheLast && access_status === 'active' && status === 'blocked';
 }
 
 function withoutId<T extends { _id: string }>({ _id, ...rest }: T): Omit<T, '_id'> {

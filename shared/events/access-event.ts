@@ -15,23 +15,14 @@ export type KeyStatus = (typeof KEY_STATUSES)[number];
 const SecretHash = Type.String({ pattern: '^[0-9a-fA-F]{64}$' });
 const Secrets = Type.Union([SecretHash, Type.Array(SecretHash, { maxItems: 2 })]);
 /** When a secret ends, by its hash: an addition of ours, so that a deadline lies in the log as well. */
-const SecretExpiry = Type.Record(SecretHash, Instant);
-const Scopes = Type.Array(Type.Enum([...SCOPES]));
+const SecretExpiry = Type.Record(SecretHash, Type.Union([Instant, Type.Null()]));
 
-/** A revocation may leave out the rest: what takes rights away must never fail on what it takes away. */
-const AccessKeyData = Type.Union([
-  Type.Object({
-    secret_sha256: Secrets,
-    secret_expires_at: absent(SecretExpiry),
-    scopes: Scopes,
-    status: Type.Enum(['active', 'inactive']),
-  }),
-  Type.Object({
-    secret_sha256: Type.Optional(Type.Union([Secrets, Type.Null()])),
-    scopes: Type.Optional(Type.Union([Scopes, Type.Null()])),
-    status: Type.Literal('revoked'),
-  }),
-]);
+const AccessKeyData = Type.Object({
+  secret_sha256: Secrets,
+  secret_expires_at: absent(SecretExpiry),
+  scopes: Type.Array(Type.Enum([...SCOPES])),
+  status: Type.Enum(['active', 'inactive', 'revoked']),
+});
 const StoreAccessData = Type.Object({ status: Type.Enum(['active', 'blocked']) });
 
 const checkAccessKey = schemaCheck(AccessKeyData);
@@ -48,11 +39,11 @@ export interface AccessKeyChange {
   /** Of the event. */
   source: string;
   eventId: string;
-  /** SHA-256 of the valid secrets, lower-case hex; `null` where a revocation leaves them out. */
+  /** SHA-256 of the valid secrets, lower-case hex; `null` in a revocation: the key keeps what it has. */
   secretHashes: string[] | null;
   /** When secrets end, by hash, in ISO 8601; what is not named keeps the end that it had. */
   secretExpiry: Readonly<Record<string, string>>;
-  /** In the order of `SCOPES`; `null` where a revocation leaves them out. */
+  /** In the order of `SCOPES`; `null` in a revocation: the key keeps what it has. */
   scopes: Scope[] | null;
   status: KeyStatus;
 }
@@ -83,8 +74,6 @@ export function readAccessChange(message: EventMessage): AccessChange {
         'subject is not 1 to 128 printable ASCII characters without ":"',
       );
     }
-    const data = checkAccessKey(event.data);
-    const hashes = data.secret_sha256 ?? null;
     return {
       kind: 'access_key',
       clientId: event.subject,
@@ -92,10 +81,7 @@ export function readAccessChange(message: EventMessage): AccessChange {
       sequence,
       source: event.source,
       eventId: event.id,
-      secretHashes: hashes === null ? null : [...new Set([hashes].flat().map((hash) => hash.toLowerCase()))],
-      secretExpiry: 'secret_expires_at' in data ? normalized(data.secret_expires_at ?? {}) : {},
-      scopes: data.scopes ? SCOPES.filter((scope) => data.scopes?.includes(scope)) : null,
-      status: data.status,
+      ...readKeyData(event.data),
     };
   }
   if (event.action === 'changed' && event.entity === 'store_access') {
@@ -117,12 +103,29 @@ export function readAccessChange(message: EventMessage): AccessChange {
   );
 }
 
+type KeyData = Pick<AccessKeyChange, 'secretHashes' | 'secretExpiry' | 'scopes' | 'status'>;
+
+/** What takes rights away must never fail on what it takes away: nothing of a revocation is read but its status. */
+function readKeyData(given: unknown): KeyData {
+  if (isRevocation(given)) return { secretHashes: null, secretExpiry: {}, scopes: null, status: 'revoked' };
+  const { secret_sha256: hashes, secret_expires_at: expiry, scopes, status } = checkAccessKey(given);
+  return {
+    secretHashes: [...new Set([hashes].flat().map((hash) => hash.toLowerCase()))],
+    secretExpiry: normalized(expiry ?? {}),
+    scopes: SCOPES.filter((scope) => scopes.includes(scope)),
+    status,
+  };
+}
+
+function isRevocation(data: unknown): boolean {
+  return typeof data === 'object' && data !== null && 'status' in data && data.status === 'revoked';
+}
+
 /** Spelled in one way, so that equal deadlines are equal texts. */
-function normalized(expiry: Record<string, string>): Record<string, string> {
+function normalized(expiry: Record<string, string | null>): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(expiry).map(([hash, instant]) => [
-      hash.toLowerCase(),
-      new Date(parseInstant(instant) ?? 0).toISOString(),
-    ]),
+    Object.entries(expiry).flatMap(([hash, instant]) =>
+      instant === null ? [] : [[hash.toLowerCase(), new Date(parseInstant(instant) ?? 0).toISOString()]],
+    ),
   );
 }

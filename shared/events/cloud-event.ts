@@ -4,6 +4,9 @@ import { isId } from './fields.ts';
 import { parseInstant } from './instant.ts';
 import { EventRejected } from './rejection.ts';
 
+/** The highest `sequence` there is. */
+export const LAST_SEQUENCE = Number.MAX_SAFE_INTEGER;
+
 /** A larger message is poison, whatever it holds. */
 export const MAX_MESSAGE_BYTES = 1_048_576;
 

@@ -5,8 +5,8 @@
  * also while no projector runs.
  */
 import type { Collection, Db } from 'mongodb';
-import { StoreDataError } from '#shared/errors.ts';
 import type { KeyStatus, Scope } from '#shared/events/access-event.ts';
+import { LAST_SEQUENCE } from '#shared/events/cloud-event.ts';
 
 /** A key as an event describes it, and to whom it belongs. */
 export interface KeyState {
@@ -66,12 +66,15 @@ export function announcementsIn(control: Db): Collection<Announcement> {
  * @param id of the key's or the store's announcement, whose state then is an `S`.
  * @param readApplied reads what is stored.
  * @param compose makes the next state from the one before; throws where that is not possible.
+ * @param atTheLast is asked where no sequence is left above the last one; throws where the next state is one that the
+ *   last sequence cannot bring any more.
  */
 export async function announce<S extends KeyState | StoreState>(
   announcements: Collection<Announcement>,
   id: string,
   readApplied: () => Promise<Applied<S> | null>,
   compose: (before: S | null) => S,
+  atTheLast: (before: S | null, after: S) => void,
 ): Promise<Announced<S>> {
   for (;;) {
     // In this order: an announcement is removed only after it was applied.
@@ -86,10 +89,8 @@ export async function announce<S extends KeyState | StoreState>(
       const sequence = (beforeIsApplied ? applied?.sequence : announced.sequence) ?? known;
       return { ...announcement, sequence, changed: false };
     }
-    const sequence = known + 1;
-    if (!Number.isSafeInteger(sequence)) {
-      throw new StoreDataError('command_invalid', `no sequence is left above that of ${id}`);
-    }
+    if (known === LAST_SEQUENCE) atTheLast(before, after);
+    const sequence = Math.min(known + 1, LAST_SEQUENCE);
     const next = { _id: id, sequence, state: after, announced_at: new Date() };
     if (await replaceAnnouncement(announcements, announced, next)) {
       return { ...announcement, sequence, changed: true };

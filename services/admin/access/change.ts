@@ -32,6 +32,10 @@ export interface Subject<S, R> {
   appliedOf: (record: R) => Applied<S>;
   /** Whether the second state, an active one, allows less than the first. */
   takesRights: (from: S, to: S) => boolean;
+  /** Whether the second state allows anything that the first does not. */
+  givesRights: (from: S | null, to: S) => boolean;
+  /** For messages: what can still become of it at the last sequence. */
+  atTheLast: string;
   /** Writes a state to MongoDB; `null` when something as new is there. */
   apply: (control: Db, sequence: number, state: S) => Promise<R | null>;
   publish: (redis: Redis, control: Db, record: R) => Promise<void>;
@@ -80,6 +84,13 @@ export async function changeAccess<S extends KeyState | StoreState, R>(
         return record === null ? null : subject.appliedOf(record);
       },
       change.compose,
+      (before, after) => {
+        if (!subject.givesRights(before, after)) return;
+        throw new StoreDataError(
+          'command_invalid',
+          `${subject.name} has the last sequence that there is: it can only be ${subject.atTheLast} from now on`,
+        );
+      },
     );
     if (!reducesRights(subject, announced))
       return throughTheLog(servers, control, subject, change, announced);

@@ -15,6 +15,11 @@ export function keySubject(clientId: string, prefix: string): Subject<KeyState, 
     takesRights: (from, to) =>
       from.scopes.some((scope) => !to.scopes.includes(scope)) ||
       from.secret_sha256.some((hash) => !to.secret_sha256.includes(hash)),
+    givesRights: (from, to) =>
+      (to.status === 'active' && from?.status !== 'active') ||
+      to.scopes.some((scope) => from?.scopes.includes(scope) !== true) ||
+      to.secret_sha256.some((hash) => from?.secret_sha256.includes(hash) !== true),
+    atTheLast: 'narrowed, deactivated or revoked',
     apply: (control, sequence, state) =>
       applyKeyChange(controlCollections(control).keys, state.environment, {
         kind: 'access_key',

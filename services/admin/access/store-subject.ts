@@ -27,6 +27,8 @@ export function storeSubject(
       final: false,
     }),
     takesRights: () => false,
+    givesRights: (from, to) => to.status === 'active' && from?.status !== 'active',
+    atTheLast: 'blocked',
     apply: (control, sequence, { status }) =>
       applyStoreStatus(
         controlCollections(control).stores,

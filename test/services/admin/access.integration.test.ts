@@ -367,3 +367,82 @@ describe('stores', () => {
     expect(stderr).toContain('own record says "blocked"');
   });
 });
+
+describe('at the last sequence that there is', () => {
+  const NOTHING_TO_GIVE = 'has the last sequence that there is: it can only be narrowed, deactivated';
+
+  async function lastKey(clientId: string): Promise<void> {
+    const data = {
+      secret_sha256: [hashSecret('one'), hashSecret('two')],
+      scopes: ['crm', 'order', 'menu'],
+      status: 'active',
+    };
+    await installation.publishAccess([
+      { entity: 'access_key', storeId: 's1', subject: clientId, sequence: Number.MAX_SAFE_INTEGER, data },
+    ]);
+    await start();
+    await eventually('the key is there', async () => (await storedKey(clientId))?.status === 'active');
+    await logIsApplied();
+    await stop();
+  }
+
+  it('a key can be narrowed, deactivated and revoked, and be given nothing', async () => {
+    await lastKey('last');
+    expect(await json('keys', 'scopes', 'last', '--set', 'crm,order')).toMatchObject({ live: true });
+    expect(await grantOf('last')).toEqual(['active crm order']);
+    await json('keys', 'rotate-secret', 'last', '--retire-old');
+    expect((await storedKey('last'))?.secret_hashes).toEqual([hashSecret('one')]);
+    for (const args of [
+      ['keys', 'scopes', 'last', '--set', 'crm,menu'],
+      ['keys', 'rotate-secret', 'last'],
+    ]) {
+      const refused = await run(...args);
+      expect(refused).toMatchObject({ code: 1, stdout: '' });
+      expect(refused.stderr).toContain(NOTHING_TO_GIVE);
+    }
+    await json('keys', 'deactivate', 'last');
+    expect(await grantOf('last')).toEqual(['inactive crm order']);
+    expect((await run('keys', 'activate', 'last')).stderr).toContain(NOTHING_TO_GIVE);
+    await logIsApplied();
+    expect(await storedKey('last')).toMatchObject({ status: 'inactive', scopes: ['crm', 'order'] });
+    await stop();
+    await json('keys', 'revoke', 'last');
+    expect(await grantOf('last')).toEqual(['revoked crm order']);
+    await logIsApplied();
+    expect(await storedKey('last')).toMatchObject({ status: 'revoked' });
+    expect(await control().collection('dead_letters').countDocuments()).toBe(0);
+  });
+
+  it('what is taken away by events counts, though they have the same number', async () => {
+    await lastKey('last-2');
+    const data = { secret_sha256: [hashSecret('one')], scopes: ['order'], status: 'active' };
+    const event = { entity: 'access_key', storeId: 's1', subject: 'last-2', data } as const;
+    await installation.publishAccess([{ ...event, sequence: Number.MAX_SAFE_INTEGER }]);
+    await logIsApplied();
+    await eventually('it is in Redis', async () => (await grantOf('last-2')).join() === 'active order');
+  });
+
+  it('a store can be blocked, and not be let in again', async () => {
+    await installation.publishAccess([
+      {
+        entity: 'store_access',
+        storeId: 's9',
+        subject: 's9',
+        sequence: Number.MAX_SAFE_INTEGER,
+        data: { status: 'active' },
+      },
+    ]);
+    await logIsApplied();
+    await stop();
+    expect(await json<object>('stores', 'block', 's9')).toMatchObject({ blocked: true, live: true });
+    expect(await blockOf('s9')).toEqual(['blocked']);
+    await logIsApplied();
+    expect(await storedAccess('s9')).toMatchObject({ access_status: 'blocked' });
+    const refused = await run('stores', 'unblock', 's9');
+    expect(refused).toMatchObject({ code: 1, stdout: '' });
+    expect(refused.stderr).toContain(
+      'has the last sequence that there is: it can only be blocked from now on',
+    );
+    expect(await blockOf('s9')).toEqual(['blocked']);
+  });
+});

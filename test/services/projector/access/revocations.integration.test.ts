@@ -1,0 +1,86 @@
+/** A revocation ends its key whatever else its event holds, and whenever it comes. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { controlCollections } from '#shared/access/access-keys.ts';
+import { hashSecret } from '#shared/access/secrets.ts';
+import { DEAD_LETTERS } from '#shared/read-models/collections.ts';
+import { controlDatabase } from '#shared/read-models/generation.ts';
+import { eventually } from '#test/installation.ts';
+import { type QueryService, startQueryService } from '#test/query-service.ts';
+
+let service: QueryService;
+beforeAll(async () => {
+  service = await startQueryService({ environments: 2 });
+});
+afterAll(() => service?.close());
+
+const control = () => controlDatabase(service.installation.mongodb, service.installation.config.namePrefix);
+const letters = () => control().collection<{ reason: string }>(DEAD_LETTERS);
+const HASH = hashSecret('secret');
+const ACTIVE = { secret_sha256: HASH, scopes: ['order'], status: 'active' };
+
+/** Data of revocations, each of which would be wrong in another event. */
+const REVOCATIONS: Record<string, object> = {
+  alone: {},
+  'null-end': { secret_expires_at: { [HASH]: null } },
+  'wrong-end': { ...ACTIVE, secret_expires_at: { [HASH]: 7 } },
+  'newer-scope': { ...ACTIVE, scopes: ['order', 'finance'] },
+  'three-secrets': { ...ACTIVE, secret_sha256: ['a', 'b', 'c'].map(hashSecret) },
+  'wrong-types': { secret_sha256: 7, scopes: { order: true } },
+};
+
+function key(subject: string, sequence: number, data: object, storeId = 's1') {
+  return { entity: 'access_key' as const, storeId, subject, sequence, data };
+}
+
+const statusOf = async (clientId: string) =>
+  (await controlCollections(control()).keys.findOne({ _id: clientId }))?.status;
+
+it('ends keys with the next request, and is never a dead letter', async () => {
+  const names = Object.keys(REVOCATIONS);
+  const tokens = new Map<string, string>();
+  for (const clientId of names) {
+    await service.setKey({ clientId });
+    tokens.set(clientId, await service.api.token(clientId, 'secret'));
+  }
+  // Of a sequence below the one that the key has.
+  await service.installation.publishAccess(
+    names.map((name) => key(name, 0, { ...REVOCATIONS[name], status: 'revoked' })),
+  );
+  for (const name of names) {
+    await eventually(
+      `${name} is revoked`,
+      async () => (await service.api.get('/api/order/list', tokens.get(name) ?? '')).status === 401,
+    );
+  }
+  expect(await letters().countDocuments()).toBe(0);
+});
+
+it('counts wherever it stands among the events of one slice, also before its key is made', async () => {
+  const revoked = { ...ACTIVE, secret_expires_at: { [HASH]: null }, status: 'revoked' };
+  await service.installation.publishAccess([
+    key('behind', 10, ACTIVE),
+    key('behind', 3, revoked),
+    key('between', 10, ACTIVE),
+    key('between', 3, revoked),
+    key('between', 11, ACTIVE),
+    key('before', 3, revoked),
+    key('before', 10, ACTIVE),
+    key('last', 1, ACTIVE),
+  ]);
+  await eventually('all is applied', async () => (await statusOf('last')) === 'active');
+  for (const name of ['behind', 'between', 'before']) {
+    expect([name, await statusOf(name)]).toEqual([name, 'revoked']);
+    expect((await service.api.askToken(name, 'secret')).status).toBe(401);
+  }
+  expect(await letters().countDocuments()).toBe(0);
+});
+
+it('of a key of another store or environment is poison and ends nothing', async () => {
+  await service.setKey({ clientId: 'bound' });
+  const { environments } = service.installation.config;
+  await service.installation.publishAccess([key('bound', 99, { status: 'revoked' }, 's2')]);
+  await service.installation.publishAccess([key('bound', 99, { status: 'revoked' })], environments[1]);
+  await eventually('both are dead letters', async () => (await letters().countDocuments()) === 2);
+  expect(await letters().distinct('reason')).toEqual(['bound_elsewhere']);
+  expect((await service.api.askToken('bound', 'secret')).status).toBe(200);
+});

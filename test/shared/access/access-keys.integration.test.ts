@@ -1,0 +1,197 @@
+/** What an event does to a key or a store: revocations, and the last sequence, which leaves only taking away. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  type AccessKey,
+  applyKeyChange,
+  applyStoreStatus,
+  type ControlCollections,
+  controlCollections,
+} from '#shared/access/access-keys.ts';
+import { type AccessKeyChange, SCOPES, type Scope } from '#shared/events/access-event.ts';
+import { LAST_SEQUENCE } from '#shared/events/cloud-event.ts';
+import { controlDatabase } from '#shared/read-models/generation.ts';
+import { createInstallation, type Installation } from '#test/installation.ts';
+
+let installation: Installation;
+let control: ControlCollections;
+beforeAll(async () => {
+  installation = await createInstallation();
+  control = controlCollections(controlDatabase(installation.mongodb, installation.config.namePrefix));
+});
+beforeEach(() => Promise.all([control.keys.deleteMany({}), control.stores.deleteMany({})]));
+afterAll(() => installation?.close());
+
+const ENVIRONMENT = 'e';
+
+/** An event of the key `k` in words: `active order,menu a,b`, at the last sequence unless another is given. */
+function event(
+  words: string,
+  sequence = LAST_SEQUENCE,
+  expiry: Record<string, string> = {},
+): AccessKeyChange {
+  const [status, scopes = '', secrets = ''] = words.split(' ');
+  const revoked = status === 'revoked';
+  return {
+    kind: 'access_key',
+    clientId: 'k',
+    storeId: 's1',
+    sequence,
+    source: '/test',
+    eventId: '',
+    secretHashes: revoked ? null : secrets.split(',').filter((secret) => secret !== '-'),
+    secretExpiry: expiry,
+    scopes: revoked ? null : SCOPES.filter((scope) => scopes.split(',').includes(scope)),
+    status: status as AccessKey['status'],
+  };
+}
+
+const apply = (change: AccessKeyChange) => applyKeyChange(control.keys, ENVIRONMENT, change);
+
+/** The key in the same words. */
+async function key(): Promise<string> {
+  const stored = await control.keys.findOne({ _id: 'k' });
+  if (stored === null) return 'nothing';
+  const { status, scopes, secret_hashes: hashes } = stored;
+  return [status, scopes.join() || '-', hashes.toSorted().join() || '-'].join(' ');
+}
+
+async function afterAllOf(changes: readonly AccessKeyChange[]): Promise<string> {
+  await control.keys.deleteMany({});
+  for (const change of changes) await apply(change);
+  return key();
+}
+
+describe('a revocation', () => {
+  it('is final whatever its sequence, and keeps what the key had', async () => {
+    for (const sequence of [0, 4, 5, 6, LAST_SEQUENCE]) {
+      expect(
+        await afterAllOf([
+          event('active order a', 5),
+          event('revoked', sequence),
+          event('active order,menu a', 7),
+          event('active order,menu a', LAST_SEQUENCE),
+          event('inactive order a', LAST_SEQUENCE),
+        ]),
+      ).toBe('revoked order a');
+    }
+  });
+
+  it('of a client_id of which nothing was known ends it for good', async () => {
+    expect(await afterAllOf([event('revoked', 3)])).toBe('revoked - -');
+    expect(await apply(event('active order a', 4))).toBeNull();
+    expect(await apply(event('active order a', LAST_SEQUENCE))).toBeNull();
+    expect(await key()).toBe('revoked - -');
+  });
+
+  it('of another store or environment is refused and ends nothing', async () => {
+    await apply(event('active order a', 5));
+    await expect(apply({ ...event('revoked'), storeId: 's2' })).rejects.toThrow('bound_elsewhere');
+    await expect(applyKeyChange(control.keys, 'other', event('revoked'))).rejects.toThrow('bound_elsewhere');
+    expect(await key()).toBe('active order a');
+  });
+});
+
+describe('at the last sequence', () => {
+  const BEFORE = event('active store,crm,order,menu a', 5);
+  const FIRST = event('active crm,order,menu a,b');
+
+  it.each([
+    ['inactive', 'inactive crm,order,menu a,b', 'inactive crm,order,menu a,b'],
+    ['fewer scopes', 'active crm,menu a,b', 'active crm,menu a,b'],
+    ['no scopes', 'active - a,b', 'active - a,b'],
+    ['fewer secrets', 'active crm,order,menu b', 'active crm,order,menu b'],
+    ['both', 'inactive menu a', 'inactive menu a'],
+    ['revoked', 'revoked', 'revoked crm,order,menu a,b'],
+  ])('%s applies', async (_what, words, expected) => {
+    expect(await afterAllOf([BEFORE, FIRST, event(words)])).toBe(expected);
+    const versions = async () => (await control.keys.findOne({ _id: 'k' }))?.version;
+    const version = await versions();
+    // Delivered again none of them changes anything, the first one included.
+    for (const change of [event(words), FIRST, BEFORE]) expect(await apply(change)).toBeNull();
+    expect([await key(), await versions()]).toEqual([expected, version]);
+  });
+
+  it.each([
+    ['one scope more', 'active store,crm,order,menu a,b'],
+    ['fewer scopes, but also one more', 'active store,crm a,b'],
+    ['fewer secrets, but also another', 'active crm,order,menu a,c'],
+    ['fewer scopes and another secret', 'active crm c'],
+  ])('%s does not apply', async (_what, words) => {
+    expect(await afterAllOf([BEFORE, FIRST, event(words)])).toBe('active crm,order,menu a,b');
+  });
+
+  it('nobody who was made inactive becomes active again', async () => {
+    expect(await afterAllOf([event('inactive order a'), event('active order a')])).toBe('inactive order a');
+  });
+
+  it('an inactive key stays one whatever else the event says, and gets nothing', async () => {
+    expect(await afterAllOf([FIRST, event('inactive store,crm a,c')])).toBe('inactive crm a');
+  });
+
+  it('of two that take different things away both count, in any order', async () => {
+    const [one, two] = [event('active crm,order a,b'), event('active order,menu a')];
+    expect(await afterAllOf([FIRST, one, two])).toBe('active order a');
+    expect(await afterAllOf([FIRST, two, one])).toBe('active order a');
+  });
+
+  it('the earlier of two ends of a secret counts', async () => {
+    const expiry = async () => (await control.keys.findOne({ _id: 'k' }))?.secret_expires_at;
+    const [early, late] = ['2030-01-01T00:00:00.000Z', '2031-01-01T00:00:00.000Z'];
+    await apply(event('active order a,b', LAST_SEQUENCE, { a: late }));
+    await apply(event('active order a,b', LAST_SEQUENCE, { a: early, b: late }));
+    expect(await expiry()).toEqual({ a: early, b: late });
+    expect(await apply(event('active order a,b', LAST_SEQUENCE, { a: late, b: late }))).toBeNull();
+    await apply(event('active order b'));
+    expect(await expiry()).toEqual({ b: late });
+  });
+
+  it('whatever comes, how often and in which order, ends alike and is never more than the first gave', async () => {
+    let seed = 20_261;
+    const random = (below: number) => {
+      seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
+      return Math.floor((seed / 2 ** 31) * below);
+    };
+    const some = (names: readonly string[]) => names.filter(() => random(3) > 0).join(',') || '-';
+    for (let round = 0; round < 40; round += 1) {
+      const first = event(`active ${some(SCOPES)} ${some(['a', 'b'])}`);
+      const others = Array.from({ length: 4 }, () =>
+        event(`${random(4) === 0 ? 'inactive' : 'active'} ${some(SCOPES)} ${some(['a', 'b'])}`),
+      );
+      const shuffled = () =>
+        [...others, ...others, first]
+          .map((change) => ({ change, rank: random(1_000_000) }))
+          .toSorted((a, b) => a.rank - b.rank)
+          .map(({ change }) => change);
+      const results = new Set<string>();
+      for (let order = 0; order < 3; order += 1) results.add(await afterAllOf([first, ...shuffled()]));
+      expect([round, results.size]).toEqual([round, 1]);
+      const stored = await control.keys.findOne({ _id: 'k' });
+      const isLess = (scope: Scope) => first.scopes?.includes(scope);
+      expect(stored?.scopes.every(isLess)).toBe(true);
+      expect(stored?.secret_hashes.every((hash) => first.secretHashes?.includes(hash))).toBe(true);
+    }
+  });
+
+  it('a store can be blocked, and not be let in again', async () => {
+    const say = (status: 'active' | 'blocked', source: 'access' | 'record' = 'access') =>
+      applyStoreStatus(
+        control.stores,
+        ENVIRONMENT,
+        { storeId: 's1', sequence: LAST_SEQUENCE, status },
+        source,
+      );
+    expect(await say('active')).toMatchObject({ access_status: 'active' });
+    expect(await say('blocked')).toMatchObject({ access_status: 'blocked' });
+    expect(await say('blocked')).toBeNull();
+    expect(await say('active')).toBeNull();
+    // Of a store's own record the first counts, like of every record.
+    expect(await say('active', 'record')).toMatchObject({ record_status: 'active' });
+    expect(await say('blocked', 'record')).toBeNull();
+  });
+});
+
+it('below the last sequence of two with the same the first counts', async () => {
+  expect(await afterAllOf([event('active crm,order a', 5), event('inactive crm a', 5)])).toBe(
+    'active crm,order a',
+  );
+});

@@ -1,0 +1,134 @@
+/** Events of the access topic: what is taken in, and what is poison (CONTRACT section 3, "Keys"). */
+import { describe, expect, it } from 'vitest';
+import { type AccessKeyChange, readAccessChange } from '#shared/events/access-event.ts';
+import { EventRejected } from '#shared/events/rejection.ts';
+
+const ONE = 'a1'.repeat(32);
+const TWO = 'b2'.repeat(32);
+const THREE = 'c3'.repeat(32);
+
+const ACTIVE = { secret_sha256: [ONE], scopes: ['order'], status: 'active' };
+
+function read(data: unknown, attributes: object = {}) {
+  const event = {
+    specversion: '1.0',
+    id: 'e1',
+    source: '/test',
+    type: 'store-data.access_key.changed',
+    subject: 'k1',
+    storeid: 's1',
+    sequence: '7',
+    time: '2026-01-01T00:00:00Z',
+    data,
+    ...attributes,
+  };
+  return readAccessChange({ key: Buffer.from('s1'), value: Buffer.from(JSON.stringify(event)) });
+}
+
+function reasonOf(data: unknown, attributes: object = {}): string {
+  try {
+    read(data, attributes);
+  } catch (error) {
+    if (error instanceof EventRejected) return error.reason;
+    throw error;
+  }
+  return 'taken in';
+}
+
+const REVOCATION: AccessKeyChange = {
+  kind: 'access_key',
+  clientId: 'k1',
+  storeId: 's1',
+  sequence: 7,
+  source: '/test',
+  eventId: 'e1',
+  secretHashes: null,
+  secretExpiry: {},
+  scopes: null,
+  status: 'revoked',
+};
+
+describe('a revocation', () => {
+  it.each([
+    ['nothing else', {}],
+    ['the whole key', { secret_sha256: [ONE, TWO], scopes: ['order', 'crm'] }],
+    ['an end of a secret that is null', { secret_expires_at: { [ONE]: null } }],
+    ['an end of a secret that is no date-time', { secret_expires_at: { [ONE]: 'soon' } }],
+    ['ends of secrets that are no object', { secret_expires_at: [[]] }],
+    ['a scope of a newer release', { secret_sha256: ONE, scopes: ['order', 'finance'] }],
+    ['scopes that are no list', { scopes: 'order' }],
+    ['three secrets', { secret_sha256: [ONE, TWO, THREE] }],
+    ['a secret that is no hash', { secret_sha256: 'secret' }],
+    ['a secret of another type', { secret_sha256: { sha256: ONE } }],
+    ['nulls', { secret_sha256: null, scopes: null, secret_expires_at: null }],
+    ['names of properties', { constructor: 1, toString: null, __proto__x: {} }],
+    ['deep nesting', { scopes: JSON.parse(`${'['.repeat(500)}${']'.repeat(500)}`) as unknown }],
+  ])('counts beside %s', (_what, rest) => {
+    expect(read({ ...rest, status: 'revoked' })).toEqual(REVOCATION);
+  });
+
+  it.each([
+    ['of a client_id with a colon', { subject: 'k:1' }, 'invalid_attribute'],
+    ['of a store that is not the key of the message', { storeid: 's2' }, 'key_mismatch'],
+    ['without a sequence', { sequence: undefined }, 'invalid_attribute'],
+    ['without a time', { time: null }, 'invalid_attribute'],
+    ['of another type', { type: 'store-data.access_key.deleted' }, 'unknown_type'],
+    ['of another content type', { datacontenttype: 'application/xml' }, 'invalid_attribute'],
+  ])('%s is poison by the rules of the envelope', (_what, attributes, reason) => {
+    expect(reasonOf({ status: 'revoked' }, attributes)).toBe(reason);
+  });
+
+  it.each([['Revoked'], [['revoked']], [{ revoked: true }], [null], [undefined], ['']])(
+    'is no other word or value: %j',
+    (status) => {
+      expect(reasonOf({ ...ACTIVE, status })).toBe('invalid_data');
+    },
+  );
+
+  it.each([[null], [undefined], ['revoked'], [['revoked']], [7]])(
+    'is no data of another kind: %j',
+    (data) => {
+      expect(reasonOf(data)).toBe('invalid_data');
+    },
+  );
+});
+
+describe('a key that is not revoked', () => {
+  it('is read with its fields in one spelling', () => {
+    const data = {
+      ...ACTIVE,
+      secret_sha256: [ONE.toUpperCase(), ONE, TWO].slice(1),
+      scopes: ['menu', 'order', 'order'],
+      secret_expires_at: { [ONE.toUpperCase()]: '2026-02-01T00:00:00-03:00' },
+      unknown: { fields: ['are ignored'] },
+    };
+    expect(read(data)).toMatchObject({
+      secretHashes: [ONE, TWO],
+      scopes: ['order', 'menu'],
+      secretExpiry: { [ONE]: '2026-02-01T03:00:00.000Z' },
+      status: 'active',
+    });
+  });
+
+  it('may have ends of secrets that are null, which is like absent', () => {
+    const absent = read(ACTIVE);
+    expect(read({ ...ACTIVE, secret_expires_at: null })).toEqual(absent);
+    expect(read({ ...ACTIVE, secret_expires_at: { [ONE]: null } })).toEqual(absent);
+    expect(
+      read({ ...ACTIVE, secret_expires_at: { [ONE]: null, [TWO]: '2026-02-01T00:00:00Z' } }),
+    ).toMatchObject({ secretExpiry: { [TWO]: '2026-02-01T00:00:00.000Z' } });
+  });
+
+  it.each([
+    ['an unknown scope', { scopes: ['finance'] }],
+    ['three secrets', { secret_sha256: [ONE, TWO, THREE] }],
+    ['no secrets', { secret_sha256: null }],
+    ['no scopes', { scopes: null }],
+    ['an end that is no date-time', { secret_expires_at: { [ONE]: 'soon' } }],
+    ['an unknown status', { status: 'paused' }],
+  ])('is poison with %s', (_what, changes) => {
+    for (const status of ['active', 'inactive']) {
+      expect(reasonOf({ ...ACTIVE, status, ...changes })).toBe('invalid_data');
+    }
+  });
+});
