@@ -48,11 +48,16 @@ const EMPTY = Buffer.alloc(0);
 
 /** Whether a message of the log is the one that a checkpoint remembers. */
 export function isSameMessage(remembered: LastMessage, message: KafkaMessage): boolean {
-  const { offset, timestamp, digest } = identityOf(message);
+  return isSameIdentity(remembered, identityOf(message));
+}
+
+/** Whether two identities are of the same message, as far as earlier releases kept them, or both of none. */
+export function isSameIdentity(a: LastMessage | null, b: LastMessage | null): boolean {
+  if (a === null || b === null) return a === b;
   return (
-    offset === remembered.offset &&
-    timestamp === remembered.timestamp &&
-    (remembered.digest === undefined || digest === remembered.digest)
+    a.offset === b.offset &&
+    a.timestamp === b.timestamp &&
+    (a.digest === undefined || b.digest === undefined || a.digest === b.digest)
   );
 }
 
@@ -62,8 +67,8 @@ export interface Claim {
   readonly owner: string;
   readonly session: ClientSession;
   position: number;
-  /** The last message applied when it was claimed. */
-  readonly lastMessage: LastMessage | null;
+  /** The last message applied. */
+  lastMessage: LastMessage | null;
 }
 
 /** `_id` of a partition's checkpoint. */
@@ -118,18 +123,38 @@ export async function claimCheckpoint(
 /**
  * Moves a claimed checkpoint inside the transaction, as its first write, so that a fenced consumer
  * stops before it touches anything.
- * @returns whether it moved; `fenced` when the partition has another owner or another position.
+ * @returns whether it moved; `fenced` when the partition has another owner, another position or another last message, as after a
+ * backup was restored.
  */
 export async function advanceCheckpoint(
   checkpoints: Collection<Checkpoint>,
   claim: Claim,
   to: number,
-  last: LastMessage | null,
+  last: LastMessage,
 ): Promise<'moved' | 'fenced'> {
   const { modifiedCount } = await checkpoints.updateOne(
-    { _id: claim.id, owner: claim.owner, position: claim.position },
-    { $set: { position: to, updated_at: new Date(), ...(last === null ? {} : { last_message: last }) } },
+    {
+      _id: claim.id,
+      owner: claim.owner,
+      position: claim.position,
+      ...(claim.lastMessage === null
+        ? { last_message: null }
+        : Object.fromEntries(
+            Object.entries(claim.lastMessage).map(([field, value]) => [`last_message.${field}`, value]),
+          )),
+    },
+    { $set: { position: to, updated_at: new Date(), last_message: last } },
     { session: claim.session },
   );
   return modifiedCount === 1 ? 'moved' : 'fenced';
+}
+
+/** Whether a stored checkpoint is where its claim left it: a restored backup puts it elsewhere. */
+export async function isUnmoved(checkpoints: Collection<Checkpoint>, claim: Claim): Promise<boolean> {
+  const stored = await checkpoints.findOne({ _id: claim.id }, { maxTimeMS: 5_000 });
+  return (
+    stored?.owner === claim.owner &&
+    stored.position === claim.position &&
+    isSameIdentity(stored.last_message, claim.lastMessage)
+  );
 }

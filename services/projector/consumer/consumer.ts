@@ -10,7 +10,14 @@ import { rebalanceMs } from '#shared/kafka.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { Turn, Turns } from '../generations/pace.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
-import { advanceCheckpoint, type Checkpoint, type Claim, claimCheckpoint, identityOf } from './checkpoint.ts';
+import {
+  advanceCheckpoint,
+  type Checkpoint,
+  type Claim,
+  claimCheckpoint,
+  identityOf,
+  isUnmoved,
+} from './checkpoint.ts';
 import { watchClock } from './clock.ts';
 import { Partition, type PartitionWork } from './partition.ts';
 import { Places } from './places.ts';
@@ -72,6 +79,9 @@ const TAKEN_AT_ONCE = 64;
 /** How long a partition that is assigned to us again waits for its former slice. */
 const LONGEST_ENDING_MS = 1_000;
 
+/** How long a partition to which nothing comes may go without a look at its log and its checkpoint. */
+const LOOK_MS = 10_000;
+
 /** Joins the group and begins to apply. Resolves once the consumer runs, not when it has caught up. */
 export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<RunningConsumer> {
   const { kafka, topic, groupId, logger } = options;
@@ -122,9 +132,12 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
     });
   });
   failed.catch(() => undefined);
+  const looking = setInterval(() => assignment.look(), LOOK_MS);
+  looking.unref();
 
   const stop = async () => {
     endWatching();
+    clearInterval(looking);
     await assignment.stop();
     await consumer.disconnect();
     assignment.take([]);
@@ -194,6 +207,11 @@ class Assignment<R> {
     await Promise.all(this.#partitions.values().map((partition) => partition.settled()));
   }
 
+  /** Looks whether the logs and checkpoints are still what they were, where nothing is under way. */
+  look(): void {
+    for (const partition of this.#partitions.values()) void partition.look();
+  }
+
   /** Replaces the assignment: the old one's partitions are lost, the new one's are paused until they are loaded. */
   take(numbers: readonly number[]): void {
     const { topic } = this.#options;
@@ -255,6 +273,7 @@ class Assignment<R> {
         await this.#options.checkDatabase?.();
         return claimCheckpoint(client, checkpoints, topic, number, former);
       },
+      isUnmoved: (claim) => isUnmoved(checkpoints, claim),
       logBounds: async () => {
         const bounds = (await this.#bounds()).get(number);
         if (bounds === undefined) throw new Error(`no offsets of ${topic}/${number}`);
@@ -269,9 +288,12 @@ class Assignment<R> {
       pause: () => {
         if (isCurrent()) this.#consumer.pause([{ topic, partitions: [number] }]);
       },
-      resumeAt: (position) => {
+      fetchFrom: (offset) => {
+        if (isCurrent()) this.#consumer.seek({ topic, partition: number, offset: String(offset) });
+      },
+      resumeAt: (offset) => {
         if (!isCurrent()) return;
-        this.#consumer.seek({ topic, partition: number, offset: String(position) });
+        this.#consumer.seek({ topic, partition: number, offset: String(offset) });
         this.#consumer.resume([{ topic, partitions: [number] }]);
         this.commit(number, created);
       },
@@ -294,18 +316,16 @@ class Assignment<R> {
 
   async #apply(claim: Claim, slice: Slice, hopeless: unknown): Promise<void> {
     const { checkpoints, write, committed, insideTransaction } = this.#options;
-    const last = slice.messages.at(-1);
+    const newest = slice.messages.at(-1);
+    if (newest === undefined) return;
+    const last = identityOf(newest);
     const result = await runInTransaction(claim.session, async () => {
-      const moved = await advanceCheckpoint(
-        checkpoints,
-        claim,
-        slice.next,
-        last === undefined ? null : identityOf(last),
-      );
-      if (moved === 'fenced') return 'fenced';
+      if ((await advanceCheckpoint(checkpoints, claim, slice.next, last)) === 'fenced') return 'fenced';
       insideTransaction?.();
       return { written: await write(claim, slice, hopeless) };
     });
+    claim.position = slice.next;
+    claim.lastMessage = last;
     committed(result.written, slice);
   }
 

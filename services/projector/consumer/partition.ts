@@ -2,13 +2,14 @@
  * One partition during one assignment: its claim, its position, and the applying of batches to it.
  * A new assignment makes a new object; what still runs for an old one finds itself fenced.
  */
-import type { Batch, EachBatchPayload, KafkaMessage } from 'kafkajs';
+import type { EachBatchPayload, KafkaMessage } from 'kafkajs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError, isUnavailable, isWriteConflict, StoreDataError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
 import type { Turn } from '../generations/pace.ts';
-import { type Claim, isSameMessage, type LastMessage } from './checkpoint.ts';
+import { type Claim, isSameIdentity, isSameMessage } from './checkpoint.ts';
+import { Continuity, type Taken } from './continuity.ts';
 import { type Slice, sliceLength, type SliceLimits } from './slice.ts';
 
 /**
@@ -43,8 +44,10 @@ export interface PartitionWork {
   claim: (former: Claim | null) => Promise<Claim>;
   /** Where the log begins and ends now. */
   logBounds: () => Promise<{ start: number; end: number }>;
+  /** Whether the stored checkpoint is where a claim left it. */
+  isUnmoved: (claim: Claim) => Promise<boolean>;
   /**
-   * Applies a slice in one transaction. `hopeless` says that its only message failed before for no
+   * Applies a slice in one transaction and moves the claim with it. `hopeless` says that its only message failed before for no
    * fault of a server, and shall become a dead letter.
    * @throws {StoreDataError} `fenced` when the partition has another owner.
    */
@@ -54,10 +57,16 @@ export interface PartitionWork {
   /** Told after each batch. */
   batchEnded: () => void;
   pause: () => void;
-  /** Goes on from what was fetched last. */
   resume: () => void;
-  /** Seeks to a position and resumes. */
-  resumeAt: (position: number) => void;
+  /** Has the next fetch begin at an offset. */
+  fetchFrom: (offset: number) => void;
+  /** The same, and resumes. */
+  resumeAt: (offset: number) => void;
+}
+
+/** A batch of messages that continue what was applied. */
+interface TakenBatch extends Taken {
+  isRunning: () => boolean;
 }
 
 export class Partition {
@@ -66,16 +75,14 @@ export class Partition {
   #claim: Claim | null = null;
   #sliceEvents: number;
   #hopeless = { offset: -1, attempts: 0 };
-  /** Where a gap was seen, until a second fetch from our position confirms it. */
-  #gapAt: number | null = null;
-  /** The last message applied, until the log has shown that it still holds it. */
-  #unrecognised: LastMessage | null = null;
+  /** What was taken of the log, and how the next batch is proven to follow it; `null` until the partition is loaded. */
+  #continuity: Continuity | null = null;
   readonly #assignedAt = Date.now();
   #applying = false;
   /** The batch that is being applied, while kafkajs fetches the next; `null` when there is none. Never rejects. */
   #underWay: Promise<void> | null = null;
   /** The batch after it, for which the partition paused. */
-  #waiting: EachBatchPayload | null = null;
+  #waiting: TakenBatch | null = null;
 
   constructor(work: PartitionWork) {
     this.#work = work;
@@ -118,13 +125,11 @@ export class Partition {
         }
         const { position, lastMessage } = this.#claim;
         this.#checkHistory(position, bounds);
-        this.#gapAt = null;
-        // Another cluster's offsets look just as valid: the message that they stand behind tells.
-        const isThere = lastMessage !== null && lastMessage.offset >= bounds.start;
-        this.#unrecognised = former === null && isThere ? lastMessage : this.#unrecognised;
+        this.#continuity = new Continuity(lastMessage, position);
+        this.#noteDeleted(this.#continuity, bounds.start);
         this.#state = 'ready';
         this.#setLag(bounds.end - position);
-        this.#work.resumeAt(this.#unrecognised?.offset ?? position);
+        this.#work.resumeAt(this.#continuity.from);
         return;
       } catch (error) {
         if (error instanceof StoreDataError && error.code === 'history_lost') {
@@ -147,17 +152,56 @@ export class Partition {
    * Takes a batch, to be applied slice by slice, in order. While more waits in the log it resolves once that has begun, or soon, so
    * that kafkajs fetches meanwhile: it fetches for all partitions together, and not before each has taken what came last.
    */
-  async takeBatch(payload: EachBatchPayload): Promise<void> {
-    if (this.#state !== 'ready') return;
+  async takeBatch({ batch, isRunning, isStale }: EachBatchPayload): Promise<void> {
+    const continuity = this.#continuity;
+    if (this.#state !== 'ready' || continuity === null || isStale()) return;
+    const verdict = continuity.judge(batch);
+    if (verdict.kind === 'replaced') {
+      this.#stopReplaced(continuity);
+      return;
+    }
+    if (verdict.kind === 'doubt') {
+      await this.#checkLog(continuity, verdict.isMissing);
+      return;
+    }
+    // What is fetched next follows; whoever fails to apply seeks back.
+    this.#work.fetchFrom(continuity.from);
+    if (verdict.kind === 'look') return;
+    const taken = { ...verdict.taken, isRunning };
     // Better than to pause at once: the fetch after a pause may wait long for messages of others.
     await this.#settledOr(LONGEST_WAIT_MS);
+    if (this.#continuity !== continuity || this.#state !== 'ready') return;
     if (this.#underWay !== null) {
-      if (this.#state !== 'ready') return;
       this.#work.pause();
-      this.#waiting = payload;
-    } else if ((await this.#begin(payload)) && isEndOfLog(payload.batch)) {
-      // What comes meanwhile comes as one batch then: a transaction for each message would cost too much.
-      await this.#settledOr(LONGEST_WAIT_MS);
+      this.#waiting = taken;
+      return;
+    }
+    this.#begin(taken);
+    // What comes meanwhile comes as one batch then: a transaction for each message would cost too much.
+    if (taken.next >= taken.logEnd) await this.#settledOr(LONGEST_WAIT_MS);
+  }
+
+  /**
+   * Has the log show the last message again, and asks whether the checkpoint is where we left it: where nothing comes, nothing else
+   * would tell that the one or the other was replaced.
+   */
+  async look(): Promise<void> {
+    const [claim, continuity] = [this.#claim, this.#continuity];
+    const isIdle = () =>
+      this.#state === 'ready' && this.#underWay === null && this.#continuity === continuity;
+    if (claim === null || continuity === null || !isIdle()) return;
+    const { position } = claim;
+    const isUnmoved = await this.#work.isUnmoved(claim).catch(() => true);
+    if (!isIdle() || claim.position !== position) return;
+    if (!isUnmoved) {
+      this.#work.logger.warn({ position }, 'the checkpoint was moved by somebody else: it is read anew');
+      this.#work.pause();
+      void this.#reload(0);
+    } else if (continuity.isLooking) {
+      await this.#checkLog(continuity, false);
+    } else {
+      continuity.lookAgain();
+      this.#work.fetchFrom(continuity.from);
     }
   }
 
@@ -175,22 +219,14 @@ export class Partition {
     await this.#underWay;
   }
 
-  /** Begins to apply a batch. @returns `false` when the partition is not ready for it: then it comes again. */
-  async #begin(payload: EachBatchPayload): Promise<boolean> {
-    const { batch, resolveOffset, isStale } = payload;
-    if (this.#state !== 'ready' || this.#claim === null || isStale()) return false;
-    if (!this.#recognises(batch)) return false;
-    if (!(await this.#continues(batch))) return false;
-    // What is fetched next follows this batch; whoever fails to apply it seeks back.
-    resolveOffset(batch.lastOffset());
-    this.#underWay = this.#apply(payload);
-    return true;
+  #begin(taken: TakenBatch): void {
+    this.#underWay = this.#apply(taken);
   }
 
   /** Applies a batch, as far as it can be, and then turns to the one that waits. */
-  async #apply(payload: EachBatchPayload): Promise<void> {
+  async #apply(taken: TakenBatch): Promise<void> {
     try {
-      await this.#takeSlices(payload);
+      await this.#takeSlices(taken);
     } catch (error) {
       this.#work.logger.error({ error: describeError(error) }, 'batch failed and comes again');
       this.#work.pause();
@@ -198,23 +234,31 @@ export class Partition {
     } finally {
       this.#underWay = null;
       this.#work.batchEnded();
-      void this.#goOn();
+      this.#goOn();
     }
   }
 
   /** Begins the batch that waits, if there is one. */
-  async #goOn(): Promise<void> {
+  #goOn(): void {
     const waiting = this.#waiting;
     this.#waiting = null;
-    if (waiting !== null && (await this.#begin(waiting))) this.#work.resume();
+    if (waiting === null || this.#state !== 'ready') return;
+    this.#begin(waiting);
+    this.#work.resume();
   }
 
-  async #takeSlices({ batch, isRunning }: EachBatchPayload): Promise<void> {
-    const { messages } = batch;
-    let index = this.#indexOfPosition(batch);
+  async #takeSlices(taken: TakenBatch): Promise<void> {
+    const { topic, partition } = this.#work;
+    const { messages } = taken;
     let failures = 0;
-    const isOver = () => !isRunning() || this.#lost() || this.#work.isStopping();
-    while (index < messages.length) {
+    const isOver = () => !taken.isRunning() || this.#lost() || this.#work.isStopping();
+    for (let index = this.#indexOfPosition(taken); index < messages.length;) {
+      if (index === -1) {
+        this.#work.logger.warn({ position: this.position }, 'the checkpoint is not at this batch: seeking');
+        this.#work.pause();
+        void this.#reload(0);
+        return;
+      }
       const turn = await this.#work.begin(isOver);
       if (isOver()) {
         turn.end();
@@ -224,9 +268,8 @@ export class Partition {
       const length = sliceLength(messages, index, limits);
       const part = messages.slice(index, index + length);
       const isLast = index + length === messages.length;
-      // Behind the last message may lie markers of transactions, which no batch shows.
-      const next = Number(isLast ? batch.lastOffset() : part.at(-1)?.offset) + 1;
-      const slice = { topic: batch.topic, partition: batch.partition, messages: part, next };
+      const next = isLast ? taken.next : Number(part.at(-1)?.offset) + 1;
+      const slice = { topic, partition, messages: part, next };
       const following = index + length;
       const ahead = sliceLength(messages, following, limits);
       const endPreparing = this.#work.prepare(messages.slice(following, following + ahead));
@@ -237,7 +280,7 @@ export class Partition {
       if (outcome === 'applied') {
         index += length;
         failures = 0;
-        this.#setLag(Math.max(0, Number(batch.highWatermark) - next));
+        this.#setLag(Math.max(0, taken.logEnd - next));
         continue;
       }
       if (this.#lost()) return;
@@ -249,7 +292,7 @@ export class Partition {
       }
       await sleep(20 * Math.min(failures, 3));
       if (!(await this.#reclaim())) return;
-      index = this.#indexOfPosition(batch);
+      index = this.#indexOfPosition(taken);
     }
   }
 
@@ -257,10 +300,13 @@ export class Partition {
     return { ...this.#work.limits, events: Math.min(this.#sliceEvents, events) };
   }
 
-  #indexOfPosition({ messages }: Batch): number {
-    const position = this.#claim?.position ?? 0;
-    const index = messages.findIndex(({ offset }) => Number(offset) >= position);
-    return index === -1 ? messages.length : index;
+  /** Which message of a batch is applied next; -1 when the checkpoint stands neither before the batch nor at one of its messages. */
+  #indexOfPosition({ messages, after }: Taken): number {
+    const last = this.#claim?.lastMessage ?? null;
+    if (isSameIdentity(last, after)) return 0;
+    const at = messages.findIndex(({ offset }) => Number(offset) === last?.offset);
+    const found = messages[at];
+    return last !== null && found !== undefined && isSameMessage(last, found) ? at + 1 : -1;
   }
 
   /**
@@ -279,7 +325,6 @@ export class Partition {
     const end = metrics.transactionSeconds.startTimer({ topic, generation });
     try {
       await this.#work.apply(claim, slice, hopeless ? this.#hopeless : null);
-      claim.position = slice.next;
       if (!this.#applying) {
         this.#applying = true;
         logger.info(
@@ -318,63 +363,46 @@ export class Partition {
     }
   }
 
-  /** Whether the log holds what the checkpoint was made from; answers false too while that is still to be seen. */
-  #recognises(batch: Batch): boolean {
-    const last = this.#unrecognised;
-    if (last === null) return true;
-    if (batch.isEmpty()) return false;
-    const first = Number(batch.firstOffset() ?? last.offset);
-    if (first > last.offset && first !== this.#gapAt) {
-      // Perhaps our seek did not take effect.
-      this.#gapAt = first;
-      this.#work.resumeAt(last.offset);
-      return false;
-    }
-    const message = batch.messages.find(({ offset }) => Number(offset) === last.offset);
-    if (message === undefined || !isSameMessage(last, message)) {
-      const { topic, partition, wayOut } = this.#work;
-      this.#work.pause();
-      this.#stop(
-        new StoreDataError(
-          'history_lost',
-          `${topic}/${partition}: the message at ${last.offset} is not the one that was applied: this is another log than the checkpoint was made from; ${wayOut}`,
-        ),
-      );
-      return false;
-    }
-    this.#unrecognised = null;
-    this.#gapAt = null;
-    const position = this.#claim?.position ?? 0;
-    if (Number(batch.lastOffset()) >= position) return true;
-    this.#work.resumeAt(position);
-    return false;
-  }
-
   /**
-   * Whether a batch follows our position without losing anything. Offsets may have gaps where aborted
-   * transactions and markers lie, but a gap can also be a seek that did not take effect, or a silent reset.
-   * So a gap counts only once a second fetch from our own position shows the same one.
+   * Asks where the log begins and ends, and goes on to fetch, or stops.
+   * @param isMissing whether the last message was asked for and not shown.
    */
-  async #continues(batch: Batch): Promise<boolean> {
-    const position = this.#claim?.position ?? 0;
-    const first = Number(batch.firstOffset() ?? position);
-    if (first <= position || first === this.#gapAt) {
-      this.#gapAt = null;
-      return true;
-    }
+  async #checkLog(continuity: Continuity, isMissing: boolean): Promise<void> {
     this.#work.pause();
     try {
-      this.#checkHistory(position, await this.#work.logBounds());
+      const bounds = await this.#work.logBounds();
+      if (this.#continuity !== continuity || this.#state !== 'ready') return;
+      this.#checkHistory(continuity.next, bounds);
+      if (!this.#noteDeleted(continuity, bounds.start) && isMissing) {
+        this.#stopReplaced(continuity);
+        return;
+      }
+      this.#work.resumeAt(continuity.from);
     } catch (error) {
+      if (this.#continuity !== continuity) return;
       if (error instanceof StoreDataError && error.code === 'history_lost') this.#stop(error);
       else void this.#reload(1_000);
-      return false;
     }
-    if (!this.#lost()) {
-      this.#gapAt = first;
-      this.#work.resumeAt(position);
-    }
-    return false;
+  }
+
+  /** Says so where the log was cut off between the last message and the next. @returns whether it was. */
+  #noteDeleted(continuity: Continuity, logStart: number): boolean {
+    if (!continuity.notReachingBack(logStart)) return false;
+    this.#work.logger.warn(
+      { position: continuity.next, logStart },
+      'the last message applied was deleted from the log: nothing can tell whether it is still the same log',
+    );
+    return true;
+  }
+
+  #stopReplaced({ last }: Continuity): void {
+    const { topic, partition, wayOut } = this.#work;
+    this.#stop(
+      new StoreDataError(
+        'history_lost',
+        `${topic}/${partition}: the message at ${last?.offset} is not the one that was applied: this is another log than the checkpoint was made from; ${wayOut}`,
+      ),
+    );
   }
 
   #checkHistory(position: number, { start, end }: { start: number; end: number }): void {
@@ -406,14 +434,18 @@ export class Partition {
   }
 
   async #reload(afterMs: number): Promise<void> {
+    if (this.#state === 'stopped') return;
     if (!this.#lost()) this.#state = 'loading';
+    this.#continuity = null;
     this.#waiting = null;
     await sleep(afterMs, undefined, { ref: false });
     await this.load(this.#claim);
   }
 
   #stop(error: StoreDataError): void {
+    this.#work.pause();
     this.#state = 'stopped';
+    this.#waiting = null;
     this.#work.metrics.stopped.set(this.#labels(), 1);
     this.#work.logger.fatal({ error: error.message }, 'partition stopped: going on would lose events');
   }
@@ -431,11 +463,6 @@ export class Partition {
     const { topic, partition, generation } = this.#work;
     return { topic, partition, generation };
   }
-}
-
-/** Whether nothing was in the log behind a batch when it was fetched. */
-function isEndOfLog(batch: Batch): boolean {
-  return Number(batch.lastOffset()) + 1 >= Number(batch.highWatermark);
 }
 
 function isFenced(error: unknown): boolean {

@@ -10,10 +10,10 @@ import { generationDb, statesOf } from '#test/generations.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
 import { startService, type ServiceProcess } from '#test/service-process.ts';
-import { stream } from '#test/streams.ts';
+import { stream, type StreamEvent } from '#test/streams.ts';
 import { runCommand } from '../admin/run-command.ts';
 
-const [first = [], second = []] = fc.sample(stream, { numRuns: 2, seed: 11 });
+const [first = [], second = [], third = []] = fc.sample(stream, { numRuns: 3, seed: 11 });
 
 async function backUp(db: Db): Promise<Map<string, Document[]>> {
   const collections = await db.collections();
@@ -26,12 +26,17 @@ async function backUp(db: Db): Promise<Map<string, Document[]>> {
   );
 }
 
+/** Writes back what was backed up, at once. */
 async function restore(db: Db, backup: Map<string, Document[]>): Promise<void> {
-  for (const collection of await db.collections()) {
-    await collection.deleteMany({});
-    const documents = backup.get(collection.collectionName) ?? [];
-    if (documents.length > 0) await collection.insertMany(documents);
-  }
+  await db.client.withSession((session) =>
+    session.withTransaction(async () => {
+      for (const collection of await db.collections()) {
+        await collection.deleteMany({}, { session });
+        const documents = backup.get(collection.collectionName) ?? [];
+        if (documents.length > 0) await collection.insertMany(documents, { session });
+      }
+    }),
+  );
 }
 
 describe('a MongoDB restored from a backup', () => {
@@ -64,6 +69,51 @@ describe('a MongoDB restored from a backup', () => {
 
     expect(await dump(db)).toEqual(before);
     expect(await dump(await readModels(installation, undisturbed))).toEqual(before);
+  });
+});
+
+describe('a MongoDB restored beneath a running projector', () => {
+  let installation: Installation;
+  beforeAll(async () => {
+    installation = await createInstallation({ environments: 3 });
+  });
+  afterAll(() => installation?.close());
+
+  const start = (environment: string) =>
+    startProjector(
+      readConfig({ ...installation.env, ENVIRONMENTS: environment }),
+      createLogger('test', 'silent'),
+    );
+  const publish = async (events: StreamEvent[], environment: string) => {
+    await installation.publish(events, environment);
+    await caughtUp(installation, environment);
+  };
+  const undisturbed = async (events: StreamEvent[], environment: string) => {
+    const projector = await start(environment);
+    await publish(events, environment);
+    await projector.stop();
+    return dump(await readModels(installation, environment));
+  };
+
+  it.each([
+    { what: 'when more events come', later: third, environment: 0 },
+    { what: 'though no event comes', later: [], environment: 1 },
+  ])('is applied again what it lost, $what', { timeout: 90_000 }, async ({ later, environment: index }) => {
+    const { environments } = installation.config;
+    const [restored = '', calm = ''] = [environments[index], environments[2]];
+    const projector = await start(restored);
+    await publish(first, restored);
+    const db = await readModels(installation, restored);
+    const backup = await backUp(db);
+    await publish(second, restored);
+    const before = await dump(db);
+    await restore(db, backup);
+    expect(await dump(db)).not.toEqual(before);
+    await publish(later, restored);
+    await projector.stop();
+    expect(await dump(db)).toEqual(
+      later.length === 0 ? before : await undisturbed([...first, ...second, ...later], calm),
+    );
   });
 });
 

@@ -1,7 +1,7 @@
 import type { Batch, EachBatchPayload, KafkaMessage } from 'kafkajs';
 import { type ClientSession, MongoServerError } from 'mongodb';
 import { describe, expect, it } from 'vitest';
-import type { Claim } from '#projector/consumer/checkpoint.ts';
+import { type Claim, identityOf, type LastMessage } from '#projector/consumer/checkpoint.ts';
 import { Partition, type PartitionWork } from '#projector/consumer/partition.ts';
 import type { Slice } from '#projector/consumer/slice.ts';
 import { createMetrics } from '#projector/metrics.ts';
@@ -21,6 +21,7 @@ interface Given {
 async function loaded({ apply }: Given): Promise<{ partition: Partition; seen: Seen }> {
   const seen: Seen = [];
   let position = 0;
+  let lastMessage: LastMessage | null = null;
   const session = { endSession: () => Promise.resolve() } as unknown as ClientSession;
   const work: PartitionWork = {
     topic: 't',
@@ -34,18 +35,21 @@ async function loaded({ apply }: Given): Promise<{ partition: Partition; seen: S
     isStopping: () => false,
     begin: () => Promise.resolve({ events: Infinity, end: () => undefined }),
     noteLag: () => undefined,
-    claim: () => Promise.resolve<Claim>({ id: 't/0', owner: 'me', session, position, lastMessage: null }),
+    claim: () => Promise.resolve<Claim>({ id: 't/0', owner: 'me', session, position, lastMessage }),
+    isUnmoved: () => Promise.resolve(true),
     logBounds: () => Promise.resolve({ start: 0, end: LOG_ENDS }),
-    apply: async (_claim, slice) => {
-      const { next } = slice;
+    apply: async (claim, slice) => {
+      const { next, messages } = slice;
       await apply(slice);
-      position = next;
+      claim.position = position = next;
+      claim.lastMessage = lastMessage = identityOf(messages.at(-1) as KafkaMessage);
       seen.push(`applied up to ${next}`);
     },
     prepare: () => () => undefined,
     batchEnded: () => undefined,
     pause: () => seen.push('pause'),
     resume: () => seen.push('resume'),
+    fetchFrom: () => undefined,
     resumeAt: (at) => seen.push(`seek ${at}`),
   };
   const partition = new Partition(work);
@@ -53,11 +57,14 @@ async function loaded({ apply }: Given): Promise<{ partition: Partition; seen: S
   return { partition, seen };
 }
 
-/** A batch as kafkajs brings it: messages from an offset on, of a log that ends somewhere. */
-function batch(first: number, length: number, logEnds = LOG_ENDS): EachBatchPayload {
+/** A batch as kafkajs brings it: new messages from an offset on, and the one before them, of a log that ends somewhere. */
+function batch(next: number, added: number, logEnds = LOG_ENDS): EachBatchPayload {
+  const first = Math.max(0, next - 1);
+  const length = next - first + added;
   const messages = Array.from(
     { length },
-    (_, index) => ({ offset: String(first + index), value: Buffer.from('x') }) as KafkaMessage,
+    (_, index) =>
+      ({ offset: String(first + index), timestamp: '0', value: Buffer.from('x') }) as KafkaMessage,
   );
   return {
     batch: {

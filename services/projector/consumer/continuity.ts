@@ -1,0 +1,174 @@
+/**
+ * Proves of each batch that it continues the log that was applied. An offset says nothing about which log it is an offset of: a
+ * topic may be made anew, or lose its end, between any two fetches, and be longer again by the next one.
+ *
+ * So a batch is taken only if the same answer of the broker holds the last message that was taken before: while more waits in the
+ * log, each fetch begins with that message. At the end of the log a fetch must wait for what is new and begins behind it; what it
+ * brings is held back until the next one has shown the message again.
+ */
+import type { Batch, KafkaMessage } from 'kafkajs';
+import { identityOf, isSameMessage, type LastMessage } from './checkpoint.ts';
+
+export type FetchedBatch = Pick<Batch, 'messages' | 'firstOffset' | 'lastOffset' | 'highWatermark'>;
+
+/** Messages that are to be applied next. */
+export interface Taken {
+  messages: readonly KafkaMessage[];
+  /** The message that they follow; `null` at the beginning of a log. */
+  after: LastMessage | null;
+  /** The position after them. */
+  next: number;
+  /** Where the log ended when they were fetched. */
+  logEnd: number;
+}
+
+export type Verdict =
+  | { kind: 'take'; taken: Taken }
+  /** Nothing can be said before the next fetch. */
+  | { kind: 'look' }
+  /** Whether the log still reaches from one end to the other has to be asked; `isMissing` when it does not show the last message. */
+  | { kind: 'doubt'; isMissing: boolean }
+  /** The log holds something else where the last message was. */
+  | { kind: 'replaced' };
+
+/** So many fetches in turn may fail to show the last message: a seek may not have taken effect. */
+const LOOKS = 2;
+
+export class Continuity {
+  #last: LastMessage | null;
+  #next: number;
+  /** `false` while the log is not asked for the last message: there is none, or it was deleted from the log. */
+  #isProvable: boolean;
+  #from: number;
+  #held: FetchedBatch | null = null;
+  /** Where a gap was seen, until a second fetch shows the same one. */
+  #gapAt: number | null = null;
+  #looks = 0;
+
+  /**
+   * @param last the last message applied.
+   * @param next the position after it: the offset that is applied next.
+   */
+  constructor(last: LastMessage | null, next: number) {
+    this.#last = last;
+    this.#next = next;
+    this.#isProvable = last !== null;
+    this.#from = this.#proofOffset();
+  }
+
+  /** Where the next fetch must begin. */
+  get from(): number {
+    return this.#from;
+  }
+
+  /** The position after what was taken. */
+  get next(): number {
+    return this.#next;
+  }
+
+  get last(): LastMessage | null {
+    return this.#last;
+  }
+
+  /** Whether the next fetch is to show the last message. */
+  get isLooking(): boolean {
+    return this.#isProvable && this.#from === this.#last?.offset;
+  }
+
+  /** Has the next fetch show the last message, though nothing is known to wait behind it. */
+  lookAgain(): void {
+    this.#from = this.#proofOffset();
+  }
+
+  /** Whether the log begins behind the last message: then nothing can prove it. @returns whether that is news. */
+  notReachingBack(logStart: number): boolean {
+    if (!this.#isProvable || this.#last === null || this.#last.offset >= logStart) return false;
+    this.#isProvable = false;
+    this.#held = null;
+    this.#from = this.#next;
+    return true;
+  }
+
+  /** Judges a batch with at least one message. What is fetched next must begin at `from` then. */
+  judge(batch: FetchedBatch): Verdict {
+    const last = this.#last;
+    if (!this.#isProvable || last === null) return this.#judgeUnproven(batch);
+    const at = batch.messages.findIndex(({ offset }) => Number(offset) === last.offset);
+    const found = batch.messages[at];
+    if (found === undefined) return this.#judgeWithout(batch, last);
+    if (!isSameMessage(last, found)) return { kind: 'replaced' };
+    this.#looks = 0;
+    const behind = batch.messages.slice(at + 1);
+    if (behind.length > 0) return this.#take(batch, behind);
+    this.#next = Math.max(this.#next, Number(batch.lastOffset()) + 1);
+    const held = this.#held;
+    this.#held = null;
+    this.#from = this.#next;
+    if (held === null || Number(held.messages[0]?.offset) < this.#next) return { kind: 'look' };
+    // The last message and the next ones are too large for one answer. The log was the same before and after they were fetched.
+    if (this.#isWithoutGap(held)) return this.#take(held, held.messages);
+    return { kind: 'look' };
+  }
+
+  /** The answer does not hold the last message. */
+  #judgeWithout(batch: FetchedBatch, last: LastMessage): Verdict {
+    const { first, end } = reachOf(batch);
+    if (first <= last.offset && end > last.offset) return { kind: 'replaced' };
+    const wasAsked = this.isLooking;
+    this.#from = last.offset;
+    if (first > last.offset && !wasAsked) {
+      this.#held = batch;
+      return { kind: 'look' };
+    }
+    this.#looks += 1;
+    if (this.#looks < LOOKS) return { kind: 'look' };
+    this.#looks = 0;
+    return { kind: 'doubt', isMissing: first > last.offset };
+  }
+
+  /** Nothing can be recognised: the first messages of a log, or what comes behind deleted ones. */
+  #judgeUnproven(batch: FetchedBatch): Verdict {
+    this.#from = this.#next;
+    if (!this.#isWithoutGap(batch)) return { kind: 'doubt', isMissing: false };
+    const messages = batch.messages.filter(({ offset }) => Number(offset) >= this.#next);
+    return messages.length > 0 ? this.#take(batch, messages) : { kind: 'look' };
+  }
+
+  /**
+   * Whether a batch begins at the next position. Offsets have gaps where aborted transactions and markers lie; since a gap may also
+   * be a seek that did not take effect, it counts only when it is seen twice.
+   */
+  #isWithoutGap(batch: FetchedBatch): boolean {
+    const { first } = reachOf(batch);
+    if (first <= this.#next || first === this.#gapAt) return true;
+    this.#gapAt = first;
+    return false;
+  }
+
+  #take(batch: FetchedBatch, messages: readonly KafkaMessage[]): Verdict {
+    const after = this.#last;
+    const newest = messages.at(-1);
+    if (newest !== undefined) {
+      this.#last = identityOf(newest);
+      this.#isProvable = true;
+    }
+    // Behind the last message may lie markers of transactions, which no batch shows.
+    this.#next = reachOf(batch).end;
+    this.#held = null;
+    this.#gapAt = null;
+    this.#looks = 0;
+    const logEnd = Number(batch.highWatermark);
+    this.#from = this.#next < logEnd ? this.#proofOffset() : this.#next;
+    return { kind: 'take', taken: { messages, after, next: this.#next, logEnd } };
+  }
+
+  #proofOffset(): number {
+    return this.#isProvable && this.#last !== null ? this.#last.offset : this.#next;
+  }
+}
+
+/** The first offset of a batch, and the one behind it. */
+function reachOf(batch: FetchedBatch): { first: number; end: number } {
+  const first = Number(batch.firstOffset() ?? batch.messages[0]?.offset);
+  return { first, end: Number(batch.lastOffset()) + 1 };
+}
