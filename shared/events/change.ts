@@ -1,7 +1,7 @@
 /** A change of one entity: the checked form in which the projector takes events of the changes topic. */
 import { type CloudEvent, type EventMessage, readCloudEvent } from './cloud-event.ts';
 import { type EntityName, type EntityStates, entitySchemas } from './entities/index.ts';
-import { newestVersion, upcast } from './evolution.ts';
+import { nameIn, newestVersion, upcast } from './evolution.ts';
 import { isId } from './fields.ts';
 import { EventRejected } from './rejection.ts';
 import { schemaCheck } from './schema-check.ts';
@@ -28,7 +28,7 @@ export type ChangeTo<E extends EntityName> = Extract<Change, { entity: E }>;
 
 const checks = Object.fromEntries(
   Object.entries(entitySchemas).map(([entity, schema]) => [entity, schemaCheck(schema)]),
-) as { [E in EntityName]: (value: unknown) => EntityStates[E] };
+) as { [E in EntityName]: (value: unknown, nameOf: (field: string) => string) => EntityStates[E] };
 
 /**
  * Reads a message of the changes topic.
@@ -69,7 +69,9 @@ function toChange(event: CloudEvent): Change {
 function readState(entity: EntityName, { data, schemaVersion }: CloudEvent): EntityStates[EntityName] {
   const newest = newestVersion(entity);
   try {
-    return checks[entity](upcast(entity, data, schemaVersion));
+    return checks[entity](upcast(entity, data, schemaVersion), (field) =>
+      nameIn(entity, field, schemaVersion),
+    );
   } catch (error) {
     if (!(error instanceof EventRejected) || schemaVersion <= newest) throw error;
     throw new EventRejected(

@@ -7,8 +7,13 @@ import type { EntityName } from './entities/index.ts';
 /** Data as it came: an object of which nothing is checked yet. */
 type Data = Readonly<Record<string, unknown>>;
 
-/** From one version to the next. Pure, and it throws for nothing: what is wrong stays wrong, and the schema says so. */
-type Step = (data: Data) => Data;
+/** From one version to the next. */
+interface Step {
+  /** Pure, and it throws for nothing: what is wrong stays wrong, and the schema says so. */
+  upcast: (data: Data) => Data;
+  /** What the older version calls a field of the newer one. */
+  olderName: (field: string) => string;
+}
 
 /** Steps from version 1 to 2, from 2 to 3 and so on. An entity without any has version 1 alone. */
 const STEPS: { readonly [E in EntityName]?: readonly Step[] } = {
@@ -17,9 +22,12 @@ const STEPS: { readonly [E in EntityName]?: readonly Step[] } = {
 
 /** A field's new name. What the older version had under that name was an unknown field. */
 function renamed(from: string, to: string): Step {
-  return (data) => {
-    const { [from]: value, [to]: _unknown, ...rest } = data;
-    return value === undefined ? rest : { ...rest, [to]: value };
+  return {
+    upcast(data) {
+      const { [from]: value, [to]: _unknown, ...rest } = data;
+      return value === undefined ? rest : { ...rest, [to]: value };
+    },
+    olderName: (field) => (field === to ? from : field),
   };
 }
 
@@ -33,9 +41,18 @@ export function newestVersion(entity: EntityName): number {
  * @param version as the event's `dataschema` names it, from 1.
  */
 export function upcast(entity: EntityName, data: unknown, version: number): unknown {
-  const steps = STEPS[entity]?.slice(version - 1) ?? [];
+  const steps = stepsFrom(entity, version);
   if (steps.length === 0 || typeof data !== 'object' || data === null || Array.isArray(data)) return data;
   let newest = data as Data;
-  for (const step of steps) newest = step(newest);
+  for (const step of steps) newest = step.upcast(newest);
   return newest;
+}
+
+/** What a version calls a field of the newest, so that whoever sent the event is told of a field that they know. */
+export function nameIn(entity: EntityName, field: string, version: number): string {
+  return stepsFrom(entity, version).reduceRight((name, step) => step.olderName(name), field);
+}
+
+function stepsFrom(entity: EntityName, version: number): readonly Step[] {
+  return STEPS[entity]?.slice(version - 1) ?? [];
 }

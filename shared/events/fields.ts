@@ -1,6 +1,7 @@
 /** The field types of event data (CONTRACT section 3, "Types in `data`"), from which entity schemas are made. */
 import { Type, type TSchema } from 'typebox';
 import { Format } from 'typebox/format';
+import { TEXT_BOUNDS } from './bounds.ts';
 import { isCalendarDate, parseInstant } from './instant.ts';
 
 Format.Set('text', (value) => !value.includes('\0') && value.isWellFormed());
@@ -15,13 +16,22 @@ export function isId(text: string): boolean {
   return ID_PATTERN.test(text);
 }
 
-/** A string without NUL and lone surrogates. */
-export const Text = Type.String({ format: 'text' });
+/** A string without NUL and lone surrogates. Lengths count code points. */
+function textOf(maxLength: number) {
+  return Type.String({ format: 'text', maxLength });
+}
+
+export const Name = textOf(TEXT_BOUNDS.name);
+/** What people write at length. */
+export const Prose = textOf(TEXT_BOUNDS.prose);
+export const ImageUrl = textOf(TEXT_BOUNDS.image_url);
+/** Every other text. */
+export const Text = textOf(TEXT_BOUNDS.other);
 export const Id = Type.String({ pattern: ID_PATTERN.source });
 /** Decimals in BRL as a string with two decimal places. */
 export const Money = Type.String({ pattern: '^[0-9]{1,12}\\.[0-9]{2}$' });
-/** RFC 3339 with a zone. */
-export const Instant = Type.String({ format: 'instant' });
+/** RFC 3339 with a zone. A fraction has as many digits as it likes, but the text is one like others. */
+export const Instant = Type.String({ format: 'instant', maxLength: TEXT_BOUNDS.other });
 export const CalendarDate = Type.String({ format: 'calendar-date' });
 /** A whole number from 0 to 2^53−1. */
 export const Whole = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
@@ -33,6 +43,11 @@ export const Coordinate = Type.Number();
 export const TimezoneOffset = Type.String({ pattern: '^[+-](?:[01][0-9]|2[0-3]):[0-5][0-9]$' });
 /** `HH:MM`; a store may close at `24:00`. */
 export const ClockTime = Type.String({ pattern: '^(?:(?:[01][0-9]|2[0-3]):[0-5][0-9]|24:00)$' });
+
+/** A list with a bound. */
+export function listOf<T extends TSchema>(entry: T, maxItems: number) {
+  return Type.Array(entry, { maxItems });
+}
 
 /** A field that may be left out; `null` equals absent. */
 export function absent<T extends TSchema>(schema: T) {
@@ -47,7 +62,7 @@ export const Address = Type.Object({
   city: absent(Text),
   state: absent(Text),
   postal_code: absent(Text),
-  reference: absent(Text),
+  reference: absent(Prose),
   latitude: absent(Coordinate),
   longitude: absent(Coordinate),
 });

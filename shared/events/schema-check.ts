@@ -1,5 +1,5 @@
 /** Checks data against a compiled schema and says, without quoting values, what is wrong with it. */
-import type { Static, TSchema } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { EventRejected } from './rejection.ts';
 
@@ -17,34 +17,66 @@ const FORMATS: Record<string, string> = {
   'calendar-date': 'must be a date YYYY-MM-DD that is on the calendar',
 };
 
+/** What the sender calls a field of the data. */
+type NameOf = (field: string) => string;
+
 /**
  * Makes the check of one schema.
  * @returns a function that answers the value as the schema's type, or throws `EventRejected`.
  */
-export function schemaCheck<T extends TSchema>(schema: T): (value: unknown) => Static<T> {
+export function schemaCheck<T extends TSchema>(schema: T): (value: unknown, nameOf?: NameOf) => Static<T> {
   const validator = Compile(schema);
-  return (value) => {
-    if (!validator.Check(value)) throw new EventRejected('invalid_data', describe(validator.Errors(value)));
-    return value;
+  return (value, nameOf = (field) => field) => {
+    if (validator.Check(value)) return value;
+    // A list may have hundreds of thousands of entries too many: what is wrong with each of them need not be found out.
+    const errors = beyondBound(schema, value, '') ?? validator.Errors(value);
+    throw new EventRejected('invalid_data', describe(errors, nameOf));
   };
 }
 
+/** The first list with too many entries. */
+function beyondBound(schema: TSchema, value: unknown, instancePath: string): SchemaError[] | null {
+  if (typeof value !== 'object' || value === null) return null;
+  if (Type.IsUnion(schema)) {
+    return firstOf(schema.anyOf, (alternative) => beyondBound(alternative, value, instancePath));
+  }
+  if (Type.IsArray(schema) && Array.isArray(value)) {
+    const limit = 'maxItems' in schema ? Number(schema.maxItems) : Number.POSITIVE_INFINITY;
+    if (value.length > limit) return [{ keyword: 'maxItems', instancePath, message: '', params: { limit } }];
+    return firstOf(value.entries(), ([at, entry]) =>
+      beyondBound(schema.items, entry, `${instancePath}/${at}`),
+    );
+  }
+  if (!Type.IsObject(schema)) return null;
+  return firstOf(Object.entries(schema.properties), ([field, fieldSchema]) =>
+    beyondBound(fieldSchema, (value as Record<string, unknown>)[field], `${instancePath}/${field}`),
+  );
+}
+
+function firstOf<T, R>(list: Iterable<T>, find: (entry: T) => R | null): R | null {
+  for (const entry of list) {
+    const found = find(entry);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
 /** One sentence about the deepest mistake: the alternative "must be null" of an absent field tells nothing. */
-function describe(errors: readonly SchemaError[]): string {
+function describe(errors: readonly SchemaError[], nameOf: NameOf): string {
   const depth = (error: SchemaError) => error.instancePath.split('/').length;
   const telling = errors.filter(
     ({ keyword, params }) => keyword !== 'anyOf' && !('type' in params && params.type === 'null'),
   );
   const [first] = telling.toSorted((a, b) => depth(b) - depth(a));
   if (first === undefined) return 'data has the wrong shape';
-  return `data${path(first.instancePath)} ${words(first)}`;
+  return `data${path(first.instancePath, nameOf)} ${words(first)}`;
 }
 
-function path(pointer: string): string {
+function path(pointer: string, nameOf: NameOf): string {
   return pointer
     .split('/')
     .slice(1)
-    .map((step) => (/^\d+$/.test(step) ? `[${step}]` : `.${step}`))
+    .map((step, depth) => (/^\d+$/.test(step) ? `[${step}]` : `.${depth === 0 ? nameOf(step) : step}`))
     .join('');
 }
 
@@ -55,5 +87,10 @@ function words({ keyword, params, message }: SchemaError): string {
   if (keyword === 'format' && 'format' in params && typeof params.format === 'string') {
     return FORMATS[params.format] ?? message;
   }
+  if (keyword === 'maxLength' && 'limit' in params)
+    return `must not have more than ${String(params.limit)} characters`;
+  if (keyword === 'maxItems' && 'limit' in params)
+    return `must not have more than ${String(params.limit)} entries`;
+  if (keyword === '~refine' && 'message' in params) return String(params.message);
   return message;
 }

@@ -29,6 +29,8 @@ Events of entities go to store-changes.<environment>, access_key and
 store_access to store-access.<environment>, under their store's id, in the
 order of the lines. A line that is no event is reported with its number and
 the reason, and the rest is sent all the same; the exit code is then 1.
+Texts and lists have bounds: docs/events.md. A record whose data names no
+updated_at was updated at the event's time.
 
 Examples:
   npm run store-data -- publish events.ndjson --environment sandbox

@@ -1,18 +1,18 @@
 /** The state of a campaign, as `store-data.campaign.changed` carries it (CONTRACT sections 2 and 3). */
 import { Type } from 'typebox';
-import { absent, Id, Instant, Text, Whole } from '../fields.ts';
+import { absent, Id, Instant, Name, Prose, Whole } from '../fields.ts';
 
 export const CAMPAIGN_CHANNELS = ['whatsapp', 'sms', 'email', 'push'] as const;
 export const CAMPAIGN_STATUSES = ['draft', 'scheduled', 'running', 'finished', 'cancelled'] as const;
 
 export const CampaignState = Type.Object({
-  name: Text,
+  name: Name,
   channel: Type.Enum([...CAMPAIGN_CHANNELS]),
   status: Type.Enum([...CAMPAIGN_STATUSES]),
   starts_at: absent(Instant),
   ends_at: absent(Instant),
-  message: absent(Text),
-  segment: absent(Text),
+  message: absent(Prose),
+  segment: absent(Prose),
   coupon_id: absent(Id),
   sent_count: absent(Whole),
   delivered_count: absent(Whole),

@@ -1,13 +1,13 @@
 /** The state of a category, as `store-data.category.changed` carries it (CONTRACT sections 2 and 3). */
 import { Type } from 'typebox';
-import { absent, Flag, Instant, Text, Whole } from '../fields.ts';
+import { absent, Flag, ImageUrl, Instant, Name, Prose, Whole } from '../fields.ts';
 
 export const CategoryState = Type.Object({
-  name: Text,
-  description: absent(Text),
+  name: Name,
+  description: absent(Prose),
   position: Whole,
   active: Flag,
-  image_url: absent(Text),
+  image_url: absent(ImageUrl),
   created_at: absent(Instant),
   updated_at: absent(Instant),
 });

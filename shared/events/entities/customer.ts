@@ -1,15 +1,16 @@
 /** The state of a customer, as `store-data.customer.changed` carries it (CONTRACT sections 2 and 3). */
 import { Type } from 'typebox';
-import { absent, Address, CalendarDate, Flag, Instant, Text } from '../fields.ts';
+import { LIST_BOUNDS } from '../bounds.ts';
+import { absent, Address, CalendarDate, Flag, Instant, listOf, Name, Text } from '../fields.ts';
 
 export const CustomerState = Type.Object({
-  name: Text,
+  name: Name,
   document: absent(Text),
   phone: absent(Text),
   email: absent(Text),
   birth_date: absent(CalendarDate),
   accepts_marketing: absent(Flag),
-  addresses: absent(Type.Array(Address)),
+  addresses: absent(listOf(Address, LIST_BOUNDS.addresses)),
   created_at: Instant,
   updated_at: absent(Instant),
 });

@@ -1,6 +1,7 @@
 /** The state of an order, as `store-data.order.changed` carries it (CONTRACT sections 2 and 3). */
 import { Type } from 'typebox';
-import { absent, Address, Id, Instant, Money, Quantity, Text } from '../fields.ts';
+import { LIST_BOUNDS } from '../bounds.ts';
+import { absent, Address, Id, Instant, listOf, Money, Name, Prose, Quantity, Text } from '../fields.ts';
 
 export const ORDER_STATUSES = [
   'pending',
@@ -21,7 +22,7 @@ const OrderItemOption = Type.Object({
   option_group_id: absent(Id),
   option_id: absent(Id),
   external_code: absent(Text),
-  name: absent(Text),
+  name: absent(Name),
   quantity: absent(Quantity),
   unit_price: absent(Money),
 });
@@ -30,11 +31,11 @@ const OrderItem = Type.Object({
   id: absent(Id),
   product_id: Id,
   external_code: absent(Text),
-  name: Text,
+  name: Name,
   quantity: Quantity,
   unit_price: Money,
-  options: absent(Type.Array(OrderItemOption)),
-  notes: absent(Text),
+  options: absent(listOf(OrderItemOption, LIST_BOUNDS.item_options)),
+  notes: absent(Prose),
   total: Money,
 });
 
@@ -43,31 +44,34 @@ export const OrderState = Type.Object({
   status: OrderStatus,
   order_type: OrderType,
   sales_channel: absent(Text),
-  customer: absent(Type.Object({ id: Id, name: absent(Text), phone: absent(Text), document: absent(Text) })),
+  customer: absent(Type.Object({ id: Id, name: absent(Name), phone: absent(Text), document: absent(Text) })),
   subtotal: absent(Money),
   delivery_fee: absent(Money),
   service_fee: absent(Money),
   discount: absent(Money),
   total: Money,
   scheduled_for: absent(Instant),
-  items: absent(Type.Array(OrderItem)),
+  items: absent(listOf(OrderItem, LIST_BOUNDS.items)),
   delivery: absent(
     Type.Object({ address: absent(Address), fee: absent(Money), estimated_at: absent(Instant) }),
   ),
   payments: absent(
-    Type.Array(
+    listOf(
       Type.Object({
         method: absent(Type.Enum(['pix', 'credit', 'debit', 'cash', 'voucher', 'other'])),
         type: absent(Type.Enum(['prepaid', 'on_delivery'])),
         amount: absent(Money),
         change_for: absent(Money),
       }),
+      LIST_BOUNDS.payments,
     ),
   ),
   coupon: absent(Type.Object({ id: absent(Id), code: absent(Text) })),
-  status_history: absent(Type.Array(Type.Object({ status: absent(OrderStatus), at: absent(Instant) }))),
-  cancellation: absent(Type.Object({ reason: absent(Text), at: absent(Instant) })),
-  notes: absent(Text),
+  status_history: absent(
+    listOf(Type.Object({ status: absent(OrderStatus), at: absent(Instant) }), LIST_BOUNDS.status_history),
+  ),
+  cancellation: absent(Type.Object({ reason: absent(Prose), at: absent(Instant) })),
+  notes: absent(Prose),
   created_at: Instant,
   updated_at: absent(Instant),
 });

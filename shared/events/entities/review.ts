@@ -1,14 +1,14 @@
 /** The state of a review, as `store-data.review.changed` carries it (CONTRACT sections 2 and 3). */
 import { Type } from 'typebox';
-import { absent, Id, Instant, Text } from '../fields.ts';
+import { absent, Id, Instant, Name, Prose } from '../fields.ts';
 
 export const ReviewState = Type.Object({
   order_id: absent(Id),
   customer_id: absent(Id),
-  customer_name: absent(Text),
+  customer_name: absent(Name),
   rating: Type.Integer({ minimum: 1, maximum: 5 }),
-  comment: absent(Text),
-  reply: absent(Text),
+  comment: absent(Prose),
+  reply: absent(Prose),
   replied_at: absent(Instant),
   created_at: Instant,
 });

@@ -1,6 +1,7 @@
 /** The state of a store, as `store-data.store.changed` carries it (CONTRACT sections 2 and 3). */
 import { Type } from 'typebox';
-import { absent, Address, ClockTime, Instant, Money, Text, TimezoneOffset } from '../fields.ts';
+import { LIST_BOUNDS } from '../bounds.ts';
+import { absent, Address, ClockTime, Instant, listOf, Money, Name, Text, TimezoneOffset } from '../fields.ts';
 import { OrderType } from './order.ts';
 
 export const WEEKDAYS = [
@@ -14,20 +15,21 @@ export const WEEKDAYS = [
 ] as const;
 
 export const StoreState = Type.Object({
-  name: Text,
-  legal_name: absent(Text),
+  name: Name,
+  legal_name: absent(Name),
   document: absent(Text),
   phone: absent(Text),
   email: absent(Text),
   status: absent(Type.Enum(['active', 'blocked'])),
   timezone_offset: TimezoneOffset,
   currency: absent(Type.Literal('BRL')),
-  order_types: absent(Type.Array(OrderType)),
+  order_types: absent(listOf(OrderType, LIST_BOUNDS.order_types)),
   minimum_order_value: absent(Money),
   address: absent(Address),
   opening_hours: absent(
-    Type.Array(
+    listOf(
       Type.Object({ weekday: Type.Enum([...WEEKDAYS]), opens: absent(ClockTime), closes: absent(ClockTime) }),
+      LIST_BOUNDS.opening_hours,
     ),
   ),
   created_at: Instant,

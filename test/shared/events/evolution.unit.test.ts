@@ -54,6 +54,11 @@ describe('the version of an event’s schema', () => {
     expect(read('campaign', { ...campaign, audience: null }).state).toEqual({ ...campaign, segment: null });
     expect(refusal('campaign', { ...campaign, audience: 7 }, '/campaign/v1')).toEqual([
       'invalid_data',
+      // As the event's own version calls it.
+      expect.stringContaining('data.audience'),
+    ]);
+    expect(refusal('campaign', { ...campaign, segment: 7 }, '/campaign/v2')).toEqual([
+      'invalid_data',
       expect.stringContaining('data.segment'),
     ]);
   });

@@ -67,16 +67,29 @@ it('shows a change of one option group in the menu, the product and the list, fr
 });
 
 it('holds a menu that is larger than a document of MongoDB may be', { timeout: 120_000 }, async () => {
+  // Of some 60 KB each.
+  const groups = Array.from({ length: 8 }, (_, index) =>
+    group(
+      `large-${index}`,
+      Array.from({ length: 6 }, (_option, at) => ({
+        id: `o${at}`,
+        name: 'Opção',
+        price: '1.00',
+        description: 'ã'.repeat(5_000),
+      })),
+    ),
+  );
   const products = Array.from({ length: 48 }, (_, index) =>
     product(`large-${String(index).padStart(2, '0')}`, {
       category_id: 'large',
-      description: 'ã'.repeat(200_000),
+      option_group_ids: groups.map(({ id }) => id),
     }),
   );
   await service.apply([
     category('large', 9),
     category('small', 8),
     product('last', { category_id: 'small' }),
+    ...groups,
   ]);
   for (let start = 0; start < products.length; start += 6)
     await service.apply(products.slice(start, start + 6));

@@ -154,23 +154,22 @@ describe('first pages that are asked for at the same moment', () => {
 
 describe('a page that makes more than 16 MiB', () => {
   it('is answered, and its neighbours are', async () => {
-    const text = 'x'.repeat(900_000);
-    const group = (index: number): TestChange => ({
-      entity: 'option_group',
+    const addresses = Array.from({ length: 50 }, () => ({ reference: '😀'.repeat(4_500) }));
+    const customer = (index: number): TestChange => ({
+      entity: 'customer',
       storeId: 'large',
       id: `large-${index}`,
       data: {
-        name: `G${String(index).padStart(2, '0')}`,
-        min: 0,
-        max: 1,
-        options: [{ id: 'a', name: text, price: '1.00' }],
+        name: `C${String(index).padStart(2, '0')}`,
+        addresses,
+        created_at: '2026-03-01T12:00:00Z',
       },
     });
     // As many as Kafka takes in one batch.
     for (const first of [0, 5, 10, 15]) {
-      await service.apply(Array.from({ length: 5 }, (_, index) => group(first + index)));
+      await service.apply(Array.from({ length: 5 }, (_, index) => customer(first + index)));
     }
-    const path = '/api/option-group/list';
+    const path = '/api/customer/list';
     const some = shown(await ask('some', path));
     const large = async () => {
       const headers = { authorization: `Bearer ${tokens.get('large') ?? ''}`, 'accept-encoding': 'identity' };

@@ -1,0 +1,26 @@
+/** What of a value its schema knows: unknown fields are ignored (CONTRACT section 3). */
+import { Type, type TSchema } from 'typebox';
+
+/** The value without the fields that its schema does not name, at any depth. What has another shape than the schema stays as it is. */
+export function knownFields(schema: TSchema, value: unknown): unknown {
+  if (Type.IsUnion(schema)) {
+    // The unions of event data are "this or null".
+    const [first] = schema.anyOf;
+    return first === undefined ? value : knownFields(first, value);
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  if (Type.IsArray(schema)) {
+    return Array.isArray(value) ? value.map((entry) => knownFields(schema.items, entry)) : value;
+  }
+  if (!Type.IsObject(schema)) return value;
+  const known: Record<string, unknown> = {};
+  for (const [field, fieldSchema] of Object.entries(schema.properties)) {
+    if (Object.hasOwn(value, field)) known[field] = knownFields(fieldSchema, (value as typeof known)[field]);
+  }
+  return known;
+}
+
+/** Bytes of the known fields of a value, in UTF-8 of `JSON.stringify`. */
+export function knownBytes(schema: TSchema, value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(knownFields(schema, value)));
+}

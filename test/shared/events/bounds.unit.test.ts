@@ -1,0 +1,284 @@
+import { Type, type TSchema } from 'typebox';
+import { describe, expect, it } from 'vitest';
+import { readChange } from '#shared/events/change.ts';
+import { encodeEvent } from '#shared/events/encode.ts';
+import { ENTITY_NAMES, type EntityName, entitySchemas } from '#shared/events/entities/index.ts';
+import { EventRejected } from '#shared/events/rejection.ts';
+import { TEXT, WHOLE_STATES } from './whole-states.ts';
+
+/** CONTRACT section 3, "Bounds", to the letter. */
+const NAMES = new Set(['name', 'legal_name', 'customer_name']);
+const PROSE = new Set([
+  'description',
+  'message',
+  'audience',
+  'comment',
+  'reply',
+  'notes',
+  'reason',
+  'reference',
+]);
+const LISTS: Record<string, number> = {
+  addresses: 50,
+  opening_hours: 50,
+  payments: 50,
+  items: 500,
+  'items[].options': 100,
+  status_history: 200,
+  option_group_ids: 100,
+  options: 200,
+  order_types: 10,
+};
+const GROUP_BYTES = 64 * 1024;
+
+function textBound(field: string): number {
+  if (NAMES.has(field)) return 200;
+  if (PROSE.has(field)) return 5_000;
+  return field === 'image_url' ? 2_000 : 255;
+}
+
+type Path = (string | number)[];
+interface Found {
+  entity: EntityName;
+  path: Path;
+  value: unknown;
+}
+
+/** Everything that the whole states hold, however deep. */
+const EVERYTHING = ENTITY_NAMES.flatMap((entity) => within(entity, WHOLE_STATES[entity], []));
+const TEXTS = EVERYTHING.filter(({ value }) => value === TEXT);
+const ALL_LISTS = EVERYTHING.filter(({ value }) => Array.isArray(value));
+
+function within(entity: EntityName, value: unknown, path: Path): Found[] {
+  if (typeof value !== 'object' || value === null) return [{ entity, path, value }];
+  const entries: [string | number, unknown][] = Array.isArray(value)
+    ? [...value.entries()]
+    : Object.entries(value);
+  const inner = entries.flatMap(([step, next]) => within(entity, next, [...path, step]));
+  return path.length === 0 ? inner : [{ entity, path, value }, ...inner];
+}
+
+/** The same state with another value at a place. */
+function changed(value: unknown, [step, ...rest]: Path, to: unknown): unknown {
+  if (step === undefined) return to;
+  if (Array.isArray(value)) return value.map((entry, at) => (at === step ? changed(entry, rest, to) : entry));
+  const object = value as Record<string, unknown>;
+  return { ...object, [step]: changed(object[String(step)], rest, to) };
+}
+
+function read(entity: EntityName, data: unknown, dataschema?: string): string {
+  const { key, value } = encodeEvent({
+    entity,
+    storeId: 's1',
+    subject: entity === 'store' ? 's1' : 'x1',
+    sequence: 1,
+    source: '/test',
+    data,
+    ...(dataschema === undefined ? {} : { dataschema }),
+  });
+  try {
+    readChange({ key: Buffer.from(key), value: Buffer.from(value) });
+    return 'accepted';
+  } catch (error) {
+    if (error instanceof EventRejected) return `${error.reason}: ${error.detail}`;
+    throw error;
+  }
+}
+
+/** As reasons name a place: `data.items[0].name`. */
+function nameOf(path: Path): string {
+  return `data${path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`)).join('')}`;
+}
+
+function spelled({ entity, path }: Found): string {
+  return `${entity}: ${nameOf(path)}`;
+}
+
+it.each(ENTITY_NAMES)('everything that is known of a %s is there to be tested', (entity) => {
+  // Version 1 of a campaign calls `segment` what the newest calls `audience`.
+  const names = (list: string[]) => list.map((name) => (name === 'segment' ? 'audience' : name)).sort();
+  const compare = (schema: TSchema, value: unknown): void => {
+    if (Type.IsUnion(schema) && schema.anyOf[0] !== undefined) compare(schema.anyOf[0], value);
+    if (Type.IsArray(schema)) compare(schema.items, (value as unknown[])[0]);
+    if (!Type.IsObject(schema)) return;
+    expect(Object.keys(value as object).sort()).toEqual(names(Object.keys(schema.properties)));
+    for (const [field, inner] of Object.entries(schema.properties)) {
+      if (field !== 'segment') compare(inner, (value as Record<string, unknown>)[field]);
+    }
+  };
+  compare(entitySchemas[entity], WHOLE_STATES[entity]);
+  expect(read(entity, WHOLE_STATES[entity])).toBe('accepted');
+});
+
+describe('a text', () => {
+  it.each(TEXTS.map((found): [string, Found] => [spelled(found), found]))(
+    '%s may have as many code points as its bound, and not one more',
+    (_name, { entity, path }) => {
+      const bound = textBound(String(path.at(-1)));
+      // One code point each: of one to four bytes, of two UTF-16 units, one that combines, and escapes.
+      for (const character of ['a', 'ã', '€', '😀', '\u0301', '"', '\u0001']) {
+        const at = (length: number) =>
+          read(entity, changed(WHOLE_STATES[entity], path, character.repeat(length)));
+        expect(at(bound)).toBe('accepted');
+        expect(at(bound + 1)).toBe(
+          `invalid_data: ${nameOf(path)} must not have more than ${bound} characters`,
+        );
+      }
+    },
+  );
+});
+
+describe('a list', () => {
+  it.each(ALL_LISTS.map((found): [string, Found] => [spelled(found), found]))(
+    '%s may have as many entries as its bound, and not one more',
+    (_name, { entity, path, value }) => {
+      const bound =
+        LISTS[
+          nameOf(path)
+            .replace('data.', '')
+            .replaceAll(/\[\d+\]/g, '[]')
+        ] ?? 0;
+      const entries = (length: number) => Array.from({ length }, () => (value as unknown[])[0]);
+      const at = (length: number) => read(entity, changed(WHOLE_STATES[entity], path, entries(length)));
+      expect(bound).toBeGreaterThan(0);
+      expect(at(bound)).toBe('accepted');
+      expect(at(bound + 1)).toBe(`invalid_data: ${nameOf(path)} must not have more than ${bound} entries`);
+    },
+  );
+
+  it('beyond its bound is the reason, however much else is wrong with its entries', () => {
+    const items = Array.from({ length: 100_000 }, () => 7);
+    expect(read('order', { ...WHOLE_STATES.order, items })).toBe(
+      'invalid_data: data.items must not have more than 500 entries',
+    );
+  });
+});
+
+describe('an option group', () => {
+  const group = WHOLE_STATES.option_group;
+  const [option] = group.options;
+  const withOptions = (descriptions: string[]) => ({
+    ...group,
+    options: descriptions.map((description) => ({ ...option, description })),
+  });
+  /** A group of exactly so many bytes, of texts with a character that takes some in JSON. */
+  const ofBytes = (bytes: number, character: string) => {
+    const each = Buffer.byteLength(JSON.stringify(character)) - 2;
+    const left = (state: object) => bytes - Buffer.byteLength(JSON.stringify(state));
+    const descriptions = [''];
+    while (left(withOptions(descriptions)) > 5_000) {
+      descriptions.push(character.repeat(Math.floor(4_000 / each)));
+    }
+    const rest = left(withOptions(descriptions));
+    descriptions[0] = character.repeat(Math.floor(rest / each)) + 'a'.repeat(rest % each);
+    return withOptions(descriptions);
+  };
+
+  it.each(['a', 'ã', '😀', '"', '\u0001'])(
+    'of %j may have 64 KiB of known fields, and not one byte more',
+    (character) => {
+      const atBound = ofBytes(GROUP_BYTES, character);
+      expect(Buffer.byteLength(JSON.stringify(atBound))).toBe(GROUP_BYTES);
+      expect(read('option_group', atBound)).toBe('accepted');
+      expect(read('option_group', ofBytes(GROUP_BYTES + 1, character))).toBe(
+        'invalid_data: data must not have more than 65536 bytes (64 KiB) of known fields in JSON',
+      );
+    },
+  );
+
+  it('is not measured by fields that nobody knows, at any depth', () => {
+    const atBound = ofBytes(GROUP_BYTES, 'a');
+    const unknown = 'x'.repeat(70_000);
+    const options = atBound.options.map((one) => ({ ...one, unknown: { name: unknown.slice(0, 9_000) } }));
+    // Known in an option, not in a group.
+    expect(read('option_group', { ...atBound, options, unknown, id: unknown, description: [unknown] })).toBe(
+      'accepted',
+    );
+  });
+
+  it('is measured with the fields that are null', () => {
+    const { price_method: _method, ...without } = ofBytes(GROUP_BYTES - 5, 'a');
+    const spare = GROUP_BYTES - Buffer.byteLength(JSON.stringify(without));
+    expect(spare).toBe('"price_method":"sum",'.length + 5);
+    expect(read('option_group', { ...without, external_code: 'a'.repeat(TEXT.length + spare) })).toBe(
+      'accepted',
+    );
+    expect(
+      read('option_group', {
+        ...without,
+        external_code: 'a'.repeat(TEXT.length + spare),
+        price_method: null,
+      }),
+    ).toContain('65536');
+  });
+});
+
+describe('the reason', () => {
+  it('never quotes what is too long', () => {
+    const reason = read('customer', { ...WHOLE_STATES.customer, name: 'Maria '.repeat(50) });
+    expect(reason).toBe('invalid_data: data.name must not have more than 200 characters');
+  });
+
+  it('names the field as the event’s version does, and holds for every version', () => {
+    const { audience: _audience, ...campaign } = WHOLE_STATES.campaign;
+    const tooLong = 'x'.repeat(5_001);
+    expect(read('campaign', { ...campaign, audience: tooLong })).toContain(
+      'data.audience must not have more than 5000',
+    );
+    expect(read('campaign', { ...campaign, segment: tooLong })).toBe('accepted');
+    expect(read('campaign', { ...campaign, segment: tooLong }, '/campaign/v2')).toContain(
+      'data.segment must not have more than 5000',
+    );
+    expect(read('campaign', { ...campaign, segment: tooLong }, '/campaign/v9')).toMatch(
+      /^unknown_schema_version: .*data\.segment must not have more than 5000 characters$/,
+    );
+    expect(
+      read(
+        'order',
+        { ...WHOLE_STATES.order, items: Array(501).fill(WHOLE_STATES.order.items?.[0]) },
+        '/order/v2',
+      ),
+    ).toMatch(/^unknown_schema_version: .*data\.items must not have more than 500 entries$/);
+  });
+});
+
+describe('the schemas', () => {
+  /** Places of a schema that could hold a text or a list of any length. */
+  function unbounded(schema: TSchema, place: string): string[] {
+    if (Type.IsUnion(schema)) return schema.anyOf.flatMap((alternative) => unbounded(alternative, place));
+    if (Type.IsArray(schema)) {
+      const own = 'maxItems' in schema ? [] : [place];
+      return [...own, ...unbounded(schema.items, `${place}[]`)];
+    }
+    if (Type.IsObject(schema)) {
+      return Object.entries(schema.properties).flatMap(([field, inner]) =>
+        unbounded(inner, `${place}.${field}`),
+      );
+    }
+    if (Type.IsString(schema)) {
+      const { format, pattern = '*' } = schema as { format?: string; pattern?: string };
+      const isBounded =
+        'maxLength' in schema ||
+        format === 'calendar-date' ||
+        /^\^(?!.*(?:[*+](?![-\]])|,\})).*\$$/.test(pattern);
+      return isBounded ? [] : [place];
+    }
+    const isShort =
+      Type.IsInteger(schema) || Type.IsNumber(schema) || Type.IsBoolean(schema) || Type.IsNull(schema);
+    return isShort || Type.IsLiteral(schema) || Type.IsEnum(schema) ? [] : [place];
+  }
+
+  it.each(ENTITY_NAMES)('leave no text and no list of a %s without a bound', (entity) => {
+    expect(unbounded(entitySchemas[entity], entity)).toEqual([]);
+  });
+
+  it('that would leave one are told', () => {
+    const schema = Type.Object({
+      a: Type.Union([Type.String({ format: 'text' }), Type.Null()]),
+      b: Type.Array(Type.String({ pattern: '^[a-z]+$' })),
+      c: Type.String({ pattern: '^a{1,}$' }),
+      d: Type.Unknown(),
+    });
+    expect(unbounded(schema, 'x')).toEqual(['x.a', 'x.b', 'x.b[]', 'x.c', 'x.d']);
+  });
+});
