@@ -32,8 +32,9 @@ export function decodeGrant(member: string | undefined): Grant | null {
 }
 
 /**
- * Adds the writing of a version to a MULTI, or to a pipeline: whoever reads takes the highest version, also between
- * the two commands.
+ * Adds the writing of a version to a MULTI, or to a pipeline: whoever reads takes the highest version, which no order of
+ * these commands makes lower, however many writers are late (decision 0041). `GT` is for a member that is there with a newer
+ * version already: its words came back.
  */
 export function setVersioned(
   multi: ChainableCommander,
@@ -41,7 +42,20 @@ export function setVersioned(
   version: number,
   member: string,
 ): ChainableCommander {
-  return multi.zadd(key, version, member).zremrangebyrank(key, 0, -2);
+  return multi.zadd(key, 'GT', version, member).zremrangebyrank(key, 0, -2);
+}
+
+/**
+ * Adds the writing of a version to a MULTI where Redis has that version with other words, which nobody of ours wrote: of two
+ * members with one version the wrong one could win. What is newer by now stays.
+ */
+export function replaceVersioned(
+  multi: ChainableCommander,
+  key: string,
+  version: number,
+  member: string,
+): ChainableCommander {
+  return setVersioned(multi.zremrangebyscore(key, version, version), key, version, member);
 }
 
 /** What Redis is to hold of a record. */

@@ -13,6 +13,7 @@ import {
   type Published,
   publishedBlocking,
   publishedGrant,
+  replaceVersioned,
   setVersioned,
 } from './grants.ts';
 import { endSessions } from './sessions.ts';
@@ -128,6 +129,7 @@ async function compareBatch<R>(
   for (const { published } of wanted) reads.zrange(published.redisKey, '0', '0', 'REV', 'WITHSCORES');
   const answers = await execute(reads);
   const writes = redis.pipeline();
+  const replaced: Published[] = [];
   for (const [index, { record, published }] of wanted.entries()) {
     const held = heldOf(answers[index]);
     found.compared += 1;
@@ -136,12 +138,14 @@ async function compareBatch<R>(
       onAhead(record, held);
     } else if (held?.version !== published.version || held.member !== published.member) {
       found.repaired += 1;
-      // Of two members with one version the wrong one could win.
-      if (held?.version === published.version) writes.zrem(published.redisKey, held.member);
-      setVersioned(writes, published.redisKey, published.version, published.member);
+      if (held?.version === published.version) replaced.push(published);
+      else setVersioned(writes, published.redisKey, published.version, published.member);
     }
   }
   if (writes.length > 0) await execute(writes);
+  for (const { redisKey, version, member } of replaced) {
+    await execute(replaceVersioned(redis.multi(), redisKey, version, member));
+  }
 }
 
 function heldOf(answer: unknown): Held | null {

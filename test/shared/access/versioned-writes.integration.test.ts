@@ -1,0 +1,203 @@
+/** Older writes never win: every order in which the commands of delayed writers can reach Redis, tried on a real one. */
+import { isDeepStrictEqual } from 'node:util';
+import type { ChainableCommander } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { execute, replaceVersioned, setVersioned } from '#shared/access/grants.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+
+let installation: Installation;
+beforeAll(async () => {
+  installation = await createInstallation();
+});
+afterAll(() => installation?.close());
+
+interface Write {
+  version: number;
+  member: string;
+}
+
+interface RedisCommand {
+  name: string;
+  args: string[];
+}
+
+/** The commands of a write, one by one: what a MULTI would keep together may lie apart here. */
+function commandsOf(key: string, { version, member }: Write): RedisCommand[] {
+  const commands: RedisCommand[] = [];
+  const recorder: unknown = new Proxy(
+    {},
+    {
+      get:
+        (_target, name) =>
+        (...args: (string | number)[]) => {
+          commands.push({ name: String(name), args: args.map(String) });
+          return recorder;
+        },
+    },
+  );
+  setVersioned(recorder as ChainableCommander, key, version, member);
+  return commands;
+}
+
+/** Every order in which lists of so many commands can be mixed, as the numbers of the lists. */
+function* interleavings(lengths: readonly number[]): Generator<number[]> {
+  if (lengths.every((length) => length === 0)) yield [];
+  for (const [index, length] of lengths.entries()) {
+    if (length === 0) continue;
+    for (const rest of interleavings(lengths.with(index, length - 1))) yield [index, ...rest];
+  }
+}
+
+/** Every way to give so many versions one of two members, as a key that wins and loses the same scope. */
+function* members(count: number): Generator<string[]> {
+  for (let bits = 0; bits < 2 ** count; bits += 1) {
+    yield Array.from({ length: count }, (_, index) =>
+      ((bits >> index) & 1) === 0 ? 'active order' : 'active crm order',
+    );
+  }
+}
+
+interface Trial {
+  before: Write[];
+  writes: Write[];
+  order: number[];
+}
+
+/** What a reader sees at first, and after each command. */
+async function observe(trials: readonly Trial[], round: string): Promise<(Write | null)[][]> {
+  const { redis, config } = installation;
+  const pipeline = redis.pipeline();
+  for (const [number, { before, writes, order }] of trials.entries()) {
+    const key = `${config.namePrefix}:versioned:${round}:${number}`;
+    const read = () => pipeline.zrange(key, '0', '0', 'REV', 'WITHSCORES');
+    for (const { version, member } of before) pipeline.zadd(key, version, member);
+    read();
+    const queues = writes.map((write) => commandsOf(key, write));
+    for (const index of order) {
+      const command = queues[index]?.shift();
+      if (command === undefined) throw new Error('a command is missing');
+      pipeline.call(command.name, ...command.args);
+      read();
+    }
+    pipeline.del(key);
+  }
+  const answers = await execute(pipeline);
+  return trials.map(({ before, order }) => {
+    const ofTrial = answers.splice(0, before.length + 1 + 2 * order.length + 1).slice(before.length, -1);
+    return ofTrial.filter((_, index) => index % 2 === 0).map(readAnswer);
+  });
+}
+
+function readAnswer(answer: unknown): Write | null {
+  const [member, version] = answer as string[];
+  return member === undefined ? null : { version: Number(version), member };
+}
+
+/** The highest version that was there or has been written, after each command that a writer begins with. */
+function expectedOf({ before, writes, order }: Trial): (Write | null)[] {
+  const begun = new Set<number>();
+  let highest = before.toSorted((a, b) => b.version - a.version)[0] ?? null;
+  return [
+    highest,
+    ...order.map((index) => {
+      const write = writes[index];
+      if (write !== undefined && !begun.has(index) && write.version > (highest?.version ?? -1))
+        highest = write;
+      begun.add(index);
+      return highest;
+    }),
+  ];
+}
+
+async function expectHighestWins(trials: readonly Trial[]): Promise<number> {
+  for (let start = 0; start < trials.length; start += 500) {
+    const some = trials.slice(start, start + 500);
+    const seen = await observe(some, String(start));
+    const otherwise = some
+      .map((trial, index) => ({ ...trial, seen: seen[index], expected: expectedOf(trial) }))
+      .filter((trial) => !isDeepStrictEqual(trial.seen, trial.expected));
+    expect(otherwise).toEqual([]);
+  }
+  return trials.length;
+}
+
+function trialsOf(writers: number, held: number[]): Trial[] {
+  const versions = Array.from({ length: writers }, (_, index) => index + 1);
+  const all: Trial[] = [];
+  for (const given of members(writers + 1)) {
+    const writes = versions.map((version, index) => ({ version, member: given[index] ?? '' }));
+    const before = held.map((version) => ({ version, member: given[version - 1] ?? '' }));
+    for (const order of interleavings(writes.map(() => 2))) all.push({ before, writes, order });
+  }
+  return all;
+}
+
+describe('the highest version wins after every command', () => {
+  it('of two and three writers, in every order', async () => {
+    expect(await expectHighestWins(trialsOf(2, []))).toBe(6 * 8);
+    expect(await expectHighestWins(trialsOf(3, []))).toBe(90 * 16);
+  });
+
+  it('where the newest is there already, and older writers come late', async () => {
+    expect(await expectHighestWins(trialsOf(3, [4]))).toBe(90 * 16);
+  });
+
+  it('of four writers, in a fifth of all orders', async () => {
+    const some = trialsOf(4, []).filter((_, index) => index % 5 === 0);
+    expect(await expectHighestWins(some)).toBe((2_520 * 32) / 5);
+  });
+});
+
+it('one that is repaired never overtakes a newer one that came meanwhile', async () => {
+  const { redis, config } = installation;
+  const key = `${config.namePrefix}:versioned:repair`;
+  const held = async () => readAnswer(await redis.zrange(key, '0', '0', 'REV', 'WITHSCORES'));
+  const right = { version: 5, member: 'active order' };
+  const repair = () => execute(replaceVersioned(redis.multi(), key, right.version, right.member));
+  for (const newer of [null, { version: 6, member: 'active crm order' }, { version: 6, member: 'revoked' }]) {
+    await redis.del(key);
+    // With the right version, and not the right words.
+    await redis.zadd(key, 5, 'active crm order');
+    if (newer !== null) {
+      await execute(setVersioned(redis.multi(), key, newer.version, newer.member));
+    }
+    await repair();
+    expect(await held()).toEqual(newer ?? right);
+    expect(await redis.zcard(key)).toBe(1);
+  }
+});
+
+it('many writers at once, each with its own delays, end with the newest', async () => {
+  const { redis, config } = installation;
+  const key = `${config.namePrefix}:versioned:many`;
+  const state = { going: true, highest: 0, seen: 0, looks: 0 };
+  const wentBack: string[] = [];
+  const watching = (async () => {
+    while (state.going) {
+      const floor = Math.max(state.highest, state.seen);
+      state.seen = readAnswer(await redis.zrange(key, '0', '0', 'REV', 'WITHSCORES'))?.version ?? 0;
+      state.looks += 1;
+      if (state.seen < floor) wentBack.push(`from ${floor} to ${state.seen}`);
+    }
+  })();
+  const versions = Array.from({ length: 400 }, (_, index) => index + 1);
+  await Promise.all(
+    versions.map(async (version) => {
+      const write = { version, member: version % 3 === 0 ? 'active order' : 'active crm order' };
+      for (const { name, args } of commandsOf(key, write)) {
+        await new Promise((resolve) => setTimeout(resolve, ((version * 7_919) % 97) / 4));
+        await redis.call(name, ...args);
+        state.highest = Math.max(state.highest, version);
+      }
+    }),
+  );
+  state.going = false;
+  await watching;
+  expect(wentBack).toEqual([]);
+  expect(state.looks).toBeGreaterThan(0);
+  await eventually('one is left', async () => (await redis.zcard(key)) === 1);
+  expect(readAnswer(await redis.zrange(key, '0', '0', 'REV', 'WITHSCORES'))).toEqual({
+    version: 400,
+    member: 'active crm order',
+  });
+});
