@@ -5,6 +5,7 @@
 import { type Static, Type } from 'typebox';
 import {
   anyText,
+  flag,
   list,
   matching,
   network,
@@ -64,6 +65,48 @@ const settings = Type.Object({
       '6000',
       'After how many milliseconds without a heartbeat the group gives a projector’s partitions to another.',
     ),
+    tls: Type.Object({
+      enabled: setting('KAFKA_TLS', flag, 'false', 'Whether brokers are talked to by TLS.'),
+      caFile: optional(
+        'KAFKA_TLS_CA_FILE',
+        anyText,
+        'File with the certificates (PEM) of those who vouch for the brokers; the system’s when empty.',
+      ),
+      certFile: optional(
+        'KAFKA_TLS_CERT_FILE',
+        anyText,
+        'File with our own certificate for Kafka, where it asks for one.',
+      ),
+      keyFile: optional('KAFKA_TLS_KEY_FILE', anyText, 'File with the private key of that certificate.'),
+    }),
+    sasl: Type.Object({
+      mechanism: optional(
+        'KAFKA_SASL_MECHANISM',
+        oneOf('plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer'),
+        'How we show Kafka who we are: `plain`, `scram-sha-256`, `scram-sha-512` or `oauthbearer`; not at all when empty.',
+      ),
+      username: optional(
+        'KAFKA_SASL_USERNAME',
+        anyText,
+        'User of Kafka; with `oauthbearer` the client id at the token endpoint.',
+      ),
+      password: optional(
+        'KAFKA_SASL_PASSWORD',
+        anyText,
+        'Password of that user; with `oauthbearer` the client secret.',
+      ),
+      passwordFile: optional(
+        'KAFKA_SASL_PASSWORD_FILE',
+        anyText,
+        'File that holds it, instead of `KAFKA_SASL_PASSWORD`.',
+      ),
+      tokenUrl: optional(
+        'KAFKA_SASL_TOKEN_URL',
+        uri('http', 'https'),
+        'Token endpoint of `oauthbearer`, which is asked by the client credentials grant.',
+      ),
+      scope: optional('KAFKA_SASL_SCOPE', anyText, 'Scope that is asked for there.'),
+    }),
   }),
   mongodb: Type.Object({
     uri: setting(
@@ -78,6 +121,29 @@ const settings = Type.Object({
       '600',
       'How many milliseconds a request may wait for MongoDB before it is answered 503.',
     ),
+    username: optional(
+      'MONGODB_USERNAME',
+      anyText,
+      'User of MongoDB, where the connection string names none.',
+    ),
+    password: optional('MONGODB_PASSWORD', anyText, 'Password of that user.'),
+    passwordFile: optional(
+      'MONGODB_PASSWORD_FILE',
+      anyText,
+      'File that holds it, instead of `MONGODB_PASSWORD`.',
+    ),
+    tls: Type.Object({
+      caFile: optional(
+        'MONGODB_TLS_CA_FILE',
+        anyText,
+        'File with the certificates (PEM) of those who vouch for MongoDB; turns TLS on.',
+      ),
+      certKeyFile: optional(
+        'MONGODB_TLS_CERT_KEY_FILE',
+        anyText,
+        'File with our own certificate and its private key for MongoDB; turns TLS on. With `authMechanism=MONGODB-X509` in the connection string it says who we are.',
+      ),
+    }),
   }),
   redis: Type.Object({
     url: setting('REDIS_URL', uri('redis', 'rediss'), null, 'Address of Redis, `redis://…` or `rediss://…`.'),
@@ -87,6 +153,26 @@ const settings = Type.Object({
       '200',
       'How many milliseconds a Redis command may take before the request is answered 503.',
     ),
+    username: optional('REDIS_USERNAME', anyText, 'User of Redis (ACL), where the address names none.'),
+    password: optional('REDIS_PASSWORD', anyText, 'Password of that user.'),
+    passwordFile: optional(
+      'REDIS_PASSWORD_FILE',
+      anyText,
+      'File that holds it, instead of `REDIS_PASSWORD`.',
+    ),
+    tls: Type.Object({
+      caFile: optional(
+        'REDIS_TLS_CA_FILE',
+        anyText,
+        'File with the certificates (PEM) of those who vouch for Redis; needs a `rediss://` address, as the next two do.',
+      ),
+      certFile: optional(
+        'REDIS_TLS_CERT_FILE',
+        anyText,
+        'File with our own certificate for Redis, where it asks for one.',
+      ),
+      keyFile: optional('REDIS_TLS_KEY_FILE', anyText, 'File with the private key of that certificate.'),
+    }),
   }),
   operations: Type.Object({
     host: setting(
@@ -105,6 +191,14 @@ const settings = Type.Object({
   query: Type.Object({
     host: setting('QUERY_HOST', anyText, '127.0.0.1', 'Address on which the query service listens.'),
     port: setting('QUERY_PORT', port, '8080', 'Port of the query service; 0 takes a free one.'),
+    tls: Type.Object({
+      certFile: optional(
+        'QUERY_TLS_CERT_FILE',
+        anyText,
+        'File with the certificate chain of the query service, for HTTPS without a proxy; read again when it changes.',
+      ),
+      keyFile: optional('QUERY_TLS_KEY_FILE', anyText, 'File with the private key of that certificate.'),
+    }),
     quota: Type.Object({
       requests: setting(
         'QUOTA_REQUESTS',
@@ -248,8 +342,44 @@ export function describeSettings(): Setting[] {
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const mistakes: string[] = [];
   const config = readSettings(settings, env, mistakes);
-  if (env['SIGNING_KEYS'] && env['SIGNING_KEYS_FILE'])
-    mistakes.push('SIGNING_KEYS and SIGNING_KEYS_FILE exclude each other');
+  mistakes.push(...contradictions(env));
   if (mistakes.length > 0) throw new StoreDataError('config_invalid', mistakes.join('\n'));
   return config;
+}
+
+/** Settings that exclude or need one another. */
+function contradictions(env: NodeJS.ProcessEnv): string[] {
+  const isSet = (name: string) => (env[name] ?? '') !== '';
+  const mistakes: string[] = [];
+  const exclude = (one: string, other: string) => {
+    if (isSet(one) && isSet(other)) mistakes.push(`${one} and ${other} exclude each other`);
+  };
+  const need = (one: string, ...others: string[]) => {
+    if (isSet(one) && !others.some(isSet)) mistakes.push(`${one} needs ${others.join(' or ')}`);
+  };
+  exclude('SIGNING_KEYS', 'SIGNING_KEYS_FILE');
+  for (const server of ['KAFKA_SASL', 'MONGODB', 'REDIS']) {
+    exclude(`${server}_PASSWORD`, `${server}_PASSWORD_FILE`);
+  }
+  for (const name of ['MONGODB_PASSWORD', 'MONGODB_PASSWORD_FILE']) need(name, 'MONGODB_USERNAME');
+  need('MONGODB_USERNAME', 'MONGODB_PASSWORD', 'MONGODB_PASSWORD_FILE');
+  for (const side of ['KAFKA_TLS', 'REDIS_TLS', 'QUERY_TLS']) {
+    need(`${side}_CERT_FILE`, `${side}_KEY_FILE`);
+    need(`${side}_KEY_FILE`, `${side}_CERT_FILE`);
+  }
+  for (const file of ['KAFKA_TLS_CA_FILE', 'KAFKA_TLS_CERT_FILE']) {
+    if (isSet(file) && env['KAFKA_TLS'] !== 'true') mistakes.push(`${file} needs KAFKA_TLS=true`);
+  }
+  for (const file of ['REDIS_TLS_CA_FILE', 'REDIS_TLS_CERT_FILE']) {
+    if (isSet(file) && !env['REDIS_URL']?.startsWith('rediss:')) {
+      mistakes.push(`${file} needs an address in REDIS_URL that begins with rediss://`);
+    }
+  }
+  need('KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME');
+  need('KAFKA_SASL_MECHANISM', 'KAFKA_SASL_PASSWORD', 'KAFKA_SASL_PASSWORD_FILE');
+  if (env['KAFKA_SASL_MECHANISM'] === 'oauthbearer') need('KAFKA_SASL_MECHANISM', 'KAFKA_SASL_TOKEN_URL');
+  for (const name of ['USERNAME', 'PASSWORD', 'PASSWORD_FILE', 'TOKEN_URL']) {
+    need(`KAFKA_SASL_${name}`, 'KAFKA_SASL_MECHANISM');
+  }
+  return mistakes;
 }

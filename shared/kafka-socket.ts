@@ -5,7 +5,8 @@
  * Requests and answers are preceded by their length, and a broker answers the requests of a connection in their order
  * (https://kafka.apache.org/protocol.html): the oldest that is not answered tells whether the broker is still there.
  */
-import { connect } from 'node:net';
+import { connect, isIP, type Socket } from 'node:net';
+import { connect as connectByTls, type ConnectionOptions } from 'node:tls';
 import type { ISocketFactory } from 'kafkajs';
 
 const LOOK_MS = 1_000;
@@ -23,8 +24,8 @@ export interface AnswerLimits {
 
 /** Makes connections that end when something was asked and is not answered in time. */
 export function kafkaSockets({ atOnceMs, othersMs }: AnswerLimits): ISocketFactory {
-  return ({ host, port, onConnect }) => {
-    const socket = connect({ host, port }, onConnect);
+  return ({ host, port, ssl, onConnect }) => {
+    const socket = open(host, port, ssl ?? null, onConnect);
     socket.setKeepAlive(true, 60_000);
     const asked: { at: number; limitMs: number }[] = [];
     const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
@@ -49,6 +50,13 @@ export function kafkaSockets({ atOnceMs, othersMs }: AnswerLimits): ISocketFacto
     socket.once('close', () => clearInterval(timer));
     return socket;
   };
+}
+
+/** By TLS where kafkajs is told of it. A certificate is for a name: an address is compared as one. */
+function open(host: string, port: number, ssl: ConnectionOptions | null, onConnect: () => void): Socket {
+  if (ssl === null) return connect({ host, port }, onConnect);
+  const name = isIP(host) === 0 ? { servername: host } : {};
+  return connectByTls({ host, port, ...name, ...ssl }, onConnect);
 }
 
 /** Whether a request is one that needs nobody but the broker: it says so behind its length. */

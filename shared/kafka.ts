@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs, { type Admin, type Kafka, type Producer } from 'kafkajs';
 import type { Config } from './config.ts';
 import { isUnavailable, StoreDataError } from './errors.ts';
+import { kafkaSecurity } from './kafka-security.ts';
 import { kafkaSockets } from './kafka-socket.ts';
 import type { Logger } from './logging.ts';
 
@@ -17,6 +18,7 @@ export function createKafka(config: Config, clientId: string, logger: Logger): K
   return new KafkaClient({
     clientId,
     brokers: config.kafka.brokers,
+    ...kafkaSecurity(config.kafka),
     // Who joins a group is answered when everybody has.
     socketFactory: kafkaSockets({ atOnceMs: AT_ONCE_MS, othersMs: rebalanceMs(config.kafka) + 2_000 }),
     connectionTimeout: 3_000,

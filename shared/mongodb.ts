@@ -1,5 +1,6 @@
 /** The MongoDB clients: one for the projector, which waits, and one for the query service, which must not. */
-import { type Db, MongoClient } from 'mongodb';
+import { type Db, MongoClient, type MongoClientOptions } from 'mongodb';
+import { readPassword } from './config/files.ts';
 import type { Config } from './config.ts';
 
 /**
@@ -8,6 +9,7 @@ import type { Config } from './config.ts';
  */
 export function createWriterClient(config: Config, appName: string): MongoClient {
   return new MongoClient(config.mongodb.uri, {
+    ...securityOf(config.mongodb),
     appName,
     retryWrites: true,
     writeConcern: { w: 'majority' },
@@ -25,6 +27,7 @@ export function createWriterClient(config: Config, appName: string): MongoClient
  */
 export function createReaderClient(config: Config, appName: string): MongoClient {
   return new MongoClient(config.mongodb.uri, {
+    ...securityOf(config.mongodb),
     appName,
     serverSelectionTimeoutMS: config.mongodb.readTimeoutMs,
     connectTimeoutMS: config.mongodb.readTimeoutMs,
@@ -44,4 +47,15 @@ export function forSnapshots(db: Db): Db {
   // Left out it would be the client's.
   const unsaid: object = { readConcern: undefined };
   return db.client.db(db.databaseName, unsaid);
+}
+
+/** Who we are and whom we trust, as far as the connection string does not say it. */
+function securityOf(settings: Config['mongodb']): MongoClientOptions {
+  const { username, tls } = settings;
+  const password = readPassword(settings);
+  return {
+    ...(username === null || password === null ? {} : { auth: { username, password } }),
+    ...(tls.caFile === null ? {} : { tls: true, tlsCAFile: tls.caFile }),
+    ...(tls.certKeyFile === null ? {} : { tls: true, tlsCertificateKeyFile: tls.certKeyFile }),
+  };
 }

@@ -1,5 +1,6 @@
 /** The Redis client: fails fast instead of queueing, so that an outage is an error and never a wait. */
-import type { Redis } from 'ioredis';
+import type { Redis, RedisOptions } from 'ioredis';
+import { readPassword, readTlsFiles } from './config/files.ts';
 import type { Config } from './config.ts';
 import { RedisConnection } from './redis-connection.ts';
 
@@ -11,6 +12,7 @@ import { RedisConnection } from './redis-connection.ts';
  */
 export function createRedisClient(config: Config, onError: (error: Error) => void): RedisConnection {
   const redis = new RedisConnection(config.redis.url, config.redis.commandTimeoutMs, {
+    ...securityOf(config.redis),
     enableOfflineQueue: false,
     // A frozen Redis: the connection goes, and with it what piles up behind commands nobody answers.
     socketTimeout: Math.max(config.redis.commandTimeoutMs * 5, 1_000),
@@ -36,4 +38,15 @@ export async function redisReady(redis: Redis, timeoutMs: number): Promise<void>
     };
     redis.once('ready', ready);
   });
+}
+
+/** Who we are and whom we trust, as far as the address does not say it. */
+function securityOf(settings: Config['redis']): Pick<RedisOptions, 'username' | 'password' | 'tls'> {
+  const { username, tls } = settings;
+  const password = readPassword(settings);
+  return {
+    ...(username === null ? {} : { username }),
+    ...(password === null ? {} : { password }),
+    ...(tls.caFile === null && tls.certFile === null ? {} : { tls: readTlsFiles(tls) }),
+  };
 }

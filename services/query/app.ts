@@ -10,6 +10,7 @@ import { REQUEST_ID_HEADER, requestIdOf } from '#shared/request-id.ts';
 import { clientErrorHandler, refuseConnect } from './answers/client-error.ts';
 import { classify } from './answers/classify.ts';
 import { sendRefusal } from './answers/send.ts';
+import { createListener } from './listener.ts';
 import { createMetrics } from './metrics.ts';
 import { keepQuery } from './parameters/query.ts';
 import './types.ts';
@@ -21,15 +22,6 @@ export interface AppOptions {
   /** The release's, unless a test plays another release. */
   projectionVersion?: number;
 }
-
-/** A request, headers and body, must have arrived within this time. */
-const REQUEST_TIMEOUT_MS = 10_000;
-/** A client that takes nothing of its answer is cut off after once to twice this time. */
-const STALLED_TIMEOUT_MS = 10_000;
-/** Longer than balancers keep idle connections (60 s), so that none is closed under a request of theirs. */
-const KEEP_ALIVE_TIMEOUT_MS = 72_000;
-const CHECK_CONNECTIONS_MS = 1_000;
-const MAX_HEADER_BYTES = 16_384;
 
 /** Builds the app; it opens its clients, but does not listen. Closing it closes them. */
 export async function buildApp({
@@ -47,16 +39,7 @@ export async function buildApp({
     requestIdHeader: false,
     // Each wait of a plugin's has a limit of its own; after that the service starts, and answers 503 meanwhile.
     pluginTimeout: 0,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    connectionTimeout: STALLED_TIMEOUT_MS,
-    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    http: {
-      headersTimeout: REQUEST_TIMEOUT_MS,
-      connectionsCheckingInterval: CHECK_CONNECTIONS_MS,
-      maxHeaderSize: MAX_HEADER_BYTES,
-      // Checked by a hook of ours (plugins/unambiguous-headers.ts), whose answer has a body.
-      requireHostHeader: false,
-    },
+    serverFactory: (handler) => createListener(handler, config.query.tls, logger),
     // Requests that arrive while closing are served, with `Connection: close`.
     return503OnClosing: false,
     // The routes say HEAD themselves: the framework's own would drop the body before it is compressed.
@@ -69,8 +52,6 @@ export async function buildApp({
       sendRefusal(request, reply, classify(error));
     },
   });
-  // Node would drop those above 2,000 without a word: one that we decide by could be among them. Their bytes are limited.
-  app.server.maxHeadersCount = 0;
   app.server.on('connect', refuseConnect);
   // An expectation that we don't know may be ignored (RFC 9110 section 10.1.1); Node's own refusal would have no body.
   app.server.on('checkExpectation', app.routing);

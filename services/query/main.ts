@@ -36,7 +36,8 @@ try {
     logger,
   });
   closing.push(operations.close);
-  const url = await app.listen({ host: config.query.host, port: config.query.port });
+  const address = await app.listen({ host: config.query.host, port: config.query.port });
+  const url = config.query.tls.certFile === null ? address : address.replace(/^http:/, 'https:');
   ready = true;
   logger.info(
     { url, operations: operations.url, environments: config.environments },

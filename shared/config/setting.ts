@@ -64,6 +64,7 @@ export function matching(pattern: RegExp, words: string) {
 }
 
 export const anyText = Type.String({ minLength: 1, words: 'must not be empty' });
+export const flag = Type.Boolean({ words: 'must be true or false' });
 export const port = whole(0, 65_535);
 
 export function uri(...schemes: string[]) {

@@ -83,6 +83,20 @@ describe('readConfig', () => {
   it('takes signing keys from one place', () => {
     expect(mistakes({ ...servers, SIGNING_KEYS: '{}', SIGNING_KEYS_FILE: 'keys.json' })).toHaveLength(1);
   });
+
+  it.each<[Record<string, string>, string]>([
+    [{ KAFKA_SASL_PASSWORD: 'a', KAFKA_SASL_PASSWORD_FILE: 'b' }, 'KAFKA_SASL_PASSWORD and'],
+    [{ KAFKA_SASL_MECHANISM: 'plain', KAFKA_SASL_PASSWORD: 'a' }, 'needs KAFKA_SASL_USERNAME'],
+    [{ KAFKA_SASL_USERNAME: 'a' }, 'KAFKA_SASL_USERNAME needs KAFKA_SASL_MECHANISM'],
+    [{ KAFKA_TLS_CA_FILE: 'a' }, 'KAFKA_TLS_CA_FILE needs KAFKA_TLS=true'],
+    [{ KAFKA_TLS: 'true', KAFKA_TLS_CERT_FILE: 'a' }, 'KAFKA_TLS_CERT_FILE needs KAFKA_TLS_KEY_FILE'],
+    [{ KAFKA_TLS: 'yes' }, 'KAFKA_TLS must be true or false'],
+    [{ MONGODB_USERNAME: 'a' }, 'MONGODB_USERNAME needs MONGODB_PASSWORD'],
+    [{ REDIS_TLS_CA_FILE: 'a' }, 'REDIS_TLS_CA_FILE needs an address'],
+    [{ QUERY_TLS_KEY_FILE: 'a' }, 'QUERY_TLS_KEY_FILE needs QUERY_TLS_CERT_FILE'],
+  ])('says of %o what is missing or too much', (env, told) => {
+    expect(mistakes({ ...servers, ...env })).toContainEqual(expect.stringContaining(told));
+  });
 });
 
 describe('docs/configuration.md', () => {

@@ -13,7 +13,11 @@ beforeAll(async () => {
   installation = await createInstallation();
   const { hostname, port } = new URL(installation.config.redis.url);
   proxy = await startTcpProxy({ host: hostname, port: Number(port) });
-  const settings = { url: `redis://127.0.0.1:${proxy.port}`, commandTimeoutMs: TIMEOUT_MS };
+  const settings = {
+    ...installation.config.redis,
+    url: `redis://127.0.0.1:${proxy.port}`,
+    commandTimeoutMs: TIMEOUT_MS,
+  };
   redis = createRedisClient({ ...installation.config, redis: settings }, () => undefined);
   await redisReady(redis, 5_000);
 });

@@ -87,8 +87,9 @@ it('gives nothing back to a window that is over, nor to the one after it', async
 });
 
 it('throws when Redis is away: an outage is no refusal', async () => {
+  const { config } = installation;
   const redis = createRedisClient(
-    { ...installation.config, redis: { url: 'redis://127.0.0.1:1', commandTimeoutMs: 100 } },
+    { ...config, redis: { ...config.redis, url: 'redis://127.0.0.1:1', commandTimeoutMs: 100 } },
     () => undefined,
   );
   try {

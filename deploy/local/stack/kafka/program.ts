@@ -17,10 +17,14 @@ import { JVM_OPTIONS, asProperties, brokerSettings } from './settings.ts';
 /** The storage of a broker and its controller name it; any id will do for a cluster of one. */
 export const CLUSTER_ID = '4L6g3nShT-eMCtK--X86sw';
 
-/** Finds Java and the broker's jars, or fetches them; `more` settings take the place of ours: tests build clusters with them. */
+/**
+ * Finds Java and the broker's jars, or fetches them. Tests build clusters with it: `more` settings take the place of ours, and
+ * `formatting` is what the tool that formats the storage is told beside them.
+ */
 export async function locateBroker(
   context: StartContext,
   more: Record<string, string> = {},
+  formatting: readonly string[] = [],
 ): Promise<LocatedProgram> {
   const java = await findJava(context);
   const jars = await ensurePackage(brokerPackage(java.file), context);
@@ -39,7 +43,7 @@ export async function locateBroker(
       await formatOnce(
         folder,
         data,
-        run('kafka.tools.StorageTool', 'format', '-t', CLUSTER_ID, '-c', properties),
+        run('kafka.tools.StorageTool', 'format', '-t', CLUSTER_ID, '-c', properties, ...formatting),
       );
       return run('kafka.Kafka', properties);
 

@@ -145,8 +145,9 @@ it('counts the invented clients of one address in a bounded number of places', a
 });
 
 it('throws when Redis is away: an outage is neither a yes nor a no', async () => {
+  const { config } = installation;
   const redis = createRedisClient(
-    { ...installation.config, redis: { url: 'redis://127.0.0.1:1', commandTimeoutMs: 100 } },
+    { ...config, redis: { ...config.redis, url: 'redis://127.0.0.1:1', commandTimeoutMs: 100 } },
     () => undefined,
   );
   try {

@@ -1,0 +1,63 @@
+/** The HTTP server beneath the app: its time limits, and HTTPS where there is a certificate. */
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
+import { readTlsFiles, type TlsFiles } from '#shared/config/files.ts';
+import { describeError } from '#shared/errors.ts';
+import type { Logger } from '#shared/logging.ts';
+
+/** A request, headers and body, must have arrived within this time. */
+const REQUEST_TIMEOUT_MS = 10_000;
+/** A client that takes nothing of its answer is cut off after once to twice this time. */
+const STALLED_TIMEOUT_MS = 10_000;
+/** Longer than balancers keep idle connections (60 s), so that none is closed under a request of theirs. */
+const KEEP_ALIVE_TIMEOUT_MS = 72_000;
+const CERTIFICATE_LOOK_MS = 5_000;
+
+const OPTIONS: ServerOptions = {
+  headersTimeout: REQUEST_TIMEOUT_MS,
+  connectionsCheckingInterval: 1_000,
+  maxHeaderSize: 16_384,
+  // Checked by a hook of ours (plugins/unambiguous-headers.ts), whose answer has a body.
+  requireHostHeader: false,
+};
+
+/**
+ * Makes the server.
+ * @throws {StoreDataError} `config_invalid` when the certificate or its key cannot be read.
+ */
+export function createListener(handler: RequestListener, tls: TlsFiles, logger: Logger): Server {
+  const server = tls.certFile === null ? createServer(OPTIONS, handler) : listenByTls(handler, tls, logger);
+  server.requestTimeout = REQUEST_TIMEOUT_MS;
+  server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
+  server.setTimeout(STALLED_TIMEOUT_MS);
+  // Node would drop those above 2,000 without a word: one that we decide by could be among them. Their bytes are limited.
+  server.maxHeadersCount = 0;
+  return server;
+}
+
+function listenByTls(handler: RequestListener, files: TlsFiles, logger: Logger): TlsServer {
+  let material = readTlsFiles(files);
+  const server = createTlsServer({ ...OPTIONS, ...material }, handler);
+  let failure = '';
+  // Certificates are renewed under a service that runs.
+  const timer = setInterval(() => {
+    try {
+      const found = readTlsFiles(files);
+      if (found.cert === material.cert && found.key === material.key) return;
+      server.setSecureContext(found);
+      material = found;
+      failure = '';
+      logger.info('the certificate was read again');
+    } catch (error) {
+      // While both files are replaced they may not fit together.
+      const description = describeError(error);
+      if (description !== failure) {
+        logger.warn({ error: description }, 'the certificate cannot be read again, the former one goes on');
+      }
+      failure = description;
+    }
+  }, CERTIFICATE_LOOK_MS);
+  timer.unref();
+  server.once('close', () => clearInterval(timer));
+  return server;
+}

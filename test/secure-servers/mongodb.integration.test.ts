@@ -1,0 +1,97 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readConfig } from '#shared/config.ts';
+import { describeError } from '#shared/errors.ts';
+import { createReaderClient, createWriterClient } from '#shared/mongodb.ts';
+import { makeAuthority, writeFiles } from '#test/certificates.ts';
+import { PASSWORD, type SecureMongod, startSecureMongod, USER } from './mongodb.ts';
+
+const OTHERS = {
+  KAFKA_BROKERS: '127.0.0.1:1',
+  REDIS_URL: 'redis://127.0.0.1',
+  MONGODB_READ_TIMEOUT_MS: '5000',
+};
+
+describe('MongoDB by TLS', () => {
+  let folder: string;
+  let mongod: SecureMongod;
+  let files: Record<'ca' | 'otherCa' | 'client' | 'expired' | 'password', string>;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'store-data-secure-'));
+    const authority = await makeAuthority('authority');
+    const other = await makeAuthority('other');
+    const client = await authority.issue('client');
+    const expired = await authority.issue('client', { expired: true });
+    files = await writeFiles(folder, {
+      ca: authority.cert,
+      otherCa: other.cert,
+      client: `${client.cert}\n${client.key}`,
+      expired: `${expired.cert}\n${expired.key}`,
+      password: `${PASSWORD}\n`,
+    });
+    mongod = await startSecureMongod(authority, 'O=client,CN=client');
+  });
+  afterAll(async () => {
+    await mongod?.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  /** What both clients with these settings meet: who they are taken for, or the reason why for nobody. */
+  async function meet(env: Record<string, string>, parameters = ''): Promise<string> {
+    const config = readConfig({
+      ...OTHERS,
+      MONGODB_URI: `${mongod.uri}${parameters}`,
+      MONGODB_TLS_CA_FILE: files.ca,
+      ...env,
+    });
+    let user = '';
+    for (const make of [createWriterClient, createReaderClient]) {
+      const client = make(config, 'secure');
+      try {
+        const status = await client.db('admin').command({ connectionStatus: 1 });
+        await client.db('secured').collection<{ _id: number }>('c').findOne({ _id: 1 });
+        user = String(status['authInfo'].authenticatedUsers[0]?.user);
+      } catch (error) {
+        return describeError(error);
+      } finally {
+        await client.close();
+      }
+    }
+    return user;
+  }
+  const byPassword = { MONGODB_USERNAME: USER, MONGODB_PASSWORD: PASSWORD };
+  const BY_CERTIFICATE = '&authMechanism=MONGODB-X509&authSource=$external';
+
+  it('takes a password', async () => {
+    expect(await meet(byPassword)).toBe(USER);
+  });
+
+  it('takes a password out of a file', async () => {
+    expect(await meet({ MONGODB_USERNAME: USER, MONGODB_PASSWORD_FILE: files.password })).toBe(USER);
+  });
+
+  it('takes a certificate', async () => {
+    expect(await meet({ MONGODB_TLS_CERT_KEY_FILE: files.client }, BY_CERTIFICATE)).toBe(
+      'O=client,CN=client',
+    );
+  });
+
+  it.each([
+    ['a wrong password', () => meet({ ...byPassword, MONGODB_PASSWORD: 'wrong' }), /Authentication failed/],
+    ['no password', () => meet({}), /requires authentication/],
+    [
+      'an authority that does not vouch for the server',
+      () => meet({ ...byPassword, MONGODB_TLS_CA_FILE: files.otherCa }),
+      /certificate/,
+    ],
+    [
+      'an expired certificate',
+      () => meet({ MONGODB_TLS_CERT_KEY_FILE: files.expired }, BY_CERTIFICATE),
+      /certificate|closed|ECONNRESET/i,
+    ],
+  ])('tells %s', async (_case, meeting, told) => {
+    expect(await meeting()).toMatch(told);
+  });
+});

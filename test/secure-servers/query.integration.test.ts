@@ -1,0 +1,59 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { get } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TLSSocket } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Authority, type Issued, makeAuthority, writeFiles } from '#test/certificates.ts';
+import { eventually } from '#test/installation.ts';
+import { type QueryService, startQueryService } from '#test/query-service.ts';
+
+describe('the query service by HTTPS', () => {
+  let folder: string;
+  let authority: Authority;
+  let first: Issued;
+  let service: QueryService;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'store-data-secure-'));
+    authority = await makeAuthority('authority');
+    first = await authority.issue('first');
+    const files = await writeFiles(folder, first);
+    service = await startQueryService({
+      settings: { QUERY_TLS_CERT_FILE: files.cert, QUERY_TLS_KEY_FILE: files.key },
+    });
+  });
+  afterAll(async () => {
+    await service?.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  /** The status of `/health`, and for whom the certificate is. */
+  function health(): Promise<{ status: number | undefined; name: string }> {
+    const url = new URL('/health', service.url);
+    url.protocol = 'https:';
+    return new Promise((resolve, reject) => {
+      const request = get(url, { ca: authority.cert, agent: false }, (response) => {
+        const name = String((response.socket as TLSSocket).getPeerCertificate().subject.CN);
+        response.resume();
+        response.on('end', () => resolve({ status: response.statusCode, name }));
+      });
+      request.on('error', reject);
+    });
+  }
+
+  it('answers with its certificate, and with a new one without a restart', async () => {
+    expect(await health()).toEqual({ status: 200, name: 'first' });
+    await writeFiles(folder, await authority.issue('second'));
+    await eventually('the new certificate is shown', async () => (await health()).name === 'second');
+  });
+
+  it('keeps its certificate while what lies there is none', async () => {
+    const { name } = await health();
+    await writeFiles(folder, { cert: 'nothing', key: 'nothing' });
+    // Longer than it takes to be looked at.
+    const end = performance.now() + 7_000;
+    while (performance.now() < end) expect((await health()).name).toBe(name);
+    await writeFiles(folder, first);
+    await eventually('the next good one is taken', async () => (await health()).name === 'first');
+  });
+});

@@ -1,0 +1,96 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readConfig } from '#shared/config.ts';
+import { describeError } from '#shared/errors.ts';
+import { createRedisClient, redisReady } from '#shared/redis.ts';
+import { makeAuthority, writeFiles } from '#test/certificates.ts';
+import { PASSWORD, type SecureRedis, startSecureRedis, USER } from './redis.ts';
+
+const OTHERS = {
+  KAFKA_BROKERS: '127.0.0.1:1',
+  MONGODB_URI: 'mongodb://127.0.0.1',
+  REDIS_COMMAND_TIMEOUT_MS: '5000',
+};
+
+describe('Redis by TLS', () => {
+  let folder: string;
+  let redis: SecureRedis;
+  let files: Record<'ca' | 'otherCa' | 'cert' | 'key' | 'password', string>;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'store-data-secure-'));
+    const authority = await makeAuthority('authority');
+    const other = await makeAuthority('other');
+    const client = await authority.issue('client');
+    files = await writeFiles(folder, {
+      ca: authority.cert,
+      otherCa: other.cert,
+      cert: client.cert,
+      key: client.key,
+      password: `${PASSWORD}\n`,
+    });
+    redis = await startSecureRedis(authority);
+  });
+  afterAll(async () => {
+    await redis?.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  /** Who a client with these settings is taken for, or the reason why for nobody. */
+  async function meet(env: Record<string, string> = {}): Promise<string> {
+    const config = readConfig({
+      ...OTHERS,
+      REDIS_URL: redis.url,
+      REDIS_TLS_CA_FILE: files.ca,
+      REDIS_TLS_CERT_FILE: files.cert,
+      REDIS_TLS_KEY_FILE: files.key,
+      REDIS_USERNAME: USER,
+      REDIS_PASSWORD: PASSWORD,
+      ...env,
+    });
+    const failed = Promise.withResolvers<never>();
+    failed.promise.catch(() => undefined);
+    const client = createRedisClient(config, failed.reject);
+    try {
+      await Promise.race([redisReady(client, 20_000), failed.promise]);
+      return String(await client.call('ACL', 'WHOAMI'));
+    } catch (error) {
+      return describeError(error);
+    } finally {
+      client.disconnect();
+    }
+  }
+
+  it('takes a user’s password', async () => {
+    expect(await meet()).toBe(USER);
+  });
+
+  it('takes a password out of a file', async () => {
+    expect(await meet({ REDIS_PASSWORD: '', REDIS_PASSWORD_FILE: files.password })).toBe(USER);
+  });
+
+  it('takes credentials out of the address', async () => {
+    const credentials = `${USER}:${encodeURIComponent(PASSWORD)}@`;
+    const address = redis.url.replace('//', `//${credentials}`);
+    expect(await meet({ REDIS_URL: address, REDIS_USERNAME: '', REDIS_PASSWORD: '' })).toBe(USER);
+  });
+
+  it.each([
+    ['a wrong password', () => meet({ REDIS_PASSWORD: 'wrong' }), /WRONGPASS/],
+    ['no password', () => meet({ REDIS_PASSWORD: '', REDIS_USERNAME: '' }), /NOAUTH/],
+    [
+      'an authority that does not vouch for the server',
+      () => meet({ REDIS_TLS_CA_FILE: files.otherCa }),
+      /certificate/,
+    ],
+    [
+      'an expired certificate of the server',
+      () => meet({ REDIS_URL: redis.expiredUrl }),
+      /certificate has expired/,
+    ],
+    ['no certificate', () => meet({ REDIS_TLS_CERT_FILE: '', REDIS_TLS_KEY_FILE: '' }), /certificate/],
+  ])('tells %s', async (_case, meeting, told) => {
+    expect(await meeting()).toMatch(told);
+  });
+});

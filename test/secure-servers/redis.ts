@@ -1,0 +1,61 @@
+/** A Redis that is reached by TLS alone, for users with passwords. What ends TLS before it is ours: not every Redis can itself. */
+import { once } from 'node:events';
+import { connect, type AddressInfo } from 'node:net';
+import { createServer } from 'node:tls';
+import type { Authority, Issued } from '#test/certificates.ts';
+import { startRedisProcess } from '#test/redis-process.ts';
+
+export interface SecureRedis {
+  /** Without credentials; whoever comes needs a certificate. */
+  url: string;
+  /** The same behind a certificate that has expired. */
+  expiredUrl: string;
+  close: () => Promise<void>;
+}
+
+export const USER = 'query';
+export const PASSWORD = 'p@ss:w/ord';
+
+/** Starts it; an authority vouches for the server, and for its clients. */
+export async function startSecureRedis(authority: Authority): Promise<SecureRedis> {
+  const redis = await startRedisProcess();
+  await redis.client.call('ACL', 'SETUSER', USER, 'on', `>${PASSWORD}`, '~*', '&*', '+@all');
+  await redis.client.call('ACL', 'SETUSER', 'default', 'resetpass');
+  const present = await startTls(authority, await authority.issue('redis'), redis.port);
+  const expired = await startTls(authority, await authority.issue('redis', { expired: true }), redis.port);
+  return {
+    url: `rediss://127.0.0.1:${present.port}`,
+    expiredUrl: `rediss://127.0.0.1:${expired.port}`,
+    async close() {
+      present.close();
+      expired.close();
+      await redis.close();
+    },
+  };
+}
+
+/** Ends TLS before a port of this machine. */
+async function startTls(
+  authority: Authority,
+  issued: Issued,
+  port: number,
+): Promise<{ port: number; close: () => void }> {
+  const server = createServer(
+    { ...issued, ca: authority.cert, requestCert: true, rejectUnauthorized: true },
+    (client) => {
+      const upstream = connect(port, '127.0.0.1');
+      client.pipe(upstream).pipe(client);
+      for (const [one, other] of [
+        [client, upstream],
+        [upstream, client],
+      ] as const) {
+        one.on('error', () => other.destroy());
+        one.on('close', () => other.destroy());
+      }
+    },
+  );
+  server.on('tlsClientError', () => undefined);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { port: (server.address() as AddressInfo).port, close: () => server.close() };
+}
