@@ -1,11 +1,11 @@
 import fc from 'fast-check';
-import type { Db, Document } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startProjector } from '#projector/projector.ts';
 import { readConfig } from '#shared/config.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { createTopics } from '#shared/kafka.ts';
 import { createLogger } from '#shared/logging.ts';
+import { backUp, restore } from '#test/backup.ts';
 import { generationDb, statesOf } from '#test/generations.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
@@ -14,30 +14,6 @@ import { stream, type StreamEvent } from '#test/streams.ts';
 import { runCommand } from '../admin/run-command.ts';
 
 const [first = [], second = [], third = []] = fc.sample(stream, { numRuns: 3, seed: 11 });
-
-async function backUp(db: Db): Promise<Map<string, Document[]>> {
-  const collections = await db.collections();
-  return new Map(
-    await Promise.all(
-      collections.map(
-        async (collection) => [collection.collectionName, await collection.find().toArray()] as const,
-      ),
-    ),
-  );
-}
-
-/** Writes back what was backed up, at once. */
-async function restore(db: Db, backup: Map<string, Document[]>): Promise<void> {
-  await db.client.withSession((session) =>
-    session.withTransaction(async () => {
-      for (const collection of await db.collections()) {
-        await collection.deleteMany({}, { session });
-        const documents = backup.get(collection.collectionName) ?? [];
-        if (documents.length > 0) await collection.insertMany(documents, { session });
-      }
-    }),
-  );
-}
 
 describe('a MongoDB restored from a backup', () => {
   let installation: Installation;

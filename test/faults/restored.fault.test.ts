@@ -1,0 +1,35 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, it } from 'vitest';
+import { CHECKPOINTS } from '#shared/read-models/collections.ts';
+import { backUp, restore } from '#test/backup.ts';
+import { readModels } from '#test/read-models.ts';
+import { startTrial, type Trial } from './trial.ts';
+
+const RESTORES = 4;
+
+describe('a MongoDB that is restored from an older backup beneath running projectors', () => {
+  let trial: Trial;
+  beforeAll(async () => {
+    trial = await startTrial({ eventsPerSecond: 50 });
+  });
+  afterAll(() => trial?.close());
+
+  it('is applied again what it lost, while new events come', async () => {
+    const recoveriesMs: number[] = [];
+    trial.start();
+    await trial.movesOn();
+    trial.start();
+    await trial.movesOn();
+    const db = await readModels(trial.installation, trial.disturbed);
+    for (let count = 0; count < RESTORES; count += 1) {
+      const backup = await backUp(db);
+      await sleep(1_000 + Math.random() * 2_000);
+      await trial.movesOn();
+      // While slices are written, a transaction that replaces everything would never come to its end: nobody owns a partition meanwhile.
+      await db.collection(CHECKPOINTS).updateMany({}, { $set: { owner: 'nobody' } });
+      await restore(db, backup);
+      recoveriesMs.push(await trial.movesOn());
+    }
+    await trial.conclude([{ fault: 'MongoDB restored beneath projectors', recoveriesMs, boundMs: 20_000 }]);
+  });
+});

@@ -1,0 +1,33 @@
+/** A database as it was at one moment, and the writing back of it, for tests of restored backups. */
+import type { Db, Document } from 'mongodb';
+import { CHECKPOINTS } from '#shared/read-models/collections.ts';
+
+export type Backup = Map<string, Document[]>;
+
+/** Reads everything, as of one moment. */
+export function backUp(db: Db): Promise<Backup> {
+  return db.client.withSession({ snapshot: true }, async (session) => {
+    const backup: Backup = new Map();
+    for (const collection of await db.collections()) {
+      backup.set(collection.collectionName, await collection.find({}, { session }).toArray());
+    }
+    return backup;
+  });
+}
+
+/** Writes everything back at once, whoever writes meanwhile. */
+export async function restore(db: Db, backup: Backup): Promise<void> {
+  // Whoever wants to claim a partition waits from then on.
+  const collections = (await db.collections()).toSorted(
+    (a, b) => Number(b.collectionName === CHECKPOINTS) - Number(a.collectionName === CHECKPOINTS),
+  );
+  await db.client.withSession((session) =>
+    session.withTransaction(async () => {
+      for (const collection of collections) {
+        await collection.deleteMany({}, { session });
+        const documents = backup.get(collection.collectionName) ?? [];
+        if (documents.length > 0) await collection.insertMany(documents, { session });
+      }
+    }),
+  );
+}
