@@ -15,13 +15,24 @@ import { parameterReader } from './parameters/read.ts';
 import type { Found } from './reading/found.ts';
 import { readStamp, type View } from './reading/view.ts';
 
-export interface DataEndpoint<P extends Parameters> {
+export interface DataRoute<P extends Parameters> {
   /** Under the route's folder, with or without a slash at the end, as SPEC section 4 has it. */
   path: string;
   /** All of them are required. */
   scopes: readonly [Scope, ...Scope[]];
   parameters: P;
   documentation: Documentation;
+}
+
+/** What a route's handler answers to a request whose caller may pass, with the parameters' values. */
+export type DataHandler<P extends Parameters> = (
+  app: FastifyInstance,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  values: Values<P>,
+) => Promise<FastifyReply>;
+
+export interface DataEndpoint<P extends Parameters> extends DataRoute<P> {
   /** The kinds of records that the answer shows: its entity tag changes with them. */
   shows: readonly [EntityName, ...EntityName[]];
   /** The answer; `null` when this store does not have the record. */
@@ -30,7 +41,17 @@ export interface DataEndpoint<P extends Parameters> {
 
 /** Makes the plugin of a route file. */
 export function dataEndpoint<P extends Parameters>(endpoint: DataEndpoint<P>) {
-  const { path, scopes, parameters, documentation } = endpoint;
+  return dataRoute(endpoint, 'private, no-cache', (app, request, reply, values) =>
+    answer(app, endpoint, request, reply, values),
+  );
+}
+
+/** Makes the plugin of a route for data: every check comes before its handler. */
+export function dataRoute<P extends Parameters>(
+  { path, scopes, parameters, documentation }: DataRoute<P>,
+  cacheControl: string,
+  handler: DataHandler<P>,
+) {
   const readParameters = parameterReader(parameters);
   const operation = dataOperation(documentation, scopes, parameters);
   return async (app: FastifyInstance): Promise<void> => {
@@ -39,7 +60,7 @@ export function dataEndpoint<P extends Parameters>(endpoint: DataEndpoint<P>) {
       url: path,
       config: { access: { scopes, parameters }, operation },
       onRequest: [
-        forbidSharedCaches,
+        forbidCaches(cacheControl),
         async (request, reply) => app.authenticate(request, reply),
         enforceQuota,
         requireScopes(scopes),
@@ -47,24 +68,26 @@ export function dataEndpoint<P extends Parameters>(endpoint: DataEndpoint<P>) {
           request.values = readParameters(queryOf(request));
         },
       ],
-      handler: async (request, reply) => answer(app, endpoint, request, reply),
+      handler: async (request, reply) => handler(app, request, reply, request.values as Values<P>),
     });
   };
 }
 
 /** On every answer, refusals too: what one client is told is nothing for a shared cache. */
-const forbidSharedCaches: Step = async (_request, reply) => {
-  reply.header('cache-control', 'private, no-cache');
-};
+function forbidCaches(cacheControl: string): Step {
+  return async (_request, reply) => {
+    reply.header('cache-control', cacheControl);
+  };
+}
 
 async function answer<P extends Parameters>(
   app: FastifyInstance,
   { read, shows }: DataEndpoint<P>,
   request: FastifyRequest,
   reply: FastifyReply,
+  values: Values<P>,
 ): Promise<FastifyReply> {
   const { environment, storeId } = callerOf(request);
-  const values = request.values as Values<P>;
   const generation = app.generations.of(environment);
   const view: View = {
     storeId,
@@ -85,9 +108,15 @@ async function answer<P extends Parameters>(
   if (found === null) throw new Refused(notFound('this store has no such record'));
   const etag = etagOf(source, found.stamp);
   if (condition === '*' || names(condition, etag)) return sendNotModified(reply, etag);
-  return describeAnswer(reply, etag)
+  return sendBody(describeAnswer(reply, etag), found.body);
+}
+
+/** Sends a finished body. */
+export function sendBody(reply: FastifyReply, body: string): FastifyReply {
+  return reply
+    .header('vary', 'accept-encoding')
     .header('content-type', 'application/json; charset=utf-8')
-    .send(found.body);
+    .send(body);
 }
 
 function describeAnswer(reply: FastifyReply, etag: string): FastifyReply {

@@ -3,8 +3,10 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 
 export interface QueryMetrics {
   registry: Registry;
-  /** Seconds from a request's arrival to the end of its answer. */
+  /** Seconds from a request's arrival to the end of its answer, without those for which it was held until something changed. */
   requestSeconds: Histogram<'route' | 'method' | 'status'>;
+  /** Requests that wait for changes. */
+  waiting: Gauge;
   /** Refusals, by why. */
   refusals: Counter<'route' | 'status' | 'reason'>;
   /** Failed authentications at the token endpoint. */
@@ -25,9 +27,14 @@ export function createMetrics(): QueryMetrics {
     registry,
     requestSeconds: new Histogram({
       name: 'store_data_request_seconds',
-      help: 'Seconds from the arrival of a request to the end of its answer',
+      help: 'Seconds from the arrival of a request to the end of its answer, without those for which it waited for changes',
       labelNames: ['route', 'method', 'status'],
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
+      registers: [registry],
+    }),
+    waiting: new Gauge({
+      name: 'store_data_waiting_requests',
+      help: 'Requests that wait for changes',
       registers: [registry],
     }),
     refusals: new Counter({

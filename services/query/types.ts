@@ -9,9 +9,10 @@ import type { Scope } from '#shared/events/access-event.ts';
 import type { RedisConnection } from '#shared/redis-connection.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
 import type { RedisGate } from './access/redis-gate.ts';
-import type { Caller, Step } from './access/steps.ts';
+import type { Caller, LookAgain, Step } from './access/steps.ts';
 import type { Bounded } from './deadline.ts';
 import type { LiveGenerations } from './generations.ts';
+import type { Watch } from './feed/watch.ts';
 import type { KeyLookUps } from './token/client.ts';
 import type { QueryMetrics } from './metrics.ts';
 import type { OperationObject } from './openapi/objects.ts';
@@ -62,6 +63,12 @@ declare module 'fastify' {
     clientAddress: ClientAddress;
     /** The step that finds out who calls. */
     authenticate: Step;
+    /** Looks again at the caller of a request that was held; it is not counted again. */
+    authenticateAgain: LookAgain;
+    /** Who waits for changes in a generation. */
+    watchOf: (generation: Generation) => Watch;
+    /** Whether the service stops: nobody shall wait any longer. */
+    isClosing: () => boolean;
     /** Every route, for answers about methods and for tests. */
     routeTable: RouteEntry[];
   }
@@ -72,6 +79,8 @@ declare module 'fastify' {
     clientId: string | null;
     /** Why the answer is a refusal, and of which key. */
     refused: { reason: string; clientId: string | null } | null;
+    /** For how long the answer was held, waiting for changes. */
+    heldMilliseconds: number;
     /** The parameters' values, once read. */
     values: Record<string, unknown> | null;
   }

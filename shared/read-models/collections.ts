@@ -176,6 +176,9 @@ export type Stamp = {
   positions?: { [E in EntityName]?: number };
   /** Who gave which positions (`feed-epochs.ts`). */
   epochs?: string;
+  /** The partition of the slice that wrote it last, and that slice's end: so that what slices changed is found at once. */
+  slice_partition?: number;
+  slice_end?: number;
 } & { [E in EntityName]?: number };
 
 /** A message that could not be applied, kept until someone decides or its time is over. */
@@ -304,7 +307,8 @@ export const INDEXES: Record<CollectionName, Index[]> = {
     { name: 'by_position', key: { store_id: 1, position: 1, name: 1, category_id: 1, part: 1 } },
     { name: 'by_category', key: { store_id: 1, category_id: 1 } },
   ],
-  [STAMPS]: [],
+  // The one index that is not led by a store: who waits for changes of many stores asks what slices changed, not whose.
+  [STAMPS]: [{ name: 'by_slice', key: { slice_partition: 1, slice_end: 1 } }],
   [STORE_RECORDS_PENDING]: [],
   [RANK_NODES]: [],
   [TOMBSTONES]: [{ name: 'by_feed', key: { store_id: 1, entity: 1, feed_position: 1 } }],

@@ -2,11 +2,14 @@
 
 import json
 import os
+import re
 
 import schemathesis
 
 RANGES = [("created_from", "created_to"), ("updated_from", "updated_to")]
 KNOWN_IDS = json.loads(os.environ["FUZZ_IDS"])
+KNOWN_CURSORS = json.loads(os.environ["FUZZ_CURSORS"])
+CURSOR = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
 
 @schemathesis.hook
@@ -28,4 +31,8 @@ def map_query(context, query):
         bounds = [(query or {}).get(name) for name in (lower, upper)]
         if all(isinstance(bound, str) for bound in bounds):
             query[lower], query[upper] = sorted(bounds)
+    # A cursor that could be one is the one that this feed gave: another is refused, and one from the end would wait.
+    after = (query or {}).get("after")
+    if isinstance(after, str) and CURSOR.fullmatch(after):
+        query["after"] = KNOWN_CURSORS[context.operation.path]
     return query

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { cacheFolder } from '#local/stack/fetch/platform.ts';
 import { createApiClient } from '#test/api-client.ts';
 import { installSchemathesis } from './install.ts';
-import { knownIds } from './known-ids.ts';
+import { knownCursors, knownIds } from './known-ids.ts';
 import { type FuzzOptions, readOptions } from './options.ts';
 import { startSystem, type System } from './system.ts';
 
@@ -65,6 +65,7 @@ async function ask({ seed, seconds }: FuzzOptions, packages: string, system: Sys
         FUZZ_CLIENT_SECRET: key.client_secret,
         FUZZ_TOKEN: token,
         FUZZ_IDS: JSON.stringify(await knownIds(system, token)),
+        FUZZ_CURSORS: JSON.stringify(await knownCursors(system, token)),
       },
       stdio: 'inherit',
     },

@@ -79,6 +79,8 @@ function withoutTreeShapes({
   position: _position,
   positions: _positions,
   epochs: _epochs,
+  slice_partition: _partition,
+  slice_end: _end,
   ...stamp
 }: Document): Document {
   const trees = Object.entries((ranks ?? {}) as Record<string, { counts?: Record<string, number> }>)

@@ -115,12 +115,28 @@ describe('every data endpoint', () => {
   });
 
   it('takes no other tenant’s entity tag for its own', async () => {
-    for (const route of routes.filter(({ required }) => required.length === 0)) {
+    for (const route of routes.filter(
+      ({ required, parameters }) => required.length === 0 && !parameters.includes('after'),
+    )) {
       for (const tenant of tenants) {
         const etag = (await service.api.get(route.path, tenant.token)).headers.get('etag') ?? '';
         for (const other of tenants) {
           const answer = await service.api.get(route.path, other.token, { 'if-none-match': etag });
           expect([route.path, answer.status]).toEqual([route.path, other === tenant ? 304 : 200]);
+        }
+      }
+    }
+  });
+
+  it('takes no other tenant’s cursor', async () => {
+    const feeds = routes.filter(({ parameters }) => parameters.includes('after'));
+    expect(feeds.length).toBe(8);
+    for (const route of feeds) {
+      for (const tenant of tenants) {
+        const { next } = (await service.api.get(route.path, tenant.token)).json as { next: string };
+        for (const other of tenants) {
+          const answer = await service.api.get(`${route.path}?after=${next}`, other.token);
+          expect([route.path, answer.status]).toEqual([route.path, other === tenant ? 200 : 422]);
         }
       }
     }

@@ -17,6 +17,8 @@ export interface ApplyOptions {
   room?: Pick<LetterRoom, 'admit'> | null;
   /** Whether rank trees are kept. */
   keepsTrees?: boolean;
+  /** Whether the slice is its partition's next one: stamps name it then. */
+  isNext?: boolean;
   /** Of this process and generation; told by the caller once the transaction is committed (`AppliedSlice.given`). */
   epochs?: Epochs;
 }
@@ -37,7 +39,7 @@ export async function applyChanges(
   session: ClientSession,
   slice: Slice,
   hopeless: unknown,
-  { room = null, keepsTrees = true, epochs = new Epochs() }: ApplyOptions = {},
+  { room = null, keepsTrees = true, isNext = false, epochs = new Epochs() }: ApplyOptions = {},
 ): Promise<AppliedSlice> {
   const { topic, partition, messages } = slice;
   if (hopeless !== null) {
@@ -62,7 +64,7 @@ export async function applyChanges(
       const message = messages[at];
       if (message !== undefined) deadLetters.push(toDeadLetter(topic, partition, message, rejection));
     }
-    given = await writePlan(db, session, planned, stored, epochs);
+    given = await writePlan(db, session, planned, stored, { epochs, slice: isNext ? slice : null });
     await eraseDeadLetters(db, session, planned.erased);
   }
   await writeDeadLetters(db, session, deadLetters, room);

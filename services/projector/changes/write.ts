@@ -16,6 +16,7 @@ import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import { markStoreRecords } from '../access/store-records.ts';
 import { composeCatalogs } from '../catalog/compose.ts';
 import { projections } from '../projections/index.ts';
+import type { Slice } from '../consumer/slice.ts';
 import { maintainTrees, type RootChange } from '../ranking/maintain.ts';
 import { movedStores } from '../rewriting/moved.ts';
 import { enqueue } from '../rewriting/queue.ts';
@@ -23,6 +24,13 @@ import type { Epochs, Given, GivenPositions } from './epochs.ts';
 import { insertDocuments } from './insert.ts';
 import { type Plan, type StampChange, takePosition } from './plan.ts';
 import type { Stored } from './stored.ts';
+
+/** What stamps are marked with. */
+interface Marks {
+  epochs: Epochs;
+  /** The slice, if it is its partition's next one. */
+  slice: Pick<Slice, 'partition' | 'next'> | null;
+}
 
 /**
  * Writes a plan in the session's transaction.
@@ -34,7 +42,7 @@ export async function writePlan(
   session: ClientSession,
   plan: Plan,
   stored: Pick<Stored, 'stamps'>,
-  epochs: Epochs,
+  marks: Marks,
 ): Promise<GivenPositions> {
   await writeTombstones(db, session, plan);
   // Before the documents: those of this slice are right as they are, also where a customer is back.
@@ -56,7 +64,7 @@ export async function writePlan(
     plan.trees,
     (storeId, tree) => stored.stamps.get(storeId)?.ranks?.[tree],
   );
-  const given = await writeStamps(db, session, plan.stamps, stored, roots, epochs);
+  const given = await writeStamps(db, session, plan.stamps, stored, roots, marks);
   await markStoreRecords(db, session, plan.storeRecords);
   await enqueue(db, session, moved);
   return given;
@@ -128,7 +136,7 @@ async function writeStamps(
   stamps: Map<string, StampChange>,
   stored: Pick<Stored, 'stamps'>,
   roots: readonly RootChange[],
-  epochs: Epochs,
+  { epochs, slice }: Marks,
 ): Promise<GivenPositions> {
   const given = new Map<string, Given>();
   if (stamps.size === 0) return given;
@@ -138,6 +146,7 @@ async function writeStamps(
     const $inc: Record<string, number> = { ...counters, ...under('counts', counts) };
     // They follow what was read in this transaction: whoever gave others meanwhile has changed the stamp, and one of the two fails.
     const $set: Record<string, unknown> = { position, ...under('positions', positions) };
+    if (slice !== null) Object.assign($set, { slice_partition: slice.partition, slice_end: slice.next });
     const before = stored.stamps.get(_id);
     const { epoch, isNew } = epochs.after(_id, before);
     if (isNew) $set['epochs'] = withEpoch(before?.epochs, { id: epoch, from: (before?.position ?? 0) + 1 });

@@ -70,7 +70,12 @@ export async function projectGeneration(
     prepare: readAhead,
     write: async ({ session }, whole, hopeless) => {
       const left = await dropped.leaveOut(whole, room);
-      return applyChanges(db, session, left.slice, hopeless, { room: left.room, keepsTrees, epochs });
+      return applyChanges(db, session, left.slice, hopeless, {
+        room: left.room,
+        keepsTrees,
+        epochs,
+        isNext: true,
+      });
     },
     committed: ({ plan, deadLetters, given }) => {
       epochs.remember(given);

@@ -65,21 +65,57 @@ export async function lookUpAccess(
     redis.zrange(keys.storeAccess, '0', '0', 'REV'),
     window === undefined ? null : quota.count(environment, storeId, window, requests),
   ]);
-  let ended: EndReason = 'session_ended';
-  if (session === clientId) {
-    const [grant, store] = await Promise.all([
-      decodeGrant(grants[0]) ?? loadGrant(sources, claims, bounded),
-      decodeStoreState(states[0]) ?? loadStoreState(sources, claims, bounded),
-    ]);
-    if (grant?.status === 'active' && !store.blocked) {
-      const scopes = grant.scopes.filter((scope) => claims.scopes.includes(scope));
-      return { scopes, quotaOf: await countFor(sources, claims, store, early, requests) };
-    }
-    ended = store.blocked ? 'store_blocked' : 'key_not_active';
+  const found = await decide(sources, claims, bounded, { session, grant: grants[0], state: states[0] });
+  if (typeof found === 'object') {
+    const { scopes, store } = found;
+    return { scopes, quotaOf: await countFor(sources, claims, store, early, requests) };
   }
   passed.delete(sessionId);
   if (early !== null) await quota.giveBack(early);
-  return ended;
+  return found;
+}
+
+/**
+ * Decides about a token whose request was counted before: the scopes that it has now, or why it no longer counts.
+ * @throws as `lookUpAccess`.
+ */
+export async function lookAtAccess(
+  sources: LiveAccessSources,
+  claims: TokenClaims,
+  bounded: Bounded,
+): Promise<readonly Scope[] | EndReason> {
+  const { redis, prefix } = sources;
+  const keys = redisKeys(prefix, claims.environment, claims.storeId);
+  const [session, grants, states] = await Promise.all([
+    redis.get(keys.session(claims.sessionId)),
+    redis.zrange(keys.grant(claims.clientId), '0', '0', 'REV'),
+    redis.zrange(keys.storeAccess, '0', '0', 'REV'),
+  ]);
+  const found = await decide(sources, claims, bounded, { session, grant: grants[0], state: states[0] });
+  return typeof found === 'object' ? found.scopes : found;
+}
+
+/** What Redis has of a session, its key's grant and its store's state. */
+interface InRedis {
+  session: string | null;
+  grant: string | undefined;
+  state: string | undefined;
+}
+
+async function decide(
+  sources: LiveAccessSources,
+  claims: TokenClaims,
+  bounded: Bounded,
+  { session, grant: grantText, state }: InRedis,
+): Promise<{ scopes: Scope[]; store: StoreState } | EndReason> {
+  if (session !== claims.clientId) return 'session_ended';
+  const [grant, store] = await Promise.all([
+    decodeGrant(grantText) ?? loadGrant(sources, claims, bounded),
+    decodeStoreState(state) ?? loadStoreState(sources, claims, bounded),
+  ]);
+  if (store.blocked) return 'store_blocked';
+  if (grant?.status !== 'active') return 'key_not_active';
+  return { scopes: grant.scopes.filter((scope) => claims.scopes.includes(scope)), store };
 }
 
 /** Counts requests that pass, unless they were counted already, in the window that their store has now. */

@@ -1,7 +1,7 @@
 /** The steps that decide whether a request may pass, in the order of CONTRACT section 1: 401, 429, 403. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { QuotaState } from '#shared/access/quota.ts';
-import type { Tokens } from '#shared/access/tokens.ts';
+import type { TokenClaims, Tokens } from '#shared/access/tokens.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import {
   insufficientScope,
@@ -12,6 +12,7 @@ import {
 } from '../answers/refusal.ts';
 import type { Bounded } from '../deadline.ts';
 import { bearerToken } from './bearer.ts';
+import type { EndReason } from './live-access.ts';
 import type { RedisGate } from './redis-gate.ts';
 import type { LookUp } from './shared-look-up.ts';
 
@@ -55,6 +56,35 @@ export function authenticate(
   };
 }
 
+/** @throws {Refused} where the caller may no longer pass. */
+export type LookAgain = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  scopes: readonly Scope[],
+) => Promise<void>;
+
+/** Makes the step that looks again at the caller of a request that was held. */
+export function authenticateAgain(
+  tokens: Tokens,
+  gate: RedisGate,
+  look: (claims: TokenClaims, bounded: Bounded) => Promise<readonly Scope[] | EndReason>,
+  bounded: Bounded,
+): LookAgain {
+  return async (request, reply, required) => {
+    const { clientId } = callerOf(request);
+    const claims = await tokens.verify(bearerToken(request.headers.authorization) ?? '');
+    const passage = gate.enter();
+    const scopes = claims === null ? 'token_invalid' : await look(claims, bounded);
+    gate.confirm(passage);
+    if (typeof scopes === 'string') {
+      // As of any other request whose token does not pass.
+      reply.removeHeader('ratelimit-policy').removeHeader('ratelimit');
+      throw refusedToken(scopes, clientId);
+    }
+    refuseMissing(required, scopes);
+  };
+}
+
 /** The same words for every reason: they would help whoever tries tokens. */
 function refusedToken(reason: RefusalReason, clientId?: string): Refused {
   const refusal = invalidToken('the token is invalid, expired or revoked');
@@ -72,12 +102,15 @@ export const enforceQuota: Step = async (request) => {
 /** Makes the step that stops a token without all of the scopes. */
 export function requireScopes(required: readonly Scope[]): Step {
   return async (request) => {
-    const { scopes } = callerOf(request);
-    const missing = required.filter((scope) => !scopes.includes(scope));
-    if (missing.length > 0) {
-      throw new Refused({ ...insufficientScope(required, missing), reason: 'scope_missing' });
-    }
+    refuseMissing(required, callerOf(request).scopes);
   };
+}
+
+function refuseMissing(required: readonly Scope[], scopes: readonly Scope[]): void {
+  const missing = required.filter((scope) => !scopes.includes(scope));
+  if (missing.length > 0) {
+    throw new Refused({ ...insufficientScope(required, missing), reason: 'scope_missing' });
+  }
 }
 
 /** The caller of a request that was authenticated. */

@@ -2,8 +2,9 @@
 import type { TSchema } from 'typebox';
 import type { Scope } from '#shared/events/access-event.ts';
 import type { Parameter, Parameters } from '../parameters/parameter.ts';
+import { changesOf } from '../records/changes.ts';
 import { listOf } from '../records/list.ts';
-import { COUNTED, headers, REQUEST_HEADERS } from './headers.ts';
+import { COUNTED, headers, QUOTA, REQUEST_HEADERS } from './headers.ts';
 import {
   type MediaType,
   type OperationObject,
@@ -32,6 +33,8 @@ export interface Answer {
   example: unknown;
   /** Whether the record may be missing: 404 then. */
   mayBeMissing: boolean;
+  /** Whether it has an entity tag, by which a client may ask whether anything changed. */
+  isTagged: boolean;
 }
 
 interface Link {
@@ -44,17 +47,23 @@ interface Link {
 /** A page of records. */
 export function page(type: TSchema): Answer {
   const schema = listOf(type);
-  return { schema, example: exampleOf(schema), mayBeMissing: false };
+  return { schema, example: exampleOf(schema), mayBeMissing: false, isTagged: true };
 }
 
 /** One record, which the store may not have. */
 export function one(schema: TSchema): Answer {
-  return { schema, example: exampleOf(schema), mayBeMissing: true };
+  return { schema, example: exampleOf(schema), mayBeMissing: true, isTagged: true };
 }
 
 /** What every store has, be it empty. */
 export function always(schema: TSchema): Answer {
-  return { schema, example: exampleOf(schema), mayBeMissing: false };
+  return { schema, example: exampleOf(schema), mayBeMissing: false, isTagged: true };
+}
+
+/** Changes of records of one kind. */
+export function changes(type: TSchema): Answer {
+  const schema = changesOf(type);
+  return { schema, example: exampleOf(schema), mayBeMissing: false, isTagged: false };
 }
 
 function exampleOf(schema: TSchema): unknown {
@@ -80,12 +89,12 @@ export function dataOperation(
     security: [{ [TOKEN_SCHEME]: scopes }],
     parameters: [
       ...Object.entries(parameters).map(([name, parameter]) => queryParameter(name, parameter)),
-      reference('parameters', REQUEST_HEADERS['If-None-Match'].name),
+      ...(answer.isTagged ? [reference('parameters', REQUEST_HEADERS['If-None-Match'].name)] : []),
       reference('parameters', REQUEST_HEADERS['X-Request-Id'].name),
     ],
     responses: {
       200: found(answer, links),
-      304: reference('responses', 'NotModified'),
+      ...(answer.isTagged ? { 304: reference('responses', 'NotModified') } : {}),
       ...refusals({
         400: 'InvalidRequest',
         401: 'InvalidToken',
@@ -132,11 +141,11 @@ function queryParameter(name: string, parameter: Parameter<unknown>): ParameterO
   };
 }
 
-function found({ schema, example }: Answer, links: readonly Link[]): ResponseObject {
+function found({ schema, example, isTagged }: Answer, links: readonly Link[]): ResponseObject {
   const media: MediaType = { schema, example };
   return {
     description: descriptionOf(schema),
-    headers: headers('ETag', 'Vary', ...COUNTED),
+    headers: isTagged ? headers('ETag', 'Vary', ...COUNTED) : headers('Vary', ...QUOTA, 'Private-No-Store'),
     content: { 'application/json': media },
     ...(links.length === 0 ? {} : { links: Object.fromEntries(links.map(linkObject)) }),
   };

@@ -18,7 +18,7 @@ import { parameterReader } from '../parameters/read.ts';
 import { orderListParameters } from '../reading/orders.ts';
 import { as, Text, words } from '../records/fields.ts';
 import { asTokenRefusal, invalidClient, slowDown, tokenErrorBody } from '../token/refusals.ts';
-import { COUNTED, headers, type HEADERS } from './headers.ts';
+import { COUNTED_REFUSAL, headers, type HEADERS } from './headers.ts';
 import type { MediaType, ResponseObject } from './objects.ts';
 
 const ErrorCode = words(
@@ -147,7 +147,7 @@ export const REFUSALS = {
   ),
   InvalidToken: refusal(
     'The bearer token is missing, invalid, expired or revoked. Get a new one with the same credentials and repeat the call once. Nothing is taken from the quota.',
-    ['Bearer-Challenge', 'Cache-Control'],
+    ['Bearer-Challenge', 'Refusal-Cache'],
     {
       missing: invalidToken('a bearer token is required'),
       refused: invalidToken('the token is invalid, expired or revoked'),
@@ -155,10 +155,10 @@ export const REFUSALS = {
   ),
   InsufficientScope: refusal(
     'The token lacks a scope that the endpoint requires; `detail` names those that are missing. Repeating does not help: ask for a token with them, or for a key that holds them.',
-    ['Scope-Challenge', ...COUNTED],
+    ['Scope-Challenge', ...COUNTED_REFUSAL],
     { missing: insufficientScope(['crm', 'order'], ['crm']) },
   ),
-  NotFound: refusal('This store has no such record in this environment.', [...COUNTED], {
+  NotFound: refusal('This store has no such record in this environment.', [...COUNTED_REFUSAL], {
     record: notFound('this store has no such record'),
   }),
   MethodNotAllowed: refusal(
@@ -168,7 +168,7 @@ export const REFUSALS = {
   ),
   InvalidParameters: refusal(
     'A parameter is unknown, missing, repeated, empty or of another form than is allowed; `detail` names it. Correct the request before trying again.',
-    [...COUNTED],
+    [...COUNTED_REFUSAL],
     {
       unknown: refusalOf(readOrders, 'stauts=pending'),
       value: refusalOf(readOrders, 'created_from=2026-11-20'),
@@ -178,7 +178,7 @@ export const REFUSALS = {
   ),
   RateLimitExceeded: refusal(
     'The store’s quota is used up. Wait for `Retry-After` seconds, and make no calls until then: they would count too.',
-    ['Retry-After', ...COUNTED],
+    ['Retry-After', ...COUNTED_REFUSAL],
     { exceeded: rateLimitExceeded(42) },
   ),
   InternalError: refusal(
@@ -190,7 +190,7 @@ export const REFUSALS = {
   ),
   EnvironmentUnavailable: refusal(
     'The data of this environment cannot be reached for now. Try again after `Retry-After` seconds, a limited number of times, with growing pauses.',
-    ['Retry-After', 'Cache-Control'],
+    ['Retry-After', 'Refusal-Cache'],
     { unavailable: environmentUnavailable() },
   ),
   InvalidClient: tokenRefusal(

@@ -45,6 +45,16 @@ export const HEADERS = {
     '^public, max-age=[0-9]+$',
     'public, max-age=300',
   ),
+  'Private-No-Store': text(
+    'The answer is for one client at one moment, and never to be kept.',
+    '^private, no-store$',
+    'private, no-store',
+  ),
+  'Refusal-Cache': text(
+    'No shared cache may keep the answer; those of change feeds are never to be kept.',
+    '^private, no-(?:cache|store)$',
+    'private, no-cache',
+  ),
   'No-Store': text('What this endpoint answers is never to be kept.', '^no-store$', 'no-store'),
   Vary: text(
     'The answer is compressed for clients that accept `gzip` or `br`.',
@@ -73,6 +83,8 @@ export const HEADERS = {
 const SENT_AS: Partial<Record<keyof typeof HEADERS, string>> = {
   'Public-Cache': 'Cache-Control',
   'No-Store': 'Cache-Control',
+  'Private-No-Store': 'Cache-Control',
+  'Refusal-Cache': 'Cache-Control',
   'Bearer-Challenge': 'WWW-Authenticate',
   'Scope-Challenge': 'WWW-Authenticate',
   'Basic-Challenge': 'WWW-Authenticate',
@@ -87,8 +99,11 @@ export function headers(...names: (keyof typeof HEADERS)[]): Record<string, Refe
 /** The headers that tell the quota. */
 export const QUOTA = ['RateLimit-Policy', 'RateLimit'] as const;
 
-/** On every answer of a data endpoint once its quota was counted. */
+/** On every answer of a data endpoint that has an entity tag. */
 export const COUNTED = [...QUOTA, 'Cache-Control'] as const;
+
+/** On every refusal of a data endpoint once its quota was counted. */
+export const COUNTED_REFUSAL = [...QUOTA, 'Refusal-Cache'] as const;
 
 /** The headers of requests, besides `Authorization`. */
 export const REQUEST_HEADERS = {

@@ -26,6 +26,27 @@ export const pageSize = wholeNumber(
   MOST_RECORDS,
 );
 
+const LONGEST_WAIT_SECONDS = 30;
+
+/** How long an answer may be held. */
+export const waitSeconds: Kind<number> = {
+  allowed: `a whole number of seconds from 0 to 9007199254740991 in decimal digits without leading zeros (above ${LONGEST_WAIT_SECONDS} counts as ${LONGEST_WAIT_SECONDS})`,
+  schema: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+  read: (text) => (text === '0' ? 0 : waitFromOne.read(text)),
+};
+const waitFromOne = wholeNumber(WHOLE_NUMBER, LONGEST_WAIT_SECONDS);
+
+const CURSOR_CHARACTERS = 200;
+const SHAPE_OF_CURSOR = `^[A-Za-z0-9_-]{1,${CURSOR_CHARACTERS}}$`;
+const cursorShape = new RegExp(SHAPE_OF_CURSOR);
+
+/** A place in a change feed, as an answer named it. */
+export const cursor: Kind<string> = {
+  allowed: '`next` of an answer of this path, for this store and environment',
+  schema: Type.String({ pattern: SHAPE_OF_CURSOR }),
+  read: (text) => (cursorShape.test(text) ? text : null),
+};
+
 /**
  * A local date-time: milliseconds of the text read as if it were UTC, to be shifted by the store's offset.
  */

@@ -2,9 +2,9 @@
 import plugin from 'fastify-plugin';
 import { createQuota } from '#shared/access/quota.ts';
 import { createTokens } from '#shared/access/tokens.ts';
-import { rememberPassed } from '../access/live-access.ts';
+import { lookAtAccess, rememberPassed } from '../access/live-access.ts';
 import { shareLookUps } from '../access/shared-look-up.ts';
-import { authenticate } from '../access/steps.ts';
+import { authenticate, authenticateAgain } from '../access/steps.ts';
 
 export default plugin(
   async (app) => {
@@ -20,6 +20,15 @@ export default plugin(
     app.decorate(
       'authenticate',
       authenticate(tokens, redisGate, shareLookUps(redis, sources), config.environments, app.deadlineOf),
+    );
+    app.decorate(
+      'authenticateAgain',
+      authenticateAgain(
+        tokens,
+        redisGate,
+        (claims, bounded) => lookAtAccess(sources, claims, bounded),
+        app.bounded,
+      ),
     );
   },
   { name: 'access', dependencies: ['mongodb', 'redis-gate'] },

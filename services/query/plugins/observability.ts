@@ -15,7 +15,7 @@ export default plugin(
       const method = METHODS.has(request.method) ? request.method : 'other';
       requestSeconds.observe(
         { route: route ?? 'none', method, status: reply.statusCode },
-        milliseconds / 1_000,
+        (milliseconds - request.heldMilliseconds) / 1_000,
       );
       const { refused } = request;
       if (refused !== null) {
@@ -28,6 +28,7 @@ export default plugin(
           route,
           status: reply.statusCode,
           milliseconds: Math.round(milliseconds * 10) / 10,
+          held: request.heldMilliseconds > 0 ? Math.round(request.heldMilliseconds) : undefined,
           store: request.caller?.storeId,
           environment: request.caller?.environment,
           client_id: request.caller?.clientId ?? request.clientId ?? refused?.clientId ?? undefined,

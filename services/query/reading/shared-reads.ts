@@ -6,6 +6,7 @@ import { STAMPS, type Stamp } from '#shared/read-models/collections.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
 import { type BatchLimits, batched, type ReadOne } from '../batched.ts';
 import type { Bounded } from '../deadline.ts';
+import { SharedChanges } from '../feed/shared-changes.ts';
 import type { StoredBody } from './found.ts';
 import { oneOf } from './one-of.ts';
 import { SharedPages } from './shared-pages.ts';
@@ -27,6 +28,8 @@ export class SharedReads {
   readonly stamp: ReadOne<Stamp>;
   /** First pages of whole lists. */
   readonly pages: SharedPages;
+  /** Pages of change feeds. */
+  readonly changes: SharedChanges;
   readonly #generation: Generation;
   readonly #bounded: Bounded;
   readonly #records = new Map<string, ReadOne<StampedBody>>();
@@ -36,6 +39,7 @@ export class SharedReads {
     this.#generation = generation;
     this.#bounded = bounded;
     this.pages = new SharedPages(generation, bounded);
+    this.changes = new SharedChanges(generation, bounded);
     this.stamp = batched((ids) => this.#readStamps(ids), LIMITS);
   }
 

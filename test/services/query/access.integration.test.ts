@@ -8,7 +8,7 @@ import { type QueryService, startApp, startQueryService } from '#test/query-serv
 
 const SCOPES = ['store', 'crm', 'order', 'menu'] as const;
 
-/** SPEC section 4: scopes, method and path. */
+/** SPEC section 4 and CONTRACT section 5: scopes, method and path. */
 const ROUTES = [
   '- POST /api/auth/token/',
   '- GET /health',
@@ -30,6 +30,14 @@ const ROUTES = [
   'menu GET /api/product/details/',
   'menu GET /api/option-group/list',
   'crm+order GET /api/customer/order-list/',
+  'store GET /api/coupon/changes',
+  'crm GET /api/customer/changes',
+  'crm GET /api/review/changes',
+  'crm GET /api/campaign/changes',
+  'order GET /api/order/changes',
+  'menu GET /api/category/changes',
+  'menu GET /api/product/changes',
+  'menu GET /api/option-group/changes',
 ];
 
 let service: QueryService;
@@ -152,6 +160,7 @@ describe('every route', () => {
       const answer = await service.api.get(path, other);
       if (path.includes('list'))
         expect(answer.json).toEqual({ count: 0, page: 1, page_size: 20, results: [] });
+      else if (path.endsWith('/changes')) expect(answer.json).toMatchObject({ results: [], more: false });
       else if (path === '/api/menu/')
         expect(answer.json).toEqual({ store_id: 's3', updated_at: null, categories: [] });
       else expect(codeOf(answer)).toEqual([404, 'not_found']);

@@ -102,6 +102,9 @@ describe('the document', () => {
     expect(operations.toSorted()).toEqual(routes.map(({ method, path }) => `${method} ${path}`).toSorted());
   });
 
+  const cursorOf = async (path: string) =>
+    ((await service.api.get(path, token)).json as { next: string }).next;
+
   it('documents the parameters that endpoints take, with values that they accept', async () => {
     for (const { path, parameters } of reads()) {
       const route = service.app.routeTable.find((entry) => entry.path === path);
@@ -109,7 +112,9 @@ describe('the document', () => {
       expect([path, parameters.map(({ name }) => name)]).toEqual([path, Object.keys(taken)]);
       const needed = parameters.filter(({ required }) => required);
       for (const parameter of parameters) {
-        for (const value of valuesOf(parameter)) {
+        // A cursor is right only for the feed, store and environment that it comes from.
+        const values = parameter.name === 'after' ? [await cursorOf(path)] : valuesOf(parameter);
+        for (const value of values) {
           const pairs: [string, string][] = needed.map((other) => [other.name, valuesOf(other)[0] ?? '']);
           if (!parameter.required) pairs.push([parameter.name, value]);
           const target = `${path}?${new URLSearchParams(pairs).toString()}`;

@@ -1,0 +1,83 @@
+/**
+ * Cursors of the change feed: how far a client has followed one kind of records of one store. They are checked against what they
+ * were made for, which tells mistakes; nothing depends on their being secret, since whose data is read says the token alone.
+ */
+import { hash } from 'node:crypto';
+import type { EntityName } from '#shared/events/entities/index.ts';
+import { EPOCH_BYTES } from '#shared/read-models/feed-epochs.ts';
+
+/** What a cursor is bound to. */
+export interface CursorScope {
+  environment: string;
+  storeId: string;
+  entity: EntityName;
+}
+
+export interface Cursor {
+  /** Of the generation that it comes from (`generationMark`). */
+  generation: string;
+  /** The epoch that was under way when it was made; `null` where no position had been given yet. */
+  epoch: string | null;
+  /** The last position whose change was told. */
+  told: number;
+  /** The store's position in the snapshot from which it was told. */
+  seen: number;
+  /** Deletions up to this position are not told: the walk began after them. */
+  deletionsFrom: number;
+}
+
+const VERSION = 1;
+const CHECK_BYTES = 8;
+const GENERATION_BYTES = 6;
+const POSITION_BYTES = 6;
+const LARGEST_POSITION = 2 ** (8 * POSITION_BYTES) - 1;
+/** A multiple of three: base64url has one way to write it. */
+const BYTES = 1 + CHECK_BYTES + GENERATION_BYTES + EPOCH_BYTES + 3 * POSITION_BYTES;
+const NO_EPOCH = Buffer.alloc(EPOCH_BYTES);
+
+/** How cursors name a generation, from its marker's id. */
+export function generationMark(markerId: string): string {
+  return hash('sha256', markerId, 'buffer').toString('base64url', 0, GENERATION_BYTES);
+}
+
+/** Writes a cursor. */
+export function encodeCursor(scope: CursorScope, cursor: Cursor): string {
+  const bytes = Buffer.alloc(BYTES);
+  let at = bytes.writeUInt8(VERSION) + CHECK_BYTES;
+  at += Buffer.from(cursor.generation, 'base64url').copy(bytes, at);
+  at += (cursor.epoch === null ? NO_EPOCH : Buffer.from(cursor.epoch, 'base64url')).copy(bytes, at);
+  for (const position of [cursor.told, cursor.seen, cursor.deletionsFrom]) {
+    at = bytes.writeUIntBE(Math.min(position, LARGEST_POSITION), at, POSITION_BYTES);
+  }
+  checkOf(scope, bytes).copy(bytes, 1);
+  return bytes.toString('base64url');
+}
+
+/** Reads a cursor; `null` where it is none, or none of this store, environment and kind. */
+export function decodeCursor(scope: CursorScope, text: string): Cursor | null {
+  const bytes = Buffer.from(text, 'base64url');
+  if (bytes.length !== BYTES || bytes[0] !== VERSION || bytes.toString('base64url') !== text) return null;
+  if (!checkOf(scope, bytes).equals(bytes.subarray(1, 1 + CHECK_BYTES))) return null;
+  let at = 1 + CHECK_BYTES;
+  const take = (length: number) => {
+    at += length;
+    return bytes.subarray(at - length, at);
+  };
+  const generation = take(GENERATION_BYTES).toString('base64url');
+  const epoch = take(EPOCH_BYTES);
+  const position = () => take(POSITION_BYTES).readUIntBE(0, POSITION_BYTES);
+  return {
+    generation,
+    epoch: epoch.equals(NO_EPOCH) ? null : epoch.toString('base64url'),
+    told: position(),
+    seen: position(),
+    deletionsFrom: position(),
+  };
+}
+
+function checkOf({ environment, storeId, entity }: CursorScope, bytes: Buffer): Buffer {
+  // None of the three holds a slash.
+  const scope = Buffer.from(`${environment}/${storeId}/${entity}/`);
+  const content = Buffer.concat([scope, bytes.subarray(1 + CHECK_BYTES)]);
+  return hash('sha256', content, 'buffer').subarray(0, CHECK_BYTES);
+}

@@ -1,0 +1,100 @@
+/** Reads one page of the change feed, and makes its answer. */
+import { StoreDataError } from '#shared/errors.ts';
+import type { EntityName } from '#shared/events/entities/index.ts';
+import type { Stamp } from '#shared/read-models/collections.ts';
+import { presentEpoch } from '#shared/read-models/feed-epochs.ts';
+import { bodyIn } from '../reading/found.ts';
+import { offsetOf, type View } from '../reading/view.ts';
+import { type Cursor, encodeCursor, generationMark } from './cursor.ts';
+import type { ChangeRow } from './shared-changes.ts';
+import { likelyStart, type Start, startAt } from './start.ts';
+
+export interface FeedRequest {
+  environment: string;
+  entity: EntityName;
+  /** `null` from the beginning. */
+  after: Cursor | null;
+  pageSize: number;
+}
+
+/** A page of changes. */
+export interface ChangesPage {
+  rows: readonly ChangeRow[];
+  more: boolean;
+  stamp: Stamp | null;
+  /** Where the next page goes on. */
+  next: Cursor;
+}
+
+/** A restored database may move what is right to start at; it is not restored so often. */
+const ATTEMPTS = 5;
+
+/** Reads the changes after a cursor, in one snapshot with the stamp that says what the cursor means. */
+export async function readChanges(
+  view: View,
+  { entity, after, pageSize }: FeedRequest,
+): Promise<ChangesPage> {
+  const { storeId, generation, bounded, shared } = view;
+  const mark = generationMark(generation.marker.id);
+  let start = likelyStart(after, mark);
+  for (let attempt = 1; ; attempt += 1) {
+    const request = { storeId, entity, limit: pageSize, ...start };
+    const { rows, stamp } = await bounded((signal) => shared.changes.after(request, signal));
+    const right = startAt(after, mark, stamp);
+    if (isSame(start, right)) return pageOf(rows, stamp, start, { generation: mark, pageSize });
+    if (attempt === ATTEMPTS) {
+      throw new StoreDataError(
+        'environment_unavailable',
+        'the positions of the store go back again and again',
+      );
+    }
+    start = right;
+  }
+}
+
+function isSame(one: Start, other: Start): boolean {
+  return one.told === other.told && one.deletionsFrom === other.deletionsFrom;
+}
+
+function pageOf(
+  rows: readonly ChangeRow[],
+  stamp: Stamp | null,
+  { deletionsFrom }: Start,
+  { generation, pageSize }: { generation: string; pageSize: number },
+): ChangesPage {
+  const seen = stamp?.position ?? 0;
+  const shown = rows.slice(0, pageSize);
+  const more = rows.length > pageSize;
+  return {
+    rows: shown,
+    more,
+    stamp,
+    next: {
+      generation,
+      epoch: presentEpoch(stamp?.epochs),
+      // All that this snapshot holds is told with the last page.
+      told: more ? (shown.at(-1)?.feed_position ?? 0) : seen,
+      seen,
+      deletionsFrom: Math.min(deletionsFrom, seen),
+    },
+  };
+}
+
+/** The body of an answer. */
+export function changesBody(
+  { storeId }: View,
+  { environment, entity }: FeedRequest,
+  { rows, more, stamp, next }: ChangesPage,
+): string {
+  const offset = offsetOf(stamp);
+  const results = rows.map((row) => changeIn(row, offset)).join(',');
+  const cursor = encodeCursor({ environment, storeId, entity }, next);
+  return `{"results":[${results}],"timezone_offset":"${offset}","next":"${cursor}","more":${more}}`;
+}
+
+/** Ids hold nothing that JSON escapes. */
+function changeIn({ _id, summary, offset: madeFor }: ChangeRow, offset: string): string {
+  const id = _id.slice(_id.lastIndexOf('/') + 1);
+  if (summary === undefined || madeFor === undefined) return `{"id":"${id}","deleted":true,"record":null}`;
+  return `{"id":"${id}","deleted":false,"record":${bodyIn(offset, { body: summary, offset: madeFor })}}`;
+}

@@ -1,0 +1,266 @@
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Answer, remainingOf } from '#test/api-client.ts';
+import { eventually } from '#test/installation.ts';
+import { type QueryService, startApp, startQueryService, type TestChange } from '#test/query-service.ts';
+import { startTcpProxy } from '#test/tcp-proxy.ts';
+
+interface Changes {
+  results: { id: string; deleted: boolean }[];
+  timezone_offset: string;
+  next: string;
+  more: boolean;
+}
+
+let service: QueryService;
+beforeAll(async () => {
+  service = await startQueryService();
+});
+afterAll(() => service?.close());
+
+let stores = 0;
+/** A store of its own, with a token for it. */
+async function newStore(scopes?: string[]): Promise<{ storeId: string; token: string }> {
+  stores += 1;
+  const storeId = `w${stores}`;
+  await service.setKey({ clientId: storeId, storeId, ...(scopes === undefined ? {} : { scopes }) });
+  return { storeId, token: await service.api.token(storeId, 'secret') };
+}
+
+const order = (storeId: string, id: string, status = 'pending'): TestChange => ({
+  entity: 'order',
+  storeId,
+  id,
+  data: { status, order_type: 'delivery', total: '1.00', created_at: '2026-03-01T12:00:00Z' },
+});
+const changesIn = ({ status, text, json }: Answer): Changes => {
+  expect(status, text).toBe(200);
+  return json as Changes;
+};
+const idsIn = (answer: Answer) => changesIn(answer).results.map(({ id }) => id);
+const end = async (token: string) =>
+  changesIn(await service.api.get('/api/order/changes?page_size=100', token)).next;
+const waitingNow = async () => (await service.app.metrics.waiting.get()).values[0]?.value ?? 0;
+
+/** Asks and waits; resolves once the request waits. */
+async function begin(token: string, query: string, api = service.api): Promise<{ answer: Promise<Answer> }> {
+  const before = await waitingNow();
+  const answer = api.get(`/api/order/changes?${query}`, token);
+  answer.catch(() => undefined);
+  if (api === service.api) await eventually('it waits', async () => (await waitingNow()) > before);
+  return { answer };
+}
+
+/** Milliseconds that something took. */
+async function timed<T>(work: Promise<T>): Promise<{ result: T; ms: number }> {
+  const began = performance.now();
+  return { result: await work, ms: performance.now() - began };
+}
+
+describe('a request that waits', () => {
+  it('is answered at once where there are changes', async () => {
+    const { storeId, token } = await newStore();
+    await service.apply([order(storeId, 'o1')]);
+    const { result, ms } = await timed(service.api.get('/api/order/changes?wait=30', token));
+    expect(idsIn(result)).toEqual(['o1']);
+    expect(ms).toBeLessThan(10_000);
+  });
+
+  it('is answered as soon as something changes, in a store that was empty too', async () => {
+    const { storeId, token } = await newStore();
+    const first = await begin(token, 'wait=30');
+    await service.apply([order(storeId, 'o1')]);
+    const { result, ms } = await timed(first.answer);
+    expect(idsIn(result)).toEqual(['o1']);
+    expect(ms).toBeLessThan(10_000);
+    const second = await begin(token, `wait=30&after=${changesIn(result).next}`);
+    await service.apply([order(storeId, 'o1', 'ready'), { entity: 'order', storeId, id: 'o2' }]);
+    expect(changesIn(await second.answer).results).toMatchObject([
+      { id: 'o1', deleted: false },
+      { id: 'o2', deleted: true },
+    ]);
+  });
+
+  it('is not answered for other records, stores or kinds, and without results once its time is over', async () => {
+    const { storeId, token } = await newStore();
+    const other = await newStore();
+    await service.apply([order(storeId, 'o1')]);
+    const next = await end(token);
+    const { answer } = await begin(token, `wait=2&after=${next}`);
+    const began = performance.now();
+    await service.apply([
+      order(other.storeId, 'o1'),
+      { entity: 'customer', storeId, id: 'c1', data: { name: 'A', created_at: '2026-03-01T12:00:00Z' } },
+    ]);
+    const page = changesIn(await answer);
+    expect(performance.now() - began).toBeGreaterThan(500);
+    expect(page).toMatchObject({ results: [], more: false });
+    await service.apply([order(storeId, 'o2')]);
+    const after = await service.api.get(`/api/order/changes?after=${page.next}`, token);
+    expect(idsIn(after)).toEqual(['o2']);
+  });
+
+  it('tells the offset to which the store moved meanwhile', async () => {
+    const { storeId, token } = await newStore();
+    await service.apply([order(storeId, 'o1')]);
+    const { answer } = await begin(token, `wait=3&after=${await end(token)}`);
+    const data = { name: 'Loja', timezone_offset: '+01:00', created_at: '2026-01-01T00:00:00Z' };
+    await service.apply([{ entity: 'store', storeId, id: storeId, data }]);
+    expect(changesIn(await answer)).toMatchObject({ results: [], timezone_offset: '+01:00' });
+  });
+
+  it('is not held with HEAD', async () => {
+    const { token } = await newStore();
+    const headers = { authorization: `Bearer ${token}` };
+    const { result, ms } = await timed(
+      service.api.call('/api/order/changes?wait=30', { method: 'HEAD', headers }),
+    );
+    expect(result.status).toBe(200);
+    expect(ms).toBeLessThan(10_000);
+  });
+
+  it('counts once', async () => {
+    const { storeId, token } = await newStore();
+    const before = remainingOf(await service.api.get('/api/order/changes', token));
+    const { answer } = await begin(token, 'wait=30');
+    await service.apply([order(storeId, 'o1')]);
+    expect(remainingOf(await answer)).toBe(before - 1);
+    expect(remainingOf(await service.api.get('/api/order/changes', token))).toBe(before - 2);
+  });
+
+  it('is refused at its end where the key was revoked or lost a scope meanwhile, and counted', async () => {
+    const lost = await newStore();
+    const revoked = await newStore();
+    const first = await begin(lost.token, 'wait=30');
+    const second = await begin(revoked.token, 'wait=30');
+    await service.setKey({ clientId: lost.storeId, storeId: lost.storeId, scopes: ['crm'] });
+    await service.setKey({ clientId: revoked.storeId, storeId: revoked.storeId, status: 'revoked' });
+    await service.apply([order(lost.storeId, 'o1'), order(revoked.storeId, 'o1')]);
+    const [forbidden, ended] = [await first.answer, await second.answer];
+    expect([forbidden.status, ended.status]).toEqual([403, 401]);
+    expect(forbidden.text + ended.text).not.toContain('o1');
+    const list = await service.api.get('/api/customer/list', lost.token);
+    expect(remainingOf(list)).toBe(remainingOf(forbidden) - 1);
+  });
+
+  it('is held beyond the time after which silent sockets are cut off', { timeout: 40_000 }, async () => {
+    const { storeId, token } = await newStore();
+    const { answer } = await begin(token, 'wait=30');
+    await sleep(21_000);
+    await service.apply([order(storeId, 'o1')]);
+    expect(idsIn(await answer)).toEqual(['o1']);
+    expect(await service.api.get('/api/order/changes', token)).toMatchObject({ status: 200 });
+  });
+
+  it('costs nothing any longer once its client has hung up', async () => {
+    const { token } = await newStore();
+    const before = await waitingNow();
+    const { hostname, port } = new URL(service.url);
+    const sockets = Array.from({ length: 20 }, (): Socket => {
+      const socket = connect({ host: hostname, port: Number(port) });
+      socket.write(
+        `GET /api/order/changes?wait=30 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`,
+      );
+      return socket;
+    });
+    await eventually('all of them wait', async () => (await waitingNow()) === before + 20);
+    for (const socket of sockets) socket.destroy();
+    await eventually('nobody waits', async () => (await waitingNow()) === before);
+  });
+
+  it('is told of what no slice of the log wrote within a second or so', async () => {
+    const { storeId, token } = await newStore();
+    await service.apply([order(storeId, 'o1')]);
+    const { answer } = await begin(token, `wait=30&after=${await end(token)}`);
+    const db = service.installation.mongodb.db(
+      `${service.installation.config.namePrefix}_${service.installation.environment}_g1`,
+    );
+    const stamp = { position: 2, 'positions.order': 2 };
+    await db.collection<{ _id: string }>('stamps').updateOne({ _id: storeId }, { $set: stamp });
+    await db
+      .collection<{ _id: string }>('orders')
+      .updateOne({ _id: `${storeId}/o1` }, { $set: { feed_position: 2 } });
+    expect(idsIn(await answer)).toEqual(['o1']);
+  });
+});
+
+describe('many that wait', () => {
+  it('are each told of their own store’s changes, and of all of them', { timeout: 60_000 }, async () => {
+    const followed: { storeId: string; token: string }[] = [];
+    for (let index = 0; index < 5; index += 1) followed.push(await newStore());
+    const expected = 20;
+    const copies = followed.map(async ({ token }) => {
+      const seen = new Map<string, string>();
+      let next: string | null = null;
+      while (seen.size < expected || [...seen.values()].some((status) => status !== 'ready')) {
+        const answer = await service.api.get(
+          `/api/order/changes?wait=30&page_size=3${next === null ? '' : `&after=${next}`}`,
+          token,
+        );
+        const page = changesIn(answer) as Changes & { results: { id: string; record: { status: string } }[] };
+        for (const { id, record } of page.results) seen.set(id, record.status);
+        next = page.next;
+      }
+      return seen.size;
+    });
+    for (const status of ['pending', 'ready']) {
+      for (let index = 0; index < expected; index += 5) {
+        await service.apply(
+          followed.flatMap(({ storeId }) =>
+            Array.from({ length: 5 }, (_, more) => order(storeId, `o${index + more}`, status)),
+          ),
+        );
+      }
+    }
+    expect(await Promise.all(copies)).toEqual(followed.map(() => expected));
+  });
+});
+
+describe('a service', () => {
+  it('answers those who wait before it closes their connections', async () => {
+    const { token } = await newStore();
+    const other = await startApp(service.installation.config);
+    const { answer } = await begin(token, 'wait=30', other.api);
+    await eventually(
+      'it waits',
+      async () => ((await other.app.metrics.waiting.get()).values[0]?.value ?? 0) === 1,
+    );
+    const { ms } = await timed(other.app.close());
+    expect(ms).toBeLessThan(10_000);
+    const received = await answer;
+    expect(changesIn(received)).toMatchObject({ results: [], more: false });
+    expect(received.headers.get('connection')).toBe('close');
+  });
+
+  it('lets them wait while MongoDB is away, and answers 503 at the end', { timeout: 40_000 }, async () => {
+    const { storeId, token } = await newStore();
+    const { hostname, port } = new URL(service.installation.config.mongodb.uri.replace('mongodb:', 'http:'));
+    const proxy = await startTcpProxy({ host: hostname, port: Number(port) });
+    const { config } = service.installation;
+    const uri = new URL(config.mongodb.uri);
+    uri.port = String(proxy.port);
+    uri.searchParams.set('directConnection', 'true');
+    const behind = await startApp({ ...config, mongodb: { ...config.mongodb, uri: uri.href } });
+    try {
+      await eventually(
+        'it answers',
+        async () => (await behind.api.get('/api/order/changes', token)).status === 200,
+      );
+      await proxy.cut();
+      const began = performance.now();
+      const { answer } = await begin(token, 'wait=4', behind.api);
+      expect((await answer).status).toBe(503);
+      expect(performance.now() - began).toBeGreaterThan(3_500);
+
+      const held = await begin(token, 'wait=30', behind.api);
+      await sleep(1_000);
+      await proxy.restore();
+      await service.apply([order(storeId, 'o1')]);
+      expect(idsIn(await held.answer)).toEqual(['o1']);
+    } finally {
+      await behind.app.close();
+      await proxy.close();
+    }
+  });
+});
