@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, remainingOf } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
+import { PATIENCE } from '#test/patience.ts';
 import { type QueryService, startApp, startQueryService, type TestChange } from '#test/query-service.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 
@@ -15,7 +16,7 @@ interface Changes {
 
 let service: QueryService;
 beforeAll(async () => {
-  service = await startQueryService();
+  service = await startQueryService({ settings: PATIENCE });
 });
 afterAll(() => service?.close());
 
@@ -241,7 +242,10 @@ describe('a service', () => {
     const uri = new URL(config.mongodb.uri);
     uri.port = String(proxy.port);
     uri.searchParams.set('directConnection', 'true');
-    const behind = await startApp({ ...config, mongodb: { ...config.mongodb, uri: uri.href } });
+    const behind = await startApp({
+      ...config,
+      mongodb: { ...config.mongodb, uri: uri.href, readTimeoutMs: 1_000 },
+    });
     try {
       await eventually(
         'it answers',
