@@ -18,6 +18,8 @@ export type ErrorCode =
   | 'topic_unsuitable'
   /** The log no longer holds the events that follow the checkpoint. */
   | 'history_lost'
+  /** A record batch cannot be read: the log is corrupt, or newer than this release. */
+  | 'batch_unreadable'
   /** A generation, its marker or an index is not what this release expects. */
   | 'generation_unsuitable'
   /** Redis or MongoDB run with settings under which promises cannot be kept. */

@@ -1,14 +1,22 @@
-/** The Kafka client, its logs led into ours, and the check of topics before anything is read from them. */
+/**
+ * The Kafka client, its logs led into ours, and the check of topics before anything is read from them. Whoever makes a client imports
+ * this file: from then on every client of the process knows all codecs and survives what it cannot read.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs, { type Admin, type Kafka, type Producer } from 'kafkajs';
 import type { Config } from './config.ts';
 import { isUnavailable, StoreDataError } from './errors.ts';
-import { kafkaSecurity } from './kafka-security.ts';
-import { kafkaSockets } from './kafka-socket.ts';
+import { registerCodecs } from './kafka/codecs.ts';
+import { replaceFetchDecoder } from './kafka/fetch-response.ts';
+import { kafkaSecurity } from './kafka/security.ts';
+import { kafkaSockets } from './kafka/socket.ts';
 import type { Logger } from './logging.ts';
 
 // Most of what kafkajs exports is out of reach of named imports.
 const { ConfigResourceTypes, Kafka: KafkaClient, logLevel } = kafkajs;
+
+registerCodecs();
+replaceFetchDecoder();
 
 /** Far longer than a broker that is busy takes for what it knows. */
 const AT_ONCE_MS = 5_000;

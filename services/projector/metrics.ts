@@ -22,6 +22,8 @@ export interface ProjectorMetrics {
   transactionFailures: Counter<'topic' | 'generation' | 'kind'>;
   /** 1 while a partition is stopped because going on would lose events. */
   stopped: Gauge<'topic' | 'partition' | 'generation'>;
+  /** 1 while a partition is stopped because a record batch cannot be read. */
+  unreadable: Gauge<'topic' | 'partition' | 'generation' | 'reason'>;
   /** 1 for each generation that this process projects, by what it is. */
   generations: Gauge<'environment' | 'generation' | 'state'>;
   /** Changes of access that Redis does not know yet. */
@@ -90,6 +92,12 @@ export function createMetrics(): ProjectorMetrics {
       name: 'store_data_partition_stopped',
       help: '1 while a partition is stopped because going on would lose events',
       labelNames: ['topic', 'partition', 'generation'],
+      registers,
+    }),
+    unreadable: new Gauge({
+      name: 'store_data_partition_unreadable',
+      help: '1 while a partition is stopped because a record batch cannot be read',
+      labelNames: ['topic', 'partition', 'generation', 'reason'],
       registers,
     }),
     generations: new Gauge({

@@ -148,6 +148,7 @@ async function startConsumers(
     concurrentPartitions: config.projector.concurrentPartitions,
     limits,
     client,
+    control,
     logger,
     metrics,
     insideTransaction: crashHook(config.projector.crashInTransaction),

@@ -19,6 +19,7 @@ export const AUDIT_ACTIONS = [
   'quota.reset',
   'signing-keys.rotate',
   'signing-keys.retire',
+  'dead-letters.skip',
   'event.access_key',
   'event.store_access',
 ] as const;

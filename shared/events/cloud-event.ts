@@ -1,5 +1,6 @@
 /** From a Kafka message to a CloudEvent of ours: both content modes, every attribute checked (CONTRACT section 3). */
 import { isUtf8 } from 'node:buffer';
+import { offsetsInWords, unreadableBatch } from '../kafka/unreadable.ts';
 import { isId } from './fields.ts';
 import { parseInstant } from './instant.ts';
 import { EventRejected } from './rejection.ts';
@@ -43,6 +44,14 @@ export interface CloudEvent {
  */
 export function readCloudEvent(message: EventMessage): CloudEvent {
   const { key, value } = message;
+  const unreadable = unreadableBatch(message);
+  if (unreadable !== undefined) {
+    const { reason, detail } = unreadable;
+    throw new EventRejected(
+      'unreadable',
+      `the record batch of the offsets ${offsetsInWords(unreadable)} cannot be read (${reason}): ${detail}`,
+    );
+  }
   if (value !== null && value.length > MAX_MESSAGE_BYTES) {
     throw new EventRejected(
       'too_large',

@@ -12,6 +12,7 @@ export const REJECTION_MEANINGS = {
     'dataschema names no version, or a newer one that cannot be read as the newest known',
   invalid_data: 'the data is not what the entity requires',
   bound_elsewhere: 'the access key is bound to another store or environment',
+  unreadable: 'its record batch cannot be read, and an operator passed it by',
   projection_failed: 'no document could be made of it, or its transaction failed again and again',
 } as const;
 

@@ -183,7 +183,7 @@ export type Stamp = {
 
 /** A message that could not be applied, kept until someone decides or its time is over. */
 export interface DeadLetter {
-  /** `<topic>/<partition>/<offset>`; of a letter that stands for many, `<topic>/<partition>/<reason>`. */
+  /** `<topic>/<partition>/<offset>`; of one for which there was no room, `<topic>/<partition>/<reason>`. */
   _id: string;
   topic: string;
   partition: number;
@@ -205,7 +205,7 @@ export interface DeadLetter {
   customers?: string[];
   /** One of these customers is deleted, so nothing of the message is kept. */
   erased?: true;
-  /** Stands for many that there was no room for: how many, and where the last one lies. */
+  /** Stands for many: such that there was no room for, or a batch that cannot be read. How many, and where the last one lies. */
   gathered?: { count: number; last_offset: number };
   /** When Kafka took the message. */
   published_at: Date;

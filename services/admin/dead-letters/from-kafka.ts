@@ -1,12 +1,16 @@
 /** Messages of dead letters that keep only a part of them, or nothing: Kafka has them at their offsets. */
 import type { KafkaMessage } from 'kafkajs';
 import { StoreDataError } from '#shared/errors.ts';
+import { unreadableBatch } from '#shared/kafka/unreadable.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
 import type { Servers } from '../connection/servers.ts';
 import { LogReader } from '../log/reader.ts';
 
 /** Messages in between are read along rather than jumped over. */
 const NEAR = 1_000;
+
+/** What is not there, or cannot be read. */
+const MISSING = new Set<string>(['history_lost', 'batch_unreadable']);
 
 type Place = Pick<DeadLetter, '_id' | 'topic' | 'partition' | 'offset' | 'published_at'>;
 
@@ -42,12 +46,13 @@ export class MessagesInKafka {
       try {
         await reader.read({ partition, from, to }, (messages) => {
           for (const message of messages) {
+            if (unreadableBatch(message) !== undefined) continue;
             const letter = wanted.get(Number(message.offset));
             if (letter?.published_at.getTime() === Number(message.timestamp)) found.set(letter._id, message);
           }
         });
       } catch (error) {
-        if (!(error instanceof StoreDataError) || error.code !== 'history_lost') throw error;
+        if (!(error instanceof StoreDataError) || !MISSING.has(error.code)) throw error;
       }
     }
     return found;

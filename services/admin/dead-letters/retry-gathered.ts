@@ -6,6 +6,7 @@ import type { KafkaMessage } from 'kafkajs';
 import { readAccessChange } from '#shared/events/access-event.ts';
 import { readChange } from '#shared/events/change.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
+import { unreadableBatch } from '#shared/kafka/unreadable.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
 import type { LogReader } from '../log/reader.ts';
 import type { LetterBox } from './boxes.ts';
@@ -37,7 +38,7 @@ export async function retryGathered(
     for (let start = 0; start < messages.length; start += AT_ONCE) {
       const some = messages.slice(start, start + AT_ONCE);
       const good = some.filter((message) => isEvent(box, message));
-      const bad = some.filter((message) => !good.includes(message)).map(({ offset }) => Number(offset));
+      const bad = some.filter((message) => !good.includes(message)).flatMap(offsetsOf);
       if (good.length > 0) {
         const { applied, stayed } = await applyMessages(options, box, letter.partition, good);
         result.applied += applied;
@@ -53,6 +54,13 @@ export async function retryGathered(
   });
   await shrink(box, letter, rest, result);
   return result;
+}
+
+/** The offset of a message, or those of the batch that it stands for. */
+function offsetsOf(message: KafkaMessage): number[] {
+  const offset = Number(message.offset);
+  const { from = offset, to } = unreadableBatch(message) ?? {};
+  return Array.from({ length: (to ?? offset) - from + 1 }, (_, index) => from + index);
 }
 
 /** Whether a message of the partition has a letter of its own, or another one stands for it. */

@@ -1,10 +1,14 @@
 /**
  * Reads parts of a topic again, one partition at a time, from and up to given offsets. A consumer whose group is its
- * own and goes with it: nothing that it does moves a position of anybody.
+ * own and goes with it: nothing that it does moves a position of anybody. What stands for a batch that cannot be read is handed out
+ * among the messages.
  */
 import { randomUUID } from 'node:crypto';
 import type { Admin, Consumer, EachBatchPayload, KafkaMessage } from 'kafkajs';
+import type { Db } from 'mongodb';
+import { skippedTo } from '#projector/consumer/skips.ts';
 import { StoreDataError } from '#shared/errors.ts';
+import { offsetsInWords, type UnreadableBatch, unreadableBatch } from '#shared/kafka/unreadable.ts';
 import type { Servers } from '../connection/servers.ts';
 
 const JOIN_MS = 20_000;
@@ -29,14 +33,16 @@ export class LogReader {
   readonly #groupId: string;
   readonly #admin: Admin;
   readonly #consumer: Consumer;
+  readonly #control: Db;
   #assigned: readonly number[] = [];
   #task: Task | null = null;
 
-  private constructor(topic: string, groupId: string, admin: Admin, consumer: Consumer) {
+  private constructor(topic: string, groupId: string, admin: Admin, consumer: Consumer, control: Db) {
     this.#topic = topic;
     this.#groupId = groupId;
     this.#admin = admin;
     this.#consumer = consumer;
+    this.#control = control;
   }
 
   /**
@@ -46,7 +52,8 @@ export class LogReader {
   static async open(servers: Servers, topic: string): Promise<LogReader> {
     const groupId = `${servers.config.namePrefix}.reader.${randomUUID()}`;
     const consumer = await servers.consumer(groupId, { maxBytesPerPartition: FETCH_BYTES });
-    const reader = new LogReader(topic, groupId, await servers.kafkaAdmin(), consumer);
+    const admin = await servers.kafkaAdmin();
+    const reader = new LogReader(topic, groupId, admin, consumer, await servers.control());
     try {
       await reader.#join();
       return reader;
@@ -106,7 +113,7 @@ export class LogReader {
   /**
    * Hands out a partition's messages from offset `from` up to, but without, `to`, in order, in batches. One part at a time.
    * @throws {StoreDataError} `history_lost` when the log does not hold that part, `environment_unavailable` when it
-   * brings nothing for long; and what `take` throws.
+   * brings nothing for long, `batch_unreadable` when it cannot be told where a batch ends that cannot be read; and what `take` throws.
    */
   async read(
     { partition, from, to }: { partition: number; from: number; to: number },
@@ -160,9 +167,7 @@ export class LogReader {
   async #takeBatch({ batch, resolveOffset, heartbeat, isStale }: EachBatchPayload): Promise<void> {
     const task = this.#task;
     if (task === null || task.partition !== batch.partition || isStale()) return;
-    const messages = batch.messages.filter(
-      ({ offset }) => Number(offset) >= task.next && Number(offset) < task.to,
-    );
+    const messages = batch.messages.filter((message) => isWanted(message, task));
     try {
       // However long it takes, that is no silence.
       task.lastActivity = Infinity;
@@ -171,10 +176,32 @@ export class LogReader {
       task.failed(error);
       return;
     }
+    const open = messages.map(unreadableBatch).find((one) => one?.to === null);
+    if (open !== undefined && task.next + 1 < task.to) {
+      await this.#goBehind(task, open);
+      return;
+    }
     if (this.#task !== task) return;
     resolveOffset(batch.lastOffset());
     this.#advance(task, Number(batch.lastOffset()) + 1);
     await heartbeat();
+  }
+
+  /** Goes on behind a batch whose end cannot be told, where an operator said where that is. */
+  async #goBehind(task: Task, open: UnreadableBatch): Promise<void> {
+    try {
+      const to = await skippedTo(this.#control, this.#topic, task.partition, open);
+      if (to === null) {
+        throw new StoreDataError(
+          'batch_unreadable',
+          `${this.#topic}/${task.partition}: the record batch of the offsets ${offsetsInWords(open)} cannot be read: ${open.detail}`,
+        );
+      }
+      this.#advance(task, to + 1);
+      if (this.#task === task) this.#resume(task);
+    } catch (error) {
+      task.failed(error);
+    }
   }
 
   #advance(task: Task, next: number): void {
@@ -192,4 +219,11 @@ export class LogReader {
   #pause(partitions: readonly number[]): void {
     if (partitions.length > 0) this.#consumer.pause([{ topic: this.#topic, partitions: [...partitions] }]);
   }
+}
+
+/** Whether a message, or a part of what it stands for, lies in the part that is read. */
+function isWanted(message: KafkaMessage, { next, to }: Task): boolean {
+  const offset = Number(message.offset);
+  const batch = unreadableBatch(message);
+  return (batch?.to ?? offset) >= next && (batch?.from ?? offset) < to;
 }

@@ -130,7 +130,7 @@ export async function advanceCheckpoint(
   checkpoints: Collection<Checkpoint>,
   claim: Claim,
   to: number,
-  last: LastMessage,
+  last: LastMessage | null,
 ): Promise<'moved' | 'fenced'> {
   const { modifiedCount } = await checkpoints.updateOne(
     {

@@ -4,8 +4,9 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admin, Consumer, Kafka } from 'kafkajs';
-import type { Collection, MongoClient } from 'mongodb';
+import type { Collection, Db, MongoClient } from 'mongodb';
 import { describeError, isUnknownMember, StoreDataError } from '#shared/errors.ts';
+import { unreadableBatch } from '#shared/kafka/unreadable.ts';
 import { rebalanceMs } from '#shared/kafka.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { Turn, Turns } from '../generations/pace.ts';
@@ -21,6 +22,7 @@ import {
 import { watchClock } from './clock.ts';
 import { Partition, type PartitionWork } from './partition.ts';
 import { Places } from './places.ts';
+import { skippedTo } from './skips.ts';
 import type { Slice, SliceLimits } from './slice.ts';
 import { runInTransaction } from './transaction.ts';
 
@@ -33,6 +35,8 @@ export interface ConsumerOptions<R> {
   limits: SliceLimits;
   client: MongoClient;
   checkpoints: Collection<Checkpoint>;
+  /** Where operators' decisions lie. */
+  control: Db;
   /** Throws where the database that holds the checkpoints is no longer what it was: it must not be made anew by a claim. */
   checkDatabase?: () => Promise<void>;
   /** What is projected, as metrics name it: `g3`, or `control`. */
@@ -253,7 +257,7 @@ class Assignment<R> {
   }
 
   #create(number: number): Partition {
-    const { topic, client, checkpoints, limits, metrics, generation, wayOut, turns } = this.#options;
+    const { topic, client, checkpoints, control, limits, metrics, generation, wayOut, turns } = this.#options;
     const logger = this.#options.logger.child({ topic, partition: number });
     const name = `${generation}/${topic}/${number}`;
     const isCurrent = () => this.#partitions.get(number) === created;
@@ -280,6 +284,7 @@ class Assignment<R> {
         return bounds;
       },
       apply: (claim, slice, hopeless) => this.#apply(claim, slice, hopeless),
+      skippedTo: (batch) => skippedTo(control, topic, number, batch),
       prepare: this.#options.prepare ?? (() => () => undefined),
       batchEnded: () => this.commit(number, created),
       resume: () => {
@@ -316,9 +321,9 @@ class Assignment<R> {
 
   async #apply(claim: Claim, slice: Slice, hopeless: unknown): Promise<void> {
     const { checkpoints, write, committed, insideTransaction } = this.#options;
-    const newest = slice.messages.at(-1);
-    if (newest === undefined) return;
-    const last = identityOf(newest);
+    // A batch that cannot be read proves nothing about the log.
+    const newest = slice.messages.findLast((message) => unreadableBatch(message) === undefined);
+    const last = newest === undefined ? claim.lastMessage : identityOf(newest);
     const result = await runInTransaction(claim.session, async () => {
       if ((await advanceCheckpoint(checkpoints, claim, slice.next, last)) === 'fenced') return 'fenced';
       insideTransaction?.();

@@ -7,6 +7,7 @@
  * brings is held back until the next one has shown the message again.
  */
 import type { Batch, KafkaMessage } from 'kafkajs';
+import { type UnreadableBatch, unreadableBatch } from '#shared/kafka/unreadable.ts';
 import { identityOf, isSameMessage, type LastMessage } from './checkpoint.ts';
 
 export type FetchedBatch = Pick<Batch, 'messages' | 'firstOffset' | 'lastOffset' | 'highWatermark'>;
@@ -83,10 +84,27 @@ export class Continuity {
   /** Whether the log begins behind the last message: then nothing can prove it. @returns whether that is news. */
   notReachingBack(logStart: number): boolean {
     if (!this.#isProvable || this.#last === null || this.#last.offset >= logStart) return false;
+    this.giveUpProof();
+    return true;
+  }
+
+  /** Goes on without a look at the last message. */
+  giveUpProof(): void {
     this.#isProvable = false;
     this.#held = null;
     this.#from = this.#next;
-    return true;
+  }
+
+  /** The batch that cannot be read and holds the last message, which therefore cannot be shown. */
+  hidingLast({ messages }: Pick<FetchedBatch, 'messages'>): UnreadableBatch | null {
+    const last = this.#last;
+    if (!this.isLooking || last === null) return null;
+    for (const message of messages) {
+      const batch = unreadableBatch(message);
+      if (batch === undefined || batch.from > last.offset) continue;
+      if (batch.to === null || batch.to >= last.offset) return batch;
+    }
+    return null;
   }
 
   /** Judges a batch with at least one message. What is fetched next must begin at `from` then. */
@@ -98,7 +116,8 @@ export class Continuity {
     if (found === undefined) return this.#judgeWithout(batch, last);
     if (!isSameMessage(last, found)) return { kind: 'replaced' };
     this.#looks = 0;
-    const behind = batch.messages.slice(at + 1);
+    // What stands for a batch that was passed by comes again.
+    const behind = batch.messages.slice(at + 1).filter(({ offset }) => Number(offset) >= this.#next);
     if (behind.length > 0) return this.#take(batch, behind);
     this.#next = Math.max(this.#next, Number(batch.lastOffset()) + 1);
     const held = this.#held;
@@ -147,7 +166,7 @@ export class Continuity {
 
   #take(batch: FetchedBatch, messages: readonly KafkaMessage[]): Verdict {
     const after = this.#last;
-    const newest = messages.at(-1);
+    const newest = messages.findLast((message) => unreadableBatch(message) === undefined);
     if (newest !== undefined) {
       this.#last = identityOf(newest);
       this.#isProvable = true;

@@ -5,6 +5,7 @@
 import type { EachBatchPayload, KafkaMessage } from 'kafkajs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError, isUnavailable, isWriteConflict, StoreDataError } from '#shared/errors.ts';
+import { offsetsInWords, type UnreadableBatch, unreadableBatch } from '#shared/kafka/unreadable.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
 import type { Turn } from '../generations/pace.ts';
@@ -21,6 +22,10 @@ const QUICK_ATTEMPTS = { failed: 3, conflict: 20 };
 const HOPELESS_ATTEMPTS = 3;
 /** How long nothing is fetched for any partition because one is not done with its batch: longer ones pause. */
 const LONGEST_WAIT_MS = 100;
+/** How often a partition that stopped at a batch that cannot be read looks whether an operator had it passed by. */
+const SKIP_LOOK_MS = 1_000;
+/** How often it reads the batch anew: another broker may have it whole. */
+const READ_AGAIN_MS = 60_000;
 
 export interface PartitionWork {
   topic: string;
@@ -52,6 +57,8 @@ export interface PartitionWork {
    * @throws {StoreDataError} `fenced` when the partition has another owner.
    */
   apply: (claim: Claim, slice: Slice, hopeless: unknown) => Promise<void>;
+  /** The last offset to pass by with a batch that cannot be read; `null` unless an operator decided so. */
+  skippedTo: (batch: UnreadableBatch) => Promise<number | null>;
   /** Told which messages come after the slice that is being applied; the function that it returns ends what it does with them. */
   prepare: (messages: readonly KafkaMessage[]) => () => void;
   /** Told after each batch. */
@@ -77,6 +84,8 @@ export class Partition {
   #hopeless = { offset: -1, attempts: 0 };
   /** What was taken of the log, and how the next batch is proven to follow it; `null` until the partition is loaded. */
   #continuity: Continuity | null = null;
+  /** Where the partition stopped, until something behind it is applied. */
+  #unreadable: UnreadableBatch | null = null;
   readonly #assignedAt = Date.now();
   #applying = false;
   /** The batch that is being applied, while kafkajs fetches the next; `null` when there is none. Never rejects. */
@@ -104,6 +113,7 @@ export class Partition {
     this.#waiting = null;
     this.#work.metrics.lag.remove(this.#labels());
     this.#work.metrics.stopped.remove(this.#labels());
+    this.#clearUnreadable();
     this.#work.noteLag(null);
     const session = this.#claim?.session;
     void this.settled()
@@ -155,6 +165,11 @@ export class Partition {
   async takeBatch({ batch, isRunning, isStale }: EachBatchPayload): Promise<void> {
     const continuity = this.#continuity;
     if (this.#state !== 'ready' || continuity === null || isStale()) return;
+    const hiding = continuity.hidingLast(batch);
+    if (hiding !== null) {
+      await this.#goOnWithoutProof(continuity, hiding);
+      return;
+    }
     const verdict = continuity.judge(batch);
     if (verdict.kind === 'replaced') {
       this.#stopReplaced(continuity);
@@ -259,6 +274,11 @@ export class Partition {
         void this.#reload(0);
         return;
       }
+      const unreadable = unreadableBatch(messages[index] ?? {});
+      if (unreadable !== undefined) {
+        await this.#passBy(unreadable, messages.slice(index, index + 1), isOver);
+        return;
+      }
       const turn = await this.#work.begin(isOver);
       if (isOver()) {
         turn.end();
@@ -296,6 +316,38 @@ export class Partition {
     }
   }
 
+  /** Goes on behind a batch that cannot be read where an operator decided so; otherwise the partition stops. */
+  async #passBy(
+    unreadable: UnreadableBatch,
+    messages: readonly KafkaMessage[],
+    isOver: () => boolean,
+  ): Promise<void> {
+    const { topic, partition, logger } = this.#work;
+    const to = await this.#work.skippedTo(unreadable);
+    if (to === null) {
+      this.#stopAt(unreadable);
+      return;
+    }
+    const turn = await this.#work.begin(isOver);
+    if (isOver()) {
+      turn.end();
+      return;
+    }
+    this.#work.pause();
+    const passed = messages.map((message) =>
+      Object.assign({}, message, { unreadable: { ...unreadable, to } }),
+    );
+    const outcome = await this.#applySlice({ topic, partition, messages: passed, next: to + 1 }).finally(() =>
+      turn.end(),
+    );
+    if (outcome === 'applied') {
+      const { from, reason } = unreadable;
+      logger.warn({ from, to, reason }, 'a batch that cannot be read is passed by');
+    }
+    // Where the checkpoint is now is where the log is read on.
+    if (!this.#lost()) void this.#reload(outcome === 'applied' ? 0 : 1_000);
+  }
+
   #limits(events = Infinity): SliceLimits {
     return { ...this.#work.limits, events: Math.min(this.#sliceEvents, events) };
   }
@@ -325,6 +377,7 @@ export class Partition {
     const end = metrics.transactionSeconds.startTimer({ topic, generation });
     try {
       await this.#work.apply(claim, slice, hopeless ? this.#hopeless : null);
+      if (this.#state === 'ready') this.#clearUnreadable();
       if (!this.#applying) {
         this.#applying = true;
         logger.info(
@@ -382,6 +435,19 @@ export class Partition {
       if (this.#continuity !== continuity) return;
       if (error instanceof StoreDataError && error.code === 'history_lost') this.#stop(error);
       else void this.#reload(1_000);
+    }
+  }
+
+  /** The last message lies in a batch that can no longer be read: an operator decides about this too. */
+  async #goOnWithoutProof(continuity: Continuity, unreadable: UnreadableBatch): Promise<void> {
+    this.#work.pause();
+    const to = await this.#work.skippedTo(unreadable).catch((error: unknown) => error);
+    if (this.#continuity !== continuity || this.#state !== 'ready') return;
+    if (to === null) this.#stopAt(unreadable);
+    else if (typeof to !== 'number') void this.#reload(1_000);
+    else {
+      continuity.giveUpProof();
+      this.#work.resumeAt(continuity.from);
     }
   }
 
@@ -448,6 +514,43 @@ export class Partition {
     this.#waiting = null;
     this.#work.metrics.stopped.set(this.#labels(), 1);
     this.#work.logger.fatal({ error: error.message }, 'partition stopped: going on would lose events');
+  }
+
+  /** Stops before a batch that cannot be read, until it is to be passed by or can be read after all. */
+  #stopAt(unreadable: UnreadableBatch): void {
+    const { topic, partition, metrics, logger } = this.#work;
+    const { from, reason, detail } = unreadable;
+    this.#clearUnreadable();
+    this.#unreadable = unreadable;
+    this.#work.pause();
+    this.#state = 'stopped';
+    this.#waiting = null;
+    metrics.stopped.set(this.#labels(), 1);
+    metrics.unreadable.set({ ...this.#labels(), reason }, 1);
+    this.#work.noteLag(null);
+    logger.fatal(
+      { offset: from, reason, error: detail },
+      `partition stopped: the record batch of the offsets ${offsetsInWords(unreadable)} cannot be read; "store-data dead-letters skip --topic ${topic} --partition ${partition} --offset ${from}" goes on behind it`,
+    );
+    void this.#untilSkipped(unreadable);
+  }
+
+  async #untilSkipped(unreadable: UnreadableBatch): Promise<void> {
+    for (const since = performance.now(); performance.now() - since < READ_AGAIN_MS;) {
+      await sleep(SKIP_LOOK_MS, undefined, { ref: false });
+      if (this.#state !== 'stopped' || this.#work.isStopping()) return;
+      if ((await this.#work.skippedTo(unreadable).catch(() => null)) !== null) break;
+    }
+    await this.settled();
+    if (this.#state === 'stopped') await this.load(this.#claim);
+  }
+
+  #clearUnreadable(): void {
+    if (this.#unreadable === null) return;
+    const { stopped, unreadable } = this.#work.metrics;
+    unreadable.remove({ ...this.#labels(), reason: this.#unreadable.reason });
+    stopped.remove(this.#labels());
+    this.#unreadable = null;
   }
 
   #lost(): boolean {

@@ -3,6 +3,7 @@ import type { KafkaMessage } from 'kafkajs';
 import { Binary } from 'mongodb';
 import { MAX_MESSAGE_BYTES } from '#shared/events/cloud-event.ts';
 import type { EventRejected } from '#shared/events/rejection.ts';
+import { type UnreadableBatch, unreadableBatch } from '#shared/kafka/unreadable.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
 import { customersIn } from './customers-in.ts';
 
@@ -16,6 +17,8 @@ export function toDeadLetter(
   message: KafkaMessage,
   rejection: EventRejected,
 ): DeadLetter {
+  const unreadable = unreadableBatch(message);
+  if (unreadable !== undefined) return letterOfBatch(topic, partition, unreadable, rejection);
   const key = kept(message.key, MAX_HEADER_BYTES);
   const value = kept(message.value, MAX_MESSAGE_BYTES);
   const headers = keptHeaders(message.headers);
@@ -40,6 +43,30 @@ export function toDeadLetter(
     ...(customers.length > 0 ? { customers } : {}),
     published_at: new Date(Number(message.timestamp)),
     dead_at: new Date(),
+  };
+}
+
+/** The letter of a batch that cannot be read stands for all of its offsets; Kafka has its bytes. */
+function letterOfBatch(
+  topic: string,
+  partition: number,
+  { from, to }: UnreadableBatch,
+  { reason, detail }: EventRejected,
+): DeadLetter {
+  const last = to ?? from;
+  const now = new Date();
+  return {
+    _id: `${topic}/${partition}/${from}`,
+    topic,
+    partition,
+    offset: from,
+    reason,
+    detail,
+    ...NOTHING_KEPT,
+    value_bytes: 0,
+    gathered: { count: last - from + 1, last_offset: last },
+    published_at: now,
+    dead_at: now,
   };
 }
 

@@ -96,8 +96,8 @@ function gather(letters: readonly DeadLetter[]): AnyBulkWriteOperation<DeadLette
           ...NOTHING_KEPT,
         },
         // The time of the last, so that it expires only once none has come for long.
-        $max: { dead_at: last.dead_at, 'gathered.last_offset': last.offset },
-        $inc: { 'gathered.count': letters.length },
+        $max: { dead_at: last.dead_at, 'gathered.last_offset': last.gathered?.last_offset ?? last.offset },
+        $inc: { 'gathered.count': letters.reduce((sum, { gathered }) => sum + (gathered?.count ?? 1), 0) },
       },
       upsert: true,
     },

@@ -29,6 +29,7 @@ export interface ProjectOptions {
     | 'concurrentPartitions'
     | 'limits'
     | 'client'
+    | 'control'
     | 'logger'
     | 'metrics'
     | 'insideTransaction'

@@ -4,6 +4,7 @@ import { addDropCommand } from './drop.ts';
 import { addListCommand } from './list.ts';
 import { addRetryCommand } from './retry.ts';
 import { addShowCommand } from './show.ts';
+import { addSkipCommand } from './skip.ts';
 
 export function addDeadLetterCommands(program: Command): void {
   const letters = program
@@ -13,4 +14,5 @@ export function addDeadLetterCommands(program: Command): void {
   addShowCommand(letters);
   addRetryCommand(letters);
   addDropCommand(letters);
+  addSkipCommand(letters);
 }

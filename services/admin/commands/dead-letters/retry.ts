@@ -94,7 +94,7 @@ async function retrySlice(
     try {
       return await retryGathered(options, box, first, await inKafka.reader(box.topic));
     } catch (error) {
-      if (error instanceof StoreDataError && error.code === 'history_lost')
+      if (error instanceof StoreDataError && ['history_lost', 'batch_unreadable'].includes(error.code))
         return stuck(slice, error.message);
       throw error;
     }

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import type { KafkaMessage } from 'kafkajs';
 import { describe, expect, it } from 'vitest';
 import { identityOf } from '#projector/consumer/checkpoint.ts';
+import type { UnreadableBatch } from '#shared/kafka/unreadable.ts';
 import { Continuity, type FetchedBatch, type Verdict } from '#projector/consumer/continuity.ts';
 
 /** What lies at an offset: a message, or a marker that no batch shows. */
@@ -122,6 +123,51 @@ describe('continuity', () => {
     const consumer = new Consumer(continuity);
     consumer.fetch(log(8, 'a'), 6);
     expect(consumer.applied).toEqual(['a5', 'a6', 'a7']);
+  });
+
+  describe('beside a batch that cannot be read', () => {
+    const message = (offset: number) =>
+      ({ offset: String(offset), timestamp: '0', value: Buffer.from(`a${offset}`) }) as KafkaMessage;
+    const standIn = (from: number, to: number | null) =>
+      Object.assign(message(to ?? from), {
+        value: null,
+        unreadable: { reason: 'corrupt', detail: 'cut', from, to, digest: '' } satisfies UnreadableBatch,
+      });
+    const answer = (...messages: KafkaMessage[]): FetchedBatch => ({
+      messages,
+      highWatermark: '100',
+      firstOffset: () => messages[0]?.offset ?? null,
+      lastOffset: () => messages.at(-1)?.offset ?? '',
+    });
+    const takenOf = (verdict: Verdict) =>
+      verdict.kind === 'take' ? verdict.taken.messages.map(({ offset }) => offset) : verdict.kind;
+
+    it('takes it in its place, and is proven by the message before it', () => {
+      const continuity = new Continuity(identityOf(message(4)), 5);
+      const verdict = continuity.judge(answer(message(4), message(5), standIn(6, 8)));
+      expect(takenOf(verdict)).toEqual(['5', '8']);
+      expect(continuity.last?.offset).toBe(5);
+    });
+
+    it('leaves it out once it is passed by', () => {
+      const continuity = new Continuity(identityOf(message(5)), 9);
+      expect(continuity.from).toBe(5);
+      expect(takenOf(continuity.judge(answer(message(5), standIn(6, 8))))).toBe('look');
+      continuity.lookAgain();
+      expect(takenOf(continuity.judge(answer(message(5), standIn(6, 8), message(9))))).toEqual(['9']);
+    });
+
+    it('says when it holds the last message, which can be done without then', () => {
+      const continuity = new Continuity(identityOf(message(7)), 8);
+      expect(continuity.hidingLast(answer(message(6), standIn(7, 7)))?.from).toBe(7);
+      expect(continuity.hidingLast(answer(standIn(5, 9)))?.from).toBe(5);
+      expect(continuity.hidingLast(answer(standIn(5, null)))?.from).toBe(5);
+      expect(continuity.hidingLast(answer(standIn(5, 6), message(7)))).toBeNull();
+      expect(continuity.hidingLast(answer(message(7), standIn(8, 9)))).toBeNull();
+      continuity.giveUpProof();
+      expect(continuity.from).toBe(8);
+      expect(takenOf(continuity.judge(answer(message(8))))).toEqual(['8']);
+    });
   });
 
   it('applies each message once and in order, however large record batches are and whatever lies between', () => {

@@ -45,6 +45,7 @@ async function loaded({ apply }: Given): Promise<{ partition: Partition; seen: S
       claim.lastMessage = lastMessage = identityOf(messages.at(-1) as KafkaMessage);
       seen.push(`applied up to ${next}`);
     },
+    skippedTo: () => Promise.resolve(null),
     prepare: () => () => undefined,
     batchEnded: () => undefined,
     pause: () => seen.push('pause'),

@@ -1,8 +1,8 @@
 /** How a client shows Kafka who it is, and knows whom it talks to. */
 import type { KafkaConfig, SASLOptions } from 'kafkajs';
-import { readPassword, readTlsFiles } from './config/files.ts';
-import type { Config } from './config.ts';
-import { StoreDataError } from './errors.ts';
+import { readPassword, readTlsFiles } from '../config/files.ts';
+import type { Config } from '../config.ts';
+import { StoreDataError } from '../errors.ts';
 
 const TOKEN_TIMEOUT_MS = 5_000;
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConnectionOptions } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import { rebalanceMs } from '#shared/kafka.ts';
-import { kafkaSockets } from '#shared/kafka-socket.ts';
+import { kafkaSockets } from '#shared/kafka/socket.ts';
 
 const LIMITS = { atOnceMs: 500, othersMs: 2_500 };
 const FETCH = 1;

@@ -1,0 +1,81 @@
+/** `dead-letters skip`: goes on behind a record batch that cannot be read, at which a partition has stopped. */
+import type { Command } from 'commander';
+import { StoreDataError } from '#shared/errors.ts';
+import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { audited } from '../../audit/audited.ts';
+import { type Servers, withServers } from '../../connection/servers.ts';
+import { findUnreadable, lastToSkip, noteSkip } from '../../dead-letters/skip.ts';
+import { jsonOption, WrongUsage, wholeNumber } from '../../options.ts';
+import { canAsk, confirm } from '../../output/confirm.ts';
+import { print, printJson } from '../../output/print.ts';
+
+interface Flags {
+  topic: string;
+  partition: number;
+  offset: number;
+  to?: number;
+  yes?: true;
+  json?: true;
+}
+
+const HELP = `
+The projector's log names topic, partition and offset. Exactly that batch is
+passed by, in every generation, and becomes a dead letter that stands for its
+offsets: "dead-letters retry" applies it should it become readable, and
+publishing the entities' present state again makes up for it.
+On a terminal the command asks first; elsewhere it needs --yes.
+
+Example:
+  npm run store-data -- dead-letters skip --topic store-changes.production \\
+    --partition 3 --offset 1234`;
+
+const MAX_OFFSET = 999_999_999_999_999;
+
+export function addSkipCommand(letters: Command): void {
+  const offset = wholeNumber(0, MAX_OFFSET);
+  letters
+    .command('skip')
+    .description('Pass by a record batch that cannot be read, where a partition has stopped')
+    .requiredOption('--topic <topic>', 'where it lies')
+    .requiredOption('--partition <n>', 'where it lies', wholeNumber(0, 1_000_000))
+    .requiredOption('--offset <n>', 'the first offset that cannot be read', offset)
+    .option('--to <n>', 'the last one, where that cannot be told', offset)
+    .option('-y, --yes', 'do not ask')
+    .addOption(jsonOption())
+    .addHelpText('after', HELP)
+    .action(skip);
+}
+
+async function skip(flags: Flags): Promise<void> {
+  if (!flags.yes && !canAsk()) {
+    throw new WrongUsage('nobody can be asked here: give --yes to pass a batch by');
+  }
+  await withServers(async (servers) => {
+    const { topic, partition } = flags;
+    const environment = environmentOf(servers, topic);
+    const batch = await findUnreadable(servers, flags);
+    const to = lastToSkip(batch, flags.to);
+    const { from, reason, detail } = batch;
+    const count = to - from + 1;
+    const question = `Pass by ${count} offsets of ${topic}/${partition}, ${from} to ${to} (${reason}: ${detail})?`;
+    if (!flags.yes && !(await confirm(question))) {
+      throw new StoreDataError('command_invalid', 'nothing is passed by');
+    }
+    const details = { topic, partition, from, to, reason };
+    await audited(servers, { action: 'dead-letters.skip', environment, details }, async () => {
+      await noteSkip(await servers.control(), flags, batch, to);
+      return { result: undefined, details };
+    });
+    if (flags.json) printJson(details);
+    else
+      print(`${topic}/${partition} goes on at ${to + 1}; the dead letter is ${topic}/${partition}/${from}`);
+  });
+}
+
+/** @throws {WrongUsage} when it is none of ours. */
+function environmentOf({ config: { environments } }: Servers, topic: string): string {
+  const found = environments.find((name) => topic === changesTopic(name) || topic === accessTopic(name));
+  if (found !== undefined) return found;
+  const topics = environments.flatMap((name) => [changesTopic(name), accessTopic(name)]);
+  throw new WrongUsage(`there is no topic "${topic}"; there are ${topics.join(', ')}`);
+}

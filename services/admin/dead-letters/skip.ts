@@ -1,0 +1,84 @@
+/** Has a record batch that cannot be read passed by: found in Kafka first, so that nothing else is. */
+import type { Db } from 'mongodb';
+import { StoreDataError } from '#shared/errors.ts';
+import { offsetsInWords, type UnreadableBatch, unreadableBatch } from '#shared/kafka/unreadable.ts';
+import { decisionToSkip, skippedBatchesIn } from '#projector/consumer/skips.ts';
+import type { Servers } from '../connection/servers.ts';
+import { LogReader } from '../log/reader.ts';
+
+export interface Place {
+  topic: string;
+  partition: number;
+  offset: number;
+}
+
+/**
+ * The batch at an offset.
+ * @throws {StoreDataError} `command_invalid` when what lies there can be read, `history_lost` when nothing lies there.
+ */
+export async function findUnreadable(
+  servers: Servers,
+  { topic, partition, offset }: Place,
+): Promise<UnreadableBatch> {
+  const reader = await LogReader.open(servers, topic);
+  let found: UnreadableBatch | undefined;
+  try {
+    await reader.read({ partition, from: offset, to: offset + 1 }, (messages) => {
+      found ??= messages.map(unreadableBatch).find((batch) => batch !== undefined);
+    });
+  } finally {
+    await reader.close();
+  }
+  if (found === undefined) {
+    throw new StoreDataError(
+      'command_invalid',
+      `what lies at ${topic}/${partition}/${offset} can be read: nothing is passed by`,
+    );
+  }
+  return found;
+}
+
+/**
+ * The last offset that is to be passed by.
+ * @param given what the operator says.
+ * @throws {StoreDataError} `command_invalid` when it cannot be told, or is another than the operator says.
+ */
+export function lastToSkip(batch: UnreadableBatch, given: number | undefined): number {
+  const offsets = offsetsInWords(batch);
+  if (batch.to === null) {
+    if (given === undefined) {
+      throw new StoreDataError(
+        'command_invalid',
+        `the batch has the offsets ${offsets}, and where it ends cannot be told: give --to, the last offset to pass by`,
+      );
+    }
+    if (given < batch.from) {
+      throw new StoreDataError(
+        'command_invalid',
+        `the batch has the offsets ${offsets}: --to lies before it`,
+      );
+    }
+    return given;
+  }
+  if (given !== undefined && given !== batch.to) {
+    throw new StoreDataError(
+      'command_invalid',
+      `the batch has the offsets ${offsets}: leave out --to, no more than that is passed by`,
+    );
+  }
+  return batch.to;
+}
+
+/** Notes the decision; projectors follow it within a second or two. */
+export async function noteSkip(
+  control: Db,
+  { topic, partition }: Place,
+  batch: UnreadableBatch,
+  to: number,
+): Promise<void> {
+  const { _id, ...decision } = decisionToSkip(topic, partition, batch, to);
+  await skippedBatchesIn(control).replaceOne({ _id }, decision, {
+    upsert: true,
+    writeConcern: { w: 'majority' },
+  });
+}

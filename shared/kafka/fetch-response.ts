@@ -1,0 +1,192 @@
+/**
+ * Reads answers to Fetch requests in the place of kafkajs, which checks no checksum, unpacks without a bound, and gives up all of an
+ * answer, and the consumer with it, when one batch of one partition cannot be read. Here such a batch is known by what stands for it
+ * (`unreadable.ts`), and everything else is read.
+ *
+ * https://kafka.apache.org/protocol.html#The_Messages_Fetch, versions 4 to 11, which are those that kafkajs asks for.
+ */
+import { createRequire } from 'node:module';
+import type { DecodedMessage } from './record-batch.ts';
+import { decodeRecordSet, type Fetched, unreadableFrom } from './record-set.ts';
+
+/** Of compressed messages a fetch brings so many times the bytes that it asks for, unpacked, and two batches more. */
+const UNPACKED_TIMES = 4;
+/** Once so much of one answer is unpacked, its other partitions come with the next one. */
+const UNPACKED_IN_ALL = 64 * 1_048_576;
+
+/** The oldest version with record batches; brokers older than 0.11 speak older ones. */
+const OLDEST_VERSION = 4;
+const MAGIC_AT = 16;
+/** Kafka's code for a batch that the broker itself finds corrupt. */
+const CORRUPT_MESSAGE = 2;
+
+interface FetchRequest {
+  topics: { topic: string; partitions: { partition: number; fetchOffset: string; maxBytes: number }[] }[];
+}
+
+interface FetchedPartition {
+  partition: number;
+  errorCode: number;
+  highWatermark: string;
+  lastStableOffset: string;
+  lastStartOffset: string;
+  abortedTransactions: { producerId: string; firstOffset: string }[];
+  preferredReadReplica: number;
+  messages: DecodedMessage[];
+}
+
+interface Protocol {
+  response: { decode: (raw: Buffer) => Promise<unknown> };
+}
+
+/** What kafkajs keeps of an API: how it asks, and how it reads the answer, by version. */
+interface Definition {
+  protocol: (options: { version: number }) => (request: FetchRequest) => Protocol;
+}
+
+type MessageSetDecoder = (decoder: object, bytes: number) => Promise<DecodedMessage[]>;
+
+const require = createRequire(import.meta.url);
+
+/** Has kafkajs read fetches with this file; its version is pinned, since it offers no place for that. */
+export function replaceFetchDecoder(): void {
+  const definition = require('kafkajs/src/protocol/requests/fetch') as Definition;
+  const { protocol } = definition;
+  definition.protocol = (options) => {
+    const make = protocol(options);
+    const { version } = options;
+    if (version < OLDEST_VERSION) return make;
+    return (request) => {
+      const made = make(request);
+      return {
+        ...made,
+        response: { ...made.response, decode: (raw) => decodeFetch(raw, version, request) },
+      };
+    };
+  };
+}
+
+/** Reads an answer. A partition whose messages cannot be read has what stands for them; errors of partitions stay. */
+export async function decodeFetch(raw: Buffer, version: number, request: FetchRequest): Promise<object> {
+  const asked = new Map(
+    request.topics.flatMap(({ topic, partitions }) =>
+      partitions.map((one) => [`${topic}/${one.partition}`, one] as const),
+    ),
+  );
+  const fields = new Fields(raw);
+  const throttleMs = fields.int32();
+  const errorCode = version >= 7 ? fields.int16() : 0;
+  const sessionId = version >= 7 ? fields.int32() : 0;
+  let unpacked = 0;
+  const responses = [];
+  for (let topics = fields.int32(); topics > 0; topics -= 1) {
+    const topicName = fields.string();
+    const partitions: FetchedPartition[] = [];
+    for (let count = fields.int32(); count > 0; count -= 1) {
+      const header = partitionHeader(fields, version);
+      const set = fields.bytes();
+      const { fetchOffset = '0', maxBytes = 0 } = asked.get(`${topicName}/${header.partition}`) ?? {};
+      const fetched = {
+        fetchOffset: Number(fetchOffset),
+        highWatermark: Number(header.highWatermark),
+        enough: maxBytes * UNPACKED_TIMES,
+      };
+      if (header.errorCode === CORRUPT_MESSAGE) {
+        const detail = 'the broker finds it corrupt';
+        const messages = [unreadableFrom('corrupt', detail, set, fetched)];
+        partitions.push({ ...header, errorCode: 0, messages });
+        continue;
+      }
+      const read = unpacked > UNPACKED_IN_ALL ? NOTHING : await readSet(set, fetched);
+      unpacked += read.unpackedBytes;
+      partitions.push({ ...header, messages: read.messages });
+    }
+    responses.push({ topicName, partitions });
+  }
+  // From version 8 on a broker leaves it to the client to wait (KIP-219).
+  const clientSideThrottleTime = version >= 8 ? throttleMs : 0;
+  return { throttleTime: 0, clientSideThrottleTime, errorCode, sessionId, responses };
+}
+
+const NOTHING = { messages: [], unpackedBytes: 0 };
+
+async function readSet(
+  set: Buffer,
+  fetched: Fetched,
+): Promise<{ messages: DecodedMessage[]; unpackedBytes: number }> {
+  const magic = set.length > MAGIC_AT ? set.readInt8(MAGIC_AT) : null;
+  if (magic !== 0 && magic !== 1) return decodeRecordSet(set, fetched);
+  try {
+    return { messages: await decodeOldMessages(set), unpackedBytes: 0 };
+  } catch (error) {
+    const detail = `messages of format ${magic}: ${error instanceof Error ? error.message : 'unknown error'}`;
+    return { messages: [unreadableFrom('corrupt', detail, set, fetched)], unpackedBytes: 0 };
+  }
+}
+
+/** Messages that were written before Kafka 0.11. */
+function decodeOldMessages(set: Buffer): Promise<DecodedMessage[]> {
+  const Decoder = require('kafkajs/src/protocol/decoder') as new (set: Buffer) => object;
+  const decode = require('kafkajs/src/protocol/messageSet/decoder') as MessageSetDecoder;
+  return decode(new Decoder(set), set.length);
+}
+
+function partitionHeader(fields: Fields, version: number): Omit<FetchedPartition, 'messages'> {
+  return {
+    partition: fields.int32(),
+    errorCode: fields.int16(),
+    highWatermark: fields.int64(),
+    lastStableOffset: fields.int64(),
+    lastStartOffset: version >= 5 ? fields.int64() : '-1',
+    abortedTransactions: fields.list(() => ({ producerId: fields.int64(), firstOffset: fields.int64() })),
+    preferredReadReplica: version >= 11 ? fields.int32() : -1,
+  };
+}
+
+/** The fields of an answer, one after the other. */
+class Fields {
+  readonly #raw: Buffer;
+  #at = 0;
+
+  constructor(raw: Buffer) {
+    this.#raw = raw;
+  }
+
+  int16(): number {
+    return this.#raw.readInt16BE(this.#take(2));
+  }
+
+  int32(): number {
+    return this.#raw.readInt32BE(this.#take(4));
+  }
+
+  int64(): string {
+    return String(this.#raw.readBigInt64BE(this.#take(8)));
+  }
+
+  string(): string {
+    const length = this.int16();
+    const start = this.#take(length);
+    return this.#raw.toString('utf8', start, start + length);
+  }
+
+  /** Empty where there are none. */
+  bytes(): Buffer {
+    const length = Math.max(0, this.int32());
+    const start = this.#take(length);
+    if (start + length > this.#raw.length) throw new RangeError('the answer to a fetch is cut');
+    return this.#raw.subarray(start, start + length);
+  }
+
+  list<T>(read: () => T): T[] {
+    const all: T[] = [];
+    for (let count = this.int32(); count > 0; count -= 1) all.push(read());
+    return all;
+  }
+
+  #take(bytes: number): number {
+    const at = this.#at;
+    this.#at += bytes;
+    return at;
+  }
+}

@@ -1,0 +1,105 @@
+import kafkajs from 'kafkajs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startProjector } from '#projector/projector.ts';
+import { encodeEvent } from '#shared/events/encode.ts';
+import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { createLogger } from '#shared/logging.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { caughtUp, readModels } from '#test/read-models.ts';
+import { runCommand, runJson } from '../admin/run-command.ts';
+
+const { CompressionTypes } = kafkajs;
+const CODECS = {
+  none: CompressionTypes.None,
+  gzip: CompressionTypes.GZIP,
+  snappy: CompressionTypes.Snappy,
+  lz4: CompressionTypes.LZ4,
+  zstd: CompressionTypes.ZSTD,
+};
+
+describe('compressed messages', () => {
+  let installation: Installation;
+  let projector: Awaited<ReturnType<typeof startProjector>>;
+  beforeAll(async () => {
+    installation = await createInstallation();
+    projector = await startProjector(installation.config, createLogger('test', 'silent'));
+  });
+  afterAll(async () => {
+    await projector?.stop();
+    await installation?.close();
+  });
+
+  /** Sends orders of a store, a batch for each codec. The broker itself unpacks each, and refuses what it cannot. */
+  const send = async (storeId: string, ...names: (keyof typeof CODECS)[]) => {
+    const producer = installation.kafka.producer();
+    await producer.connect();
+    for (const name of names) {
+      const messages = [1, 2, 3].map((number) =>
+        encodeEvent({
+          entity: 'order',
+          storeId,
+          subject: `${name}-${number}`,
+          sequence: 1,
+          data: {
+            status: 'pending',
+            order_type: 'delivery',
+            total: '10.00',
+            created_at: '2026-03-01T12:00:00Z',
+            notes: 'sem cebola, por favor '.repeat(100 * number),
+          },
+          source: '/test',
+        }),
+      );
+      await producer.send({
+        topic: changesTopic(installation.environment),
+        messages,
+        compression: CODECS[name],
+      });
+    }
+    await producer.disconnect();
+  };
+  const orders = async (storeId: string) => {
+    const db = await readModels(installation);
+    const found = await db.collection('orders').find({ store_id: storeId }).toArray();
+    return found.map(({ _id }) => String(_id)).toSorted();
+  };
+  const sent = (storeId: string, ...names: string[]) =>
+    names.flatMap((name) => [1, 2, 3].map((number) => `${storeId}/${name}-${number}`)).toSorted();
+
+  it.each(['gzip', 'snappy', 'lz4', 'zstd'] as const)('of %s are applied', async (name) => {
+    await send(name, name);
+    await caughtUp(installation);
+    expect(await orders(name)).toEqual(sent(name, name));
+  });
+
+  it('of all kinds are applied from one partition', async () => {
+    const names = ['zstd', 'none', 'lz4', 'gzip', 'snappy', 'none', 'zstd'] as const;
+    await send('mixed', ...names);
+    await caughtUp(installation);
+    expect(await orders('mixed')).toEqual(sent('mixed', ...new Set(names)));
+  });
+
+  it('of access are applied, and dead letters are read from Kafka by the command line', async () => {
+    const producer = installation.kafka.producer();
+    await producer.connect();
+    const poison = { key: 's1', value: `{"no":"event","text":"${'x'.repeat(2_000_000)}"}`, partition: 0 };
+    await producer.send({
+      topic: accessTopic(installation.environment),
+      messages: [poison],
+      compression: CompressionTypes.ZSTD,
+    });
+    await producer.disconnect();
+    const list = async () =>
+      (
+        await runJson<{ dead_letters: { id: string; reason: string }[] }>(installation.env, [
+          'dead-letters',
+          'list',
+        ])
+      ).dead_letters;
+    await eventually('the letter is there', async () => (await list()).length > 0);
+    const [letter] = await list();
+    expect(letter?.reason).toBe('too_large');
+    const raw = await runCommand(installation.env, ['dead-letters', 'show', '--raw', letter?.id ?? '']);
+    expect(raw).toEqual({ code: 0, stdout: poison.value, stderr: '' });
+  });
+});

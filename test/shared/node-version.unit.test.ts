@@ -1,0 +1,40 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+
+const CHECK = new URL('../../shared/node-version.js', import.meta.url).pathname;
+
+/** Runs the check as if by another version. */
+function startWith(version: string) {
+  const versions = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`;
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    ['--import', `data:text/javascript,${encodeURIComponent(versions)}`, '--import', CHECK, '--eval', ''],
+    { encoding: 'utf8' },
+  );
+  return { status, stderr };
+}
+
+describe('the Node that is needed', () => {
+  it.each(['20.20.2', '22.14.0', '22.17.1'])('is named when this is %s, without a stack', (version) => {
+    const { status, stderr } = startWith(version);
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^Node 22\.18 or later is needed, and this is [\d.]+: use "npm run".*\n$/);
+    expect(stderr).toContain(version);
+  });
+
+  it.each(['22.18.0', '23.6.0', '24.12.0', '26.0.0'])('may be %s', (version) => {
+    expect(startWith(version)).toEqual({ status: 0, stderr: '' });
+  });
+
+  it('is the one that package.json names, and checked by every script that starts something', () => {
+    const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+      engines: { node: string };
+      scripts: Record<string, string>;
+    };
+    expect(manifest.engines.node).toBe('>=22.18');
+    for (const name of ['start', 'store-data', 'start:projector', 'start:query']) {
+      expect(manifest.scripts[name]).toContain('node --import=./shared/node-version.js ');
+    }
+  });
+});
