@@ -24,6 +24,8 @@ export interface ProjectorMetrics {
   stopped: Gauge<'topic' | 'partition' | 'generation'>;
   /** 1 while a partition is stopped because a record batch cannot be read. */
   unreadable: Gauge<'topic' | 'partition' | 'generation' | 'reason'>;
+  /** How often in turn what a partition applies next has failed though MongoDB answered; absent where it does not fail. */
+  failing: Gauge<'topic' | 'partition' | 'generation'>;
   /** 1 for each generation that this process projects, by what it is. */
   generations: Gauge<'environment' | 'generation' | 'state'>;
   /** Changes of access that Redis does not know yet. */
@@ -98,6 +100,12 @@ export function createMetrics(): ProjectorMetrics {
       name: 'store_data_partition_unreadable',
       help: '1 while a partition is stopped because a record batch cannot be read',
       labelNames: ['topic', 'partition', 'generation', 'reason'],
+      registers,
+    }),
+    failing: new Gauge({
+      name: 'store_data_partition_failing',
+      help: 'How often in turn what a partition applies next has failed though MongoDB answered',
+      labelNames: ['topic', 'partition', 'generation'],
       registers,
     }),
     generations: new Gauge({

@@ -11,6 +11,7 @@ import type { ProjectorMetrics } from '../metrics.ts';
 import type { Turn } from '../generations/pace.ts';
 import { type Claim, isSameIdentity, isSameMessage } from './checkpoint.ts';
 import { Continuity, type Taken } from './continuity.ts';
+import { Failing } from './failing.ts';
 import { type Slice, sliceLength, type SliceLimits } from './slice.ts';
 
 /**
@@ -82,6 +83,9 @@ export class Partition {
   #claim: Claim | null = null;
   #sliceEvents: number;
   #hopeless = { offset: -1, attempts: 0 };
+  /** What fails at the position, and what keeps it from being claimed. */
+  readonly #failing = new Failing();
+  readonly #unclaimed = new Failing();
   /** What was taken of the log, and how the next batch is proven to follow it; `null` until the partition is loaded. */
   #continuity: Continuity | null = null;
   /** Where the partition stopped, until something behind it is applied. */
@@ -114,6 +118,7 @@ export class Partition {
     this.#work.metrics.lag.remove(this.#labels());
     this.#work.metrics.stopped.remove(this.#labels());
     this.#clearUnreadable();
+    this.#work.metrics.failing.remove(this.#labels());
     this.#work.noteLag(null);
     const session = this.#claim?.session;
     void this.settled()
@@ -128,11 +133,13 @@ export class Partition {
     for (let attempt = 0; !this.#lost(); attempt += 1) {
       try {
         this.#claim = await claim(former);
+        this.#noteAnswered();
         const bounds = await this.#work.logBounds();
         if (this.#lost()) {
           await this.#claim.session.endSession();
           return;
         }
+        this.#unclaimed.end();
         const { position, lastMessage } = this.#claim;
         this.#checkHistory(position, bounds);
         this.#continuity = new Continuity(lastMessage, position);
@@ -146,7 +153,10 @@ export class Partition {
           this.#stop(error);
           return;
         }
-        logger.warn({ attempt, error: describeError(error) }, 'checkpoint cannot be claimed yet');
+        const failures = this.#unclaimed.failed(0);
+        if (failures !== null) {
+          logger.warn({ ...failures, error: describeError(error) }, 'checkpoint cannot be claimed yet');
+        }
         if (isFenced(error)) {
           // If the group has given the partition away, a heartbeat says so meanwhile, and this object is lost.
           await sleep(this.#work.fencedPauseMs, undefined, { ref: false });
@@ -243,7 +253,7 @@ export class Partition {
     try {
       await this.#takeSlices(taken);
     } catch (error) {
-      this.#work.logger.error({ error: describeError(error) }, 'batch failed and comes again');
+      this.#noteFailure('error', error, 'batch failed and comes again');
       this.#work.pause();
       void this.#reload(1_000);
     } finally {
@@ -386,6 +396,7 @@ export class Partition {
         );
       }
       this.#sliceEvents = Math.min(this.#sliceEvents * 2, this.#work.limits.events);
+      if (this.#failing.end()) metrics.failing.remove(this.#labels());
       return 'applied';
     } catch (error) {
       if (isFenced(error)) {
@@ -399,10 +410,9 @@ export class Partition {
         generation,
         kind: unavailable ? 'unavailable' : 'unexpected',
       });
-      logger[unavailable ? 'warn' : 'error'](
-        { position: claim.position, events: slice.messages.length, error: describeError(error) },
-        'transaction failed and is tried again',
-      );
+      this.#noteFailure(unavailable ? 'warn' : 'error', error, 'transaction failed and is tried again', {
+        events: slice.messages.length,
+      });
       if (slice.messages.length === 1 && !unavailable) {
         this.#hopeless =
           this.#hopeless.offset === first
@@ -491,6 +501,7 @@ export class Partition {
   async #reclaim(): Promise<boolean> {
     try {
       this.#claim = await this.#work.claim(this.#claim);
+      this.#noteAnswered();
       return !this.#lost();
     } catch {
       this.#work.pause();
@@ -551,6 +562,20 @@ export class Partition {
     unreadable.remove({ ...this.#labels(), reason: this.#unreadable.reason });
     stopped.remove(this.#labels());
     this.#unreadable = null;
+  }
+
+  /** Says that what is applied next has failed: at once, and then every minute for as long as it does. */
+  #noteFailure(level: 'warn' | 'error', error: unknown, message: string, details: object = {}): void {
+    const offset = this.position ?? 0;
+    const failures = this.#failing.failed(offset);
+    if (failures === null) return;
+    this.#work.logger[level]({ offset, ...details, ...failures, error: describeError(error) }, message);
+  }
+
+  /** Who can claim has a database that answers: if a slice failed before, that was no outage. */
+  #noteAnswered(): void {
+    const failures = this.#failing.answered();
+    if (failures > 0 && !this.#lost()) this.#work.metrics.failing.set(this.#labels(), failures);
   }
 
   #lost(): boolean {

@@ -65,6 +65,7 @@ describe('the alerting rules', () => {
     const watched = new Set(rules.flatMap(({ expr }) => metricsOf(expr)));
     for (const name of [
       'store_data_partition_stopped',
+      'store_data_partition_failing',
       'store_data_partition_lag',
       'store_data_freshness_seconds_bucket',
       'store_data_access_pending',

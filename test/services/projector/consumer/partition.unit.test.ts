@@ -1,11 +1,11 @@
 import type { Batch, EachBatchPayload, KafkaMessage } from 'kafkajs';
 import { type ClientSession, MongoServerError } from 'mongodb';
+import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { type Claim, identityOf, type LastMessage } from '#projector/consumer/checkpoint.ts';
 import { Partition, type PartitionWork } from '#projector/consumer/partition.ts';
 import type { Slice } from '#projector/consumer/slice.ts';
-import { createMetrics } from '#projector/metrics.ts';
-import { createLogger } from '#shared/logging.ts';
+import { createMetrics, type ProjectorMetrics } from '#projector/metrics.ts';
 import { eventually } from '#test/installation.ts';
 
 const LOG_ENDS = 1_000;
@@ -13,12 +13,19 @@ const LOG_ENDS = 1_000;
 /** What happens to a partition, in order. */
 type Seen = string[];
 
+type LogLine = Record<string, unknown>;
+
 interface Given {
   apply: (slice: Slice) => Promise<void>;
 }
 
 /** A partition whose checkpoint is a number here, and whose consumer notes what it is told. */
-async function loaded({ apply }: Given): Promise<{ partition: Partition; seen: Seen }> {
+async function loaded({
+  apply,
+}: Given): Promise<{ partition: Partition; seen: Seen; metrics: ProjectorMetrics; lines: LogLine[] }> {
+  const metrics = createMetrics();
+  const lines: LogLine[] = [];
+  const logger = pino({ base: null }, { write: (line: string) => lines.push(JSON.parse(line) as LogLine) });
   const seen: Seen = [];
   let position = 0;
   let lastMessage: LastMessage | null = null;
@@ -28,8 +35,8 @@ async function loaded({ apply }: Given): Promise<{ partition: Partition; seen: S
     partition: 0,
     limits: { events: 10, bytes: 1_000_000 },
     fencedPauseMs: 1,
-    logger: createLogger('test', 'silent'),
-    metrics: createMetrics(),
+    logger,
+    metrics,
     generation: 'g1',
     wayOut: '',
     isStopping: () => false,
@@ -55,7 +62,7 @@ async function loaded({ apply }: Given): Promise<{ partition: Partition; seen: S
   };
   const partition = new Partition(work);
   await partition.load();
-  return { partition, seen };
+  return { partition, seen, metrics, lines };
 }
 
 /** A batch as kafkajs brings it: new messages from an offset on, and the one before them, of a log that ends somewhere. */
@@ -138,5 +145,32 @@ describe('a partition', () => {
     await eventually('both are applied', () => Promise.resolve(partition.position === 2));
     expect(conflicts).toBe(8);
     expect(seen).toEqual(['seek 0', 'applied up to 1', 'applied up to 2']);
+  });
+
+  it('shows that it fails again and again though the database answers, and says so once', async () => {
+    let attempts = 0;
+    const { partition, metrics, lines } = await loaded({
+      apply: () => {
+        attempts += 1;
+        // What takes too long, whatever its size.
+        if (attempts <= 12) throw new MongoServerError({ message: 'too long', code: 290 });
+        return Promise.resolve();
+      },
+    });
+    const failing = async () => (await metrics.failing.get()).values[0]?.value ?? 0;
+    const apply = async () => {
+      if (partition.state === 'ready') await partition.takeBatch(batch(0, 2, 2));
+    };
+    await eventually('five attempts have failed', async () => {
+      await apply();
+      return (await failing()) >= 5;
+    });
+    await eventually('it goes on', async () => {
+      await apply();
+      return partition.position === 2;
+    });
+    expect(await failing()).toBe(0);
+    const said = lines.filter(({ msg }) => msg === 'transaction failed and is tried again');
+    expect(said).toMatchObject([{ offset: 0, attempts: 1, error: 'MongoServerError: too long' }]);
   });
 });
