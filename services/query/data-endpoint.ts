@@ -2,6 +2,7 @@
  * What makes a data endpoint: one declaration of its scopes, parameters and read, from which its route with all
  * checks, headers and conditional answers is made.
  */
+import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { EntityName } from '#shared/events/entities/index.ts';
 import type { Scope } from '#shared/events/access-event.ts';
@@ -12,7 +13,7 @@ import { dataOperation, type Documentation } from './openapi/data-operation.ts';
 import type { Parameters, Values } from './parameters/parameter.ts';
 import { queryOf } from './parameters/query.ts';
 import { parameterReader } from './parameters/read.ts';
-import type { Found } from './reading/found.ts';
+import type { Body, Found } from './reading/found.ts';
 import { readStamp, type View } from './reading/view.ts';
 
 export interface DataRoute<P extends Parameters> {
@@ -36,7 +37,7 @@ export interface DataEndpoint<P extends Parameters> extends DataRoute<P> {
   /** The kinds of records that the answer shows: its entity tag changes with them. */
   shows: readonly [EntityName, ...EntityName[]];
   /** The answer; `null` when this store does not have the record. */
-  read: (view: View, values: Values<P>) => Promise<Found | null>;
+  read: (view: View, values: Values<P>) => Promise<Found<Body> | null>;
 }
 
 /** Makes the plugin of a route file. */
@@ -107,16 +108,20 @@ async function answer<P extends Parameters>(
   const found = await read(view, values);
   if (found === null) throw new Refused(notFound('this store has no such record'));
   const etag = etagOf(source, found.stamp);
-  if (condition === '*' || names(condition, etag)) return sendNotModified(reply, etag);
-  return sendBody(describeAnswer(reply, etag), found.body);
+  const { body } = found;
+  const isUnchanged = condition === '*' || names(condition, etag);
+  // Nobody reads it, and it would keep what it needs.
+  if (body instanceof Readable && (isUnchanged || request.method === 'HEAD')) body.destroy();
+  if (isUnchanged) return sendNotModified(reply, etag);
+  return sendBody(describeAnswer(reply, etag), body);
 }
 
-/** Sends a finished body. */
-export function sendBody(reply: FastifyReply, body: string): FastifyReply {
+/** Sends a finished body; nothing of a stream that is destroyed. */
+export function sendBody(reply: FastifyReply, body: Body): FastifyReply {
   return reply
     .header('vary', 'accept-encoding')
     .header('content-type', 'application/json; charset=utf-8')
-    .send(body);
+    .send(body instanceof Readable && body.destroyed ? Readable.from([]) : body);
 }
 
 function describeAnswer(reply: FastifyReply, etag: string): FastifyReply {

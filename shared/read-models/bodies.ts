@@ -1,19 +1,17 @@
 /** Where bodies lie in the documents of the read models. A document's `offset` is that of all its bodies. */
-import { COLLECTIONS, MENU_SECTIONS } from './collections.ts';
+import { COLLECTIONS } from './collections.ts';
 
 /** The collections whose documents hold bodies. */
-export const COLLECTIONS_WITH_BODIES: readonly string[] = [...Object.values(COLLECTIONS), MENU_SECTIONS];
+export const COLLECTIONS_WITH_BODIES: readonly string[] = Object.values(COLLECTIONS);
 
 const itself = (text: string) => text;
 const membersOf = (text: string) => `{${text}}`;
 
-/** How each field becomes JSON: some hold members of an object, or items of a list. */
+/** How each field becomes JSON: some hold members of an object. */
 const BODIES: Record<string, (text: string) => string> = {
   summary: itself,
   active_summary: itself,
   whole: itself,
-  category: itself,
-  products: (text) => `[${text}]`,
   dates: membersOf,
   before_groups: membersOf,
   after_groups: membersOf,

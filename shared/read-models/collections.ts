@@ -81,23 +81,24 @@ export interface OrderDocument extends ReadModelDocument, WithDetails, Ranked, F
   customer_id: string | null;
 }
 
-export interface CategoryDocument extends ReadModelDocument, WithDetails, Updated {
+/** What its details and the menu show of other records is put together when it is read. */
+export interface CategoryDocument extends ReadModelDocument, Updated {
   name: string;
   position: number;
   active: boolean;
-  /** Members of `whole` that `summary` lacks, as JSON without braces. */
+  /** Members of the details answer that `summary` lacks, as JSON without braces. */
   dates: string;
 }
 
-export interface ProductDocument extends ReadModelDocument, WithDetails, Updated {
+/** As of categories: its option groups are joined when it is read. */
+export interface ProductDocument extends ReadModelDocument, Updated {
   name: string;
   position: number;
   active: boolean;
-  category_id: string | null;
-  /** Position of the category; `Infinity`, which sorts last, where there is none or it is unknown. */
-  category_position: number;
+  /** Empty where it names none: an index tells `null` and nothing apart only by the document. */
+  category_id: string;
   option_group_ids: string[];
-  /** Members of `whole` before and after its option groups, as JSON without braces. */
+  /** Members of the details answer before and after its option groups, as JSON without braces. */
   before_groups: string;
   after_groups: string;
 }
@@ -121,25 +122,12 @@ export interface Documents {
   option_group: OptionGroupDocument;
 }
 
-/**
- * A part of a store's menu: an active category with its active products, composed. A category whose products
- * would outgrow a document has several parts.
- */
-export interface MenuSection {
-  /** `<store id>/<category id>/<part>` */
+/** How many products name a category, whether or not it exists. Where none does, there is no document. */
+export interface CategoryProducts {
+  /** As that of the category; `<store id>/` counts the products without a category. */
   _id: string;
   store_id: string;
-  category_id: string;
-  position: number;
-  name: string;
-  part: number;
-  offset: string;
-  /** The category's summary. */
-  category: string;
-  /** The products' JSON, joined by commas. */
-  products: string;
-  /** The newest of the category and the products shown. */
-  updated_at: Date;
+  products: number;
 }
 
 /**
@@ -179,6 +167,11 @@ export type Stamp = {
   /** The partition of the slice that wrote it last, and that slice's end: so that what slices changed is found at once. */
   slice_partition?: number;
   slice_end?: number;
+  /**
+   * Never the same twice: another one whenever a category comes, goes or moves, or has more or fewer products. Whoever knows
+   * where the products of a store's list stand knows by it whether they still do.
+   */
+  layout?: string;
 } & { [E in EntityName]?: number };
 
 /** A message that could not be applied, kept until someone decides or its time is over. */
@@ -224,7 +217,7 @@ export const COLLECTIONS = {
   product: 'products',
   option_group: 'option_groups',
 } as const satisfies Record<EntityName, string>;
-export const MENU_SECTIONS = 'menu_sections';
+export const CATEGORY_PRODUCTS = 'category_products';
 export const STAMPS = 'stamps';
 export const RANK_NODES = 'rank_nodes';
 export const TOMBSTONES = 'tombstones';
@@ -255,7 +248,7 @@ const BY_FEED: Index = { name: 'by_feed', key: { store_id: 1, feed_position: 1 }
 
 type CollectionName =
   | (typeof COLLECTIONS)[EntityName]
-  | typeof MENU_SECTIONS
+  | typeof CATEGORY_PRODUCTS
   | typeof STAMPS
   | typeof RANK_NODES
   | typeof TOMBSTONES
@@ -293,20 +286,12 @@ export const INDEXES: Record<CollectionName, Index[]> = {
     BY_FEED,
   ],
   [COLLECTIONS.product]: [
-    { name: 'by_position', key: { store_id: 1, category_position: 1, position: 1, name: 1, _id: 1 } },
-    {
-      name: 'by_category',
-      key: { store_id: 1, category_id: 1, category_position: 1, position: 1, name: 1, _id: 1 },
-    },
-    { name: 'by_option_group', key: { store_id: 1, option_group_ids: 1 } },
+    { name: 'by_category', key: { store_id: 1, category_id: 1, position: 1, name: 1, _id: 1 } },
     { name: 'by_updated', key: { store_id: 1, updated_at: 1 } },
     BY_FEED,
   ],
   [COLLECTIONS.option_group]: [{ name: 'by_name', key: { store_id: 1, name_key: 1, _id: 1 } }, BY_FEED],
-  [MENU_SECTIONS]: [
-    { name: 'by_position', key: { store_id: 1, position: 1, name: 1, category_id: 1, part: 1 } },
-    { name: 'by_category', key: { store_id: 1, category_id: 1 } },
-  ],
+  [CATEGORY_PRODUCTS]: [],
   // The one index that is not led by a store: who waits for changes of many stores asks what slices changed, not whose.
   [STAMPS]: [{ name: 'by_slice', key: { slice_partition: 1, slice_end: 1 } }],
   [STORE_RECORDS_PENDING]: [],

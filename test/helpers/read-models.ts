@@ -4,11 +4,11 @@ import { isUnavailable } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { BODY_FIELDS, jsonOf } from '#shared/read-models/bodies.ts';
 import {
+  CATEGORY_PRODUCTS,
   CHECKPOINTS,
   COLLECTIONS,
   createReadModels,
   DEAD_LETTERS,
-  MENU_SECTIONS,
   type Stamp,
   STAMPS,
   TOMBSTONES,
@@ -46,7 +46,7 @@ export async function dump(db: Db): Promise<Record<string, unknown[]>> {
   const content: Record<string, unknown[]> = {};
   const stamps = await db.collection<Stamp>(STAMPS).find().toArray();
   const offsets = new Map(stamps.map(({ _id, timezone_offset }) => [_id, timezone_offset ?? DEFAULT_OFFSET]));
-  for (const name of [...Object.values(COLLECTIONS), MENU_SECTIONS, TOMBSTONES, STAMPS]) {
+  for (const name of [...Object.values(COLLECTIONS), CATEGORY_PRODUCTS, TOMBSTONES, STAMPS]) {
     const documents = await db
       .collection(name)
       .find({}, { sort: { _id: 1 } })
@@ -72,10 +72,11 @@ export async function dump(db: Db): Promise<Record<string, unknown[]>> {
 
 /**
  * Where a tree is cut depends on the slices; how many records it counts does not. A record that came and went inside one
- * slice leaves no count, elsewhere it leaves a count of nothing.
+ * slice leaves no count, elsewhere it leaves a count of nothing. The version of a layout is never the same twice.
  */
 function withoutTreeShapes({
   ranks,
+  layout: _layout,
   position: _position,
   positions: _positions,
   epochs: _epochs,

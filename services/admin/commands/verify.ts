@@ -44,7 +44,7 @@ only where they still differ then.
 
 With --deep the log is read from its beginning to where the projector is, what
 it says is projected again, and compared with every record: versions, bodies,
-deletions, menus. It takes about as long as a rebuild, and memory for the ids of
+deletions. It takes about as long as a rebuild, and memory for the ids of
 one partition's records. What differs there only a rebuild can mend.
 
 Examples:

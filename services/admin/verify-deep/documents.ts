@@ -2,7 +2,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ClientSession, Db } from 'mongodb';
 import type { Change } from '#shared/events/change.ts';
-import type { EntityName } from '#shared/events/entities/index.ts';
 import {
   COLLECTIONS,
   documentId,
@@ -20,12 +19,6 @@ export interface NewestState {
   change: Change;
   offset: number;
 }
-
-/** Made of several records; `catalog.ts` compares them. */
-const COMPOSED: { readonly [E in EntityName]?: readonly string[] } = {
-  category: ['whole'],
-  product: ['whole', 'category_position'],
-};
 
 /** Compares the documents of some newest states, read in the session's snapshot. */
 export async function compareDocuments(
@@ -69,7 +62,7 @@ function compareDocument(
     findings.add(storeId, what, 'made for an offset that the store never had', 'an offset of the store');
     return;
   }
-  const fields = differingFields(document, projected(history, change, offset, document.offset), entity);
+  const fields = differingFields(document, projected(history, change, offset, document.offset));
   if (fields.length > 0) {
     findings.add(storeId, what, `other ${fields.join(', ')}`, `version ${sequence} as projected`);
   }
@@ -84,11 +77,10 @@ function projected(history: History, change: Change, at: number, zone: string): 
   });
 }
 
-function differingFields(stored: object, expected: object, entity: EntityName): string[] {
-  const apart = new Set(['feed_position', ...(COMPOSED[entity] ?? [])]);
+function differingFields(stored: object, expected: object): string[] {
   const left = new Map(Object.entries(stored));
   const right = new Map(Object.entries(expected));
   return [...new Set([...left.keys(), ...right.keys()])].filter(
-    (field) => !apart.has(field) && !isDeepStrictEqual(left.get(field), right.get(field)),
+    (field) => field !== 'feed_position' && !isDeepStrictEqual(left.get(field), right.get(field)),
   );
 }

@@ -11,7 +11,6 @@ import { CHECKPOINTS, DEAD_LETTERS, type DeadLetter } from '#shared/read-models/
 import { type Checkpoint, checkpointId } from '#projector/consumer/checkpoint.ts';
 import { droppedLettersIn } from '#projector/dead-letters/dropped.ts';
 import type { LogReader } from '../log/reader.ts';
-import { compareCatalog } from './catalog.ts';
 import { compareDocuments, type NewestState } from './documents.ts';
 import type { Findings } from './findings.ts';
 import { History } from './history.ts';
@@ -116,7 +115,6 @@ async function compare(
   await flush();
   for (const storeId of history.stores.keys()) {
     await findLeftovers(db, session, history, storeId, findings);
-    await compareCatalog(db, session, storeId, findings);
   }
   findMissingTombstones(history, findings);
   return { stores: [...history.stores.keys()], entities: wanted.length, messages: to };

@@ -13,7 +13,7 @@ import {
 } from '#shared/read-models/collections.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import { rankEntries } from '#shared/read-models/rank-tree/trees.ts';
-import { touchedCatalog, type TouchedCatalogs } from '../catalog/touched.ts';
+import { type LayoutChanges, noteLayout, placeOf } from '../catalog/layout.ts';
 import { projections } from '../projections/index.ts';
 import { noteMove, type TreeChanges } from '../ranking/changes.ts';
 import { isErased } from './customers.ts';
@@ -53,8 +53,8 @@ export interface Plan {
   erased: Map<string, Set<string>>;
   /** What moves in rank trees. */
   trees: TreeChanges;
-  /** What of the stores' catalogs must be composed anew. */
-  touched: TouchedCatalogs;
+  /** What changes in the order of the stores' product lists. */
+  layouts: LayoutChanges;
   /** Changes whose document could not be made, with their message's index in the slice. */
   failed: { at: number; rejection: EventRejected }[];
   /** Of changes that take effect, what is counted once they are committed: documents are large, and go as soon as they can. */
@@ -74,7 +74,7 @@ export function plan(chains: Map<string, Chain>, stored: Stored): Plan {
     storeRecords: new Map(),
     erased: new Map(),
     trees: new Map(),
-    touched: new Map(),
+    layouts: new Map(),
     failed: [],
     applied: [],
     outdated: 0,
@@ -137,8 +137,10 @@ function planEntity(
 
   const rankedBefore = stored.ranked.get(key) ?? [];
   let shownBy: ReadModelDocument | Tombstone;
+  const placedBefore = stored.placed.get(key) ?? null;
   if (change.deletes) {
     noteMove(result.trees, storeId, rankedBefore, []);
+    noteLayout(result.layouts, storeId, placedBefore, null);
     if (isStored) push(result.removals, entity, documentId(storeId, id));
     shownBy = { _id: key, store_id: storeId, entity, sequence: change.sequence, feed_position: 0 };
     result.tombstones.push(shownBy);
@@ -150,6 +152,7 @@ function planEntity(
       shownBy = document;
       push(isStored ? result.replacements : result.inserts, entity, document);
       noteMove(result.trees, storeId, rankedBefore, rankEntries(entity, document));
+      noteLayout(result.layouts, storeId, placedBefore, placeOf(entity, document));
       if (isBuried) result.raised.push(key);
     } catch (error) {
       const rejection = new EventRejected('projection_failed', 'no document can be made of it', {
@@ -179,24 +182,10 @@ function planEntity(
       }
     }
   }
-  touchCatalog(result, change, stored.categories.get(key));
   for (const entry of entries) {
     const { time, newerVersion } = entry.change;
     result.applied.push({ entity, time, ...(newerVersion === undefined ? {} : { newerVersion }) });
     effects.push({ at: entry.at, entity, storeId, shownBy: entry === last ? shownBy : null });
-  }
-}
-
-/** Notes what shows the changed record, or showed it before. */
-function touchCatalog({ touched }: Plan, change: HeldChange, categoryBefore: string | undefined): void {
-  const { entity, storeId, id } = change;
-  if (entity === 'category') touchedCatalog(touched, storeId).categories.add(id);
-  else if (entity === 'option_group') touchedCatalog(touched, storeId).optionGroups.add(id);
-  else if (entity === 'product') {
-    const catalog = touchedCatalog(touched, storeId);
-    catalog.products.add(id);
-    if (categoryBefore !== undefined) catalog.named.add(categoryBefore);
-    if (change.categoryId !== null) catalog.named.add(change.categoryId);
   }
 }
 

@@ -12,6 +12,7 @@ import {
   TOMBSTONES,
 } from '#shared/read-models/collections.ts';
 import { type RankEntry, rankEntries, RANKED_FIELDS } from '#shared/read-models/rank-tree/trees.ts';
+import { type Place, PLACED_FIELDS, placeOf } from '../catalog/layout.ts';
 import type { Chain } from './fold.ts';
 
 /** Large enough that a slice's documents come in one round trip. */
@@ -20,8 +21,8 @@ const ONE_BATCH = 100_000;
 export interface Stored {
   /** Versions of documents and tombstones, by `<entity>/<store id>/<entity id>`. */
   sequences: Map<string, number>;
-  /** The categories that stored products name, by the product's key. */
-  categories: Map<string, string>;
+  /** Where stored products and categories stand in the product list, by their keys. */
+  placed: Map<string, Place>;
   /** Where stored documents lie in rank trees, by their keys. */
   ranked: Map<string, RankEntry[]>;
   /** Keys of entities that are deleted now. */
@@ -58,29 +59,28 @@ export async function readStored(db: Db, session: ClientSession, chains: Iterabl
     .find({ _id: { $in: [...graves] } }, { session, projection: { sequence: 1 }, batchSize: ONE_BATCH })
     .toArray();
   const sequences = new Map(tombstones.map(({ _id, sequence }) => [_id, sequence]));
-  const categories = new Map<string, string>();
+  const placed = new Map<string, Place>();
   const ranked = new Map<string, RankEntry[]>();
   for (const entity of ENTITY_NAMES) {
     if (documents[entity].length === 0) continue;
     const found = db
-      .collection<Pick<ReadModelDocument, '_id' | 'sequence'> & { category_id?: string | null }>(
-        COLLECTIONS[entity],
-      )
+      .collection<Pick<ReadModelDocument, '_id' | 'sequence'>>(COLLECTIONS[entity])
       .find(
         { _id: { $in: documents[entity] } },
-        { session, projection: { sequence: 1, category_id: 1, ...RANKED_FIELDS }, batchSize: ONE_BATCH },
+        { session, projection: { sequence: 1, ...PLACED_FIELDS, ...RANKED_FIELDS }, batchSize: ONE_BATCH },
       );
     for await (const document of found) {
       const key = `${entity}/${document._id}`;
       sequences.set(key, document.sequence);
-      if (typeof document.category_id === 'string') categories.set(key, document.category_id);
+      const place = placeOf(entity, document);
+      if (place !== null) placed.set(key, place);
       const entries = rankEntries(entity, document);
       if (entries.length > 0) ranked.set(key, entries);
     }
   }
   return {
     sequences,
-    categories,
+    placed,
     ranked,
     tombstones: new Set(tombstones.map(({ _id }) => _id)),
     stamps: new Map(stamps.map((stamp) => [stamp._id, stamp])),

@@ -12,9 +12,8 @@ import {
   TOMBSTONES,
 } from '#shared/read-models/collections.ts';
 import { withEpoch } from '#shared/read-models/feed-epochs.ts';
-import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import { markStoreRecords } from '../access/store-records.ts';
-import { composeCatalogs } from '../catalog/compose.ts';
+import { writeLayouts } from '../catalog/write-layouts.ts';
 import { projections } from '../projections/index.ts';
 import type { Slice } from '../consumer/slice.ts';
 import { maintainTrees, type RootChange } from '../ranking/maintain.ts';
@@ -54,17 +53,14 @@ export async function writePlan(
     plan.inserts.delete(entity);
     plan.replacements.delete(entity);
   }
-  await composeCatalogs(db, session, plan.touched, (storeId) => {
-    const changed = plan.stamps.get(storeId)?.offset;
-    return (changed === undefined ? stored.stamps.get(storeId)?.timezone_offset : changed) ?? DEFAULT_OFFSET;
-  });
+  const layouts = await writeLayouts(db, session, plan.layouts);
   const roots = await maintainTrees(
     db,
     session,
     plan.trees,
     (storeId, tree) => stored.stamps.get(storeId)?.ranks?.[tree],
   );
-  const given = await writeStamps(db, session, plan.stamps, stored, roots, marks);
+  const given = await writeStamps(db, session, plan.stamps, stored, roots, layouts, marks);
   await markStoreRecords(db, session, plan.storeRecords);
   await enqueue(db, session, moved);
   return given;
@@ -136,6 +132,7 @@ async function writeStamps(
   stamps: Map<string, StampChange>,
   stored: Pick<Stored, 'stamps'>,
   roots: readonly RootChange[],
+  layouts: ReadonlyMap<string, string>,
   { epochs, slice }: Marks,
 ): Promise<GivenPositions> {
   const given = new Map<string, Given>();
@@ -152,6 +149,8 @@ async function writeStamps(
     if (isNew) $set['epochs'] = withEpoch(before?.epochs, { id: epoch, from: (before?.position ?? 0) + 1 });
     given.set(_id, { epoch, position });
     if (typeof offset === 'string') $set['timezone_offset'] = offset;
+    const layout = layouts.get(_id);
+    if (layout !== undefined) $set['layout'] = layout;
     for (const { tree, counts: facets, nodes } of rootsOf.get(_id) ?? []) {
       Object.assign($inc, under(`ranks.${tree}.counts`, facets));
       if (nodes !== undefined) Object.assign($set, under(`ranks.${tree}`, { ...nodes }));

@@ -1,4 +1,4 @@
-/** Categories: the list record. What depends on their products, `catalog/compose.ts` adds. */
+/** Categories: the list record, and what the details show besides. How many products they have is counted apart (`catalog/`). */
 import { documentId } from '#shared/read-models/collections.ts';
 import { toLocalDateTime } from '#shared/read-models/local-time.ts';
 import { local, members, type Projection, updatedAt } from './projection.ts';
@@ -27,7 +27,6 @@ export const categoryProjection: Projection<'category'> = {
         created_at: local(state.created_at, offset),
         updated_at: toLocalDateTime(updated, offset),
       }),
-      whole: '',
     };
   },
 };

@@ -1,4 +1,4 @@
-/** Products: the list record. What depends on categories and option groups, `catalog/compose.ts` adds. */
+/** Products: the list record, and what the details show before and after the option groups, which are joined when they are read. */
 import { documentId } from '#shared/read-models/collections.ts';
 import { toLocalDateTime } from '#shared/read-models/local-time.ts';
 import { local, members, type Projection, updatedAt } from './projection.ts';
@@ -15,8 +15,7 @@ export const productProjection: Projection<'product'> = {
       name: state.name,
       position: state.position,
       active: state.active,
-      category_id: categoryId,
-      category_position: Number.POSITIVE_INFINITY,
+      category_id: categoryId ?? '',
       option_group_ids: [...new Set(state.option_group_ids ?? [])],
       updated_at: new Date(updated),
       summary: JSON.stringify({
@@ -34,7 +33,6 @@ export const productProjection: Projection<'product'> = {
       }),
       before_groups: members({ ean: state.ean ?? null, serves: state.serves ?? null }),
       after_groups: members({ created_at: local(state.created_at, offset) }),
-      whole: '',
     };
   },
 };

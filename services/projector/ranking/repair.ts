@@ -5,6 +5,7 @@ import { COLLECTIONS, RANK_NODES, type Stamp, STAMPS } from '#shared/read-models
 import { type LeafTexts, nodesOf, type RankNode } from '#shared/read-models/rank-tree/nodes.ts';
 import { RANK_TREES, type RankEntry, type RankTree } from '#shared/read-models/rank-tree/trees.ts';
 import { boundaryBetween } from '#shared/read-models/rank-tree/keys.ts';
+import { recountProducts } from '../catalog/count.ts';
 import { type CutLeaf, leafOf } from './cut.ts';
 import { HeldTree } from './held-tree.ts';
 import { scanRecords } from './members.ts';
@@ -32,9 +33,11 @@ export async function repairStore(client: MongoClient, db: Db, storeId: string):
           if (root !== null) ranks[tree.name] = root;
         }
         const { counts, applied } = await countRecords(db, session, storeId);
+        await recountProducts(db, session, storeId);
+        const layout = nextVersion();
         await db
           .collection<Stamp>(STAMPS)
-          .updateOne({ _id: storeId }, { $set: { ranks, counts }, $inc: applied }, { session });
+          .updateOne({ _id: storeId }, { $set: { ranks, counts, layout }, $inc: applied }, { session });
       },
       { readConcern: { level: 'snapshot' }, writeConcern: { w: 'majority' } },
     ),

@@ -4,7 +4,14 @@
  */
 import type { ClientSession, Db } from 'mongodb';
 import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
-import { COLLECTIONS, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
+import {
+  CATEGORY_PRODUCTS,
+  type CategoryProducts,
+  COLLECTIONS,
+  type Stamp,
+  STAMPS,
+} from '#shared/read-models/collections.ts';
+import { countByCategory, countsOf } from '../catalog/count.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { verifyTree } from './verify-tree.ts';
 
@@ -32,6 +39,17 @@ export async function verifyStore(db: Db, session: ClientSession, storeId: strin
       .aggregate<{ count: number }>([{ $match: { store_id: storeId } }, { $count: 'count' }], { session })
       .toArray();
     compare(`number of ${COLLECTIONS[entity]}`, stamp?.counts?.[entity] ?? 0, row?.count ?? 0);
+  }
+  const stored = await db
+    .collection<CategoryProducts>(CATEGORY_PRODUCTS)
+    .find(countsOf(storeId), { session, batchSize: 10_000 })
+    .toArray();
+  const named = new Map(stored.map(({ _id, products }) => [_id, products]));
+  const counted = await countByCategory(db, session, storeId);
+  for (const id of new Set([...named.keys(), ...counted.keys()])) {
+    const category = id.slice(storeId.length + 1);
+    const what = category === '' ? 'products without a category' : `products of category ${category}`;
+    compare(`number of ${what}`, named.get(id) ?? 0, counted.get(id) ?? 0);
   }
   for (const tree of Object.values(RANK_TREES)) {
     await verifyTree({ db, session, tree, storeId }, stamp, (what, ...values) =>

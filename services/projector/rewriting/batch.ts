@@ -8,7 +8,7 @@ import { BODY_FIELDS } from '#shared/read-models/bodies.ts';
 import { type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import { DEFAULT_OFFSET, EXACT, isReversible, shiftBody } from '#shared/read-models/local-time.ts';
 
-/** Bodies of so many bytes are enough for one batch, however few documents they are: menus have large ones. */
+/** Bodies of so many bytes are enough for one batch, however few documents they are: option groups are large. */
 const MOST_BYTES = 1_048_576;
 
 /** MongoDB takes 16 MiB for one write, which holds what a body was and what it becomes. */

@@ -7,7 +7,7 @@ import { type Rewriting, waiting } from './queue.ts';
 
 export interface Left {
   stores: number;
-  /** Their records that are not looked at yet, parts of menus left aside. */
+  /** Their records that are not looked at yet. */
   records: number;
 }
 

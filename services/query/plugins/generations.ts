@@ -2,6 +2,7 @@
 import plugin from 'fastify-plugin';
 import { LRUCache } from 'lru-cache';
 import { watchGenerations } from '../generations.ts';
+import { Menus } from '../reading/menu/menus.ts';
 import { SharedReads } from '../reading/shared-reads.ts';
 
 const INTERVAL_MS = 500;
@@ -20,12 +21,14 @@ export default plugin(
       intervalMs: INTERVAL_MS,
     });
     app.decorate('generations', generations);
+    // Those of all generations.
+    const menus = new Menus();
     const shared = new LRUCache<string, SharedReads>({ max: REMEMBERED });
     app.decorate('sharedReads', (generation) => {
       const { id } = generation.marker;
       const known = shared.get(id);
       if (known !== undefined) return known;
-      const made = new SharedReads(generation, app.bounded);
+      const made = new SharedReads(generation, app.bounded, menus);
       shared.set(id, made);
       return made;
     });

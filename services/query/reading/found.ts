@@ -1,9 +1,13 @@
 /** What a read found: a finished body, and the stamp of the snapshot it came from. */
+import type { Readable } from 'node:stream';
 import type { Stamp } from '#shared/read-models/collections.ts';
 import { shiftBody } from '#shared/read-models/local-time.ts';
 
-export interface Found {
-  body: string;
+/** A body as it leaves; a stream is to be read to its end, or destroyed. */
+export type Body = string | Buffer | Readable;
+
+export interface Found<B extends Body = string> {
+  body: B;
   stamp: Stamp | null;
 }
 

@@ -20,6 +20,8 @@ export interface ListRequest extends PageRequest {
   entity: EntityName;
   /** Which records, besides those of other stores, which never are. */
   filter: (toInstant: ToInstant) => Document;
+  /** Stages that add to the records what they are sorted by, where they do not hold it. */
+  arrange?: Document[];
   sort: Record<string, 1 | -1>;
 }
 

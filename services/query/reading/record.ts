@@ -1,7 +1,7 @@
 /** Reads one record, whole or as its summary, from one snapshot. */
 import { documentId } from '#shared/read-models/collections.ts';
 import { bodyIn, type Found } from './found.ts';
-import type { Shape } from './shared-reads.ts';
+import type { Shape } from './shapes.ts';
 import { offsetOf, type View } from './view.ts';
 
 /** The record of this store with an id; `null` where the store has none. */

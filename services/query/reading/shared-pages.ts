@@ -1,7 +1,7 @@
 /**
  * First pages of whole lists, from one generation: requests of several stores for the same list share one read (decision
- * 0032). It begins at the stamps, and each stamp brings the page of its own store along, so that what a request is given lies in
- * one snapshot with its stamp, and never comes from another store.
+ * 0032). As a rule it begins at the stamps, and each stamp brings the page of its own store along, so that what a request is
+ * given lies in one snapshot with its stamp, and never comes from another store; products have a read of their own.
  */
 import { LRUCache } from 'lru-cache';
 import { isDocumentTooLarge } from '#shared/errors.ts';
@@ -12,6 +12,7 @@ import { type BatchLimits, batched, type ReadOne } from '../batched.ts';
 import type { Bounded } from '../deadline.ts';
 import { oneOf } from './one-of.ts';
 import { PAGE_FIELDS, type PageRow } from './page.ts';
+import type { Layout } from './products/layout.ts';
 import { SNAPSHOT } from './snapshot.ts';
 
 /** All records of a kind, in the order of their list. */
@@ -24,7 +25,16 @@ export interface FirstPage {
   rows: readonly PageRow[];
   /** `null` while nothing of the store has arrived. */
   stamp: Stamp | null;
+  /** Of products: the layout by which they were found. */
+  layout?: Layout;
 }
+
+/** Reads the first pages of some stores; a store of which nothing has arrived has none. It ends by itself, whatever the server does. */
+export type ReadPages = (
+  list: WholeList,
+  pageSize: number,
+  storeIds: readonly string[],
+) => Promise<ReadonlyMap<string, FirstPage>>;
 
 const NOTHING: FirstPage = { rows: [], stamp: null };
 
@@ -39,17 +49,14 @@ const REMEMBERED = 1_000;
 const PAGE = 'page';
 
 export class SharedPages {
-  readonly #generation: Generation;
-  readonly #bounded: Bounded;
+  readonly #readPages: ReadPages;
   /** By entity and page size. */
   readonly #reads = new Map<string, ReadOne<FirstPage>>();
   /** Pages that were too large lately. */
   readonly #large = new LRUCache<string, true>({ max: REMEMBERED, ttl: ALONE_FOR_MS });
 
-  /** @param bounded ends a read that the server keeps; requests that wait for it have deadlines of their own. */
-  constructor(generation: Generation, bounded: Bounded) {
-    this.#generation = generation;
-    this.#bounded = bounded;
+  constructor(readPages: ReadPages) {
+    this.#readPages = readPages;
   }
 
   /** The first page of a store's list; `null` where it may be so large that it is to be read alone. `signal` as of `ReadOne`. */
@@ -64,7 +71,7 @@ export class SharedPages {
     if (this.#large.has(key)) return null;
     let read = this.#reads.get(kind);
     if (read === undefined) {
-      read = batched((storeIds) => this.#read(list, pageSize, storeIds), LIMITS);
+      read = batched((storeIds) => this.#readPages(list, pageSize, storeIds), LIMITS);
       this.#reads.set(kind, read);
     }
     try {
@@ -78,36 +85,39 @@ export class SharedPages {
       return null;
     }
   }
+}
 
-  async #read(
-    { entity, sort }: WholeList,
-    pageSize: number,
-    storeIds: readonly string[],
-  ): Promise<Map<string, FirstPage>> {
-    const stamps = await this.#bounded((signal) =>
-      this.#generation.db
-        .collection<Stamp>(STAMPS)
-        .aggregate<Stamp & { [PAGE]: PageRow[] }>(
-          [
-            { $match: { _id: oneOf(storeIds) } },
-            {
-              $lookup: {
-                from: COLLECTIONS[entity],
-                localField: '_id',
-                foreignField: 'store_id',
-                // No index can be named here. With no filter but the store's, the one in the order of the list wins every trial: it
-                // brings a record with every step, and all others bring none before they have read and sorted the whole store.
-                pipeline: [{ $sort: sort }, { $limit: pageSize }, PAGE_FIELDS],
-                as: PAGE,
-              },
+/** Reads pages of lists whose order lies in one index. */
+export async function readByLookup(
+  { db }: Generation,
+  bounded: Bounded,
+  { entity, sort }: WholeList,
+  pageSize: number,
+  storeIds: readonly string[],
+): Promise<Map<string, FirstPage>> {
+  const stamps = await bounded((signal) =>
+    db
+      .collection<Stamp>(STAMPS)
+      .aggregate<Stamp & { [PAGE]: PageRow[] }>(
+        [
+          { $match: { _id: oneOf(storeIds) } },
+          {
+            $lookup: {
+              from: COLLECTIONS[entity],
+              localField: '_id',
+              foreignField: 'store_id',
+              // No index can be named here. With no filter but the store's, the one in the order of the list wins every trial: it
+              // brings a record with every step, and all others bring none before they have read and sorted the whole store.
+              pipeline: [{ $sort: sort }, { $limit: pageSize }, PAGE_FIELDS],
+              as: PAGE,
             },
-          ],
-          { ...SNAPSHOT, signal },
-        )
-        .toArray(),
-    );
-    return new Map(stamps.map(({ [PAGE]: rows, ...stamp }) => [stamp._id, { rows, stamp }]));
-  }
+          },
+        ],
+        { ...SNAPSHOT, signal },
+      )
+      .toArray(),
+  );
+  return new Map(stamps.map(({ [PAGE]: rows, ...stamp }) => [stamp._id, { rows, stamp }]));
 }
 
 function sizeOf({ rows }: FirstPage): number {

@@ -8,8 +8,12 @@ import { type BatchLimits, batched, type ReadOne } from '../batched.ts';
 import type { Bounded } from '../deadline.ts';
 import { SharedChanges } from '../feed/shared-changes.ts';
 import type { StoredBody } from './found.ts';
+import { Menus } from './menu/menus.ts';
 import { oneOf } from './one-of.ts';
-import { SharedPages } from './shared-pages.ts';
+import { readFirstProducts } from './products/first-pages.ts';
+import { Layouts } from './products/layouts.ts';
+import { readByLookup, SharedPages } from './shared-pages.ts';
+import { type Shape, SHAPES } from './shapes.ts';
 import { SNAPSHOT } from './snapshot.ts';
 
 /** What is stored of a record in one of its shapes, with the stamp of its store. */
@@ -17,9 +21,7 @@ export interface StampedBody extends StoredBody {
   stamp: Stamp | null;
 }
 
-export type Shape = 'summary' | 'whole';
-
-type Row = { _id: string } & Partial<Record<Shape | 'offset', string>>;
+type Row = { _id: string; offset?: string };
 
 const LIMITS: BatchLimits = { underWay: 4, ids: 100 };
 
@@ -30,15 +32,30 @@ export class SharedReads {
   readonly pages: SharedPages;
   /** Pages of change feeds. */
   readonly changes: SharedChanges;
+  /** Of product lists. */
+  readonly layouts: Layouts;
+  readonly menus: Menus;
+  /** For each read by itself, where an answer takes so many that they have no deadline together. */
+  readonly each: Bounded;
   readonly #generation: Generation;
   readonly #bounded: Bounded;
   readonly #records = new Map<string, ReadOne<StampedBody>>();
 
-  /** @param bounded ends a read that the server keeps; requests that wait for it have deadlines of their own. */
-  constructor(generation: Generation, bounded: Bounded) {
+  /**
+   * @param bounded ends a read that the server keeps; requests that wait for it have deadlines of their own.
+   * @param menus those of other generations as well.
+   */
+  constructor(generation: Generation, bounded: Bounded, menus: Menus = new Menus()) {
+    this.each = bounded;
+    this.menus = menus;
     this.#generation = generation;
     this.#bounded = bounded;
-    this.pages = new SharedPages(generation, bounded);
+    this.layouts = new Layouts(generation, bounded);
+    this.pages = new SharedPages((list, pageSize, storeIds) =>
+      list.entity === 'product'
+        ? readFirstProducts(generation, bounded, this.layouts, pageSize, storeIds)
+        : readByLookup(generation, bounded, list, pageSize, storeIds),
+    );
     this.changes = new SharedChanges(generation, bounded);
     this.stamp = batched((ids) => this.#readStamps(ids), LIMITS);
   }
@@ -71,13 +88,14 @@ export class SharedReads {
     ids: readonly string[],
   ): Promise<Map<string, StampedBody>> {
     const storeIds = [...new Set(ids.map(storeIdOf))];
+    const { stages, bodyOf } = SHAPES[shape];
     const rows = await this.#bounded((signal) =>
       this.#generation.db
         .collection(collection)
         .aggregate<Row>(
           [
             { $match: { _id: oneOf(ids) } },
-            { $project: { [shape]: 1, offset: 1 } },
+            ...stages,
             // As they lie there: a projection would cost as much as the read.
             { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: oneOf(storeIds) } }] } },
           ],
@@ -88,10 +106,11 @@ export class SharedReads {
     const byId = new Map(rows.map((row) => [row._id, row]));
     const found = new Map<string, StampedBody>();
     for (const id of ids) {
-      const { [shape]: body, offset } = byId.get(id) ?? {};
-      if (body === undefined || offset === undefined) continue;
+      const row = byId.get(id);
+      const body = row?.offset === undefined ? undefined : bodyOf(row);
+      if (row?.offset === undefined || body === undefined) continue;
       const stamp = (byId.get(storeIdOf(id)) as Stamp | undefined) ?? null;
-      found.set(id, { body, offset, stamp });
+      found.set(id, { body, offset: row.offset, stamp });
     }
     return found;
   }

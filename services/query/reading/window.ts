@@ -42,6 +42,7 @@ export async function readWindow(
       collection,
       [
         ...narrowed,
+        ...(request.arrange ?? []),
         { $sort: request.sort },
         { $skip: skippedBy(request) },
         { $limit: request.pageSize },

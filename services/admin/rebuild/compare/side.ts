@@ -1,7 +1,7 @@
 /** What is compared: the records of one store in two generations, each collection's in the order of their ids. */
 import type { ClientSession, Db, Document } from 'mongodb';
 import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
-import { COLLECTIONS, MENU_SECTIONS, TOMBSTONES } from '#shared/read-models/collections.ts';
+import { CATEGORY_PRODUCTS, COLLECTIONS, TOMBSTONES } from '#shared/read-models/collections.ts';
 
 /** A part of a collection that belongs to one store. */
 export interface Range {
@@ -10,16 +10,16 @@ export interface Range {
   prefix: string;
 }
 
-/** A record in a comparison: the version that it shows; parts of menus have none. */
+/** A record in a comparison: the version that it shows; counts have none. */
 export interface Version {
   _id: string;
   sequence?: number;
 }
 
-/** Everything of a store that events lead to: records, menu and tombstones. */
+/** Everything of a store that events lead to: records, counts of products and tombstones. */
 export function rangesOf(storeId: string): Range[] {
   return [
-    ...[...Object.values(COLLECTIONS), MENU_SECTIONS].map((collection) => ({
+    ...[...Object.values(COLLECTIONS), CATEGORY_PRODUCTS].map((collection) => ({
       collection,
       prefix: `${storeId}/`,
     })),

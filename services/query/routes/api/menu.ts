@@ -1,7 +1,6 @@
-/** `GET /api/menu/`: the whole menu, composed by the projector. */
+/** `GET /api/menu/`: the whole menu, put together from its records. */
 import { dataEndpoint } from '#query/data-endpoint.ts';
 import { always } from '#query/openapi/data-operation.ts';
-import { readMenu } from '#query/reading/menu.ts';
 import { Menu } from '#query/records/menu.ts';
 
 export default dataEndpoint({
@@ -17,5 +16,5 @@ export default dataEndpoint({
     answer: always(Menu),
   },
   shows: ['category', 'product', 'option_group'],
-  read: (view) => readMenu(view),
+  read: (view) => view.shared.menus.read(view),
 });

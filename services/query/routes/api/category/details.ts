@@ -21,5 +21,5 @@ export default dataEndpoint({
     answer: one(Category),
   },
   shows: ['category', 'product'],
-  read: (view, { category_id: categoryId }) => readRecord(view, COLLECTIONS.category, categoryId, 'whole'),
+  read: (view, { category_id: categoryId }) => readRecord(view, COLLECTIONS.category, categoryId, 'category'),
 });

@@ -21,5 +21,5 @@ export default dataEndpoint({
     answer: one(Product),
   },
   shows: ['product', 'option_group'],
-  read: (view, { product_id: productId }) => readRecord(view, COLLECTIONS.product, productId, 'whole'),
+  read: (view, { product_id: productId }) => readRecord(view, COLLECTIONS.product, productId, 'product'),
 });

@@ -1,21 +1,13 @@
 /** `GET /api/product/list`: the store's products, by their category's position, then their own. */
 import { dataEndpoint } from '#query/data-endpoint.ts';
 import { page } from '#query/openapi/data-operation.ts';
-import { id } from '#query/parameters/kinds.ts';
-import { optional } from '#query/parameters/parameter.ts';
-import { readList } from '#query/reading/list.ts';
-import { paging } from '#query/reading/paging.ts';
-import { updatedBetween, updatedRange } from '#query/reading/range.ts';
+import { productListParameters, readProducts } from '#query/reading/products/read.ts';
 import { ProductSummary } from '#query/records/product.ts';
 
 export default dataEndpoint({
   path: '/list',
   scopes: ['menu'],
-  parameters: {
-    ...paging,
-    category_id: optional(id, { description: 'Only products that name this category.', example: 'k1' }),
-    ...updatedRange,
-  },
+  parameters: productListParameters,
   documentation: {
     operationId: 'listProducts',
     tag: 'Products',
@@ -27,15 +19,5 @@ export default dataEndpoint({
   },
   // A category that moves changes the order of products.
   shows: ['product', 'category'],
-  read: (view, { page, page_size: pageSize, category_id: categoryId, updated_from: from, updated_to: to }) =>
-    readList(view, {
-      entity: 'product',
-      filter: (toInstant) => ({
-        ...(categoryId === null ? {} : { category_id: categoryId }),
-        ...updatedBetween(from, to, toInstant),
-      }),
-      sort: { category_position: 1, position: 1, name: 1, _id: 1 },
-      page,
-      pageSize,
-    }),
+  read: readProducts,
 });

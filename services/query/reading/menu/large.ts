@@ -1,0 +1,165 @@
+/**
+ * Menus of any size, piece by piece: some categories, their products, and the option groups that these name, all from one
+ * snapshot. What is held at a time is bounded, however large the menu is.
+ */
+import { LRUCache } from 'lru-cache';
+import {
+  CATEGORY_PRODUCTS,
+  COLLECTIONS,
+  documentId,
+  type OptionGroupDocument,
+} from '#shared/read-models/collections.ts';
+import { PIECE_INDEX, united, WITHIN_CATEGORY } from '../products/layout.ts';
+import type { SnapshotReads } from '../view.ts';
+import { MenuText, type ShownCategory, type ShownProduct } from './text.ts';
+
+/** Categories whose products are found by one command. */
+const CATEGORIES = 50;
+/** Products that come at once. */
+const PRODUCTS = 100;
+/** Option groups that are read at once, unless a single product has more: a product has 100 at most. */
+const GROUPS = 100;
+/** Characters of option groups that are kept for the products that follow. */
+const KEPT_CHARACTERS = 8 * 1_048_576;
+/** Pieces are sent in such portions. */
+const PORTION_CHARACTERS = 65_536;
+
+/** The JSON of a store's menu. @param offset that in which the answer is given, from the same snapshot. */
+export async function* readLargeMenu(
+  reads: SnapshotReads,
+  storeId: string,
+  offset: string,
+): AsyncGenerator<Buffer> {
+  const menu = new MenuText(storeId, offset);
+  let portion = menu.begin();
+  for await (const { category, product, groups } of shownProducts(reads, storeId)) {
+    portion += menu.product(category, product, groups);
+    if (portion.length >= PORTION_CHARACTERS) {
+      yield Buffer.from(portion);
+      portion = '';
+    }
+  }
+  yield Buffer.from(portion + menu.end());
+}
+
+interface Shown {
+  category: ShownCategory;
+  product: ShownProduct;
+  groups: string[];
+}
+
+async function* shownProducts(reads: SnapshotReads, storeId: string): AsyncGenerator<Shown> {
+  const groups = new Groups(reads, storeId);
+  for await (const categories of filledCategories(reads, storeId)) {
+    const byId = new Map(categories.map((category) => [category._id, category]));
+    const stages =
+      united(categories.map(({ _id }) => productsOf(storeId, _id.slice(storeId.length + 1)))) ?? [];
+    for await (const products of reads.batches<ShownProduct>(
+      COLLECTIONS.product,
+      stages,
+      PIECE_INDEX,
+      PRODUCTS,
+    )) {
+      for (const some of parts(products)) {
+        const bodies = await groups.of(some);
+        for (const product of some) {
+          const category = byId.get(documentId(storeId, product.category_id));
+          if (category === undefined) continue;
+          yield { category, product, groups: product.option_group_ids.flatMap((id) => bodies.get(id) ?? []) };
+        }
+      }
+    }
+  }
+}
+
+/** The active categories that products name, in order, some at a time. */
+async function* filledCategories(reads: SnapshotReads, storeId: string): AsyncGenerator<ShownCategory[]> {
+  const categories = reads.batches<ShownCategory>(
+    COLLECTIONS.category,
+    [
+      { $match: { store_id: storeId, active: true } },
+      { $sort: { position: 1, name: 1, _id: 1 } },
+      { $project: { summary: 1, offset: 1, updated_at: 1 } },
+    ],
+    'by_position',
+    CATEGORIES,
+  );
+  for await (const some of categories) {
+    const ids = some.map(({ _id }) => _id);
+    const named = await reads.read<{ _id: string }>(CATEGORY_PRODUCTS, [
+      { $match: { _id: { $in: ids } } },
+      { $project: { _id: 1 } },
+    ]);
+    const filled = new Set(named.map(({ _id }) => _id));
+    const shown = some.filter(({ _id }) => filled.has(_id));
+    if (shown.length > 0) yield shown;
+  }
+}
+
+function productsOf(storeId: string, category: string) {
+  return [
+    { $match: { store_id: storeId, category_id: category, active: true } },
+    { $sort: WITHIN_CATEGORY },
+    {
+      $project: { _id: 0, category_id: 1, summary: 1, offset: 1, updated_at: 1, option_group_ids: 1 },
+    },
+  ];
+}
+
+/** Products that follow one another, with few option groups together. */
+function* parts(products: readonly ShownProduct[]): Generator<ShownProduct[]> {
+  let part: ShownProduct[] = [];
+  let groups = new Set<string>();
+  for (const product of products) {
+    const together = groups.union(new Set(product.option_group_ids));
+    if (part.length > 0 && together.size > GROUPS) {
+      yield part;
+      part = [];
+      groups = new Set(product.option_group_ids);
+    } else {
+      groups = together;
+    }
+    part.push(product);
+  }
+  if (part.length > 0) yield part;
+}
+
+/** What the menu shows of option groups. */
+class Groups {
+  readonly #reads: SnapshotReads;
+  readonly #storeId: string;
+  /** Of a group that does not exist, nothing. */
+  readonly #kept = new LRUCache<string, string>({
+    maxSize: KEPT_CHARACTERS,
+    sizeCalculation: (body) => body.length + 100,
+  });
+
+  constructor(reads: SnapshotReads, storeId: string) {
+    this.#reads = reads;
+    this.#storeId = storeId;
+  }
+
+  /** Those that some products name, by id; those that do not exist are left out. */
+  async of(products: readonly ShownProduct[]): Promise<Map<string, string>> {
+    const bodies = new Map<string, string>();
+    const missing: string[] = [];
+    for (const id of new Set(products.flatMap((product) => product.option_group_ids))) {
+      const body = this.#kept.get(id);
+      if (body === undefined) missing.push(id);
+      else if (body !== '') bodies.set(id, body);
+    }
+    if (missing.length === 0) return bodies;
+    const found = await this.#reads.read<Pick<OptionGroupDocument, '_id' | 'active_summary'>>(
+      COLLECTIONS.option_group,
+      [
+        { $match: { _id: { $in: missing.map((id) => documentId(this.#storeId, id)) } } },
+        { $project: { active_summary: 1 } },
+      ],
+    );
+    for (const { _id, active_summary: body } of found) {
+      bodies.set(_id.slice(this.#storeId.length + 1), body);
+    }
+    for (const id of missing) this.#kept.set(id, bodies.get(id) ?? '');
+    return bodies;
+  }
+}

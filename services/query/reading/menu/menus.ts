@@ -1,0 +1,168 @@
+/**
+ * Menus are put together when they are read: once for each stamp, then answered from memory as long as the store's stamp is the
+ * same. One that is too large for that leaves as a stream, each time from one snapshot of its own.
+ */
+import { Readable } from 'node:stream';
+import { LRUCache } from 'lru-cache';
+import { StoreDataError } from '#shared/errors.ts';
+import { type Stamp, STAMPS } from '#shared/read-models/collections.ts';
+import type { Found } from '../found.ts';
+import { offsetOf, openSnapshot, readStamp, type SnapshotReads, type View } from '../view.ts';
+import { readLargeMenu } from './large.ts';
+import { Slots } from './slots.ts';
+import { isFew, readSmallMenu } from './small.ts';
+
+/** Bytes of all menus that are kept. */
+const KEPT_BYTES = 96 * 1_048_576;
+/** A larger menu is not kept. */
+const LARGEST_KEPT = 24 * 1_048_576;
+/** For how long a menu that was too large is not tried again. */
+const LARGE_FOR_MS = 60_000;
+const LARGE_STORES = 1_000;
+/** Large menus that are put together at a time, and of one store: each takes some 30 MiB at most. */
+const AT_ONCE = 8;
+const AT_ONCE_OF_ONE = 2;
+/** Longer than MongoDB keeps a snapshot as a rule (300 s), a stream cannot go on. */
+const LONGEST_STREAM_MS = 240_000;
+
+interface Kept {
+  /** Of what it was made. */
+  tag: string;
+  stamp: Stamp | null;
+  body: Buffer;
+}
+
+interface Composing {
+  /** Those who asked before it began may have its menu, whatever its stamp. */
+  began: number;
+  /** Resolves once it is known that it takes longer than a single read. */
+  isLarge: Promise<void>;
+  /** `null` for a menu that is too large to be kept. */
+  done: Promise<Kept | null>;
+}
+
+export class Menus {
+  readonly #kept = new LRUCache<string, Kept>({
+    maxSize: KEPT_BYTES,
+    sizeCalculation: ({ body }) => body.length + 1_000,
+  });
+  readonly #composing = new Map<string, Composing>();
+  readonly #large = new LRUCache<string, true>({ max: LARGE_STORES, ttl: LARGE_FOR_MS });
+  readonly #slots = new Slots(AT_ONCE, AT_ONCE_OF_ONE);
+  #turn = 0;
+
+  /** The menu of a store; without categories where it has none to show. */
+  async read(view: View): Promise<Found<Buffer | Readable>> {
+    const key = `${view.generation.marker.id}/${view.storeId}`;
+    this.#turn += 1;
+    const asked = this.#turn;
+    const stamp = await readStamp(view);
+    const tag = tagOf(stamp);
+    const kept = this.#kept.get(key);
+    if (kept?.tag === tag) return kept;
+    while (!this.#large.has(key)) {
+      const composing = this.#composing.get(key) ?? this.#compose(view, key, stamp);
+      await view.bounded(() => Promise.race([composing.isLarge, composing.done]));
+      const menu = await composing.done;
+      if (menu !== null && (menu.tag === tag || composing.began > asked)) return menu;
+    }
+    return this.#stream(view, key);
+  }
+
+  #compose(view: View, key: string, stamp: Stamp | null): Composing {
+    this.#turn += 1;
+    const large = Promise.withResolvers<void>();
+    const done = this.#put(view, key, stamp, large.resolve).finally(() => this.#composing.delete(key));
+    const composing = { began: this.#turn, isLarge: large.promise, done };
+    this.#composing.set(key, composing);
+    return composing;
+  }
+
+  async #put(view: View, key: string, stamp: Stamp | null, isLarge: () => void): Promise<Kept | null> {
+    const { generation, storeId } = view;
+    const { each } = view.shared;
+    if (isFew(stamp)) {
+      const menu = await usingSnapshot(view, (reads) => readSmallMenu(reads, storeId));
+      if (menu !== null) return this.#keep(key, menu.stamp, [Buffer.from(menu.text)]);
+    }
+    const release = await each((signal) => this.#slots.take(key, signal));
+    isLarge();
+    const reads = openSnapshot(generation, each);
+    try {
+      const present = await stampIn(reads, storeId);
+      const portions: Buffer[] = [];
+      let bytes = 0;
+      for await (const portion of readLargeMenu(reads, storeId, offsetOf(present))) {
+        portions.push(portion);
+        bytes += portion.length;
+        if (bytes > LARGEST_KEPT) {
+          this.#large.set(key, true);
+          return null;
+        }
+      }
+      return this.#keep(key, present, portions);
+    } finally {
+      release();
+      await reads.end();
+    }
+  }
+
+  #keep(key: string, stamp: Stamp | null, portions: readonly Buffer[]): Kept {
+    const menu = { tag: tagOf(stamp), stamp, body: Buffer.concat(portions) };
+    this.#kept.set(key, menu);
+    return menu;
+  }
+
+  async #stream(view: View, key: string): Promise<Found<Readable>> {
+    const { generation, bounded, storeId } = view;
+    const release = await bounded((signal) => this.#slots.take(key, signal));
+    const reads = openSnapshot(generation, view.shared.each);
+    const end = () => {
+      release();
+      void reads.end();
+    };
+    try {
+      const stamp = await bounded(() => stampIn(reads, storeId));
+      const body = Readable.from(readLargeMenu(reads, storeId, offsetOf(stamp)), { objectMode: false });
+      const timer = setTimeout(() => {
+        body.destroy(new StoreDataError('environment_unavailable', 'a menu took too long to be taken'));
+      }, LONGEST_STREAM_MS).unref();
+      body.once('close', () => {
+        clearTimeout(timer);
+        end();
+      });
+      return { body, stamp };
+    } catch (error) {
+      end();
+      throw error;
+    }
+  }
+}
+
+/** Changes with everything that a menu shows; after a restored backup the epochs differ where counters may not. */
+function tagOf(stamp: Stamp | null): string {
+  return JSON.stringify([
+    offsetOf(stamp),
+    stamp?.category,
+    stamp?.product,
+    stamp?.option_group,
+    stamp?.epochs,
+  ]);
+}
+
+async function stampIn(reads: SnapshotReads, storeId: string): Promise<Stamp | null> {
+  const [stamp] = await reads.read<Stamp>(STAMPS, [{ $match: { _id: storeId } }]);
+  return stamp ?? null;
+}
+
+async function usingSnapshot<R>(
+  { generation, shared }: View,
+  run: (reads: SnapshotReads) => Promise<R>,
+): Promise<R> {
+  const reads = openSnapshot(generation, shared.each);
+  try {
+    return await run(reads);
+  } finally {
+    await reads.end();
+  }
+}

@@ -1,0 +1,169 @@
+/** The product list: it is in the order of categories, which no product holds. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { COLLECTIONS, STAMPS } from '#shared/read-models/collections.ts';
+import { PATIENCE } from '#test/patience.ts';
+import { type QueryService, startQueryService, type TestChange } from '#test/query-service.ts';
+
+let service: QueryService;
+beforeAll(async () => {
+  service = await startQueryService({ settings: PATIENCE });
+});
+afterAll(() => service?.close());
+
+async function readerOf(storeId: string): Promise<(query: string) => Promise<Page>> {
+  await service.setKey({ clientId: `reader-${storeId}`, storeId, scopes: ['menu'] });
+  const token = await service.api.token(`reader-${storeId}`, 'secret');
+  return async (query) => (await service.api.get(`/api/product/list${query}`, token)).json as Page;
+}
+
+interface Page {
+  count: number;
+  results: { id: string; category_id: string | null; position: number; updated_at: string }[];
+}
+
+const idsOf = ({ results }: Page) => results.map(({ id }) => id);
+const category = (storeId: string, id: string, position: number): TestChange => ({
+  entity: 'category',
+  storeId,
+  id,
+  data: { name: id, position, active: true },
+});
+const product = (storeId: string, id: string, category_id: string | null, data: object = {}): TestChange => ({
+  entity: 'product',
+  storeId,
+  id,
+  data: { name: 'A', price: '1.00', position: 1, active: true, category_id, ...data },
+});
+
+describe('a store with thousands of products', () => {
+  const PRODUCTS = 2_600;
+  const POSITIONS = { late: 7, early: 1, same1: 3, same2: 3, empty: 2 };
+  const CATEGORIES = ['late', 'same2', null, 'early', 'unknown', 'same1'];
+  /** Minutes after midnight of a January day. */
+  const minute = (index: number) => new Date(Date.UTC(2026, 0, 1, 3, index)).toISOString();
+  const products = Array.from({ length: PRODUCTS }, (_, index) => ({
+    id: `p${String(index).padStart(4, '0')}`,
+    category_id: CATEGORIES[index % CATEGORIES.length] ?? null,
+    position: index % 11,
+    minute: index,
+  }));
+  const place = (id: string | null) =>
+    new Map<string | null, number>(Object.entries(POSITIONS)).get(id) ?? Number.MAX_SAFE_INTEGER;
+  const sorted = products.toSorted(
+    (a, b) =>
+      place(a.category_id) - place(b.category_id) || a.position - b.position || (a.id < b.id ? -1 : 1),
+  );
+  let list: (query: string) => Promise<Page>;
+  beforeAll(async () => {
+    await service.apply([
+      ...Object.entries(POSITIONS).map(([id, position]) => category('many', id, position)),
+      ...products.map(({ id, category_id, position, minute: at }) =>
+        product('many', id, category_id, { position, updated_at: minute(at) }),
+      ),
+    ]);
+    list = await readerOf('many');
+  }, 60_000);
+
+  it('is told page by page in the order of its categories, each product once', async () => {
+    const seen: string[] = [];
+    for (let page = 1; page <= Math.ceil(PRODUCTS / 100) + 1; page += 1) {
+      const answer = await list(`?page_size=100&page=${page}`);
+      expect(answer.count).toBe(PRODUCTS);
+      seen.push(...idsOf(answer));
+    }
+    expect(seen).toEqual(sorted.map(({ id }) => id));
+    expect(idsOf(await list('?page_size=7&page=40'))).toEqual(sorted.slice(273, 280).map(({ id }) => id));
+  });
+
+  it('is narrowed by category and by what was updated, in narrow and wide windows', async () => {
+    const windows = [
+      [0, PRODUCTS],
+      [100, 130],
+      [100, 2_300],
+      [PRODUCTS, PRODUCTS + 5],
+    ] as const;
+    for (const [from, to] of windows) {
+      for (const only of [null, 'same2', 'unknown', 'nobody']) {
+        const bounds = `updated_from=${minute(from - 180).slice(0, 19)}&updated_to=${minute(to - 180).slice(0, 19)}`;
+        const expected = sorted.filter(
+          ({ minute: at, category_id }) => at >= from && at <= to && (only === null || category_id === only),
+        );
+        for (const page of [1, 2, 9]) {
+          const answer = await list(
+            `?${bounds}&page_size=50&page=${page}${only === null ? '' : `&category_id=${only}`}`,
+          );
+          expect(answer.count).toBe(expected.length);
+          expect(idsOf(answer)).toEqual(expected.slice((page - 1) * 50, page * 50).map(({ id }) => id));
+        }
+      }
+    }
+    const of = await list('?category_id=early&page_size=20&page=3');
+    const early = sorted.filter(({ category_id }) => category_id === 'early');
+    expect([of.count, idsOf(of)]).toEqual([early.length, early.slice(40, 60).map(({ id }) => id)]);
+  });
+
+  it('reads hardly more than the page from MongoDB', async () => {
+    const { mongodb, config, environment } = service.installation;
+    const db = mongodb.db(`${config.namePrefix}_${environment}_g1`);
+    await list('');
+    const began = new Date();
+    await db.command({ profile: 2 });
+    await list('');
+    await list('?page_size=20&page=60');
+    await list('?page_size=20&page=130');
+    await db.command({ profile: 0 });
+    const reads = await db
+      .collection('system.profile')
+      .find({
+        ns: { $in: [`${db.databaseName}.${COLLECTIONS.product}`, `${db.databaseName}.${STAMPS}`] },
+        'command.aggregate': COLLECTIONS.product,
+        ts: { $gte: began },
+      })
+      .toArray();
+    expect(reads).toHaveLength(3);
+    for (const read of reads) {
+      expect(read['hasSortStage']).toBeUndefined();
+      expect(read['docsExamined']).toBeLessThanOrEqual(21);
+    }
+  });
+});
+
+describe('categories that move', () => {
+  it('take all their products along at once, in every answer', async () => {
+    const storeId = 'moving';
+    const products = Array.from({ length: 40 }, (_, index) =>
+      product(storeId, `p${String(index).padStart(2, '0')}`, index % 2 === 0 ? 'even' : 'odd'),
+    );
+    await service.apply([category(storeId, 'even', 1), category(storeId, 'odd', 5), ...products]);
+    const list = await readerOf(storeId);
+    const even = products.flatMap(({ id }, index) => (index % 2 === 0 ? id : []));
+    const odd = products.flatMap(({ id }, index) => (index % 2 === 1 ? id : []));
+    const orders = [
+      [...even, ...odd],
+      [...odd, ...even],
+    ].map((order) => JSON.stringify(order.slice(0, 30)));
+    const seen = new Set<string>();
+    const moved = new AbortController();
+    const asking = Promise.all(
+      Array.from({ length: 2 }, async () => {
+        while (!moved.signal.aborted) seen.add(JSON.stringify(idsOf(await list('?page_size=30'))));
+      }),
+    );
+    for (let round = 0; round < 12; round += 1) {
+      await service.apply([category(storeId, 'even', round % 2 === 0 ? 9 : 1)]);
+      const answer = JSON.stringify(idsOf(await list('?page_size=30')));
+      expect(answer).toBe(orders[(round + 1) % 2]);
+    }
+    moved.abort();
+    await asking;
+    expect([...seen].filter((order) => !orders.includes(order))).toEqual([]);
+
+    await service.apply([{ entity: 'category', storeId, id: 'odd' }]);
+    expect(idsOf(await list('?page_size=40'))).toEqual([...even, ...odd]);
+    await service.apply([product(storeId, 'p00', null), { entity: 'product', storeId, id: 'p02' }]);
+    const left = even.filter((id) => id !== 'p00' && id !== 'p02');
+    // Those without a category and of an unknown one stand among one another.
+    expect(idsOf(await list('?page_size=40'))).toEqual([...left, 'p00', ...odd]);
+    expect((await list('?category_id=even')).count).toBe(left.length);
+  });
+});
