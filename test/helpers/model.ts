@@ -443,9 +443,14 @@ export class Model {
     );
   }
 
-  #offsetMinutes(storeId: string): number {
+  /** The store's present `timezone_offset`. */
+  offset(storeId: string): string {
     const store = this.#entities.get(`store/${storeId}/${storeId}`)?.data;
-    const offset = (store?.['timezone_offset'] ?? '-03:00') as string;
+    return (store?.['timezone_offset'] ?? '-03:00') as string;
+  }
+
+  #offsetMinutes(storeId: string): number {
+    const offset = this.offset(storeId);
     const minutes = Number(offset.slice(1, 3)) * 60 + Number(offset.slice(4));
     return offset.startsWith('-') ? -minutes : minutes;
   }

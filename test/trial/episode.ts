@@ -18,6 +18,7 @@ import { question, recordIds } from '#test/questions.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
 import { stream, STREAM_STORES, type StreamEvent } from '#test/streams.ts';
 import { runCommand } from '../services/admin/run-command.ts';
+import { ChangesFollowers } from './changes-followers.ts';
 import { DisturbedProjectors, type Faults } from './disturbance.ts';
 import { poison } from './poison.ts';
 
@@ -43,6 +44,15 @@ export interface Tally extends Compared, Faults {
   rebuilds: number;
   rollbacks: number;
   topicsGrown: number;
+  /** Copies of a store's records, kept by its change feed, that were compared. */
+  copies: number;
+}
+
+/** What a round asks. */
+interface Asked {
+  service: RunningApp;
+  tokens: ReadonlyMap<string, string>;
+  followers: ChangesFollowers;
 }
 
 /** Plays one episode and adds to the tally. @throws at the first difference. */
@@ -99,35 +109,38 @@ class Episode {
     const service = await startApp({ ...config, logLevel: 'silent' });
     try {
       const tokens = await takeTokens(service.api, environment);
+      const asked = { service, tokens, followers: new ChangesFollowers(service.api, tokens) };
       for (let round = 0; round < rounds && !isOver(); round += 1) {
-        await this.#round(round, service, tokens);
+        await this.#round(round, asked);
       }
       await this.#verify(['--deep']);
       // Nothing may wait: of a store's events in two partitions the newer ones could be applied first.
       await this.#growTopic();
-      await this.#round(rounds, service, tokens);
+      await this.#round(rounds, asked);
       await this.#verify([]);
     } finally {
       await service.app.close();
     }
   }
 
-  async #round(round: number, service: RunningApp, tokens: ReadonlyMap<string, string>): Promise<void> {
+  async #round(round: number, { service, tokens, followers }: Asked): Promise<void> {
     const { seed } = this.#options;
     const messages = this.#messages(round);
     const over = new AbortController();
     const disturbing = this.#projectors.disturb(seed, round, over.signal);
+    const following = followers.followAlong(over.signal);
     try {
       // Once the topic has grown a store's past lies in two partitions, whose order a rebuild does not keep.
       const commands = round < this.#options.rounds ? this.#operate(round) : Promise.resolve();
-      await Promise.all([this.#publish(round, messages), commands]);
+      await Promise.race([Promise.all([this.#publish(round, messages), commands]), failure(following)]);
     } finally {
       over.abort();
-      await disturbing;
+      await Promise.all([disturbing, following]);
     }
     await caughtUp(this.#installation, this.#installation.environment, CAUGHT_UP_LIMIT_MS);
     const questions = fc.sample(question, { seed: seed * 31 + round, numRuns: QUESTIONS });
     const compared = await compareAnswers(this.#model, service.api, tokens, questions);
+    this.#tally.copies += await followers.compare(this.#model);
     await this.#compareDeadLetters();
     this.#tally.answers += compared.answers;
     this.#tally.found += compared.found;
@@ -226,6 +239,12 @@ class Episode {
     if (code !== 0) throw new Error(`store-data ${args.join(' ')} ended with ${code}: ${stdout}${stderr}`);
     return { stdout };
   }
+}
+
+/** Rejects when something does that should go on. */
+async function failure(going: Promise<void>): Promise<never> {
+  await going;
+  return new Promise(() => undefined);
 }
 
 /** Deletes everything that a store of the streams can have. */

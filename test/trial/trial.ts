@@ -26,6 +26,7 @@ export async function runTrial({ seed, seconds, rounds, say }: TrialOptions): Pr
     rebuilds: 0,
     rollbacks: 0,
     topicsGrown: 0,
+    copies: 0,
   };
   const end = performance.now() + seconds * 1_000;
   const isOver = () => performance.now() >= end;
