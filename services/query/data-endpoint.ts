@@ -14,7 +14,8 @@ import type { Parameters, Values } from './parameters/parameter.ts';
 import { queryOf } from './parameters/query.ts';
 import { parameterReader } from './parameters/read.ts';
 import type { Body, Found } from './reading/found.ts';
-import { readStamp, type View } from './reading/view.ts';
+import { namesCustomers } from './reading/masking.ts';
+import { lastSeenOf, readStamp, type View } from './reading/view.ts';
 
 export interface DataRoute<P extends Parameters> {
   /** Under the route's folder, with or without a slash at the end, as SPEC section 4 has it. */
@@ -83,11 +84,12 @@ function forbidCaches(cacheControl: string): Step {
 
 async function answer<P extends Parameters>(
   app: FastifyInstance,
-  { read, shows }: DataEndpoint<P>,
+  endpoint: DataEndpoint<P>,
   request: FastifyRequest,
   reply: FastifyReply,
   values: Values<P>,
 ): Promise<FastifyReply> {
+  const { shows } = endpoint;
   const { environment, storeId } = callerOf(request);
   const generation = app.generations.of(environment);
   const view: View = {
@@ -95,6 +97,7 @@ async function answer<P extends Parameters>(
     generation,
     bounded: app.deadlineOf(reply),
     shared: app.sharedReads(generation),
+    masks: shows.some(namesCustomers) && lastSeenOf({ storeId, generation }).erasing,
   };
   const path = request.routeOptions.url ?? '';
   const source: EtagSource = { path, parameters: values, storeId, marker: generation.marker, shows };
@@ -105,7 +108,7 @@ async function answer<P extends Parameters>(
     const etag = etagOf(source, await readStamp(view));
     if (names(condition, etag)) return sendNotModified(reply, etag);
   }
-  const found = await read(view, values);
+  const found = await readMasking(endpoint, view, values);
   if (found === null) throw new Refused(notFound('this store has no such record'));
   const etag = etagOf(source, found.stamp);
   const { body } = found;
@@ -122,6 +125,17 @@ export function sendBody(reply: FastifyReply, body: Body): FastifyReply {
     .header('vary', 'accept-encoding')
     .header('content-type', 'application/json; charset=utf-8')
     .send(body instanceof Readable && body.destroyed ? Readable.from([]) : body);
+}
+
+/** Reads again where the stamp says what the first read did not know: that customers of the store are being erased. */
+async function readMasking<P extends Parameters>(
+  { read, shows }: DataEndpoint<P>,
+  view: View,
+  values: Values<P>,
+): Promise<Found<Body> | null> {
+  const found = await read(view, values);
+  const isExposed = !view.masks && found?.stamp?.erasing === true && shows.some(namesCustomers);
+  return isExposed ? read({ ...view, masks: true }, values) : found;
 }
 
 function describeAnswer(reply: FastifyReply, etag: string): FastifyReply {

@@ -158,6 +158,8 @@ export type Stamp = {
   counts?: { [E in EntityName]?: number };
   /** The roots of the rank trees. */
   ranks?: { [T in TreeName]?: Root };
+  /** Whether customers of the store are being erased (`erasures.ts`). */
+  erasing?: true;
   /** The last position that was given: every change of a record takes one, in the order in which changes are applied. */
   position?: number;
   /** The last position that a record of each entity took. */
@@ -194,8 +196,10 @@ export interface DeadLetter {
   kept_bytes: number;
   /** A part of the message is not kept: Kafka has it, at this offset. */
   cut?: true;
-  /** Whose data the message may hold, as far as it can be read: `<store id>/<customer id>`. */
+  /** Whose data the message may hold, as far as it can be read: `<store id>/<customer id>`; absent once one of them is deleted. */
   customers?: string[];
+  /** By id, the last positions of these customers' stores when the letter was written. */
+  positions?: Record<string, number>;
   /** One of these customers is deleted, so nothing of the message is kept. */
   erased?: true;
   /** Stands for many: such that there was no room for, or a batch that cannot be read. How many, and where the last one lies. */
@@ -226,7 +230,9 @@ export const TOMBSTONES = 'tombstones';
  * takes such a mark away would be in the way of the store's next slice.
  */
 export const STORE_RECORDS_PENDING = 'store_records_pending';
-/** Stores whose bodies are being made for another offset (`services/projector/rewriting/`). */
+/** Customers whose erasure is under way (`erasures.ts`). */
+export const ERASURES = 'erasures';
+/** Stores whose bodies are being rewritten (`services/projector/rewriting/`). */
 export const REWRITINGS = 'rewritings';
 export const DEAD_LETTERS = 'dead_letters';
 export const CHECKPOINTS = 'checkpoints';
@@ -253,6 +259,7 @@ type CollectionName =
   | typeof RANK_NODES
   | typeof TOMBSTONES
   | typeof STORE_RECORDS_PENDING
+  | typeof ERASURES
   | typeof REWRITINGS
   | typeof DEAD_LETTERS
   | typeof CHECKPOINTS;
@@ -277,7 +284,7 @@ export const INDEXES: Record<CollectionName, Index[]> = {
   [COLLECTIONS.review]: [
     { name: 'by_rank', key: { store_id: 1, rank_key: 1 } },
     { name: 'by_facet', key: { store_id: 1, facet: 1, rank_key: 1 } },
-    { name: 'by_customer', key: { store_id: 1, customer_id: 1 } },
+    { name: 'by_customer', key: { store_id: 1, customer_id: 1, rank_key: 1 } },
     BY_FEED,
   ],
   [COLLECTIONS.campaign]: [{ name: 'by_created', key: { store_id: 1, created_at: -1, _id: 1 } }, BY_FEED],
@@ -297,6 +304,10 @@ export const INDEXES: Record<CollectionName, Index[]> = {
   [STORE_RECORDS_PENDING]: [],
   [RANK_NODES]: [],
   [TOMBSTONES]: [{ name: 'by_feed', key: { store_id: 1, entity: 1, feed_position: 1 } }],
+  [ERASURES]: [
+    { name: 'by_position', key: { store_id: 1, position: 1, _id: 1 } },
+    { name: 'by_age', key: { began_at: 1 } },
+  ],
   [REWRITINGS]: [],
   [DEAD_LETTERS]: [
     { name: 'by_reason', key: { reason: 1, _id: 1 } },

@@ -16,8 +16,10 @@ import { applyChanges } from '#projector/changes/apply.ts';
 import type { Epochs, GivenPositions } from '#projector/changes/epochs.ts';
 import type { Slice } from '#projector/consumer/slice.ts';
 import { runInTransaction } from '#projector/consumer/transaction.ts';
+import { eraseLetters } from '#projector/erasing/letters.ts';
 import { NOTHING_KEPT } from '#projector/dead-letters/letter.ts';
 import type { LetterBox } from './boxes.ts';
+import { withoutErasedLetters } from './erased.ts';
 import { toMessage } from './message.ts';
 
 export interface Stayed {
@@ -151,9 +153,15 @@ async function applyLetters(
 
   // Those that stay were written anew, with the reason of today; when they died and what they keep do not change by that.
   const stayed = new Set(applied.deadLetters.map(({ _id }) => _id));
-  for (const { _id, dead_at, cut, kept_bytes } of found) {
+  for (const { _id, dead_at, cut, kept_bytes, erased } of await withoutErasedLetters(
+    box.db,
+    found,
+    session,
+  )) {
+    if (!stayed.has(_id)) continue;
     const kept = cut === true && kept_bytes === 0 ? NOTHING_KEPT : {};
-    if (stayed.has(_id)) await letters.updateOne({ _id }, { $set: { dead_at, ...kept } }, { session });
+    await letters.updateOne({ _id }, { $set: { dead_at, ...kept } }, { session });
+    if (erased === true) await eraseLetters(box.db, session, [_id]);
   }
   const done = found.filter(({ _id }) => !stayed.has(_id)).map(({ _id }) => _id);
   if (done.length > 0) await letters.deleteMany({ _id: { $in: done } }, { session });

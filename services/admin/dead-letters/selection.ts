@@ -1,6 +1,6 @@
 /** Which dead letters a command means: some by their ids, those of one reason, or all. */
 import { InvalidArgumentError } from 'commander';
-import type { Filter } from 'mongodb';
+import type { ClientSession, Filter } from 'mongodb';
 import { REJECTION_REASONS, type RejectionReason } from '#shared/events/rejection.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
 import { WrongUsage } from '../options.ts';
@@ -28,6 +28,8 @@ export type LetterSummary = Pick<
   | 'cut'
   | 'erased'
   | 'gathered'
+  | 'customers'
+  | 'positions'
 >;
 
 const LETTER_ID = /^[A-Za-z0-9._-]{1,249}\/\d{1,10}\/(?:\d{1,15}|[a-z_]{1,40})$/;
@@ -83,27 +85,36 @@ export function letterFilter({ topic }: LetterBox, selection: LetterSelection): 
 }
 
 /** Summaries in the order of their log: a store's letters in the order of its events. */
-export function findSummaries(box: LetterBox, filter: Filter<DeadLetter>, limit?: number) {
-  return box.letters.aggregate<LetterSummary>([
-    { $match: filter },
-    {
-      // Before the sorting, which would otherwise carry every letter's bytes along.
-      $project: {
-        topic: 1,
-        partition: 1,
-        offset: 1,
-        reason: 1,
-        detail: 1,
-        key: 1,
-        value_bytes: 1,
-        published_at: 1,
-        dead_at: 1,
-        cut: 1,
-        erased: 1,
-        gathered: 1,
+export function findSummaries(
+  box: LetterBox,
+  filter: Filter<DeadLetter>,
+  { limit, ...options }: { limit?: number; session?: ClientSession } = {},
+) {
+  return box.letters.aggregate<LetterSummary>(
+    [
+      { $match: filter },
+      {
+        // Before the sorting, which would otherwise carry every letter's bytes along.
+        $project: {
+          topic: 1,
+          partition: 1,
+          offset: 1,
+          reason: 1,
+          detail: 1,
+          key: 1,
+          value_bytes: 1,
+          published_at: 1,
+          dead_at: 1,
+          cut: 1,
+          erased: 1,
+          gathered: 1,
+          customers: 1,
+          positions: 1,
+        },
       },
-    },
-    { $sort: { topic: 1, partition: 1, offset: 1 } },
-    ...(limit === undefined ? [] : [{ $limit: limit }]),
-  ]);
+      { $sort: { topic: 1, partition: 1, offset: 1 } },
+      ...(limit === undefined ? [] : [{ $limit: limit }]),
+    ],
+    options,
+  );
 }

@@ -9,6 +9,7 @@ import {
   tombstoneId,
   type Unplaced,
 } from '#shared/read-models/collections.ts';
+import { withoutErased } from '#shared/read-models/erasures.ts';
 import { customerNamedBy } from '#projector/changes/customers.ts';
 import { projectDocument } from '#projector/projections/index.ts';
 import type { Findings } from './findings.ts';
@@ -34,7 +35,8 @@ export async function compareDocuments(
       .collection<ReadModelDocument>(COLLECTIONS[entity])
       .find({ _id: { $in: ids } }, { session, batchSize: 10_000 })
       .toArray();
-    const stored = new Map(found.map((document) => [document._id, document]));
+    const shown = await withoutErased(db, session, COLLECTIONS[entity], found);
+    const stored = new Map(shown.map((document) => [document._id, document]));
     for (const state of group) compareDocument(history, state, stored, findings);
   }
 }

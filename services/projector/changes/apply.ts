@@ -1,11 +1,11 @@
 /** Applying a slice of the changes topic: fold, read what is stored, plan, write. One call inside one transaction. */
 import type { ClientSession, Db } from 'mongodb';
 import { EventRejected } from '#shared/events/rejection.ts';
-import type { DeadLetter } from '#shared/read-models/collections.ts';
+import { type DeadLetter, documentId } from '#shared/read-models/collections.ts';
 import type { Slice } from '../consumer/slice.ts';
 import { toDeadLetter } from '../dead-letters/letter.ts';
 import type { LetterRoom } from '../dead-letters/room.ts';
-import { eraseDeadLetters, writeDeadLetters } from '../dead-letters/write.ts';
+import { type Deletions, writeDeadLetters } from '../dead-letters/write.ts';
 import { Epochs, type GivenPositions } from './epochs.ts';
 import { fold } from './fold.ts';
 import { plan, type Plan } from './plan.ts';
@@ -64,10 +64,23 @@ export async function applyChanges(
       const message = messages[at];
       if (message !== undefined) deadLetters.push(toDeadLetter(topic, partition, message, rejection));
     }
-    given = await writePlan(db, session, planned, stored, { epochs, slice: isNext ? slice : null });
-    await eraseDeadLetters(db, session, planned.erased);
+    given = await writePlan(db, session, planned, stored, partition, {
+      epochs,
+      slice: isNext ? slice : null,
+    });
   }
-  await writeDeadLetters(db, session, deadLetters, room);
+  await writeDeadLetters(db, session, deadLetters, room, deletionsIn(messages, planned));
   epochs.forget(given);
   return { plan: planned, deadLetters, given };
+}
+
+function deletionsIn(messages: Slice['messages'], planned: Plan | null): Deletions {
+  return new Map(
+    [...(planned?.erased ?? [])].flatMap(([storeId, deletions]) =>
+      [...deletions].map(([id, at]): [string, number] => [
+        documentId(storeId, id),
+        Number(messages[at]?.offset),
+      ]),
+    ),
+  );
 }

@@ -4,8 +4,9 @@
  * a new epoch begins. So the positions of one epoch are one chain, of which a database holds a beginning or nothing.
  */
 import { LRUCache } from 'lru-cache';
+import type { EntityName } from '#shared/events/entities/index.ts';
 import type { Stamp } from '#shared/read-models/collections.ts';
-import { newEpoch, presentEpoch } from '#shared/read-models/feed-epochs.ts';
+import { newEpoch, presentEpoch, withEpoch } from '#shared/read-models/feed-epochs.ts';
 
 /** A store that is forgotten costs an epoch. */
 const REMEMBERED_STORES = 100_000;
@@ -14,6 +15,12 @@ const REMEMBERED_STORES = 100_000;
 export interface Given {
   epoch: string;
   position: number;
+}
+
+/** Positions that were taken: the last one of all, and the last one of each entity. */
+export interface Taken {
+  position: number;
+  positions: Partial<Record<EntityName, number>>;
 }
 
 /** By store id. */
@@ -29,6 +36,19 @@ export class Epochs {
     const isOurs =
       given !== undefined && given.position === stamp?.position && given.epoch === presentEpoch(stamp.epochs);
     return isOurs ? { epoch: given.epoch, isNew: false } : { epoch: newEpoch(), isNew: true };
+  }
+
+  /** What a stamp is set to by positions that come after it, and what is given by that. */
+  fieldsAfter(
+    storeId: string,
+    before: Stamp | undefined,
+    { position, positions }: Taken,
+  ): { fields: Record<string, unknown>; given: Given } {
+    const { epoch, isNew } = this.after(storeId, before);
+    const fields: Record<string, unknown> = { position };
+    for (const [entity, last] of Object.entries(positions)) fields[`positions.${entity}`] = last;
+    if (isNew) fields['epochs'] = withEpoch(before?.epochs, { id: epoch, from: (before?.position ?? 0) + 1 });
+    return { fields, given: { epoch, position } };
   }
 
   /** Call it before a transaction is committed: what comes of that may stay unknown. */

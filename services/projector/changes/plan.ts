@@ -11,27 +11,26 @@ import {
   tombstoneId,
   type Unplaced,
 } from '#shared/read-models/collections.ts';
+import { NAMING_CUSTOMERS } from '#shared/read-models/erasures.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import { rankEntries } from '#shared/read-models/rank-tree/trees.ts';
 import { type LayoutChanges, noteLayout, placeOf } from '../catalog/layout.ts';
-import { projections } from '../projections/index.ts';
 import { noteMove, type TreeChanges } from '../ranking/changes.ts';
 import { isErased } from './customers.ts';
+import type { Taken } from './epochs.ts';
 import type { Chain, Entry } from './fold.ts';
 import type { HeldChange } from './held-change.ts';
 import type { Stored } from './stored.ts';
 
-export interface StampChange {
+export interface StampChange extends Taken {
   /** How far each entity's counter moves: by one for each event that takes effect. */
   counters: Partial<Record<EntityName, number>>;
   /** How many records of each entity there are more, or fewer. */
   counts: Partial<Record<EntityName, number>>;
   /** The store's new offset; `null` removes it; absent where the store's own record did not change. */
   offset?: string | null;
-  /** The last position that is given. */
-  position: number;
-  /** The last position that a record of each entity takes. */
-  positions: Partial<Record<EntityName, number>>;
+  /** Whether customers of the store are being erased from now on. */
+  erasing?: true;
 }
 
 export interface Plan {
@@ -49,8 +48,11 @@ export interface Plan {
   stamps: Map<string, StampChange>;
   /** Versions of the stores' own records that changed or went, by store id. */
   storeRecords: Map<string, number>;
-  /** Customers deleted in this slice, by store id: documents that name them and are not written here lose their data. */
-  erased: Map<string, Set<string>>;
+  /**
+   * Customers deleted in this slice, by store id, with the index of their last deletion: documents that name them and are not
+   * written here lose their data.
+   */
+  erased: Map<string, Map<string, number>>;
   /** What moves in rank trees. */
   trees: TreeChanges;
   /** What changes in the order of the stores' product lists. */
@@ -114,10 +116,10 @@ function place({ stamps }: Plan, effects: Effect[]): void {
 }
 
 /** The next position of a store, for a change of one record. */
-export function takePosition(stamp: StampChange, entity: EntityName): number {
-  stamp.position += 1;
-  stamp.positions[entity] = stamp.position;
-  return stamp.position;
+export function takePosition(taken: Taken, entity: EntityName): number {
+  taken.position += 1;
+  taken.positions[entity] = taken.position;
+  return taken.position;
 }
 
 function planEntity(
@@ -173,13 +175,12 @@ function planEntity(
     result.storeRecords.set(storeId, change.sequence);
   }
   if (entity === 'customer') {
-    const deletions = entries.filter((entry) => entry.change.deletes).length;
-    if (deletions > 0) {
-      const ids = result.erased.get(storeId) ?? new Set();
-      result.erased.set(storeId, ids.add(id));
-      for (const [other, { eraseCustomer }] of Object.entries(projections)) {
-        if (eraseCustomer !== undefined) add(stamp.counters, other as EntityName, deletions);
-      }
+    const deletions = entries.filter((entry) => entry.change.deletes);
+    const lastDeletion = deletions.at(-1);
+    if (lastDeletion !== undefined) {
+      const ids = result.erased.get(storeId) ?? new Map<string, number>();
+      result.erased.set(storeId, ids.set(id, lastDeletion.at));
+      for (const naming of NAMING_CUSTOMERS) add(stamp.counters, naming, deletions.length);
     }
   }
   for (const entry of entries) {

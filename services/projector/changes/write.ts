@@ -3,25 +3,22 @@ import type { AnyBulkWriteOperation, ClientSession, Db } from 'mongodb';
 import type { EntityName } from '#shared/events/entities/index.ts';
 import {
   COLLECTIONS,
-  type OrderDocument,
   type ReadModelDocument,
-  type ReviewDocument,
   type Stamp,
   STAMPS,
   type Tombstone,
   TOMBSTONES,
 } from '#shared/read-models/collections.ts';
-import { withEpoch } from '#shared/read-models/feed-epochs.ts';
 import { markStoreRecords } from '../access/store-records.ts';
 import { writeLayouts } from '../catalog/write-layouts.ts';
-import { projections } from '../projections/index.ts';
 import type { Slice } from '../consumer/slice.ts';
+import { eraseCustomers } from '../erasing/slice.ts';
 import { maintainTrees, type RootChange } from '../ranking/maintain.ts';
 import { movedStores } from '../rewriting/moved.ts';
-import { enqueue } from '../rewriting/queue.ts';
+import { enqueue, enqueueErasures } from '../rewriting/queue.ts';
 import type { Epochs, Given, GivenPositions } from './epochs.ts';
 import { insertDocuments } from './insert.ts';
-import { type Plan, type StampChange, takePosition } from './plan.ts';
+import type { Plan, StampChange } from './plan.ts';
 import type { Stored } from './stored.ts';
 
 /** What stamps are marked with. */
@@ -34,6 +31,7 @@ interface Marks {
 /**
  * Writes a plan in the session's transaction.
  * @param stored the stamps as they were before it.
+ * @param partition whose slice it is.
  * @returns the positions that are given by it.
  */
 export async function writePlan(
@@ -41,11 +39,12 @@ export async function writePlan(
   session: ClientSession,
   plan: Plan,
   stored: Pick<Stored, 'stamps'>,
+  partition: number,
   marks: Marks,
 ): Promise<GivenPositions> {
   await writeTombstones(db, session, plan);
   // Before the documents: those of this slice are right as they are, also where a customer is back.
-  await eraseCustomers(db, session, plan);
+  const erasing = await eraseCustomers(db, session, plan, stored, partition);
   const moved = movedStores(plan, stored.stamps);
   for (const entity of Object.keys(COLLECTIONS) as EntityName[]) {
     await writeDocuments(db, session, plan, entity);
@@ -63,6 +62,7 @@ export async function writePlan(
   const given = await writeStamps(db, session, plan.stamps, stored, roots, layouts, marks);
   await markStoreRecords(db, session, plan.storeRecords);
   await enqueue(db, session, moved);
+  await enqueueErasures(db, session, erasing, partition);
   return given;
 }
 
@@ -95,37 +95,6 @@ async function writeTombstones(db: Db, session: ClientSession, { tombstones, rai
   await db.collection<Tombstone>(TOMBSTONES).bulkWrite(operations, { session, ordered: false });
 }
 
-/** What documents that name a customer have in common. */
-type NamingDocument = OrderDocument | ReviewDocument;
-
-/** Documents of this slice were made without the data of its deleted customers; here go those stored before. */
-async function eraseCustomers(db: Db, session: ClientSession, plan: Plan): Promise<void> {
-  for (const [storeId, customers] of plan.erased) {
-    for (const [entity, { eraseCustomer }] of Object.entries(projections)) {
-      if (eraseCustomer === undefined) continue;
-      const collection = db.collection<NamingDocument>(COLLECTIONS[entity as EntityName]);
-      const named = collection.find({ store_id: storeId, customer_id: { $in: [...customers] } }, { session });
-      let operations: AnyBulkWriteOperation<NamingDocument>[] = [];
-      const flush = async () => {
-        if (operations.length > 0) await collection.bulkWrite(operations, { session, ordered: false });
-        operations = [];
-      };
-      for await (const document of named) {
-        const { _id, ...erased } = eraseCustomer(document as never) as NamingDocument;
-        if (document.summary === erased.summary && document.whole === erased.whole) continue;
-        const stamp = plan.stamps.get(storeId);
-        const position = stamp && takePosition(stamp, entity as EntityName);
-        const replacement = { ...erased, feed_position: position ?? erased.feed_position };
-        operations.push({
-          replaceOne: { filter: { _id }, replacement },
-        });
-        if (operations.length === 500) await flush();
-      }
-      await flush();
-    }
-  }
-}
-
 async function writeStamps(
   db: Db,
   session: ClientSession,
@@ -139,16 +108,14 @@ async function writeStamps(
   if (stamps.size === 0) return given;
   const rootsOf = Map.groupBy(roots, ({ storeId }) => storeId);
   const operations = [...stamps].map(([_id, change]): AnyBulkWriteOperation<Stamp> => {
-    const { counters, counts, offset, position, positions } = change;
+    const { counters, counts, offset, erasing } = change;
     const $inc: Record<string, number> = { ...counters, ...under('counts', counts) };
     // They follow what was read in this transaction: whoever gave others meanwhile has changed the stamp, and one of the two fails.
-    const $set: Record<string, unknown> = { position, ...under('positions', positions) };
+    const { fields: $set, given: taken } = epochs.fieldsAfter(_id, stored.stamps.get(_id), change);
+    given.set(_id, taken);
     if (slice !== null) Object.assign($set, { slice_partition: slice.partition, slice_end: slice.next });
-    const before = stored.stamps.get(_id);
-    const { epoch, isNew } = epochs.after(_id, before);
-    if (isNew) $set['epochs'] = withEpoch(before?.epochs, { id: epoch, from: (before?.position ?? 0) + 1 });
-    given.set(_id, { epoch, position });
     if (typeof offset === 'string') $set['timezone_offset'] = offset;
+    if (erasing) $set['erasing'] = true;
     const layout = layouts.get(_id);
     if (layout !== undefined) $set['layout'] = layout;
     for (const { tree, counts: facets, nodes } of rootsOf.get(_id) ?? []) {

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admin, Consumer, Kafka } from 'kafkajs';
-import type { Collection, Db, MongoClient } from 'mongodb';
+import type { ClientSession, Collection, Db, MongoClient } from 'mongodb';
 import { describeError, isUnknownMember, StoreDataError } from '#shared/errors.ts';
 import { unreadableBatch } from '#shared/kafka/unreadable.ts';
 import { rebalanceMs } from '#shared/kafka.ts';
@@ -61,6 +61,13 @@ export interface RunningConsumer {
   failed: Promise<never>;
   /** Whether something has happened within the last two minutes, an idle fetch included. */
   isLive: () => boolean;
+  /** The partitions that are ours. */
+  partitions: () => number[];
+  /** Runs a transaction between two slices of a partition, in its session; `null` where the partition is not ours. */
+  between: <R extends object>(
+    partition: number,
+    work: (session: ClientSession) => Promise<R>,
+  ) => Promise<R | null>;
   stop: () => Promise<void>;
 }
 
@@ -164,7 +171,13 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
     await stop().catch(() => undefined);
     throw error;
   }
-  return { failed, isLive: () => Date.now() - lastActivity < 120_000, stop };
+  return {
+    failed,
+    isLive: () => Date.now() - lastActivity < 120_000,
+    partitions: () => assignment.numbers(),
+    between: async (partition, work) => assignment.between(partition, work),
+    stop,
+  };
 }
 
 /**
@@ -203,6 +216,27 @@ class Assignment<R> {
 
   partition(number: number): Partition | undefined {
     return this.#partitions.get(number);
+  }
+
+  /** As `RunningConsumer.partitions`. */
+  numbers(): number[] {
+    return [...this.#partitions.keys()];
+  }
+
+  /** As `RunningConsumer.between`. */
+  async between<T extends object>(
+    number: number,
+    work: (session: ClientSession) => Promise<T>,
+  ): Promise<T | null> {
+    const partition = this.#partitions.get(number);
+    if (partition === undefined) return null;
+    return partition.between((session) =>
+      runInTransaction(session, async () => {
+        const result = await work(session);
+        this.#options.insideTransaction?.();
+        return result;
+      }),
+    );
   }
 
   /** Nothing waits for its turn any longer; resolves when the slices that are under way have come to their end. */

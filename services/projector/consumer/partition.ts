@@ -3,6 +3,7 @@
  * A new assignment makes a new object; what still runs for an old one finds itself fenced.
  */
 import type { EachBatchPayload, KafkaMessage } from 'kafkajs';
+import type { ClientSession } from 'mongodb';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError, isUnavailable, isWriteConflict, StoreDataError } from '#shared/errors.ts';
 import { offsetsInWords, type UnreadableBatch, unreadableBatch } from '#shared/kafka/unreadable.ts';
@@ -12,6 +13,7 @@ import type { Turn } from '../generations/pace.ts';
 import { type Claim, isSameIdentity, isSameMessage } from './checkpoint.ts';
 import { Continuity, type Taken } from './continuity.ts';
 import { Failing } from './failing.ts';
+import { Places } from './places.ts';
 import { type Slice, sliceLength, type SliceLimits } from './slice.ts';
 
 /**
@@ -94,6 +96,8 @@ export class Partition {
   #applying = false;
   /** The batch that is being applied, while kafkajs fetches the next; `null` when there is none. Never rejects. */
   #underWay: Promise<void> | null = null;
+  /** What is done in the claim's session is done one after the other. */
+  readonly #session = new Places(1);
   /** The batch after it, for which the partition paused. */
   #waiting: TakenBatch | null = null;
 
@@ -111,6 +115,18 @@ export class Partition {
     return this.#claim?.position ?? null;
   }
 
+  /** Does something in the claim's session between two slices; `null` while the partition is not ours, or not claimed yet. */
+  async between<R>(work: (session: ClientSession) => Promise<R>): Promise<R | null> {
+    return this.#alone(async () =>
+      this.#claim === null || this.#lost() || this.#work.isStopping() ? null : work(this.#claim.session),
+    );
+  }
+
+  async #alone<R>(work: () => Promise<R>): Promise<R> {
+    const leave = await this.#session.enter();
+    return work().finally(leave);
+  }
+
   /** Called when the partition was assigned anew, to whomever: nothing of this object counts any longer. */
   lose(): void {
     this.#state = 'lost';
@@ -122,7 +138,7 @@ export class Partition {
     this.#work.noteLag(null);
     const session = this.#claim?.session;
     void this.settled()
-      .then(() => session?.endSession())
+      .then(() => this.#alone(async () => session?.endSession()))
       .catch(() => undefined);
   }
 
@@ -132,7 +148,7 @@ export class Partition {
     this.#state = this.#lost() ? 'lost' : 'loading';
     for (let attempt = 0; !this.#lost(); attempt += 1) {
       try {
-        this.#claim = await claim(former);
+        this.#claim = await this.#alone(() => claim(former));
         this.#noteAnswered();
         const bounds = await this.#work.logBounds();
         if (this.#lost()) {
@@ -303,7 +319,7 @@ export class Partition {
       const following = index + length;
       const ahead = sliceLength(messages, following, limits);
       const endPreparing = this.#work.prepare(messages.slice(following, following + ahead));
-      const outcome = await this.#applySlice(slice).finally(() => {
+      const outcome = await this.#alone(() => this.#applySlice(slice)).finally(() => {
         endPreparing();
         turn.end();
       });
@@ -500,7 +516,7 @@ export class Partition {
   /** After an own failure the commit may or may not have happened: the checkpoint knows. */
   async #reclaim(): Promise<boolean> {
     try {
-      this.#claim = await this.#work.claim(this.#claim);
+      this.#claim = await this.#alone(() => this.#work.claim(this.#claim));
       this.#noteAnswered();
       return !this.#lost();
     } catch {

@@ -3,7 +3,8 @@ import type { AnyBulkWriteOperation, ClientSession, Collection, Db } from 'mongo
 import {
   DEAD_LETTERS,
   type DeadLetter,
-  documentId,
+  type Stamp,
+  STAMPS,
   type Tombstone,
   tombstoneId,
   TOMBSTONES,
@@ -11,8 +12,11 @@ import {
 import { NOTHING_KEPT } from './letter.ts';
 import type { LetterRoom } from './room.ts';
 
+/** Where in the log customers were deleted last, of those whom a slice deletes: by `<store id>/<customer id>`. */
+export type Deletions = ReadonlyMap<string, number>;
+
 /**
- * Writes dead letters in the session's transaction.
+ * Writes dead letters in the session's transaction, as its last step.
  * @param room `null` where they replace letters that are there.
  */
 export async function writeDeadLetters(
@@ -20,9 +24,10 @@ export async function writeDeadLetters(
   session: ClientSession,
   letters: readonly DeadLetter[],
   room: Pick<LetterRoom, 'admit'> | null,
+  deletions: Deletions = new Map(),
 ): Promise<void> {
   if (letters.length === 0) return;
-  const allowed = await withoutDeleted(db, session, letters);
+  const allowed = await withPositions(db, session, await withoutDeleted(db, session, letters, deletions));
   const { single, gathered } = room === null ? { single: allowed, gathered: [] } : await room.admit(allowed);
   const operations: AnyBulkWriteOperation<DeadLetter>[] = single.map((letter) => ({
     replaceOne: { filter: { _id: letter._id }, replacement: letter, upsert: true },
@@ -34,26 +39,17 @@ export async function writeDeadLetters(
   await letterCollection(db).bulkWrite(operations, { session, ordered: false });
 }
 
-/** Deleted customers take their data along: letters that are about them or name them keep their place and reason alone. */
-export async function eraseDeadLetters(
-  db: Db,
-  session: ClientSession,
-  erased: ReadonlyMap<string, ReadonlySet<string>>,
-): Promise<void> {
-  const customers = [...erased].flatMap(([storeId, ids]) => [...ids].map((id) => documentId(storeId, id)));
-  if (customers.length === 0) return;
-  await letterCollection(db).updateMany(
-    { customers: { $in: customers } },
-    { $set: { ...NOTHING_KEPT, erased: true } },
-    { session },
-  );
+/** What is left of a letter that names a deleted customer. */
+function erased({ customers: _customers, ...letter }: DeadLetter): DeadLetter {
+  return { ...letter, ...NOTHING_KEPT, erased: true };
 }
 
-/** Nothing is kept of messages that name a customer who is deleted by now. */
+/** Nothing is kept of messages that name a customer who is deleted by now, or was deleted behind them in the slice. */
 async function withoutDeleted(
   db: Db,
   session: ClientSession,
   letters: readonly DeadLetter[],
+  deletions: Deletions,
 ): Promise<readonly DeadLetter[]> {
   const graves = new Set(letters.flatMap(({ customers }) => customers ?? []).map(graveOf));
   if (graves.size === 0) return letters;
@@ -61,13 +57,38 @@ async function withoutDeleted(
     .collection<Tombstone>(TOMBSTONES)
     .find({ _id: { $in: [...graves] } }, { session, projection: { _id: 1 }, batchSize: 10_000 })
     .toArray();
-  if (found.length === 0) return letters;
   const deleted = new Set(found.map(({ _id }) => _id));
   return letters.map((letter) =>
-    letter.customers?.some((customer) => deleted.has(graveOf(customer)))
-      ? { ...letter, ...NOTHING_KEPT, erased: true }
+    letter.customers?.some(
+      (customer) => deleted.has(graveOf(customer)) || letter.offset < (deletions.get(customer) ?? -1),
+    )
+      ? erased(letter)
       : letter,
   );
+}
+
+/** Notes which positions the stores had given by then: a later deletion reaches what was written up to its own. */
+async function withPositions(
+  db: Db,
+  session: ClientSession,
+  letters: readonly DeadLetter[],
+): Promise<readonly DeadLetter[]> {
+  const stores = new Set(letters.flatMap(({ customers }) => customers ?? []).map(storeOf));
+  if (stores.size === 0) return letters;
+  const stamps = await db
+    .collection<Stamp>(STAMPS)
+    .find({ _id: { $in: [...stores] } }, { session, projection: { position: 1 }, batchSize: 10_000 })
+    .toArray();
+  const positions = new Map(stamps.map(({ _id, position }) => [_id, position ?? 0]));
+  return letters.map((letter) => {
+    if (letter.customers === undefined) return letter;
+    const named = letter.customers.map(storeOf).map((id): [string, number] => [id, positions.get(id) ?? 0]);
+    return { ...letter, positions: Object.fromEntries(named) };
+  });
+}
+
+function storeOf(customer: string): string {
+  return customer.slice(0, customer.indexOf('/'));
 }
 
 function graveOf(customer: string): string {

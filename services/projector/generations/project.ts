@@ -103,6 +103,11 @@ export async function projectGeneration(
     labels: { environment, generation: label },
     pace,
     logger,
+    erasing: {
+      epochs,
+      partitions: () => consumer.partitions(),
+      inTransaction: (partition, work) => consumer.between(partition, work),
+    },
   });
   const stop = async () => {
     await Promise.all([rewriter.stop(), consumer.stop()]);

@@ -1,6 +1,6 @@
 /** Orders: the list record, the details answer and what lists filter by. */
 import type { OrderState } from '#shared/events/entities/order.ts';
-import { documentId, type OrderDocument } from '#shared/read-models/collections.ts';
+import { documentId } from '#shared/read-models/collections.ts';
 import { toLocalDateTime } from '#shared/read-models/local-time.ts';
 import { orderFacet } from '#shared/read-models/rank-tree/facets.ts';
 import { timeKey } from '#shared/read-models/rank-tree/keys.ts';
@@ -51,14 +51,6 @@ export const orderProjection: Projection<'order'> = {
   },
 
   customerOf: (state) => state.customer?.id ?? null,
-
-  eraseCustomer(document) {
-    const erased: OrderDocument = { ...document };
-    const { id } = customerIn(document.whole);
-    erased.summary = withCustomer(document.summary, { id, name: null, phone: null });
-    erased.whole = withCustomer(document.whole, { id, name: null, phone: null, document: null });
-    return erased;
-  },
 };
 
 function customerOf({ customer }: OrderState, erased: boolean) {
@@ -112,12 +104,4 @@ function details(state: OrderState, items: Items, offset: string) {
       : null,
     notes: state.notes ?? null,
   };
-}
-
-function customerIn(body: string): { id: string } {
-  return (JSON.parse(body) as { customer: { id: string } }).customer;
-}
-
-function withCustomer(body: string, customer: object): string {
-  return JSON.stringify({ ...(JSON.parse(body) as object), customer });
 }

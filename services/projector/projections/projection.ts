@@ -21,8 +21,6 @@ export interface Projection<E extends EntityName> {
   project: (change: Changed<E>, context: ProjectionContext) => Unplaced<Documents[E]>;
   /** The customer whom a state names, where the entity can name one. */
   customerOf?: (state: EntityStates[E]) => string | null;
-  /** The same document without the personal data of the customer it names. */
-  eraseCustomer?: (document: Documents[E]) => Documents[E];
 }
 
 /** Milliseconds of a checked date-time. */

@@ -33,14 +33,4 @@ export const reviewProjection: Projection<'review'> = {
   },
 
   customerOf: (state) => state.customer_id ?? null,
-
-  eraseCustomer: (document) => ({
-    ...document,
-    summary: withoutName(document.summary),
-    whole: withoutName(document.whole),
-  }),
 };
-
-function withoutName(body: string): string {
-  return JSON.stringify({ ...(JSON.parse(body) as object), customer_name: null });
-}

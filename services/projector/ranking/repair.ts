@@ -6,6 +6,7 @@ import { type LeafTexts, nodesOf, type RankNode } from '#shared/read-models/rank
 import { RANK_TREES, type RankEntry, type RankTree } from '#shared/read-models/rank-tree/trees.ts';
 import { boundaryBetween } from '#shared/read-models/rank-tree/keys.ts';
 import { recountProducts } from '../catalog/count.ts';
+import { repairErasures } from '../erasing/verify.ts';
 import { type CutLeaf, leafOf } from './cut.ts';
 import { HeldTree } from './held-tree.ts';
 import { scanRecords } from './members.ts';
@@ -35,9 +36,16 @@ export async function repairStore(client: MongoClient, db: Db, storeId: string):
         const { counts, applied } = await countRecords(db, session, storeId);
         await recountProducts(db, session, storeId);
         const layout = nextVersion();
-        await db
-          .collection<Stamp>(STAMPS)
-          .updateOne({ _id: storeId }, { $set: { ranks, counts, layout }, $inc: applied }, { session });
+        const erasing = await repairErasures(db, session, storeId);
+        await db.collection<Stamp>(STAMPS).updateOne(
+          { _id: storeId },
+          {
+            $set: { ranks, counts, layout, ...(erasing ? { erasing: true } : {}) },
+            $inc: applied,
+            ...(erasing ? {} : { $unset: { erasing: '' } }),
+          },
+          { session },
+        );
       },
       { readConcern: { level: 'snapshot' }, writeConcern: { w: 'majority' } },
     ),

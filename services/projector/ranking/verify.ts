@@ -13,6 +13,7 @@ import {
 } from '#shared/read-models/collections.ts';
 import { countByCategory, countsOf } from '../catalog/count.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
+import { verifyErasures } from '../erasing/verify.ts';
 import { verifyTree } from './verify-tree.ts';
 
 export interface Difference {
@@ -56,5 +57,6 @@ export async function verifyStore(db: Db, session: ClientSession, storeId: strin
       compare(`${tree.name} tree: ${what}`, ...values),
     );
   }
+  await verifyErasures(db, session, storeId, stamp, compare);
   return differences;
 }

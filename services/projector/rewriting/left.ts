@@ -2,7 +2,8 @@
 import type { Db } from 'mongodb';
 import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
 import { COLLECTIONS_WITH_BODIES } from '#shared/read-models/bodies.ts';
-import { COLLECTIONS, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
+import { COLLECTIONS, ERASURES, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
+import type { Erasure } from '#shared/read-models/erasures.ts';
 import { type Rewriting, waiting } from './queue.ts';
 
 export interface Left {
@@ -18,13 +19,28 @@ export async function countLeft(db: Db): Promise<Left> {
   const stamps = await db
     .collection<Stamp>(STAMPS)
     .find(
-      { _id: { $in: stores.map(({ _id }) => _id) } },
+      { _id: { $in: stores.map(({ store_id }) => store_id) } },
       { projection: { store_id: 1, counts: 1 }, maxTimeMS: 5_000 },
     )
     .toArray();
   const counts = new Map(stamps.map((stamp) => [stamp._id, stamp.counts ?? {}]));
-  const records = stores.reduce((sum, { _id, done }) => sum + recordsLeft(counts.get(_id) ?? {}, done), 0);
+  const records = stores.reduce(
+    (sum, { store_id, done }) => sum + recordsLeft(counts.get(store_id) ?? {}, done),
+    0,
+  );
   return { stores: stores.length, records };
+}
+
+/** Erasures that are under way, and for how long the oldest has been. */
+export async function countErasures(db: Db): Promise<{ erasures: number; oldestSeconds: number }> {
+  const collection = db.collection<Erasure>(ERASURES);
+  const erasures = await collection.estimatedDocumentCount({ maxTimeMS: 5_000 });
+  if (erasures === 0) return { erasures, oldestSeconds: 0 };
+  const [oldest] = await collection
+    .find({}, { sort: { began_at: 1 }, limit: 1, projection: { began_at: 1 }, maxTimeMS: 5_000 })
+    .toArray();
+  const beganAt = oldest?.began_at.getTime() ?? Date.now();
+  return { erasures, oldestSeconds: Math.max(0, (Date.now() - beganAt) / 1_000) };
 }
 
 /** The records of one store that are not looked at yet. */

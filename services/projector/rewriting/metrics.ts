@@ -5,6 +5,9 @@ export interface RewritingMetrics {
   rewritten: Counter<'environment' | 'generation'>;
   storesLeft: Gauge<'environment' | 'generation'>;
   recordsLeft: Gauge<'environment' | 'generation'>;
+  erased: Counter<'environment' | 'generation'>;
+  erasures: Gauge<'environment' | 'generation'>;
+  oldestErasureSeconds: Gauge<'environment' | 'generation'>;
 }
 
 /** Makes these metrics in a process's registry. */
@@ -24,6 +27,21 @@ export function createRewritingMetrics(registry: Registry): RewritingMetrics {
     recordsLeft: new Gauge({
       name: 'store_data_rewriting_records',
       help: 'Records of such stores that are not looked at yet',
+      ...shared,
+    }),
+    erased: new Counter({
+      name: 'store_data_documents_erased_total',
+      help: 'Orders and reviews from which the data of a deleted customer was removed behind the deletion, in pieces',
+      ...shared,
+    }),
+    erasures: new Gauge({
+      name: 'store_data_erasures',
+      help: 'Deleted customers of whom something is still stored, though it is not shown',
+      ...shared,
+    }),
+    oldestErasureSeconds: new Gauge({
+      name: 'store_data_erasures_oldest_seconds',
+      help: 'For how long the oldest of these erasures has been under way',
       ...shared,
     }),
   };

@@ -1,20 +1,27 @@
 /**
- * The stores whose offset has moved, and how far their bodies are made for the present one. A store enters in the transaction
- * that moves its offset, so none is forgotten; nothing else costs a write, and no index beside `_id` is needed.
+ * The stores whose bodies are to be rewritten, and how far that is: those whose offset has moved, and those with customers that are
+ * being erased. A store enters in the transaction that gives it the work, so none is forgotten; nothing else costs a write, and no
+ * index beside `_id` is needed.
  */
 import type { ClientSession, Collection, Db, Document } from 'mongodb';
 import { REWRITINGS } from '#shared/read-models/collections.ts';
 import type { Progress } from './progress.ts';
 
+/** Bodies are made for another offset, or without customers who are being erased. */
+export type RewritingKind = 'offset' | 'erasures';
+
 /** A store that waits, or is worked on. */
 export interface Rewriting {
-  /** The store's id. */
+  /** `<store id>/<kind>` */
   _id: string;
   store_id: string;
-  /** Counts its moves: who works for an earlier one finds that it is over. */
-  move: number;
-  moved_at: Date;
-  /** Absent at the beginning. */
+  kind: RewritingKind;
+  /** Counts how often it was entered: who works for an earlier time finds that it is over. */
+  entry: number;
+  entered_at: Date;
+  /** Of erasures: whoever has this partition does them, between its slices. */
+  partition?: number;
+  /** Of an offset; absent at the beginning. */
   done?: Progress;
   /** Who works on it, and until when others leave it to them, by the server's clock. */
   owner?: string;
@@ -33,16 +40,55 @@ function queue(db: Db): Collection<Rewriting> {
   return db.collection<Rewriting>(REWRITINGS);
 }
 
-/** Enters stores, or lets them begin anew. Call it in the transaction that moves their offsets. */
+/** `_id` of a store's work. */
+export function rewritingId(storeId: string, kind: RewritingKind): string {
+  return `${storeId}/${kind}`;
+}
+
+/** Enters stores whose offset moves, or lets them begin anew. Call it in the transaction that moves their offsets. */
 export async function enqueue(db: Db, session: ClientSession, storeIds: readonly string[]): Promise<void> {
-  if (storeIds.length === 0) return;
-  const moved_at = new Date();
-  const operations = storeIds.map((_id) => ({
+  await enter(
+    db,
+    session,
+    storeIds.map((store_id) => ({ store_id, kind: 'offset' })),
+  );
+}
+
+/**
+ * Enters stores that have erasures from now on, in the transaction in which their stamps begin to say so. They leave in the
+ * one in which the stamp ceases to.
+ */
+export async function enqueueErasures(
+  db: Db,
+  session: ClientSession,
+  storeIds: readonly string[],
+  partition: number,
+): Promise<void> {
+  await enter(
+    db,
+    session,
+    storeIds.map((store_id) => ({ store_id, kind: 'erasures', partition })),
+  );
+}
+
+/** Takes a store out whose erasures are all done, in the transaction of the last one. */
+export async function leaveErasures(db: Db, session: ClientSession, storeId: string): Promise<void> {
+  await queue(db).deleteOne({ _id: rewritingId(storeId, 'erasures') }, { session });
+}
+
+async function enter(
+  db: Db,
+  session: ClientSession,
+  works: readonly Pick<Rewriting, 'store_id' | 'kind' | 'partition'>[],
+): Promise<void> {
+  if (works.length === 0) return;
+  const entered_at = new Date();
+  const operations = works.map((work) => ({
     updateOne: {
-      filter: { _id },
+      filter: { _id: rewritingId(work.store_id, work.kind) },
       update: {
-        $set: { store_id: _id, moved_at },
-        $inc: { move: 1 },
+        $set: { ...work, entered_at },
+        $inc: { entry: 1 },
         $unset: { done: '' as const, owner: '' as const, held_until: '' as const },
       },
       upsert: true,
@@ -51,19 +97,28 @@ export async function enqueue(db: Db, session: ClientSession, storeIds: readonly
   await queue(db).bulkWrite(operations, { session, ordered: false });
 }
 
-/** Takes the store that has waited longest for its turn; `null` where all are held by others or none is left. */
-export async function claim(db: Db, owner: string): Promise<Claimed | null> {
+/**
+ * Takes the store that has waited longest for its turn; `null` where all are held by others or none is left.
+ * @param partitions those that are ours.
+ */
+export async function claim(db: Db, owner: string, partitions: readonly number[]): Promise<Claimed | null> {
   const claimed = await queue(db).findOneAndUpdate(
-    { $expr: { $lt: [{ $ifNull: ['$held_until', new Date(0)] }, '$$NOW'] } },
+    {
+      $expr: { $lt: [{ $ifNull: ['$held_until', new Date(0)] }, '$$NOW'] },
+      $or: [{ kind: 'offset' }, { partition: { $in: [...partitions] } }],
+    },
     [{ $set: { owner, held_until: heldUntil(HELD_MS) } }],
-    { ...OPTIONS, sort: { held_until: 1, moved_at: 1 }, returnDocument: 'after' },
+    { ...OPTIONS, sort: { held_until: 1, entered_at: 1 }, returnDocument: 'after' },
   );
   return claimed === null ? null : { ...claimed, owner };
 }
 
-/** Notes progress, and keeps the store. @returns whether it was still ours, and its offset has not moved again. */
-export async function advance(db: Db, claimed: Claimed, done: Progress): Promise<boolean> {
-  return update(db, claimed, { done: { $literal: done }, held_until: heldUntil(HELD_MS) });
+/** Notes progress, and keeps the store. @returns whether it was still ours, and was not entered again. */
+export async function advance(db: Db, claimed: Claimed, done: Progress | null): Promise<boolean> {
+  return update(db, claimed, {
+    ...(done === null ? {} : { done: { $literal: done } }),
+    held_until: heldUntil(HELD_MS),
+  });
 }
 
 /** Leaves the store to whoever comes next. */
@@ -71,21 +126,21 @@ export async function release(db: Db, claimed: Claimed): Promise<void> {
   await update(db, claimed, { held_until: heldUntil(0) });
 }
 
-/** Takes the store out. @returns whether it was still ours, and its offset has not moved again. */
-export async function finish(db: Db, { _id, owner, move }: Claimed): Promise<boolean> {
-  const { deletedCount } = await queue(db).deleteOne({ _id, owner, move }, OPTIONS);
+/** Takes the store out. @returns whether it was still ours, and was not entered again. */
+export async function finish(db: Db, { _id, owner, entry }: Claimed): Promise<boolean> {
+  const { deletedCount } = await queue(db).deleteOne({ _id, owner, entry }, OPTIONS);
   return deletedCount === 1;
 }
 
-/** Every store that is in the queue, and how far it is. */
-export async function waiting(db: Db): Promise<Pick<Rewriting, '_id' | 'done'>[]> {
+/** Every store whose offset has moved and that is in the queue, and how far it is. */
+export async function waiting(db: Db): Promise<Pick<Rewriting, 'store_id' | 'done'>[]> {
   return queue(db)
-    .find({}, { ...OPTIONS, projection: { done: 1 } })
+    .find({ kind: 'offset' }, { ...OPTIONS, projection: { store_id: 1, done: 1 } })
     .toArray();
 }
 
-async function update(db: Db, { _id, owner, move }: Claimed, $set: Document): Promise<boolean> {
-  const { matchedCount } = await queue(db).updateOne({ _id, owner, move }, [{ $set }], OPTIONS);
+async function update(db: Db, { _id, owner, entry }: Claimed, $set: Document): Promise<boolean> {
+  const { matchedCount } = await queue(db).updateOne({ _id, owner, entry }, [{ $set }], OPTIONS);
   return matchedCount === 1;
 }
 

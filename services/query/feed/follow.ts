@@ -42,7 +42,8 @@ function viewOf(
   bounded: Bounded,
 ): View {
   const { storeId } = callerOf(request);
-  return { storeId, generation, bounded, shared: app.sharedReads(generation) };
+  // What it reads says for itself whether to mask it.
+  return { storeId, generation, bounded, shared: app.sharedReads(generation), masks: false };
 }
 
 /** One answer that may be held. */

@@ -4,7 +4,8 @@ import type { EntityName } from '#shared/events/entities/index.ts';
 import type { Stamp } from '#shared/read-models/collections.ts';
 import { presentEpoch } from '#shared/read-models/feed-epochs.ts';
 import { bodyIn } from '../reading/found.ts';
-import { offsetOf, type View } from '../reading/view.ts';
+import { masked, namesCustomers } from '../reading/masking.ts';
+import { lastSeenOf, offsetOf, remember, type View } from '../reading/view.ts';
 import { type Cursor, encodeCursor, generationMark } from './cursor.ts';
 import type { ChangeRow } from './shared-changes.ts';
 import { likelyStart, type Start, startAt } from './start.ts';
@@ -37,12 +38,18 @@ export async function readChanges(
   const { storeId, generation, bounded, shared } = view;
   const mark = generationMark(generation.marker.id);
   let start = likelyStart(after, mark);
+  let masks = namesCustomers(entity) && lastSeenOf(view).erasing;
   for (let attempt = 1; ; attempt += 1) {
-    const request = { storeId, entity, limit: pageSize, ...start };
+    const request = { storeId, entity, limit: pageSize, masks, ...start };
     const { rows, stamp } = await bounded((signal) => shared.changes.after(request, signal));
+    if (masks || stamp?.erasing === true) remember(view, stamp);
+    if (!masks && stamp?.erasing === true && namesCustomers(entity)) {
+      masks = true;
+      continue;
+    }
     const right = startAt(after, mark, stamp);
     if (isSame(start, right)) return pageOf(rows, stamp, start, { generation: mark, pageSize });
-    if (attempt === ATTEMPTS) {
+    if (attempt >= ATTEMPTS) {
       throw new StoreDataError(
         'environment_unavailable',
         'the positions of the store go back again and again',
@@ -93,8 +100,9 @@ export function changesBody(
 }
 
 /** Ids hold nothing that JSON escapes. */
-function changeIn({ _id, summary, offset: madeFor }: ChangeRow, offset: string): string {
+function changeIn({ _id, summary, offset: madeFor, erased }: ChangeRow, offset: string): string {
   const id = _id.slice(_id.lastIndexOf('/') + 1);
   if (summary === undefined || madeFor === undefined) return `{"id":"${id}","deleted":true,"record":null}`;
-  return `{"id":"${id}","deleted":false,"record":${bodyIn(offset, { body: summary, offset: madeFor })}}`;
+  const record = bodyIn(offset, { body: masked(summary, erased), offset: madeFor });
+  return `{"id":"${id}","deleted":false,"record":${record}}`;
 }

@@ -8,6 +8,7 @@ import { COLLECTIONS, type Stamp, STAMPS, TOMBSTONES } from '#shared/read-models
 import type { Generation } from '#shared/read-models/generation.ts';
 import { type BatchLimits, batched, type ReadOne } from '../batched.ts';
 import type { Bounded } from '../deadline.ts';
+import { maskedFields } from '../reading/masking.ts';
 import { oneOf } from '../reading/one-of.ts';
 import { SNAPSHOT } from '../reading/snapshot.ts';
 import type { Start } from './start.ts';
@@ -18,6 +19,8 @@ export interface ChangeRow {
   feed_position: number;
   summary?: string;
   offset?: string;
+  /** Whether the customer whom it names is being erased. */
+  erased?: boolean;
 }
 
 export interface ChangesRead {
@@ -32,6 +35,8 @@ export interface ChangesRequest extends Start {
   entity: EntityName;
   /** How many changes at most. */
   limit: number;
+  /** Whether records are read together with the erasures that are under way. */
+  masks: boolean;
 }
 
 /** A row with the number of the request that it was read for. */
@@ -88,16 +93,20 @@ export class SharedChanges {
 
 /** Stages that add what one request is for. */
 function unions(
-  { storeId, entity, told, deletionsFrom, limit }: ChangesRequest,
+  { storeId, entity, told, deletionsFrom, limit, masks }: ChangesRequest,
   request: number,
 ): Document[] {
-  const page = (match: Document, fields: Document): Document[] => [
+  const page = (match: Document): Document[] => [
     { $match: { store_id: storeId, ...match } },
     { $sort: { feed_position: 1 } },
     { $limit: limit + 1 },
-    { $project: { ...fields, feed_position: 1, request: { $literal: request } } },
   ];
-  const records = page({ feed_position: { $gt: told } }, { summary: 1, offset: 1 });
+  const deletion = { feed_position: 1, request: { $literal: request } };
+  const record = { ...deletion, summary: 1, offset: 1 };
+  const records = [
+    ...page({ feed_position: { $gt: told } }),
+    ...(masks ? maskedFields(record) : [{ $project: record }]),
+  ];
   const after = Math.max(told, deletionsFrom);
   return [
     { $unionWith: { coll: COLLECTIONS[entity], pipeline: records } },
@@ -108,7 +117,7 @@ function unions(
           {
             $unionWith: {
               coll: TOMBSTONES,
-              pipeline: page({ entity, feed_position: { $gt: after } }, {}),
+              pipeline: [...page({ entity, feed_position: { $gt: after } }), { $project: deletion }],
             },
           },
         ]),
@@ -116,17 +125,18 @@ function unions(
 }
 
 /** Requests for the same are one. */
-function keyOf({ storeId, entity, told, deletionsFrom, limit }: ChangesRequest): string {
-  return [storeId, entity, told, deletionsFrom, limit].join('/');
+function keyOf({ storeId, entity, told, deletionsFrom, limit, masks }: ChangesRequest): string {
+  return [storeId, entity, told, deletionsFrom, limit, masks].join('/');
 }
 
 function requestOf(key: string): ChangesRequest {
-  const [storeId = '', entity, told, deletionsFrom, limit] = key.split('/');
+  const [storeId = '', entity, told, deletionsFrom, limit, masks] = key.split('/');
   return {
     storeId,
     entity: entity as EntityName,
     told: Number(told),
     deletionsFrom: Number(deletionsFrom),
     limit: Number(limit),
+    masks: masks === 'true',
   };
 }

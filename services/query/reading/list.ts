@@ -7,7 +7,7 @@ import { readGuessing, type ToInstant } from './guess.ts';
 import {
   countIn,
   foundPage,
-  PAGE_FIELDS,
+  pageFields,
   type PageRequest,
   type PageRow,
   skippedBy,
@@ -45,7 +45,7 @@ export async function readList(view: View, request: ListRequest): Promise<Found>
       { $sort: sort },
       { $skip: skippedBy(request) },
       { $limit: request.pageSize },
-      PAGE_FIELDS,
+      ...pageFields(view, entity),
       unionWithCount(COLLECTIONS[entity], [match]),
       unionWithStamp(view),
     ]);

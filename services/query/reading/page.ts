@@ -1,8 +1,10 @@
 /** A page of a list: which one is asked for, and the envelope it is answered in (SPEC section 2). */
 import type { Document } from 'mongodb';
+import type { EntityName } from '#shared/events/entities/index.ts';
 import type { Stamp } from '#shared/read-models/collections.ts';
 import { bodyIn, type Found } from './found.ts';
-import { offsetOf } from './view.ts';
+import { masked, maskedFields, namesCustomers } from './masking.ts';
+import { offsetOf, type View } from './view.ts';
 
 export interface PageRequest {
   page: number;
@@ -13,10 +15,17 @@ export interface PageRequest {
 export interface PageRow {
   summary?: string;
   offset?: string;
+  /** Whether the customer whom it names is being erased. */
+  erased?: boolean;
 }
 
 /** The projection that leaves what a page shows. */
 export const PAGE_FIELDS = { $project: { _id: 0, summary: 1, offset: 1 } };
+
+/** The stages that leave what a page shows of records of one kind. */
+export function pageFields({ masks }: View, entity: EntityName): Document[] {
+  return masks && namesCustomers(entity) ? maskedFields(PAGE_FIELDS.$project) : [PAGE_FIELDS];
+}
 
 /** Skipping more than any collection holds is skipping everything, and no arithmetic overflows on the way. */
 const MOST_SKIPPED = 1_000_000_000_000;
@@ -48,8 +57,9 @@ export function countIn(rows: readonly { count?: number }[]): number {
 export function foundPage({ rows, stamp, count }: CountedPage, { page, pageSize }: PageRequest): Found {
   const offset = offsetOf(stamp);
   const bodies: string[] = [];
-  for (const { summary: body, offset: madeFor } of rows) {
-    if (body !== undefined && madeFor !== undefined) bodies.push(bodyIn(offset, { body, offset: madeFor }));
+  for (const { summary, offset: madeFor, erased } of rows) {
+    if (summary === undefined || madeFor === undefined) continue;
+    bodies.push(bodyIn(offset, { body: masked(summary, erased), offset: madeFor }));
   }
   const body = `{"count":${count},"page":${page},"page_size":${pageSize},"results":[${bodies.join(',')}]}`;
   return { body, stamp };

@@ -1,18 +1,42 @@
 /** Reads one record, whole or as its summary, from one snapshot. */
 import { documentId } from '#shared/read-models/collections.ts';
 import { bodyIn, type Found } from './found.ts';
+import { masked, maskedFields } from './masking.ts';
 import type { Shape } from './shapes.ts';
-import { offsetOf, type View } from './view.ts';
+import type { StampedBody } from './shared-reads.ts';
+import { offsetOf, readSnapshot, remember, stampIn, unionWithStamp, type View } from './view.ts';
 
 /** The record of this store with an id; `null` where the store has none. */
 export async function readRecord(
-  { storeId, bounded, shared }: View,
+  view: View,
   collection: string,
   id: string,
   shape: Shape,
 ): Promise<Found | null> {
-  const stored = await bounded((signal) => shared.record(collection, shape, documentId(storeId, id), signal));
+  const { storeId, bounded, shared } = view;
+  const stored = view.masks
+    ? await readMasked(view, collection, documentId(storeId, id), shape)
+    : await bounded((signal) => shared.record(collection, shape, documentId(storeId, id), signal));
   if (stored === null) return null;
+  if (view.masks || stored.stamp?.erasing === true) remember(view, stored.stamp);
   const { stamp } = stored;
   return { body: bodyIn(offsetOf(stamp), stored), stamp };
+}
+
+/** Alone: with others' records only those of stores without erasures are read. */
+async function readMasked(
+  view: View,
+  collection: string,
+  id: string,
+  shape: Shape,
+): Promise<StampedBody | null> {
+  const rows = await readSnapshot<Partial<Record<Shape | 'offset', string>> & { erased?: boolean }>(
+    view,
+    collection,
+    [{ $match: { _id: id } }, ...maskedFields({ _id: 0, [shape]: 1, offset: 1 }), unionWithStamp(view)],
+  );
+  const row = rows.find(({ offset }) => offset !== undefined);
+  const body = row?.[shape];
+  if (row?.offset === undefined || body === undefined) return null;
+  return { body: masked(body, row.erased), offset: row.offset, stamp: stampIn(rows) };
 }

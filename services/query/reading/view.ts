@@ -16,6 +16,8 @@ export interface View {
   bounded: Bounded;
   /** Of the same generation. */
   shared: SharedReads;
+  /** Whether records are read together with the erasures that are under way (`masking.ts`). */
+  masks: boolean;
 }
 
 /** Runs one aggregate in a snapshot of its own; `hint` names the index that its first collection is read by. */
@@ -135,12 +137,14 @@ export interface Seen {
   offset: string;
   /** The rank trees that have leaves; `null` for a store that was not read yet. */
   leafy: ReadonlySet<TreeName> | null;
+  /** Whether it had erasures under way. */
+  erasing: boolean;
 }
 
-const UNSEEN: Seen = { offset: DEFAULT_OFFSET, leafy: null };
+const UNSEEN: Seen = { offset: DEFAULT_OFFSET, leafy: null, erasing: false };
 
 /** What was true of the store when it was read last. */
-export function lastSeenOf({ storeId, generation }: View): Seen {
+export function lastSeenOf({ storeId, generation }: Pick<View, 'storeId' | 'generation'>): Seen {
   return lastSeen.get(`${generation.marker.id}/${storeId}`) ?? UNSEEN;
 }
 
@@ -151,8 +155,14 @@ export function remember(view: View, stamp: Stamp | null): void {
   const leafy = Object.entries(stamp?.ranks ?? {}).flatMap(([tree, root]) =>
     root.leaves === undefined ? [] : (tree as TreeName),
   );
+  const erasing = stamp?.erasing === true;
   const { leafy: before } = seen;
-  if (offset === seen.offset && leafy.length === before?.size && leafy.every((tree) => before.has(tree)))
+  if (
+    offset === seen.offset &&
+    erasing === seen.erasing &&
+    leafy.length === before?.size &&
+    leafy.every((tree) => before.has(tree))
+  )
     return;
-  lastSeen.set(`${view.generation.marker.id}/${view.storeId}`, { offset, leafy: new Set(leafy) });
+  lastSeen.set(`${view.generation.marker.id}/${view.storeId}`, { offset, leafy: new Set(leafy), erasing });
 }

@@ -1,6 +1,6 @@
 /** Reads one page of a whole list: how many records it has, the stamp says. */
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
-import { type CountedPage, PAGE_FIELDS, type PageRequest, type PageRow, skippedBy } from './page.ts';
+import { type CountedPage, pageFields, type PageRequest, type PageRow, skippedBy } from './page.ts';
 import type { WholeList } from './shared-pages.ts';
 import { readSnapshot, stampIn, unionWithStamp, type View } from './view.ts';
 
@@ -13,7 +13,7 @@ export async function readWhole(
 ): Promise<CountedPage> {
   const { storeId, bounded, shared } = view;
   const first =
-    request.page === 1
+    request.page === 1 && !view.masks
       ? await bounded((signal) => shared.pages.first(list, request.pageSize, storeId, signal))
       : null;
   const { rows, stamp } = first ?? (await readAlone(view, list, request, index));
@@ -29,7 +29,7 @@ async function readAlone(view: View, { entity, sort }: WholeList, request: PageR
       { $sort: sort },
       { $skip: skippedBy(request) },
       { $limit: request.pageSize },
-      PAGE_FIELDS,
+      ...pageFields(view, entity),
       unionWithStamp(view),
     ],
     index,

@@ -7,7 +7,7 @@ import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import type { Found } from './found.ts';
 import { readGuessing } from './guess.ts';
 import { type ListRequest, readList } from './list.ts';
-import { countIn, foundPage, PAGE_FIELDS, type PageRow, skippedBy, unionWithCount } from './page.ts';
+import { countIn, foundPage, pageFields, type PageRow, skippedBy, unionWithCount } from './page.ts';
 import { readSnapshot, stampIn, unionWithStamp, type View } from './view.ts';
 
 /** A window with more records is wide. */
@@ -46,7 +46,7 @@ export async function readWindow(
         { $sort: request.sort },
         { $skip: skippedBy(request) },
         { $limit: request.pageSize },
-        PAGE_FIELDS,
+        ...pageFields(view, request.entity),
         unionWithCount(collection, narrowed),
         unionWithStamp(view),
       ],

@@ -1,7 +1,7 @@
 /** Live events beside rewriting: one store's orders change at a steady rate, while a large store waits, and while it is rewritten. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from 'mongodb';
-import type { Rewriting } from '#projector/rewriting/queue.ts';
+import { type Rewriting, rewritingId } from '#projector/rewriting/queue.ts';
 import { REWRITINGS } from '#shared/read-models/collections.ts';
 import type { Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
@@ -53,7 +53,10 @@ export async function measureLive(options: LiveOptions, large: string): Promise<
   const { db, projector, seconds, rounds, say } = options;
   const queue = db.collection<Rewriting>(REWRITINGS);
   const hold = (until: Date) =>
-    queue.updateOne({ _id: large }, { $set: { owner: 'benchmark', held_until: until } });
+    queue.updateOne(
+      { _id: rewritingId(large, 'offset') },
+      { $set: { owner: 'benchmark', held_until: until } },
+    );
   const rewrites = async () => {
     await hold(new Date(0));
     const { rewritten: before } = await readCounts(projector.url);

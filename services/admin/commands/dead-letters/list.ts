@@ -4,6 +4,7 @@ import type { RejectionReason } from '#shared/events/rejection.ts';
 import { withServers } from '../../connection/servers.ts';
 import { letterBoxes } from '../../dead-letters/boxes.ts';
 import { countLetters, describeCount } from '../../dead-letters/count.ts';
+import { readShown } from '../../dead-letters/erased.ts';
 import { toBuffer } from '../../dead-letters/message.ts';
 import {
   findSummaries,
@@ -47,7 +48,11 @@ async function list(flags: Flags): Promise<void> {
     const shown: LetterSummary[] = [];
     for (const box of boxes) {
       const rest = flags.limit - shown.length;
-      if (rest > 0) shown.push(...(await findSummaries(box, letterFilter(box, selection), rest).toArray()));
+      if (rest <= 0) continue;
+      const found = await readShown(await servers.mongodb(), box, (shownBox, session) =>
+        findSummaries(shownBox, letterFilter(box, selection), { limit: rest, session }).toArray(),
+      );
+      shown.push(...found);
     }
     const count = await countLetters(boxes, selection);
     if (flags.json) {

@@ -6,6 +6,7 @@ import type { DeadLetter } from '#shared/read-models/collections.ts';
 import { type Servers, withServers } from '../../connection/servers.ts';
 import { letterBoxes } from '../../dead-letters/boxes.ts';
 import { describeLetter } from '../../dead-letters/describe.ts';
+import { readShown } from '../../dead-letters/erased.ts';
 import { MessagesInKafka } from '../../dead-letters/from-kafka.ts';
 import { toBuffer, withMessage } from '../../dead-letters/message.ts';
 import { letterId } from '../../dead-letters/selection.ts';
@@ -59,8 +60,11 @@ async function show(id: string, flags: Flags): Promise<void> {
 async function findLetter(servers: Servers, id: string): Promise<DeadLetter> {
   const topic = id.slice(0, id.indexOf('/'));
   for (const box of await letterBoxes(servers, servers.config.environments)) {
-    const letter = box.topic === topic ? await box.letters.findOne({ _id: id }) : null;
-    if (letter !== null) return letter;
+    if (box.topic !== topic) continue;
+    const [letter] = await readShown(await servers.mongodb(), box, ({ letters }, session) =>
+      letters.find({ _id: id }, { session }).toArray(),
+    );
+    if (letter !== undefined) return letter;
   }
   throw new StoreDataError('not_found', `there is no dead letter ${id}`);
 }

@@ -2,6 +2,7 @@
 import type { ClientSession, Db, Document } from 'mongodb';
 import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
 import { CATEGORY_PRODUCTS, COLLECTIONS, TOMBSTONES } from '#shared/read-models/collections.ts';
+import { withoutErased } from '#shared/read-models/erasures.ts';
 
 /** A part of a collection that belongs to one store. */
 export interface Range {
@@ -40,7 +41,7 @@ export function readVersions(
   );
 }
 
-/** Whole records by their ids. */
+/** Whole records by their ids, as they are shown. */
 export async function readRecords(
   db: Db,
   session: ClientSession,
@@ -51,5 +52,6 @@ export async function readRecords(
     .collection<{ _id: string }>(collection)
     .find({ _id: { $in: [...ids] } }, { session })
     .toArray();
-  return new Map(found.map((record) => [record._id, record]));
+  const shown = await withoutErased(db, session, collection, found);
+  return new Map(shown.map((record) => [record._id, record]));
 }

@@ -40,7 +40,7 @@ async function walk(
   const rows = await read<PageRow & { count?: number }>(
     collection,
     [
-      ...pageStages(match, request, skippedBy(request)),
+      ...pageStages(view, match, request, skippedBy(request)),
       unionWithCount(collection, [match, ...counted]),
       unionWithStamp(view),
     ],

@@ -41,7 +41,9 @@ export async function readTogether(
     { $set: { cut } },
   ]);
   if (page !== null) {
-    ofRecords.push(pageStages(matching(view.storeId, request, { from: page.key, to }), request, page.skip));
+    ofRecords.push(
+      pageStages(view, matching(view.storeId, request, { from: page.key, to }), request, page.skip),
+    );
   }
   const ids = [...nodes];
   const ofNodes = ids.length === 0 ? [] : [{ $match: { store_id: view.storeId, _id: { $in: ids } } }];

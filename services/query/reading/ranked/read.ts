@@ -47,7 +47,7 @@ async function readFront(view: View, request: RankedRequest): Promise<CountedPag
   const rows = await readSnapshot<PageRow>(
     view,
     request.tree.collection,
-    [...pageStages(match, request, skippedBy(request)), unionWithStamp(view)],
+    [...pageStages(view, match, request, skippedBy(request)), unionWithStamp(view)],
     indexFor(request),
   );
   const stamp = stampIn(rows);

@@ -4,8 +4,9 @@ import type { Stamp } from '#shared/read-models/collections.ts';
 import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
 import type { RankTree } from '#shared/read-models/rank-tree/trees.ts';
 import type { ToInstant } from '../guess.ts';
-import { PAGE_FIELDS, type PageRequest } from '../page.ts';
+import { pageFields, type PageRequest } from '../page.ts';
 import { keyWithin } from '../range.ts';
+import type { View } from '../view.ts';
 
 export interface RankedRequest extends PageRequest {
   tree: RankTree;
@@ -32,8 +33,19 @@ export function indexFor({ tree, facets }: RankedRequest): string {
 }
 
 /** The stages that leave a page: of the records that match from a key on, those after `skip`. */
-export function pageStages(match: Document, { tree, pageSize }: RankedRequest, skip: number): Document[] {
-  return [match, { $sort: { [tree.keyField]: 1 } }, { $skip: skip }, { $limit: pageSize }, PAGE_FIELDS];
+export function pageStages(
+  view: View,
+  match: Document,
+  { tree, pageSize }: RankedRequest,
+  skip: number,
+): Document[] {
+  return [
+    match,
+    { $sort: { [tree.keyField]: 1 } },
+    { $skip: skip },
+    { $limit: pageSize },
+    ...pageFields(view, tree.entity),
+  ];
 }
 
 /** How many of all records pass the filter by facets. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { beginRebuild } from '#admin/rebuild/begin.ts';
 import { REWRITINGS } from '#shared/read-models/collections.ts';
-import type { Rewriting } from '#projector/rewriting/queue.ts';
+import { type Rewriting, rewritingId } from '#projector/rewriting/queue.ts';
 import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { generationCaughtUp, generationDb } from '#test/generations.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
@@ -39,7 +39,8 @@ describe('a projector that is killed while it rewrites', () => {
     await caughtUp(installation);
     const db = await readModels(installation);
     await installation.publish([storeEvent('s1', 2, '-05:00')]);
-    const reached = async () => (await db.collection<Rewriting>(REWRITINGS).findOne({ _id: 's1' }))?.done;
+    const reached = async () =>
+      (await db.collection<Rewriting>(REWRITINGS).findOne({ _id: rewritingId('s1', 'offset') }))?.done;
     await eventually('a part is rewritten', async () => ((await reached())?.looked ?? 0) > 0, 60_000);
     first.kill('SIGKILL');
     await first.ended;

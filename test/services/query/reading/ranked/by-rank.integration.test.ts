@@ -71,7 +71,13 @@ describe('a page by rank', () => {
     };
     const generation = { marker, db: forSnapshots(db) };
     const bounded = boundedBy(60_000);
-    view = { storeId: 's1', generation, bounded, shared: new SharedReads(generation, bounded) };
+    view = {
+      storeId: 's1',
+      generation,
+      bounded,
+      shared: new SharedReads(generation, bounded),
+      masks: false,
+    };
   });
 
   /** Puts orders in the place of all that are stored, and makes their tree. */

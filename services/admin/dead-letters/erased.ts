@@ -1,0 +1,42 @@
+/** Dead letters as they may be shown: a deleted customer's may still be stored while the customer's erasure is under way. */
+import type { ClientSession, Db, MongoClient } from 'mongodb';
+import { NOTHING_KEPT } from '#projector/dead-letters/letter.ts';
+import { forSnapshots } from '#shared/mongodb.ts';
+import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
+import { erasurePositions } from '#shared/read-models/erasures.ts';
+import { inSnapshot } from '../rebuild/compare/snapshot.ts';
+import type { LetterBox } from './boxes.ts';
+
+/** Reads letters of a box as they may be shown: letters and erasures come from one snapshot. */
+export async function readShown<L extends Letter>(
+  client: MongoClient,
+  box: LetterBox,
+  read: (box: LetterBox, session: ClientSession) => Promise<L[]>,
+): Promise<L[]> {
+  const db = forSnapshots(box.db);
+  return inSnapshot(client, async (session) => {
+    const letters = await read({ ...box, db, letters: db.collection(DEAD_LETTERS) }, session);
+    return withoutErasedLetters(db, letters, session);
+  });
+}
+
+type Letter = Pick<DeadLetter, 'customers' | 'positions' | 'erased'>;
+
+/** Letters without anything of the messages that name a customer who is being erased. */
+export async function withoutErasedLetters<L extends Letter>(
+  db: Db,
+  letters: readonly L[],
+  session: ClientSession,
+): Promise<L[]> {
+  const customers = letters.flatMap((letter) => letter.customers ?? []);
+  const upTo = await erasurePositions(db, session, customers);
+  if (upTo.size === 0) return [...letters];
+  return letters.map((letter) => {
+    const { customers: named = [], positions = {} } = letter;
+    const isErased = named.some((customer) => {
+      const written = positions[customer.slice(0, customer.indexOf('/'))] ?? 0;
+      return written <= (upTo.get(customer) ?? -1);
+    });
+    return isErased ? { ...letter, ...NOTHING_KEPT, erased: true } : letter;
+  });
+}

@@ -1,0 +1,58 @@
+/** The erasures of one store, piece by piece, between the slices of its partition. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ClientSession } from 'mongodb';
+import { isWriteConflict } from '#shared/errors.ts';
+import type { Epochs } from '../changes/epochs.ts';
+import { erasePiece } from '../erasing/piece.ts';
+import { advance, type Claimed, release } from './queue.ts';
+import type { Shift } from './shift.ts';
+
+/** Documents of one piece at most. */
+const PIECE = 200;
+/** A repair of the store, or a rewriting of its bodies by another process, is in the way. */
+const CONFLICT_MS = 50;
+
+export interface ErasingOptions {
+  epochs: Epochs;
+  /** The partitions that this process has. */
+  partitions: () => number[];
+  /** Runs a transaction of a partition's own session between two of its slices; `null` where the partition is not ours. */
+  inTransaction: <R extends object>(
+    partition: number,
+    work: (session: ClientSession) => Promise<R>,
+  ) => Promise<R | null>;
+}
+
+/** Works on a claimed store until it is done, or others' turn has come. */
+export async function eraseInStore(
+  shift: Shift,
+  { epochs, inTransaction }: ErasingOptions,
+  claimed: Claimed,
+): Promise<void> {
+  const { db, metrics, labels, logger } = shift;
+  const { store_id: storeId, partition = 0 } = claimed;
+  while (!shift.isOver()) {
+    const piece = await shift.beside(PIECE, async (documents) => {
+      try {
+        return await inTransaction(partition, (session) =>
+          erasePiece(db, session, storeId, documents, epochs),
+        );
+      } catch (error) {
+        if (!isWriteConflict(error)) throw error;
+        await sleep(CONFLICT_MS);
+        return { conflict: true } as const;
+      }
+    });
+    if (piece === null) break;
+    if ('conflict' in piece) continue;
+    epochs.remember(piece.given);
+    metrics.erased.inc(labels, piece.rewritten);
+    if (piece.isLast) {
+      const seconds = Math.max(0, Math.round((Date.now() - claimed.entered_at.getTime()) / 1_000));
+      logger.info({ store: storeId, seconds }, 'the erasures of the store are done');
+      return;
+    }
+    if (!(await advance(db, claimed, null))) return;
+  }
+  await release(db, claimed);
+}

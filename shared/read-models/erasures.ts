@@ -1,0 +1,94 @@
+/**
+ * Erasures that are under way: of deleted customers whom more orders and reviews name than one transaction rewrites. Whoever reads
+ * a record that names such a customer, and that was written up to the erasure's position, leaves out what it says of them; what
+ * was written later is right as it is. A store's stamp says whether it has any.
+ */
+import type { ClientSession, Db } from 'mongodb';
+import type { EntityName } from '../events/entities/index.ts';
+import { COLLECTIONS, documentId, ERASURES, type OrderDocument, type ReviewDocument } from './collections.ts';
+
+export interface Erasure {
+  /** `<store id>/<customer id>` */
+  _id: string;
+  store_id: string;
+  /** The last position that the store had given before the deletion. */
+  position: number;
+  /** Whose slice the deletion lay in: whoever has that partition goes on with it. */
+  partition: number;
+  began_at: Date;
+  /** How far the rewriting is; absent at the beginning. */
+  done?: ErasureProgress;
+}
+
+/** A collection, and the sort key of the last of its documents that was looked at. */
+export interface ErasureProgress {
+  collection: string;
+  after: string;
+}
+
+/** Kinds of records that name customers. */
+export const NAMING_CUSTOMERS = ['order', 'review'] as const satisfies EntityName[];
+
+/** A document that may name a customer. */
+export type NamingDocument = OrderDocument | ReviewDocument;
+
+/** The body of an order or a review, a list record or a details answer, without what it says of its customer but the id. */
+export function withoutCustomer(body: string): string {
+  const record = JSON.parse(body) as { customer?: { id: string } | null; customer_name?: string | null };
+  if ('customer_name' in record) record.customer_name = null;
+  if (record.customer !== undefined && record.customer !== null) {
+    const { id, ...said } = record.customer;
+    record.customer = { id, ...Object.fromEntries(Object.keys(said).map((name) => [name, null])) };
+  }
+  return JSON.stringify(record);
+}
+
+/** The bodies of a document without what they say of its customer; `null` where they say nothing. */
+export function erasedBodies({
+  summary,
+  whole,
+}: Pick<NamingDocument, 'summary' | 'whole'>): { summary: string; whole: string } | null {
+  const erased = { summary: withoutCustomer(summary), whole: withoutCustomer(whole) };
+  return erased.summary === summary && erased.whole === whole ? null : erased;
+}
+
+/** Documents of one collection as they may be shown, read in the session's snapshot or transaction. */
+export async function withoutErased<D extends { _id: string }>(
+  db: Db,
+  session: ClientSession,
+  collection: string,
+  documents: readonly D[],
+): Promise<readonly D[]> {
+  if (!NAMING_CUSTOMERS.some((entity) => COLLECTIONS[entity] === collection)) return documents;
+  const naming = documents as readonly (D & NamingDocument)[];
+  const positions = await erasurePositions(
+    db,
+    session,
+    naming.flatMap(({ store_id, customer_id }) =>
+      customer_id === null ? [] : [documentId(store_id, customer_id)],
+    ),
+  );
+  if (positions.size === 0) return documents;
+  return naming.map((document) => {
+    const { store_id, customer_id, feed_position } = document;
+    const upTo = positions.get(documentId(store_id, customer_id ?? '')) ?? -1;
+    return feed_position <= upTo ? { ...document, ...erasedBodies(document) } : document;
+  });
+}
+
+/** The positions of those of some customers (`<store id>/<customer id>`) whose erasure is under way. */
+export async function erasurePositions(
+  db: Db,
+  session: ClientSession,
+  customers: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  if (customers.length === 0) return new Map();
+  const found = await db
+    .collection<Erasure>(ERASURES)
+    .find(
+      { _id: { $in: [...new Set(customers)] } },
+      { session, projection: { position: 1 }, batchSize: 10_000 },
+    )
+    .toArray();
+  return new Map(found.map(({ _id, position }) => [_id, position]));
+}
