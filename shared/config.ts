@@ -271,7 +271,8 @@ const settings = Type.Object({
   projector: Type.Object({
     sliceEvents: setting(
       'PROJECTOR_SLICE_EVENTS',
-      whole(1, 100_000),
+      // The ids of more may be too much for one command of MongoDB.
+      whole(1, 20_000),
       '1500',
       'Most events that the projector applies in one transaction.',
     ),

@@ -13,6 +13,11 @@ export interface SearchTexts {
   numbers: string;
 }
 
+/** Bytes of texts as they are stored. */
+export function bytesOfTexts({ names, numbers }: SearchTexts): number {
+  return Buffer.byteLength(names) + Buffer.byteLength(numbers);
+}
+
 /** The names of the texts. */
 export const SEARCH_TEXTS = ['names', 'numbers'] as const satisfies (keyof SearchTexts)[];
 

@@ -33,7 +33,7 @@ export interface Installation {
 export interface RawMessage {
   key: string | Buffer | null;
   value: string | Buffer | null;
-  headers?: Record<string, string | Buffer>;
+  headers?: Record<string, string | Buffer | (string | Buffer)[]>;
   /** Where it goes; what its key says when absent. */
   partition?: number;
 }

@@ -9,6 +9,8 @@ import { customersIn } from './customers-in.ts';
 
 /** Key and headers are kept up to this size each, as a guard against a message that is all header. */
 const MAX_HEADER_BYTES = 65_536;
+/** What a document needs for each header, however little that says. */
+const BYTES_OF_A_HEADER = 48;
 
 /** The dead letter of one message: its bytes, where it lies, and why. */
 export function toDeadLetter(
@@ -86,15 +88,17 @@ function kept(bytes: Buffer | null, limit: number): Binary | null {
 function keptHeaders(headers: KafkaMessage['headers']) {
   const kept: DeadLetter['headers'] = [];
   let bytes = 0;
+  let taken = 0;
   let cut = false;
   for (const [name, values] of Object.entries(headers ?? {})) {
     for (const value of [values ?? []].flat()) {
       const buffer = typeof value === 'string' ? Buffer.from(value, 'utf8') : value;
-      const size = name.length + buffer.length;
-      if (bytes + size > MAX_HEADER_BYTES) {
+      const size = Buffer.byteLength(name) + buffer.length;
+      if (taken + size + BYTES_OF_A_HEADER > MAX_HEADER_BYTES) {
         cut = true;
         continue;
       }
+      taken += size + BYTES_OF_A_HEADER;
       bytes += size;
       kept.push({ name, value: new Binary(buffer) });
     }

@@ -1,5 +1,6 @@
 /** Changing the leaves of one node: those that outgrew their bound, or whose boundary must go, are cut anew. */
 import { compareKeys } from '#shared/read-models/rank-tree/keys.ts';
+import type { RankTree } from '#shared/read-models/rank-tree/trees.ts';
 import { cutInFront, cutLeaves } from './cut.ts';
 import { readRecords } from './members.ts';
 import { changeTexts, removeTexts, replaceTexts, type Share, type TextOperations } from './texts.ts';
@@ -26,6 +27,11 @@ export function isNamedAcross({ node, shares }: Touched): boolean {
   return first !== undefined && share !== undefined && isNamed(first, share);
 }
 
+/** Whether a leaf outgrew its bounds. One record alone is no leaf that could be cut. */
+function isTooLarge({ leafRecords, leafBytes }: RankTree, { total, bytes = 0 }: Part): boolean {
+  return total > leafRecords || (bytes > leafBytes && total > 1);
+}
+
 /** An update that removes more pieces of text than this would be nested too deep. */
 const MOST_REMOVED = 20;
 
@@ -44,7 +50,7 @@ export async function changeLeaves(
     const share = shares.get(part);
     if (share === undefined) continue;
     if (tree.searched && isNamed(part, share)) addCut(cuts, index - 1, index);
-    else if (part.total > tree.leafRecords || (tree.searched && share.removed.length > MOST_REMOVED)) {
+    else if (isTooLarge(tree, part) || (tree.searched && share.removed.length > MOST_REMOVED)) {
       addCut(cuts, index, index);
     }
   }

@@ -59,8 +59,8 @@ function countIn(held: HeldTree, { added, removed }: TreeChange): Touched[] {
     if (share === undefined) inNode.shares.set(leaf, (share = { added: [], removed: [] }));
     return share;
   };
-  for (const entry of added) shareOf(held.count(entry.key, entry.facet, 1))?.added.push(entry);
-  for (const entry of removed) shareOf(held.count(entry.key, entry.facet, -1))?.removed.push(entry);
+  for (const entry of added) shareOf(held.count(entry, 1))?.added.push(entry);
+  for (const entry of removed) shareOf(held.count(entry, -1))?.removed.push(entry);
   return [...touched.values()];
 }
 

@@ -1,6 +1,6 @@
 /** Cutting: records in order into leaves, the parts of a node into several nodes. Pure. */
 import { boundaryBetween, compareKeys } from '#shared/read-models/rank-tree/keys.ts';
-import type { SearchTexts } from '#shared/read-models/search-texts.ts';
+import { bytesOfTexts, type SearchTexts } from '#shared/read-models/search-texts.ts';
 import type { RankEntry, RankTree } from '#shared/read-models/rank-tree/trees.ts';
 import { type Part, TreeNode } from './tree-node.ts';
 
@@ -16,7 +16,9 @@ export interface CutLeaf extends Part {
  * @returns at least one leaf.
  */
 export function cutLeaves(tree: RankTree, from: string, records: readonly RankEntry[]): CutLeaf[] {
-  const sizes = partSizes(records.length, tree.leafRecords, tree.grows === 'in front' && from === '');
+  const sizes = tree.searched
+    ? weighedSizes(records, tree)
+    : partSizes(records.length, tree.leafRecords, tree.grows === 'in front' && from === '');
   let start = 0;
   return sizes.map((size): CutLeaf => {
     const part = records.slice(start, start + size);
@@ -68,14 +70,14 @@ export function leafOf(tree: RankTree, boundary: string, records: readonly RankE
     total: records.length,
     counts,
     ...(first === undefined ? {} : { lowest: first.key }),
-    ...textsOf(tree, records),
+    ...(tree.searched ? textsOf(records) : {}),
   };
 }
 
-function textsOf({ searched }: RankTree, records: readonly RankEntry[]): { texts?: SearchTexts } {
-  if (!searched) return {};
+function textsOf(records: readonly RankEntry[]): Required<Pick<CutLeaf, 'texts' | 'bytes'>> {
   const all = (name: keyof SearchTexts) => records.map(({ texts }) => texts?.[name] ?? '').join('');
-  return { texts: { names: all('names'), numbers: all('numbers') } };
+  const texts = { names: all('names'), numbers: all('numbers') };
+  return { texts, bytes: bytesOfTexts(texts) };
 }
 
 /** Divides a node that has too many parts into neighbours, the first of which is itself; one that has not stays alone. */
@@ -119,4 +121,30 @@ function partSizes(length: number, most: number, front: boolean): number[] {
     { length: parts },
     (_, part) => Math.floor(((part + 1) * length) / parts) - Math.floor((part * length) / parts),
   );
+}
+
+/**
+ * Sizes of leaves alike, as above, where a record counts for as many as its texts take the room of: so a leaf that is cut is within
+ * both bounds.
+ */
+function weighedSizes(records: readonly RankEntry[], { leafRecords, leafBytes }: RankTree): number[] {
+  const weights = records.map(({ texts }) =>
+    texts === undefined ? 1 : Math.max(1, (bytesOfTexts(texts) * leafRecords) / leafBytes),
+  );
+  const all = weights.reduce((sum, weight) => sum + weight, 0);
+  if (all <= leafRecords * HALF_FULL) return [records.length];
+  const parts = Math.ceil(all / (leafRecords * HALF_FULL));
+  const sizes: number[] = [];
+  let size = 0;
+  let reached = 0;
+  for (const weight of weights) {
+    const isFull = reached + weight > ((sizes.length + 1) * all) / parts;
+    if (isFull && size > 0 && sizes.length + 1 < parts) {
+      sizes.push(size);
+      size = 0;
+    }
+    reached += weight;
+    size += 1;
+  }
+  return [...sizes, size];
 }

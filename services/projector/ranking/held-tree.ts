@@ -1,6 +1,7 @@
 /** A tree as it is held in memory: its uppermost node, and of those below the ones that were needed. Pure. */
 import { nodeId, type RankNode } from '#shared/read-models/rank-tree/nodes.ts';
-import type { RankTree } from '#shared/read-models/rank-tree/trees.ts';
+import type { RankEntry, RankTree } from '#shared/read-models/rank-tree/trees.ts';
+import { bytesOfTexts } from '#shared/read-models/search-texts.ts';
 import { divide } from './cut.ts';
 import { type Part, TreeNode } from './tree-node.ts';
 
@@ -58,7 +59,8 @@ export class HeldTree {
   }
 
   /** Adds a record to all parts that cover its key, or takes it from them. The way there must be in memory. */
-  count(key: string, facet: string, by: 1 | -1): Place | null {
+  count(entry: RankEntry, by: 1 | -1): Place | null {
+    const { key, facet, texts } = entry;
     let node = this.#top;
     let end: string | null = null;
     for (;;) {
@@ -68,7 +70,10 @@ export class HeldTree {
       part.total += by;
       part.counts[facet] = (part.counts[facet] ?? 0) + by;
       node.isChanged = true;
-      if (node.level === 0) return { node, leaf: part, end };
+      if (node.level === 0) {
+        if (texts !== undefined) part.bytes = (part.bytes ?? 0) + by * bytesOfTexts(texts);
+        return { node, leaf: part, end };
+      }
       if (part.below === null) return null;
       end = node.parts[index + 1]?.boundary ?? end;
       node = part.below;

@@ -9,6 +9,9 @@ import type { Work } from './work.ts';
 /** All in one round trip. */
 const ONE_BATCH = 100_000;
 
+/** Nodes that one command names: their `_id`s hold names, and a command has 16 MiB at most. */
+const MOST_NAMED = 2_000;
+
 type Wanted = Iterable<{ level: number; part: Part }>;
 
 /**
@@ -55,8 +58,13 @@ async function loadMissing(work: Work, missing: () => Wanted): Promise<boolean> 
 }
 
 async function readNodes({ db, session, storeId }: Work, ids: string[]): Promise<RankNode[]> {
-  return db
-    .collection<RankNode>(RANK_NODES)
-    .find({ store_id: storeId, _id: { $in: ids } }, { session, batchSize: ONE_BATCH })
-    .toArray();
+  const found: RankNode[] = [];
+  for (let start = 0; start < ids.length; start += MOST_NAMED) {
+    const part = ids.slice(start, start + MOST_NAMED);
+    const nodes = db
+      .collection<RankNode>(RANK_NODES)
+      .find({ store_id: storeId, _id: { $in: part } }, { session, batchSize: ONE_BATCH });
+    found.push(...(await nodes.toArray()));
+  }
+  return found;
 }

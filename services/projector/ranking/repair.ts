@@ -5,6 +5,7 @@ import { COLLECTIONS, RANK_NODES, type Stamp, STAMPS } from '#shared/read-models
 import { type LeafTexts, nodesOf, type RankNode } from '#shared/read-models/rank-tree/nodes.ts';
 import { RANK_TREES, type RankEntry, type RankTree } from '#shared/read-models/rank-tree/trees.ts';
 import { boundaryBetween } from '#shared/read-models/rank-tree/keys.ts';
+import { bytesOfTexts } from '#shared/read-models/search-texts.ts';
 import { recountProducts } from '../catalog/count.ts';
 import { repairErasures } from '../erasing/verify.ts';
 import { type CutLeaf, leafOf } from './cut.ts';
@@ -101,15 +102,19 @@ async function* leavesOf(
 ): AsyncGenerator<CutLeaf> {
   const size = Math.max(1, Math.floor(tree.leafRecords * FILL));
   let part: RankEntry[] = [];
+  let bytes = 0;
   let boundary = '';
   for await (const record of records) {
     const last = part.at(-1);
-    if (last !== undefined && part.length >= size) {
+    const more = record.texts === undefined ? 0 : bytesOfTexts(record.texts);
+    if (last !== undefined && (part.length >= size || bytes + more > tree.leafBytes * FILL)) {
       yield leafOf(tree, boundary, part);
       boundary = boundaryBetween(last.key, record.key);
       part = [];
+      bytes = 0;
     }
     part.push(record);
+    bytes += more;
     all.add(record);
   }
   if (part.length > 0) yield leafOf(tree, boundary, part);

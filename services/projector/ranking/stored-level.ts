@@ -12,7 +12,7 @@ import type { Work } from './work.ts';
 
 export interface StoredLevel {
   /** The parts of all its nodes. */
-  parts: (Counts & { boundary: string })[];
+  parts: (Counts & { boundary: string; bytes?: number })[];
   /** Where each node begins by its `_id`, and how many parts it has. */
   nodes: { boundary: string; length: number }[];
 }

@@ -1,7 +1,7 @@
 /** Records counted one by one. */
 import { hash } from 'node:crypto';
 import type { RankEntry } from '#shared/read-models/rank-tree/trees.ts';
-import type { SearchTexts } from '#shared/read-models/search-texts.ts';
+import { bytesOfTexts, type SearchTexts } from '#shared/read-models/search-texts.ts';
 
 export class Tally {
   total = 0;
@@ -12,6 +12,11 @@ export class Tally {
   /** @param keepsTexts whether the texts of what is added are compared later. */
   constructor(keepsTexts = false) {
     this.#texts = keepsTexts ? [] : null;
+  }
+
+  /** Of the texts that are kept. */
+  get bytes(): number {
+    return (this.#texts ?? []).reduce((sum, texts) => sum + bytesOfTexts(texts), 0);
   }
 
   add({ facet, texts }: RankEntry): void {

@@ -8,6 +8,8 @@ export interface Part extends Counts {
   boundary: string;
   /** The node that the part stands for; `null` at level 0, and where it is not loaded. */
   below: TreeNode | null;
+  /** Of a leaf in the tree that is searched: bytes of its texts. */
+  bytes?: number;
   /** Of a leaf, where it is known: no record of it has a key below this one. */
   lowest?: string;
 }
@@ -30,12 +32,13 @@ export class TreeNode {
   }
 
   /** @param level the one that its `_id` names. */
-  static ofStored(level: number, { boundaries, facets, counts }: RankNode): TreeNode {
+  static ofStored(level: number, { boundaries, facets, counts, bytes }: RankNode): TreeNode {
     const counted = unpackCounts({ boundaries, facets, counts: counts.buffer });
     const parts = boundaries.map((boundary, index): Part => ({
       boundary,
       below: null,
       ...(counted[index] ?? { total: 0, counts: {} }),
+      ...(bytes === undefined ? {} : { bytes: bytes[index] ?? 0 }),
     }));
     return new TreeNode(level, parts, false);
   }
@@ -45,8 +48,13 @@ export class TreeNode {
   }
 
   /** What is stored of it, but for its name. */
-  content(): Pick<RankNode, 'boundaries' | 'facets' | 'counts'> {
-    return { boundaries: this.parts.map(({ boundary }) => boundary), ...packCounts(this.parts) };
+  content(): Omit<RankNode, '_id' | 'store_id'> {
+    const hasBytes = this.parts.some(({ bytes }) => bytes !== undefined);
+    return {
+      boundaries: this.parts.map(({ boundary }) => boundary),
+      ...packCounts(this.parts),
+      ...(hasBytes ? { bytes: this.parts.map(({ bytes = 0 }) => bytes) } : {}),
+    };
   }
 
   /** Index of the part that covers a key. */

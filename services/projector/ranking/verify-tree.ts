@@ -58,6 +58,7 @@ async function countInLeaves(
         'true',
       );
       compare(`records of texts of leaf ${index}`, stored?.total ?? 0, inLeaf.total);
+      compare(`bytes of texts of leaf ${index}`, leaf?.bytes ?? 0, inLeaf.bytes);
       for (const name of SEARCH_TEXTS) {
         compare(
           `${name} of leaf ${index}`,

@@ -19,6 +19,8 @@ export interface RankNode {
   facets: string[];
   /** How many records each part has: for each facet a row with a number for each part, packed (`packed-counts.ts`). */
   counts: Binary;
+  /** Of leaves in the tree that is searched: how many bytes of texts each has. */
+  bytes?: number[];
 }
 
 /** What a search compares: of the records of one leaf, in the tree that is searched. */

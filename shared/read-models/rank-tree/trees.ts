@@ -25,8 +25,8 @@
  *
  * Writing is as cheap: a new order adds one in a node of each level and in the root, and what a slice changes in a
  * node is one write. A leaf that outgrows its bound is cut in two at its middle record, not at some calendar
- * hour: a store with a hundred thousand orders in one second has as flat a tree as any other. A node that outgrows its own is
- * divided, and the uppermost gets one above it. Everything happens in the
+ * hour: a store with a hundred thousand orders in one second has as flat a tree as any other. Where a leaf's texts are kept, they have
+ * a bound in bytes as well. A node that outgrows its own is divided, and the uppermost gets one above it. Everything happens in the
  * transaction that writes the records, by the one projector that owns the store's partition.
  */
 import type { EntityName } from '../../events/entities/index.ts';
@@ -49,6 +49,8 @@ export interface RankTree {
   searched: boolean;
   /** A leaf with more records is cut. */
   leafRecords: number;
+  /** So is one with more bytes of texts, in the tree that is searched: every change of a record writes those of its leaf. */
+  leafBytes: number;
   /** A node with more parts is divided. */
   nodeParts: number;
   /** Where new records come: before all others, as in lists that show the newest first, or anywhere. */
@@ -65,6 +67,7 @@ export const RANK_TREES: Record<TreeName, RankTree> = {
     faceted: true,
     searched: false,
     leafRecords: 512,
+    leafBytes: Number.POSITIVE_INFINITY,
     nodeParts: 64,
     grows: 'in front',
   },
@@ -77,6 +80,7 @@ export const RANK_TREES: Record<TreeName, RankTree> = {
     faceted: true,
     searched: false,
     leafRecords: 512,
+    leafBytes: Number.POSITIVE_INFINITY,
     nodeParts: 64,
     grows: 'in front',
   },
@@ -90,6 +94,7 @@ export const RANK_TREES: Record<TreeName, RankTree> = {
     faceted: false,
     searched: true,
     leafRecords: 256,
+    leafBytes: 65_536,
     nodeParts: 64,
     grows: 'anywhere',
   },
@@ -103,6 +108,7 @@ export const RANK_TREES: Record<TreeName, RankTree> = {
     faceted: false,
     searched: false,
     leafRecords: 512,
+    leafBytes: Number.POSITIVE_INFINITY,
     nodeParts: 64,
     grows: 'in front',
   },

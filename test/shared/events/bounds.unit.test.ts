@@ -4,7 +4,7 @@ import { readChange } from '#shared/events/change.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
 import { ENTITY_NAMES, type EntityName, entitySchemas } from '#shared/events/entities/index.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
-import { TEXT, WHOLE_STATES } from './whole-states.ts';
+import { TEXT, WHOLE_STATES } from '#test/whole-states.ts';
 
 /** CONTRACT section 3, "Bounds", to the letter. */
 const NAMES = new Set(['name', 'legal_name', 'customer_name']);

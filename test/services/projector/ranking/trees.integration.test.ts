@@ -5,6 +5,7 @@ import type { ClientSession, Collection, Db, Document, Filter, UpdateFilter } fr
 import { isUnavailable } from '#shared/errors.ts';
 import { RANK_NODES, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import type { LeafTexts, RankNode } from '#shared/read-models/rank-tree/nodes.ts';
+import { bytesOfTexts } from '#shared/read-models/search-texts.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { miscount } from '#test/miscount.ts';
 import { emptyReadModels } from '#test/read-models.ts';
@@ -288,6 +289,50 @@ describe('rank trees', () => {
       await repairStore(installation.mongodb, db, 's1');
       expect([what, await verify(db)]).toEqual([what, []]);
       expect((await stamps.findOne())?.customer).toBeGreaterThan(before?.customer ?? 0);
+    }
+  });
+
+  it('cut leaves by the bytes of their texts as well, so that long names make short leaves', async () => {
+    const BYTES = 2_000;
+    const restoreSizes = withSmallTrees(50, 3, BYTES);
+    const named = (id: number, length: number) => customer(id, `${'한'.repeat(length)}${id}`);
+    try {
+      const lengths = fc.array(
+        fc.array(
+          fc.record({ id: fc.integer({ min: 1, max: 90 }), length: fc.integer({ min: 0, max: 40 }) }),
+          { minLength: 1, maxLength: 60 },
+        ),
+        { minLength: 3, maxLength: 8 },
+      );
+      let cut = 0;
+      await fc.assert(
+        fc.asyncProperty(lengths, async (all) => {
+          const db = await freshDatabase();
+          const slices = all.map((slice) => slice.map(({ id, length }) => named(id, length)));
+          const first = Array.from({ length: 80 }, (_, id) => named(id, id % 41));
+          await apply(db, [first, ...slices], (index) => index === 2);
+          expect(await verify(db)).toEqual([]);
+          const within = async () => {
+            const leaves = await db
+              .collection<LeafTexts>(RANK_NODES)
+              .find({ _id: /^customer\/s1\/leaf\// })
+              .toArray();
+            for (const { total, texts } of leaves) {
+              if (total > 1) expect(bytesOfTexts(texts)).toBeLessThanOrEqual(BYTES);
+            }
+            return leaves.length;
+          };
+          cut = Math.max(cut, await within());
+          await repairStore(installation.mongodb, db, 's1');
+          expect(await verify(db)).toEqual([]);
+          await within();
+        }),
+        { numRuns: 6, endOnFailure: true },
+      );
+      // By their number alone they would be two or three.
+      expect(cut).toBeGreaterThan(8);
+    } finally {
+      restoreSizes();
     }
   });
 
