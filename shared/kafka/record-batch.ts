@@ -215,9 +215,14 @@ class RecordReader {
       // kafkajs hands out null too, though its types leave that out.
       const value = this.bytes() as Buffer;
       const before = Object.hasOwn(headers, name) ? headers[name] : undefined;
+      // There may be hundreds of thousands of one name.
+      if (Array.isArray(before)) {
+        before.push(value);
+        continue;
+      }
       // An assignment to `__proto__` would set something else.
       Object.defineProperty(headers, name, {
-        value: before === undefined ? value : [before, value].flat(),
+        value: before === undefined ? value : [before, value],
         enumerable: true,
         configurable: true,
         writable: true,

@@ -4,6 +4,8 @@ import { crc32c } from '#shared/kafka/crc32c.ts';
 export interface BatchToEncode {
   baseOffset: number;
   values: readonly Buffer[];
+  /** Names of the headers of each message; their values are empty. */
+  headers?: readonly string[];
   /** The number of the codec, and what packs with it. */
   codec?: { number: number; pack: (records: Buffer) => Buffer };
   /** Bytes that stand in the place of the packed records. */
@@ -17,13 +19,14 @@ export interface BatchToEncode {
 export function encodeBatch({
   baseOffset,
   values,
+  headers = [],
   codec,
   packed,
   lastOffsetDelta = values.length - 1,
   count = values.length,
   magic = 2,
 }: BatchToEncode): Buffer {
-  const records = Buffer.concat(values.map((value, index) => encodeRecord(index, value)));
+  const records = Buffer.concat(values.map((value, index) => encodeRecord(index, value, headers)));
   const body = packed ?? codec?.pack(records) ?? records;
   const batch = Buffer.alloc(61 + body.length);
   batch.writeBigInt64BE(BigInt(baseOffset), 0);
@@ -42,7 +45,7 @@ export function encodeBatch({
   return batch;
 }
 
-function encodeRecord(index: number, value: Buffer): Buffer {
+function encodeRecord(index: number, value: Buffer, headers: readonly string[]): Buffer {
   const parts = [
     Buffer.from([0]),
     varint(0),
@@ -51,7 +54,8 @@ function encodeRecord(index: number, value: Buffer): Buffer {
     Buffer.from('s1'),
     varint(value.length),
     value,
-    varint(0),
+    varint(headers.length),
+    ...headers.flatMap((name) => [varint(Buffer.byteLength(name)), Buffer.from(name), varint(0)]),
   ];
   const record = Buffer.concat(parts);
   return Buffer.concat([varint(record.length), record]);

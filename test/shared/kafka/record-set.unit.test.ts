@@ -69,6 +69,16 @@ describe('a record set', () => {
     expect(unpackedBytes).toBeGreaterThan(45_000);
   });
 
+  it('has the headers of a message, however many have one name', { timeout: 60_000 }, () => {
+    const headers = ['a', ...Array.from({ length: 300_000 }, () => ''), 'b', 'a', '__proto__'];
+    const set = encodeBatch({ baseOffset: 0, values: texts('x'), headers });
+    const read = decodeRecordSet(set, fetched()).messages[0]?.headers ?? {};
+    const empty = Buffer.alloc(0);
+    expect(Object.keys(read)).toEqual(['a', '', 'b', '__proto__']);
+    expect([read['a'], read['b']]).toEqual([[empty, empty], empty]);
+    expect(read['']).toHaveLength(300_000);
+  });
+
   it.each(Object.entries(CODECS))('has what is packed with %s, whatever it is', (_name, number) => {
     const pack = (bytes: Buffer) => codecOf(number)?.pack(bytes) ?? bytes;
     fc.assert(
