@@ -6,7 +6,7 @@ import { redisReady } from './redis.ts';
 export interface RedisServer {
   /** Of the process: another one after every restart and failover. */
   runId: string;
-  /** Another one also when the same process took over another's data. */
+  /** Another one also when the same process took over another's data, was emptied or had a copy of its data put into it. */
   identity: string;
   isPrimary: boolean;
   /** Connected ones. */
@@ -15,19 +15,23 @@ export interface RedisServer {
   evictionPolicy: string | null;
 }
 
+/** What empties a server, or puts a copy of its data into it. Redis counts its commands for as long as it runs. */
+const COMMANDS_OF_IMPORTS = ['flushall', 'flushdb', 'restore', 'restore-asking', 'swapdb', 'debug'];
+
 /**
  * Asks the server of the connection.
  * @throws {StoreDataError} `environment_unavailable` where what answers is no Redis, or does not tell which.
  */
 export async function describeRedis(redis: Redis): Promise<RedisServer> {
-  const fields = readInfo(await redis.info());
+  const [info, commands] = await Promise.all([redis.info(), redis.info('commandstats')]);
+  const fields = readInfo(info);
   const runId = fields.get('run_id');
   if (runId === undefined || runId === '') {
     throw new StoreDataError('environment_unavailable', 'Redis does not tell its run_id in INFO');
   }
   return {
     runId,
-    identity: `${runId}/${fields.get('master_replid') ?? ''}`,
+    identity: [runId, fields.get('master_replid') ?? '', importsIn(readInfo(commands))].join('/'),
     isPrimary: fields.get('role') === 'master',
     replicas: Number(fields.get('connected_slaves') ?? 0),
     evictionPolicy: fields.get('maxmemory_policy') ?? null,
@@ -60,6 +64,15 @@ export async function checkRedisAtStart(redis: Redis, waitMs: number): Promise<s
   const problem = evictionProblem(server);
   if (problem !== null) throw new StoreDataError('server_unsuitable', problem);
   return null;
+}
+
+/** How often each command of imports was given: `flushall=1,restore=214`. */
+function importsIn(commands: ReadonlyMap<string, string>): string {
+  const counts = COMMANDS_OF_IMPORTS.flatMap((name) => {
+    const calls = /^calls=(\d+)/.exec(commands.get(`cmdstat_${name}`) ?? '')?.[1];
+    return calls === undefined ? [] : [`${name}=${calls}`];
+  });
+  return counts.join();
 }
 
 function readInfo(info: unknown): Map<string, string> {

@@ -19,12 +19,25 @@ export function redisKeys(prefix: string, environment: string, storeId: string):
   };
 }
 
-/** Says for an environment which Redis was reconciled with MongoDB: the value is the identity of that server. */
+/**
+ * Says for an environment which Redis was reconciled with MongoDB, and by which reconciliation. Not the name that releases
+ * before had, whose marks look otherwise: beside each other they would go on replacing each other's.
+ */
 export function reconciledKey(prefix: string, environment: string): string {
-  return `${prefix}:reconciled:${environment}`;
+  return `${prefix}:reconciliation:${environment}`;
+}
+
+/** Becomes the mark of an environment when the reconciliation of that name ends. */
+export function reconcilingMarkKey(prefix: string, environment: string, reconciliation: string): string {
+  return `${prefix}:reconciling-mark:${reconciliation}:${environment}`;
 }
 
 /** Held by the instance that reconciles a server just now. */
 export function reconcilingKey(prefix: string, serverId: string): string {
   return `${prefix}:reconciling:${serverId}`;
+}
+
+/** Where an instance of the query service leaves its trail. */
+export function trailKey(prefix: string, instance: string): string {
+  return `${prefix}:trail:${instance}`;
 }

@@ -5,7 +5,7 @@ import type { ControlCollections } from '#shared/access/access-keys.ts';
 import { execute } from '#shared/access/grants.ts';
 import { findPending, publishPending } from '#shared/access/pending.ts';
 import { reconcileAccess } from '#shared/access/reconcile.ts';
-import { reconciledKey, reconcilingKey } from '#shared/access/redis-keys.ts';
+import { reconciledKey, reconcilingKey, reconcilingMarkKey } from '#shared/access/redis-keys.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { RedisServer } from '#shared/redis-server.ts';
 import { boundedBy } from '../deadline.ts';
@@ -24,46 +24,53 @@ export interface Reconciling {
 /** An instance that works renews it with every batch; one that died holds the others up for no longer than this. */
 const LOCK_MS = 2_000;
 const POLL_MS = 50;
+/** How long a mark lies in Redis without its name: longer than any reconciliation takes. */
+const MARK_MS = 600_000;
 /** For one batch of reads from MongoDB, or what is pending there. */
 const READ_MS = 2_000;
 
-/** Whether Redis says that just this server was reconciled. An older mark, out of a snapshot, names another one. */
-export async function isReconciled(
-  { redis, prefix, environments }: Reconciling,
-  { identity }: RedisServer,
-): Promise<boolean> {
-  const marks = await Promise.all(
-    environments.map((environment) => redis.get(reconciledKey(prefix, environment))),
-  );
-  return marks.every((mark) => mark === identity);
+/** The marks of the environments, `null` where there is none. */
+export function readMarks({ redis, prefix, environments }: Reconciling): Promise<(string | null)[]> {
+  return Promise.all(environments.map((environment) => redis.get(reconciledKey(prefix, environment))));
+}
+
+/** Whether a mark is of a reconciliation of just this server, as it was called when that began. */
+export function isMarkOf({ identity }: RedisServer, mark: string | null): mark is string {
+  return mark?.startsWith(`${identity}/`) === true;
 }
 
 /**
  * Resolves when the server is reconciled, by this instance or by another. The lock only saves work: two at once
  * would do each other no harm.
- * @throws when Redis or MongoDB is away, or the signal is aborted.
+ * @param isTrusted whether a mark proves that.
+ * @throws when Redis or MongoDB is away, Redis went back meanwhile, or the signal is aborted.
  */
 export async function reconcileOnce(
   options: Reconciling,
   server: RedisServer,
+  isTrusted: (mark: string | null) => boolean,
   signal: AbortSignal,
 ): Promise<void> {
   const { redis, prefix } = options;
   const lock = reconcilingKey(prefix, server.runId);
-  while (!(await isReconciled(options, server))) {
+  const isReconciled = async () => (await readMarks(options)).every(isTrusted);
+  while (!(await isReconciled())) {
     signal.throwIfAborted();
     if ((await redis.set(lock, randomUUID(), 'PX', LOCK_MS, 'NX')) === 'OK') {
       try {
         // Somebody may have finished between the look and the lock.
-        if (await isReconciled(options, server)) return;
+        if (await isReconciled()) return;
         await reconcile(options, server, async () => {
           signal.throwIfAborted();
           await redis.pexpire(lock, LOCK_MS);
         });
+        return;
       } finally {
         await redis.del(lock).catch(() => undefined);
       }
     } else {
+      // One that came with a copy of Redis may have lost its end.
+      if ((await redis.pttl(lock)) === -1) await redis.pexpire(lock, LOCK_MS);
       await pause(POLL_MS, signal);
     }
   }
@@ -76,11 +83,22 @@ async function reconcile(
 ): Promise<void> {
   const { redis, prefix, environments, logger, metrics } = options;
   const startedAt = performance.now();
+  // The mark lies in Redis from before the work on, and gets its name after it. If Redis goes back meanwhile, it is gone.
+  const reconciliation = randomUUID();
+  const unnamed = (environment: string) => reconcilingMarkKey(prefix, environment, reconciliation);
+  const marks = redis.pipeline();
+  for (const environment of environments) {
+    marks.set(unnamed(environment), `${identity}/${reconciliation}`, 'PX', MARK_MS);
+  }
+  await execute(marks);
   const found = await reconcileAccess({ ...options, bounded: boundedBy(READ_MS), onBatch });
   await onBatch();
-  const marks = redis.pipeline();
-  for (const environment of environments) marks.set(reconciledKey(prefix, environment), identity);
-  await execute(marks);
+  const naming = redis.pipeline();
+  for (const environment of environments) {
+    const name = reconciledKey(prefix, environment);
+    naming.rename(unnamed(environment), name).persist(name);
+  }
+  await execute(naming);
   const seconds = (performance.now() - startedAt) / 1_000;
   const { compared, repaired, sessionsEnded, ahead } = found;
   metrics.reconciliationSeconds.observe(seconds);

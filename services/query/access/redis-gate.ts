@@ -1,7 +1,8 @@
 /**
  * The gate before Redis. A Redis that was restarted, restored or failed over may have forgotten what was taken
  * away, so nobody passes on a new connection before that server was reconciled with MongoDB, and nobody on one
- * whose server turns out to have become another. Passing costs no command: the gate is kept by the connection.
+ * whose server turns out to have become another or to have gone back. Passing costs no command: the gate is kept by the
+ * connection.
  */
 import { ReplyError } from 'ioredis';
 import { describeError, StoreDataError } from '#shared/errors.ts';
@@ -9,16 +10,22 @@ import { describeRedis, evictionProblem, type RedisServer } from '#shared/redis-
 import { pause } from '../pause.ts';
 import {
   awaitCurrentPrimary,
-  isReconciled,
+  isMarkOf,
   publishWhatIsPending,
+  readMarks,
   type Reconciling,
   reconcileOnce,
 } from './reconciling.ts';
+import { RedisTrail } from './redis-trail.ts';
 
 /** Stands for one opening of the gate. */
-export interface Passage {
-  /** Of the server behind it. */
-  identity: string;
+export type Passage = symbol;
+
+/** Redis as it was looked at. */
+interface Sight {
+  server: RedisServer;
+  /** Whether every environment has a mark that is trusted. */
+  isReconciled: boolean;
 }
 
 /** How often an open gate looks whether the server is still the same, and whether MongoDB has something for it. */
@@ -27,6 +34,11 @@ const RETRY_MS = 100;
 
 export class RedisGate {
   readonly #options: Reconciling;
+  readonly #trail: RedisTrail;
+  /** The server as it was last called. */
+  #identity: string | null = null;
+  /** Marks that may have come with a copy of Redis: only one that was made since proves anything. */
+  readonly #distrusted = new Set<string>();
   #passage: Passage | null = null;
   #connection: AbortController | null = null;
   #watching: Promise<void> = Promise.resolve();
@@ -36,7 +48,8 @@ export class RedisGate {
 
   constructor(options: Reconciling) {
     this.#options = options;
-    const { redis } = options;
+    const { redis, prefix } = options;
+    this.#trail = new RedisTrail(redis, prefix);
     redis.on('ready', this.#connected);
     redis.on('close', this.#disconnected);
     if (redis.status === 'ready') this.#connected();
@@ -98,7 +111,7 @@ export class RedisGate {
     while (!signal.aborted) {
       try {
         if (this.#passage === null) await this.#open(signal);
-        else await this.#look(this.#passage, signal);
+        else await this.#look(signal);
         this.#failure = null;
       } catch (error) {
         if (!signal.aborted) this.#failed(error);
@@ -109,36 +122,59 @@ export class RedisGate {
   }
 
   async #open(signal: AbortSignal): Promise<void> {
-    const server = await this.#serverNow();
+    const { server, isReconciled } = await this.#see();
     await awaitCurrentPrimary(this.#options);
-    await reconcileOnce(this.#options, server, signal);
+    if (!isReconciled) {
+      await reconcileOnce(this.#options, server, (mark) => this.#isTrusted(server, mark), signal);
+    }
     await publishWhatIsPending(this.#options);
-    // It may have become another one while it was reconciled.
-    const { identity } = await this.#serverNow();
-    if (identity !== server.identity || signal.aborted) return;
-    this.#passage = { identity };
+    // It may have become another one, or gone back, while it was reconciled.
+    const after = await this.#see();
+    if (!after.isReconciled || signal.aborted) return;
+    this.#passage = Symbol('passage');
     this.#options.metrics.redisGateOpen.set(1);
   }
 
-  async #look(passage: Passage, signal: AbortSignal): Promise<void> {
-    let same: boolean;
+  async #look(signal: AbortSignal): Promise<void> {
+    let isReconciled: boolean;
     try {
-      const server = await this.#serverNow();
-      same = server.identity === passage.identity && (await isReconciled(this.#options, server));
+      ({ isReconciled } = await this.#see());
     } catch (error) {
       // A server that does not answer lets nobody pass anyway; one that answers this may be loading another's data.
       if (error instanceof StoreDataError || error instanceof ReplyError) this.#shut();
       throw error;
     }
     if (signal.aborted) return;
-    if (same) return publishWhatIsPending(this.#options);
+    // It may be another one that others have reconciled already.
+    if (isReconciled) return publishWhatIsPending(this.#options);
     this.#shut();
-    this.#options.logger.warn({}, 'Redis has become another one, or was emptied: it is reconciled');
+    this.#options.logger.warn({}, 'Redis has become another one, was emptied or went back: it is reconciled');
     await this.#open(signal);
   }
 
-  async #serverNow(): Promise<RedisServer> {
-    const server = await describeRedis(this.#options.redis);
+  /** Looks at Redis, and leaves a number there that the next look expects (decision 0045). */
+  async #see(): Promise<Sight> {
+    const { redis } = this.#options;
+    // In this order: whatever happened before the number is left shows in what is read after it.
+    const [wentOn, marks, server] = await Promise.all([
+      this.#trail.step(),
+      readMarks(this.#options),
+      describeRedis(redis),
+    ]);
+    this.#requireSuitable(server);
+    const isAnother = this.#identity !== null && this.#identity !== server.identity;
+    this.#identity = server.identity;
+    if (!wentOn && !isAnother) {
+      for (const mark of marks) if (mark !== null) this.#distrusted.add(mark);
+    }
+    return { server, isReconciled: marks.every((mark) => this.#isTrusted(server, mark)) };
+  }
+
+  #isTrusted(server: RedisServer, mark: string | null): boolean {
+    return isMarkOf(server, mark) && !this.#distrusted.has(mark);
+  }
+
+  #requireSuitable(server: RedisServer): void {
     if (!server.isPrimary) {
       throw new StoreDataError('environment_unavailable', 'Redis is a replica: it cannot be written to');
     }
@@ -147,7 +183,6 @@ export class RedisGate {
       if (problem !== null) this.#options.logger.error({}, problem);
       this.#evictionTold = problem;
     }
-    return server;
   }
 
   /** One line for each reason, not one for each attempt. */

@@ -1,0 +1,103 @@
+/** An old copy of Redis beneath running query services: how long what was taken away is accepted again. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '#test/installation.ts';
+import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
+import { copyRedis, type RedisCopy, restoreCopy, rewriteCopy } from '#test/redis-copy.ts';
+import { type RedisProcess, startRedisProcess } from '#test/redis-process.ts';
+import { note } from './results.ts';
+
+const ROUNDS = 20;
+/** A look a second, and what reconciling a few keys takes. */
+const BOUND_MS = 1_500;
+
+let own: RedisProcess;
+let service: QueryService;
+let other: RunningApp;
+let copy: RedisCopy;
+let snapshot: Buffer;
+let token: string;
+
+beforeAll(async () => {
+  own = await startRedisProcess();
+  service = await startQueryService({ settings: { REDIS_URL: own.url } });
+  service.installation.redis.on('error', () => undefined);
+  other = await startApp(service.installation.config);
+  await service.setKey({ clientId: 'revoked' });
+  token = await service.api.token('revoked', 'secret');
+  expect(await statuses()).toEqual([200, 200]);
+  copy = await copyRedis(own.client);
+  snapshot = await own.snapshot();
+  await service.setKey({ clientId: 'revoked', status: 'revoked' });
+  await service.stopProjector();
+});
+afterAll(async () => {
+  await other?.app.close();
+  await service?.close();
+  await own?.close();
+});
+
+function statuses(): Promise<number[]> {
+  const asked = [service, other].map(({ api }) => api.get('/api/order/list', token));
+  return Promise.all(asked.map(async (answer) => (await answer).status));
+}
+
+/** Brings the old state back again and again; answers for how long after each time any instance accepted the key. */
+async function acceptedAfter(bringBack: () => Promise<void>): Promise<number[]> {
+  const accepted: number[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    await eventually('nobody accepts it', async () => (await statuses()).every((status) => status === 401));
+    // At every moment between two looks.
+    await sleep(1_000 + Math.random() * 1_000);
+    await bringBack();
+    const broughtBackAt = performance.now();
+    let last = broughtBackAt;
+    // For two looks of each instance after the last time.
+    while (performance.now() - last < 2_500) {
+      const seen = await statuses();
+      expect(seen.filter((status) => ![200, 401, 503].includes(status))).toEqual([]);
+      if (seen.includes(200)) last = performance.now();
+      await sleep(2);
+    }
+    accepted.push(last - broughtBackAt);
+  }
+  return accepted;
+}
+
+function conclude(fault: string, recoveriesMs: number[]): void {
+  note({ fault, recoveriesMs, boundMs: BOUND_MS, events: 0 });
+  expect(Math.max(...recoveriesMs)).toBeLessThan(BOUND_MS);
+}
+
+describe('a revoked key is accepted no longer than until the next look', () => {
+  it('after FLUSHALL and RESTORE', async () => {
+    conclude(
+      'an old copy restored into the running Redis',
+      await acceptedAfter(() => restoreCopy(own.client, copy)),
+    );
+  });
+
+  it('after an old copy was written with plain commands', async () => {
+    conclude('the same with plain commands', await acceptedAfter(() => rewriteCopy(own.client, copy)));
+  });
+
+  it('after the same process took over the data of another and became a primary again', async () => {
+    const old = await startRedisProcess();
+    try {
+      await old.kill();
+      await old.start(snapshot);
+      conclude(
+        'REPLICAOF an old copy, and back',
+        await acceptedAfter(async () => {
+          await own.client.replicaof('127.0.0.1', String(old.port));
+          await eventually('the old data have come over', async () =>
+            (await own.client.info('replication')).includes('master_link_status:up'),
+          );
+          await own.client.replicaof('NO', 'ONE');
+        }),
+      );
+    } finally {
+      await old.close();
+    }
+  });
+});

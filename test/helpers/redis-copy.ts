@@ -1,0 +1,72 @@
+/** A copy of everything that a Redis holds, and ways to put it into one that runs. */
+import type { Redis } from 'ioredis';
+import { execute } from '#shared/access/grants.ts';
+
+interface CopiedKey {
+  key: string;
+  /** Until it ends, in milliseconds; 0 is never. */
+  ttl: number;
+  /** What `RESTORE` takes. */
+  dump: Buffer;
+  content: Content;
+}
+
+type Content =
+  | { type: 'string'; value: string }
+  | { type: 'zset'; members: string[] }
+  | { type: 'list'; entries: string[] };
+
+export type RedisCopy = readonly CopiedKey[];
+
+/** Copies all keys. */
+export async function copyRedis(redis: Redis): Promise<RedisCopy> {
+  const keys = await redis.keys('*');
+  const copied = await Promise.all(
+    keys.map(async (key) => {
+      const [dump, ttl, content] = await Promise.all([
+        redis.dumpBuffer(key),
+        redis.pttl(key),
+        readContent(redis, key),
+      ]);
+      // One that has just ended.
+      return dump === null || content === null ? null : { key, ttl: Math.max(0, ttl), dump, content };
+    }),
+  );
+  return copied.filter((one) => one !== null);
+}
+
+/** Empties a Redis and puts a copy into it, as tools for backups do: `FLUSHALL` and `RESTORE`. */
+export async function restoreCopy(redis: Redis, copy: RedisCopy): Promise<void> {
+  const commands = redis.pipeline().flushall();
+  for (const { key, ttl, dump } of copy) commands.restore(key, ttl, dump);
+  await execute(commands);
+}
+
+/** Makes a Redis what it was with commands that everybody uses. */
+export async function rewriteCopy(redis: Redis, copy: RedisCopy): Promise<void> {
+  const present = await redis.keys('*');
+  const commands = redis.multi();
+  if (present.length > 0) commands.del(...present);
+  for (const { key, ttl, content } of copy) {
+    if (content.type === 'string') commands.set(key, content.value);
+    else if (content.type === 'zset') commands.zadd(key, ...content.members);
+    else commands.rpush(key, ...content.entries);
+    if (ttl > 0) commands.pexpire(key, ttl);
+  }
+  await execute(commands);
+}
+
+async function readContent(redis: Redis, key: string): Promise<Content | null> {
+  const type = await redis.type(key);
+  if (type === 'string') {
+    const value = await redis.get(key);
+    return value === null ? null : { type, value };
+  }
+  if (type === 'zset') {
+    const flat = await redis.zrange(key, '0', '-1', 'WITHSCORES');
+    return { type, members: flat.map((_, index) => flat[index ^ 1] ?? '') };
+  }
+  if (type === 'list') return { type, entries: await redis.lrange(key, 0, -1) };
+  if (type === 'none') return null;
+  throw new Error(`a key of type ${type} is not expected`);
+}

@@ -1,0 +1,266 @@
+/**
+ * A copy of Redis from before is put into the one that runs: same process, same connections, the marks of reconciling in the
+ * copy. What was taken away comes back for a second at most, while no projector runs.
+ */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { applyKeyChange, controlCollections } from '#shared/access/access-keys.ts';
+import { publishAccess } from '#shared/access/grants.ts';
+import { reconciledKey, reconcilingKey, redisKeys, trailKey } from '#shared/access/redis-keys.ts';
+import { hashSecret } from '#shared/access/secrets.ts';
+import { createLogger } from '#shared/logging.ts';
+import { describeRedis, type RedisServer } from '#shared/redis-server.ts';
+import { controlDatabase } from '#shared/read-models/generation.ts';
+import { eventually } from '#test/installation.ts';
+import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
+import { copyRedis, type RedisCopy, restoreCopy, rewriteCopy } from '#test/redis-copy.ts';
+import { type RedisProcess, startRedisProcess } from '#test/redis-process.ts';
+import { isMarkOf, reconcileOnce } from '../../../services/query/access/reconciling.ts';
+import { runJson } from '../admin/run-command.ts';
+
+let own: RedisProcess;
+let service: QueryService;
+let other: RunningApp;
+/** Redis while everybody still had their rights. */
+let early: RedisCopy;
+const tokens: Record<string, string> = {};
+
+/** What each answers in the end. */
+const FINALLY: Record<string, number> = {
+  revoked: 401,
+  narrowed: 403,
+  blocked: 401,
+  ended: 401,
+  untouched: 200,
+};
+
+beforeAll(async () => {
+  own = await startRedisProcess();
+  service = await startQueryService({ settings: { REDIS_URL: own.url } });
+  service.installation.redis.on('error', () => undefined);
+  other = await startApp(service.installation.config);
+  const { environment, env } = service.installation;
+  for (const name of Object.keys(FINALLY)) {
+    await service.setKey({ clientId: name, storeId: name === 'blocked' ? 'blocked' : 's1' });
+    tokens[name] = await service.api.token(name, 'secret');
+    for (const instance of [service, other]) expect(await statusOf(instance, name)).toBe(200);
+  }
+  early = await copyRedis(own.client);
+  await service.stopProjector();
+  await Promise.all([
+    runJson(env, ['keys', 'revoke', 'revoked']),
+    runJson(env, ['keys', 'scopes', 'narrowed', '--set', 'crm']),
+    runJson(env, ['stores', 'block', 'blocked', '-e', environment]),
+    runJson(env, ['sessions', 'revoke', '--token'], tokens['ended']),
+  ]);
+});
+afterAll(async () => {
+  await other?.app.close();
+  await service?.close();
+  await own?.close();
+});
+beforeEach(() => eventually('all is well', () => allIsRight([service, other])));
+
+async function statusOf({ api }: RunningApp, name: string): Promise<number> {
+  return (await api.get('/api/order/list', tokens[name] ?? '')).status;
+}
+
+async function allIsRight(instances: readonly RunningApp[]): Promise<boolean> {
+  for (const instance of instances) {
+    for (const [name, status] of Object.entries(FINALLY)) {
+      if ((await statusOf(instance, name)) !== status) return false;
+    }
+  }
+  return true;
+}
+
+/** How often an instance has reconciled. */
+async function reconciledBy({ app }: RunningApp): Promise<number> {
+  const text = await app.metrics.registry.metrics();
+  return Number(/^store_data_redis_reconciliation_seconds_count (\d+)$/m.exec(text)?.[1]);
+}
+
+/** A key that is made by this process, since a command takes longer than a service takes to look twice. */
+async function makeKey(clientId: string, status: 'active' | 'revoked'): Promise<void> {
+  const { config, mongodb, environment } = service.installation;
+  const { keys } = controlCollections(controlDatabase(mongodb, config.namePrefix));
+  const key = await applyKeyChange(keys, environment, {
+    kind: 'access_key',
+    clientId,
+    storeId: 's1',
+    sequence: status === 'active' ? 1 : 2,
+    source: '/test',
+    eventId: '',
+    secretHashes: [hashSecret('secret')],
+    secretExpiry: {},
+    scopes: ['order'],
+    status,
+  });
+  if (key === null) throw new Error('nothing changed');
+  await publishAccess(own.client, config.namePrefix, { key, keys });
+}
+
+describe.each([
+  ['with FLUSHALL and RESTORE', restoreCopy],
+  ['with the commands that everybody uses', rewriteCopy],
+])('an old copy that is put into a running Redis %s', (_how, put) => {
+  it('closes the gate of every instance, and nothing that was taken away stays back', async () => {
+    for (let round = 0; round < 3; round += 1) {
+      await put(own.client, early);
+      await eventually('all is right at every instance', () => allIsRight([service, other]), 10_000);
+    }
+  });
+
+  it('is found by an instance that starts after it, though the copy says that it is reconciled', async () => {
+    const alone = await startRedisProcess();
+    const config = {
+      ...service.installation.config,
+      redis: { ...service.installation.config.redis, url: alone.url },
+    };
+    const first = await startApp(config);
+    await restoreCopy(alone.client, early);
+    await eventually('its own instance has noticed', () => allIsRight([first]));
+    const { grant } = redisKeys(config.namePrefix, service.installation.environment, 's1');
+    // The mark of now, and the grants of before.
+    const copy = (await copyRedis(alone.client)).map(
+      (one) => early.find(({ key }) => key === one.key && key.includes(':grant:')) ?? one,
+    );
+    await first.app.close();
+    await put(alone.client, copy);
+    expect(await alone.client.zrange(grant('revoked'), '0', '-1')).toEqual(['active store crm order menu']);
+    const late = await startApp(config);
+    try {
+      for (let time = 0; time < 5; time += 1) expect([401, 503]).toContain(await statusOf(late, 'revoked'));
+      await eventually('all is right', () => allIsRight([late]));
+    } finally {
+      await late.app.close();
+      await alone.close();
+    }
+  });
+});
+
+it('a copy with the marks of now is found by the numbers that instances left since', async () => {
+  const pattern = trailKey(service.installation.config.namePrefix, '*');
+  const newest = async () => {
+    const trails = (await own.client.keys(pattern)).toSorted();
+    return Promise.all(trails.map(async (key) => Number(await own.client.lindex(key, 0))));
+  };
+  for (let round = 0; round < 2; round += 1) {
+    const clientId = `marked-${round}`;
+    await makeKey(clientId, 'active');
+    tokens[clientId] = await service.api.token(clientId, 'secret');
+    const { identity } = await describeRedis(own.client);
+    const copy = await copyRedis(own.client);
+    const left = await newest();
+    await makeKey(clientId, 'revoked');
+    await eventually('both have looked again', async () =>
+      (await newest()).every((number, index) => number > (left[index] ?? 0)),
+    );
+    await rewriteCopy(own.client, copy);
+    expect((await describeRedis(own.client)).identity).toBe(identity);
+    await eventually(
+      'it is revoked at every instance',
+      async () => (await statusOf(service, clientId)) === 401 && (await statusOf(other, clientId)) === 401,
+      10_000,
+    );
+  }
+});
+
+it('a copy that is younger than every look is found by how it was put there', async () => {
+  for (let round = 0; round < 5; round += 1) {
+    const clientId = `quick-${round}`;
+    await makeKey(clientId, 'active');
+    tokens[clientId] = await service.api.token(clientId, 'secret');
+    expect(await statusOf(service, clientId)).toBe(200);
+    const young = await copyRedis(own.client);
+    await makeKey(clientId, 'revoked');
+    expect(await statusOf(other, clientId)).toBe(401);
+    await restoreCopy(own.client, young);
+    await eventually(
+      'it is revoked at every instance',
+      async () => (await statusOf(service, clientId)) === 401 && (await statusOf(other, clientId)) === 401,
+      10_000,
+    );
+  }
+});
+
+describe('a copy that comes while Redis is reconciled', () => {
+  /** Reconciles, while `meanwhile` happens after the work has begun and before it ends. */
+  async function reconcileWhile(meanwhile: () => Promise<void>): Promise<RedisServer> {
+    const { config, mongodb } = service.installation;
+    const control = controlCollections(controlDatabase(mongodb, config.namePrefix));
+    const server = await describeRedis(own.client);
+    const find = () => ({
+      async toArray() {
+        await meanwhile();
+        return [];
+      },
+    });
+    await reconcileOnce(
+      {
+        redis: own.client,
+        prefix: config.namePrefix,
+        control: { ...control, revokedSessions: { find } as unknown as typeof control.revokedSessions },
+        environments: config.environments,
+        logger: createLogger('test', 'silent'),
+        metrics: service.app.metrics,
+      },
+      server,
+      (mark) => isMarkOf(server, mark),
+      new AbortController().signal,
+    );
+    return server;
+  }
+  const markName = () =>
+    reconciledKey(service.installation.config.namePrefix, service.installation.environment);
+  const markNow = () => own.client.get(markName());
+
+  it('and is older than the work leaves no mark of it', async () => {
+    await own.client.del(markName());
+    const copy = await copyRedis(own.client);
+    await expect(reconcileWhile(() => rewriteCopy(own.client, copy))).rejects.toThrow('no such key');
+    await eventually('all is right', () => allIsRight([service, other]));
+  });
+
+  it('and was made during the work leaves a mark that nobody trusts', async () => {
+    await own.client.del(markName());
+    const server = await reconcileWhile(async () => restoreCopy(own.client, await copyRedis(own.client)));
+    const mark = await markNow();
+    const now = await describeRedis(own.client);
+    // Unless the services have reconciled by now.
+    if (isMarkOf(server, mark)) expect(isMarkOf(now, mark)).toBe(false);
+    expect(now.identity).not.toBe(server.identity);
+    await eventually('the services have reconciled', async () =>
+      isMarkOf(await describeRedis(own.client), await markNow()),
+    );
+  });
+});
+
+it('a lock without an end, which a copy may bring, holds nobody up', async () => {
+  const { config } = service.installation;
+  const { runId } = await describeRedis(own.client);
+  await own.client.set(reconcilingKey(config.namePrefix, runId), 'from a copy');
+  await rewriteCopy(own.client, early);
+  await own.client.set(reconcilingKey(config.namePrefix, runId), 'from a copy');
+  await eventually('all is right', () => allIsRight([service, other]));
+});
+
+it('instances do not disturb one another, and one that is gone leaves nothing for ever', async () => {
+  const before = [await reconciledBy(service), await reconciledBy(other)];
+  const pattern = trailKey(service.installation.config.namePrefix, '*');
+  const trails = await own.client.keys(pattern);
+  const more = await Promise.all([1, 2, 3].map(() => startApp(service.installation.config)));
+  await eventually(
+    'each has a trail',
+    async () => (await own.client.keys(pattern)).length === trails.length + 3,
+  );
+  // Each of them looks at least twice.
+  const grown = async () =>
+    (await Promise.all((await own.client.keys(pattern)).map((key) => own.client.llen(key)))).filter(
+      (length) => length >= 4,
+    ).length;
+  await eventually('all have looked', async () => (await grown()) >= 5);
+  expect(await allIsRight([service, other, ...more])).toBe(true);
+  expect([await reconciledBy(service), await reconciledBy(other)]).toEqual(before);
+  await Promise.all(more.map(({ app }) => app.close()));
+  for (const key of await own.client.keys(pattern)) expect(await own.client.pttl(key)).toBeGreaterThan(0);
+});
