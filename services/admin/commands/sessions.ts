@@ -3,12 +3,14 @@ import type { Command } from 'commander';
 import { text as readText } from 'node:stream/consumers';
 import type { Collection } from 'mongodb';
 import { controlCollections, type RevokedSession } from '#shared/access/access-keys.ts';
+import { redisKeys } from '#shared/access/redis-keys.ts';
 import { endRevokedSession, noteRevocation } from '#shared/access/sessions.ts';
 import { describeError, StoreDataError } from '#shared/errors.ts';
 import { UNTIL_REDIS_IS_BACK } from '../access/change.ts';
 import { tellReplicas } from '../access/replicas.ts';
 import { audited } from '../audit/audited.ts';
 import { type Servers, withServers } from '../connection/servers.ts';
+import { withTimeLimit } from '../connection/time-limit.ts';
 import {
   chooseEnvironment,
   clientId as readClientId,
@@ -31,6 +33,8 @@ interface Flags {
 
 /** The longest lifetime that a token can be configured to have. */
 const LONGEST_LIFETIME_MS = 86_400_000;
+/** How long Redis may take to say whether the session is live. */
+const LOOK_MS = 1_000;
 
 const EXAMPLES = `
 The token itself is never an argument: everyone on the machine sees those.
@@ -73,14 +77,15 @@ async function revoke(id: string | undefined, flags: Flags): Promise<void> {
       details: {},
     } as const;
     const { before, live } = await audited(servers, about, async () => {
+      const wasLive = await isLiveNow(servers, session);
       const noted = await noteRevocation(revokedSessions, session, session.expiresAt);
-      const ended = await endNow(servers, revokedSessions, session);
+      const ended = (await endNow(servers, revokedSessions, session)) || wasLive;
       return {
         result: { before: noted, live: ended },
         details: { was_live: ended, revoked_before: noted },
       };
     });
-    if (!live && !before && session.expiresAt.getTime() > Date.now()) {
+    if (live === false && !before && session.expiresAt.getTime() > Date.now()) {
       markFailed();
       remark(
         `store-data: the revocation is noted, but no such session was live for store ${session.storeId} in ${session.environment}: it has expired, or these are not its store and environment`,
@@ -94,11 +99,24 @@ async function revoke(id: string | undefined, flags: Flags): Promise<void> {
         renderFacts([
           ['session', session.id],
           ...Object.entries(facts),
-          ['status', live ? 'revoked' : before ? 'was revoked before' : 'was not live'],
+          ['status', before && !live ? 'was revoked before' : live === false ? 'was not live' : 'revoked'],
         ]),
       );
     }
   });
+}
+
+/**
+ * Whether the session is live, to be asked before its revocation is noted: from then on a service may end it before this
+ * command does. `null` where Redis does not say so quickly, for which no revocation waits.
+ */
+async function isLiveNow(
+  servers: Servers,
+  { id, environment, storeId }: SessionOfToken,
+): Promise<boolean | null> {
+  const { session } = redisKeys(servers.config.namePrefix, environment, storeId);
+  const asking = servers.redis().then(async (redis) => (await redis.exists(session(id))) === 1);
+  return withTimeLimit(asking, LOOK_MS, () => new Error('Redis is slow')).catch(() => null);
 }
 
 /**

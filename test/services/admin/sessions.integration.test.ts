@@ -73,6 +73,23 @@ describe('sessions revoke', () => {
     expect(await installation.redis.exists(key)).toBe(0);
   });
 
+  it('says so too where a service ended it first, as each does within a second', async () => {
+    const { id, key } = await session();
+    const { environment, env, redis } = installation;
+    const state = { going: true };
+    const service = (async () => {
+      while (state.going && (await revoked(id)) === null)
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      await redis.del(key);
+    })();
+    const options = ['--store', 's1', '--environment', environment, '--client', 'client'];
+    const { code, stdout, stderr } = await runCommand(env, ['sessions', 'revoke', id, ...options]);
+    state.going = false;
+    await service;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/status {7}revoked\n/);
+  });
+
   it('fails when there was no such session, and notes the revocation all the same', async () => {
     const { id, key } = await session();
     const args = [
