@@ -29,7 +29,7 @@ const lowerCaseName = matching(
   /^[a-z][a-z0-9_]{0,19}$/,
   'lower-case letters, digits and _, a letter first, at most 20 characters',
 );
-const hostAndPort = matching(/^[^\s:]+:\d{1,5}$|^\[[0-9a-fA-F:]+\]:\d{1,5}$/, 'host:port');
+const hostAndPort = matching(/^[^\s:@/?#]+:\d{1,5}$|^\[[0-9a-fA-F:]+\]:\d{1,5}$/, 'host:port');
 
 /** Every setting, in the order of the table. */
 const settings = Type.Object({

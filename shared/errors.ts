@@ -4,6 +4,7 @@
  */
 import kafkajs from 'kafkajs';
 import { MongoError, MongoNetworkError, MongoServerError } from 'mongodb';
+import { withoutCredentials } from './address.ts';
 
 export type ErrorCode =
   /** The environment variables do not make a configuration. */
@@ -35,7 +36,7 @@ export class StoreDataError extends Error {
   readonly code: ErrorCode;
 
   constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
-    super(message, options);
+    super(withoutCredentials(message), options);
     this.code = code;
   }
 }
@@ -129,9 +130,9 @@ export function isUnknownMember(error: unknown): error is Error {
   return error instanceof Error && 'type' in error && error.type === 'UNKNOWN_MEMBER_ID';
 }
 
-/** A short description for logs: name and message, without stack and without what it was called with. */
+/** A short description for logs: name and message, without stack, what it was called with, and credentials of servers. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown error';
   const cause = error.cause === undefined ? '' : ` (${describeError(error.cause)})`;
-  return `${error.name}: ${error.message}${cause}`;
+  return `${error.name}: ${withoutCredentials(error.message)}${cause}`;
 }

@@ -1,6 +1,8 @@
 /** The logger: JSON lines on standard output, with what must never be logged cut out as a second line of defence. */
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { withoutCredentials } from './address.ts';
 import type { Config } from './config.ts';
+import { describeError } from './errors.ts';
 
 export type { Logger } from 'pino';
 
@@ -20,6 +22,7 @@ export function createLogger(
   const options = {
     level,
     base: { service },
+    serializers: { err: serializeError },
     redact: {
       paths: [
         'headers.authorization',
@@ -32,6 +35,16 @@ export function createLogger(
     },
   };
   return pino(options, destination);
+}
+
+/** Not the properties of an error: those of a driver may hold an address, or a command with its password. */
+function serializeError(error: unknown): object {
+  if (!(error instanceof Error)) return { message: describeError(error) };
+  return {
+    type: error.name,
+    message: describeError(error),
+    ...(error.stack === undefined ? {} : { stack: withoutCredentials(error.stack) }),
+  };
 }
 
 function standardOutput(): DestinationStream {

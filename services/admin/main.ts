@@ -8,7 +8,7 @@ import { createProgram } from './program.ts';
 // kafkajs passes negative delays to timers; nobody at a terminal can do anything about that.
 process.removeAllListeners('warning');
 process.on('warning', (warning) => {
-  if (warning.name !== 'TimeoutNegativeWarning') fail(`${warning.name}: ${warning.message}`);
+  if (warning.name !== 'TimeoutNegativeWarning') fail(describeError(warning));
 });
 // `store-data … | head` ends our output, not our work.
 process.stdout.on('error', () => process.exit(0));

@@ -6,6 +6,7 @@ import { isIP } from 'node:net';
 import { type Static, Type, type TSchema } from 'typebox';
 import { Format } from 'typebox/format';
 import { Check, Errors } from 'typebox/value';
+import { readAddress } from '../address.ts';
 
 /** A setting in words, for tables. */
 export interface Setting {
@@ -67,9 +68,17 @@ export const anyText = Type.String({ minLength: 1, words: 'must not be empty' })
 export const flag = Type.Boolean({ words: 'must be true or false' });
 export const port = whole(0, 65_535);
 
+Format.Set('address', (text) => readAddress(text) !== null);
+
+/** An address of a server. One whose host is uncertain is refused: a part of its password could be taken for it, and shown. */
 export function uri(...schemes: string[]) {
   const escaped = schemes.map((scheme) => scheme.replace('+', '\\+')).join('|');
-  return matching(new RegExp(`^(?:${escaped})://`), `a URI that begins with ${schemes.join(':// or ')}://`);
+  const begins = schemes.join(':// or ');
+  return Type.String({
+    pattern: `^(?:${escaped})://`,
+    format: 'address',
+    words: `must be a URI that begins with ${begins}://, with @ : / ? # in user, password and parameters percent-encoded`,
+  });
 }
 
 /** Names separated by commas, without repetition. */

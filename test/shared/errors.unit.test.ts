@@ -1,6 +1,6 @@
 import { MongoBulkWriteError, MongoNetworkError, MongoServerError } from 'mongodb';
 import { describe, expect, it } from 'vitest';
-import { isUnavailable } from '#shared/errors.ts';
+import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
 
 /** As the driver raises it for a bulk write that something else ended. */
 function duringBulkWrite(error: Error): MongoBulkWriteError {
@@ -26,4 +26,17 @@ describe('what may succeed later', () => {
     expect(isUnavailable(duringBulkWrite(refused))).toBe(false);
     expect(isUnavailable(new TypeError('x is undefined'))).toBe(false);
   });
+});
+
+it('nothing that is told of an error holds the credentials of a server', () => {
+  const address = 'redis://:abc@tail@host:6379/0?password=other';
+  const cause = new Error(`no answer from ${address}`);
+  const told = [
+    describeError(new TypeError(`Invalid URL ${address}`, { cause })),
+    new StoreDataError('environment_unavailable', `${address} is away`).message,
+  ];
+  expect(told).toEqual([
+    'TypeError: Invalid URL redis://host:6379/0 (Error: no answer from redis://host:6379/0)',
+    'redis://host:6379/0 is away',
+  ]);
 });

@@ -1,4 +1,5 @@
 // Chooses where a part comes from, says so in one line, and starts it: an address, a container, or a program.
+import { readAddress, shownAddress } from '#shared/address.ts';
 import type { EngineAnswer } from './container/engine.ts';
 import { missingImage } from './container/image.ts';
 import { startContainer } from './container/start.ts';
@@ -49,12 +50,15 @@ async function useAddress(
   address: string,
   context: StartContext,
 ): Promise<RunningPart> {
+  if (readAddress(address) === null) {
+    throw new StackError(`${part.addressVariable} is not an address whose host is certain`);
+  }
   const reason = `${part.addressVariable} is set`;
   context.log(`an address, since ${reason}`);
   try {
     await part.checkAddress(address);
   } catch (error) {
-    const shown = withoutPassword(address);
+    const shown = shownAddress(address);
     throw new StackError(`${part.addressVariable} is ${shown}, and that does not work: ${reasonOf(error)}`, {
       cause: error,
     });
@@ -89,9 +93,4 @@ async function useProgram(
   const program = await part.locateProgram(context);
   const reason = `${program.description}, since ${why.join(', ')}`;
   return { source: 'program', reason, ...(await startProgram(part, program, context)) };
-}
-
-/** Addresses may carry credentials, and messages end up in logs. */
-function withoutPassword(address: string): string {
-  return address.replace(/\/\/[^@/]*@/, '//…@');
 }

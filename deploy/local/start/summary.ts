@@ -1,4 +1,5 @@
 /** What the screen says once everything is ready: parts, addresses, a key, and requests to copy. */
+import { shownAddress } from '#shared/address.ts';
 import type { Stack } from '#local/stack/stack.ts';
 import type { StartOptions } from './options.ts';
 import { firstRequests } from './requests.ts';
@@ -14,9 +15,9 @@ export function summary(
   const rows: [string, string][] = [
     ['API', file.query_url],
     ['metrics', `${queryOperations}/metrics (query), ${projectorOperations}/metrics (projector)`],
-    ['Kafka', `${file.kafka_brokers.join(',')} (${sourceOf(stack, 'kafka')})`],
-    ['MongoDB', `${withoutPassword(file.mongodb_uri)} (${sourceOf(stack, 'mongodb')})`],
-    ['Redis', `${withoutPassword(file.redis_url)} (${sourceOf(stack, 'redis')})`],
+    ['Kafka', `${shownAddress(file.kafka_brokers.join(','))} (${sourceOf(stack, 'kafka')})`],
+    ['MongoDB', `${shownAddress(file.mongodb_uri)} (${sourceOf(stack, 'mongodb')})`],
+    ['Redis', `${shownAddress(file.redis_url)} (${sourceOf(stack, 'redis')})`],
     ['logs', `${options.folder}/logs`],
     ['all keys', stackFilePath(options.folder)],
   ];
@@ -55,9 +56,4 @@ function describeStores({ stores, history, traffic, ordersPerMinute }: StartOpti
 
 function sourceOf(stack: Stack, name: Stack['parts'][number]['name']): string {
   return stack.parts.find((part) => part.name === name)?.source ?? 'unknown';
-}
-
-/** Screens are shared and recorded. */
-function withoutPassword(address: string): string {
-  return address.replace(/\/\/[^@/]*@/, '//…@');
 }

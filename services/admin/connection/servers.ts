@@ -2,6 +2,7 @@
 import type { Redis } from 'ioredis';
 import type { Admin, Consumer, ConsumerConfig, Kafka, Producer } from 'kafkajs';
 import type { Db, MongoClient } from 'mongodb';
+import { shownAddress, withoutCredentials } from '#shared/address.ts';
 import type { Config } from '#shared/config.ts';
 import { describeError, StoreDataError } from '#shared/errors.ts';
 import { createKafka, createProducer } from '#shared/kafka.ts';
@@ -34,7 +35,7 @@ export class Servers {
 
   /** A client that has reached its server; the same for @throws everywhere below. */
   mongodb(): Promise<MongoClient> {
-    this.#mongodb ??= this.#connect('MongoDB', withoutCredentials(this.config.mongodb.uri), async () => {
+    this.#mongodb ??= this.#connect('MongoDB', shownAddress(this.config.mongodb.uri), async () => {
       const client = createWriterClient(this.config, 'admin');
       this.#closing.push(() => client.close());
       await client.db('admin').command({ ping: 1 });
@@ -49,7 +50,7 @@ export class Servers {
   }
 
   redis(): Promise<Redis> {
-    this.#redis ??= this.#connect('Redis', withoutCredentials(this.config.redis.url), async () => {
+    this.#redis ??= this.#connect('Redis', shownAddress(this.config.redis.url), async () => {
       let last: Error | undefined;
       const redis = createRedisClient(this.config, (error) => {
         last = error;
@@ -64,7 +65,7 @@ export class Servers {
   }
 
   kafkaAdmin(): Promise<Admin> {
-    this.#admin ??= this.#connect('Kafka', this.config.kafka.brokers.join(','), async () => {
+    this.#admin ??= this.#connect('Kafka', shownAddress(this.config.kafka.brokers.join(',')), async () => {
       await probeBrokers(this.config.kafka.brokers);
       const admin = this.#kafka.admin({ retry: { retries: 4 } });
       this.#closing.push(() => admin.disconnect());
@@ -77,7 +78,7 @@ export class Servers {
   }
 
   producer(): Promise<Producer> {
-    this.#producer ??= this.#connect('Kafka', this.config.kafka.brokers.join(','), async () => {
+    this.#producer ??= this.#connect('Kafka', shownAddress(this.config.kafka.brokers.join(',')), async () => {
       await probeBrokers(this.config.kafka.brokers);
       const producer = createProducer(this.#kafka);
       this.#closing.push(() => producer.disconnect());
@@ -89,7 +90,7 @@ export class Servers {
 
   /** A consumer that has connected and not joined its group yet. */
   consumer(groupId: string, options: Omit<ConsumerConfig, 'groupId'>): Promise<Consumer> {
-    return this.#connect('Kafka', this.config.kafka.brokers.join(','), async () => {
+    return this.#connect('Kafka', shownAddress(this.config.kafka.brokers.join(',')), async () => {
       await probeBrokers(this.config.kafka.brokers);
       const consumer = this.#kafka.consumer({
         groupId,
@@ -145,13 +146,8 @@ export async function withServers<T>(work: (servers: Servers) => Promise<T>): Pr
   }
 }
 
-/** An address as it may be shown. */
-function withoutCredentials(uri: string): string {
-  return uri.replace(/\/\/[^@/]*@/, '//').replace(/\?.*$/, '');
-}
-
 /** The innermost cause says it best: libraries wrap it in what they tried. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return describeError(error);
-  return error.cause instanceof Error ? reasonOf(error.cause) : error.message;
+  return error.cause instanceof Error ? reasonOf(error.cause) : withoutCredentials(error.message);
 }

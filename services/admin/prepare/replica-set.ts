@@ -1,6 +1,7 @@
 /** A MongoDB that was never told to be a replica set is told so: transactions need one. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoClient, MongoServerError } from 'mongodb';
+import { readAddress } from '#shared/address.ts';
 import { isUnavailable, StoreDataError } from '#shared/errors.ts';
 
 /** The error code of a mongod that has no replica set configuration yet. */
@@ -55,7 +56,8 @@ async function isReplicaSet(uri: string): Promise<boolean> {
 }
 
 function readUri(uri: string): { host: string; replicaSet: string } {
-  const [, host] = /^mongodb:\/\/(?:[^@/]*@)?([^,/?]+)(?:[/?]|$)/.exec(uri) ?? [];
+  const { scheme, hosts } = readAddress(uri) ?? { scheme: '', hosts: [] };
+  const host = scheme === 'mongodb://' && hosts.length === 1 ? hosts[0] : undefined;
   const [, replicaSet] = /[?&]replicaSet=([^&]+)/.exec(uri) ?? [];
   if (host === undefined || replicaSet === undefined) {
     throw new StoreDataError(

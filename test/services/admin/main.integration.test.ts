@@ -46,6 +46,30 @@ describe('the process', () => {
     expect(Date.now() - startedAt).toBeLessThan(25_000);
   });
 
+  it('shows no piece of a password, whatever it holds', async () => {
+    const { env, environment } = installation;
+    const away = { ...env, REDIS_URL: 'redis://:abc@tail@127.0.0.1:1?password=tail' };
+    const { code, stdout, stderr } = await runCommand(away, [
+      'quota',
+      'set',
+      's1',
+      '-r',
+      '5',
+      '-e',
+      environment,
+    ]);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toContain('Redis cannot be reached at redis://127.0.0.1:1 (from');
+    expect(stderr).not.toMatch(/abc|tail/);
+    const uncertain = { ...env, REDIS_URL: 'redis://:ab/tail@host', MONGODB_URI: 'mongodb://user:tail' };
+    for (const args of [['config'], ['keys', 'list']]) {
+      const refused = await runCommand(uncertain, args);
+      expect(refused.code).toBe(1);
+      expect(refused.stderr).toMatch(/MONGODB_URI must be a URI .*\n.*REDIS_URL must be a URI/);
+      expect(refused.stdout + refused.stderr).not.toMatch(/ab\/|tail/);
+    }
+  });
+
   it('lists every setting without values, and every mistake', async () => {
     const good = await runCommand(installation.env, ['config']);
     expect(good.code).toBe(0);

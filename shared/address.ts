@@ -1,0 +1,48 @@
+/**
+ * Addresses of servers as they may be shown: `redis://:secret@host:6379/0?password=secret` is `redis://host:6379/0`. What
+ * nobody can read with certainty is not shown at all, since a part of a password may stand anywhere in it.
+ */
+export interface Address {
+  /** With `://`; empty for a list of brokers. */
+  scheme: string;
+  /** `host`, `host:port`; one or more. */
+  hosts: string[];
+  /** From the slash on, without parameters: a database. */
+  path: string;
+}
+
+const SCHEME = /^(?:rediss?|mongodb(?:\+srv)?):\/\//i;
+/** A name, an address, an encoded path of a socket. */
+const HOST = /^(?:[\p{L}\p{N}._%-]+|\[[0-9a-f:.%]+\])(?::\d{1,5})?$/iu;
+/** Of a database: anything else belongs into parameters. */
+const PATH = /^(?:\/[\w.%-]*)?$/;
+
+/**
+ * Reads an address, or addresses without a scheme that are separated by commas. User and password end with the last `@`.
+ * @returns `null` where it cannot be said for certain what is the host.
+ */
+export function readAddress(text: string): Address | null {
+  const [scheme = ''] = SCHEME.exec(text) ?? [];
+  const rest = text.slice(scheme.length);
+  const end = rest.search(/[/?#]/);
+  const authority = end === -1 ? rest : rest.slice(0, end);
+  const behind = end === -1 ? '' : rest.slice(end);
+  const [path = '', ...parameters] = behind.split(/[?#]/);
+  const hosts = authority.slice(authority.lastIndexOf('@') + 1).split(',');
+  // An `@` behind the host: then that was no host, but a password with a slash, a question mark or a hash in it.
+  const isCertain = !behind.includes('@') && PATH.test(path) && hosts.every((host) => HOST.test(host));
+  const hasFragment = behind.includes('#');
+  return isCertain && !hasFragment && parameters.length <= 1 ? { scheme, hosts, path } : null;
+}
+
+/** An address without user, password and parameters. */
+export function shownAddress(text: string): string {
+  const address = readAddress(text);
+  if (address === null) return `${SCHEME.exec(text)?.[0] ?? ''}…`;
+  return `${address.scheme}${address.hosts.join(',')}${address.path}`;
+}
+
+/** A text of somebody else's, such as a driver's message, in which addresses are as they may be shown. */
+export function withoutCredentials(text: string): string {
+  return text.replace(/\b(?:rediss?|mongodb(?:\+srv)?):\/\/[^\s"'`<>]+/gi, shownAddress);
+}

@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import { readAddress, shownAddress, withoutCredentials } from '#shared/address.ts';
+
+describe('an address is shown', () => {
+  it.each([
+    ['redis://host', 'redis://host'],
+    ['redis://host:6379/0', 'redis://host:6379/0'],
+    ['redis://:secret@host:6379/0', 'redis://host:6379/0'],
+    ['redis://:abc@tail@host', 'redis://host'],
+    ['rediss://user:a:b@c@d@host:6380', 'rediss://host:6380'],
+    ['redis://host?password=secret', 'redis://host'],
+    ['redis://host/0?username=u&password=secret', 'redis://host/0'],
+    ['redis://:p%40ss%2Fword@[::1]:6379', 'redis://[::1]:6379'],
+    ['mongodb://user:secret@a:1,b:2,c:3/db?replicaSet=rs0', 'mongodb://a:1,b:2,c:3/db'],
+    ['mongodb://user@a,b/?authMechanismProperties=AWS_SESSION_TOKEN:secret', 'mongodb://a,b/'],
+    ['mongodb://a/?tlsCertificateKeyFilePassword=secret', 'mongodb://a/'],
+    ['mongodb+srv://user:secret@cluster0.ab_c.example.net', 'mongodb+srv://cluster0.ab_c.example.net'],
+    ['mongodb://u:secret@%2Ftmp%2Fmongodb.sock/db', 'mongodb://%2Ftmp%2Fmongodb.sock/db'],
+    ['MONGODB://u:secret@Host', 'MONGODB://Host'],
+    ['kafka-1:9092,kafka-2:9092', 'kafka-1:9092,kafka-2:9092'],
+    ['user:secret@kafka-1:9092', 'kafka-1:9092'],
+  ])('%s without what is secret', (address, shown) => {
+    expect(shownAddress(address)).toBe(shown);
+    expect(readAddress(address)).not.toBeNull();
+  });
+
+  it.each([
+    ['redis://:se/cret@host', 'redis://…'],
+    ['redis://:se?cret@host', 'redis://…'],
+    ['redis://:se#cret@host', 'redis://…'],
+    ['redis://:secret', 'redis://…'],
+    ['redis://user:secret', 'redis://…'],
+    ['redis://:secret@', 'redis://…'],
+    ['redis://host#secret', 'redis://…'],
+    ['redis://host/se:cret', 'redis://…'],
+    ['redis://host?a=1?secret', 'redis://…'],
+    ['mongodb://user:secret@a,se cret', 'mongodb://…'],
+    ['mongodb://u:s/e@cret@host/', 'mongodb://…'],
+    ['mongodb://host/?authMechanismProperties=TOKEN:se@cret', 'mongodb://…'],
+    ['mongodb://user:secret@host:port/', 'mongodb://…'],
+    ['user:secret', '…'],
+    ['', '…'],
+  ])('not at all where its host is uncertain: %s', (address, shown) => {
+    expect(shownAddress(address)).toBe(shown);
+    expect(readAddress(address)).toBeNull();
+  });
+});
+
+it('whatever the password, no piece of it is shown', () => {
+  const pieces = [
+    '@',
+    '/',
+    '?',
+    '#',
+    ':',
+    ',',
+    '%',
+    '%40',
+    '[',
+    ']',
+    ' ',
+    '&',
+    '=',
+    '\\',
+    "'",
+    '"',
+    '://',
+    '\n',
+  ];
+  for (const scheme of ['redis://', 'mongodb://', 'mongodb+srv://', '']) {
+    for (const one of pieces) {
+      for (const two of ['', ...pieces]) {
+        for (const user of ['', 'sEcret0', `sEcret0${two}sEcret1`]) {
+          const password = `sEcret2${one}sEcret3${two}sEcret4`;
+          for (const rest of ['host:1', 'host:1/db?x=1', 'a:1,b:2/']) {
+            const address = `${scheme}${user}:${password}@${rest}`;
+            const shown = shownAddress(address);
+            expect([address, shown.includes('sEcret')]).toEqual([address, false]);
+            // A piece of several words is shown by nobody who does not know where it ends.
+            if (!/[\s"'`<>]/.test(address) && scheme !== '') {
+              const told = withoutCredentials(`Unable to parse ${address} with URL`);
+              expect([address, told.includes('sEcret')]).toEqual([address, false]);
+            }
+          }
+        }
+      }
+    }
+  }
+});
+
+it('a text keeps all but what is secret in its addresses', () => {
+  expect(
+    withoutCredentials(
+      'connect to redis://:abc@tail@host:6379/0 failed, "mongodb://u:p@a,b/?x=1" too; see 10.0.0.1:9092',
+    ),
+  ).toBe('connect to redis://host:6379/0 failed, "mongodb://a,b/" too; see 10.0.0.1:9092');
+  expect(withoutCredentials('no address: a@b, http:/x')).toBe('no address: a@b, http:/x');
+});
