@@ -2,6 +2,7 @@
 import { Command } from 'commander';
 import { StackError } from '#local/stack/errors.ts';
 import { addAccessBench } from './access/command.ts';
+import { addCatalogueBench } from './catalogue/command.ts';
 import { addFloodBench } from './flood/command.ts';
 import { addMovedOffsetBench } from './moved-offset/command.ts';
 import { addFreshnessBench } from './freshness/command.ts';
@@ -27,6 +28,7 @@ addAccessBench(program);
 addMovedOffsetBench(program);
 addProjectorBench(program);
 addFreshnessBench(program);
+addCatalogueBench(program);
 
 try {
   await program.parseAsync();

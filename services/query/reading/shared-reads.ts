@@ -9,12 +9,14 @@ import type { Bounded } from '../deadline.ts';
 import { SharedChanges } from '../feed/shared-changes.ts';
 import type { StoredBody } from './found.ts';
 import { Menus } from './menu/menus.ts';
+import { readSmallMenus, type SmallMenu } from './menu/small.ts';
 import { oneOf } from './one-of.ts';
 import { readFirstProducts } from './products/first-pages.ts';
 import { Layouts } from './products/layouts.ts';
 import { readByLookup, SharedPages } from './shared-pages.ts';
 import { type Shape, SHAPES } from './shapes.ts';
 import { SNAPSHOT } from './snapshot.ts';
+import { openSnapshot } from './view.ts';
 
 /** What is stored of a record in one of its shapes, with the stamp of its store. */
 export interface StampedBody extends StoredBody {
@@ -24,6 +26,8 @@ export interface StampedBody extends StoredBody {
 type Row = { _id: string; offset?: string };
 
 const LIMITS: BatchLimits = { underWay: 4, ids: 100 };
+/** Each is a whole store. */
+const SMALL_MENUS: BatchLimits = { underWay: 4, ids: 8 };
 
 export class SharedReads {
   /** The stamp of a store; `null` where it has none. */
@@ -35,6 +39,8 @@ export class SharedReads {
   /** Of product lists. */
   readonly layouts: Layouts;
   readonly menus: Menus;
+  /** A menu that is made anew; `null` where it may be so large that it is to be read alone. */
+  readonly smallMenu: ReadOne<SmallMenu>;
   /** For each read by itself, where an answer takes so many that they have no deadline together. */
   readonly each: Bounded;
   readonly #generation: Generation;
@@ -48,6 +54,14 @@ export class SharedReads {
   constructor(generation: Generation, bounded: Bounded, menus: Menus = new Menus()) {
     this.each = bounded;
     this.menus = menus;
+    this.smallMenu = batched(async (storeIds) => {
+      const reads = openSnapshot(generation, bounded);
+      try {
+        return await readSmallMenus(reads, storeIds);
+      } finally {
+        await reads.end();
+      }
+    }, SMALL_MENUS);
     this.#generation = generation;
     this.#bounded = bounded;
     this.layouts = new Layouts(generation, bounded);

@@ -10,7 +10,7 @@ import type { Found } from '../found.ts';
 import { offsetOf, openSnapshot, readStamp, type SnapshotReads, type View } from '../view.ts';
 import { readLargeMenu } from './large.ts';
 import { Slots } from './slots.ts';
-import { isFew, readSmallMenu } from './small.ts';
+import { isFew } from './small.ts';
 
 /** Bytes of all menus that are kept. */
 const KEPT_BYTES = 96 * 1_048_576;
@@ -47,7 +47,9 @@ export class Menus {
     sizeCalculation: ({ body }) => body.length + 1_000,
   });
   readonly #composing = new Map<string, Composing>();
+  /** Menus that were too large lately: to be kept, and to be read together with those of others. */
   readonly #large = new LRUCache<string, true>({ max: LARGE_STORES, ttl: LARGE_FOR_MS });
+  readonly #notSmall = new LRUCache<string, true>({ max: LARGE_STORES, ttl: LARGE_FOR_MS });
   readonly #slots = new Slots(AT_ONCE, AT_ONCE_OF_ONE);
   #turn = 0;
 
@@ -81,9 +83,10 @@ export class Menus {
   async #put(view: View, key: string, stamp: Stamp | null, isLarge: () => void): Promise<Kept | null> {
     const { generation, storeId } = view;
     const { each } = view.shared;
-    if (isFew(stamp)) {
-      const menu = await usingSnapshot(view, (reads) => readSmallMenu(reads, storeId));
+    if (isFew(stamp) && !this.#notSmall.has(key)) {
+      const menu = await each((signal) => view.shared.smallMenu(storeId, signal));
       if (menu !== null) return this.#keep(key, menu.stamp, [Buffer.from(menu.text)]);
+      this.#notSmall.set(key, true);
     }
     const release = await each((signal) => this.#slots.take(key, signal));
     isLarge();
@@ -153,16 +156,4 @@ function tagOf(stamp: Stamp | null): string {
 async function stampIn(reads: SnapshotReads, storeId: string): Promise<Stamp | null> {
   const [stamp] = await reads.read<Stamp>(STAMPS, [{ $match: { _id: storeId } }]);
   return stamp ?? null;
-}
-
-async function usingSnapshot<R>(
-  { generation, shared }: View,
-  run: (reads: SnapshotReads) => Promise<R>,
-): Promise<R> {
-  const reads = openSnapshot(generation, shared.each);
-  try {
-    return await run(reads);
-  } finally {
-    await reads.end();
-  }
 }

@@ -14,6 +14,7 @@ import {
 import type { Generation } from '#shared/read-models/generation.ts';
 import { batched, type BatchLimits, type ReadOne } from '../../batched.ts';
 import type { Bounded } from '../../deadline.ts';
+import { oneOf } from '../one-of.ts';
 import { SNAPSHOT } from '../snapshot.ts';
 import type { ReadInSnapshot } from '../view.ts';
 import { type Layout, NO_LAYOUT, shelvesOf } from './layout.ts';
@@ -21,8 +22,8 @@ import { type Layout, NO_LAYOUT, shelvesOf } from './layout.ts';
 /** Categories of all layouts together: a hundred bytes each. */
 const REMEMBERED_CATEGORIES = 200_000;
 
-/** A layout is read for one store at a time: one may have very many categories. */
-const LIMITS: BatchLimits = { underWay: 4, ids: 1 };
+/** Few: a store may have very many categories. */
+const LIMITS: BatchLimits = { underWay: 4, ids: 8 };
 
 export class Layouts {
   readonly #remembered = new LRUCache<string, Layout>({
@@ -34,21 +35,17 @@ export class Layouts {
   /** @param bounded ends a read that the server keeps; requests that wait for it have deadlines of their own. */
   constructor({ db }: Generation, bounded: Bounded) {
     this.#read = batched(async (storeIds) => {
-      const layouts = new Map<string, Layout>();
-      for (const storeId of storeIds) {
-        const { layout } = await readLayout(
-          (collection, pipeline, hint) =>
-            bounded((signal) =>
-              db
-                .collection(collection)
-                .aggregate<never>(pipeline, { ...SNAPSHOT, signal, ...(hint === undefined ? {} : { hint }) })
-                .toArray(),
-            ),
-          storeId,
-        );
-        layouts.set(storeId, layout);
-      }
-      return layouts;
+      const read = await readLayouts(
+        (collection, pipeline, hint) =>
+          bounded((signal) =>
+            db
+              .collection(collection)
+              .aggregate<never>(pipeline, { ...SNAPSHOT, signal, ...(hint === undefined ? {} : { hint }) })
+              .toArray(),
+          ),
+        storeIds,
+      );
+      return new Map([...read].map(([storeId, { layout }]) => [storeId, layout]));
     }, LIMITS);
   }
 
@@ -89,34 +86,55 @@ export interface ReadLayout {
 
 /** Reads a store's layout, and the stamp of the same snapshot. */
 export async function readLayout(read: ReadInSnapshot, storeId: string): Promise<ReadLayout> {
+  const layouts = await readLayouts(read, [storeId]);
+  return layouts.get(storeId) ?? { layout: NO_LAYOUT, positions: new Map(), stamp: null };
+}
+
+async function readLayouts(
+  read: ReadInSnapshot,
+  storeIds: readonly string[],
+): Promise<Map<string, ReadLayout>> {
   const rows = await read<Row>(
     COLLECTIONS.category,
     [
-      { $match: { store_id: storeId } },
+      { $match: { store_id: oneOf(storeIds) } },
       // Covered by the index.
       { $project: { position: 1, category: { $literal: true } } },
       {
         $unionWith: {
           coll: CATEGORY_PRODUCTS,
-          // "0" follows "/": nothing of another store lies between.
           pipeline: [
-            { $match: { _id: { $gte: `${storeId}/`, $lt: `${storeId}0` } } },
+            // "0" follows "/": nothing of another store lies between.
+            { $match: { $or: storeIds.map((id) => ({ _id: { $gte: `${id}/`, $lt: `${id}0` } })) } },
             { $project: { products: 1 } },
           ],
         },
       },
-      { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: storeId } }] } },
+      { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: oneOf(storeIds) } }] } },
     ],
     'by_position',
   );
-  const positions = new Map<string, number>();
-  const products = new Map<string, number>();
-  let stamp: Stamp | null = null;
+  const ofStores = new Map(
+    storeIds.map((storeId) => [
+      storeId,
+      { positions: new Map<string, number>(), products: new Map<string, number>() },
+    ]),
+  );
+  const stamps = new Map<string, Stamp>();
   for (const row of rows) {
-    if ('products' in row) products.set(row._id, row.products);
-    else if ('category' in row && row.category === true) positions.set(row._id, row.position);
-    else stamp = row;
+    if ('products' in row) ofStores.get(storeIdOf(row._id))?.products.set(row._id, row.products);
+    else if (row.category === true) ofStores.get(storeIdOf(row._id))?.positions.set(row._id, row.position);
+    else stamps.set(row._id, row);
   }
-  const layout = { version: stamp?.layout, shelves: shelvesOf(storeId, positions, products) };
-  return { layout, positions, stamp };
+  return new Map(
+    [...ofStores].map(([storeId, { positions, products }]) => {
+      const stamp = stamps.get(storeId) ?? null;
+      const layout = { version: stamp?.layout, shelves: shelvesOf(storeId, positions, products) };
+      return [storeId, { layout, positions, stamp }];
+    }),
+  );
+}
+
+function storeIdOf(id: string): string {
+  return id.slice(0, id.indexOf('/'));
 }
