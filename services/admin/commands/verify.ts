@@ -7,12 +7,12 @@ import type { Db } from 'mongodb';
 import { repairStore } from '#projector/ranking/repair.ts';
 import { type Difference, verifyStore } from '#projector/ranking/verify.ts';
 import { StoreDataError } from '#shared/errors.ts';
-import { type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
 import { findLiveGeneration, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { type Servers, withServers } from '../connection/servers.ts';
 import { chooseEnvironments, environmentOption, jsonOption, storeOption } from '../options.ts';
 import { ProgressLine } from '../rebuild/progress.ts';
+import { hasAnything, storesIn } from '../verify-deep/stores.ts';
 import { verifyDeep } from '../verify-deep/verify.ts';
 import { markFailed, print, printJson, remark } from '../output/print.ts';
 import { renderTable } from '../output/table.ts';
@@ -39,8 +39,8 @@ interface Result {
 
 const HELP = `
 Each store is read in one snapshot, beside services at work. Where something differs it ends with
-exit code 1; with --repair the store's counts and trees are made anew, and it ends with 1
-only where they still differ then.
+exit code 1; with --repair the store's stamp and trees are made anew from its records, and it
+ends with 1 only where they still differ then.
 
 With --deep the log is read from its beginning to where the projector is, what
 it says is projected again, and compared with every record: versions, bodies,
@@ -142,10 +142,8 @@ async function openGeneration(servers: Servers, environment: string): Promise<Db
 }
 
 async function storesOf(db: Db, only: string | undefined): Promise<string[]> {
-  const stamps = db
-    .collection<Stamp>(STAMPS)
-    .find(only === undefined ? {} : { _id: only }, { projection: { _id: 1 }, sort: { _id: 1 } });
-  return (await stamps.toArray()).map(({ _id }) => _id);
+  if (only === undefined) return [...(await storesIn(db))].toSorted();
+  return (await hasAnything(db, only)) ? [only] : [];
 }
 
 async function verifyInSnapshot(servers: Servers, db: Db, storeId: string): Promise<Difference[]> {

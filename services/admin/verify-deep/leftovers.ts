@@ -1,15 +1,9 @@
-/** Finds what is stored of a store and should not be: documents, tombstones and an offset that the log does not know. */
+/** Finds what is stored of a store and should not be: documents and tombstones that the log does not know. */
 import type { ClientSession, Db } from 'mongodb';
 import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
-import {
-  COLLECTIONS,
-  type Stamp,
-  STAMPS,
-  type Tombstone,
-  TOMBSTONES,
-} from '#shared/read-models/collections.ts';
+import { COLLECTIONS, type Tombstone, TOMBSTONES } from '#shared/read-models/collections.ts';
 import type { Findings } from './findings.ts';
-import type { History } from './history.ts';
+import { type History, possibly } from './history.ts';
 
 /** Compares what is stored of one store, read in the session's snapshot; missing documents are found elsewhere. */
 export async function findLeftovers(
@@ -27,16 +21,12 @@ export async function findLeftovers(
       const newest = history.entities.get(`${entity}/${_id}`);
       const id = _id.slice(storeId.length + 1);
       if (newest === undefined) findings.add(storeId, `${entity} ${id}`, 'a document', 'no event');
-      else if (newest.deleted) {
+      else if (!possibly(newest).present) {
         findings.add(storeId, `${entity} ${id}`, 'a document', `deleted in version ${newest.sequence}`);
       }
     }
     await compareTombstones(db, session, history, `${entity}/${storeId}/`, findings);
   }
-  const stamp = await db.collection<Stamp>(STAMPS).findOne({ _id: storeId }, { session });
-  const stored = stamp?.timezone_offset ?? null;
-  const expected = history.stores.get(storeId) ?? null;
-  if (stored !== expected) findings.add(storeId, 'timezone_offset', stored ?? 'none', expected ?? 'none');
 }
 
 async function compareTombstones(
@@ -53,7 +43,7 @@ async function compareTombstones(
   for await (const { _id, sequence } of tombstones) {
     const newest = history.entities.get(_id);
     const what = `${entity} ${_id.slice(prefix.length)}`;
-    if (newest?.deleted !== true)
+    if (newest === undefined || !possibly(newest).deleted)
       findings.add(storeId, what, `deleted in version ${sequence}`, 'not deleted');
     else if (newest.sequence !== sequence) {
       newest.found = true;
@@ -64,8 +54,9 @@ async function compareTombstones(
 
 /** Deleted entities without a tombstone: an older event would bring them back. */
 export function findMissingTombstones(history: History, findings: Findings): void {
-  for (const [key, { deleted, found, sequence }] of history.entities) {
-    if (!deleted || found) continue;
+  for (const [key, newest] of history.entities) {
+    if (newest.found || possibly(newest).present) continue;
+    const { sequence } = newest;
     const [entity = '', storeId = '', id = ''] = key.split('/');
     findings.add(storeId, `${entity} ${id}`, 'no tombstone', `deleted in version ${sequence}`);
   }

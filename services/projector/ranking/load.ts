@@ -2,6 +2,7 @@
 import { RANK_NODES } from '#shared/read-models/collections.ts';
 import { nodeId, type RankNode, type Root } from '#shared/read-models/rank-tree/nodes.ts';
 import { HeldTree } from './held-tree.ts';
+import { damageOf } from './node-shape.ts';
 import { takeRemembered } from './remembered.ts';
 import { type Part, TreeNode } from './tree-node.ts';
 import type { Work } from './work.ts';
@@ -16,7 +17,7 @@ type Wanted = Iterable<{ level: number; part: Part }>;
 
 /**
  * The tree that is stored, with every node on the way to some keys in memory.
- * @returns `null` where a node is missing that another names: the tree was damaged.
+ * @returns `null` where the tree was damaged: a node is missing that another names, or cannot be read.
  */
 export async function loadTree(
   work: Work,
@@ -27,7 +28,7 @@ export async function loadTree(
   let held = takeRemembered(work, version);
   if (held === null) {
     const [top] = await readNodes(work, [nodeId(work.tree.name, work.storeId, levels - 1, '')]);
-    if (top === undefined) return null;
+    if (top === undefined || damageOf(top) !== null) return null;
     held = new HeldTree(TreeNode.ofStored(levels - 1, top), leaves);
   }
   const tree = held;
@@ -35,7 +36,7 @@ export async function loadTree(
   return (await loadMissing(work, onTheWay)) ? tree : null;
 }
 
-/** Loads all nodes. @returns false where one is missing. */
+/** Loads all nodes. @returns false where one is missing or cannot be read. */
 export async function loadAll(work: Work, held: HeldTree): Promise<boolean> {
   return loadMissing(work, () => held.missing());
 }
@@ -49,6 +50,7 @@ async function loadMissing(work: Work, missing: () => Wanted): Promise<boolean> 
     }
     if (wanted.size === 0) return true;
     const found = await readNodes(work, [...wanted.keys()]);
+    if (found.some((node) => damageOf(node) !== null)) return false;
     for (const node of found) {
       const place = wanted.get(node._id);
       if (place !== undefined) place.part.below = TreeNode.ofStored(place.level, node);

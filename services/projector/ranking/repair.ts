@@ -1,13 +1,16 @@
-/** Repairing: a store's counts and rank trees made anew from its records, in one transaction that no slice can overlap. */
-import type { ClientSession, Db, MongoClient } from 'mongodb';
-import { ENTITY_NAMES, type EntityName } from '#shared/events/entities/index.ts';
-import { COLLECTIONS, RANK_NODES, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
-import { type LeafTexts, nodesOf, type RankNode } from '#shared/read-models/rank-tree/nodes.ts';
+/** Repairing: a store's stamp and rank trees made anew from its records, in one transaction that no slice can overlap. */
+import type { Db, MongoClient } from 'mongodb';
+import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
+import { RANK_NODES, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
+import { newEpoch, withEpoch } from '#shared/read-models/feed-epochs.ts';
+import { anyOf, type LeafTexts, type RankNode } from '#shared/read-models/rank-tree/nodes.ts';
 import { RANK_TREES, type RankEntry, type RankTree } from '#shared/read-models/rank-tree/trees.ts';
 import { boundaryBetween } from '#shared/read-models/rank-tree/keys.ts';
 import { bytesOfTexts } from '#shared/read-models/search-texts.ts';
 import { recountProducts } from '../catalog/count.ts';
 import { repairErasures } from '../erasing/verify.ts';
+import { enqueue } from '../rewriting/queue.ts';
+import { type CountedStore, countStore } from './count-store.ts';
 import { type CutLeaf, leafOf } from './cut.ts';
 import { HeldTree } from './held-tree.ts';
 import { scanRecords } from './members.ts';
@@ -15,6 +18,7 @@ import { Tally } from './tally.ts';
 import { replaceTexts } from './texts.ts';
 import type { Part } from './tree-node.ts';
 import { nextVersion } from './version.ts';
+import { areEpochs, lastPosition, numberIn } from './verify-stamp.ts';
 import type { Work } from './work.ts';
 
 /** How full leaves are made: none is cut again soon. */
@@ -22,7 +26,7 @@ const FILL = 0.75;
 const LEAVES_A_WRITE = 500;
 
 /**
- * Makes a store's counts and trees anew. The stamp is written, so that a slice of the same store at the same moment
+ * Makes a store's stamp and trees anew. The stamp is written, so that a slice of the same store at the same moment
  * starts again from what is stored then.
  */
 export async function repairStore(client: MongoClient, db: Db, storeId: string): Promise<void> {
@@ -34,43 +38,60 @@ export async function repairStore(client: MongoClient, db: Db, storeId: string):
           const root = await plant({ db, session, tree, storeId });
           if (root !== null) ranks[tree.name] = root;
         }
-        const { counts, applied } = await countRecords(db, session, storeId);
+        const stamps = db.collection<Stamp>(STAMPS);
+        const before = await stamps.findOne({ _id: storeId }, { session });
         await recountProducts(db, session, storeId);
+        const { _id, ...stamp } = stampOf(storeId, before ?? {}, await countStore(db, session, storeId));
         const layout = nextVersion();
         const erasing = await repairErasures(db, session, storeId);
-        await db.collection<Stamp>(STAMPS).updateOne(
-          { _id: storeId },
-          {
-            $set: { ranks, counts, layout, ...(erasing ? { erasing: true } : {}) },
-            $inc: applied,
-            ...(erasing ? {} : { $unset: { erasing: '' } }),
-          },
-          { session },
-        );
+        const replacement = { ...stamp, ...(erasing ? { erasing: true as const } : {}), ranks, layout };
+        await stamps.replaceOne({ _id }, replacement, { session, upsert: true });
+        if (before?.timezone_offset !== stamp.timezone_offset) await enqueue(db, session, [storeId]);
       },
       { readConcern: { level: 'snapshot' }, writeConcern: { w: 'majority' } },
     ),
   );
 }
 
-/** The stamp's counters move as well: an answer that showed a wrong count must not be taken for current. */
-async function countRecords(db: Db, session: ClientSession, storeId: string) {
-  const counts: Partial<Record<EntityName, number>> = {};
-  const applied: Partial<Record<EntityName, number>> = {};
-  for (const entity of ENTITY_NAMES) {
-    counts[entity] = await db
-      .collection(COLLECTIONS[entity])
-      .countDocuments({ store_id: storeId }, { session });
-    applied[entity] = 1;
+/**
+ * The stamp as its records count it, but for the trees. Counters of events go where they never were: an answer that showed
+ * something wrong must not be taken for current, also where a counter had been lowered. Positions are never given
+ * twice; who wrote which of them begins anew where that cannot be read.
+ */
+function stampOf(storeId: string, before: Partial<Stamp>, counted: CountedStore): Stamp {
+  const { timezoneOffset, kinds } = counted;
+  const stamp: Stamp = { _id: storeId, store_id: storeId, counts: {}, positions: {} };
+  if (timezoneOffset !== null) stamp.timezone_offset = timezoneOffset;
+  const given = numberIn(before, 'position');
+  const position = Math.max(typeof given === 'number' ? given : 0, lastPosition(before, counted));
+  if (position > 0) {
+    stamp.position = position;
+    stamp.epochs =
+      before.epochs !== undefined && areEpochs(before.epochs, position)
+        ? before.epochs
+        : withEpoch(undefined, { id: newEpoch(), from: position + 1 });
   }
-  return { counts, applied };
+  const { slice_partition, slice_end } = before;
+  if (Number.isSafeInteger(slice_partition) && Number.isSafeInteger(slice_end)) {
+    Object.assign(stamp, { slice_partition, slice_end });
+  }
+  const now = Date.now();
+  for (const entity of ENTITY_NAMES) {
+    const [events, last] = [numberIn(before, entity), numberIn(before.positions ?? {}, entity)];
+    const { records, position: atLeast } = kinds[entity];
+    if (records > 0) Object.assign(stamp.counts ?? {}, { [entity]: records });
+    stamp[entity] = Math.max(typeof events === 'number' ? events + 1 : 0, now);
+    const highest = Math.max(typeof last === 'number' ? last : 0, atLeast);
+    if (highest > 0) Object.assign(stamp.positions ?? {}, { [entity]: highest });
+  }
+  return stamp;
 }
 
 /** Writes a tree's nodes anew. @returns its root; `null` where it has no records. */
 async function plant(work: Work) {
   const { db, session, tree, storeId } = work;
   const nodes = db.collection<RankNode>(RANK_NODES);
-  await nodes.deleteMany(nodesOf(tree.name, storeId), { session });
+  await nodes.deleteMany(anyOf(tree.name, storeId), { session });
   const all = new Tally();
   const leaves: Part[] = [];
   let waiting: CutLeaf[] = [];

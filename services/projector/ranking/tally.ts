@@ -59,6 +59,7 @@ export class Tally {
   /** A text's pieces, whatever their order, without showing what they say: they are personal data. */
   static fingerprint(text: string): string {
     const pieces = text.split('\0\0').map((piece) => hash('sha256', piece.replaceAll(/^\0|\0$/g, '')));
-    return `${pieces.length} pieces, ${hash('sha256', pieces.toSorted().join('')).slice(0, 12)}`;
+    const digest = hash('sha256', pieces.toSorted().join('')).slice(0, 12);
+    return `${pieces.length} pieces of ${text.length} characters, ${digest}`;
   }
 }

@@ -1,10 +1,12 @@
 /** Verifying one tree: its records are walked in order, leaf by leaf, and each part of each node is compared with what it covers. */
 import type { Stamp } from '#shared/read-models/collections.ts';
 import { compareKeys } from '#shared/read-models/rank-tree/keys.ts';
+import type { LeafTexts, Root } from '#shared/read-models/rank-tree/nodes.ts';
 import type { RankEntry } from '#shared/read-models/rank-tree/trees.ts';
 import { SEARCH_TEXTS } from '#shared/read-models/search-texts.ts';
 import { scanRecords } from './members.ts';
-import { readLevel, readTexts, type StoredLevel } from './stored-level.ts';
+import { damageOfRoot, damageOfTexts } from './node-shape.ts';
+import { countStrays, readLevel, readTexts, type StoredLevel } from './stored-level.ts';
 import { Tally } from './tally.ts';
 import type { Work } from './work.ts';
 
@@ -13,8 +15,21 @@ export type Compare = (what: string, stored: string | number, counted: string | 
 
 /** Compares every node of a tree, and its root, with the records. */
 export async function verifyTree(work: Work, stamp: Stamp | null, compare: Compare): Promise<void> {
-  const { leaves = 0, levels = 0, counts = {} } = stamp?.ranks?.[work.tree.name] ?? {};
-  const lowest = levels === 0 ? { parts: [], nodes: [] } : await readLevel(work, 0);
+  const root: unknown = stamp?.ranks?.[work.tree.name];
+  const damage = root === undefined ? null : damageOfRoot(root);
+  if (damage !== null) {
+    compare('the root', damage, 'a root');
+    return;
+  }
+  const { leaves = 0, levels = 0, counts = {} } = (root ?? {}) as Root;
+  compare('nodes of levels that it does not have', await countStrays(work, levels), 0);
+  const stored: StoredLevel[] = [];
+  for (let level = 0; level < levels; level += 1) stored.push(await readLevel(work, level));
+  for (const [level, { damages }] of stored.entries()) {
+    for (const found of damages) compare(`a node of level ${level}`, found, 'a node');
+  }
+  if (stored.some(({ isIncomplete }) => isIncomplete)) return;
+  const [lowest = NOTHING] = stored;
   const { all, inLeaves } = await countInLeaves(work, lowest, compare);
   compare('counts of the root', Tally.describe(counts), all.describe());
   compare('number of leaves', leaves, lowest.parts.length);
@@ -24,17 +39,19 @@ export async function verifyTree(work: Work, stamp: Stamp | null, compare: Compa
   }
   let below = lowest;
   let counted = sumsOf(below, inLeaves);
-  for (let level = 1; level < levels; level += 1) {
-    const above = await readLevel(work, level);
+  for (const [index, above] of stored.slice(1).entries()) {
+    const level = index + 1;
     compareBoundaries(`level ${level}`, above, below, compare);
-    for (const [index, { total, counts: stored }] of above.parts.entries()) {
-      compareCounts(`part ${index} of level ${level}`, { total, counts: stored }, counted[index], compare);
+    for (const [part, { total, counts: ofPart }] of above.parts.entries()) {
+      compareCounts(`part ${part} of level ${level}`, { total, counts: ofPart }, counted[part], compare);
     }
     counted = sumsOf(above, counted);
     below = above;
   }
   compare('number of uppermost nodes', below.nodes.length, 1);
 }
+
+const NOTHING: StoredLevel = { parts: [], nodes: [], damages: [], isIncomplete: false };
 
 /** Walks the records past the leaves, and compares each. */
 async function countInLeaves(
@@ -51,21 +68,14 @@ async function countInLeaves(
     const leaf = parts[index];
     if (leaf !== undefined) compareCounts(`leaf ${index}`, leaf, inLeaf, compare);
     if (texts !== null) {
-      const stored = (await texts.next()).value ?? null;
+      const found = (await texts.next()).value ?? null;
       compare(
         `whether texts of leaf ${index} begin where it does`,
-        String(stored?.boundary === leaf?.boundary),
+        String(found?.boundary === leaf?.boundary),
         'true',
       );
-      compare(`records of texts of leaf ${index}`, stored?.total ?? 0, inLeaf.total);
       compare(`bytes of texts of leaf ${index}`, leaf?.bytes ?? 0, inLeaf.bytes);
-      for (const name of SEARCH_TEXTS) {
-        compare(
-          `${name} of leaf ${index}`,
-          Tally.fingerprint(stored?.texts[name] ?? ''),
-          inLeaf.fingerprintOf(name),
-        );
-      }
+      compareTexts(`leaf ${index}`, found?.stored ?? null, inLeaf, work, compare);
     }
     // What it counted is all that is needed of it from here on.
     inLeaves.push(inLeaf.withoutTexts());
@@ -83,6 +93,24 @@ async function countInLeaves(
   while (inLeaves.length < parts.length) await leave();
   if (texts !== null) compare('texts of leaves that are none', await countRest(texts), 0);
   return { all, inLeaves };
+}
+
+function compareTexts(
+  leaf: string,
+  stored: LeafTexts | null,
+  counted: Tally,
+  { storeId }: Work,
+  compare: Compare,
+): void {
+  const damage = stored === null ? 'missing' : damageOfTexts(stored, storeId);
+  if (stored === null || damage !== null) {
+    compare(`texts of ${leaf}`, damage ?? '', 'texts');
+    return;
+  }
+  compare(`records of texts of ${leaf}`, stored.total, counted.total);
+  for (const name of SEARCH_TEXTS) {
+    compare(`${name} of ${leaf}`, Tally.fingerprint(stored.texts[name]), counted.fingerprintOf(name));
+  }
 }
 
 async function countRest(rest: AsyncGenerator): Promise<number> {

@@ -3,18 +3,18 @@
  * one snapshot, so that it can be done beside a projector at work.
  */
 import type { ClientSession, Db } from 'mongodb';
-import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
 import {
   CATEGORY_PRODUCTS,
   type CategoryProducts,
-  COLLECTIONS,
   type Stamp,
   STAMPS,
 } from '#shared/read-models/collections.ts';
 import { countByCategory, countsOf } from '../catalog/count.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { verifyErasures } from '../erasing/verify.ts';
-import { verifyTree } from './verify-tree.ts';
+import { countStore } from './count-store.ts';
+import { verifyStamp } from './verify-stamp.ts';
+import { type Compare, verifyTree } from './verify-tree.ts';
 
 export interface Difference {
   storeId: string;
@@ -31,16 +31,10 @@ export interface Difference {
 export async function verifyStore(db: Db, session: ClientSession, storeId: string): Promise<Difference[]> {
   const stamp = await db.collection<Stamp>(STAMPS).findOne({ _id: storeId }, { session });
   const differences: Difference[] = [];
-  const compare = (what: string, stored: string | number, counted: string | number) => {
+  const compare: Compare = (what, stored, counted) => {
     if (stored !== counted) differences.push({ storeId, what, stored: `${stored}`, counted: `${counted}` });
   };
-  for (const entity of ENTITY_NAMES) {
-    const [row] = await db
-      .collection(COLLECTIONS[entity])
-      .aggregate<{ count: number }>([{ $match: { store_id: storeId } }, { $count: 'count' }], { session })
-      .toArray();
-    compare(`number of ${COLLECTIONS[entity]}`, stamp?.counts?.[entity] ?? 0, row?.count ?? 0);
-  }
+  verifyStamp(stamp, await countStore(db, session, storeId), compare);
   const stored = await db
     .collection<CategoryProducts>(CATEGORY_PRODUCTS)
     .find(countsOf(storeId), { session, batchSize: 10_000 })

@@ -74,6 +74,16 @@ export function nodesOf(tree: TreeName, storeId: string): Between {
   return beginningWith(storeId, `${tree}/${storeId}/`);
 }
 
+/** Everything that is stored under a tree's name, whatever store its field names: for who looks for what is damaged. */
+export function anyOf(tree: TreeName, storeId: string): Pick<Between, '_id'> {
+  return { _id: nodesOf(tree, storeId)._id };
+}
+
+/** The same of a level. */
+export function anyOfLevel(tree: TreeName, storeId: string, level: Level): Pick<Between, '_id'> {
+  return { _id: ofLevel(tree, storeId, level)._id };
+}
+
 /** @param prefix one that ends in a slash, which `0` follows. */
 function beginningWith(storeId: string, prefix: string): Between {
   return { store_id: storeId, _id: { $gte: prefix, $lt: `${prefix.slice(0, -1)}0` } };

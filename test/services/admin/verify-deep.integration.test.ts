@@ -201,6 +201,7 @@ describe('verify --deep', () => {
       .filter(({ what }) => !/^(?:number of|.* tree)/.test(what))
       .map(({ store, what, stored, counted }) => [store, what, stored, counted]);
     expect(deep.toSorted((a, b) => a.join('/').localeCompare(b.join('/')))).toEqual([
+      ['s0', 'the stamp', 'missing', 'a stamp'],
       ['s0', 'the store', 'records', 'no event'],
       ['s9', 'order o1', 'other whole', 'version 1 as projected'],
       ['s9', 'order o2', 'deleted in version 9', 'not deleted'],
@@ -212,5 +213,77 @@ describe('verify --deep', () => {
       ['s9', 'timezone_offset', '+01:00', 'none'],
     ]);
     expect(JSON.stringify(answer)).not.toContain('Iracema');
+  });
+});
+
+describe('verify --deep of a topic that was given more partitions', () => {
+  let installation: Installation;
+  beforeAll(async () => {
+    installation = await createInstallation({ partitions: 1 });
+    const topic = changesTopic(installation.environment);
+    const before = fc.sample(stream, { numRuns: 4, seed: 20_261_122 }).flat();
+    const after = fc.sample(stream, { numRuns: 4, seed: 20_261_123 }).flat();
+    const customer = (sequence: number, action: 'changed' | 'deleted') => ({
+      entity: 'customer' as const,
+      storeId: 's2',
+      subject: 'back',
+      sequence,
+      action,
+      ...(action === 'deleted' ? {} : { data: { name: 'Iracema', created_at: '2026-11-20T21:15:04Z' } }),
+    });
+    const order = {
+      entity: 'order' as const,
+      storeId: 's2',
+      subject: 'named',
+      sequence: 1,
+      data: {
+        status: 'pending',
+        order_type: 'delivery',
+        total: '1.00',
+        customer: { id: 'back', name: 'Iracema' },
+        created_at: '2026-11-20T21:15:04Z',
+      },
+    };
+    // A source that is not sure that it published the last one does so again, and it lies in another partition.
+    const last = { ...order, subject: 'twice', data: { ...order.data, total: '2.00' } };
+    await installation.publish([...before, customer(1, 'changed'), order, customer(2, 'deleted'), last]);
+    const admin = installation.kafka.admin();
+    await admin.connect();
+    await admin.createPartitions({ topicPartitions: [{ topic, count: 5 }] });
+    await admin.disconnect();
+    await installation.publish([last, customer(3, 'changed'), { ...order, subject: 'later' }, ...after]);
+    const projector = await startProjector(installation.config, createLogger('test', 'silent'));
+    await caughtUp(installation);
+    await projector.stop();
+  });
+  afterAll(() => installation?.close());
+
+  const verify = async (...args: string[]) => {
+    const { stdout } = await runCommand(installation.env, ['verify', '--deep', '--json', ...args]);
+    return JSON.parse(stdout) as Answer;
+  };
+
+  it('finds nothing where all is right, and counts each store once', async () => {
+    const answer = await verify();
+    expect(answer.differences).toEqual([]);
+    const db = await readModels(installation);
+    let records = 0;
+    for (const name of Object.values(COLLECTIONS)) records += await db.collection(name).countDocuments();
+    expect(answer.deep.records).toBe(records);
+    expect(records).toBeGreaterThan(20);
+    expect((await verify('--store', 's2')).differences).toEqual([]);
+  });
+
+  it('finds what is damaged of a store that lies in two', async () => {
+    const db = await readModels(installation);
+    const orders = db.collection<OrderDocument>(COLLECTIONS.order);
+    await orders.updateOne({ _id: 's2/twice' }, { $set: { whole: '{}' } });
+    await orders.updateOne({ _id: 's2/named' }, { $set: { sequence: 7 } });
+    for (const args of [[], ['--store', 's2']]) {
+      expect((await verify(...args)).differences).toEqual([
+        expect.objectContaining({ store: 's2', what: 'order named', stored: 'version 7' }),
+        expect.objectContaining({ store: 's2', what: 'order twice', stored: 'other whole' }),
+      ]);
+    }
   });
 });
