@@ -52,8 +52,9 @@ describe('the process', () => {
     const { code, stdout, stderr } = await runCommand(away, [
       'quota',
       'set',
+      '-s',
       's1',
-      '-r',
+      '--requests',
       '5',
       '-e',
       environment,
