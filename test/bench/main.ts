@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { StackError } from '#local/stack/errors.ts';
 import { addAccessBench } from './access/command.ts';
 import { addCatalogueBench } from './catalogue/command.ts';
+import { addChangesBench } from './changes/command.ts';
 import { addFloodBench } from './flood/command.ts';
 import { addMovedOffsetBench } from './moved-offset/command.ts';
 import { addFreshnessBench } from './freshness/command.ts';
@@ -29,6 +30,7 @@ addMovedOffsetBench(program);
 addProjectorBench(program);
 addFreshnessBench(program);
 addCatalogueBench(program);
+addChangesBench(program);
 
 try {
   await program.parseAsync();
