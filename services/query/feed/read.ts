@@ -20,6 +20,8 @@ export interface FeedRequest {
 
 /** A page of changes. */
 export interface ChangesPage {
+  /** As they were read, for all who asked for the same. */
+  read: readonly ChangeRow[];
   rows: readonly ChangeRow[];
   more: boolean;
   stamp: Stamp | null;
@@ -73,6 +75,7 @@ function pageOf(
   const shown = rows.slice(0, pageSize);
   const more = rows.length > pageSize;
   return {
+    read: rows,
     rows: shown,
     more,
     stamp,
@@ -87,8 +90,20 @@ function pageOf(
   };
 }
 
+/** Bodies of pages that requests share, by their rows: many follow the same store, and go on from the same place. */
+const shared = new WeakMap<readonly ChangeRow[], string>();
+
 /** The body of an answer. */
-export function changesBody(
+export function changesBody(view: View, request: FeedRequest, page: ChangesPage): string {
+  const { read } = page;
+  const known = shared.get(read);
+  if (known !== undefined) return known;
+  const body = makeBody(view, request, page);
+  if (read.length > 0) shared.set(read, body);
+  return body;
+}
+
+function makeBody(
   { storeId }: View,
   { environment, entity }: FeedRequest,
   { rows, more, stamp, next }: ChangesPage,
@@ -99,10 +114,16 @@ export function changesBody(
   return `{"results":[${results}],"timezone_offset":"${offset}","next":"${cursor}","more":${more}}`;
 }
 
+/** How every summary begins. */
+const BEFORE_ID = '{"id":"';
+
 /** Ids hold nothing that JSON escapes. */
-function changeIn({ _id, summary, offset: madeFor, erased }: ChangeRow, offset: string): string {
-  const id = _id.slice(_id.lastIndexOf('/') + 1);
-  if (summary === undefined || madeFor === undefined) return `{"id":"${id}","deleted":true,"record":null}`;
+function changeIn({ _id = '', summary, offset: madeFor, erased }: ChangeRow, offset: string): string {
+  if (summary === undefined || madeFor === undefined) {
+    return `{"id":"${_id.slice(_id.lastIndexOf('/') + 1)}","deleted":true,"record":null}`;
+  }
   const record = bodyIn(offset, { body: masked(summary, erased), offset: madeFor });
-  return `{"id":"${id}","deleted":false,"record":${record}}`;
+  // The summary's own: to read it beside would cost as much as all else of the row.
+  const id = record.slice(0, record.indexOf('"', BEFORE_ID.length));
+  return `${id}","deleted":false,"record":${record}}`;
 }

@@ -13,9 +13,9 @@ import { oneOf } from '../reading/one-of.ts';
 import { SNAPSHOT } from '../reading/snapshot.ts';
 import type { Start } from './start.ts';
 
-/** A record that changed, or a deletion, which has no summary. */
+/** A record that changed, or a deletion: that has no summary, and a tombstone's `_id`. */
 export interface ChangeRow {
-  _id: string;
+  _id?: string;
   feed_position: number;
   summary?: string;
   offset?: string;
@@ -39,8 +39,8 @@ export interface ChangesRequest extends Start {
   masks: boolean;
 }
 
-/** A row with the number of the request that it was read for. */
-type TaggedRow = ChangeRow & { request: number };
+/** A row with the number of the request that it was read for, where there are several. */
+type TaggedRow = ChangeRow & { request?: number };
 
 const LIMITS: BatchLimits = { underWay: 4, ids: 16 };
 const NOTHING: ChangesRead = { rows: [], stamp: null };
@@ -68,7 +68,9 @@ export class SharedChanges {
     const pipeline: Document[] = [
       // As they lie there: a projection would cost as much as the read.
       { $match: { _id: oneOf(storeIds) } },
-      ...requests.flatMap(unions),
+      ...requests.flatMap((request, index) =>
+        unions(request, requests.length > 1 ? { request: { $literal: index } } : {}),
+      ),
     ];
     const rows = await this.#bounded((signal) =>
       this.#generation.db
@@ -79,7 +81,7 @@ export class SharedChanges {
     const stamps = new Map<string, Stamp>();
     const found = requests.map((): ChangeRow[] => []);
     for (const row of rows) {
-      if ('request' in row) found[row.request]?.push(row);
+      if ('feed_position' in row) found[row.request ?? 0]?.push(row);
       else stamps.set(row._id, row);
     }
     return new Map(
@@ -91,18 +93,18 @@ export class SharedChanges {
   }
 }
 
-/** Stages that add what one request is for. */
+/** Stages that add what one request is for. @param tag fields that tell whose rows they are. */
 function unions(
   { storeId, entity, told, deletionsFrom, limit, masks }: ChangesRequest,
-  request: number,
+  tag: Document,
 ): Document[] {
   const page = (match: Document): Document[] => [
     { $match: { store_id: storeId, ...match } },
     { $sort: { feed_position: 1 } },
     { $limit: limit + 1 },
   ];
-  const deletion = { feed_position: 1, request: { $literal: request } };
-  const record = { ...deletion, summary: 1, offset: 1 };
+  const deletion = { feed_position: 1, ...tag };
+  const record = { ...deletion, _id: 0, summary: 1, offset: 1 };
   const records = [
     ...page({ feed_position: { $gt: told } }),
     ...(masks ? maskedFields(record) : [{ $project: record }]),
