@@ -149,6 +149,6 @@ export function countByStore({ entities, stores }: History): Map<string, number>
 
 /** Whether an entity may exist, and whether it may be deleted: both where two versions alike say different things. */
 export function possibly({ deleted, others = [] }: Newest): { present: boolean; deleted: boolean } {
-  const all = [deleted, ...others.map((other) => other.deleted)];
-  return { present: all.includes(false), deleted: all.includes(true) };
+  const all = new Set([deleted, ...others.map((other) => other.deleted)]);
+  return { present: all.has(false), deleted: all.has(true) };
 }
