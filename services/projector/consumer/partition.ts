@@ -28,7 +28,7 @@ const LONGEST_WAIT_MS = 100;
 /** How often a partition that stopped at a batch that cannot be read looks whether an operator had it passed by. */
 const SKIP_LOOK_MS = 1_000;
 /** How often it reads the batch anew: another broker may have it whole. */
-const READ_AGAIN_MS = 60_000;
+const READ_AGAIN_MS = 30_000;
 
 export interface PartitionWork {
   topic: string;

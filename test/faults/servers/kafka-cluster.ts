@@ -1,4 +1,5 @@
 /** Brokers of one test's own: one, or three that keep three copies and want two of them written. */
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs from 'kafkajs';
 import { locateBroker } from '#local/stack/kafka/program.ts';
@@ -15,6 +16,8 @@ export interface KafkaCluster {
   proxied: string;
   proxy: TcpProxy;
   servers: Server[];
+  /** The file in which the first broker keeps a partition's log, as long as that has a single one. */
+  logFile: (topic: string, partition: number) => string;
   /** The broker that leads a partition. */
   leaderOf: (topic: string, partition: number) => Promise<Server>;
   /** Waits until every copy of a topic's partitions is complete again. */
@@ -83,6 +86,8 @@ export async function startKafkaCluster(size: 1 | 3): Promise<KafkaCluster> {
     proxy,
     servers,
     close,
+    logFile: (topic, partition) =>
+      join(home.path, 'kafka-1', 'data', `${topic}-${partition}`, '00000000000000000000.log'),
     async leaderOf(topic, partition) {
       const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
       const leader = topics[0]?.partitions.find(({ partitionId }) => partitionId === partition)?.leader;

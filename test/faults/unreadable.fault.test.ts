@@ -1,0 +1,133 @@
+import { open } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { changesTopic } from '#shared/events/topics.ts';
+import { crc32c } from '#shared/kafka/crc32c.ts';
+import { batchHeader } from '#shared/kafka/record-batch.ts';
+import { eventually } from '#test/installation.ts';
+import type { ServiceProcess } from '#test/service-process.ts';
+import { type KafkaCluster, startKafkaCluster } from './servers/kafka-cluster.ts';
+import { startTrial, type Trial } from './trial.ts';
+
+const PARTITIONS = 3;
+/** The partition whose log is damaged. */
+const DAMAGED = PARTITIONS - 1;
+/** The projector is cut off for so long, so that it has not read yet what is damaged. */
+const CUT_MS = 1_500;
+const ATTRIBUTES_AT = 21;
+
+/** What may be wrong with a batch, by the reason that is given. */
+const DAMAGES: Record<string, (batch: Buffer) => void> = {
+  corrupt: (batch) => batch.writeUInt8(batch.readUInt8(batch.length - 1) ^ 1, batch.length - 1),
+  unknown_codec: (batch) => {
+    batch.writeInt16BE(5, ATTRIBUTES_AT);
+    batch.writeUInt32BE(crc32c(batch.subarray(ATTRIBUTES_AT)), 17);
+  },
+  unknown_format: (batch) => batch.writeInt8(3, 16),
+};
+
+/** Damages the last whole batch of a log. @returns what repairs it. */
+async function damageLast(file: string, damage: (batch: Buffer) => void): Promise<() => Promise<void>> {
+  const log = await open(file, 'r+');
+  const bytes = await log.readFile();
+  let last = 0;
+  for (let at = 0; ;) {
+    const header = batchHeader(bytes, at);
+    // The file is written to meanwhile, and made longer before.
+    if (header === null || header.magic !== 2 || at + header.bytes > bytes.length) break;
+    last = at;
+    at += header.bytes;
+  }
+  const { bytes: length = 0 } = batchHeader(bytes, last) ?? {};
+  const whole = bytes.subarray(last, last + length);
+  const damaged = Buffer.from(whole);
+  damage(damaged);
+  await log.write(damaged, 0, length, last);
+  return async () => {
+    await log.write(whole, 0, length, last);
+    await log.close();
+  };
+}
+
+describe('a record batch that cannot be read', () => {
+  let kafka: KafkaCluster;
+  let trial: Trial;
+  beforeAll(async () => {
+    kafka = await startKafkaCluster(1);
+    trial = await startTrial({
+      partitions: PARTITIONS,
+      settings: { KAFKA_BROKERS: kafka.brokers },
+      disturbedSettings: { KAFKA_BROKERS: kafka.proxied },
+    });
+  });
+  afterAll(async () => {
+    await trial?.close();
+    await kafka?.close();
+  });
+
+  /** The reasons that the projector shows for its partitions. */
+  const shown = async (projector: ServiceProcess) => {
+    const { operations } = await projector.logged(({ msg }) => msg === 'projector started');
+    const answer = await fetch(`${String(operations)}/metrics`);
+    return (await answer.text())
+      .split('\n')
+      .filter((line) => line.startsWith('store_data_partition_unreadable{') && line.endsWith(' 1'))
+      .map((line) => `${/partition="(\d+)"/.exec(line)?.[1]} ${/reason="(\w+)"/.exec(line)?.[1]}`);
+  };
+  const accessKeys = () =>
+    trial.installation.mongodb
+      .db(`${trial.installation.config.namePrefix}_control`)
+      .collection('access_keys')
+      .countDocuments();
+
+  it('stops its partition alone, which goes on once the batch is whole again, and everything is applied once', async () => {
+    const { installation, disturbed } = trial;
+    const projector = trial.start();
+    await trial.movesOn();
+    const [seen, others, repaired]: number[][] = [[], [], []];
+    for (const [reason, damage] of Object.entries(DAMAGES)) {
+      await kafka.proxy.cut();
+      await sleep(CUT_MS);
+      const repair = await damageLast(kafka.logFile(changesTopic(disturbed), DAMAGED), damage);
+      await kafka.proxy.restore();
+      const began = performance.now();
+      const stopped = eventually(
+        `${reason} is shown`,
+        async () => (await shown(projector)).includes(`${DAMAGED} ${reason}`),
+        60_000,
+      ).then(() => seen?.push(performance.now() - began));
+      others?.push(await trial.movesOn(DAMAGED));
+      await stopped;
+
+      const keys = await accessKeys();
+      await installation.publishAccess(
+        [
+          {
+            entity: 'access_key',
+            storeId: 's1',
+            subject: `key-${reason}`,
+            sequence: 1,
+            data: { secret_sha256: 'a'.repeat(64), scopes: ['order'], status: 'active' },
+          },
+        ],
+        disturbed,
+      );
+      await eventually('access goes on', async () => (await accessKeys()) > keys);
+      await trial.movesOn(DAMAGED);
+      expect(await shown(projector)).toEqual([`${DAMAGED} ${reason}`]);
+
+      await repair();
+      repaired?.push(await trial.movesOn());
+      await eventually('it is shown no longer', async () => (await shown(projector)).length === 0);
+    }
+    await trial.conclude([
+      { fault: 'unreadable batch, until its metric shows it', recoveriesMs: seen ?? [], boundMs: 15_000 },
+      {
+        fault: 'unreadable batch, until other partitions go on',
+        recoveriesMs: others ?? [],
+        boundMs: 15_000,
+      },
+      { fault: 'unreadable batch, from its repair', recoveriesMs: repaired ?? [], boundMs: 40_000 },
+    ]);
+  });
+});
