@@ -15,6 +15,9 @@ const LENGTH_BYTES = 4;
 /** What a broker answers by itself: Fetch (with our short waits), ListOffsets, Metadata, FindCoordinator, Heartbeat, ApiVersions. */
 const ANSWERED_AT_ONCE = new Set([1, 2, 3, 10, 12, 18]);
 
+/** JoinGroup and SyncGroup. */
+const WAITS_FOR_GROUP = new Set([11, 14]);
+
 export interface AnswerLimits {
   /** The longest that a broker may take to tell what it knows, in milliseconds. */
   atOnceMs: number;
@@ -22,32 +25,64 @@ export interface AnswerLimits {
   othersMs: number;
 }
 
-/** Makes connections that end when something was asked and is not answered in time. */
+interface Asked {
+  at: number;
+  limitMs: number;
+  /** Whether it may be answered only once others have joined the group. */
+  waitsForGroup: boolean;
+}
+
+interface Connection {
+  socket: Socket;
+  asked: Asked[];
+  heardAt: number;
+}
+
+/**
+ * Makes connections that end when something was asked and is not answered in time. What forgets one forgets others, each of which
+ * would be found in turn: with it end all to the same broker that have been as silent since.
+ */
 export function kafkaSockets({ atOnceMs, othersMs }: AnswerLimits): ISocketFactory {
+  const brokers = new Map<string, Set<Connection>>();
   return ({ host, port, ssl, onConnect }) => {
+    const address = `${host}:${port}`;
     const socket = open(host, port, ssl ?? null, onConnect);
     socket.setKeepAlive(true, 60_000);
-    const asked: { at: number; limitMs: number }[] = [];
+    const connection: Connection = { socket, asked: [], heardAt: performance.now() };
+    const connections = brokers.get(address) ?? new Set();
+    brokers.set(address, connections.add(connection));
+    const { asked } = connection;
     const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
     // kafkajs writes each request at once.
     const writeRequest = (request: unknown, ...rest: unknown[]): boolean => {
-      asked.push({ at: performance.now(), limitMs: isAnsweredAtOnce(request) ? atOnceMs : othersMs });
+      const kind = kindOf(request);
+      const limitMs = ANSWERED_AT_ONCE.has(kind) ? atOnceMs : othersMs;
+      asked.push({ at: performance.now(), limitMs, waitsForGroup: WAITS_FOR_GROUP.has(kind) });
       return write(request, ...rest);
     };
     socket.write = writeRequest;
     const count = countFrames();
     socket.on('data', (chunk: Buffer) => {
+      connection.heardAt = performance.now();
       asked.splice(0, count(chunk));
       // The broker turns to the next one only now.
-      if (asked[0] !== undefined) asked[0].at = performance.now();
+      if (asked[0] !== undefined) asked[0].at = connection.heardAt;
     });
     const timer = setInterval(() => {
       const [oldest] = asked;
       if (oldest === undefined || performance.now() - oldest.at <= oldest.limitMs) return;
-      socket.destroy(new Error(`no answer from ${host}:${port} for ${oldest.limitMs} ms`));
+      const silent = [...connections].filter(
+        (other) => other.heardAt < oldest.at && other.asked[0]?.waitsForGroup !== true,
+      );
+      for (const one of new Set([connection, ...silent])) {
+        one.socket.destroy(new Error(`no answer from ${address} for ${oldest.limitMs} ms`));
+      }
     }, LOOK_MS);
     timer.unref();
-    socket.once('close', () => clearInterval(timer));
+    socket.once('close', () => {
+      clearInterval(timer);
+      connections.delete(connection);
+    });
     return socket;
   };
 }
@@ -59,13 +94,10 @@ function open(host: string, port: number, ssl: ConnectionOptions | null, onConne
   return connectByTls({ host, port, ...name, ...ssl }, onConnect);
 }
 
-/** Whether a request is one that needs nobody but the broker: it says so behind its length. */
-function isAnsweredAtOnce(request: unknown): boolean {
-  return (
-    Buffer.isBuffer(request) &&
-    request.length >= LENGTH_BYTES + 2 &&
-    ANSWERED_AT_ONCE.has(request.readInt16BE(LENGTH_BYTES))
-  );
+/** The kind of a request, which it says behind its length; -1 where it does not. */
+function kindOf(request: unknown): number {
+  const isRequest = Buffer.isBuffer(request) && request.length >= LENGTH_BYTES + 2;
+  return isRequest ? request.readInt16BE(LENGTH_BYTES) : -1;
 }
 
 /** Counts how many answers end in each of the chunks of a stream. */

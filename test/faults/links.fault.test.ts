@@ -58,6 +58,8 @@ describe('connections of the projector', () => {
 
       proxy.strand();
       row('connections half-open to', await trial.movesOn(), 30_000);
+      // Connections that nobody has asked on since are as dead.
+      row('the next events after half-open connections to', await trial.movesOn(), 10_000);
     }
     await trial.conclude(rows);
   });

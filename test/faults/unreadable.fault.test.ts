@@ -5,6 +5,7 @@ import { changesTopic } from '#shared/events/topics.ts';
 import { crc32c } from '#shared/kafka/crc32c.ts';
 import { batchHeader } from '#shared/kafka/record-batch.ts';
 import { eventually } from '#test/installation.ts';
+import { caughtUp } from '#test/read-models.ts';
 import type { ServiceProcess } from '#test/service-process.ts';
 import { type KafkaCluster, startKafkaCluster } from './servers/kafka-cluster.ts';
 import { startTrial, type Trial } from './trial.ts';
@@ -119,6 +120,8 @@ describe('a record batch that cannot be read', () => {
       await repair();
       repaired?.push(await trial.movesOn());
       await eventually('it is shown no longer', async () => (await shown(projector)).length === 0);
+      // What has gathered meanwhile would be measured with the next one.
+      await caughtUp(installation, disturbed);
     }
     await trial.conclude([
       { fault: 'unreadable batch, until its metric shows it', recoveriesMs: seen ?? [], boundMs: 15_000 },

@@ -96,8 +96,7 @@ const LOOK_MS = 10_000;
 /** Joins the group and begins to apply. Resolves once the consumer runs, not when it has caught up. */
 export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<RunningConsumer> {
   const { kafka, topic, groupId, logger } = options;
-  const admin = kafka.admin();
-  const fetchBytes = await fetchBytesOf(admin, topic);
+  const fetchBytes = await fetchBytesOf(kafka, topic);
   const consumer = kafka.consumer({
     groupId,
     sessionTimeout: options.sessionTimeoutMs,
@@ -117,7 +116,7 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
       restartOnFailure: () => Promise.resolve(true),
     },
   });
-  const assignment = new Assignment(options, consumer, admin);
+  const assignment = new Assignment(options, consumer);
   let lastActivity = Date.now();
   const { FETCH_START, FETCH, GROUP_JOIN, CRASH, STOP } = consumer.events;
   const active = () => {
@@ -152,7 +151,6 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
     await assignment.stop();
     await consumer.disconnect();
     assignment.take([]);
-    await admin.disconnect();
   };
   try {
     await consumer.connect();
@@ -180,20 +178,33 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
   };
 }
 
+/** How much of each partition one fetch brings; a topic's partitions may all be ours. */
+async function fetchBytesOf(kafka: Kafka, topic: string): Promise<number> {
+  const { topics } = await ask(kafka, (admin) => admin.fetchTopicMetadata({ topics: [topic] }));
+  const partitions = topics[0]?.partitions.length ?? 1;
+  const { least, most, together } = FETCH_BYTES;
+  return Math.max(least, Math.min(most, Math.floor(together / partitions)));
+}
+
+/** Start and end of every partition's log. */
+async function boundsOf(kafka: Kafka, topic: string): Promise<Map<number, { start: number; end: number }>> {
+  const offsets = await ask(kafka, (admin) => admin.fetchTopicOffsets(topic));
+  return new Map(
+    offsets.map(({ partition, low, high }) => [partition, { start: Number(low), end: Number(high) }]),
+  );
+}
+
 /**
- * How much of each partition one fetch brings; a topic's partitions may all be ours.
- * @param admin is connected from here on.
+ * Asks on a connection made for it. One that was kept may be dead without anybody's knowledge, and whoever asks on it waits in vain
+ * for as long as a broker may take.
  */
-async function fetchBytesOf(admin: Admin, topic: string): Promise<number> {
+async function ask<T>(kafka: Kafka, question: (admin: Admin) => Promise<T>): Promise<T> {
+  const admin = kafka.admin();
   try {
     await admin.connect();
-    const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
-    const partitions = topics[0]?.partitions.length ?? 1;
-    const { least, most, together } = FETCH_BYTES;
-    return Math.max(least, Math.min(most, Math.floor(together / partitions)));
-  } catch (error) {
-    await admin.disconnect().catch(() => undefined);
-    throw error;
+    return await question(admin);
+  } finally {
+    void admin.disconnect().catch(() => undefined);
   }
 }
 
@@ -201,16 +212,14 @@ async function fetchBytesOf(admin: Admin, topic: string): Promise<number> {
 class Assignment<R> {
   readonly #options: ConsumerOptions<R>;
   readonly #consumer: Consumer;
-  readonly #admin: Admin;
   readonly #places: Places;
   #partitions = new Map<number, Partition>();
   #stopping = false;
   #unknownMember: Error | null = null;
 
-  constructor(options: ConsumerOptions<R>, consumer: Consumer, admin: Admin) {
+  constructor(options: ConsumerOptions<R>, consumer: Consumer) {
     this.#options = options;
     this.#consumer = consumer;
-    this.#admin = admin;
     this.#places = new Places(options.concurrentPartitions);
   }
 
@@ -370,17 +379,9 @@ class Assignment<R> {
 
   /** Start and end of every partition's log, asked once for all partitions that load together. */
   #bounds(): Promise<Map<number, { start: number; end: number }>> {
-    this.#asking ??= this.#admin
-      .fetchTopicOffsets(this.#options.topic)
-      .then(
-        (offsets) =>
-          new Map(
-            offsets.map(({ partition, low, high }) => [partition, { start: Number(low), end: Number(high) }]),
-          ),
-      )
-      .finally(() => {
-        this.#asking = null;
-      });
+    this.#asking ??= boundsOf(this.#options.kafka, this.#options.topic).finally(() => {
+      this.#asking = null;
+    });
     return this.#asking;
   }
   #asking: Promise<Map<number, { start: number; end: number }>> | null = null;

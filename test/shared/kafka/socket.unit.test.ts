@@ -19,6 +19,13 @@ afterEach(() => {
 
 /** A connection to a server that does with what it is asked what it is told to. */
 async function connectTo(onAsked: (end: Socket) => void): Promise<Socket> {
+  const [socket] = await connectAll(1, onAsked);
+  if (socket === undefined) throw new Error('there is no connection');
+  return socket;
+}
+
+/** Connections of one client to such a server, one after the other. */
+async function connectAll(length: number, onAsked: (end: Socket) => void): Promise<Socket[]> {
   const server = createServer((end) => {
     ends.push(end);
     end.on('data', () => onAsked(end));
@@ -26,13 +33,18 @@ async function connectTo(onAsked: (end: Socket) => void): Promise<Socket> {
   servers.push(server);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  const { promise: connected, resolve: onConnect } = Promise.withResolvers<void>();
   // What kafkajs gives where no TLS is wanted, whatever its types say.
   const ssl = null as unknown as ConnectionOptions;
-  const socket = kafkaSockets(LIMITS)({ host: '127.0.0.1', port, ssl, onConnect });
-  ends.push(socket);
-  await connected;
-  return socket;
+  const make = kafkaSockets(LIMITS);
+  const sockets: Socket[] = [];
+  for (let index = 0; index < length; index += 1) {
+    const { promise: connected, resolve: onConnect } = Promise.withResolvers<void>();
+    const socket = make({ host: '127.0.0.1', port, ssl, onConnect });
+    ends.push(socket);
+    await connected;
+    sockets.push(socket);
+  }
+  return sockets;
 }
 
 /** A request or an answer of some bytes behind its length. */
@@ -82,6 +94,25 @@ describe('a connection to Kafka', () => {
     await once(socket, 'data');
     socket.write(frame(FETCH));
     expect((await ended(socket)).message).toMatch(/for 500 ms$/);
+  });
+
+  it('ends with another that is not answered, unless it was heard of since or waits for a group', async () => {
+    const answering = new Set<number | undefined>();
+    const [asked, idle, answered, joining] = await connectAll(4, (end) => {
+      if (answering.has(end.remotePort)) end.write(frame(FETCH));
+    });
+    answering.add(answered?.localPort);
+    joining?.write(frame(JOIN_GROUP));
+    asked?.write(frame(FETCH));
+    const over = Promise.all([asked, idle].map((socket) => socket && ended(socket)));
+    const talking = setInterval(() => answered?.write(frame(FETCH)), 50);
+    const messages = (await over).map((one) => one?.message);
+    clearInterval(talking);
+    expect(messages).toEqual([
+      expect.stringMatching(/^no answer .* for 500 ms$/),
+      expect.stringMatching(/^no answer .* for 500 ms$/),
+    ]);
+    expect([answered?.destroyed, joining?.destroyed]).toEqual([false, false]);
   });
 
   it('stays while it is asked nothing, and where it is answered, in pieces or together', async () => {
