@@ -293,7 +293,7 @@ const settings = Type.Object({
       'PROJECTOR_REWRITING_SHARE',
       whole(1, 100),
       '25',
-      'The percentage of its time that the projector spends at most on rewriting the bodies of stores whose `timezone_offset` has moved.',
+      'The percentage of its time that the projector spends at most on rewriting the bodies of stores whose `timezone_offset` has moved, and on erasing what very many orders say of a deleted customer.',
     ),
     deadLetters: Type.Object({
       /** After how many days they expire; `null` never. */

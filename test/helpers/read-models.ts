@@ -9,6 +9,7 @@ import {
   COLLECTIONS,
   createReadModels,
   DEAD_LETTERS,
+  ERASURES,
   type Stamp,
   STAMPS,
   TOMBSTONES,
@@ -144,4 +145,18 @@ export async function caughtUp(
   } finally {
     await admin.disconnect();
   }
+}
+
+/** Waits until nothing is stored any longer of customers whose deletion is applied. */
+export async function erased(
+  installation: Installation,
+  environment = installation.environment,
+  timeoutMs = 60_000,
+): Promise<void> {
+  await eventually(
+    `nothing is left to be erased in ${environment}`,
+    async () =>
+      (await (await readModels(installation, environment)).collection(ERASURES).countDocuments()) === 0,
+    timeoutMs,
+  );
 }

@@ -1,7 +1,9 @@
-// The projector with rank trees so small that a handful of records splits and merges their leaves.
+// The projector with rank trees so small that a handful of records splits and merges their leaves, and erasures in pieces.
 import { runProjector } from '#projector/run.ts';
+import { withSmallErasures } from '#test/small-erasures.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 import { SMALL_TREES } from './small-trees.ts';
 
 withSmallTrees(...SMALL_TREES);
+withSmallErasures();
 await runProjector();

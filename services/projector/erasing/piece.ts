@@ -10,9 +10,8 @@ import { leaveErasures } from '../rewriting/queue.ts';
 import { eraseKind, type Erasing } from './documents.ts';
 import { eraseLetters, findLetters, lettersUpTo } from './letters.ts';
 
-const MOST_CHARACTERS = 2 * 1_048_576;
-/** Letters may be large. */
-const MOST_LETTERS = 50;
+/** What a piece erases at most; letters may be large. */
+export const ERASED_BY_PIECE = { documents: 200, characters: 2 * 1_048_576, letters: 50 };
 /** Customers whom little names are erased together. */
 const MOST_TOGETHER = 100;
 
@@ -41,7 +40,7 @@ export async function erasePiece(
     db,
     session,
     storeId,
-    room: { documents, characters: MOST_CHARACTERS },
+    room: { documents, characters: ERASED_BY_PIECE.characters },
     taken: { position: stamp?.position ?? 0, positions: {} },
     erased: 0,
     inPart: true,
@@ -99,9 +98,9 @@ async function eraseTogether(work: Erasing, erasures: readonly Erasure[]): Promi
 async function leavesLetters({ db, session }: Erasing, erasures: readonly Erasure[]): Promise<boolean> {
   if (erasures.length === 0) return false;
   const filter = { $or: erasures.map(({ _id, position }) => lettersUpTo(_id, position)) };
-  const ids = await findLetters(db, session, filter, MOST_LETTERS);
+  const ids = await findLetters(db, session, filter, ERASED_BY_PIECE.letters);
   await eraseLetters(db, session, ids);
-  return ids.length === MOST_LETTERS;
+  return ids.length === ERASED_BY_PIECE.letters;
 }
 
 async function noteProgress(

@@ -10,10 +10,8 @@ import type { Stored } from '../changes/stored.ts';
 import { eraseKind, type Erasing } from './documents.ts';
 import { eraseLetters, findLetters } from './letters.ts';
 
-/** Of all customers that a slice deletes. */
-const MOST = { documents: 500, characters: 4 * 1_048_576 };
-/** Letters may be large. */
-const MOST_LETTERS = 100;
+/** What a slice erases at most, of all customers that it deletes; letters may be large. */
+export const ERASED_BY_SLICE = { documents: 500, characters: 4 * 1_048_576, letters: 100 };
 
 /**
  * Erases in the session's transaction, before the slice's own documents are written: those are right as they are.
@@ -27,7 +25,8 @@ export async function eraseCustomers(
   partition: number,
 ): Promise<string[]> {
   if (plan.erased.size === 0) return [];
-  const room = { ...MOST };
+  const { documents, characters } = ERASED_BY_SLICE;
+  const room = { documents, characters };
   const erasures: Erasure[] = [];
   const began_at = new Date();
   const hasLettersLeft = await leavesLetters(db, session, plan);
@@ -65,8 +64,9 @@ async function leavesLetters(db: Db, session: ClientSession, { erased }: Plan): 
   const customers = [...erased].flatMap(([storeId, deletions]) =>
     [...deletions.keys()].map((id) => documentId(storeId, id)),
   );
-  const found = await findLetters(db, session, { customers: { $in: customers } }, MOST_LETTERS + 1);
-  if (found.length > MOST_LETTERS) return true;
+  const most = ERASED_BY_SLICE.letters;
+  const found = await findLetters(db, session, { customers: { $in: customers } }, most + 1);
+  if (found.length > most) return true;
   await eraseLetters(db, session, found);
   return false;
 }

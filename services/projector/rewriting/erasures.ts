@@ -3,12 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClientSession } from 'mongodb';
 import { isWriteConflict } from '#shared/errors.ts';
 import type { Epochs } from '../changes/epochs.ts';
-import { erasePiece } from '../erasing/piece.ts';
+import { ERASED_BY_PIECE, erasePiece } from '../erasing/piece.ts';
 import { advance, type Claimed, release } from './queue.ts';
 import type { Shift } from './shift.ts';
 
-/** Documents of one piece at most. */
-const PIECE = 200;
 /** A repair of the store, or a rewriting of its bodies by another process, is in the way. */
 const CONFLICT_MS = 50;
 
@@ -32,7 +30,7 @@ export async function eraseInStore(
   const { db, metrics, labels, logger } = shift;
   const { store_id: storeId, partition = 0 } = claimed;
   while (!shift.isOver()) {
-    const piece = await shift.beside(PIECE, async (documents) => {
+    const piece = await shift.beside(ERASED_BY_PIECE.documents, async (documents) => {
       try {
         return await inTransaction(partition, (session) =>
           erasePiece(db, session, storeId, documents, epochs),

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '#shared/config.ts';
 import { createLogger } from '#shared/logging.ts';
-import { COLLECTIONS, ERASURES, type OrderDocument } from '#shared/read-models/collections.ts';
+import { COLLECTIONS, type OrderDocument } from '#shared/read-models/collections.ts';
 import { type RunningProjector, startProjector } from '#projector/projector.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
-import { caughtUp, dump, readModels } from '#test/read-models.ts';
+import { createInstallation, type Installation } from '#test/installation.ts';
+import { caughtUp, dump, erased, readModels } from '#test/read-models.ts';
 import { startService, type ServiceProcess } from '#test/service-process.ts';
 import type { StreamEvent } from '#test/streams.ts';
 import { runCommand } from '../../admin/run-command.ts';
@@ -89,12 +89,7 @@ describe('a projector that is killed while it erases', () => {
         service.ended,
         (async () => {
           await caughtUp(installation, killed);
-          const db = await readModels(installation, killed);
-          await eventually(
-            'all is erased',
-            async () => (await db.collection(ERASURES).countDocuments()) === 0,
-            60_000,
-          );
+          await erased(installation, killed);
           return 'erased';
         })(),
       ]);
@@ -110,14 +105,9 @@ describe('a projector that is killed while it erases', () => {
     );
     projectors.push(projector);
     await caughtUp(installation, calm);
-    const undisturbed = await readModels(installation, calm);
-    await eventually(
-      'all is erased here too',
-      async () => (await undisturbed.collection(ERASURES).countDocuments()) === 0,
-      60_000,
-    );
+    await erased(installation, calm);
     const db = await readModels(installation, killed);
-    const [left, expected] = [await dump(db), await dump(undisturbed)];
+    const [left, expected] = [await dump(db), await dump(await readModels(installation, calm))];
     for (const name of Object.keys(expected)) expect(left[name], name).toEqual(expected[name]);
     const named = await db.collection<OrderDocument>(COLLECTIONS.order).countDocuments({ whole: /Maria/ });
     expect(named).toBe(2 * (kills + 1));
