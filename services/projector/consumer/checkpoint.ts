@@ -149,12 +149,16 @@ export async function advanceCheckpoint(
   return modifiedCount === 1 ? 'moved' : 'fenced';
 }
 
-/** Whether a stored checkpoint is where its claim left it: a restored backup puts it elsewhere. */
-export async function isUnmoved(checkpoints: Collection<Checkpoint>, claim: Claim): Promise<boolean> {
+/**
+ * Looks where a stored checkpoint is: where its claim left it, elsewhere though nobody else claimed it, as after a backup was
+ * restored, or in somebody else's hands.
+ */
+export async function whereIs(
+  checkpoints: Collection<Checkpoint>,
+  claim: Claim,
+): Promise<'here' | 'elsewhere' | 'not ours'> {
   const stored = await checkpoints.findOne({ _id: claim.id }, { maxTimeMS: 5_000 });
-  return (
-    stored?.owner === claim.owner &&
-    stored.position === claim.position &&
-    isSameIdentity(stored.last_message, claim.lastMessage)
-  );
+  if (stored?.owner !== claim.owner) return 'not ours';
+  const isHere = stored.position === claim.position && isSameIdentity(stored.last_message, claim.lastMessage);
+  return isHere ? 'here' : 'elsewhere';
 }

@@ -17,7 +17,7 @@ import {
   type Claim,
   claimCheckpoint,
   identityOf,
-  isUnmoved,
+  whereIs,
 } from './checkpoint.ts';
 import { watchClock } from './clock.ts';
 import { Partition, type PartitionWork } from './partition.ts';
@@ -320,7 +320,7 @@ class Assignment<R> {
         await this.#options.checkDatabase?.();
         return claimCheckpoint(client, checkpoints, topic, number, former);
       },
-      isUnmoved: (claim) => isUnmoved(checkpoints, claim),
+      whereIs: (claim) => whereIs(checkpoints, claim),
       logBounds: async () => {
         const bounds = (await this.#bounds()).get(number);
         if (bounds === undefined) throw new Error(`no offsets of ${topic}/${number}`);

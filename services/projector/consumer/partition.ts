@@ -10,7 +10,7 @@ import { offsetsInWords, type UnreadableBatch, unreadableBatch } from '#shared/k
 import type { Logger } from '#shared/logging.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
 import type { Turn } from '../generations/pace.ts';
-import { type Claim, isSameIdentity, isSameMessage } from './checkpoint.ts';
+import { type Claim, isSameIdentity, isSameMessage, type whereIs } from './checkpoint.ts';
 import { Continuity, type Taken } from './continuity.ts';
 import { Failing } from './failing.ts';
 import { Places } from './places.ts';
@@ -52,8 +52,8 @@ export interface PartitionWork {
   claim: (former: Claim | null) => Promise<Claim>;
   /** Where the log begins and ends now. */
   logBounds: () => Promise<{ start: number; end: number }>;
-  /** Whether the stored checkpoint is where a claim left it. */
-  isUnmoved: (claim: Claim) => Promise<boolean>;
+  /** Where the stored checkpoint of a claim is. */
+  whereIs: (claim: Claim) => ReturnType<typeof whereIs>;
   /**
    * Applies a slice in one transaction and moves the claim with it. `hopeless` says that its only message failed before for no
    * fault of a server, and shall become a dead letter.
@@ -74,6 +74,9 @@ export interface PartitionWork {
   resumeAt: (offset: number) => void;
 }
 
+/** How far a partition gets after its assignment: its checkpoint is ours, its log is known, messages have come, some are applied. */
+type Stage = 'claimedMs' | 'loadedMs' | 'fetchedMs' | 'sinceAssignmentMs';
+
 /** A batch of messages that continue what was applied. */
 interface TakenBatch extends Taken {
   isRunning: () => boolean;
@@ -88,12 +91,15 @@ export class Partition {
   /** What fails at the position, and what keeps it from being claimed. */
   readonly #failing = new Failing();
   readonly #unclaimed = new Failing();
+  /** Whether somebody else had the checkpoint when it was last looked at. */
+  #isClaimLost = false;
   /** What was taken of the log, and how the next batch is proven to follow it; `null` until the partition is loaded. */
   #continuity: Continuity | null = null;
   /** Where the partition stopped, until something behind it is applied. */
   #unreadable: UnreadableBatch | null = null;
-  readonly #assignedAt = Date.now();
-  #applying = false;
+  readonly #assignedAt = performance.now();
+  /** After how many milliseconds of the assignment the partition got how far. */
+  readonly #reached: Partial<Record<Stage, number>> = {};
   /** The batch that is being applied, while kafkajs fetches the next; `null` when there is none. Never rejects. */
   #underWay: Promise<void> | null = null;
   /** What is done in the claim's session is done one after the other. */
@@ -150,6 +156,7 @@ export class Partition {
       try {
         this.#claim = await this.#alone(() => claim(former));
         this.#noteAnswered();
+        this.#reach('claimedMs');
         const bounds = await this.#work.logBounds();
         if (this.#lost()) {
           await this.#claim.session.endSession();
@@ -161,6 +168,7 @@ export class Partition {
         this.#continuity = new Continuity(lastMessage, position);
         this.#noteDeleted(this.#continuity, bounds.start);
         this.#state = 'ready';
+        this.#reach('loadedMs');
         this.#setLag(bounds.end - position);
         this.#work.resumeAt(this.#continuity.from);
         return;
@@ -208,6 +216,7 @@ export class Partition {
     // What is fetched next follows; whoever fails to apply seeks back.
     this.#work.fetchFrom(continuity.from);
     if (verdict.kind === 'look') return;
+    this.#reach('fetchedMs');
     const taken = { ...verdict.taken, isRunning };
     // Better than to pause at once: the fetch after a pause may wait long for messages of others.
     await this.#settledOr(LONGEST_WAIT_MS);
@@ -232,9 +241,13 @@ export class Partition {
       this.#state === 'ready' && this.#underWay === null && this.#continuity === continuity;
     if (claim === null || continuity === null || !isIdle()) return;
     const { position } = claim;
-    const isUnmoved = await this.#work.isUnmoved(claim).catch(() => true);
+    const place = await this.#work.whereIs(claim).catch(() => 'here' as const);
     if (!isIdle() || claim.position !== position) return;
-    if (!isUnmoved) {
+    // Most often another projector has the partition, and the group is about to tell us.
+    const isNews = place === 'not ours' && !this.#isClaimLost;
+    this.#isClaimLost = place === 'not ours';
+    if (isNews) return;
+    if (place !== 'here') {
       this.#work.logger.warn({ position }, 'the checkpoint was moved by somebody else: it is read anew');
       this.#work.pause();
       void this.#reload(0);
@@ -404,12 +417,8 @@ export class Partition {
     try {
       await this.#work.apply(claim, slice, hopeless ? this.#hopeless : null);
       if (this.#state === 'ready') this.#clearUnreadable();
-      if (!this.#applying) {
-        this.#applying = true;
-        logger.info(
-          { position: slice.next, sinceAssignmentMs: Date.now() - this.#assignedAt },
-          'partition is applied',
-        );
+      if (this.#reach('sinceAssignmentMs')) {
+        logger.info({ position: slice.next, ...this.#reached }, 'partition is applied');
       }
       this.#sliceEvents = Math.min(this.#sliceEvents * 2, this.#work.limits.events);
       if (this.#failing.end()) metrics.failing.remove(this.#labels());
@@ -533,6 +542,13 @@ export class Partition {
     this.#waiting = null;
     await sleep(afterMs, undefined, { ref: false });
     await this.load(this.#claim);
+  }
+
+  /** Notes when the partition got so far for the first time. @returns whether it is the first time. */
+  #reach(stage: Stage): boolean {
+    if (this.#reached[stage] !== undefined) return false;
+    this.#reached[stage] = Math.round(performance.now() - this.#assignedAt);
+    return true;
   }
 
   #stop(error: StoreDataError): void {

@@ -43,7 +43,7 @@ async function loaded({
     begin: () => Promise.resolve({ events: Infinity, end: () => undefined }),
     noteLag: () => undefined,
     claim: () => Promise.resolve<Claim>({ id: 't/0', owner: 'me', session, position, lastMessage }),
-    isUnmoved: () => Promise.resolve(true),
+    whereIs: () => Promise.resolve('here'),
     logBounds: () => Promise.resolve({ start: 0, end: LOG_ENDS }),
     apply: async (claim, slice) => {
       const { next, messages } = slice;
