@@ -13,6 +13,7 @@ import { startService, type ServiceProcess } from '#test/service-process.ts';
 import { stream, type StreamEvent } from '#test/streams.ts';
 import { runCommand } from '../admin/run-command.ts';
 
+const CREATED = '2026-03-01T12:00:00Z';
 const [first = [], second = [], third = []] = fc.sample(stream, { numRuns: 3, seed: 11 });
 
 describe('a MongoDB restored from a backup', () => {
@@ -111,7 +112,7 @@ describe('a Kafka cluster replaced by one with other offsets', () => {
       storeId: 's1',
       subject: `o${index}`,
       sequence: 1,
-      data: { status, order_type: 'delivery', total: '1.00', created_at: '2026-03-01T12:00:00Z' },
+      data: { status, order_type: 'delivery', total: '1.00', created_at: CREATED, updated_at: CREATED },
     }));
   const start = () => {
     const service = startService('projector', installation.env);
