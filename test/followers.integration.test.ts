@@ -9,7 +9,6 @@ import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.t
 import { Follower } from '#test/follower.ts';
 import { generationCaughtUp, generationDb } from '#test/generations.ts';
 import { eventually } from '#test/installation.ts';
-import { PATIENCE } from '#test/patience.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
 import { startService } from '#test/service-process.ts';
@@ -47,7 +46,7 @@ describe('followers', () => {
   const buried = new Set<string>();
 
   beforeAll(async () => {
-    service = await startQueryService({ settings: PATIENCE });
+    service = await startQueryService();
     await service.setKey({ clientId: 'follower', storeId: STORE });
     token = await service.api.token('follower', 'secret');
     const start = (kind: Entity) => new Follower(service.api, token, kind);

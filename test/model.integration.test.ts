@@ -24,12 +24,9 @@ describe('every answer', () => {
   beforeAll(async () => {
     const restore = [withSmallTrees(3, 3), withSmallErasures()];
     restoreSizes = () => restore.forEach((each) => each());
-    // A machine that runs many tests may be slow, which is none of the model's business.
     installation = await createInstallation({
       environments: RUNS,
       settings: {
-        MONGODB_READ_TIMEOUT_MS: '20000',
-        REDIS_COMMAND_TIMEOUT_MS: '5000',
         // Erasures rest long after each piece, so that they are still under way when questions are asked.
         PROJECTOR_REWRITING_SHARE: '1',
       },

@@ -3,7 +3,6 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, type TestContext } from 'vitest';
 import { TOKEN_PATH } from '#test/api-client.ts';
-import { PATIENCE } from '#test/patience.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { type NpmClient, runNpmClient } from './npm.ts';
 import { prepareGo, preparePython, prepareSpring, type Program } from './programs.ts';
@@ -23,7 +22,7 @@ const go = settled(prepareGo());
 const spring = settled(prepareSpring());
 
 beforeAll(async () => {
-  service = await startQueryService({ settings: PATIENCE });
+  service = await startQueryService();
   for (const { client_id: clientId, client_secret } of KEYS) {
     await service.setKey({ clientId, secrets: [client_secret] });
   }

@@ -5,7 +5,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Model } from '#test/model.ts';
 import { eventually } from '#test/installation.ts';
-import { PATIENCE } from '#test/patience.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { startService, type ServiceProcess } from '#test/service-process.ts';
 import { runJson } from '../services/admin/run-command.ts';
@@ -37,7 +36,7 @@ describe('five clients that follow a store’s orders as the examples do', () =>
   const projectors: ServiceProcess[] = [];
   beforeAll(async () => {
     service = await startQueryService({
-      settings: { ...PATIENCE, QUOTA_REQUESTS: '600', KAFKA_SESSION_TIMEOUT_MS: '1500' },
+      settings: { QUOTA_REQUESTS: '600', KAFKA_SESSION_TIMEOUT_MS: '1500' },
     });
     await service.stopProjector();
   }, LIMIT_MS);

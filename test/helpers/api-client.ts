@@ -181,7 +181,7 @@ export async function sendRaw(url: string, bytes: string | Buffer): Promise<stri
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     const socket = connect({ host: hostname, port: Number(port) }, () => socket.write(bytes));
-    socket.setTimeout(15_000, () => socket.destroy(new Error('no answer in time')));
+    socket.setTimeout(60_000, () => socket.destroy(new Error('no answer in time')));
     socket.on('data', (chunk: Buffer) => chunks.push(chunk));
     socket.on('error', reject);
     socket.on('close', () => {

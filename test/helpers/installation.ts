@@ -11,6 +11,7 @@ import { type EncodedMessage, encodeEvent, type EventToEncode } from '#shared/ev
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { createProducer, createTopics } from '#shared/kafka.ts';
 import { newSigningKey } from '#shared/access/signing-key-set.ts';
+import { PATIENCE } from './patience.ts';
 
 export interface Installation {
   /** The environment variables of this installation, for processes of its own. */
@@ -58,6 +59,7 @@ export async function createInstallation(
     AUTH_FAILURES_PER_ADDRESS: '1000000',
     AUTH_FAILURES_PER_CLIENT: '1000000',
     KAFKA_SESSION_TIMEOUT_MS: '3000',
+    ...PATIENCE,
     SIGNING_KEYS: JSON.stringify({ keys: [await newSigningKey()] }),
     ...options.settings,
   };
@@ -113,7 +115,7 @@ export async function createInstallation(
 export async function eventually(
   what: string,
   check: () => Promise<boolean> | boolean,
-  timeoutMs = 20_000,
+  timeoutMs = 60_000,
 ): Promise<void> {
   const end = Date.now() + timeoutMs;
   for (;;) {

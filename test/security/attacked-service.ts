@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect } from 'vitest';
 import { createApiClient } from '#test/api-client.ts';
-import { PATIENCE } from '#test/patience.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { type ServiceProcess, startService } from '#test/service-process.ts';
 
@@ -20,7 +19,7 @@ export interface AttackedService {
 
 /** Starts it. */
 export async function startAttackedService(): Promise<AttackedService> {
-  const service = await startQueryService({ settings: PATIENCE });
+  const service = await startQueryService();
   await service.setKey({ clientId: 'full' });
   const attacked = startService('query', service.installation.env);
   const started = await attacked.logged(({ msg }) => msg === 'query service started');

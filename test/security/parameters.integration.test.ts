@@ -1,7 +1,6 @@
 /** Prototype pollution, operator injection and searches that should take for ever, in every parameter of every endpoint. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ErrorAnswer } from '#test/api-client.ts';
-import { PATIENCE } from '#test/patience.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { type DataRoute, dataRoutes, targetOf } from './data-routes.ts';
 import { expectHarmless } from './harmless.ts';
@@ -23,7 +22,7 @@ let token: string;
 let routes: DataRoute[];
 
 beforeAll(async () => {
-  service = await startQueryService({ settings: PATIENCE });
+  service = await startQueryService();
   routes = dataRoutes(service.app);
   await service.setKey({ clientId: 'full' });
   token = await service.api.token('full', 'secret');
@@ -195,7 +194,7 @@ describe('every data endpoint', () => {
         ]);
         expectHarmless(answer, target.slice(0, 80));
       }
-      expect(performance.now() - started).toBeLessThan(5_000);
+      expect(performance.now() - started).toBeLessThan(30_000);
     }
   });
 });
@@ -227,7 +226,7 @@ describe('a search', () => {
     ]) {
       const started = performance.now();
       expect([text, (await search(text)).count]).toEqual([text, 0]);
-      expect(performance.now() - started).toBeLessThan(5_000);
+      expect(performance.now() - started).toBeLessThan(30_000);
     }
   });
 

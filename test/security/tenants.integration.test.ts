@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import type { ListBody } from '#test/api-client.ts';
-import { PATIENCE } from '#test/patience.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { type DataRoute, dataRoutes, targetOf } from './data-routes.ts';
 import { expectHarmless } from './harmless.ts';
@@ -13,7 +12,7 @@ let tenants: (Tenant & { token: string })[] = [];
 let routes: DataRoute[];
 
 beforeAll(async () => {
-  service = await startQueryService({ environments: 2, settings: PATIENCE });
+  service = await startQueryService({ environments: 2 });
   routes = dataRoutes(service.app);
   const [first = '', second = ''] = service.installation.config.environments;
   const places = [

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { redisKeys } from '#shared/access/redis-keys.ts';
 import { sendRaw } from '#test/api-client.ts';
-import { PATIENCE } from '#test/patience.ts';
+import { eventually } from '#test/installation.ts';
 import { type QueryService, startApp, startQueryService } from '#test/query-service.ts';
 import { mirrored, opened, part, signed, signingKey } from './forge.ts';
 import { expectHarmless } from './harmless.ts';
@@ -19,7 +19,7 @@ let header: Record<string, unknown>;
 let claims: Record<string, unknown>;
 
 beforeAll(async () => {
-  service = await startQueryService({ environments: 2, settings: PATIENCE });
+  service = await startQueryService({ environments: 2 });
   await service.setKey({ clientId: 'full' });
   token = await service.api.token('full', 'secret');
   own = signingKey(service.installation.env['SIGNING_KEYS'] ?? '');
@@ -343,13 +343,14 @@ describe('a session', () => {
     await redis.del(keys.session(String(opened(deleted).claims['jti'])));
     await expectRefused(deleted, 'deleted');
     const expired = await service.api.token('full', 'secret');
-    await redis.pexpire(keys.session(String(opened(expired).claims['jti'])), 1);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    const session = keys.session(String(opened(expired).claims['jti']));
+    await redis.pexpire(session, 1);
+    await eventually('it has run out', async () => (await redis.exists(session)) === 0);
     await expectRefused(expired, 'expired');
   });
 
   it('of another installation’s key is refused', async () => {
-    const stranger = await startQueryService({ settings: PATIENCE });
+    const stranger = await startQueryService();
     try {
       await stranger.setKey({ clientId: 'full' });
       await expectRefused(await stranger.api.token('full', 'secret'));
@@ -466,7 +467,7 @@ describe('a token in another form', () => {
       expect(answer).not.toContain('AAAA');
       expect(JSON.parse(answer.slice(answer.indexOf('{')))).toMatchObject({ code: 'invalid_request' });
     }
-    expect(performance.now() - started).toBeLessThan(10_000);
+    expect(performance.now() - started).toBeLessThan(60_000);
   });
 
   it('is refused when it comes by another way', async () => {

@@ -12,7 +12,6 @@ import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.t
 import { type Compared, compareAnswers, publishKeys, takeTokens } from '#test/comparison.ts';
 import { createInstallation, type Installation, type RawMessage } from '#test/installation.ts';
 import { Model } from '#test/model.ts';
-import { PATIENCE } from '#test/patience.ts';
 import { type RunningApp, startApp } from '#test/query-service.ts';
 import { question, recordIds } from '#test/questions.ts';
 import { caughtUp, erased, readModels } from '#test/read-models.ts';
@@ -60,7 +59,6 @@ export async function playEpisode(options: EpisodeOptions, tally: Tally): Promis
   const installation = await createInstallation({
     partitions: PARTITIONS,
     settings: {
-      ...PATIENCE,
       KAFKA_SESSION_TIMEOUT_MS: '1500',
       PROJECTOR_SLICE_EVENTS: '40',
       LOG_LEVEL: 'info',

@@ -13,6 +13,9 @@ export interface Place {
   end: string | null;
 }
 
+/** Beside its boundary. */
+const BYTES_OF_A_PART = 330;
+
 export class HeldTree {
   #top: TreeNode;
   leaves: number;
@@ -33,9 +36,13 @@ export class HeldTree {
     return this.#top.level + 1;
   }
 
-  /** How many parts its nodes have that are in memory. */
+  /** Bytes that its nodes in memory take, about: boundaries may be names of hundreds of characters. */
   get size(): number {
-    return sum([...this.#nodes()].map(({ parts }) => parts.length));
+    let size = 0;
+    for (const { parts } of this.#nodes()) {
+      for (const { boundary } of parts) size += BYTES_OF_A_PART + boundary.length * 2;
+    }
+    return size;
   }
 
   /** The parts on the way to a key whose node is not in memory: none, or the uppermost. */
@@ -132,8 +139,4 @@ function divideBelow(tree: RankTree, node: TreeNode): void {
     node.parts = parts;
     node.isChanged = true;
   }
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0);
 }

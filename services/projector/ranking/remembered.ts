@@ -7,11 +7,11 @@ import { LRUCache } from 'lru-cache';
 import type { HeldTree } from './held-tree.ts';
 import type { Work } from './work.ts';
 
-/** Of nodes in memory, some 350 bytes each: a store with ten million orders has 22,000, of which a slice needs a few hundred. */
-const REMEMBERED_PARTS = 150_000;
+/** About: a store with ten million orders has 22,000 parts of some 350 bytes, of which a slice needs a few hundred. */
+const REMEMBERED_BYTES = 50_000_000;
 
 const remembered = new LRUCache<string, { version: string; held: HeldTree }>({
-  maxSize: REMEMBERED_PARTS,
+  maxSize: REMEMBERED_BYTES,
   sizeCalculation: ({ held }) => held.size,
 });
 

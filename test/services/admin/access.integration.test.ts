@@ -280,7 +280,8 @@ describe('while no projector runs', () => {
       .updateOne({ _id: `store-access.${installation.environment}/0` }, { $set: { session: session.id } });
     const startedAt = Date.now();
     await json('keys', 'revoke', key);
-    expect(Date.now() - startedAt).toBeLessThan(8_000);
+    // The server would let go of it after a minute.
+    expect(Date.now() - startedAt).toBeLessThan(45_000);
     expect(await grantOf(key)).toEqual(['revoked crm order']);
     await session.abortTransaction().catch(() => undefined);
     await session.endSession();

@@ -18,7 +18,8 @@ interface ListedKey {
   tokens_until: string | null;
 }
 
-const LIFETIME_SECONDS = 3;
+/** Long enough for what a test does with a token on a busy machine, short enough to wait for its end. */
+const LIFETIME_SECONDS = 8;
 
 let installation: Installation;
 let folder: string;
@@ -31,8 +32,6 @@ beforeAll(async () => {
     settings: {
       TOKEN_LIFETIME_SECONDS: String(LIFETIME_SECONDS),
       // Refusals are looked for: that a busy machine is slow is none.
-      REDIS_COMMAND_TIMEOUT_MS: '10000',
-      MONGODB_READ_TIMEOUT_MS: '10000',
     },
   });
   folder = await mkdtemp(join(tmpdir(), 'store-data-signing-'));
@@ -98,14 +97,16 @@ describe('signing-keys', () => {
     const ended = new AbortController();
     const kept: string[] = [];
     const use = async (token: string) => {
-      const remainingMs = (decodeJwt(token).exp ?? 0) * 1_000 - Date.now() - 2_000;
-      if (remainingMs < 0) return;
+      const ends = (decodeJwt(token).exp ?? 0) * 1_000;
       for (const url of [a.url, b.url]) {
         const { status } = await fetch(`${url}/api/category/list`, {
           headers: { authorization: `Bearer ${token}` },
         });
+        const remainingMs = ends - Date.now();
+        // What was answered behind its end may have been asked behind it.
+        if (remainingMs < 0) return;
         answers += 1;
-        if (status !== 200) refused.push(`${status} for ${kidOf(token)} after ${remainingMs}`);
+        if (status !== 200) refused.push(`${status} for ${kidOf(token)}, ${remainingMs} ms before its end`);
       }
     };
     const ask = async () => {
@@ -125,11 +126,14 @@ describe('signing-keys', () => {
     };
     const asking = ask();
     try {
+      const startedAt = Date.now();
       const rotated = await json('rotate', '--activate-after', '9s');
       const [next] = rotated;
-      // Long enough for a command on a busy machine.
       expect(rotated.map(({ state }) => state)).toEqual(['waits', 'signs']);
-      expect((await run('retire', first.kid)).stderr).toMatch(/signs now/);
+      const atOnce = await run('retire', first.kid);
+      // On a busy machine a command may take longer than the key waits.
+      if (Date.now() < startedAt + 9_000) expect(atOnce.stderr).toMatch(/signs now/);
+      expect(atOnce.code).toBe(1);
       await eventually('both sign with the new key', () =>
         [seen.a, seen.b].every((kids) => kids.has(next?.kid)),
       );
@@ -158,7 +162,7 @@ describe('signing-keys', () => {
     expect(refused).toEqual([]);
     expect(answers).toBeGreaterThan(50);
     expect([seen.a.size, seen.b.size]).toEqual([2, 2]);
-  }, 90_000);
+  }, 300_000);
 
   it('replaces the file as a whole, for its owner alone, and shows no private part', async () => {
     await writeFile(file, printKeySet([first]), { mode: 0o644 });

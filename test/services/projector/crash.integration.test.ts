@@ -14,6 +14,8 @@ const STORES = ['s0', 's1', 's2', 's3', 's4', 's5', 's6'];
 /** Kills by SIGKILL at a random instant, then by the hook between a transaction's first write and its commit. */
 const RANDOM_KILLS = 6;
 const KILLS_IN_TRANSACTION = 6;
+/** Far more than it takes, also on a busy machine. */
+const RECOVERY_MS = 40_000;
 /** What the session may last while nobody is there: the broker gives the partitions on only then. */
 const SESSION_TIMEOUT_MS = 1_000;
 
@@ -61,7 +63,7 @@ describe('a projector that is killed', () => {
 
   it(
     `leaves what an undisturbed one leaves, after ${RANDOM_KILLS + KILLS_IN_TRANSACTION} kills while ${EVENTS} events flow`,
-    { timeout: 240_000 },
+    { timeout: 480_000 },
     async () => {
       const [disturbed, undisturbed] = installation.config.environments;
       if (disturbed === undefined || undisturbed === undefined)
@@ -101,7 +103,8 @@ describe('a projector that is killed', () => {
       await caughtUp(installation, disturbed);
       last.kill('SIGTERM');
       expect(await last.ended).toEqual({ code: 0, signal: null });
-      expect(Math.max(...recoveries)).toBeLessThan(3_000);
+      // What a killed transaction had locked would be locked for more than a minute.
+      expect(Math.max(...recoveries)).toBeLessThan(RECOVERY_MS);
 
       await installation.publish(flow, undisturbed);
       const calm = await startProjector(

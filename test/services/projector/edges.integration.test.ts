@@ -9,7 +9,6 @@ import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { bytesOfTexts } from '#shared/read-models/search-texts.ts';
 import { verifyStore } from '#projector/ranking/verify.ts';
 import { edgeEvent, FILLERS } from '#test/edge-events.ts';
-import { PATIENCE } from '#test/patience.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
 
@@ -30,7 +29,7 @@ const ALL = [...FILLERS, ''];
 let service: QueryService;
 let token: string;
 beforeAll(async () => {
-  service = await startQueryService({ settings: PATIENCE });
+  service = await startQueryService();
   await service.setKey({ clientId: 'reader' });
   token = await service.api.token('reader', 'secret');
 });

@@ -9,7 +9,6 @@ import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { type ApiClient, createApiClient, type ListBody } from '#test/api-client.ts';
 import { generationCaughtUp, statesOf } from '#test/generations.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
-import { PATIENCE } from '#test/patience.ts';
 import { startService, type ServiceProcess } from '#test/service-process.ts';
 import { buildApp } from '../../../services/query/app.ts';
 import { runCommand, runJson } from '../admin/run-command.ts';
@@ -64,7 +63,7 @@ describe('two releases with different projections', () => {
     });
 
   beforeAll(async () => {
-    installation = await createInstallation({ settings: PATIENCE });
+    installation = await createInstallation();
     oldProjector = await startProjector(installation.config, silent, { projectionVersion: OLD });
     ({ app: oldApp, api: oldApi } = await startApp(OLD));
     await installation.publishAccess([

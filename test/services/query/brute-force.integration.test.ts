@@ -8,15 +8,14 @@ import { loadSigningKeys } from '#shared/access/signing-keys.ts';
 import type { Config } from '#shared/config.ts';
 import { createLogger } from '#shared/logging.ts';
 import { TOKEN_PATH } from '#test/api-client.ts';
+import { eventually } from '#test/installation.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 
 const LIMITS = { windowSeconds: 60, perClientAndAddress: 8, perAddress: 30, perClient: 30 };
 
 let service: QueryService;
 beforeAll(async () => {
-  // A busy machine is no outage.
-  const settings = { REDIS_COMMAND_TIMEOUT_MS: '10000', MONGODB_READ_TIMEOUT_MS: '10000' };
-  service = await startQueryService({ settings });
+  service = await startQueryService();
 });
 afterAll(() => service?.close());
 
@@ -126,8 +125,15 @@ describe('too many failures', () => {
     const limits = { ...LIMITS, windowSeconds: 3, perClientAndAddress: 1 };
     const asked = await start('slow', { limits });
     expect(await asked({ client: 'slow' })).toMatchObject({ status: 401, error: 'invalid_client' });
-    const wrong = await asked({ client: 'slow' });
-    const right = await asked({ client: 'slow', secret: 'right' });
+    let wrong = await asked({ client: 'slow' });
+    let right = await asked({ client: 'slow', secret: 'right' });
+    // On a busy machine the window may be over between the two.
+    await eventually('both come in one window', async () => {
+      if (wrong.status === 429 && right.status === 429) return true;
+      wrong = await asked({ client: 'slow' });
+      right = await asked({ client: 'slow', secret: 'right' });
+      return false;
+    });
     for (const { status, error, body, retryAfter } of [wrong, right]) {
       expect([status, error]).toEqual([429, 'slow_down']);
       const detail = `too many failed authentications, wait ${retryAfter} s`;

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Answer } from '#test/api-client.ts';
-import { PATIENCE } from '#test/patience.ts';
 import { type QueryService, startQueryService, type TestChange } from '#test/query-service.ts';
 
 interface Change {
@@ -19,7 +18,7 @@ let service: QueryService;
 let token: string;
 
 beforeAll(async () => {
-  service = await startQueryService({ environments: 2, settings: PATIENCE });
+  service = await startQueryService({ environments: 2 });
   await service.setKey({ clientId: 'full' });
   token = await service.api.token('full', 'secret');
 });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCommand, runJson } from '../admin/run-command.ts';
 import type { ListBody } from '#test/api-client.ts';
 import { generationCaughtUp, statesOf } from '#test/generations.ts';
-import { PATIENCE } from '#test/patience.ts';
+import { eventually } from '#test/installation.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 
 const EVENTS_AT_ONCE = 5;
@@ -28,7 +28,7 @@ function order(number: number) {
 describe('clients that poll over a rebuild, its flip and a rollback, while events arrive', () => {
   let service: QueryService;
   beforeAll(async () => {
-    service = await startQueryService({ settings: PATIENCE });
+    service = await startQueryService();
     await service.setKey({ clientId: 'k1' });
   });
   afterAll(() => service?.close());
@@ -67,11 +67,12 @@ describe('clients that poll over a rebuild, its flip and a rollback, while event
         seen.details += 1;
       }
     };
+    const tags: string[] = [];
     const pollIfChanged = async () => {
       // Of a kind of which nothing arrives: within a generation its tag stays.
       const path = '/api/coupon/list';
       let etag = (await api.get(path, token)).headers.get('etag') ?? '';
-      const tags = [etag];
+      tags.push(etag);
       while (isRunning()) {
         const answer = await api.get(path, token, { 'if-none-match': etag });
         if (answer.status === 304) {
@@ -83,7 +84,6 @@ describe('clients that poll over a rebuild, its flip and a rollback, while event
         }
         await sleep(5);
       }
-      return tags;
     };
 
     await service.apply([
@@ -103,8 +103,7 @@ describe('clients that poll over a rebuild, its flip and a rollback, while event
     await installation.publish([order(published++)]);
     await generationCaughtUp(installation, 1);
     const clients = [publish(), pollPages(), pollPages(), pollDetails()];
-    const conditional = pollIfChanged();
-    const all = Promise.all([...clients, conditional]);
+    const all = Promise.all([...clients, pollIfChanged()]);
     const work = async () => {
       await sleep(300);
       const { stdout } = await runCommand(installation.env, ['rebuild', '--json']);
@@ -113,9 +112,12 @@ describe('clients that poll over a rebuild, its flip and a rollback, while event
         comparison: { differences: [] },
       });
       expect(await statesOf(installation)).toEqual(['1 kept', '2 live']);
-      await sleep(1_500);
+      await eventually('the service has followed', () => tags.length === 2);
       await runJson(installation.env, ['rollback']);
-      await sleep(1_500);
+      await eventually('the service has followed back', () => tags.length === 3);
+      await eventually('all have seen enough', () =>
+        [seen.notModified, seen.pages, seen.details].every((times) => times > 20),
+      );
     };
     try {
       await Promise.race([work(), all.then(() => Promise.reject(new Error('the clients ended')))]);
@@ -125,21 +127,21 @@ describe('clients that poll over a rebuild, its flip and a rollback, while event
     await all;
 
     // Three generations' worth of tags, of two generations: back is back.
-    const tags = await conditional;
     expect(tags).toHaveLength(3);
     expect(tags[2]).toBe(tags[0]);
     expect(tags[1]).not.toBe(tags[0]);
-    expect(seen.notModified).toBeGreaterThan(20);
-    expect(seen.pages).toBeGreaterThan(20);
-    expect(seen.details).toBeGreaterThan(20);
-    // The two apply the same events at slightly different moments: by no more than a moment's events may a count fall.
-    expect(seen.fallen).toBeLessThanOrEqual((EVENTS_AT_ONCE * 1_000) / EVENTS_EVERY_MS);
+    // The two apply the same events at slightly different moments, a busy machine at less slightly different ones: a count may fall by
+    // some seconds' events, never back to what a generation had long ago.
+    expect(seen.fallen).toBeLessThanOrEqual((EVENTS_AT_ONCE * 10_000) / EVENTS_EVERY_MS);
 
     await generationCaughtUp(installation, 1);
     await generationCaughtUp(installation, 2);
     expect((await api.list('/api/order/list', token)).count).toBe(published);
     await runJson(installation.env, ['rollback']);
-    await sleep(1_500);
+    await eventually('the service has followed', async () => {
+      const { headers } = await api.get('/api/coupon/list', token);
+      return headers.get('etag') === tags[1];
+    });
     expect((await api.list('/api/order/list', token)).count).toBe(published);
   });
 });

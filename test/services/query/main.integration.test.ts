@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApiClient } from '#test/api-client.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { DEFAULT_TIMEOUTS } from '#test/patience.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 
 let installation: Installation;
@@ -51,7 +52,11 @@ describe('the process', () => {
   });
 
   it('starts, is live and ready without Redis and MongoDB, and answers 503', async () => {
-    const service = run({ REDIS_URL: 'redis://127.0.0.1:1', MONGODB_URI: 'mongodb://127.0.0.1:1' });
+    const service = run({
+      ...DEFAULT_TIMEOUTS,
+      REDIS_URL: 'redis://127.0.0.1:1',
+      MONGODB_URI: 'mongodb://127.0.0.1:1',
+    });
     try {
       const { url, operations } = await started(service);
       expect((await createApiClient(url).call('/health')).status).toBe(503);
@@ -91,7 +96,7 @@ describe('the process', () => {
 
   it('starts while every connection to Redis falls silent once it is ready, and answers once they do not', async () => {
     const redis = await startFallingSilent(new URL(installation.env['REDIS_URL'] ?? ''));
-    const service = run({ REDIS_URL: `redis://127.0.0.1:${redis.port}` });
+    const service = run({ ...DEFAULT_TIMEOUTS, REDIS_URL: `redis://127.0.0.1:${redis.port}` });
     try {
       const { url } = await started(service);
       const api = createApiClient(url);

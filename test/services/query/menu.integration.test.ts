@@ -5,7 +5,6 @@ import { runInNewContext } from 'node:vm';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '#test/installation.ts';
-import { PATIENCE } from '#test/patience.ts';
 import { type QueryService, startQueryService, type TestChange } from '#test/query-service.ts';
 
 interface Menu {
@@ -22,7 +21,7 @@ interface MenuProduct {
 let service: QueryService;
 let token: string;
 beforeAll(async () => {
-  service = await startQueryService({ settings: PATIENCE });
+  service = await startQueryService();
   await service.setKey({ clientId: 'menu-reader', scopes: ['menu'] });
   token = await service.api.token('menu-reader', 'secret');
 });

@@ -1,9 +1,10 @@
 /** Redis and MongoDB frozen and gone: 503 within a second, never a let-in or a false 401 or 429, and back by itself. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { redisKeys } from '#shared/access/redis-keys.ts';
-import type { Config } from '#shared/config.ts';
+import { type Config, readConfig } from '#shared/config.ts';
 import { type Answer, TOKEN_PATH } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
+import { DEFAULT_TIMEOUTS, quickOnce } from '#test/patience.ts';
 import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
 import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
 
@@ -20,6 +21,7 @@ let token: string;
 
 beforeAll(async () => {
   service = await startQueryService();
+  const defaults = readConfig({ ...service.installation.env, ...DEFAULT_TIMEOUTS });
   const { config } = service.installation;
   const redisUrl = new URL(config.redis.url);
   const mongodbUrl = new URL(config.mongodb.uri);
@@ -28,12 +30,12 @@ beforeAll(async () => {
   redisUrl.host = `127.0.0.1:${redisProxy.port}`;
   behindProxies = {
     ...config,
-    redis: { ...config.redis, url: redisUrl.href },
-    mongodb: { ...config.mongodb, uri: `mongodb://127.0.0.1:${mongodbProxy.port}/?directConnection=true` },
+    redis: { ...defaults.redis, url: redisUrl.href },
+    mongodb: { ...defaults.mongodb, uri: `mongodb://127.0.0.1:${mongodbProxy.port}/?directConnection=true` },
   };
   proxied = await startApp(behindProxies);
   await service.setKey({ clientId: 'full' });
-  token = await proxied.api.token('full', 'secret');
+  token = await service.api.token('full', 'secret');
   await service.apply([
     {
       entity: 'order',
@@ -47,7 +49,7 @@ beforeAll(async () => {
 afterEach(async () => {
   await redisProxy.restore();
   await mongodbProxy.restore();
-  await eventually('all is well again', async () => (await ask()).answer.status === 200);
+  await eventually('all is well again', async () => (await ask()).status === 200);
 });
 
 afterAll(async () => {
@@ -57,22 +59,26 @@ afterAll(async () => {
   await service.close();
 });
 
-async function timed(act: () => Promise<Answer>): Promise<{ answer: Answer; took: number }> {
-  const start = performance.now();
-  const answer = await act();
-  return { answer, took: performance.now() - start };
-}
-const ask = (path = '/api/order/list', headers = {}) => timed(() => proxied.api.get(path, token, headers));
-const askToken = () => timed(() => proxied.api.askToken('full', 'secret'));
+const ask = (path = '/api/order/list', headers = {}) => proxied.api.get(path, token, headers);
+const askToken = () => proxied.api.askToken('full', 'secret');
+const askHealth = () => proxied.api.call('/health');
 
+/** That calls made together are answered 503 in time, and again and again. */
 async function expectUnavailable(
-  calls: (() => Promise<{ answer: Answer; took: number }>)[],
-  allowedMs = ALLOWED_MS,
+  calls: (() => Promise<Answer>)[],
+  { rounds = 1, allowedMs = ALLOWED_MS } = {},
 ): Promise<void> {
-  for (const { answer, took } of await Promise.all(calls.map((call) => call()))) {
-    expect([answer.status, answer.text]).toEqual([503, expect.stringMatching(/unavailable/)]);
-    expect(took).toBeLessThan(allowedMs);
-  }
+  const round = async () => {
+    for (const { status, text } of await Promise.all(calls.map((call) => call()))) {
+      expect([status, text]).toEqual([503, expect.stringMatching(/unavailable/)]);
+    }
+  };
+  await quickOnce('answers without a server', allowedMs, round, rounds);
+}
+
+async function expectWell(): Promise<void> {
+  await eventually('requests pass', async () => (await ask()).status === 200);
+  await eventually('tokens are given', async () => (await askToken()).status === 200);
 }
 
 const OUTAGES = [
@@ -83,15 +89,16 @@ const OUTAGES = [
 describe.each(OUTAGES)('Redis %s', (_how, fail) => {
   it('gives 503 in time, again and again, and never counts as a refusal', async () => {
     await fail(redisProxy);
-    for (let round = 0; round < 3; round += 1) {
-      await expectUnavailable([
+    await expectUnavailable(
+      [
         ...Array.from({ length: 10 }, () => () => ask()),
         () => ask('/api/store/info/'),
         () => ask('/api/order/list?nonsense=1'),
         askToken,
-        () => timed(() => proxied.api.call('/health')),
-      ]);
-    }
+        askHealth,
+      ],
+      { rounds: 3 },
+    );
     // What needs no server is answered as ever.
     expect((await proxied.api.get('/api/order/list', 'x')).status).toBe(401);
     expect((await proxied.api.call('/nope')).status).toBe(404);
@@ -102,9 +109,8 @@ describe.each(OUTAGES)('Redis %s', (_how, fail) => {
     await fail(redisProxy);
     await expectUnavailable([() => ask()]);
     await redisProxy.restore();
-    await eventually('requests pass', async () => (await ask()).answer.status === 200, 3_000);
-    expect((await askToken()).answer.status).toBe(200);
-    expect((await proxied.api.call('/health')).status).toBe(200);
+    await expectWell();
+    await eventually('it is healthy', async () => (await askHealth()).status === 200);
   });
 });
 
@@ -117,7 +123,7 @@ describe.each(OUTAGES)('MongoDB %s', (_how, fail) => {
     for (let round = 0; round < 3; round += 1) {
       await expectUnavailable(
         Array.from({ length: 80 }, () => () => ask()),
-        ALLOWED_IN_BURST_MS,
+        { allowedMs: ALLOWED_IN_BURST_MS },
       );
       await expectUnavailable([
         () => ask(),
@@ -125,17 +131,20 @@ describe.each(OUTAGES)('MongoDB %s', (_how, fail) => {
         () => ask('/api/order/details/?order_id=o1', { 'if-none-match': etag }),
         () => ask('/api/order/list', { 'if-none-match': etag }),
         askToken,
-        () => timed(() => proxied.api.call('/health')),
+        askHealth,
       ]);
     }
   });
 
   it('still tells the quota, and refuses what needs no records', async () => {
     await fail(mongodbProxy);
-    const { answer } = await ask();
-    expect(answer.status).toBe(503);
-    expect(answer.headers.get('ratelimit')).not.toBeNull();
-    expect((await ask('/api/order/list?x=1')).answer.status).toBe(422);
+    // Without the quota where Redis did not answer in time either, as on a busy machine.
+    await eventually('the quota is told', async () => {
+      const { status, headers } = await ask();
+      expect(status).toBe(503);
+      return headers.get('ratelimit') !== null;
+    });
+    await eventually('parameters are read', async () => (await ask('/api/order/list?x=1')).status === 422);
     expect((await proxied.api.get('/api/order/list', 'x')).status).toBe(401);
   });
 
@@ -150,11 +159,10 @@ describe.each(OUTAGES)('MongoDB %s', (_how, fail) => {
     await fail(mongodbProxy);
     await expectUnavailable(
       Array.from({ length: 80 }, () => () => ask()),
-      ALLOWED_IN_BURST_MS,
+      { allowedMs: ALLOWED_IN_BURST_MS },
     );
     await mongodbProxy.restore();
-    await eventually('requests pass', async () => (await ask()).answer.status === 200, 5_000);
-    expect((await askToken()).answer.status).toBe(200);
+    await expectWell();
   });
 });
 

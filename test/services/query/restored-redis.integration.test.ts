@@ -5,6 +5,7 @@ import { reconciledKey, reconcilingKey, redisKeys } from '#shared/access/redis-k
 import { describeRedis } from '#shared/redis-server.ts';
 import { sessionOfToken } from '#admin/sessions/token-claims.ts';
 import { eventually } from '#test/installation.ts';
+import { DEFAULT_TIMEOUTS } from '#test/patience.ts';
 import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
 import { type RedisProcess, startRedisProcess } from '#test/redis-process.ts';
 import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
@@ -40,7 +41,7 @@ const FINALLY: Record<string, number> = {
 beforeAll(async () => {
   own = await startRedisProcess();
   proxy = await startTcpProxy({ host: '127.0.0.1', port: own.port });
-  service = await startQueryService({ settings: { REDIS_URL: own.url } });
+  service = await startQueryService({ settings: { ...DEFAULT_TIMEOUTS, REDIS_URL: own.url } });
   const { config, environment, env } = service.installation;
   service.installation.redis.on('error', () => undefined);
   const mongodb = new URL(config.mongodb.uri);

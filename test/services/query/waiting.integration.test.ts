@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, remainingOf } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
-import { PATIENCE } from '#test/patience.ts';
 import { type QueryService, startApp, startQueryService, type TestChange } from '#test/query-service.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 
@@ -16,7 +15,7 @@ interface Changes {
 
 let service: QueryService;
 beforeAll(async () => {
-  service = await startQueryService({ settings: PATIENCE });
+  service = await startQueryService();
 });
 afterAll(() => service?.close());
 

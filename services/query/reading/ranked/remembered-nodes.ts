@@ -9,14 +9,16 @@ import type { View } from '../view.ts';
 
 /** In bytes, about. */
 const REMEMBERED_BYTES = 8_000_000;
-const BYTES_OF_A_BOUNDARY = 60;
+/** Beside its characters, each of which may take two. */
+const BYTES_OF_A_BOUNDARY = 40;
 const REMEMBERED_TREES = 20_000;
 /** Boundaries may be the beginnings of names. */
 const REMEMBERED_MS = 300_000;
 
 const nodes = new LRUCache<string, Packed>({
   maxSize: REMEMBERED_BYTES,
-  sizeCalculation: ({ boundaries, counts }) => boundaries.length * BYTES_OF_A_BOUNDARY + counts.length,
+  sizeCalculation: ({ boundaries, counts }) =>
+    boundaries.reduce((sum, { length }) => sum + BYTES_OF_A_BOUNDARY + length * 2, counts.length),
   ttl: REMEMBERED_MS,
 });
 const levels = new LRUCache<string, number>({ max: REMEMBERED_TREES });

@@ -16,7 +16,7 @@ afterEach(() => rmSync(join(file, '..'), { recursive: true, force: true }));
 
 test('is found, even when it is written piece by piece', async () => {
   writeFileSync(file, 'no JSON\n{"level":30,"msg":"other"}\n');
-  const found = awaitReadyLine(file, 0, AbortSignal.timeout(5_000));
+  const found = awaitReadyLine(file, 0, AbortSignal.timeout(50_000));
   appendFileSync(file, READY.slice(0, 20));
   await sleep(100);
   appendFileSync(file, `${READY.slice(20)}\n`);

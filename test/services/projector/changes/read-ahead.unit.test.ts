@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { KafkaMessage } from 'kafkajs';
 import { describe, expect, it } from 'vitest';
 import { encodeEvent } from '#shared/events/encode.ts';
@@ -23,6 +23,11 @@ function message(index: number): KafkaMessage {
   };
 }
 
+/** So many turns of the event loop that everything is read ahead, or would be: some messages are in each. */
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 1_000; turn += 1) await nextTurn();
+}
+
 /** Takes what a message said when it was read, whatever it says now. */
 function spoil(messages: readonly KafkaMessage[]): void {
   for (const one of messages) one.value = Buffer.from('{');
@@ -32,7 +37,7 @@ describe('reading ahead', () => {
   it('reads messages before they are taken, and each is taken as it was', async () => {
     const messages = Array.from({ length: 100 }, (_, index) => message(index));
     readAhead(messages);
-    await sleep(50);
+    await turns();
     spoil(messages);
     expect(messages.map((one) => takeChange(one).id)).toEqual(messages.map((_, index) => `k${index}`));
   });
@@ -42,7 +47,7 @@ describe('reading ahead', () => {
     spoil([poison]);
     const messages = [message(0), poison, message(2)];
     readAhead(messages);
-    await sleep(50);
+    await turns();
     expect(takeChange(messages[0] ?? poison).id).toBe('k0');
     expect(() => takeChange(poison)).toThrow('the message is not JSON');
     expect(takeChange(messages[2] ?? poison).id).toBe('k2');
@@ -55,7 +60,7 @@ describe('reading ahead', () => {
   it('ends when it is told', async () => {
     const messages = Array.from({ length: 100 }, (_, index) => message(index));
     readAhead(messages)();
-    await sleep(50);
+    await turns();
     spoil(messages);
     for (const one of messages) expect(() => takeChange(one)).toThrow('the message is not JSON');
   });
@@ -63,7 +68,7 @@ describe('reading ahead', () => {
   it('reads again what was taken, as a transaction that is tried again does', async () => {
     const one = message(3);
     readAhead([one]);
-    await sleep(50);
+    await turns();
     const [first, second] = [takeChange(one), takeChange(one)];
     expect(first).toEqual({ ...second, documentIn: first.documentIn });
     const context = { offset: '-03:00', customerErased: false };

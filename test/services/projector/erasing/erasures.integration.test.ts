@@ -20,7 +20,6 @@ import {
 } from '#shared/read-models/collections.ts';
 import type { Erasure } from '#shared/read-models/erasures.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
-import { PATIENCE } from '#test/patience.ts';
 import { startApp, type RunningApp } from '#test/query-service.ts';
 import { caughtUp, erased, readModels } from '#test/read-models.ts';
 import type { StreamEvent } from '#test/streams.ts';
@@ -75,7 +74,7 @@ describe('a deleted customer whom very much names', () => {
   const project = (share: number) =>
     startProjector(readConfig({ ...installation.env, PROJECTOR_REWRITING_SHARE: String(share) }), logger);
   beforeAll(async () => {
-    installation = await createInstallation({ partitions: 1, settings: PATIENCE });
+    installation = await createInstallation({ partitions: 1 });
     projector = await project(1);
     app = await startApp(installation.config);
     const data = { secret_sha256: [hashSecret('secret')], scopes: ['crm', 'order'], status: 'active' };

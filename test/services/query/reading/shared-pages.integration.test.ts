@@ -4,7 +4,6 @@ import type { Document } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COLLECTIONS, STAMPS } from '#shared/read-models/collections.ts';
 import type { Answer } from '#test/api-client.ts';
-import { PATIENCE } from '#test/patience.ts';
 import { type QueryService, startQueryService, type TestChange } from '#test/query-service.ts';
 
 const AT = '2026-03-01T12:00:00Z';
@@ -43,7 +42,7 @@ function changesOf(storeId: string, records: number): TestChange[] {
 }
 
 beforeAll(async () => {
-  service = await startQueryService({ settings: PATIENCE });
+  service = await startQueryService();
   for (const storeId of ALL) {
     await service.setKey({ clientId: `key-${storeId}`, storeId });
     tokens.set(storeId, await service.api.token(`key-${storeId}`, 'secret'));

@@ -4,7 +4,7 @@ import { redisKeys } from '#shared/access/redis-keys.ts';
 import type { Config } from '#shared/config.ts';
 import type { Answer } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
-import { PATIENCE } from '#test/patience.ts';
+import { quickOnce } from '#test/patience.ts';
 import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
 import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
 import { runJson } from '../../admin/run-command.ts';
@@ -15,7 +15,7 @@ let instances: RunningApp[];
 let storeIds = 0;
 
 beforeAll(async () => {
-  service = await startQueryService({ settings: PATIENCE });
+  service = await startQueryService();
   instances = [service, await startApp(service.installation.config)];
 });
 afterAll(async () => {
@@ -262,17 +262,16 @@ describe('without MongoDB', () => {
     await fail(proxy);
     // An answer of MongoDB's counts for as long.
     await new Promise((resolve) => setTimeout(resolve, 100));
-    for (let round = 0; round < 3; round += 1) {
-      const began = performance.now();
+    const round = async () => {
       const answers = await Promise.all(
         Array.from({ length: 5 }, () => api.askToken(`without-${how}`, 'secret')),
       );
-      expect(performance.now() - began).toBeLessThan(1_000);
       for (const answer of answers) {
         expect(outcomeOf(answer)).toEqual([503, 'temporarily_unavailable']);
         expect(answer.headers.get('retry-after')).not.toBeNull();
       }
-    }
+    };
+    await quickOnce('tokens without MongoDB', 1_000, round, 3);
     await proxy.restore();
     await eventually('tokens are given', async () => {
       return (await api.askToken(`without-${how}`, 'secret')).status === 200;

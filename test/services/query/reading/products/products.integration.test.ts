@@ -1,12 +1,11 @@
 /** The product list: it is in the order of categories, which no product holds. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COLLECTIONS, STAMPS } from '#shared/read-models/collections.ts';
-import { PATIENCE } from '#test/patience.ts';
 import { type QueryService, startQueryService, type TestChange } from '#test/query-service.ts';
 
 let service: QueryService;
 beforeAll(async () => {
-  service = await startQueryService({ settings: PATIENCE });
+  service = await startQueryService();
 });
 afterAll(() => service?.close());
 
