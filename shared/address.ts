@@ -44,5 +44,6 @@ export function shownAddress(text: string): string {
 
 /** A text of somebody else's, such as a driver's message, in which addresses are as they may be shown. */
 export function withoutCredentials(text: string): string {
-  return text.replace(/\b(?:rediss?|mongodb(?:\+srv)?):\/\/[^\s"'`<>]+/gi, shownAddress);
+  // A sentence goes on behind it: punctuation at its end is none of it.
+  return text.replace(/\b(?:rediss?|mongodb(?:\+srv)?):\/\/[^\s"'`<>]*[^\s"'`<>,.;:)]/gi, shownAddress);
 }

@@ -13,7 +13,7 @@ const OWN: Tenant = {
   name: 'A',
   storeId: 's1',
   environment: '',
-  secret: `${'a'.repeat(300)} Zé (Bar) [1] .*+?^$ {2,} | \\d "x" 'y'`,
+  secret: `${'a'.repeat(150)} Zé (Bar) [1] .*+?^$ {2,} | \\d "x" 'y'`,
   phone: '11900000000',
 };
 

@@ -94,5 +94,8 @@ it('a text keeps all but what is secret in its addresses', () => {
       'connect to redis://:abc@tail@host:6379/0 failed, "mongodb://u:p@a,b/?x=1" too; see 10.0.0.1:9092',
     ),
   ).toBe('connect to redis://host:6379/0 failed, "mongodb://a,b/" too; see 10.0.0.1:9092');
+  expect(withoutCredentials('it is redis://u:p@a:1, and that (rediss://:p@b) fails.')).toBe(
+    'it is redis://a:1, and that (rediss://b) fails.',
+  );
   expect(withoutCredentials('no address: a@b, http:/x')).toBe('no address: a@b, http:/x');
 });
