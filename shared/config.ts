@@ -17,6 +17,7 @@ import {
   setting,
   settingsOf,
   uri,
+  webAddress,
   whole,
 } from './config/setting.ts';
 import { StoreDataError } from './errors.ts';
@@ -102,7 +103,7 @@ const settings = Type.Object({
       ),
       tokenUrl: optional(
         'KAFKA_SASL_TOKEN_URL',
-        uri('http', 'https'),
+        webAddress,
         'Token endpoint of `oauthbearer`, which is asked by the client credentials grant.',
       ),
       scope: optional('KAFKA_SASL_SCOPE', anyText, 'Scope that is asked for there.'),

@@ -70,6 +70,15 @@ export const port = whole(0, 65_535);
 
 Format.Set('address', (text) => readAddress(text) !== null);
 
+Format.Set('web-address', (text) => URL.canParse(text));
+
+/** An address that is asked by HTTP. */
+export const webAddress = Type.String({
+  pattern: '^https?://',
+  format: 'web-address',
+  words: 'must be a URI that begins with http:// or https://',
+});
+
 /** An address of a server. One whose host is uncertain is refused: a part of its password could be taken for it, and shown. */
 export function uri(...schemes: string[]) {
   const escaped = schemes.map((scheme) => scheme.replace('+', '\\+')).join('|');
