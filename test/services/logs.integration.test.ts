@@ -59,7 +59,7 @@ let metrics = '';
 
 beforeAll(async () => {
   // Servers go away here, and what waits for them is answered before its connection is given up.
-  const settings = { MONGODB_READ_TIMEOUT_MS: '3000', REDIS_COMMAND_TIMEOUT_MS: '1000' };
+  const settings = { MONGODB_READ_TIMEOUT_MS: '1000', REDIS_COMMAND_TIMEOUT_MS: '500' };
   installation = await createInstallation({ partitions: 1, settings });
   folder = await mkdtemp(join(tmpdir(), 'store-data-logs-'));
   signingKey = await newSigningKey();

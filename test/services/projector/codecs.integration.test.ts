@@ -45,7 +45,7 @@ describe('compressed messages', () => {
             order_type: 'delivery',
             total: '10.00',
             created_at: '2026-03-01T12:00:00Z',
-            notes: 'sem cebola, por favor '.repeat(100 * number),
+            notes: 'sem cebola, por favor '.repeat(60 * number),
           },
           source: '/test',
         }),
