@@ -133,7 +133,7 @@ async function knownToBrokers(admin: Admin, topics: string[]): Promise<void> {
 }
 
 /**
- * Checks that topics exist and keep every event (CONTRACT section 3).
+ * Checks that topics exist and keep every event (rule R11.4).
  * @throws {StoreDataError} `topic_unsuitable`, naming each topic, what is wrong and the command that mends it.
  */
 export async function checkTopics(admin: Admin, topics: string[]): Promise<void> {

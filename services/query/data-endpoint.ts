@@ -18,7 +18,7 @@ import { namesCustomers } from './reading/masking.ts';
 import { lastSeenOf, readStamp, type View } from './reading/view.ts';
 
 export interface DataRoute<P extends Parameters> {
-  /** Under the route's folder, with or without a slash at the end, as SPEC section 4 has it. */
+  /** Under the route's folder, with or without a slash at the end, as rule R2.1 has it. */
   path: string;
   /** All of them are required. */
   scopes: readonly [Scope, ...Scope[]];

@@ -1,5 +1,5 @@
 /**
- * The quota of a store in an environment, shared by all its tokens and all instances (SPEC section 8).
+ * The quota of a store in an environment, shared by all its tokens and all instances (rule R8.1).
  *
  * A window begins with its first request. It is counted under a name that holds the window's length, so that a
  * quota with another window begins to count at once, and no count ever has an end that does not belong to it.

@@ -1,4 +1,4 @@
-/** Events of the access topic: keys and the blocking of stores (CONTRACT section 3, "Keys"). */
+/** Events of the access topic: keys and the blocking of stores (rules R14.1 to R14.6). */
 import { Type } from 'typebox';
 import { type EventMessage, readCloudEvent } from './cloud-event.ts';
 import { absent, Instant } from './fields.ts';

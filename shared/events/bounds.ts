@@ -1,5 +1,5 @@
 /**
- * The bounds of event data (CONTRACT section 3, "Bounds"): how long its texts and lists may be. What is beyond one is poison. They are
+ * The bounds of event data (rules R12.5 to R12.8): how long its texts and lists may be. What is beyond one is poison. They are
  * what makes the size of every stored document known.
  */
 

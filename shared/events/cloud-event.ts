@@ -1,4 +1,4 @@
-/** From a Kafka message to a CloudEvent of ours: both content modes, every attribute checked (CONTRACT section 3). */
+/** From a Kafka message to a CloudEvent of ours: both content modes, every attribute checked (rules R11.2 to R11.9). */
 import { isUtf8 } from 'node:buffer';
 import { offsetsInWords, unreadableBatch } from '../kafka/unreadable.ts';
 import { isId } from './fields.ts';

@@ -1,4 +1,4 @@
-/** The field types of event data (CONTRACT section 3, "Types in `data`"), from which entity schemas are made. */
+/** The field types of event data (rule R12.1), from which entity schemas are made. */
 import { Type, type TSchema } from 'typebox';
 import { Format } from 'typebox/format';
 import { TEXT_BOUNDS } from './bounds.ts';

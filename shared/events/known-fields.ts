@@ -1,4 +1,4 @@
-/** What of a value its schema knows: unknown fields are ignored (CONTRACT section 3). */
+/** What of a value its schema knows: unknown fields are ignored (rule R12.2). */
 import { Type, type TSchema } from 'typebox';
 
 /** The value without the fields that its schema does not name, at any depth. What has another shape than the schema stays as it is. */

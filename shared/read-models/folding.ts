@@ -1,4 +1,4 @@
-/** Folded forms in which names, documents and phones are compared, sorted and searched (CONTRACT section 1, `search`). */
+/** Folded forms in which names, documents and phones are compared, sorted and searched (rules R6.6, R6.7). */
 
 /** Accents and letter case dropped: NFD, without `\p{M}`, in lower case. */
 export function foldName(name: string): string {

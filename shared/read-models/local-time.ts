@@ -3,7 +3,7 @@
  * made; when it has moved since, they are shifted again on the way out.
  */
 
-/** The offset of a store whose own record has not arrived yet (CONTRACT section 1). */
+/** The offset of a store whose own record has not arrived yet (rule R7.7). */
 export const DEFAULT_OFFSET = '-03:00';
 
 /**

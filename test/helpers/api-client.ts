@@ -1,6 +1,6 @@
 /**
  * A client of the query service for tests, over real HTTP. It checks on every answer the rules that hold for all
- * of them (CONTRACT section 1), and that the OpenAPI document describes it, so that no test can forget to.
+ * of them (rules R7.1 to R7.8), and that the OpenAPI document describes it, so that no test can forget to.
  */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';

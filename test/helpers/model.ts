@@ -1,6 +1,6 @@
 /**
  * The contract as a plain in-memory model: events are applied one by one, lists are filtered, sorted and cut with arrays.
- * Written from CONTRACT.md alone, sharing no code with the services, so that both can only agree by being right.
+ * Written from docs/rules.md alone, sharing no code with the services, so that both can only agree by being right.
  */
 import type { StreamEvent } from './streams.ts';
 

@@ -1,5 +1,5 @@
 /**
- * The state of each entity with every field that CONTRACT.md gives it, written from there: `TEXT` stands for any text, and each list
+ * The state of each entity with every field that docs/rules.md gives it, written from there: `TEXT` stands for any text, and each list
  * has one entry.
  */
 import type { EntityName, EntityStatesV1 } from '#shared/events/entities/index.ts';
@@ -83,7 +83,7 @@ export const WHOLE_STATES: { readonly [E in EntityName]: EntityStatesV1[E] } = {
     starts_at: AT,
     ends_at: AT,
     message: TEXT,
-    // Of version 1, which CONTRACT.md describes; the newest calls it `segment`.
+    // Of version 1, which rule R9.7 describes; the newest calls it `segment`.
     audience: TEXT,
     coupon_id: 'n1',
     sent_count: 1,

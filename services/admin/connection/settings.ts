@@ -6,7 +6,7 @@ import { Compile } from 'typebox/compile';
 import { type Config, readConfig } from '#shared/config.ts';
 import { StoreDataError } from '#shared/errors.ts';
 
-/** What a running local stack leaves for its clients (CONTRACT section 4), as far as it matters here. */
+/** What a running local stack leaves for its clients (rule R15.1), as far as it matters here. */
 const StackFile = Type.Object({
   kafka_brokers: Type.Array(Type.String(), { minItems: 1 }),
   mongodb_uri: Type.String(),

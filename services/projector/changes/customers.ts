@@ -1,6 +1,6 @@
 /**
  * Deleted customers take their data along: what names them shows no name, phone or document while they
- * are deleted, and what named them when they were deleted loses it for good (CONTRACT section 3).
+ * are deleted, and what named them when they were deleted loses it for good (rule R13.3).
  */
 import type { Change } from '#shared/events/change.ts';
 import { projectionOf } from '../projections/index.ts';

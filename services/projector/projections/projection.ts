@@ -35,7 +35,7 @@ export function local(text: string | null | undefined, offset: string): string |
   return text === null || text === undefined ? null : toLocalDateTime(instant(text), offset);
 }
 
-/** When a state was updated, in milliseconds since 1970: `updated_at`, else the event's own time (CONTRACT section 3). */
+/** When a state was updated, in milliseconds since 1970: `updated_at`, else the event's own time (rule R12.4). */
 export function updatedAt({ updated_at: text }: { updated_at?: string | null }, time: number): number {
   return text === null || text === undefined ? time : instant(text);
 }
@@ -45,7 +45,7 @@ export function members(object: object): string {
   return JSON.stringify(object).slice(1, -1);
 }
 
-/** An address as responses show it (CONTRACT section 2). */
+/** An address as responses show it (rule R9.15). */
 export function address(state: AddressState | null | undefined) {
   if (state === null || state === undefined) return null;
   return {

@@ -1,4 +1,4 @@
-/** The steps that decide whether a request may pass, in the order of CONTRACT section 1: 401, 429, 403. */
+/** The steps that decide whether a request may pass, in the order of rule R5.1: 401, 429, 403. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { QuotaState } from '#shared/access/quota.ts';
 import type { TokenClaims, Tokens } from '#shared/access/tokens.ts';

@@ -1,4 +1,4 @@
-/** A refusal: an answer other than the one asked for, with its status, code, words and headers (CONTRACT section 1). */
+/** A refusal: an answer other than the one asked for, with its status, code, words and headers (rules R7.1 to R7.4). */
 import type { Scope } from '#shared/events/access-event.ts';
 
 /** Name of the protection space in `WWW-Authenticate`. */

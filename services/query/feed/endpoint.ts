@@ -1,4 +1,4 @@
-/** What makes a change feed: one declaration for each kind, with the scopes of its list (CONTRACT section 5). */
+/** What makes a change feed: one declaration for each kind, with the scopes of its list (rule R10.1). */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
 import type { Scope } from '#shared/events/access-event.ts';

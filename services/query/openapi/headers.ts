@@ -1,4 +1,4 @@
-/** The headers of requests and answers (CONTRACT section 1, "headers"). */
+/** The headers of requests and answers (rules R7.4, R7.8). */
 import { Type } from 'typebox';
 import { REALM } from '../answers/refusal.ts';
 import { type HeaderObject, type ParameterObject, reference, type Reference } from './objects.ts';

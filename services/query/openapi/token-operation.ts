@@ -1,4 +1,4 @@
-/** The token endpoint in the OpenAPI document (SPEC sections 2, 4 and 5; CONTRACT section 1, "Token endpoint"). */
+/** The token endpoint in the OpenAPI document (rules R4.1 to R4.7). */
 import { Type } from 'typebox';
 import { SCOPES } from '#shared/events/access-event.ts';
 import { as, part, Text } from '../records/fields.ts';

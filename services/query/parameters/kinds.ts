@@ -1,4 +1,4 @@
-/** The kinds of values that parameters have (CONTRACT section 1, "Requests"). */
+/** The kinds of values that parameters have (rules R5.2 to R5.6). */
 import { type TSchema, Type } from 'typebox';
 import { isId } from '#shared/events/fields.ts';
 import { parseLocalDateTime } from '#shared/events/instant.ts';

@@ -33,7 +33,7 @@ export function anyOf(field: string, words: readonly string[]): Document {
   return words.length === 0 ? {} : { [field]: { $in: words } };
 }
 
-/** The page as the envelope of SPEC section 2. */
+/** The page as the envelope of rule R6.1. */
 export async function readList(view: View, request: ListRequest): Promise<Found> {
   const { entity, filter, sort } = request;
   const page = await readGuessing(view, async (toInstant) => {

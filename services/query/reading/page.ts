@@ -1,4 +1,4 @@
-/** A page of a list: which one is asked for, and the envelope it is answered in (SPEC section 2). */
+/** A page of a list: which one is asked for, and the envelope it is answered in (rule R6.1). */
 import type { Document } from 'mongodb';
 import type { EntityName } from '#shared/events/entities/index.ts';
 import type { Stamp } from '#shared/read-models/collections.ts';

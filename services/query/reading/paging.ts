@@ -1,4 +1,4 @@
-/** The parameters of every list (SPEC section 4). */
+/** The parameters of every list (rule R6.2). */
 import { pageNumber, pageSize } from '../parameters/kinds.ts';
 import { withDefault } from '../parameters/parameter.ts';
 

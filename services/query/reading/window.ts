@@ -21,7 +21,7 @@ export interface WindowOptions {
 }
 
 /**
- * The page as the envelope of SPEC section 2.
+ * The page as the envelope of rule R6.1.
  * @param index the one that the request's filter bounds the window by.
  */
 export async function readWindow(

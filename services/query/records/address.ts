@@ -1,4 +1,4 @@
-/** Addresses: of stores, customers and deliveries (CONTRACT section 2). */
+/** Addresses: of stores, customers and deliveries (rule R9.15). */
 import { Type } from 'typebox';
 import { nullable, part, Text } from './fields.ts';
 

@@ -1,4 +1,4 @@
-/** Campaigns: the list record and the details answer (CONTRACT section 2). */
+/** Campaigns: the list record and the details answer (rule R9.7). */
 import { CAMPAIGN_CHANNELS, CAMPAIGN_STATUSES } from '#shared/events/entities/campaign.ts';
 import { Id, LocalDateTime, nullable, record, Text, Whole, words } from './fields.ts';
 

@@ -1,4 +1,4 @@
-/** Categories: the list record and the details answer (CONTRACT section 2). */
+/** Categories: the list record and the details answer (rule R9.11). */
 import { as, Flag, Id, LocalDateTime, nullable, record, Text, Whole } from './fields.ts';
 
 export const exampleCategory = {

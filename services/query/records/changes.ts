@@ -1,4 +1,4 @@
-/** The envelope of every change feed (CONTRACT section 5). */
+/** The envelope of every change feed (rule R10.1). */
 import { type TSchema, Type } from 'typebox';
 import { as, Flag, Id, nullable, record, TimezoneOffset } from './fields.ts';
 

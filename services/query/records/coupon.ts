@@ -1,4 +1,4 @@
-/** Coupons: the list record and the details answer (CONTRACT section 2). */
+/** Coupons: the list record and the details answer (rule R9.4). */
 import { Type } from 'typebox';
 import { DISCOUNT_TYPES } from '#shared/events/entities/coupon.ts';
 import { as, Flag, Id, LocalDateTime, Money, nullable, record, Text, Whole, words } from './fields.ts';

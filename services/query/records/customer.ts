@@ -1,4 +1,4 @@
-/** Customers, as lists show them (CONTRACT section 2). */
+/** Customers, as lists show them (rule R9.5). */
 import { Type } from 'typebox';
 import { Address, exampleAddress } from './address.ts';
 import { as, Flag, Id, LocalDateTime, nullable, record, Text } from './fields.ts';

@@ -1,5 +1,5 @@
 /**
- * The field types of answers (CONTRACT section 1, "Answers"). A schema with a title is a component of the OpenAPI
+ * The field types of answers (rules R7.5, R7.6, R9.2). A schema with a title is a component of the OpenAPI
  * document, referred to by that name; one without is written where it stands.
  */
 import { type TProperties, type TSchema, Type } from 'typebox';

@@ -1,4 +1,4 @@
-/** The envelope of every list (SPEC section 2). */
+/** The envelope of every list (rule R6.1). */
 import { type TSchema, Type } from 'typebox';
 import { as, record, Whole } from './fields.ts';
 

@@ -1,4 +1,4 @@
-/** The menu: what the store sells now, composed (CONTRACT section 2). */
+/** The menu: what the store sells now, composed (rule R9.14). */
 import { Type } from 'typebox';
 import { categoryFields, exampleCategory } from './category.ts';
 import { Id, LocalDateTime, nullable, record } from './fields.ts';

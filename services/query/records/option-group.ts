@@ -1,4 +1,4 @@
-/** Option groups, the add-ons of products: the same record in lists, products and the menu (CONTRACT section 2). */
+/** Option groups, the add-ons of products: the same record in lists, products and the menu (rule R9.13). */
 import { Type } from 'typebox';
 import { PRICE_METHODS } from '#shared/events/entities/option-group.ts';
 import { as, Flag, Id, Money, nullable, part, record, Text, Whole, words } from './fields.ts';

@@ -1,4 +1,4 @@
-/** Orders: the list record and the details answer (CONTRACT section 2). */
+/** Orders: the list record and the details answer (rules R9.8 to R9.10). */
 import { type TProperties, Type } from 'typebox';
 import { Address, exampleAddress } from './address.ts';
 import { as, Id, LocalDateTime, Money, nullable, part, record, Text, Whole, words } from './fields.ts';

@@ -1,4 +1,4 @@
-/** Products: the list record and the details answer (CONTRACT section 2). */
+/** Products: the list record and the details answer (rule R9.12). */
 import { Type } from 'typebox';
 import { as, Flag, Id, LocalDateTime, Money, nullable, record, Text, Whole } from './fields.ts';
 import { exampleOptionGroup, OptionGroup } from './option-group.ts';

@@ -1,4 +1,4 @@
-/** Reviews: the list record and the details answer (CONTRACT section 2). */
+/** Reviews: the list record and the details answer (rule R9.6). */
 import { Type } from 'typebox';
 import { as, Id, LocalDateTime, nullable, record, Text } from './fields.ts';
 

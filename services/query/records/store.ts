@@ -1,4 +1,4 @@
-/** The store's own record (CONTRACT section 2, store info). */
+/** The store's own record (rule R9.3). */
 import { Type } from 'typebox';
 import { WEEKDAYS } from '#shared/events/entities/store.ts';
 import { ClockTime } from '#shared/events/fields.ts';

@@ -14,7 +14,7 @@ export interface Issuer {
   lifetimeSeconds: number;
 }
 
-/** The token response of SPEC section 2. */
+/** The token response of rule R4.2. */
 export interface TokenResponse {
   access_token: string;
   token_type: 'Bearer';

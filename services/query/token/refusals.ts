@@ -43,12 +43,12 @@ export function slowDown(seconds: number): Refusal {
 /** A refusal of any endpoint, as this one answers it. */
 export function asTokenRefusal(refusal: Refusal): Refusal {
   if (refusal.code === 'environment_unavailable') return { ...refusal, code: 'temporarily_unavailable' };
-  // Whatever is wrong with the body, its size and type included, is a malformed request (SPEC section 7).
+  // Whatever is wrong with the body, its size and type included, is a malformed request (rule R4.4).
   if (refusal.code === 'invalid_request') return { ...refusal, status: 400 };
   return refusal;
 }
 
-/** The error body of SPEC section 2, "Token error body". */
+/** The error body of rule R4.3. */
 export function tokenErrorBody({ code, detail }: Refusal): Record<string, string> {
   return { error: code, error_description: detail, code, detail };
 }

@@ -1,4 +1,4 @@
-/** Which scopes a token gets (SPEC section 5). */
+/** Which scopes a token gets (rules R3.3, R4.2). */
 import { type Scope, SCOPES } from '#shared/events/access-event.ts';
 import { Refused } from '../answers/refusal.ts';
 import { invalidScope } from './refusals.ts';

@@ -1,4 +1,4 @@
-/** The state of a campaign, as `store-data.campaign.changed` carries it (CONTRACT sections 2 and 3). */
+/** The state of a campaign, as `store-data.campaign.changed` carries it (rules R9.7, R12.3). */
 import { Type } from 'typebox';
 import { absent, Id, Instant, Name, Prose, Whole } from '../fields.ts';
 
@@ -21,5 +21,5 @@ export const CampaignState = Type.Object({
   updated_at: absent(Instant),
 });
 export type CampaignState = Type.Static<typeof CampaignState>;
-/** What version 1, which CONTRACT.md describes, holds: `segment` is `audience` there. */
+/** What version 1, which rule R9.7 describes, holds: `segment` is `audience` there. */
 export type CampaignStateV1 = Omit<CampaignState, 'segment'> & { audience?: CampaignState['segment'] };

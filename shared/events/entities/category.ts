@@ -1,4 +1,4 @@
-/** The state of a category, as `store-data.category.changed` carries it (CONTRACT sections 2 and 3). */
+/** The state of a category, as `store-data.category.changed` carries it (rules R9.11, R12.3). */
 import { Type } from 'typebox';
 import { absent, Flag, ImageUrl, Instant, Name, Prose, Whole } from '../fields.ts';
 

@@ -1,4 +1,4 @@
-/** The state of a coupon, as `store-data.coupon.changed` carries it (CONTRACT sections 2 and 3). */
+/** The state of a coupon, as `store-data.coupon.changed` carries it (rules R9.4, R12.3). */
 import { Type } from 'typebox';
 import { LIST_BOUNDS } from '../bounds.ts';
 import { absent, Flag, Instant, listOf, Money, Prose, Text, Whole } from '../fields.ts';

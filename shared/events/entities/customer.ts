@@ -1,4 +1,4 @@
-/** The state of a customer, as `store-data.customer.changed` carries it (CONTRACT sections 2 and 3). */
+/** The state of a customer, as `store-data.customer.changed` carries it (rules R9.5, R12.3). */
 import { Type } from 'typebox';
 import { LIST_BOUNDS } from '../bounds.ts';
 import { absent, Address, CalendarDate, Flag, Instant, listOf, Name, Text } from '../fields.ts';

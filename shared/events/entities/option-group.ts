@@ -1,4 +1,4 @@
-/** The state of an option group (add-ons of products), as `store-data.option_group.changed` carries it. */
+/** The state of an option group (add-ons of products), as `store-data.option_group.changed` carries it (rules R9.13, R12.3). */
 import { Type } from 'typebox';
 import { LIST_BOUNDS, OPTION_GROUP_BYTES } from '../bounds.ts';
 import { absent, Flag, Id, listOf, Money, Name, Prose, Text, Whole } from '../fields.ts';

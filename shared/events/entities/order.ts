@@ -1,4 +1,4 @@
-/** The state of an order, as `store-data.order.changed` carries it (CONTRACT sections 2 and 3). */
+/** The state of an order, as `store-data.order.changed` carries it (rules R9.8 to R9.10, R12.3). */
 import { Type } from 'typebox';
 import { LIST_BOUNDS } from '../bounds.ts';
 import { absent, Address, Id, Instant, listOf, Money, Name, Prose, Quantity, Text } from '../fields.ts';

@@ -1,4 +1,4 @@
-/** The state of a product, as `store-data.product.changed` carries it (CONTRACT sections 2 and 3). */
+/** The state of a product, as `store-data.product.changed` carries it (rules R9.12, R12.3). */
 import { Type } from 'typebox';
 import { LIST_BOUNDS } from '../bounds.ts';
 import { absent, Flag, Id, ImageUrl, Instant, listOf, Money, Name, Prose, Text, Whole } from '../fields.ts';

@@ -1,4 +1,4 @@
-/** The state of a review, as `store-data.review.changed` carries it (CONTRACT sections 2 and 3). */
+/** The state of a review, as `store-data.review.changed` carries it (rules R9.6, R12.3). */
 import { Type } from 'typebox';
 import { absent, Id, Instant, Name, Prose } from '../fields.ts';
 

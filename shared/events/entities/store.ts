@@ -1,4 +1,4 @@
-/** The state of a store, as `store-data.store.changed` carries it (CONTRACT sections 2 and 3). */
+/** The state of a store, as `store-data.store.changed` carries it (rules R9.3, R12.3). */
 import { Type } from 'typebox';
 import { LIST_BOUNDS } from '../bounds.ts';
 import { absent, Address, ClockTime, Instant, listOf, Money, Name, Text, TimezoneOffset } from '../fields.ts';

@@ -1,4 +1,4 @@
-/** Response schemas, from which the framework makes its fast serializers (CONTRACT section 2). */
+/** Response schemas, from which the framework makes its fast serializers (rules R9.3 to R9.14). */
 
 type Schema = Record<string, unknown>;
 

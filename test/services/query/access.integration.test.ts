@@ -8,7 +8,7 @@ import { type QueryService, startApp, startQueryService } from '#test/query-serv
 
 const SCOPES = ['store', 'crm', 'order', 'menu'] as const;
 
-/** SPEC section 4 and CONTRACT section 5: scopes, method and path. */
+/** Rule R2.1: scopes, method and path. */
 const ROUTES = [
   '- POST /api/auth/token/',
   '- GET /health',
@@ -76,7 +76,7 @@ function dataRoutes() {
 }
 
 describe('every route', () => {
-  it('is one of SPEC section 4, with the scopes it has there', () => {
+  it('is one of rule R2.1, with the scopes it has there', () => {
     const table = service.app.routeTable
       .filter(({ method }) => method !== 'HEAD')
       .map(

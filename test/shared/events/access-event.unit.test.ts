@@ -1,4 +1,4 @@
-/** Events of the access topic: what is taken in, and what is poison (CONTRACT section 3, "Keys"). */
+/** Events of the access topic: what is taken in, and what is poison (rules R14.2 to R14.6). */
 import { describe, expect, it } from 'vitest';
 import { type AccessKeyChange, readAccessChange } from '#shared/events/access-event.ts';
 import { EventRejected } from '#shared/events/rejection.ts';

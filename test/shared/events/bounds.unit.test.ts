@@ -6,7 +6,7 @@ import { ENTITY_NAMES, type EntityName, entitySchemas } from '#shared/events/ent
 import { EventRejected } from '#shared/events/rejection.ts';
 import { TEXT, WHOLE_STATES } from '#test/whole-states.ts';
 
-/** CONTRACT section 3, "Bounds", to the letter. */
+/** Rules R12.5 to R12.7, to the letter. */
 const NAMES = new Set(['name', 'legal_name', 'customer_name']);
 const PROSE = new Set([
   'description',

@@ -16,7 +16,7 @@ import { guess, guessedCount, readByRank } from './by-rank.ts';
 import { readFew, readNarrow } from './few.ts';
 import { countFromStamp, indexFor, isShallow, matching, pageStages, type RankedRequest } from './request.ts';
 
-/** The page as the envelope of SPEC section 2. */
+/** The page as the envelope of rule R6.1. */
 export async function readRanked(view: View, request: RankedRequest): Promise<Found> {
   const read: ReadInSnapshot = (...of) => readSnapshot(view, ...of);
   const page = await readGuessing(view, async (toInstant, { leafy }) => {

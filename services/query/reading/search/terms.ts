@@ -1,4 +1,4 @@
-/** What a text searches for: in a customer's name, document and phone (CONTRACT section 1, `search`). */
+/** What a text searches for: in a customer's name, document and phone (rules R6.6, R6.7). */
 import type { Document } from 'mongodb';
 import { alphanumericOf, digitsOf, foldName } from '#shared/read-models/folding.ts';
 import type { Searched } from '#shared/read-models/search-texts.ts';

@@ -1,4 +1,4 @@
-/** `POST /api/auth/token/`: OAuth 2.0 client credentials (SPEC sections 4, 5 and 7). */
+/** `POST /api/auth/token/`: OAuth 2.0 client credentials (rules R4.1 to R4.7). */
 import type { FastifyInstance } from 'fastify';
 import { forbidStoring } from '#query/answers/send.ts';
 import { Refused } from '#query/answers/refusal.ts';
@@ -55,7 +55,7 @@ export default async function token(app: FastifyInstance): Promise<void> {
   });
 }
 
-/** @throws {Refused} 400, for the first of the reasons that CONTRACT section 1, "Token endpoint", has in this order. */
+/** @throws {Refused} 400, for the first of the reasons that rule R4.4 has in this order. */
 function scopesFor(client: KnownClient, { grantType, scope }: TokenForm): Scope[] {
   requireActive(client);
   if (grantType !== GRANT_TYPE) throw new Refused(unsupportedGrantType());
