@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Binary, type Db, type Document } from 'mongodb';
-import { toDeadLetter } from '#projector/dead-letters/letter.ts';
+import { toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { changesTopic } from '#shared/events/topics.ts';

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import autoload from '@fastify/autoload';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
-import type { SigningKeys } from '#shared/access/signing-keys.ts';
+import type { SigningKeys } from './token/signing-keys.ts';
 import type { Config } from '#shared/config.ts';
 import type { Logger } from '#shared/logging.ts';
 import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';

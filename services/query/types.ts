@@ -1,8 +1,8 @@
 /** What the app's plugins add to the framework's objects. */
 import type { MongoClient } from 'mongodb';
 import type { ControlCollections } from '#shared/access/access-keys.ts';
-import type { Tokens } from '#shared/access/tokens.ts';
-import type { SigningKeys } from '#shared/access/signing-keys.ts';
+import type { Tokens } from './token/access-tokens.ts';
+import type { SigningKeys } from './token/signing-keys.ts';
 import type { Config } from '#shared/config.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { Scope } from '#shared/events/access-event.ts';

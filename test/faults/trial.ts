@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { startProjector } from '#projector/projector.ts';
-import type { Checkpoint } from '#projector/consumer/checkpoint.ts';
+import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { readConfig } from '#shared/config.ts';
 import { createLogger } from '#shared/logging.ts';
 import { changesTopic } from '#shared/events/topics.ts';

@@ -1,6 +1,6 @@
 /** Looks at generations of an installation, for tests of rebuilds. */
 import type { Db } from 'mongodb';
-import type { Checkpoint } from '#projector/consumer/checkpoint.ts';
+import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { findGenerations } from '#shared/read-models/generation.ts';

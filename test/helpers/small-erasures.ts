@@ -1,6 +1,6 @@
 /** Lets slices and pieces of this process erase hardly anything at once, so that a handful of orders has erasures under way. */
-import { ERASED_BY_PIECE } from '#projector/erasing/piece.ts';
-import { ERASED_BY_SLICE } from '#projector/erasing/slice.ts';
+import { ERASED_BY_PIECE } from '#shared/projection/erasing/piece.ts';
+import { ERASED_BY_SLICE } from '#shared/projection/erasing/slice.ts';
 
 /** @returns what makes them as they were. */
 export function withSmallErasures(): () => void {

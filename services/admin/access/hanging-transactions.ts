@@ -6,7 +6,7 @@ import type { Db, MongoClient } from 'mongodb';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { accessTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
-import type { Checkpoint } from '#projector/consumer/checkpoint.ts';
+import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 
 /** A transaction that lives takes less. */
 const PATIENCE_MS = 2_000;

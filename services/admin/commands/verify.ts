@@ -4,8 +4,8 @@
  */
 import type { Command } from 'commander';
 import type { Db } from 'mongodb';
-import { repairStore } from '#projector/ranking/repair.ts';
-import { type Difference, verifyStore } from '#projector/ranking/verify.ts';
+import { repairStore } from '#shared/projection/ranking/repair.ts';
+import { type Difference, verifyStore } from '#shared/projection/ranking/verify.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
 import { findLiveGeneration, PROJECTION_VERSION } from '#shared/read-models/generation.ts';

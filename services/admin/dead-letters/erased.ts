@@ -1,6 +1,6 @@
 /** Dead letters as they may be shown: a deleted customer's may still be stored while the customer's erasure is under way. */
 import type { ClientSession, Db, MongoClient } from 'mongodb';
-import { NOTHING_KEPT } from '#projector/dead-letters/letter.ts';
+import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
 import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
 import { erasurePositions } from '#shared/read-models/erasures.ts';

@@ -2,7 +2,7 @@
 import type { Db } from 'mongodb';
 import { StoreDataError } from '#shared/errors.ts';
 import { offsetsInWords, type UnreadableBatch, unreadableBatch } from '#shared/kafka/unreadable.ts';
-import { decisionToSkip, skippedBatchesIn } from '#projector/consumer/skips.ts';
+import { decisionToSkip, skippedBatchesIn } from '#shared/projection/slice/skips.ts';
 import type { Servers } from '../connection/servers.ts';
 import { LogReader } from '../log/reader.ts';
 

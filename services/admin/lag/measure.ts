@@ -4,7 +4,7 @@ import type { Db, MongoClient } from 'mongodb';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { controlDatabase, findLiveGeneration } from '#shared/read-models/generation.ts';
-import { type Checkpoint, checkpointId } from '#projector/consumer/checkpoint.ts';
+import { type Checkpoint, checkpointId } from '#shared/projection/slice/checkpoint.ts';
 
 export interface PartitionLag {
   topic: string;

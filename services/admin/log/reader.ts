@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Admin, Consumer, EachBatchPayload, KafkaMessage } from 'kafkajs';
 import type { Db } from 'mongodb';
-import { skippedTo } from '#projector/consumer/skips.ts';
+import { skippedTo } from '#shared/projection/slice/skips.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { offsetsInWords, type UnreadableBatch, unreadableBatch } from '#shared/kafka/unreadable.ts';
 import type { Servers } from '../connection/servers.ts';

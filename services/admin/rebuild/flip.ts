@@ -1,6 +1,6 @@
 /** Flips an environment to another generation, once that has everything that is answered now. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { forgetDropped } from '#projector/dead-letters/dropped.ts';
+import { forgetDropped } from '#shared/projection/dead-letters/dropped.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { changePointer, pointersIn, withLive } from '#shared/read-models/generation-pointer.ts';

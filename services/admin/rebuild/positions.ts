@@ -1,6 +1,6 @@
 /** How far generations are, and what one must have reached to take another's place. */
 import type { ClientSession, Db } from 'mongodb';
-import type { Checkpoint } from '#projector/consumer/checkpoint.ts';
+import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import type { InstallationServers } from './installation.ts';

@@ -10,8 +10,8 @@ import {
   type Unplaced,
 } from '#shared/read-models/collections.ts';
 import { withoutErased } from '#shared/read-models/erasures.ts';
-import { customerNamedBy } from '#projector/changes/customers.ts';
-import { projectDocument } from '#projector/projections/index.ts';
+import { customerNamedBy } from '#shared/projection/changes/customers.ts';
+import { projectDocument } from '#shared/projection/projections/index.ts';
 import type { Findings } from './findings.ts';
 import { type History, type Place, possibly } from './history.ts';
 

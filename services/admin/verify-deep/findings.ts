@@ -1,5 +1,5 @@
 /** What a deep verification found. It never holds a value of a record, only names of fields and ids. */
-import type { Difference } from '#projector/ranking/verify.ts';
+import type { Difference } from '#shared/projection/ranking/verify.ts';
 
 /** More are counted and not listed: a lost collection would fill the memory. */
 const MOST_LISTED = 10_000;

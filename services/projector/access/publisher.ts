@@ -12,7 +12,7 @@ import { endRevokedSession } from '#shared/access/sessions.ts';
 import { describeError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
-import { adoptStoreRecords } from './store-records.ts';
+import { adoptStoreRecords } from '#shared/projection/access/store-records.ts';
 
 /** How often what is still marked is looked for. */
 const SWEEP_MS = 1_000;

@@ -18,13 +18,13 @@ import {
   claimCheckpoint,
   identityOf,
   whereIs,
-} from './checkpoint.ts';
+} from '#shared/projection/slice/checkpoint.ts';
 import { watchClock } from './clock.ts';
 import { Partition, type PartitionWork } from './partition.ts';
 import { Places } from './places.ts';
-import { skippedTo } from './skips.ts';
-import type { Slice, SliceLimits } from './slice.ts';
-import { runInTransaction } from './transaction.ts';
+import { skippedTo } from '#shared/projection/slice/skips.ts';
+import type { Slice, SliceLimits } from '#shared/projection/slice/slice.ts';
+import { runInTransaction } from '#shared/projection/slice/transaction.ts';
 
 export interface ConsumerOptions<R> {
   kafka: Kafka;

@@ -8,7 +8,7 @@
  */
 import type { Batch, KafkaMessage } from 'kafkajs';
 import { type UnreadableBatch, unreadableBatch } from '#shared/kafka/unreadable.ts';
-import { identityOf, isSameMessage, type LastMessage } from './checkpoint.ts';
+import { identityOf, isSameMessage, type LastMessage } from '#shared/projection/slice/checkpoint.ts';
 
 export type FetchedBatch = Pick<Batch, 'messages' | 'firstOffset' | 'lastOffset' | 'highWatermark'>;
 

@@ -10,11 +10,11 @@ import { offsetsInWords, type UnreadableBatch, unreadableBatch } from '#shared/k
 import type { Logger } from '#shared/logging.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
 import type { Turn } from '../generations/pace.ts';
-import { type Claim, isSameIdentity, isSameMessage, type whereIs } from './checkpoint.ts';
+import { type Claim, isSameIdentity, isSameMessage, type whereIs } from '#shared/projection/slice/checkpoint.ts';
 import { Continuity, type Taken } from './continuity.ts';
 import { Failing } from './failing.ts';
 import { Places } from './places.ts';
-import { type Slice, sliceLength, type SliceLimits } from './slice.ts';
+import { type Slice, sliceLength, type SliceLimits } from '#shared/projection/slice/slice.ts';
 
 /**
  * Attempts on a slice before the partition pauses for a second. Who met another writer on the same document finds it gone the

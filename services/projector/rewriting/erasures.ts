@@ -2,9 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClientSession } from 'mongodb';
 import { isWriteConflict } from '#shared/errors.ts';
-import type { Epochs } from '../changes/epochs.ts';
-import { ERASED_BY_PIECE, erasePiece } from '../erasing/piece.ts';
-import { advance, type Claimed, release } from './queue.ts';
+import type { Epochs } from '#shared/projection/changes/epochs.ts';
+import { ERASED_BY_PIECE, erasePiece } from '#shared/projection/erasing/piece.ts';
+import { advance, type Claimed, release } from '#shared/projection/rewriting/queue.ts';
 import type { Shift } from './shift.ts';
 
 /** A repair of the store, or a rewriting of its bodies by another process, is in the way. */

@@ -1,9 +1,9 @@
 /** The bodies of one store whose offset has moved, made for its present one, batch by batch. */
 import { type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
-import { rewriteBatch } from './batch.ts';
-import { afterBatch, BEGINNING } from './progress.ts';
-import { advance, type Claimed, finish, release } from './queue.ts';
+import { rewriteBatch } from '#shared/projection/rewriting/batch.ts';
+import { afterBatch, BEGINNING } from '#shared/projection/rewriting/progress.ts';
+import { advance, type Claimed, finish, release } from '#shared/projection/rewriting/queue.ts';
 import type { Shift } from './shift.ts';
 
 /** Documents of one batch at most. */

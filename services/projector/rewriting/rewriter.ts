@@ -10,10 +10,10 @@ import { describeError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { Pace } from '../generations/pace.ts';
 import { eraseInStore, type ErasingOptions } from './erasures.ts';
-import { countErasures, countLeft } from './left.ts';
+import { countErasures, countLeft } from './remaining.ts';
 import type { RewritingMetrics } from './metrics.ts';
 import { rewriteMovedStore } from './offset.ts';
-import { claim } from './queue.ts';
+import { claim } from '#shared/projection/rewriting/queue.ts';
 import type { Shift } from './shift.ts';
 
 /** How often it is looked whether a store has entered. */

@@ -6,10 +6,10 @@ import type { Redis } from 'ioredis';
 import { LRUCache } from 'lru-cache';
 import { type ControlCollections, storeAccessId } from '#shared/access/access-keys.ts';
 import { decodeGrant, type Grant, publishAll, publishedState, publishGrant } from '#shared/access/grants.ts';
-import { type Counted, type Quota, type QuotaState, quotaState } from '#shared/access/quota.ts';
+import { type Counted, type Quota, type QuotaState, quotaState } from './quota.ts';
 import { redisKeys } from '#shared/access/redis-keys.ts';
 import { decodeStoreState, type StoreState, storeStateOf } from '#shared/access/store-state.ts';
-import type { TokenClaims } from '#shared/access/tokens.ts';
+import type { TokenClaims } from '../token/access-tokens.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import type { Bounded } from '../deadline.ts';
 

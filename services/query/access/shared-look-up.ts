@@ -2,8 +2,8 @@
  * Requests of one token that arrive in one turn of the event loop are decided about together (decision 0027): what they
  * ask Redis is the same, it is asked after all of them arrived, and each is counted.
  */
-import type { QuotaState } from '#shared/access/quota.ts';
-import type { TokenClaims } from '#shared/access/tokens.ts';
+import type { QuotaState } from './quota.ts';
+import type { TokenClaims } from '../token/access-tokens.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import type { RedisConnection } from '#shared/redis-connection.ts';
 import type { Bounded } from '../deadline.ts';

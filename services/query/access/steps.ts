@@ -1,7 +1,7 @@
 /** The steps that decide whether a request may pass, in the order of rule R5.1: 401, 429, 403. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { QuotaState } from '#shared/access/quota.ts';
-import type { TokenClaims, Tokens } from '#shared/access/tokens.ts';
+import type { QuotaState } from './quota.ts';
+import type { TokenClaims, Tokens } from '../token/access-tokens.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import {
   insufficientScope,

@@ -1,7 +1,7 @@
 /** Tokens, and the step that finds out who calls. */
 import plugin from 'fastify-plugin';
-import { createQuota } from '#shared/access/quota.ts';
-import { createTokens } from '#shared/access/tokens.ts';
+import { createQuota } from '../access/quota.ts';
+import { createTokens } from '../token/access-tokens.ts';
 import { lookAtAccess, rememberPassed } from '../access/live-access.ts';
 import { shareLookUps } from '../access/shared-look-up.ts';
 import { authenticate, authenticateAgain } from '../access/steps.ts';

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { execute, setVersioned } from '#shared/access/grants.ts';
 import { redisKeys } from '#shared/access/redis-keys.ts';
 import { newSessionId } from '#shared/access/sessions.ts';
-import type { Tokens } from '#shared/access/tokens.ts';
+import type { Tokens } from './access-tokens.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import type { KnownClient } from './known-clients.ts';
 

@@ -4,7 +4,7 @@
  * Kubernetes brings a new secret, are seen alike.
  */
 import { Gauge, type Registry } from 'prom-client';
-import { importKeys, loadSigningKeys, readKeyFile, type SigningKeys } from '#shared/access/signing-keys.ts';
+import { importKeys, loadSigningKeys, readKeyFile, type SigningKeys } from './signing-keys.ts';
 import type { Config } from '#shared/config.ts';
 import { describeError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';

@@ -1,6 +1,6 @@
 /** The query service without its access path, as a process of its own: everybody is one fixed caller. */
 import closeWithGrace from 'close-with-grace';
-import { loadSigningKeys } from '#shared/access/signing-keys.ts';
+import { loadSigningKeys } from '#query/token/signing-keys.ts';
 import { readConfig } from '#shared/config.ts';
 import { SCOPES } from '#shared/events/access-event.ts';
 import { createLogger } from '#shared/logging.ts';

@@ -1,7 +1,7 @@
 /** Live events beside rewriting: one store's orders change at a steady rate, while a large store waits, and while it is rewritten. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from 'mongodb';
-import { type Rewriting, rewritingId } from '#projector/rewriting/queue.ts';
+import { type Rewriting, rewritingId } from '#shared/projection/rewriting/queue.ts';
 import { REWRITINGS } from '#shared/read-models/collections.ts';
 import type { Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';

@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 import { jwtVerify } from 'jose';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
 import { redisKeys } from '#shared/access/redis-keys.ts';
-import type { SigningKeys } from '#shared/access/signing-keys.ts';
+import type { SigningKeys } from '#query/token/signing-keys.ts';
 import type { Config } from '#shared/config.ts';
 
 declare module 'fastify' {

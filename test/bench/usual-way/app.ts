@@ -2,7 +2,7 @@
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Redis } from 'ioredis';
 import type { Db } from 'mongodb';
-import type { SigningKeys } from '#shared/access/signing-keys.ts';
+import type { SigningKeys } from '#query/token/signing-keys.ts';
 import type { Config } from '#shared/config.ts';
 import type { Logger } from '#shared/logging.ts';
 import { accessCheck } from './access.ts';

@@ -2,7 +2,7 @@
 import closeWithGrace from 'close-with-grace';
 import { Redis } from 'ioredis';
 import { MongoClient } from 'mongodb';
-import { loadSigningKeys } from '#shared/access/signing-keys.ts';
+import { loadSigningKeys } from '#query/token/signing-keys.ts';
 import { readConfig } from '#shared/config.ts';
 import { createLogger } from '#shared/logging.ts';
 import { buildUsualWay } from './app.ts';

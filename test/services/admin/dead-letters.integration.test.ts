@@ -1,6 +1,6 @@
 import { Binary, type Collection } from 'mongodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { toDeadLetter } from '#projector/dead-letters/letter.ts';
+import { toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
 import { startProjector } from '#projector/projector.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { redisKeys } from '#shared/access/redis-keys.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import kafkajs from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadSigningKeys } from '#shared/access/signing-keys.ts';
+import { loadSigningKeys } from '#query/token/signing-keys.ts';
 import { readConfig } from '#shared/config.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { runCommand, runJson } from './run-command.ts';

@@ -1,7 +1,7 @@
 import type { KafkaMessage } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Checkpoint } from '#projector/consumer/checkpoint.ts';
-import { toDeadLetter } from '#projector/dead-letters/letter.ts';
+import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
+import { toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
 import { type RunningProjector, startProjector } from '#projector/projector.ts';
 import type { EventToEncode } from '#shared/events/encode.ts';
 import { EventRejected } from '#shared/events/rejection.ts';

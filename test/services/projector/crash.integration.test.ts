@@ -7,7 +7,7 @@ import { caughtUp, dump, readModels } from '#test/read-models.ts';
 import { startService, type ServiceProcess } from '#test/service-process.ts';
 import type { StreamEvent } from '#test/streams.ts';
 import { startProjector } from '#projector/projector.ts';
-import { verifyStore } from '#projector/ranking/verify.ts';
+import { verifyStore } from '#shared/projection/ranking/verify.ts';
 
 const EVENTS = 20_000;
 const STORES = ['s0', 's1', 's2', 's3', 's4', 's5', 's6'];

@@ -7,7 +7,7 @@ import { DEAD_LETTERS, type DeadLetter, RANK_NODES } from '#shared/read-models/c
 import type { LeafTexts } from '#shared/read-models/rank-tree/nodes.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { bytesOfTexts } from '#shared/read-models/search-texts.ts';
-import { verifyStore } from '#projector/ranking/verify.ts';
+import { verifyStore } from '#shared/projection/ranking/verify.ts';
 import { edgeEvent, FILLERS } from '#test/edge-events.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Checkpoint } from '#projector/consumer/checkpoint.ts';
+import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { startProjector } from '#projector/projector.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
 import { changesTopic } from '#shared/events/topics.ts';

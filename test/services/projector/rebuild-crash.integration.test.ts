@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Checkpoint } from '#projector/consumer/checkpoint.ts';
+import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { generationCaughtUp, generationDb, statesOf } from '#test/generations.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';

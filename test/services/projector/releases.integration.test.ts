@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { beginRebuild } from '#admin/rebuild/begin.ts';
 import { type RunningProjector, startProjector } from '#projector/projector.ts';
-import { loadSigningKeys } from '#shared/access/signing-keys.ts';
+import { loadSigningKeys } from '#query/token/signing-keys.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { createLogger } from '#shared/logging.ts';
 import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';

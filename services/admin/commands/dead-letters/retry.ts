@@ -1,6 +1,6 @@
 /** `dead-letters retry`: applies what could not be applied before, after a release or a key that was missing. */
 import type { Command } from 'commander';
-import { Epochs } from '#projector/changes/epochs.ts';
+import { Epochs } from '#shared/projection/changes/epochs.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { type Servers, withServers } from '../../connection/servers.ts';
 import { type LetterBox, letterBoxes, otherBoxes } from '../../dead-letters/boxes.ts';

@@ -1,6 +1,6 @@
 /** Compares a rebuilt generation with the live one, beside projectors at work. */
 import type { MongoClient } from 'mongodb';
-import { verifyStore } from '#projector/ranking/verify.ts';
+import { verifyStore } from '#shared/projection/ranking/verify.ts';
 import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
 import { COLLECTIONS, type Stamp, STAMPS, TOMBSTONES } from '#shared/read-models/collections.ts';
 import { forSnapshots } from '#shared/mongodb.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { loadSigningKeys } from '#shared/access/signing-keys.ts';
+import { loadSigningKeys } from '#query/token/signing-keys.ts';
 import { readConfig } from '#shared/config.ts';
 import { prepareSigningKey } from '#local/start/signing-key.ts';
 import { removeStackFile, type StackFile, stackFilePath, writeStackFile } from '#local/start/stack-file.ts';

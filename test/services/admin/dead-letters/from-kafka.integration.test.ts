@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Servers } from '#admin/connection/servers.ts';
 import { LogReader } from '#admin/log/reader.ts';
 import { startProjector } from '#projector/projector.ts';
-import { NOTHING_KEPT } from '#projector/dead-letters/letter.ts';
+import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { createLogger } from '#shared/logging.ts';

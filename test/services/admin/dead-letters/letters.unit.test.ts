@@ -3,7 +3,7 @@ import { describeLetter, structureOf } from '#admin/dead-letters/describe.ts';
 import { toMessage, withMessage } from '#admin/dead-letters/message.ts';
 import type { LetterSummary } from '#admin/dead-letters/selection.ts';
 import { letterSlices } from '#admin/dead-letters/slices.ts';
-import { NOTHING_KEPT, toDeadLetter } from '#projector/dead-letters/letter.ts';
+import { NOTHING_KEPT, toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 
 const message = {

@@ -1,9 +1,9 @@
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { sessionOfToken } from '#admin/sessions/token-claims.ts';
-import { createTokens } from '#shared/access/tokens.ts';
+import { createTokens } from '#query/token/access-tokens.ts';
 import { newSigningKey } from '#shared/access/signing-key-set.ts';
-import { loadSigningKeys } from '#shared/access/signing-keys.ts';
+import { loadSigningKeys } from '#query/token/signing-keys.ts';
 
 const SETTINGS = { issuer: 'i', audience: 'a', lifetimeSeconds: 900, signingKeysFile: null };
 

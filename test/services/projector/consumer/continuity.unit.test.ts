@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { KafkaMessage } from 'kafkajs';
 import { describe, expect, it } from 'vitest';
-import { identityOf } from '#projector/consumer/checkpoint.ts';
+import { identityOf } from '#shared/projection/slice/checkpoint.ts';
 import type { UnreadableBatch } from '#shared/kafka/unreadable.ts';
 import { Continuity, type FetchedBatch, type Verdict } from '#projector/consumer/continuity.ts';
 

@@ -2,9 +2,9 @@ import type { Batch, EachBatchPayload, KafkaMessage } from 'kafkajs';
 import { type ClientSession, MongoServerError } from 'mongodb';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { type Claim, identityOf, type LastMessage } from '#projector/consumer/checkpoint.ts';
+import { type Claim, identityOf, type LastMessage } from '#shared/projection/slice/checkpoint.ts';
 import { Partition, type PartitionWork } from '#projector/consumer/partition.ts';
-import type { Slice } from '#projector/consumer/slice.ts';
+import type { Slice } from '#shared/projection/slice/slice.ts';
 import { createMetrics, type ProjectorMetrics } from '#projector/metrics.ts';
 import { eventually } from '#test/installation.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { beginRebuild } from '#admin/rebuild/begin.ts';
 import { REWRITINGS } from '#shared/read-models/collections.ts';
-import { type Rewriting, rewritingId } from '#projector/rewriting/queue.ts';
+import { type Rewriting, rewritingId } from '#shared/projection/rewriting/queue.ts';
 import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { generationCaughtUp, generationDb } from '#test/generations.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { repairStore } from '#projector/ranking/repair.ts';
+import { repairStore } from '#shared/projection/ranking/repair.ts';
 import { boundedBy } from '#query/deadline.ts';
 import { readRanked } from '#query/reading/ranked/read.ts';
 import { SharedReads } from '#query/reading/shared-reads.ts';

@@ -1,0 +1,135 @@
+/** Looks after the dead letters of a projector process: shows how many there are, and ends those whose time is over. */
+import type { Collection, Db, MongoClient } from 'mongodb';
+import { describeError } from '#shared/errors.ts';
+import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import type { Logger } from '#shared/logging.ts';
+import { DEAD_LETTERS, type DeadLetter, INDEXES } from '#shared/read-models/collections.ts';
+import { controlDatabase, findGenerations } from '#shared/read-models/generation.ts';
+import type { LetterMetrics } from './metrics.ts';
+import { expireLetters } from './expire.ts';
+import { type LetterCensus, type LetterLimits, LetterRoom, takeCensus } from '#shared/projection/dead-letters/limits.ts';
+
+const LOOK_MS = 5_000;
+const DAY_MS = 86_400_000;
+
+export interface KeeperOptions {
+  client: MongoClient;
+  prefix: string;
+  environments: readonly string[];
+  /** Letters of other releases' generations are left to those. */
+  projectionVersion: number;
+  limits: LetterLimits;
+  /** After how many days a letter expires; `null` never. */
+  days: number | null;
+  logger: Logger;
+  metrics: LetterMetrics;
+}
+
+interface Box {
+  environment: string;
+  topic: string;
+  db: Db;
+}
+
+export class LetterKeeper {
+  readonly #options: KeeperOptions;
+  readonly #rooms = new Map<string, LetterRoom>();
+  #timer: NodeJS.Timeout | undefined;
+  #looking: Promise<void> = Promise.resolve();
+  #stopped = false;
+
+  private constructor(options: KeeperOptions) {
+    this.#options = options;
+  }
+
+  /** Makes the indexes of the control database's letters, and begins. */
+  static async start(options: KeeperOptions): Promise<LetterKeeper> {
+    const control = controlDatabase(options.client, options.prefix);
+    await letterCollection(control).createIndexes(INDEXES[DEAD_LETTERS]);
+    const keeper = new LetterKeeper(options);
+    keeper.#schedule(0);
+    return keeper;
+  }
+
+  /** The room of a topic's letters in one database; always the same one. */
+  room(db: Db, topic: string): LetterRoom {
+    const name = `${db.databaseName}/${topic}`;
+    const room = this.#rooms.get(name) ?? new LetterRoom(letterCollection(db), topic, this.#options.limits);
+    this.#rooms.set(name, room);
+    return room;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    await this.#looking;
+  }
+
+  #schedule(afterMs: number): void {
+    if (this.#stopped) return;
+    this.#timer = setTimeout(() => {
+      this.#looking = this.#look().finally(() => this.#schedule(LOOK_MS));
+    }, afterMs);
+  }
+
+  async #look(): Promise<void> {
+    const { logger } = this.#options;
+    try {
+      const counted: [Box, LetterCensus][] = [];
+      for (const box of await this.#boxes()) {
+        await this.#expire(box);
+        counted.push([box, await takeCensus(letterCollection(box.db), box.topic)]);
+      }
+      this.#show(counted);
+    } catch (error) {
+      logger.warn({ error: describeError(error) }, 'dead letters cannot be looked at');
+    }
+  }
+
+  async #boxes(): Promise<Box[]> {
+    const { client, prefix, environments, projectionVersion } = this.#options;
+    const control = controlDatabase(client, prefix);
+    const boxes: Box[] = [];
+    for (const environment of environments) {
+      boxes.push({ environment, topic: accessTopic(environment), db: control });
+      for (const { db, marker, state } of await findGenerations(client, prefix, environment)) {
+        if (marker?.projection_version === projectionVersion && state !== 'dropping') {
+          boxes.push({ environment, topic: changesTopic(environment), db });
+        }
+      }
+    }
+    return boxes;
+  }
+
+  #show(counted: readonly [Box, LetterCensus][]): void {
+    const { limits, metrics } = this.#options;
+    const { open, bytes, used, oldestSeconds } = metrics;
+    // A generation that was dropped has no letters any longer.
+    for (const gauge of [open, bytes, used, oldestSeconds]) gauge.reset();
+    for (const [{ environment, topic, db }, census] of counted) {
+      const labels = { environment, topic, database: db.databaseName };
+      open.set(labels, census.letters);
+      bytes.set(labels, census.bytes);
+      used.set(labels, Math.max(census.letters / limits.letters, census.bytes / limits.bytes));
+      const { oldest } = census;
+      oldestSeconds.set(labels, oldest === null ? 0 : (Date.now() - oldest.getTime()) / 1_000);
+    }
+  }
+
+  async #expire({ environment, topic, db }: Box): Promise<void> {
+    const { days, logger, metrics } = this.#options;
+    if (days === null) return;
+    const before = new Date(Date.now() - days * DAY_MS);
+    const removed = await expireLetters(letterCollection(db), topic, before, (expired) => {
+      logger.warn(
+        { environment, topic, database: db.databaseName, days, ...expired },
+        'dead letters expired: nobody decided about them',
+      );
+    });
+    for (const [reason, count] of removed) metrics.expired.inc({ environment, topic, reason }, count);
+  }
+}
+
+function letterCollection(db: Db): Collection<DeadLetter> {
+  return db.collection<DeadLetter>(DEAD_LETTERS);
+}

@@ -1,0 +1,72 @@
+/** Applying a slice of the access topic: keys and the blocking of stores, in one transaction on the control database. */
+import type { ClientSession, Db } from 'mongodb';
+import {
+  type AccessKey,
+  applyKeyChange,
+  applyStoreStatus,
+  controlCollections,
+  type StoreAccess,
+} from '../../access/access-keys.ts';
+import { type AuditRecord, writeAudit } from '../../access/audit.ts';
+import { readAccessChange } from '../../events/access-event.ts';
+import { EventRejected } from '../../events/rejection.ts';
+import type { DeadLetter } from '../../read-models/collections.ts';
+import type { Slice } from '../slice/slice.ts';
+import { toDeadLetter } from '../dead-letters/letter.ts';
+import type { LetterRoom } from '../dead-letters/limits.ts';
+import { writeDeadLetters } from '../dead-letters/write.ts';
+import { keyRecord, storeRecord } from './audit.ts';
+
+export interface AppliedAccess {
+  /** Records that changed, as they are now. */
+  keys: AccessKey[];
+  stores: StoreAccess[];
+  outdated: number;
+  deadLetters: DeadLetter[];
+}
+
+/** Applies a slice in the session's transaction; what changed must be published to Redis once it is committed. */
+export async function applyAccess(
+  control: Db,
+  environment: string,
+  session: ClientSession,
+  slice: Slice,
+  hopeless: unknown,
+  room: LetterRoom | null = null,
+): Promise<AppliedAccess> {
+  const collections = controlCollections(control);
+  const keys = new Map<string, AccessKey>();
+  const stores = new Map<string, StoreAccess>();
+  const audit: AuditRecord[] = [];
+  const deadLetters: DeadLetter[] = [];
+  let outdated = 0;
+  for (const message of slice.messages) {
+    try {
+      if (hopeless !== null) {
+        throw new EventRejected('projection_failed', 'its transaction failed again and again');
+      }
+      const change = readAccessChange(message);
+      if (change.kind === 'access_key') {
+        const key = await applyKeyChange(collections.keys, environment, change, session);
+        if (key === null) outdated += 1;
+        else {
+          keys.set(key._id, key);
+          audit.push(keyRecord(change, key));
+        }
+      } else {
+        const store = await applyStoreStatus(collections.stores, environment, change, 'access', session);
+        if (store === null) outdated += 1;
+        else {
+          stores.set(store._id, store);
+          audit.push(storeRecord(change, store));
+        }
+      }
+    } catch (error) {
+      if (!(error instanceof EventRejected)) throw error;
+      deadLetters.push(toDeadLetter(slice.topic, slice.partition, message, error));
+    }
+  }
+  await writeAudit(control, session, audit);
+  await writeDeadLetters(control, session, deadLetters, room);
+  return { keys: [...keys.values()], stores: [...stores.values()], outdated, deadLetters };
+}

@@ -1,0 +1,238 @@
+/**
+ * The plan of a slice: from what its events say and what is stored, everything that its transaction writes.
+ * Pure: the same events lead to the same documents and stamps, however they are cut into slices.
+ */
+import type { EntityName } from '../../events/entities/index.ts';
+import { EventRejected } from '../../events/rejection.ts';
+import {
+  documentId,
+  type ReadModelDocument,
+  type Tombstone,
+  tombstoneId,
+  type Unplaced,
+} from '../../read-models/collections.ts';
+import { NAMING_CUSTOMERS } from '../../read-models/erasures.ts';
+import { DEFAULT_OFFSET } from '../../read-models/local-time.ts';
+import { rankEntries } from '../../read-models/rank-tree/trees.ts';
+import { type LayoutChanges, noteLayout, placeOf } from '../catalog/layout.ts';
+import { noteMove, type TreeChanges } from '../ranking/changes.ts';
+import { isErased } from './customers.ts';
+import type { Taken } from './epochs.ts';
+import type { Chain, Entry } from './fold.ts';
+import type { HeldChange } from './held-change.ts';
+import type { Stored } from './stored.ts';
+
+export interface StampChange extends Taken {
+  /** How far each entity's counter moves: by one for each event that takes effect. */
+  counters: Partial<Record<EntityName, number>>;
+  /** How many records of each entity there are more, or fewer. */
+  counts: Partial<Record<EntityName, number>>;
+  /** The store's new offset; `null` removes it; absent where the store's own record did not change. */
+  offset?: string | null;
+  /** Whether customers of the store are being erased from now on. */
+  erasing?: true;
+}
+
+export interface Plan {
+  /** Documents that are not stored yet. */
+  inserts: Map<EntityName, ReadModelDocument[]>;
+  /** Documents that replace stored ones. */
+  replacements: Map<EntityName, ReadModelDocument[]>;
+  /** `_id`s of documents that go. */
+  removals: Map<EntityName, string[]>;
+  /** Of entities that are deleted now. */
+  tombstones: Tombstone[];
+  /** `_id`s of tombstones of entities that are back. */
+  raised: string[];
+  /** By store id. */
+  stamps: Map<string, StampChange>;
+  /** Versions of the stores' own records that changed or went, by store id. */
+  storeRecords: Map<string, number>;
+  /**
+   * Customers deleted in this slice, by store id, with the index of their last deletion: documents that name them and are not
+   * written here lose their data.
+   */
+  erased: Map<string, Map<string, number>>;
+  /** What moves in rank trees. */
+  trees: TreeChanges;
+  /** What changes in the order of the stores' product lists. */
+  layouts: LayoutChanges;
+  /** Changes whose document could not be made, with their message's index in the slice. */
+  failed: { at: number; rejection: EventRejected }[];
+  /** Of changes that take effect, what is counted once they are committed: documents are large, and go as soon as they can. */
+  applied: Pick<HeldChange, 'entity' | 'time' | 'newerVersion'>[];
+  outdated: number;
+}
+
+/** Plans a slice. */
+export function plan(chains: Map<string, Chain>, stored: Stored): Plan {
+  const result: Plan = {
+    inserts: new Map(),
+    replacements: new Map(),
+    removals: new Map(),
+    tombstones: [],
+    raised: [],
+    stamps: new Map(),
+    storeRecords: new Map(),
+    erased: new Map(),
+    trees: new Map(),
+    layouts: new Map(),
+    failed: [],
+    applied: [],
+    outdated: 0,
+  };
+  const effective = new Map<string, Entry[]>();
+  for (const { key, entries, outdated } of chains.values()) {
+    const version = stored.sequences.get(key) ?? -1;
+    const newer = entries.filter(({ change }) => change.sequence > version);
+    result.outdated += outdated + entries.length - newer.length;
+    if (newer.length > 0) effective.set(key, newer);
+  }
+  const taken: Effect[] = [];
+  for (const [key, entries] of effective) planEntity(result, key, entries, effective, stored, taken);
+  place(result, taken);
+  return result;
+}
+
+/** A change that takes effect: where its event lies in the slice, and what shows it if it is the record's last one. */
+interface Effect {
+  at: number;
+  entity: EntityName;
+  storeId: string;
+  shownBy: ReadModelDocument | Tombstone | null;
+}
+
+/**
+ * Gives each change its position, in the order of the events. Those that another one of the same record follows count as well: so
+ * a record's position does not depend on where slices are cut.
+ */
+function place({ stamps }: Plan, effects: Effect[]): void {
+  for (const { entity, storeId, shownBy } of effects.toSorted((a, b) => a.at - b.at)) {
+    const stamp = stamps.get(storeId);
+    if (stamp === undefined) continue;
+    const position = takePosition(stamp, entity);
+    if (shownBy !== null) shownBy.feed_position = position;
+  }
+}
+
+/** The next position of a store, for a change of one record. */
+export function takePosition(taken: Taken, entity: EntityName): number {
+  taken.position += 1;
+  taken.positions[entity] = taken.position;
+  return taken.position;
+}
+
+function planEntity(
+  result: Plan,
+  key: string,
+  entries: Entry[],
+  effective: Map<string, Entry[]>,
+  stored: Stored,
+  effects: Effect[],
+): void {
+  const last = entries.at(-1);
+  if (last === undefined) return;
+  const { change } = last;
+  const { entity, storeId, id } = change;
+  const isBuried = stored.tombstones.has(key);
+  const isStored = stored.sequences.has(key) && !isBuried;
+
+  const rankedBefore = stored.ranked.get(key) ?? [];
+  let shownBy: ReadModelDocument | Tombstone;
+  const placedBefore = stored.placed.get(key) ?? null;
+  if (change.deletes) {
+    noteMove(result.trees, storeId, rankedBefore, []);
+    noteLayout(result.layouts, storeId, placedBefore, null);
+    if (isStored) push(result.removals, entity, documentId(storeId, id));
+    shownBy = { _id: key, store_id: storeId, entity, sequence: change.sequence, feed_position: 0 };
+    result.tombstones.push(shownBy);
+  } else {
+    try {
+      const document: ReadModelDocument = Object.assign(projectEntry(last, effective, stored), {
+        feed_position: 0,
+      });
+      shownBy = document;
+      push(isStored ? result.replacements : result.inserts, entity, document);
+      noteMove(result.trees, storeId, rankedBefore, rankEntries(entity, document));
+      noteLayout(result.layouts, storeId, placedBefore, placeOf(entity, document));
+      if (isBuried) result.raised.push(key);
+    } catch (error) {
+      const rejection = new EventRejected('projection_failed', 'no document can be made of it', {
+        cause: error,
+      });
+      result.failed.push({ at: last.at, rejection });
+      // As if it had come alone: what was before it counts.
+      planEntity(result, key, entries.slice(0, -1), effective, stored, effects);
+      return;
+    }
+  }
+
+  const stamp = stampOf(result, storeId, stored);
+  add(stamp.counters, entity, entries.length);
+  add(stamp.counts, entity, (change.deletes ? 0 : 1) - (isStored ? 1 : 0));
+  if (entity === 'store') {
+    stamp.offset = change.timezoneOffset;
+    result.storeRecords.set(storeId, change.sequence);
+  }
+  if (entity === 'customer') {
+    const deletions = entries.filter((entry) => entry.change.deletes);
+    const lastDeletion = deletions.at(-1);
+    if (lastDeletion !== undefined) {
+      const ids = result.erased.get(storeId) ?? new Map<string, number>();
+      result.erased.set(storeId, ids.set(id, lastDeletion.at));
+      for (const naming of NAMING_CUSTOMERS) add(stamp.counters, naming, deletions.length);
+    }
+  }
+  for (const entry of entries) {
+    const { time, newerVersion } = entry.change;
+    result.applied.push({ entity, time, ...(newerVersion === undefined ? {} : { newerVersion }) });
+    effects.push({ at: entry.at, entity, storeId, shownBy: entry === last ? shownBy : null });
+  }
+}
+
+function projectEntry(
+  { change, at }: Entry,
+  effective: Map<string, Entry[]>,
+  stored: Stored,
+): Unplaced<ReadModelDocument> {
+  const { storeId, customerId } = change;
+  const customerKey = customerId === null ? null : tombstoneId('customer', storeId, customerId);
+  return change.documentIn({
+    offset: offsetAt(
+      effective.get(tombstoneId('store', storeId, storeId)),
+      stored.stamps.get(storeId)?.timezone_offset,
+      at,
+    ),
+    customerErased:
+      customerKey !== null && isErased(effective.get(customerKey), stored.tombstones.has(customerKey), at),
+  });
+}
+
+/** The store's offset as the event at index `at` finds it, its own record included. */
+function offsetAt(storeEntries: Entry[] | undefined, before: string | undefined, at: number): string {
+  let offset = before;
+  for (const entry of storeEntries ?? []) {
+    if (entry.at <= at) offset = entry.change.timezoneOffset ?? undefined;
+  }
+  return offset ?? DEFAULT_OFFSET;
+}
+
+function stampOf({ stamps }: Plan, storeId: string, stored: Stored): StampChange {
+  let stamp = stamps.get(storeId);
+  if (stamp === undefined) {
+    const position = stored.stamps.get(storeId)?.position ?? 0;
+    stamp = { counters: {}, counts: {}, position, positions: {} };
+    stamps.set(storeId, stamp);
+  }
+  return stamp;
+}
+
+function add(numbers: Partial<Record<EntityName, number>>, entity: EntityName, by: number): void {
+  numbers[entity] = (numbers[entity] ?? 0) + by;
+}
+
+function push<T>(lists: Map<EntityName, T[]>, entity: EntityName, item: T): void {
+  const list = lists.get(entity);
+  if (list === undefined) lists.set(entity, [item]);
+  else list.push(item);
+}

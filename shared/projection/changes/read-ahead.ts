@@ -1,0 +1,52 @@
+/**
+ * Reading ahead: while a slice's transaction waits for MongoDB, the messages of the next one are read. A single partition
+ * has nothing else to do then; where others have, it is the same work at another time.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { KafkaMessage } from 'kafkajs';
+import { EventRejected } from '../../events/rejection.ts';
+import { holdChange, type HeldChange } from './held-change.ts';
+
+/** So many are read before others get the processor again. */
+const A_TURN = 32;
+
+const read = new WeakMap<KafkaMessage, HeldChange | EventRejected>();
+
+/**
+ * Begins to read messages, a few at a time.
+ * @returns a function that ends it; what is read by then is kept until it is taken.
+ */
+export function readAhead(messages: readonly KafkaMessage[]): () => void {
+  let isWanted = true;
+  void (async () => {
+    for (let at = 0; at < messages.length; at += A_TURN) {
+      await nextTurn();
+      if (!isWanted) return;
+      for (const message of messages.slice(at, at + A_TURN)) if (!read.has(message)) remember(message);
+    }
+  })();
+  return () => {
+    isWanted = false;
+  };
+}
+
+function remember(message: KafkaMessage): void {
+  try {
+    read.set(message, holdChange(message));
+  } catch (error) {
+    // Whatever else it is comes again when the message's turn has come, and is seen there.
+    if (error instanceof EventRejected) read.set(message, error);
+  }
+}
+
+/**
+ * A message's change, whether or not it was read ahead.
+ * @throws {EventRejected} when it is poison.
+ */
+export function takeChange(message: KafkaMessage): HeldChange {
+  const known = read.get(message);
+  if (known === undefined) return holdChange(message);
+  read.delete(message);
+  if (known instanceof EventRejected) throw known;
+  return known;
+}

@@ -1,0 +1,88 @@
+/** What is stored of the entities that a slice touches, read inside its transaction. */
+import type { ClientSession, Db } from 'mongodb';
+import { ENTITY_NAMES, type EntityName } from '../../events/entities/index.ts';
+import {
+  COLLECTIONS,
+  documentId,
+  type ReadModelDocument,
+  type Stamp,
+  STAMPS,
+  type Tombstone,
+  tombstoneId,
+  TOMBSTONES,
+} from '../../read-models/collections.ts';
+import { type RankEntry, rankEntries, RANKED_FIELDS } from '../../read-models/rank-tree/trees.ts';
+import { type Place, PLACED_FIELDS, placeOf } from '../catalog/layout.ts';
+import type { Chain } from './fold.ts';
+
+/** Large enough that a slice's documents come in one round trip. */
+const ONE_BATCH = 100_000;
+
+export interface Stored {
+  /** Versions of documents and tombstones, by `<entity>/<store id>/<entity id>`. */
+  sequences: Map<string, number>;
+  /** Where stored products and categories stand in the product list, by their keys. */
+  placed: Map<string, Place>;
+  /** Where stored documents lie in rank trees, by their keys. */
+  ranked: Map<string, RankEntry[]>;
+  /** Keys of entities that are deleted now. */
+  tombstones: Set<string>;
+  /** By store id. */
+  stamps: Map<string, Stamp>;
+}
+
+/** Reads what is stored: stamps of the stores, versions of the entities, tombstones also of the customers named. */
+export async function readStored(db: Db, session: ClientSession, chains: Iterable<Chain>): Promise<Stored> {
+  const stores = new Set<string>();
+  const graves = new Set<string>();
+  const documents: Record<EntityName, string[]> = Object.fromEntries(
+    ENTITY_NAMES.map((entity): [string, string[]] => [entity, []]),
+  ) as Record<EntityName, string[]>;
+  for (const { key, entries } of chains) {
+    const [first] = entries;
+    if (first === undefined) continue;
+    const { entity, storeId, id } = first.change;
+    stores.add(storeId);
+    graves.add(key);
+    documents[entity].push(documentId(storeId, id));
+    for (const { change } of entries) {
+      if (change.customerId !== null) graves.add(tombstoneId('customer', storeId, change.customerId));
+    }
+  }
+
+  const stamps = await db
+    .collection<Stamp>(STAMPS)
+    .find({ _id: { $in: [...stores] } }, { session, batchSize: ONE_BATCH })
+    .toArray();
+  const tombstones = await db
+    .collection<Tombstone>(TOMBSTONES)
+    .find({ _id: { $in: [...graves] } }, { session, projection: { sequence: 1 }, batchSize: ONE_BATCH })
+    .toArray();
+  const sequences = new Map(tombstones.map(({ _id, sequence }) => [_id, sequence]));
+  const placed = new Map<string, Place>();
+  const ranked = new Map<string, RankEntry[]>();
+  for (const entity of ENTITY_NAMES) {
+    if (documents[entity].length === 0) continue;
+    const found = db
+      .collection<Pick<ReadModelDocument, '_id' | 'sequence'>>(COLLECTIONS[entity])
+      .find(
+        { _id: { $in: documents[entity] } },
+        { session, projection: { sequence: 1, ...PLACED_FIELDS, ...RANKED_FIELDS }, batchSize: ONE_BATCH },
+      );
+    for await (const document of found) {
+      const key = `${entity}/${document._id}`;
+      sequences.set(key, document.sequence);
+      const place = placeOf(entity, document);
+      if (place !== null) placed.set(key, place);
+      const entries = rankEntries(entity, document);
+      if (entries.length > 0) ranked.set(key, entries);
+    }
+  }
+  return {
+    sequences,
+    placed,
+    ranked,
+    tombstones: new Set(tombstones.map(({ _id }) => _id)),
+    stamps: new Map(stamps.map((stamp) => [stamp._id, stamp])),
+  };
+}

@@ -1,0 +1,135 @@
+/**
+ * Messages that an operator dropped. The decision outlives the letter: a generation that is filled later, or was restored,
+ * comes across the message again, and neither applies it nor makes it a letter again.
+ */
+import type { Collection, Db } from 'mongodb';
+import { DEAD_LETTERS, type DeadLetter } from '../../read-models/collections.ts';
+import type { Slice } from '../slice/slice.ts';
+import type { Admitted, LetterRoom } from './limits.ts';
+
+/** In the control database, which no rebuild touches. */
+export interface DroppedLetter {
+  /** The letter's; of one that stood for many with the offset of the last. */
+  _id: string;
+  topic: string;
+  partition: number;
+  /** Offsets, the last included. */
+  from: number;
+  to: number;
+  /** Of a letter that stood for many: only messages that die of it are dropped. */
+  reason: string | null;
+  /** When Kafka took the first message, by which a replaced log is told. */
+  published_at: Date;
+  dropped_at: Date;
+}
+
+/** How old the knowledge may be that there is no decision for what lies ahead. */
+const REMEMBERED_MS = 1_000;
+const AT_ONCE = 1_000;
+
+export function droppedLettersIn(control: Db): Collection<DroppedLetter> {
+  return control.collection('dropped_letters');
+}
+
+/** Creates the index by which decisions are found. Safe to call from several processes at once. */
+export async function createDroppedIndexes(control: Db): Promise<void> {
+  await droppedLettersIn(control).createIndexes([
+    { name: 'by_place', key: { topic: 1, partition: 1, to: 1, from: 1 } },
+  ]);
+}
+
+/** The decision to drop a letter. */
+export function decisionAbout(
+  letter: Pick<DeadLetter, '_id' | 'topic' | 'partition' | 'offset' | 'reason' | 'gathered' | 'published_at'>,
+): DroppedLetter {
+  const { _id, topic, partition, offset, reason, gathered, published_at } = letter;
+  const to = gathered?.last_offset ?? offset;
+  return {
+    _id: gathered === undefined ? _id : `${_id}/${to}`,
+    topic,
+    partition,
+    from: offset,
+    to,
+    reason: gathered === undefined ? null : reason,
+    published_at,
+    dropped_at: new Date(),
+  };
+}
+
+/** Removes letters that a generation has although they were dropped, as when both happened at the same moment. */
+export async function forgetDropped(
+  control: Db,
+  { db, since }: { db: Db; since: Date },
+  topic: string,
+): Promise<void> {
+  const letters = db.collection<DeadLetter>(DEAD_LETTERS);
+  const decisions = droppedLettersIn(control).find({ topic, reason: null, dropped_at: { $gte: since } });
+  let ids: string[] = [];
+  const flush = async () => {
+    if (ids.length > 0) await letters.deleteMany({ _id: { $in: ids } });
+    ids = [];
+  };
+  for await (const { _id } of decisions) {
+    ids.push(_id);
+    if (ids.length === AT_ONCE) await flush();
+  }
+  await flush();
+}
+
+/** The decisions about one topic, as a consumer asks for them slice by slice. */
+export class DroppedLetters {
+  readonly #decisions: Collection<DroppedLetter>;
+  readonly #topic: string;
+  /** By partition: behind which offset there is no decision, and since when that is known. */
+  readonly #ends = new Map<number, { end: number; at: number }>();
+
+  constructor(control: Db, topic: string) {
+    this.#decisions = droppedLettersIn(control);
+    this.#topic = topic;
+  }
+
+  /** What is left of a slice without messages that were dropped, and the room for letters without those of dropped ones. */
+  async leaveOut(slice: Slice, room: LetterRoom): Promise<{ slice: Slice; room: Pick<LetterRoom, 'admit'> }> {
+    const decisions = await this.#about(slice);
+    if (decisions.length === 0) return { slice, room };
+    const single = new Map(
+      decisions.flatMap((decision) => (decision.reason === null ? [[decision.from, decision]] : [])),
+    );
+    const gathered = decisions.filter(({ reason }) => reason !== null);
+    const messages = slice.messages.filter(
+      ({ offset, timestamp }) => single.get(Number(offset))?.published_at.getTime() !== Number(timestamp),
+    );
+    const isDropped = ({ offset, reason }: DeadLetter) =>
+      gathered.some(
+        (decision) => decision.reason === reason && decision.from <= offset && offset <= decision.to,
+      );
+    return {
+      slice: { ...slice, messages },
+      room: {
+        admit: async (letters): Promise<Admitted> =>
+          room.admit(letters.filter((letter) => !isDropped(letter))),
+      },
+    };
+  }
+
+  async #about({ partition, messages }: Slice): Promise<DroppedLetter[]> {
+    const first = Number(messages[0]?.offset ?? 0);
+    const last = Number(messages.at(-1)?.offset ?? 0);
+    if (first > (await this.#endOf(partition))) return [];
+    return this.#decisions
+      .find({ topic: this.#topic, partition, to: { $gte: first }, from: { $lte: last } })
+      .toArray();
+  }
+
+  async #endOf(partition: number): Promise<number> {
+    const now = performance.now();
+    const known = this.#ends.get(partition);
+    if (known !== undefined && now - known.at < REMEMBERED_MS) return known.end;
+    const [highest] = await this.#decisions
+      .find({ topic: this.#topic, partition }, { sort: { to: -1 }, limit: 1, projection: { to: 1 } })
+      .toArray();
+    const end = highest?.to ?? -1;
+    this.#ends.set(partition, { end, at: now });
+    return end;
+  }
+}

@@ -1,0 +1,90 @@
+/** Erasing orders and reviews in one transaction, as far as there is room: it stays short however much names a customer. */
+import type { AnyBulkWriteOperation, ClientSession, Db, Filter } from 'mongodb';
+import type { EntityName } from '../../events/entities/index.ts';
+import { COLLECTIONS } from '../../read-models/collections.ts';
+import { erasedBodies, type NamingDocument } from '../../read-models/erasures.ts';
+import type { Taken } from '../changes/epochs.ts';
+import { takePosition } from '../changes/plan.ts';
+
+export interface Erasing {
+  db: Db;
+  session: ClientSession;
+  storeId: string;
+  /** How much may still be looked at: documents, and characters of their bodies. The last one may be larger. */
+  room: { documents: number; characters: number };
+  /** The store's positions: each erased record takes one. */
+  taken: Taken;
+  /** How many were erased. */
+  erased: number;
+  /** Whether a customer of whom there is no room for everything loses what there is room for. */
+  inPart: boolean;
+}
+
+/** A deleted customer. */
+export interface Target {
+  id: string;
+  /** What was written up to this position is erased. */
+  upTo: number;
+  /** The sort key of the last document that was looked at; empty at the beginning. Not for several targets at once. */
+  after: string;
+}
+
+/** Where there was no more room: the first customer of whom something may be left, and the last key that was looked at. */
+export interface End {
+  id: string;
+  after: string;
+}
+
+/** Erases records of one kind, customer by customer in the order of their ids. @returns `null` when none is left. */
+export async function eraseKind(
+  work: Erasing,
+  entity: EntityName,
+  targets: readonly Target[],
+): Promise<End | null> {
+  if (targets.length === 0) return null;
+  const { db, session, room } = work;
+  const collection = db.collection<NamingDocument>(COLLECTIONS[entity]);
+  const found = collection.find(naming(work.storeId, targets), {
+    session,
+    hint: 'by_customer',
+    sort: { customer_id: 1, rank_key: 1 },
+    // One more than there is room for tells that it is too little.
+    limit: Math.max(0, room.documents) + 1,
+  });
+  const byId = new Map(targets.map((target) => [target.id, target]));
+  let end: End | null = null;
+  let last: End = { id: '', after: '' };
+  let erased: { id: string; of: string; bodies: { summary: string; whole: string } }[] = [];
+  for await (const document of found) {
+    const { _id, customer_id, rank_key, feed_position, summary, whole } = document;
+    const target = byId.get(customer_id ?? '');
+    if (target === undefined) continue;
+    if (room.documents <= 0 || room.characters <= 0) {
+      end = { id: target.id, after: last.id === target.id ? last.after : target.after };
+      break;
+    }
+    room.documents -= 1;
+    room.characters -= summary.length + whole.length;
+    last = { id: target.id, after: rank_key };
+    const bodies = feed_position <= target.upTo ? erasedBodies(document) : null;
+    if (bodies !== null) erased.push({ id: _id, of: target.id, bodies });
+  }
+  if (!work.inPart && end !== null) {
+    const { id } = end;
+    erased = erased.filter(({ of }) => of !== id);
+  }
+  const operations = erased.map(({ id, bodies }): AnyBulkWriteOperation<NamingDocument> => {
+    const feed_position = takePosition(work.taken, entity);
+    return { updateOne: { filter: { _id: id }, update: { $set: { ...bodies, feed_position } } } };
+  });
+  if (operations.length > 0) await collection.bulkWrite(operations, { session, ordered: false });
+  work.erased += operations.length;
+  return end;
+}
+
+function naming(store_id: string, targets: readonly Target[]): Filter<NamingDocument> {
+  const [first] = targets;
+  return first !== undefined && targets.length === 1
+    ? { store_id, customer_id: first.id, rank_key: { $gt: first.after } }
+    : { store_id, customer_id: { $in: targets.map(({ id }) => id) } };
+}

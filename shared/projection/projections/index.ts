@@ -1,0 +1,51 @@
+/** Every entity's projection, and the document that it makes. A new entity is one file and one line here. */
+import type { Change } from '../../events/change.ts';
+import type { EntityName } from '../../events/entities/index.ts';
+import { BODY_FIELDS } from '../../read-models/bodies.ts';
+import type { ReadModelDocument, Unplaced } from '../../read-models/collections.ts';
+import { EXACT, isReversible } from '../../read-models/local-time.ts';
+import { campaignProjection } from './campaign.ts';
+import { categoryProjection } from './category.ts';
+import { couponProjection } from './coupon.ts';
+import { customerProjection } from './customer.ts';
+import { optionGroupProjection } from './option-group.ts';
+import { orderProjection } from './order.ts';
+import { productProjection } from './product.ts';
+import type { Changed, Projection, ProjectionContext } from './projection.ts';
+import { reviewProjection } from './review.ts';
+import { storeProjection } from './store.ts';
+
+export const projections: { [E in EntityName]: Projection<E> } = {
+  store: storeProjection,
+  coupon: couponProjection,
+  customer: customerProjection,
+  review: reviewProjection,
+  campaign: campaignProjection,
+  order: orderProjection,
+  category: categoryProjection,
+  product: productProjection,
+  option_group: optionGroupProjection,
+};
+
+/** The projection of a change's entity. */
+export function projectionOf<E extends EntityName>({ entity }: { entity: E }): Projection<E> {
+  return projections[entity];
+}
+
+/**
+ * The document that shows a change's state. Where the store's local time may not tell a date-time exactly, it is made for
+ * `EXACT`: after the next move of the offset it could not be told any longer what was meant.
+ */
+export function projectDocument(change: Change, context: ProjectionContext): Unplaced<ReadModelDocument> {
+  const document = project(change, context);
+  const bodies = document as object as Record<string, unknown>;
+  const isExact = BODY_FIELDS.every((field) => {
+    const body = bodies[field];
+    return typeof body !== 'string' || isReversible(body);
+  });
+  return isExact ? document : project(change, { ...context, offset: EXACT });
+}
+
+function project(change: Change, context: ProjectionContext): Unplaced<ReadModelDocument> {
+  return projectionOf(change).project(change as Changed<typeof change.entity>, context);
+}

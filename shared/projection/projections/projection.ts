@@ -1,0 +1,63 @@
+/** What a projection is: the pure function from an entity's state to its read-model document. */
+import type { ChangeTo } from '../../events/change.ts';
+import type { EntityName, EntityStates } from '../../events/entities/index.ts';
+import { parseInstant } from '../../events/instant.ts';
+import type { AddressState } from '../../events/fields.ts';
+import type { Documents, Unplaced } from '../../read-models/collections.ts';
+import { toLocalDateTime } from '../../read-models/local-time.ts';
+
+/** A change that carries a state. */
+export type Changed<E extends EntityName> = ChangeTo<E> & { state: EntityStates[E] };
+
+export interface ProjectionContext {
+  /** The store's offset when the event came. */
+  offset: string;
+  /** Whether the customer that the entity names was deleted: then their personal data is left out. */
+  customerErased: boolean;
+}
+
+export interface Projection<E extends EntityName> {
+  /** The document that shows a state. */
+  project: (change: Changed<E>, context: ProjectionContext) => Unplaced<Documents[E]>;
+  /** The customer whom a state names, where the entity can name one. */
+  customerOf?: (state: EntityStates[E]) => string | null;
+}
+
+/** Milliseconds of a checked date-time. */
+export function instant(text: string): number {
+  const milliseconds = parseInstant(text);
+  if (milliseconds === null) throw new TypeError('not a checked date-time');
+  return milliseconds;
+}
+
+/** A checked date-time in local time; `null` where it is absent. */
+export function local(text: string | null | undefined, offset: string): string | null {
+  return text === null || text === undefined ? null : toLocalDateTime(instant(text), offset);
+}
+
+/** When a state was updated, in milliseconds since 1970: `updated_at`, else the event's own time (rule R12.4). */
+export function updatedAt({ updated_at: text }: { updated_at?: string | null }, time: number): number {
+  return text === null || text === undefined ? time : instant(text);
+}
+
+/** The members of an object as JSON without braces, to be joined with others. */
+export function members(object: object): string {
+  return JSON.stringify(object).slice(1, -1);
+}
+
+/** An address as responses show it (rule R9.15). */
+export function address(state: AddressState | null | undefined) {
+  if (state === null || state === undefined) return null;
+  return {
+    street: state.street ?? null,
+    number: state.number ?? null,
+    complement: state.complement ?? null,
+    district: state.district ?? null,
+    city: state.city ?? null,
+    state: state.state ?? null,
+    postal_code: state.postal_code ?? null,
+    reference: state.reference ?? null,
+    latitude: state.latitude ?? null,
+    longitude: state.longitude ?? null,
+  };
+}

@@ -1,0 +1,111 @@
+/** Changing the leaves of one node: those that outgrew their bound, or whose boundary must go, are cut anew. */
+import { compareKeys } from '../../read-models/rank-tree/keys.ts';
+import type { RankTree } from '../../read-models/rank-tree/trees.ts';
+import { cutInFront, cutLeaves } from './split.ts';
+import { readRecords } from './members.ts';
+import { changeTexts, removeTexts, replaceTexts, type Share, type TextOperations } from './texts.ts';
+import type { Part, TreeNode } from './tree-node.ts';
+import type { Work } from './tree-transaction.ts';
+
+/** What a slice brings to leaves of one node of level 0. */
+export interface Touched {
+  node: TreeNode;
+  /** Where the node ends; `null` for the tree's end. */
+  end: string | null;
+  shares: Map<Part, Share>;
+}
+
+/** A boundary is the beginning of a key. Of a customer's name nothing may stay when they go. */
+function isNamed({ boundary }: Part, { removed }: Share): boolean {
+  return boundary !== '' && removed.some(({ key }) => key.startsWith(boundary));
+}
+
+/** Whether the leaf that must go together with the one before it has that in another node. */
+export function isNamedAcross({ node, shares }: Touched): boolean {
+  const [first] = node.parts;
+  const share = first === undefined ? undefined : shares.get(first);
+  return first !== undefined && share !== undefined && isNamed(first, share);
+}
+
+/** Whether a leaf outgrew its bounds. One record alone is no leaf that could be cut. */
+function isTooLarge({ leafRecords, leafBytes }: RankTree, { total, bytes = 0 }: Part): boolean {
+  return total > leafRecords || (bytes > leafBytes && total > 1);
+}
+
+/** An update that removes more pieces of text than this would be nested too deep. */
+const MOST_REMOVED = 20;
+
+/**
+ * Changes the leaves of one node, in which what comes and goes is counted.
+ * @returns how many leaves there are more.
+ */
+export async function changeLeaves(
+  work: Work,
+  { node, end, shares }: Touched,
+  texts: TextOperations,
+): Promise<number> {
+  const { tree } = work;
+  const cuts: [first: number, last: number][] = [];
+  for (const [index, part] of node.parts.entries()) {
+    const share = shares.get(part);
+    if (share === undefined) continue;
+    if (tree.searched && isNamed(part, share)) addCut(cuts, index - 1, index);
+    else if (isTooLarge(tree, part) || (tree.searched && share.removed.length > MOST_REMOVED)) {
+      addCut(cuts, index, index);
+    }
+  }
+  for (const [index, part] of node.parts.entries()) {
+    const share = shares.get(part);
+    if (share === undefined || cuts.some(([first, last]) => first <= index && index <= last)) continue;
+    lower(part, share);
+    if (tree.searched) texts.push(changeTexts(work, part.boundary, share));
+  }
+  const before = node.parts.length;
+  // From the back, so that the indexes of those in front stay right.
+  for (const [first, last] of cuts.toReversed()) {
+    const leaf = node.parts[first];
+    const share = leaf === undefined || last > first ? undefined : shares.get(leaf);
+    const added = share?.added.toSorted((a, b) => compareKeys(a.key, b.key)) ?? [];
+    const leaves = leaf === undefined ? null : cutInFront(tree, leaf, added);
+    if (leaves === null) await cutAnew(work, node, end, [first, last], texts);
+    else node.parts.splice(first, 1, ...leaves);
+  }
+  return node.parts.length - before;
+}
+
+/** Adds a range of leaves to those that are cut; ranges that meet become one. */
+function addCut(cuts: [first: number, last: number][], first: number, last: number): void {
+  const before = cuts.at(-1);
+  if (before !== undefined && before[1] >= first) before[1] = last;
+  else cuts.push([first, last]);
+}
+
+/** Notes that records with lower keys have come to a leaf. */
+function lower(leaf: Part, { added }: Share): void {
+  for (const { key } of added) {
+    if (leaf.lowest !== undefined && compareKeys(key, leaf.lowest) < 0) leaf.lowest = key;
+  }
+}
+
+/** Cuts the records of a range of leaves into leaves anew. */
+async function cutAnew(
+  work: Work,
+  node: TreeNode,
+  end: string | null,
+  [first, last]: [first: number, last: number],
+  texts: TextOperations,
+): Promise<void> {
+  const from = node.parts[first]?.boundary ?? '';
+  const to = node.parts[last + 1]?.boundary ?? end;
+  const leaves = cutLeaves(work.tree, from, await readRecords(work, from, to));
+  const kept = new Set(leaves.map(({ boundary }) => boundary));
+  const former = node.parts.splice(first, last - first + 1, ...leaves.map((leaf) => withoutTexts(leaf)));
+  if (!work.tree.searched) return;
+  for (const { boundary } of former) if (!kept.has(boundary)) texts.push(removeTexts(work, boundary));
+  texts.push(...leaves.flatMap((leaf) => replaceTexts(work, leaf)));
+}
+
+/** Texts are stored, and not held in memory. */
+export function withoutTexts({ texts: _stored, ...part }: Part & { texts?: unknown }): Part {
+  return part;
+}

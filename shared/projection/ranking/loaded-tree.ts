@@ -1,0 +1,142 @@
+/** A tree as it is held in memory: its uppermost node, and of those below the ones that were needed. Pure. */
+import { nodeId, type RankNode } from '../../read-models/rank-tree/nodes.ts';
+import type { RankEntry, RankTree } from '../../read-models/rank-tree/trees.ts';
+import { bytesOfTexts } from '../../read-models/search-texts.ts';
+import { divide } from './split.ts';
+import { type Part, TreeNode } from './tree-node.ts';
+
+/** The leaf that covers a key: a part of a node of level 0. */
+export interface Place {
+  node: TreeNode;
+  leaf: Part;
+  /** Where the node ends; `null` for the tree's end. */
+  end: string | null;
+}
+
+/** Beside its boundary. */
+const BYTES_OF_A_PART = 330;
+
+export class HeldTree {
+  #top: TreeNode;
+  leaves: number;
+
+  constructor(top: TreeNode, leaves: number) {
+    this.#top = top;
+    this.leaves = leaves;
+  }
+
+  /** A tree of leaves that is not stored yet. @param leaves in order, at least one. */
+  static of(tree: RankTree, leaves: readonly Part[]): HeldTree {
+    const held = new HeldTree(TreeNode.new(0, [...leaves]), leaves.length);
+    held.divideCrowded(tree);
+    return held;
+  }
+
+  get levels(): number {
+    return this.#top.level + 1;
+  }
+
+  /** Bytes that its nodes in memory take, about: boundaries may be names of hundreds of characters. */
+  get size(): number {
+    let size = 0;
+    for (const { parts } of this.#nodes()) {
+      for (const { boundary } of parts) size += BYTES_OF_A_PART + boundary.length * 2;
+    }
+    return size;
+  }
+
+  /** The parts on the way to a key whose node is not in memory: none, or the uppermost. */
+  missingFor(key: string): { level: number; part: Part } | null {
+    let node = this.#top;
+    while (node.level > 0) {
+      const part = node.parts[node.indexOf(key)];
+      if (part === undefined) return null;
+      if (part.below === null) return { level: node.level - 1, part };
+      node = part.below;
+    }
+    return null;
+  }
+
+  /** All parts whose node is not in memory, while the nodes that they are parts of are. */
+  *missing(): Generator<{ level: number; part: Part }> {
+    for (const { level, parts } of this.#nodes()) {
+      if (level === 0) continue;
+      for (const part of parts) if (part.below === null) yield { level: level - 1, part };
+    }
+  }
+
+  /** Adds a record to all parts that cover its key, or takes it from them. The way there must be in memory. */
+  count(entry: RankEntry, by: 1 | -1): Place | null {
+    const { key, facet, texts } = entry;
+    let node = this.#top;
+    let end: string | null = null;
+    for (;;) {
+      const index = node.indexOf(key);
+      const part = node.parts[index];
+      if (part === undefined) return null;
+      part.total += by;
+      part.counts[facet] = (part.counts[facet] ?? 0) + by;
+      node.isChanged = true;
+      if (node.level === 0) {
+        if (texts !== undefined) part.bytes = (part.bytes ?? 0) + by * bytesOfTexts(texts);
+        return { node, leaf: part, end };
+      }
+      if (part.below === null) return null;
+      end = node.parts[index + 1]?.boundary ?? end;
+      node = part.below;
+    }
+  }
+
+  /** All leaves, in order. All nodes must be in memory. */
+  allLeaves(): Part[] {
+    return [...this.#nodes()].flatMap(({ level, parts }) => (level === 0 ? parts : []));
+  }
+
+  /** Divides the changed nodes that have too many parts, the uppermost too: it gets one above it. */
+  divideCrowded(tree: RankTree): void {
+    divideBelow(tree, this.#top);
+    for (;;) {
+      const pieces = divide(tree, this.#top);
+      if (pieces.length === 1) return;
+      this.#top = TreeNode.new(
+        this.#top.level + 1,
+        pieces.map((piece) => piece.asPart()),
+      );
+    }
+  }
+
+  /** The nodes that are to be written for the tree to be stored as it is here; from now on it counts as stored. */
+  takeChanged(tree: RankTree, storeId: string): RankNode[] {
+    const changed: RankNode[] = [];
+    for (const node of this.#nodes()) {
+      if (!node.isChanged) continue;
+      const _id = nodeId(tree.name, storeId, node.level, node.boundary);
+      changed.push({ _id, store_id: storeId, ...node.content() });
+      node.isChanged = false;
+    }
+    return changed;
+  }
+
+  /** The nodes in memory, each before those below it, and those of a level in order. */
+  *#nodes(): Generator<TreeNode> {
+    let level = [this.#top];
+    while (level.length > 0) {
+      yield* level;
+      level = level.flatMap(({ parts }) => parts.flatMap(({ below }) => below ?? []));
+    }
+  }
+}
+
+function divideBelow(tree: RankTree, node: TreeNode): void {
+  if (node.level === 0) return;
+  const parts = node.parts.flatMap((part) => {
+    if (part.below === null || !part.below.isChanged) return [part];
+    divideBelow(tree, part.below);
+    const pieces = divide(tree, part.below);
+    return pieces.length === 1 ? [part] : pieces.map((piece) => piece.asPart());
+  });
+  if (parts.length !== node.parts.length) {
+    node.parts = parts;
+    node.isChanged = true;
+  }
+}

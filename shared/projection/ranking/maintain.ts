@@ -1,0 +1,81 @@
+/**
+ * Keeping rank trees: what a slice changes is counted in the nodes it falls into, and what outgrows its bound is cut.
+ * In the slice's transaction, after its documents are written.
+ */
+import type { AnyBulkWriteOperation, ClientSession, Db } from 'mongodb';
+import { RANK_NODES } from '../../read-models/collections.ts';
+import type { LeafTexts, RankNode, Root } from '../../read-models/rank-tree/nodes.ts';
+import { RANK_TREES, type TreeName } from '../../read-models/rank-tree/trees.ts';
+import { type Aside, changeTree } from './change-tree.ts';
+import type { TreeChange, TreeChanges } from './changes.ts';
+import { rememberTree } from './tree-cache.ts';
+import { nextVersion } from './version.ts';
+import type { Work } from './tree-transaction.ts';
+
+/** How a root changes: counts by how much, the rest to what. */
+export interface RootChange {
+  tree: TreeName;
+  storeId: string;
+  counts: Record<string, number>;
+  /** Absent while the tree has no leaves. */
+  nodes?: Required<Pick<Root, 'leaves' | 'levels' | 'version'>>;
+}
+
+/**
+ * Writes what a slice changes in nodes.
+ * @param rootOf the roots as they were before the slice.
+ * @returns how the roots change, which the stamps' writer adds to them.
+ */
+export async function maintainTrees(
+  db: Db,
+  session: ClientSession,
+  changes: TreeChanges,
+  rootOf: (storeId: string, tree: TreeName) => Root | undefined,
+): Promise<RootChange[]> {
+  const roots: RootChange[] = [];
+  const nodes: RankNode[] = [];
+  const aside: Aside = { removed: [], texts: [] };
+  for (const change of changes.values()) {
+    const work: Work = { db, session, tree: RANK_TREES[change.tree], storeId: change.storeId };
+    const root = rootOf(change.storeId, change.tree) ?? {};
+    const held = await changeTree(work, change, root, aside);
+    const rootChange = { tree: change.tree, storeId: change.storeId, counts: countsOf(change) };
+    if (held === null) {
+      roots.push(rootChange);
+      continue;
+    }
+    nodes.push(...held.takeChanged(work.tree, work.storeId));
+    const version = nextVersion();
+    roots.push({ ...rootChange, nodes: { leaves: held.leaves, levels: held.levels, version } });
+    rememberTree(work, version, held);
+  }
+  await write(db, session, nodes, aside);
+  return roots;
+}
+
+/** How the counts of facets change, by how much; what comes to nothing is left out. */
+function countsOf({ added, removed }: TreeChange): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { facet } of added) counts[facet] = (counts[facet] ?? 0) + 1;
+  for (const { facet } of removed) counts[facet] = (counts[facet] ?? 0) - 1;
+  return Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0));
+}
+
+/**
+ * All in one round trip, as a rule. They are few, so that it costs less than removing them first would, as it is done with
+ * documents (decision 0028).
+ */
+async function write(
+  db: Db,
+  session: ClientSession,
+  nodes: readonly RankNode[],
+  { removed, texts }: Aside,
+): Promise<void> {
+  const collection = db.collection<RankNode | LeafTexts>(RANK_NODES);
+  for (const filter of removed) await collection.deleteMany(filter, { session });
+  const operations: AnyBulkWriteOperation<RankNode | LeafTexts>[] = nodes.map(({ _id, ...replacement }) => ({
+    replaceOne: { filter: { _id }, replacement, upsert: true },
+  }));
+  operations.push(...(texts as AnyBulkWriteOperation<RankNode | LeafTexts>[]));
+  if (operations.length > 0) await collection.bulkWrite(operations, { session, ordered: false });
+}

@@ -1,0 +1,10 @@
+/** One tree of one store, in one transaction. */
+import type { ClientSession, Db } from 'mongodb';
+import type { RankTree } from '../../read-models/rank-tree/trees.ts';
+
+export interface Work {
+  db: Db;
+  session: ClientSession;
+  tree: RankTree;
+  storeId: string;
+}

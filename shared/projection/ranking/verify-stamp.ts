@@ -1,0 +1,109 @@
+/** Verifying a store's stamp, field by field, beside what is counted; the roots of trees are compared with these. */
+import { ENTITY_NAMES, type EntityName } from '../../events/entities/index.ts';
+import { COLLECTIONS, type Stamp } from '../../read-models/collections.ts';
+import { epochsIn } from '../../read-models/feed-epochs.ts';
+import { RANK_TREES } from '../../read-models/rank-tree/trees.ts';
+import type { CountedStore } from './count-store.ts';
+import { isObject } from './node-shape.ts';
+import type { Compare } from './verify-tree.ts';
+
+const ENTITIES: ReadonlySet<string> = new Set(ENTITY_NAMES);
+
+/** All fields that a stamp may have. */
+const FIELDS = {
+  _id: true,
+  store_id: true,
+  timezone_offset: true,
+  counts: true,
+  ranks: true,
+  position: true,
+  positions: true,
+  epochs: true,
+  slice_partition: true,
+  slice_end: true,
+  layout: true,
+  erasing: true,
+} as const satisfies Record<Exclude<keyof Stamp, EntityName>, true>;
+
+/** Compares a stamp, whatever it holds, with what its store's records count. */
+export function verifyStamp(stamp: Stamp | null, counted: CountedStore, compare: Compare): void {
+  if (stamp === null) {
+    compare('the stamp', 'missing', 'a stamp');
+    return;
+  }
+  const fields: Record<string, unknown> = { ...stamp };
+  const { counts = {}, positions = {}, ranks = {} } = fields;
+  const unknown = [
+    ...Object.keys(fields).filter((field) => !(field in FIELDS) && !ENTITIES.has(field)),
+    ...membersBeside(counts, ENTITIES),
+    ...membersBeside(positions, ENTITIES),
+    ...membersBeside(ranks, new Set(Object.keys(RANK_TREES))),
+  ];
+  compare('unknown fields of the stamp', unknown.length, 0);
+  compare('whose stamp it is', fields['store_id'] === fields['_id'] ? 'its store' : 'another', 'its store');
+  compare('timezone_offset', textOf(fields['timezone_offset']), counted.timezoneOffset ?? 'none');
+  for (const entity of ENTITY_NAMES) {
+    const { records, leastEvents, position } = counted.kinds[entity];
+    compare(`number of ${COLLECTIONS[entity]}`, numberIn(counts, entity), records);
+    compareLeast(`events of ${COLLECTIONS[entity]}`, numberIn(fields, entity), leastEvents, compare);
+    compareLeast(`last position of ${COLLECTIONS[entity]}`, numberIn(positions, entity), position, compare);
+  }
+  compareLeast('last position', numberIn(fields, 'position'), lastPosition(fields, counted), compare);
+  const ofSlice = [fields['slice_partition'], fields['slice_end']];
+  const isSlice = ofSlice.every(isAbsent) || ofSlice.every((value) => Number.isSafeInteger(value));
+  compare('whose slice wrote it last', isSlice ? 'a slice' : 'no slice', 'a slice');
+  const isLayout = isAbsent(fields['layout']) || typeof fields['layout'] === 'string';
+  compare('version of the layout', isLayout ? 'a text' : 'no text', 'a text');
+  const isErasing = isAbsent(fields['erasing']) || fields['erasing'] === true;
+  compare('mark of erasures', isErasing ? 'a mark' : 'no mark', 'a mark');
+  compare('epochs', areEpochs(fields['epochs'], fields['position']) ? 'a list' : 'no list', 'a list');
+}
+
+/** The last position that was given, by what the records and the stamp's kinds say. */
+export function lastPosition(stamp: object, { kinds }: CountedStore): number {
+  const { positions } = stamp as Record<string, unknown>;
+  const given = ENTITY_NAMES.flatMap((entity) => {
+    const stored = numberIn(positions, entity);
+    return [kinds[entity].position, typeof stored === 'number' ? stored : 0];
+  });
+  return Math.max(...given);
+}
+
+/** Whether a text lists epochs that gave the positions up to the last one. */
+export function areEpochs(text: unknown, position: unknown): boolean {
+  if (text === undefined) return (position ?? 0) === 0;
+  if (typeof text !== 'string' || typeof position !== 'number' || !EPOCHS.test(text)) return false;
+  let last = 1;
+  return epochsIn(text).every(({ from }) => {
+    const follows = from >= last && from <= position + 1;
+    last = from;
+    return follows;
+  });
+}
+
+const EPOCHS = /^[\w-]+:[0-9a-z]+(?:,[\w-]+:[0-9a-z]+)*$/;
+
+/** A count of a stamp, 0 where it has none; what else lies there, in words. */
+export function numberIn(members: unknown, name: string): number | string {
+  const value = isObject(members) ? members[name] : members;
+  if (isObject(members) && value === undefined) return 0;
+  return Number.isSafeInteger(value) && Number(value) >= 0 ? Number(value) : 'no number';
+}
+
+function compareLeast(what: string, stored: number | string, least: number, compare: Compare): void {
+  const isEnough = typeof stored === 'number' && stored >= least;
+  compare(what, isEnough ? `at least ${least}` : stored, `at least ${least}`);
+}
+
+function membersBeside(members: unknown, known: ReadonlySet<string>): string[] {
+  return isObject(members) ? Object.keys(members).filter((name) => !known.has(name)) : ['no members'];
+}
+
+function isAbsent(value: unknown): boolean {
+  return value === undefined;
+}
+
+function textOf(value: unknown): string {
+  if (value === undefined) return 'none';
+  return typeof value === 'string' ? value : 'no text';
+}

@@ -1,0 +1,149 @@
+/**
+ * The stores whose bodies are to be rewritten, and how far that is: those whose offset has moved, and those with customers that are
+ * being erased. A store enters in the transaction that gives it the work, so none is forgotten; nothing else costs a write, and no
+ * index beside `_id` is needed.
+ */
+import type { ClientSession, Collection, Db, Document } from 'mongodb';
+import { REWRITINGS } from '../../read-models/collections.ts';
+import type { Progress } from './progress.ts';
+
+/** Bodies are made for another offset, or without customers who are being erased. */
+export type RewritingKind = 'offset' | 'erasures';
+
+/** A store that waits, or is worked on. */
+export interface Rewriting {
+  /** `<store id>/<kind>` */
+  _id: string;
+  store_id: string;
+  kind: RewritingKind;
+  /** Counts how often it was entered: who works for an earlier time finds that it is over. */
+  entry: number;
+  entered_at: Date;
+  /** Of erasures: whoever has this partition does them, between its slices. */
+  partition?: number;
+  /** Of an offset; absent at the beginning. */
+  done?: Progress;
+  /** Who works on it, and until when others leave it to them, by the server's clock. */
+  owner?: string;
+  held_until?: Date;
+}
+
+/** A store that this process works on. */
+export type Claimed = Rewriting & { owner: string };
+
+/** For how long a store is left to a process that says nothing. */
+const HELD_MS = 6_000;
+
+const OPTIONS = { maxTimeMS: 5_000 };
+
+function queue(db: Db): Collection<Rewriting> {
+  return db.collection<Rewriting>(REWRITINGS);
+}
+
+/** `_id` of a store's work. */
+export function rewritingId(storeId: string, kind: RewritingKind): string {
+  return `${storeId}/${kind}`;
+}
+
+/** Enters stores whose offset moves, or lets them begin anew. Call it in the transaction that moves their offsets. */
+export async function enqueue(db: Db, session: ClientSession, storeIds: readonly string[]): Promise<void> {
+  await enter(
+    db,
+    session,
+    storeIds.map((store_id) => ({ store_id, kind: 'offset' })),
+  );
+}
+
+/**
+ * Enters stores that have erasures from now on, in the transaction in which their stamps begin to say so. They leave in the
+ * one in which the stamp ceases to.
+ */
+export async function enqueueErasures(
+  db: Db,
+  session: ClientSession,
+  storeIds: readonly string[],
+  partition: number,
+): Promise<void> {
+  await enter(
+    db,
+    session,
+    storeIds.map((store_id) => ({ store_id, kind: 'erasures', partition })),
+  );
+}
+
+/** Takes a store out whose erasures are all done, in the transaction of the last one. */
+export async function leaveErasures(db: Db, session: ClientSession, storeId: string): Promise<void> {
+  await queue(db).deleteOne({ _id: rewritingId(storeId, 'erasures') }, { session });
+}
+
+async function enter(
+  db: Db,
+  session: ClientSession,
+  works: readonly Pick<Rewriting, 'store_id' | 'kind' | 'partition'>[],
+): Promise<void> {
+  if (works.length === 0) return;
+  const entered_at = new Date();
+  const operations = works.map((work) => ({
+    updateOne: {
+      filter: { _id: rewritingId(work.store_id, work.kind) },
+      update: {
+        $set: { ...work, entered_at },
+        $inc: { entry: 1 },
+        $unset: { done: '' as const, owner: '' as const, held_until: '' as const },
+      },
+      upsert: true,
+    },
+  }));
+  await queue(db).bulkWrite(operations, { session, ordered: false });
+}
+
+/**
+ * Takes the store that has waited longest for its turn; `null` where all are held by others or none is left.
+ * @param partitions those that are ours.
+ */
+export async function claim(db: Db, owner: string, partitions: readonly number[]): Promise<Claimed | null> {
+  const claimed = await queue(db).findOneAndUpdate(
+    {
+      $expr: { $lt: [{ $ifNull: ['$held_until', new Date(0)] }, '$$NOW'] },
+      $or: [{ kind: 'offset' }, { partition: { $in: [...partitions] } }],
+    },
+    [{ $set: { owner, held_until: heldUntil(HELD_MS) } }],
+    { ...OPTIONS, sort: { held_until: 1, entered_at: 1 }, returnDocument: 'after' },
+  );
+  return claimed === null ? null : { ...claimed, owner };
+}
+
+/** Notes progress, and keeps the store. @returns whether it was still ours, and was not entered again. */
+export async function advance(db: Db, claimed: Claimed, done: Progress | null): Promise<boolean> {
+  return update(db, claimed, {
+    ...(done === null ? {} : { done: { $literal: done } }),
+    held_until: heldUntil(HELD_MS),
+  });
+}
+
+/** Leaves the store to whoever comes next. */
+export async function release(db: Db, claimed: Claimed): Promise<void> {
+  await update(db, claimed, { held_until: heldUntil(0) });
+}
+
+/** Takes the store out. @returns whether it was still ours, and was not entered again. */
+export async function finish(db: Db, { _id, owner, entry }: Claimed): Promise<boolean> {
+  const { deletedCount } = await queue(db).deleteOne({ _id, owner, entry }, OPTIONS);
+  return deletedCount === 1;
+}
+
+/** Every store whose offset has moved and that is in the queue, and how far it is. */
+export async function waiting(db: Db): Promise<Pick<Rewriting, 'store_id' | 'done'>[]> {
+  return queue(db)
+    .find({ kind: 'offset' }, { ...OPTIONS, projection: { store_id: 1, done: 1 } })
+    .toArray();
+}
+
+async function update(db: Db, { _id, owner, entry }: Claimed, $set: Document): Promise<boolean> {
+  const { matchedCount } = await queue(db).updateOne({ _id, owner, entry }, [{ $set }], OPTIONS);
+  return matchedCount === 1;
+}
+
+function heldUntil(milliseconds: number): Document {
+  return { $add: ['$$NOW', milliseconds] };
+}

@@ -1,0 +1,164 @@
+/**
+ * Checkpoints: how far a partition is applied, stored beside the data and moved in the same transaction.
+ *
+ * Whoever is assigned a partition claims its checkpoint: it becomes the owner, and what the former owner may
+ * have left open on the server is ended. From then on nothing of the former owner can commit.
+ */
+import { hash, randomUUID } from 'node:crypto';
+import type { KafkaMessage } from 'kafkajs';
+import type { ClientSession, Collection, MongoClient } from 'mongodb';
+import { StoreDataError } from '../../errors.ts';
+
+export interface Checkpoint {
+  /** `<topic>/<partition>` */
+  _id: string;
+  topic: string;
+  partition: number;
+  /** The offset that is applied next. */
+  position: number;
+  /** Changes with every claim. */
+  owner: string;
+  /** The server session in which the owner runs its transactions. */
+  session: ClientSession['id'];
+  /** The last message applied, by which a replaced topic is recognised. */
+  last_message: LastMessage | null;
+  updated_at: Date;
+}
+
+export interface LastMessage {
+  offset: number;
+  /** When Kafka took it, milliseconds since 1970. */
+  timestamp: number;
+  /** Of its key and value; absent in checkpoints of earlier releases. */
+  digest?: string;
+}
+
+/** By what a message is known again. */
+export function identityOf({ offset, timestamp, key, value }: KafkaMessage): Required<LastMessage> {
+  // The key's length keeps apart what the two would otherwise share.
+  const text = Buffer.concat([Buffer.from(`${key?.length ?? -1} `), key ?? EMPTY, value ?? EMPTY]);
+  return {
+    offset: Number(offset),
+    timestamp: Number(timestamp),
+    digest: hash('sha256', text, 'base64url').slice(0, 22),
+  };
+}
+
+const EMPTY = Buffer.alloc(0);
+
+/** Whether a message of the log is the one that a checkpoint remembers. */
+export function isSameMessage(remembered: LastMessage, message: KafkaMessage): boolean {
+  return isSameIdentity(remembered, identityOf(message));
+}
+
+/** Whether two identities are of the same message, as far as earlier releases kept them, or both of none. */
+export function isSameIdentity(a: LastMessage | null, b: LastMessage | null): boolean {
+  if (a === null || b === null) return a === b;
+  return (
+    a.offset === b.offset &&
+    a.timestamp === b.timestamp &&
+    (a.digest === undefined || b.digest === undefined || a.digest === b.digest)
+  );
+}
+
+/** A claimed checkpoint: what its owner needs to move it. */
+export interface Claim {
+  readonly id: string;
+  readonly owner: string;
+  readonly session: ClientSession;
+  position: number;
+  /** The last message applied. */
+  lastMessage: LastMessage | null;
+}
+
+/** `_id` of a partition's checkpoint. */
+export function checkpointId(topic: string, partition: number): string {
+  return `${topic}/${partition}`;
+}
+
+/**
+ * Claims a partition's checkpoint.
+ *
+ * A process killed inside a transaction leaves it open on the server for a minute, with the checkpoint
+ * locked; its session's id is stored before its transactions begin, so it can be ended here. Only a claim
+ * at assignment may do so: a consumer that lost its partition would end its successor's session.
+ * @param former the owner's own former claim, when it claims again after a failure; `null` at assignment.
+ * @throws {StoreDataError} `fenced` when a former claim is no longer the owner's.
+ */
+export async function claimCheckpoint(
+  client: MongoClient,
+  checkpoints: Collection<Checkpoint>,
+  topic: string,
+  partition: number,
+  former: Claim | null,
+): Promise<Claim> {
+  const id = checkpointId(topic, partition);
+  const stored = await checkpoints.findOne({ _id: id }, { maxTimeMS: 5_000 });
+  if (former !== null && stored?.owner !== former.owner) {
+    throw new StoreDataError('fenced', `${id} has another owner`);
+  }
+  if (stored?.session !== undefined) {
+    await client.db('admin').command({ killSessions: [stored.session] });
+  }
+  const owner = randomUUID();
+  const session = client.startSession();
+  try {
+    const claimed = await checkpoints.findOneAndUpdate(
+      former === null ? { _id: id } : { _id: id, owner: former.owner },
+      {
+        $set: { owner, session: session.id, updated_at: new Date() },
+        $setOnInsert: { topic, partition, position: 0, last_message: null },
+      },
+      { upsert: former === null, returnDocument: 'after', maxTimeMS: 5_000 },
+    );
+    if (claimed === null) throw new StoreDataError('fenced', `${id} has another owner`);
+    void former?.session.endSession().catch(() => undefined);
+    return { id, owner, session, position: claimed.position, lastMessage: claimed.last_message };
+  } catch (error) {
+    await session.endSession();
+    throw error;
+  }
+}
+
+/**
+ * Moves a claimed checkpoint inside the transaction, as its first write, so that a fenced consumer
+ * stops before it touches anything.
+ * @returns whether it moved; `fenced` when the partition has another owner, another position or another last message, as after a
+ * backup was restored.
+ */
+export async function advanceCheckpoint(
+  checkpoints: Collection<Checkpoint>,
+  claim: Claim,
+  to: number,
+  last: LastMessage | null,
+): Promise<'moved' | 'fenced'> {
+  const { modifiedCount } = await checkpoints.updateOne(
+    {
+      _id: claim.id,
+      owner: claim.owner,
+      position: claim.position,
+      ...(claim.lastMessage === null
+        ? { last_message: null }
+        : Object.fromEntries(
+            Object.entries(claim.lastMessage).map(([field, value]) => [`last_message.${field}`, value]),
+          )),
+    },
+    { $set: { position: to, updated_at: new Date(), last_message: last } },
+    { session: claim.session },
+  );
+  return modifiedCount === 1 ? 'moved' : 'fenced';
+}
+
+/**
+ * Looks where a stored checkpoint is: where its claim left it, elsewhere though nobody else claimed it, as after a backup was
+ * restored, or in somebody else's hands.
+ */
+export async function whereIs(
+  checkpoints: Collection<Checkpoint>,
+  claim: Claim,
+): Promise<'here' | 'elsewhere' | 'not ours'> {
+  const stored = await checkpoints.findOne({ _id: claim.id }, { maxTimeMS: 5_000 });
+  if (stored?.owner !== claim.owner) return 'not ours';
+  const isHere = stored.position === claim.position && isSameIdentity(stored.last_message, claim.lastMessage);
+  return isHere ? 'here' : 'elsewhere';
+}

@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import { customersIn } from '#shared/projection/dead-letters/named-customers.ts';
+
+const message = (value: unknown, headers = {}, key: string | null = 's1') => ({
+  key: key === null ? null : Buffer.from(key),
+  value: Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)),
+  headers,
+});
+
+describe('customersIn', () => {
+  it('finds the customer that an event is about', () => {
+    const event = { type: 'store-data.customer.changed', subject: 'c1', storeid: 's1', data: {} };
+    expect(customersIn(message(event))).toEqual(['s1/c1']);
+    expect(customersIn(message({ ...event, type: 'store-data.order.changed' }))).toEqual([]);
+  });
+
+  it('finds the customer that an order or a review names, whatever else is wrong', () => {
+    expect(customersIn(message({ data: { total: 7, customer: { id: 'c2', name: 'x' } } }))).toEqual([
+      's1/c2',
+    ]);
+    expect(customersIn(message({ type: 5, data: { customer_id: 'c3' } }))).toEqual(['s1/c3']);
+  });
+
+  it('names every store that may be meant', () => {
+    const event = { storeid: 's2', data: { customer_id: 'c3' } };
+    expect(customersIn(message(event))).toEqual(['s2/c3', 's1/c3']);
+    expect(customersIn(message(event, {}, null))).toEqual(['s2/c3']);
+  });
+
+  it('reads binary mode', () => {
+    const headers = {
+      ce_type: Buffer.from('store-data.customer.changed'),
+      ce_subject: 'c1',
+      CE_storeid: [Buffer.from('s1')],
+    };
+    expect(customersIn(message({ customer_id: 'c9' }, headers))).toEqual(['s1/c9', 's1/c1']);
+    expect(customersIn(message('no JSON', headers))).toEqual(['s1/c1']);
+  });
+
+  it('finds nobody in what cannot be read', () => {
+    for (const value of ['', '[]', 'null', '{', '{"data":[]}', '{"data":{"customer":{"id":"a/b"}}}']) {
+      expect(customersIn(message(value))).toEqual([]);
+    }
+    expect(customersIn({ key: null, value: null })).toEqual([]);
+  });
+});
