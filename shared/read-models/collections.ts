@@ -7,7 +7,7 @@ import type { Binary, Db, IndexDescription } from 'mongodb';
 import { StoreDataError } from '../errors.ts';
 import type { EntityName } from '../events/entities/index.ts';
 import type { Root } from './rank-tree/nodes.ts';
-import type { TreeName } from './rank-tree/trees.ts';
+import type { TreeName } from './rank-tree/nodes.ts';
 
 /** What the documents of all entities have in common. */
 export interface ReadModelDocument {
@@ -232,7 +232,7 @@ export const TOMBSTONES = 'tombstones';
 export const STORE_RECORDS_PENDING = 'store_records_pending';
 /** Customers whose erasure is under way (`erasures.ts`). */
 export const ERASURES = 'erasures';
-/** Stores whose bodies are being rewritten (`services/projector/rewriting/`). */
+/** Stores whose bodies are being rewritten (`shared/projection/rewriting/`). */
 export const REWRITINGS = 'rewritings';
 export const DEAD_LETTERS = 'dead_letters';
 export const CHECKPOINTS = 'checkpoints';

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import kafkajs, { type Kafka, type Producer } from 'kafkajs';
 import { Redis } from 'ioredis';
-import { MongoClient } from 'mongodb';
+import { type Db, MongoClient, MongoServerError } from 'mongodb';
 import { type Config, readConfig } from '#shared/config.ts';
 import { type EncodedMessage, encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
@@ -104,11 +104,23 @@ export async function createInstallation(
       await admin.deleteTopics({ topics }).catch(() => undefined);
       await admin.disconnect();
       const { databases } = await mongodb.db().admin().listDatabases({ nameOnly: true });
-      for (const { name } of databases) if (name.startsWith(`${tag}_`)) await mongodb.db(name).dropDatabase();
+      for (const { name } of databases) if (name.startsWith(`${tag}_`)) await dropDatabase(mongodb.db(name));
       await mongodb.close();
       redis.disconnect();
     },
   };
+}
+
+/** Drops a database, also where somebody who was killed had begun to: MongoDB refuses a second drop until the first is done. */
+async function dropDatabase(db: Db): Promise<void> {
+  await eventually(`${db.databaseName} is dropped`, async () => {
+    try {
+      return await db.dropDatabase();
+    } catch (error) {
+      if (error instanceof MongoServerError && error.codeName === 'DatabaseDropPending') return false;
+      throw error;
+    }
+  });
 }
 
 /** Waits until a check answers true; fails after `timeoutMs`, saying what was waited for. */

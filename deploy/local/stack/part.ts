@@ -1,11 +1,6 @@
 // What a part of the stack is, whichever of the three servers it is and wherever it comes from.
-import type { ContainerPlan } from './container/start.ts';
 import type { DataFolder } from './folder/data-folder.ts';
-import type { LocatedProgram } from './program/start.ts';
 import type { Guard } from './program/guard.ts';
-
-/** The three servers. */
-export type PartName = 'kafka' | 'mongodb' | 'redis';
 
 /** An address from the environment, a container, or a program of this machine or of a package registry. */
 export type PartSource = 'address' | 'container' | 'program';
@@ -40,24 +35,4 @@ export interface StartContext {
   guard: Guard;
   folder: DataFolder;
   keepData: boolean;
-}
-
-/** One of the three servers: all that differs between them. */
-export interface PartDefinition {
-  name: PartName;
-  /** The environment variable that gives its address. */
-  addressVariable: string;
-  /** The environment variable that gives its image, and the image without it. */
-  imageVariable: string;
-  defaultImage: string;
-  /** How many ports it listens on; the first is the one that clients use. */
-  portCount: number;
-  /** Rejects with the reason when no such server answers there. */
-  checkAddress(address: string): Promise<void>;
-  /** Finds the program on this machine, or fetches it. */
-  locateProgram(context: StartContext): Promise<LocatedProgram>;
-  /** How its image is started. */
-  planContainer(ports: readonly number[], host: string, keepData: boolean): ContainerPlan;
-  /** Resolves with its address when the server of ours at this host and port serves its clients; gives up on `signal`. */
-  awaitReady(host: string, port: number, signal: AbortSignal): Promise<string>;
 }

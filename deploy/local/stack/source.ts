@@ -4,7 +4,8 @@ import type { EngineAnswer } from './container/engine.ts';
 import { missingImage } from './container/image.ts';
 import { startContainer } from './container/start.ts';
 import { StackError, reasonOf } from './errors.ts';
-import type { PartDefinition, PartSource, RunningPart, StartContext } from './part.ts';
+import type { PartSource, RunningPart, StartContext } from './part.ts';
+import type { PartDefinition } from './definition.ts';
 import { startProgram } from './program/start.ts';
 
 const SOURCES: readonly PartSource[] = ['address', 'container', 'program'];

@@ -1,5 +1,9 @@
 /** Drops dead letters: the decision is noted first, so that no generation comes up with them again. */
-import { type DroppedLetter, decisionAbout, droppedLettersIn } from '#shared/projection/dead-letters/dropped.ts';
+import {
+  type DroppedLetter,
+  decisionAbout,
+  droppedLettersIn,
+} from '#shared/projection/dead-letters/dropped.ts';
 import type { Servers } from '../connection/servers.ts';
 import { type LetterBox, otherBoxes } from './boxes.ts';
 import { findSummaries, letterFilter, type LetterSelection } from './selection.ts';

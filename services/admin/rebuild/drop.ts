@@ -3,6 +3,7 @@
  * pointer forgets it last, so that a command that was killed can be run again.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { MongoServerError } from 'mongodb';
 import { StoreDataError } from '#shared/errors.ts';
 import { changePointer, without, withDropping } from '#shared/read-models/generation-pointer.ts';
 import { controlDatabase, findGenerations, generationGroup } from '#shared/read-models/generation.ts';
@@ -15,6 +16,7 @@ const LEFT_MS = 60_000;
 /** For how long the database must stay gone: who was about to make an index makes it anew. */
 const GONE_MS = 1_000;
 const LOOK_MS = 200;
+const DATABASE_DROP_PENDING = 215;
 
 /**
  * Drops a generation that is not live.
@@ -35,11 +37,16 @@ export async function dropGeneration(
   );
   if (found !== undefined) {
     do {
-      await found.db.dropDatabase();
+      await found.db.dropDatabase().catch(unlessBeingDropped);
       await sleep(GONE_MS);
     } while ((await found.db.listCollections({}, { nameOnly: true }).toArray()).length > 0);
   }
   await changePointer(control, environment, (pointer) => without(pointer, number));
+}
+
+/** MongoDB goes on with a drop whose command ended, and refuses another one meanwhile. */
+function unlessBeingDropped(error: unknown): void {
+  if (!(error instanceof MongoServerError && error.code === DATABASE_DROP_PENDING)) throw error;
 }
 
 /** Waits until nobody belongs to its consumer group any longer, and removes the group. */

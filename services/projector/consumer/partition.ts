@@ -10,7 +10,12 @@ import { offsetsInWords, type UnreadableBatch, unreadableBatch } from '#shared/k
 import type { Logger } from '#shared/logging.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
 import type { Turn } from '../generations/pace.ts';
-import { type Claim, isSameIdentity, isSameMessage, type whereIs } from '#shared/projection/slice/checkpoint.ts';
+import {
+  type Claim,
+  isSameIdentity,
+  isSameMessage,
+  type whereIs,
+} from '#shared/projection/slice/checkpoint.ts';
 import { Continuity, type Taken } from './continuity.ts';
 import { Failing } from './failing.ts';
 import { Places } from './places.ts';

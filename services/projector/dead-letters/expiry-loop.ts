@@ -7,7 +7,12 @@ import { DEAD_LETTERS, type DeadLetter, INDEXES } from '#shared/read-models/coll
 import { controlDatabase, findGenerations } from '#shared/read-models/generation.ts';
 import type { LetterMetrics } from './metrics.ts';
 import { expireLetters } from './expire.ts';
-import { type LetterCensus, type LetterLimits, LetterRoom, takeCensus } from '#shared/projection/dead-letters/limits.ts';
+import {
+  type LetterCensus,
+  type LetterLimits,
+  LetterRoom,
+  takeCensus,
+} from '#shared/projection/dead-letters/limits.ts';
 
 const LOOK_MS = 5_000;
 const DAY_MS = 86_400_000;

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Document } from 'mongodb';
 import { STAMPS, type Stamp } from '#shared/read-models/collections.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
-import type { TreeName } from '#shared/read-models/rank-tree/trees.ts';
+import type { TreeName } from '#shared/read-models/rank-tree/nodes.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import type { Bounded } from '../deadline.ts';
 import type { SharedReads } from './shared-reads.ts';

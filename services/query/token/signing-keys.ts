@@ -4,7 +4,12 @@ import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 
 import { type CryptoKey, importJWK } from 'jose';
 import type { Config } from '#shared/config.ts';
 import { StoreDataError } from '#shared/errors.ts';
-import { parseKeySet, SIGNING_ALGORITHM, signingIndex, type SigningJwk } from '#shared/access/signing-key-set.ts';
+import {
+  parseKeySet,
+  SIGNING_ALGORITHM,
+  signingIndex,
+  type SigningJwk,
+} from '#shared/access/signing-key-set.ts';
 
 export interface SigningKeys {
   /** The key that signs at this moment. */

@@ -1,5 +1,6 @@
 /** What a slice changes in rank trees. Pure. */
-import type { RankEntry, TreeName } from '../../read-models/rank-tree/trees.ts';
+import type { RankEntry } from '../../read-models/rank-tree/trees.ts';
+import type { TreeName } from '../../read-models/rank-tree/nodes.ts';
 
 /** What a slice changes in one tree of one store. */
 export interface TreeChange {

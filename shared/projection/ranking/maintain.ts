@@ -5,7 +5,8 @@
 import type { AnyBulkWriteOperation, ClientSession, Db } from 'mongodb';
 import { RANK_NODES } from '../../read-models/collections.ts';
 import type { LeafTexts, RankNode, Root } from '../../read-models/rank-tree/nodes.ts';
-import { RANK_TREES, type TreeName } from '../../read-models/rank-tree/trees.ts';
+import { RANK_TREES } from '../../read-models/rank-tree/trees.ts';
+import type { TreeName } from '../../read-models/rank-tree/nodes.ts';
 import { type Aside, changeTree } from './change-tree.ts';
 import type { TreeChange, TreeChanges } from './changes.ts';
 import { rememberTree } from './tree-cache.ts';

@@ -1,7 +1,8 @@
 /** The nodes of rank trees as they are stored, and their `_id`s. The root is a part of the store's stamp. */
 import type { Binary } from 'mongodb';
 import type { SearchTexts } from '../search-texts.ts';
-import type { TreeName } from './trees.ts';
+
+export type TreeName = 'order' | 'review' | 'customer' | 'customer_created';
 
 /** How many records a part covers, in all and for each facet. A count that came to 0 may stay as such. */
 export interface Counts {

@@ -33,8 +33,7 @@ import type { EntityName } from '../../events/entities/index.ts';
 import { COLLECTIONS, type Documents } from '../collections.ts';
 import { type SearchTexts, searchTexts } from '../search-texts.ts';
 import { ANY } from './facets.ts';
-
-export type TreeName = 'order' | 'review' | 'customer' | 'customer_created';
+import type { TreeName } from './nodes.ts';
 
 export interface RankTree {
   name: TreeName;

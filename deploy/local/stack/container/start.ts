@@ -3,21 +3,11 @@ import { createHash } from 'node:crypto';
 import { createWriteStream, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StackError, reasonOf } from '../errors.ts';
-import type { PartDefinition, PartExit, RunningPart, StartContext } from '../part.ts';
+import type { PartExit, RunningPart, StartContext } from '../part.ts';
+import type { PartDefinition } from '../definition.ts';
 import { lastLines } from '../program/log-tail.ts';
 import { freePorts, rememberedPorts } from '../program/ports.ts';
 import type { Engine } from './engine.ts';
-
-/** What differs between the images. */
-export interface ContainerPlan {
-  environment: Record<string, string>;
-  /** Empty: the image's own. */
-  command: string[];
-  /** Where the server keeps its data in the container. */
-  dataPath: string;
-  /** Where it is started; without it, where the image says. */
-  workingFolder?: string;
-}
 
 type Container = ReturnType<Engine['container']['dockerode']['getContainer']>;
 

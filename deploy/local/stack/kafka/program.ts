@@ -10,7 +10,7 @@ import type { StartContext } from '../part.ts';
 import { startHeld } from '../program/held-process.ts';
 import type { Command } from '../program/held-process.ts';
 import { lastLines } from '../program/log-tail.ts';
-import type { LocatedProgram } from '../program/start.ts';
+import type { LocatedProgram } from '../definition.ts';
 import { findJava } from './java.ts';
 import { JVM_OPTIONS, asProperties, brokerSettings } from './settings.ts';
 

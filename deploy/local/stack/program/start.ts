@@ -2,19 +2,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StackError, reasonOf } from '../errors.ts';
-import type { PartDefinition, PartExit, RunningPart, StartContext } from '../part.ts';
+import type { PartExit, RunningPart, StartContext } from '../part.ts';
+import type { LocatedProgram, PartDefinition } from '../definition.ts';
 import { startHeld } from './held-process.ts';
-import type { Command, HeldProcess } from './held-process.ts';
+import type { HeldProcess } from './held-process.ts';
 import { lastLines } from './log-tail.ts';
 import { freePorts, rememberedPorts } from './ports.ts';
-
-/** A program that can be started. */
-export interface LocatedProgram {
-  /** Its name, its version and where it was found. */
-  description: string;
-  /** Prepares `folder` (what is in it stays) and says how to start the server on these ports. */
-  prepare(folder: string, ports: readonly number[], logFile: string): Promise<Command>;
-}
 
 const HOST = '127.0.0.1';
 const ATTEMPTS = 3;

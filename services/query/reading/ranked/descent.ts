@@ -2,7 +2,7 @@
 import { indexOfKey } from '#shared/read-models/rank-tree/keys.ts';
 import { nodeId } from '#shared/read-models/rank-tree/nodes.ts';
 import { type Packed, sumCounts } from '#shared/read-models/rank-tree/packed-counts.ts';
-import type { TreeName } from '#shared/read-models/rank-tree/trees.ts';
+import type { TreeName } from '#shared/read-models/rank-tree/nodes.ts';
 
 /** Where a key lies, but for what comes before it in its own leaf. */
 export interface Edge {

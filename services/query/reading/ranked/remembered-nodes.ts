@@ -4,7 +4,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { Packed } from '#shared/read-models/rank-tree/packed-counts.ts';
-import type { TreeName } from '#shared/read-models/rank-tree/trees.ts';
+import type { TreeName } from '#shared/read-models/rank-tree/nodes.ts';
 import type { View } from '../view.ts';
 
 /** In bytes, about. */
