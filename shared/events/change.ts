@@ -1,7 +1,7 @@
 /** A change of one entity: the checked form in which the projector takes events of the changes topic. */
 import { type CloudEvent, type EventMessage, readCloudEvent } from './cloud-event.ts';
 import { type EntityName, type EntityStates, entitySchemas } from './entities/index.ts';
-import { nameIn, newestVersion, upcast } from './evolution.ts';
+import { newestVersion, STEPS, type Steps, upcast } from './evolution.ts';
 import { isId } from './fields.ts';
 import { EventRejected } from './rejection.ts';
 import { schemaCheck } from './schema-check.ts';
@@ -28,17 +28,18 @@ export type ChangeTo<E extends EntityName> = Extract<Change, { entity: E }>;
 
 const checks = Object.fromEntries(
   Object.entries(entitySchemas).map(([entity, schema]) => [entity, schemaCheck(schema)]),
-) as { [E in EntityName]: (value: unknown, nameOf: (field: string) => string) => EntityStates[E] };
+) as { [E in EntityName]: (value: unknown) => EntityStates[E] };
 
 /**
  * Reads a message of the changes topic.
+ * @param steps how schemas evolved: the release's, unless a test plays another one.
  * @throws {EventRejected} when it is poison.
  */
-export function readChange(message: EventMessage): Change {
-  return toChange(readCloudEvent(message));
+export function readChange(message: EventMessage, steps = STEPS): Change {
+  return toChange(readCloudEvent(message), steps);
 }
 
-function toChange(event: CloudEvent): Change {
+function toChange(event: CloudEvent, steps: Steps): Change {
   const { entity } = event;
   if (!isEntityName(entity)) {
     throw new EventRejected(
@@ -52,7 +53,7 @@ function toChange(event: CloudEvent): Change {
   if (entity === 'store' && event.subject !== event.storeId) {
     throw new EventRejected('invalid_attribute', 'subject of a store is not the storeid');
   }
-  const isNewer = event.action === 'changed' && event.schemaVersion > newestVersion(entity);
+  const isNewer = event.action === 'changed' && event.schemaVersion > newestVersion(entity, steps);
   return {
     entity,
     storeId: event.storeId,
@@ -60,18 +61,20 @@ function toChange(event: CloudEvent): Change {
     sequence: event.sequence,
     time: event.time,
     eventId: event.id,
-    state: event.action === 'deleted' ? null : readState(entity, event),
+    state: event.action === 'deleted' ? null : readState(entity, event, steps),
     ...(isNewer ? { newerVersion: event.schemaVersion } : {}),
   } as Change;
 }
 
 /** The checked state. What a newer version has made of a required field cannot be guessed: then it is poison until we know it. */
-function readState(entity: EntityName, { data, schemaVersion }: CloudEvent): EntityStates[EntityName] {
-  const newest = newestVersion(entity);
+function readState(
+  entity: EntityName,
+  { data, schemaVersion }: CloudEvent,
+  steps: Steps,
+): EntityStates[EntityName] {
+  const newest = newestVersion(entity, steps);
   try {
-    return checks[entity](upcast(entity, data, schemaVersion), (field) =>
-      nameIn(entity, field, schemaVersion),
-    );
+    return checks[entity](upcast(entity, data, schemaVersion, steps));
   } catch (error) {
     if (!(error instanceof EventRejected) || schemaVersion <= newest) throw error;
     throw new EventRejected(

@@ -17,20 +17,17 @@ const FORMATS: Record<string, string> = {
   'calendar-date': 'must be a date YYYY-MM-DD that is on the calendar',
 };
 
-/** What the sender calls a field of the data. */
-type NameOf = (field: string) => string;
-
 /**
  * Makes the check of one schema.
  * @returns a function that answers the value as the schema's type, or throws `EventRejected`.
  */
-export function schemaCheck<T extends TSchema>(schema: T): (value: unknown, nameOf?: NameOf) => Static<T> {
+export function schemaCheck<T extends TSchema>(schema: T): (value: unknown) => Static<T> {
   const validator = Compile(schema);
-  return (value, nameOf = (field) => field) => {
+  return (value) => {
     if (validator.Check(value)) return value;
     // A list may have hundreds of thousands of entries too many: what is wrong with each of them need not be found out.
     const errors = beyondBound(schema, value, '') ?? validator.Errors(value);
-    throw new EventRejected('invalid_data', describe(errors, nameOf));
+    throw new EventRejected('invalid_data', describe(errors));
   };
 }
 
@@ -62,21 +59,21 @@ function firstOf<T, R>(list: Iterable<T>, find: (entry: T) => R | null): R | nul
 }
 
 /** One sentence about the deepest mistake: the alternative "must be null" of an absent field tells nothing. */
-function describe(errors: readonly SchemaError[], nameOf: NameOf): string {
+function describe(errors: readonly SchemaError[]): string {
   const depth = (error: SchemaError) => error.instancePath.split('/').length;
   const telling = errors.filter(
     ({ keyword, params }) => keyword !== 'anyOf' && !('type' in params && params.type === 'null'),
   );
   const [first] = telling.toSorted((a, b) => depth(b) - depth(a));
   if (first === undefined) return 'data has the wrong shape';
-  return `data${path(first.instancePath, nameOf)} ${words(first)}`;
+  return `data${path(first.instancePath)} ${words(first)}`;
 }
 
-function path(pointer: string, nameOf: NameOf): string {
+function path(pointer: string): string {
   return pointer
     .split('/')
     .slice(1)
-    .map((step, depth) => (/^\d+$/.test(step) ? `[${step}]` : `.${depth === 0 ? nameOf(step) : step}`))
+    .map((step) => (/^\d+$/.test(step) ? `[${step}]` : `.${step}`))
     .join('');
 }
 

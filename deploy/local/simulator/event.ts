@@ -1,5 +1,5 @@
 /** An event as the simulator makes it, before it is encoded for Kafka. */
-import type { EntityName, EntityStatesV1 } from '#shared/events/entities/index.ts';
+import type { EntityName, EntityStates } from '#shared/events/entities/index.ts';
 import { encodeEvent, type EncodedMessage } from '#shared/events/encode.ts';
 
 interface EventOf<E extends EntityName> {
@@ -8,7 +8,7 @@ interface EventOf<E extends EntityName> {
   /** The entity's id. */
   subject: string;
   sequence: number;
-  data: EntityStatesV1[E];
+  data: EntityStates[E];
 }
 
 /** Entities as a union that TypeScript narrows by `entity`. */

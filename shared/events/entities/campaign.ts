@@ -12,7 +12,7 @@ export const CampaignState = Type.Object({
   starts_at: absent(Instant),
   ends_at: absent(Instant),
   message: absent(Prose),
-  segment: absent(Prose),
+  audience: absent(Prose),
   coupon_id: absent(Id),
   sent_count: absent(Whole),
   delivered_count: absent(Whole),
@@ -21,5 +21,3 @@ export const CampaignState = Type.Object({
   updated_at: absent(Instant),
 });
 export type CampaignState = Type.Static<typeof CampaignState>;
-/** What version 1, which rule R9.7 describes, holds: `segment` is `audience` there. */
-export type CampaignStateV1 = Omit<CampaignState, 'segment'> & { audience?: CampaignState['segment'] };

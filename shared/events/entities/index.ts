@@ -1,6 +1,6 @@
 /** Every entity of the changes topic with the schema of its state. A new entity is one file and one line here. */
 import type { Type } from 'typebox';
-import { CampaignState, type CampaignStateV1 } from './campaign.ts';
+import { CampaignState } from './campaign.ts';
 import { CategoryState } from './category.ts';
 import { CouponState } from './coupon.ts';
 import { CustomerState } from './customer.ts';
@@ -24,9 +24,6 @@ export const entitySchemas = {
 
 /** The state type of each entity. */
 export type EntityStates = { [E in keyof typeof entitySchemas]: Type.Static<(typeof entitySchemas)[E]> };
-
-/** The same in version 1 of the schemas, which is what publishers send. */
-export type EntityStatesV1 = Omit<EntityStates, 'campaign'> & { campaign: CampaignStateV1 };
 
 export type EntityName = keyof EntityStates;
 

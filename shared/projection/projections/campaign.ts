@@ -26,7 +26,7 @@ export const campaignProjection: Projection<'campaign'> = {
       whole: JSON.stringify({
         ...summary,
         message: state.message ?? null,
-        audience: state.segment ?? null,
+        audience: state.audience ?? null,
         coupon_id: state.coupon_id ?? null,
         sent_count: state.sent_count ?? null,
         delivered_count: state.delivered_count ?? null,

@@ -2,7 +2,7 @@
 import type {
   CAMPAIGN_CHANNELS,
   CAMPAIGN_STATUSES,
-  CampaignStateV1,
+  CampaignState,
 } from '#shared/events/entities/campaign.ts';
 import { instant, localDay } from '../instant.ts';
 import { percentOf } from '../money.ts';
@@ -107,7 +107,7 @@ const ORDERS_PER_CAMPAIGN = 25;
 export function campaigns(
   { seed, environment, store, now }: CustomerOrigin,
   { orders, customers }: { orders: number; customers: number },
-): { id: string; state: CampaignStateV1 }[] {
+): { id: string; state: CampaignState }[] {
   const count = Math.max(LEAST, Math.ceil(orders / ORDERS_PER_CAMPAIGN));
   const day = (days: number) => instant(localDay(now, store.city.timezoneOffset, days));
   return RECIPES.slice(0, count).map((recipe, index) => {

@@ -1,9 +1,9 @@
 /** Orders of about 900 bytes, as they are created and as they are when they have changed. */
-import type { EntityStatesV1 } from '#shared/events/entities/index.ts';
+import type { EntityStates } from '#shared/events/entities/index.ts';
 import { orderRecord } from '../../query/stores/order.ts';
 import { instantAt } from '../../query/stores/record.ts';
 
-type OrderState = EntityStatesV1['order'];
+type OrderState = EntityStates['order'];
 
 /** Customers who order, in each store. */
 const CUSTOMERS = 4_000;

@@ -1,10 +1,10 @@
 /** One entity of a store that is measured, as its event carries it. */
-import type { EntityName, EntityStatesV1 } from '#shared/events/entities/index.ts';
+import type { EntityName, EntityStates } from '#shared/events/entities/index.ts';
 
 export interface EntityRecord<E extends EntityName> {
   entity: E;
   id: string;
-  state: EntityStatesV1[E];
+  state: EntityStates[E];
 }
 export type StoreRecord = { [E in EntityName]: EntityRecord<E> }[EntityName];
 
