@@ -320,13 +320,6 @@ const settings = Type.Object({
         ),
       }),
     }),
-    /** Kills the process inside the n-th transaction: for the tests of recovery. */
-    crashInTransaction: optional(
-      'PROJECTOR_CRASH_IN_TRANSACTION',
-      whole(0, 1_000_000_000),
-      'For tests of recovery only: the process kills itself between the first write and the commit of its n-th transaction; 0 never.',
-      { none: '0' },
-    ),
   }),
 });
 

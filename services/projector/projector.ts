@@ -26,7 +26,6 @@ import { AccessPublisher } from './access/publisher.ts';
 import { AccessReconciler } from './access/reconciler.ts';
 import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { type RunningConsumer, startConsumer } from './consumer/consumer.ts';
-import { crashHook } from './crash-hook.ts';
 import { createDroppedIndexes } from '#shared/projection/dead-letters/dropped.ts';
 import { GenerationFollower } from './generations/follower.ts';
 import { Pace } from './generations/pace.ts';
@@ -50,8 +49,6 @@ export interface RunningProjector {
 export interface ProjectorOptions {
   /** The release's, unless a test plays another release. */
   projectionVersion?: number;
-  /** Whether rank trees are kept. A benchmark leaves them out, to measure what they cost; such read models answer nothing right. */
-  keepsTrees?: boolean;
 }
 
 /**
@@ -62,7 +59,7 @@ export interface ProjectorOptions {
 export async function startProjector(
   config: Config,
   logger: Logger,
-  { projectionVersion = PROJECTION_VERSION, keepsTrees = true }: ProjectorOptions = {},
+  { projectionVersion = PROJECTION_VERSION }: ProjectorOptions = {},
 ): Promise<RunningProjector> {
   const metrics = createMetrics();
   const client = createWriterClient(config, 'projector');
@@ -86,7 +83,7 @@ export async function startProjector(
       await createFirstGeneration(client, config.namePrefix, environment, projectionVersion);
     }
     const running = await startConsumers(
-      { config, projectionVersion, keepsTrees, logger, metrics, client, redis, kafka, control },
+      { config, projectionVersion, logger, metrics, client, redis, kafka, control },
       stopping,
     );
     return { metrics, ...running, stop };
@@ -112,7 +109,6 @@ async function checkAllTopics(kafka: Kafka, environments: readonly string[]): Pr
 interface Parts {
   config: Config;
   projectionVersion: number;
-  keepsTrees: boolean;
   logger: Logger;
   metrics: ProjectorMetrics;
   client: MongoClient;
@@ -151,7 +147,6 @@ async function startConsumers(
     control,
     logger,
     metrics,
-    insideTransaction: crashHook(config.projector.crashInTransaction),
   };
   const pace = new Pace(limits.events);
   const letters = await LetterKeeper.start({
@@ -174,7 +169,6 @@ async function startConsumers(
       metrics: createRewritingMetrics(metrics.registry),
     },
     control,
-    keepsTrees: parts.keepsTrees,
     storeChanged: () => publisher.sweep(),
   };
   follower = await GenerationFollower.start({

@@ -4,10 +4,10 @@ import { readConfig } from '#shared/config.ts';
 import { describeError, StoreDataError } from '#shared/errors.ts';
 import { createLogger } from '#shared/logging.ts';
 import { startOperations } from '#shared/operations.ts';
-import { type ProjectorOptions, startProjector } from './projector.ts';
+import { startProjector } from './projector.ts';
 
 /** Resolves never; ends the process when it cannot go on, having said why. */
-export async function runProjector(options: ProjectorOptions = {}): Promise<void> {
+export async function runProjector(): Promise<void> {
   try {
     const config = readConfig(process.env);
     const logger = createLogger('projector', config.logLevel);
@@ -16,7 +16,7 @@ export async function runProjector(options: ProjectorOptions = {}): Promise<void
     closeWithGrace({ delay: 20_000, logger }, async () => {
       for (const close of closing) await close();
     });
-    const projector = await startProjector(config, logger, options);
+    const projector = await startProjector(config, logger);
     closing.push(projector.stop);
     const operations = await startOperations({
       ...config.operations,

@@ -12,7 +12,7 @@ import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
-import { startService, type ServiceProcess } from '#test/service-process.ts';
+import { startKilledProjector, startService, type ServiceProcess } from '#test/service-process.ts';
 import { runCommand } from '../services/admin/run-command.ts';
 import { eventAt } from './load.ts';
 import { note, type Result } from './results.ts';
@@ -35,6 +35,8 @@ export interface Trial {
   disturbed: string;
   /** Starts a projector that is to be disturbed. */
   start: (settings?: Record<string, string>) => ServiceProcess;
+  /** The same, and it kills itself when it is about to commit its n-th transaction. */
+  startKilled: (transaction: number) => ServiceProcess;
   /** Waits until each of the first partitions (all by default) has moved on from where it is now; answers in how many milliseconds. */
   movesOn: (partitions?: number) => Promise<number>;
   /**
@@ -67,13 +69,8 @@ export async function startTrial(options: TrialOptions = {}): Promise<Trial> {
   const [disturbed = '', undisturbed = ''] = installation.config.environments;
   const services: ServiceProcess[] = [];
   const flow = letFlow(installation, options.eventsPerSecond ?? 200);
-  const start = (settings: Record<string, string> = {}) => {
-    const service = startService('projector', {
-      ...installation.env,
-      ENVIRONMENTS: disturbed,
-      ...options.disturbedSettings,
-      ...settings,
-    });
+  const env = { ...installation.env, ENVIRONMENTS: disturbed, ...options.disturbedSettings };
+  const noted = (service: ServiceProcess) => {
     services.push(service);
     return service;
   };
@@ -87,7 +84,8 @@ export async function startTrial(options: TrialOptions = {}): Promise<Trial> {
   return {
     installation,
     disturbed,
-    start,
+    start: (settings) => noted(startService('projector', { ...env, ...settings })),
+    startKilled: (transaction) => noted(startKilledProjector(env, transaction)),
     movesOn: (count = partitions) =>
       movesOn(installation, disturbed, count).catch((error: unknown) => {
         const last = services

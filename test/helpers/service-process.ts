@@ -1,6 +1,7 @@
 /** A service as a process of its own, for tests that kill it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import { KILL_IN_TRANSACTION } from './killed-in-transaction.ts';
 
 export interface ServiceProcess {
   process: ChildProcess;
@@ -61,6 +62,12 @@ export function startService(
     },
     kill: (signal) => child.kill(signal),
   };
+}
+
+/** Starts a projector that kills itself when it is about to commit its n-th transaction. */
+export function startKilledProjector(env: Record<string, string>, transaction: number): ServiceProcess {
+  const program = new URL('killed-projector.ts', import.meta.url).pathname;
+  return startService('projector', { ...env, [KILL_IN_TRANSACTION]: String(transaction) }, 'info', program);
 }
 
 function parse(text: string): LogLine {

@@ -83,10 +83,6 @@ export const WHOLE_STATES: { readonly [E in EntityName]: EntityStates[E] } = {
     starts_at: AT,
     ends_at: AT,
     message: TEXT,
-<<<<<<< HEAD
-    // Of version 1, which rule R9.7 describes; the newest calls it `segment`.
-=======
->>>>>>> 99a8aa7 (refactor(events): schemas are the contract's: the invented second version of a campaign is a test's)
     audience: TEXT,
     coupon_id: 'n1',
     sent_count: 1,

@@ -29,7 +29,7 @@ describe('readConfig', () => {
         trustedProxies: [],
       },
       tokens: { lifetimeSeconds: 900, signingKeys: null, signingKeysFile: null },
-      projector: { sliceEvents: 1_500, crashInTransaction: null },
+      projector: { sliceEvents: 1_500 },
     });
   });
 

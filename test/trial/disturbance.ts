@@ -1,6 +1,7 @@
 /** Projector processes that are killed, killed inside a transaction, frozen and started again, as chance has it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Chance, draw } from '#local/simulator/random.ts';
+import { KILL_IN_TRANSACTION } from '#test/killed-in-transaction.ts';
 import { startService, type ServiceProcess } from '#test/service-process.ts';
 
 const PROGRAM = new URL('projector.ts', import.meta.url).pathname;
@@ -58,7 +59,7 @@ export class DisturbedProjectors {
       victim.kill('SIGKILL');
       await victim.ended;
       const transaction = chance.number.int({ min: 1, max: 12 });
-      this.start(2, { PROJECTOR_CRASH_IN_TRANSACTION: String(transaction) });
+      this.start(2, { [KILL_IN_TRANSACTION]: String(transaction) });
     } else if (kind === 'freeze') {
       this.#faults.freezes += 1;
       victim.kill('SIGSTOP');

@@ -50,8 +50,6 @@ export interface ConsumerOptions<R> {
   write: (claim: Claim, slice: Slice, hopeless: unknown) => Promise<R>;
   /** As `PartitionWork.prepare`; nothing is prepared where it is absent. */
   prepare?: PartitionWork['prepare'];
-  /** Called inside the transaction after its first write: a hook for the tests of recovery. */
-  insideTransaction?: () => void;
   /** Called with what `write` answered, once it is committed. Must not throw. */
   committed: (result: R, slice: Slice) => void;
 }
@@ -239,13 +237,7 @@ class Assignment<R> {
   ): Promise<T | null> {
     const partition = this.#partitions.get(number);
     if (partition === undefined) return null;
-    return partition.between((session) =>
-      runInTransaction(session, async () => {
-        const result = await work(session);
-        this.#options.insideTransaction?.();
-        return result;
-      }),
-    );
+    return partition.between((session) => runInTransaction(session, () => work(session)));
   }
 
   /** Nothing waits for its turn any longer; resolves when the slices that are under way have come to their end. */
@@ -363,13 +355,12 @@ class Assignment<R> {
   }
 
   async #apply(claim: Claim, slice: Slice, hopeless: unknown): Promise<void> {
-    const { checkpoints, write, committed, insideTransaction } = this.#options;
+    const { checkpoints, write, committed } = this.#options;
     // A batch that cannot be read proves nothing about the log.
     const newest = slice.messages.findLast((message) => unreadableBatch(message) === undefined);
     const last = newest === undefined ? claim.lastMessage : identityOf(newest);
     const result = await runInTransaction(claim.session, async () => {
       if ((await advanceCheckpoint(checkpoints, claim, slice.next, last)) === 'fenced') return 'fenced';
-      insideTransaction?.();
       return { written: await write(claim, slice, hopeless) };
     });
     claim.position = slice.next;

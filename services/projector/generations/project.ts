@@ -32,20 +32,18 @@ export interface ProjectOptions {
     | 'control'
     | 'logger'
     | 'metrics'
-    | 'insideTransaction'
   >;
   pace: Pace;
   letters: LetterKeeper;
   rewriting: Pick<RewriterOptions, 'share' | 'metrics'>;
   control: Db;
-  keepsTrees: boolean;
   /** Called when the record of a store has changed in a live generation. */
   storeChanged: () => void;
 }
 
 /** Starts to project a generation. */
 export async function projectGeneration(
-  { prefix, base, pace, letters, rewriting, control, keepsTrees, storeChanged }: ProjectOptions,
+  { prefix, base, pace, letters, rewriting, control, storeChanged }: ProjectOptions,
   generation: Followed,
 ): Promise<RunningConsumer> {
   const { environment, db, marker } = generation;
@@ -73,7 +71,6 @@ export async function projectGeneration(
       const left = await dropped.leaveOut(whole, room);
       return applyChanges(db, session, left.slice, hopeless, {
         room: left.room,
-        keepsTrees,
         epochs,
         isNext: true,
       });

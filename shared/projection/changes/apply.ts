@@ -15,8 +15,6 @@ import { writePlan } from './write.ts';
 export interface ApplyOptions {
   /** For dead letters; `null` where they replace letters that are there. */
   room?: Pick<LetterRoom, 'admit'> | null;
-  /** Whether rank trees are kept. */
-  keepsTrees?: boolean;
   /** Whether the slice is its partition's next one: stamps name it then. */
   isNext?: boolean;
   /** Of this process and generation; told by the caller once the transaction is committed (`AppliedSlice.given`). */
@@ -39,7 +37,7 @@ export async function applyChanges(
   session: ClientSession,
   slice: Slice,
   hopeless: unknown,
-  { room = null, keepsTrees = true, isNext = false, epochs = new Epochs() }: ApplyOptions = {},
+  { room = null, isNext = false, epochs = new Epochs() }: ApplyOptions = {},
 ): Promise<AppliedSlice> {
   const { topic, partition, messages } = slice;
   if (hopeless !== null) {
@@ -59,7 +57,6 @@ export async function applyChanges(
     planned = plan(chains, stored);
     // What they hold would outlive several collections of garbage while the transaction goes on.
     chains.clear();
-    if (!keepsTrees) planned.trees.clear();
     for (const { at, rejection } of planned.failed) {
       const message = messages[at];
       if (message !== undefined) deadLetters.push(toDeadLetter(topic, partition, message, rejection));

@@ -4,14 +4,14 @@ import { readConfig } from '#shared/config.ts';
 import { createLogger } from '#shared/logging.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
-import { startService, type ServiceProcess } from '#test/service-process.ts';
+import { startKilledProjector, startService, type ServiceProcess } from '#test/service-process.ts';
 import type { StreamEvent } from '#test/streams.ts';
 import { startProjector } from '#projector/projector.ts';
 import { verifyStore } from '#shared/projection/ranking/verify.ts';
 
 const EVENTS = 20_000;
 const STORES = ['s0', 's1', 's2', 's3', 's4', 's5', 's6'];
-/** Kills by SIGKILL at a random instant, then by the hook between a transaction's first write and its commit. */
+/** Kills by SIGKILL at a random instant, then between a transaction's last write and its commit. */
 const RANDOM_KILLS = 6;
 const KILLS_IN_TRANSACTION = 6;
 /** Far more than it takes, also on a busy machine. */
@@ -78,8 +78,8 @@ describe('a projector that is killed', () => {
       const flowing = run();
 
       const recoveries: number[] = [];
-      const start = (settings: Record<string, string> = {}): ServiceProcess =>
-        startService('projector', { ...installation.env, ENVIRONMENTS: disturbed, ...settings });
+      const env = { ...installation.env, ENVIRONMENTS: disturbed };
+      const start = (): ServiceProcess => startService('projector', env);
       const applies = async (service: ServiceProcess) => {
         const { sinceAssignmentMs } = await service.logged(
           ({ msg, topic }) => msg === 'partition is applied' && String(topic).startsWith('store-changes.'),
@@ -94,7 +94,7 @@ describe('a projector that is killed', () => {
         expect(await service.ended).toEqual({ code: null, signal: 'SIGKILL' });
       }
       for (let kill = 1; kill <= KILLS_IN_TRANSACTION; kill += 1) {
-        const service = start({ PROJECTOR_CRASH_IN_TRANSACTION: String(kill) });
+        const service = startKilledProjector(env, kill);
         expect(await service.ended).toEqual({ code: null, signal: 'SIGKILL' });
       }
       await flowing;

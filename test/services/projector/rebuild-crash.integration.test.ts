@@ -5,7 +5,7 @@ import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { generationCaughtUp, generationDb, statesOf } from '#test/generations.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { dump } from '#test/read-models.ts';
-import { startService, type ServiceProcess } from '#test/service-process.ts';
+import { startKilledProjector, startService, type ServiceProcess } from '#test/service-process.ts';
 import type { StreamEvent } from '#test/streams.ts';
 import { runJson, startCommand } from '../admin/run-command.ts';
 
@@ -53,8 +53,9 @@ describe('a rebuild whose projector and whose command are killed', () => {
     await Promise.all(services.map(({ ended }) => ended));
     await installation?.close();
   });
-  const start = (settings: Record<string, string> = {}) => {
-    const service = startService('projector', { ...installation.env, ...settings });
+  const start = (dying?: number) => {
+    const { env } = installation;
+    const service = dying === undefined ? startService('projector', env) : startKilledProjector(env, dying);
     services.push(service);
     return service;
   };
@@ -74,8 +75,8 @@ describe('a rebuild whose projector and whose command are killed', () => {
       const before = await filled();
       const command = startCommand(installation.env, ['rebuild', '--share', '100']);
       if (kill % 2 === 0) {
-        // Between the first write of a transaction and its commit.
-        const service = start({ PROJECTOR_CRASH_IN_TRANSACTION: String(3 + kill) });
+        // Between the last write of a transaction and its commit.
+        const service = start(3 + kill);
         expect(await service.ended).toEqual({ code: null, signal: 'SIGKILL' });
       } else {
         const service = start();

@@ -5,7 +5,7 @@ import { COLLECTIONS, type OrderDocument } from '#shared/read-models/collections
 import { type RunningProjector, startProjector } from '#projector/projector.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { caughtUp, dump, erased, readModels } from '#test/read-models.ts';
-import { startService, type ServiceProcess } from '#test/service-process.ts';
+import { startKilledProjector, type ServiceProcess } from '#test/service-process.ts';
 import type { StreamEvent } from '#test/streams.ts';
 import { runCommand } from '../../../services/admin/run-command.ts';
 
@@ -79,11 +79,7 @@ describe('a projector that is killed while it erases', () => {
     for (let round = 0; ; round += 1) {
       // Of the same store, of the same customer who is back, and of another store.
       await publish([customer(), order(`new${round}`, ORDERS + round), order(`o${round}`, round, 's2')]);
-      const service = startService('projector', {
-        ...installation.env,
-        ENVIRONMENTS: killed,
-        PROJECTOR_CRASH_IN_TRANSACTION: String(TRANSACTIONS),
-      });
+      const service = startKilledProjector({ ...installation.env, ENVIRONMENTS: killed }, TRANSACTIONS);
       services.push(service);
       const outcome = await Promise.race([
         service.ended,
