@@ -12,18 +12,20 @@ export type Scope = (typeof SCOPES)[number];
 export const KEY_STATUSES = ['active', 'inactive', 'revoked'] as const;
 export type KeyStatus = (typeof KEY_STATUSES)[number];
 
-const SecretHash = Type.String({ pattern: '^[0-9a-fA-F]{64}$' });
+const SecretHash = Type.String({ title: 'SHA-256 in hex', pattern: '^[0-9a-fA-F]{64}$' });
 const Secrets = Type.Union([SecretHash, Type.Array(SecretHash, { maxItems: 2 })]);
 /** When a secret ends, by its hash: an addition of ours, so that a deadline lies in the log as well. */
-const SecretExpiry = Type.Record(SecretHash, Type.Union([Instant, Type.Null()]));
+const SecretExpiry = Type.Record(SecretHash, Type.Union([Instant, Type.Null()]), {
+  title: 'date-times by hash',
+});
 
-const AccessKeyData = Type.Object({
+export const AccessKeyData = Type.Object({
   secret_sha256: Secrets,
   secret_expires_at: absent(SecretExpiry),
   scopes: Type.Array(Type.Enum([...SCOPES])),
   status: Type.Enum(['active', 'inactive', 'revoked']),
 });
-const StoreAccessData = Type.Object({ status: Type.Enum(['active', 'blocked']) });
+export const StoreAccessData = Type.Object({ status: Type.Enum(['active', 'blocked']) });
 
 const checkAccessKey = schemaCheck(AccessKeyData);
 const checkStoreAccess = schemaCheck(StoreAccessData);

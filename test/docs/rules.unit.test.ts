@@ -24,6 +24,11 @@ describe('docs/rules.md', () => {
     expect(new Set(defined).size).toBe(defined.length);
   });
 
+  it('is all that is cited as a rule', () => {
+    const OTHERS = /\b(?:SPEC|CONTRACT)(?:\.md)? (?:section|§)/;
+    expect(texts.filter(([, text]) => OTHERS.test(text)).map(([path]) => path)).toEqual([]);
+  });
+
   it('has every rule that is cited anywhere', () => {
     const cited = texts.flatMap(([path, text]) =>
       [...text.matchAll(NUMBER)].map(([rule]) => ({ path, rule })),

@@ -9,7 +9,7 @@ export const CustomerState = Type.Object({
   phone: absent(Text),
   email: absent(Text),
   birth_date: absent(CalendarDate),
-  accepts_marketing: absent(Flag),
+  accepts_marketing: absent(Flag, false),
   addresses: absent(listOf(Address, LIST_BOUNDS.addresses)),
   created_at: Instant,
   updated_at: absent(Instant),

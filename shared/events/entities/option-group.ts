@@ -12,8 +12,8 @@ const Option = Type.Object({
   description: absent(Prose),
   price: Money,
   max_quantity: absent(Whole),
-  active: absent(Flag),
-  position: absent(Whole),
+  active: absent(Flag, true),
+  position: absent(Whole, 0),
   external_code: absent(Text),
 });
 
@@ -22,7 +22,7 @@ const Fields = Type.Object({
   min: Whole,
   max: Whole,
   price_method: absent(Type.Enum([...PRICE_METHODS])),
-  position: absent(Whole),
+  position: absent(Whole, 0),
   external_code: absent(Text),
   options: listOf(Option, LIST_BOUNDS.options),
 });

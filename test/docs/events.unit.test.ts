@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs';
+import { format, resolveConfig } from 'prettier';
+import { describe, expect, it } from 'vitest';
+import { eventsMarkdown } from '#admin/documents/events.ts';
+import { replaceSection } from '#admin/documents/section.ts';
+import { AccessKeyData, readAccessChange, StoreAccessData } from '#shared/events/access-event.ts';
+import { readChange } from '#shared/events/change.ts';
+import { describeFields } from '#shared/events/describe-fields.ts';
+import { ENTITY_NAMES, entitySchemas } from '#shared/events/entities/index.ts';
+import { exampleEvent } from '#shared/events/examples.ts';
+
+const FILE = 'docs/events.md';
+const message = (event: object) => ({ key: Buffer.from('s1'), value: Buffer.from(JSON.stringify(event)) });
+
+/** Names of all fields of a value, as `describeFields` spells them. */
+function fieldsOf(value: unknown, path = ''): string[] {
+  if (Array.isArray(value)) return value.flatMap((entry) => fieldsOf(entry, path.replace(/\.$/, '[].')));
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) => [
+    path + name,
+    ...fieldsOf(inner, `${path}${name}.`),
+  ]);
+}
+
+describe('docs/events.md', () => {
+  it('says what the schemas say: npm run documents writes it anew', async () => {
+    const committed = readFileSync(FILE, 'utf8');
+    const written = replaceSection(committed, 'fields', eventsMarkdown());
+    const options = { ...(await resolveConfig(FILE)), filepath: FILE };
+    expect(committed).toBe(await format(written, options));
+  });
+
+  it.each(ENTITY_NAMES)('has an example of %s that the projector takes, with every field', (entity) => {
+    const event = exampleEvent(entity);
+    expect(readChange(message(event))).toMatchObject({ entity, id: event.subject, storeId: 's1' });
+    const shown = fieldsOf(event.data);
+    const described = describeFields(entitySchemas[entity]).map(({ name }) => name);
+    const isEmptyObject = (name: string) => name.startsWith('cancellation.');
+    expect(described.filter((name) => !shown.includes(name) && !isEmptyObject(name))).toEqual([]);
+  });
+
+  it.each([
+    ['access_key', AccessKeyData],
+    ['store_access', StoreAccessData],
+  ] as const)('has an example of %s that the projector takes, with every field', (kind, schema) => {
+    const event = exampleEvent(kind);
+    expect(readAccessChange(message(event))).toMatchObject({ kind, storeId: 's1' });
+    expect(describeFields(schema).map(({ name }) => name)).toEqual(Object.keys(event.data));
+  });
+});
