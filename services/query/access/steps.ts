@@ -11,7 +11,7 @@ import {
   Refused,
 } from '../answers/refusal.ts';
 import type { Bounded } from '../deadline.ts';
-import { bearerToken } from './bearer.ts';
+import { bearerMissing, bearerToken } from './bearer.ts';
 import type { EndReason } from './live-access.ts';
 import type { RedisGate } from './redis-gate.ts';
 import type { LookUp } from './shared-look-up.ts';
@@ -37,9 +37,10 @@ export function authenticate(
   deadlineOf: (reply: FastifyReply) => Bounded,
 ): Step {
   return async (request, reply) => {
-    const token = bearerToken(request.headers.authorization);
+    const { authorization } = request.headers;
+    const token = bearerToken(authorization);
     if (token === null) {
-      throw new Refused({ ...invalidToken('a bearer token is required'), reason: 'token_missing' });
+      throw new Refused({ ...invalidToken(bearerMissing(authorization)), reason: 'token_missing' });
     }
     const claims = await tokens.verify(token);
     if (claims === null) throw refusedToken('token_invalid');

@@ -12,6 +12,7 @@ import {
   type Refusal,
   Refused,
 } from '../answers/refusal.ts';
+import { bearerMissing } from '../access/bearer.ts';
 import { required } from '../parameters/parameter.ts';
 import { id } from '../parameters/kinds.ts';
 import { parameterReader } from '../parameters/read.ts';
@@ -149,7 +150,7 @@ export const REFUSALS = {
     'The bearer token is missing, invalid, expired or revoked. Get a new one with the same credentials and repeat the call once. Nothing is taken from the quota.',
     ['Bearer-Challenge', 'Refusal-Cache'],
     {
-      missing: invalidToken('a bearer token is required'),
+      missing: invalidToken(bearerMissing(undefined)),
       refused: invalidToken('the token is invalid, expired or revoked'),
     },
   ),

@@ -27,7 +27,8 @@ export function parameterReader<P extends Parameters>(parameters: P): ParameterR
       const given = texts.get(name) ?? [];
       if (given.length === 0 && definition.required) refuse(`${name} is required: ${definition.allowed}`);
       const read = definition.read(given);
-      if (read === null) refuse(`${name} must be ${definition.allowed}`);
+      if (read === null)
+        refuse(`${name} must be ${definition.allowed}${severalInOne(name, definition, given)}`);
       values[name] = read.value;
     }
     for (const [from, to] of ranges) refuseEmptyRange(values, from, to);
@@ -63,11 +64,28 @@ function collect(
   return texts;
 }
 
+/** Several values behind one name, separated by commas: other APIs have them so. */
+function severalInOne(
+  name: string,
+  { repeatable, read }: Parameters[string],
+  given: readonly string[],
+): string {
+  const parts = given.flatMap((value) => value.split(','));
+  if (!repeatable || parts.length === given.length || read(parts) === null) return '';
+  return `; to give several, repeat it: ${name}=…&${name}=…`;
+}
+
+/** What other APIs take from the query is the token's here. */
+const FROM_THE_TOKEN = new Set(['store', 'storeid', 'store_id', 'environment', 'env', 'merchant_id']);
+
 function unknown(name: string, names: readonly string[]): string {
   const shown = name.length > SHOWN_NAME_LENGTH ? `${name.slice(0, SHOWN_NAME_LENGTH)}…` : name;
-  if (names.length === 0) return `there is no parameter ${shown} here; this endpoint has none`;
+  const why = FROM_THE_TOKEN.has(name.toLowerCase())
+    ? ', since store and environment are those of the token'
+    : '';
+  if (names.length === 0) return `there is no parameter ${shown} here${why}; this endpoint has none`;
   const nearest = closest(name.slice(0, SHOWN_NAME_LENGTH).toLowerCase(), names);
-  return `there is no parameter ${shown} here; the nearest is ${nearest}, allowed are ${names.join(', ')}`;
+  return `there is no parameter ${shown} here${why}; the nearest is ${nearest}, allowed are ${names.join(', ')}`;
 }
 
 function refuseEmptyRange(values: Record<string, unknown>, from: string, to: string): void {

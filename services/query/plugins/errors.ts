@@ -1,10 +1,12 @@
 /** The answers to errors, to paths that are not there and to methods that they don't have. */
+import { closest } from 'fastest-levenshtein';
 import plugin from 'fastify-plugin';
 import { describeError } from '#shared/errors.ts';
 import { classify } from '../answers/classify.ts';
 import { pathOf } from '../answers/path.ts';
 import { methodNotAllowed, notFound } from '../answers/refusal.ts';
 import { sendRefusal } from '../answers/send.ts';
+import type { RouteEntry } from '../types.ts';
 
 export default plugin(
   async (app) => {
@@ -27,12 +29,23 @@ export default plugin(
       const path = pathOf(request.raw.url);
       const allowed = app.routeTable.filter((route) => route.path === path).map(({ method }) => method);
       const refusal =
-        allowed.length === 0 ? notFound('there is nothing at this path') : methodNotAllowed(allowed);
+        allowed.length === 0
+          ? notFound(`there is nothing at this path; the nearest is ${nearestPath(path, app.routeTable)}`)
+          : methodNotAllowed(allowed);
       sendRefusal(request, reply, refusal);
     });
   },
   { name: 'errors', dependencies: ['routes-table', 'request-id'] },
 );
+
+/** A longer path is compared by its beginning. */
+const COMPARED_LENGTH = 100;
+
+/** The path of ours that is spelt most like it. */
+function nearestPath(path: string, routes: readonly RouteEntry[]): string {
+  const paths = [...new Set(routes.map((route) => route.path))];
+  return closest(path.slice(0, COMPARED_LENGTH).toLowerCase(), paths);
+}
 
 function stackOf(error: unknown): string | undefined {
   return error instanceof Error ? error.stack : undefined;

@@ -110,6 +110,23 @@ describe('a request out of the ordinary', () => {
   });
 });
 
+describe('a path that is not there', () => {
+  it.each([
+    ['/api/menu', '/api/menu/'],
+    ['/api/auth/token', '/api/auth/token/'],
+    ['/api/orders/list', '/api/order/list'],
+    ['/HEALTH', '/health'],
+    [`/${'x'.repeat(5_000)}`, '/'],
+  ])('is answered with the nearest of ours and nothing of itself (%#)', async (path, nearest) => {
+    const answer = await service.api.call(path);
+    expect(answer.status).toBe(404);
+    const { detail } = answer.json as { detail: string };
+    expect(detail).toMatch(/^there is nothing at this path; the nearest is \/[a-z/-]+$/);
+    expect(detail).toContain(` ${nearest}`);
+    expect(detail).not.toContain('xxx');
+  });
+});
+
 describe('X-Request-Id', () => {
   const idFor = async (headers: Record<string, string>, path = '/health') =>
     (await service.api.call(path, { headers })).headers.get('x-request-id');

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { bearerToken } from '#query/access/bearer.ts';
+import { bearerMissing, bearerToken } from '#query/access/bearer.ts';
 
 it.each([
   ['Bearer a.b-c_d~e+f/g=', 'a.b-c_d~e+f/g='],
@@ -19,3 +19,15 @@ it.each([
   'Bearer "abc"',
   ' Bearer abc',
 ])('%s holds none', (header) => expect(bearerToken(header)).toBeNull());
+
+it.each([
+  [undefined, /^a bearer token is required/],
+  ['Basic dTpw', /^Basic credentials get a token at POST \/api\/auth\/token\//],
+  ['Token abc', /^the scheme of the Authorization header must be Bearer/],
+  ['abc', /^the scheme of the Authorization header must be Bearer/],
+  ['Bearer a b', /^what follows Bearer is no token$/],
+])('%s is told as what it is, without a word of it', (header, words) => {
+  const told = bearerMissing(header);
+  expect(told).toMatch(words);
+  expect(told).not.toMatch(/["\\]|dTpw|abc/);
+});

@@ -139,6 +139,23 @@ describe('what is not', () => {
     );
   });
 
+  it('says where store and environment come from', () => {
+    expect(refusalOf(() => orders('store_id=s1'))).toMatch(
+      /^there is no parameter store_id here, since store and environment are those of the token; the nearest is /,
+    );
+    expect(refusalOf(() => parameterReader({})('environment=x'))).toBe(
+      'there is no parameter environment here, since store and environment are those of the token; this endpoint has none',
+    );
+  });
+
+  it('says how several values are given, where some are separated by commas', () => {
+    expect(refusalOf(() => orders('status=pending,ready'))).toMatch(
+      /; to give several, repeat it: status=…&status=…$/,
+    );
+    expect(refusalOf(() => orders('status=pending,nothing'))).not.toMatch(/repeat/);
+    expect(refusalOf(() => orders('page=1,2'))).not.toMatch(/repeat/);
+  });
+
   it('says what is allowed', () => {
     expect(refusalOf(() => orders('status=x'))).toBe(
       'status must be one of pending, confirmed, preparing, ready, dispatched, delivered, concluded, cancelled',
