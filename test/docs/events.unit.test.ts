@@ -1,15 +1,12 @@
-import { readFileSync } from 'node:fs';
-import { format, resolveConfig } from 'prettier';
 import { describe, expect, it } from 'vitest';
 import { eventsMarkdown } from '#admin/documents/events.ts';
-import { replaceSection } from '#admin/documents/section.ts';
 import { AccessKeyData, readAccessChange, StoreAccessData } from '#shared/events/access-event.ts';
 import { readChange } from '#shared/events/change.ts';
 import { describeFields } from '#shared/events/describe-fields.ts';
 import { ENTITY_NAMES, entitySchemas } from '#shared/events/entities/index.ts';
 import { exampleEvent } from '#shared/events/examples.ts';
+import { expectUpToDate } from './made-section.ts';
 
-const FILE = 'docs/events.md';
 const message = (event: object) => ({ key: Buffer.from('s1'), value: Buffer.from(JSON.stringify(event)) });
 
 /** Names of all fields of a value, as `describeFields` spells them. */
@@ -24,10 +21,7 @@ function fieldsOf(value: unknown, path = ''): string[] {
 
 describe('docs/events.md', () => {
   it('says what the schemas say: npm run documents writes it anew', async () => {
-    const committed = readFileSync(FILE, 'utf8');
-    const written = replaceSection(committed, 'fields', eventsMarkdown());
-    const options = { ...(await resolveConfig(FILE)), filepath: FILE };
-    expect(committed).toBe(await format(written, options));
+    await expectUpToDate('docs/events.md', 'fields', eventsMarkdown());
   });
 
   it.each(ENTITY_NAMES)('has an example of %s that the projector takes, with every field', (entity) => {

@@ -26,13 +26,15 @@ interface Change {
 }
 
 const EXAMPLES = `
-Newest last. Commands are recorded before they change anything, and again when they end;
-changes that come as events are recorded with the event's source as the actor.
+Newest last. Commands are recorded before they change anything, and again when
+they end; changes that come as events are recorded with the event's source as
+the actor.
 
 Examples:
   npm run store-data -- audit --since 24h
   npm run store-data -- audit --client-id 5Q2ncPBXlYsKEvoH3RwTgm8d --json
-  npm run store-data -- audit --store s1 --action keys.revoke --since 2026-11-01T00:00:00Z`;
+  npm run store-data -- audit --store s1 --action keys.revoke \\
+    --since 2026-11-01T00:00:00Z`;
 
 export function addAuditCommand(program: Command): void {
   program

@@ -16,9 +16,10 @@ interface Flags {
 
 const EXAMPLES = `
 What is there already stays as it is, so it can be run before every start.
-Topics get cleanup.policy=delete and retention.ms=-1, since they keep everything;
-the broker's own setting decides how often they are replicated.
-SIGNING_KEYS_FILE is made with one new ES256 key if it is set and does not exist.
+Topics get cleanup.policy=delete and retention.ms=-1, since they keep
+everything; the broker's own setting decides how often they are replicated.
+SIGNING_KEYS_FILE is made with one new ES256 key if it is set and does not
+exist.
 
 Example:
   npm run store-data -- prepare --partitions 12`;

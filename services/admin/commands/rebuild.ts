@@ -19,14 +19,14 @@ interface Flags {
 }
 
 const HELP = `
-The projectors fill a new generation from the topic's beginning while the present one
-goes on answering. When it has caught up the two are compared, and the new one answers
-if nothing differs. Both go on being projected: "rollback" goes back within a second,
-"generations drop" ends that.
+The projectors fill a new generation from the topic's beginning while the
+present one goes on answering. When it has caught up the two are compared, and
+the new one answers if nothing differs. Both go on being projected: "rollback"
+goes back within a second, "generations drop" ends that.
 
-It can be interrupted: run it again to go on. Differences are listed; look at them, and
-run it again with --accept content (other answers of the same versions, as after a
-change of the projection) or --accept all.
+It can be interrupted: run it again to go on. Differences are listed; look at
+them, and run it again with --accept content (other answers of the same
+versions, as after a change of the projection) or --accept all.
 
 Examples:
   npm run store-data -- rebuild -e production

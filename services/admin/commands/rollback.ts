@@ -16,8 +16,9 @@ interface Flags {
 const PATIENCE_MS = 5_000;
 
 const HELP = `
-It went on being projected, so that nothing is lost; where it lacks messages that the
-live one has, the command says so and ends. Done again it goes forth again.
+It went on being projected, so that nothing is lost; where it lacks messages
+that the live one has, the command says so and ends. Done again it goes forth
+again.
 
 Example:
   npm run store-data -- rollback -e production`;

@@ -23,10 +23,11 @@ const MIN_ACTIVATION_MS = 3_000;
 const ACTIVATION_MS = 300_000;
 
 const HELP = `
-The keys are those of SIGNING_KEYS_FILE; private parts are never shown. To rotate:
-  1. "signing-keys rotate" adds a key. Every service knows it within a second, and signs with
-     it from the time that is shown. Where the file takes longer to reach every service, say so
-     with --activate-after.
+The keys are those of SIGNING_KEYS_FILE; private parts are never shown.
+To rotate:
+  1. "signing-keys rotate" adds a key. Every service knows it within a second,
+     and signs with it from the time that is shown. Where the file takes longer
+     to reach every service, say so with --activate-after.
   2. "signing-keys list" shows until when tokens of the former key live.
   3. "signing-keys retire <kid>" removes it after that.`;
 
@@ -59,7 +60,7 @@ export function addSigningKeyCommands(program: Command): void {
     .addOption(jsonOption())
     .addHelpText(
       'after',
-      '\nExample:\n  npm run store-data -- signing-keys retire Zf1pJq0vE4u0zJ0Zp2b5m0B5pT5y3m4o1c8oZkqk0lA',
+      '\nExample:\n  npm run store-data -- signing-keys retire \\\n    Zf1pJq0vE4u0zJ0Zp2b5m0B5pT5y3m4o1c8oZkqk0lA',
     )
     .action(retire);
 }

@@ -38,14 +38,15 @@ interface Result {
 }
 
 const HELP = `
-Each store is read in one snapshot, beside services at work. Where something differs it ends with
-exit code 1; with --repair the store's stamp and trees are made anew from its records, and it
-ends with 1 only where they still differ then.
+Each store is read in one snapshot, beside services at work. Where something
+differs it ends with exit code 1; with --repair the store's stamp and trees are
+made anew from its records, and it ends with 1 only where they still differ
+then.
 
 With --deep the log is read from its beginning to where the projector is, what
 it says is projected again, and compared with every record: versions, bodies,
-deletions. It takes about as long as a rebuild, and memory for the ids of
-one partition's records. What differs there only a rebuild can mend.
+deletions. It takes about as long as a rebuild, and memory for the ids of one
+partition's records. What differs there only a rebuild can mend.
 
 Examples:
   npm run store-data -- verify

@@ -1,9 +1,11 @@
 /** `npm run documents`: writes anew what the documents take from the schemas and the commands. */
 import { readFile, writeFile } from 'node:fs/promises';
+import { cliMarkdown } from './cli.ts';
 import { eventsMarkdown } from './events.ts';
 import { replaceSection } from './section.ts';
 
 await replaceIn('docs/events.md', 'fields', eventsMarkdown());
+await replaceIn('docs/cli.md', 'commands', cliMarkdown());
 
 async function replaceIn(path: string, name: string, markdown: string): Promise<void> {
   await writeFile(path, replaceSection(await readFile(path, 'utf8'), name, markdown));

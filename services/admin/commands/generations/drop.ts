@@ -16,9 +16,9 @@ interface Flags {
 }
 
 const HELP = `
-Projectors and query services are told first, and then have a few seconds to leave it.
-The live one is never dropped. On a terminal the command asks first; elsewhere it
-needs --yes.
+Projectors and query services are told first, and then have a few seconds to
+leave it. The live one is never dropped. On a terminal the command asks first;
+elsewhere it needs --yes.
 
 Example:
   npm run store-data -- generations drop 3 -e production`;

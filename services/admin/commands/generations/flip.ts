@@ -21,7 +21,8 @@ interface Flags {
 }
 
 const HELP = `
-One that never answered is compared with the live one before, unless --accept all.
+One that never answered is compared with the live one before, unless --accept
+all.
 
 Examples:
   npm run store-data -- generations flip -e production

@@ -14,8 +14,9 @@ interface Flags {
 }
 
 const HELP = `
-live answers; building is being filled; kept was live and goes on being projected;
-dropping is about to go. VERSION is that of the projection, and belongs to a release.
+"live" answers; "building" is being filled; "kept" was live and goes on being
+projected; "dropping" is about to go. VERSION is that of the projection, and
+belongs to a release.
 
 Example:
   npm run store-data -- generations list -e production`;

@@ -22,13 +22,15 @@ interface Flags {
 }
 
 const EXAMPLES = `
-Both secrets count until the old one is retired, so that clients can change over one by one.
-Tokens already issued live on. The new secret is printed once and stored nowhere.
+Both secrets count until the old one is retired, so that clients can change
+over one by one. Tokens already issued live on. The new secret is printed once
+and stored nowhere.
 
 Examples:
   npm run store-data -- keys rotate-secret 5Q2ncPBXlYsKEvoH3RwTgm8d
   npm run store-data -- keys rotate-secret 5Q2ncPBXlYsKEvoH3RwTgm8d --retire-old
-  npm run store-data -- keys rotate-secret 5Q2ncPBXlYsKEvoH3RwTgm8d --retire-old-after 24h`;
+  npm run store-data -- keys rotate-secret 5Q2ncPBXlYsKEvoH3RwTgm8d \\
+    --retire-old-after 24h`;
 
 export function addRotateSecretCommand(keys: Command): void {
   keys
