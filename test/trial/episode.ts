@@ -235,11 +235,16 @@ class Episode {
     await this.#admin(['verify', ...options]);
   }
 
-  /** @throws with what it printed where it fails. */
-  async #admin(args: string[]): Promise<{ stdout: string }> {
+  /**
+   * Again where a server did not answer in time, as operators do: frozen processes and a busy machine are a part of the trial.
+   * @throws with what it printed where it fails.
+   */
+  async #admin(args: string[], again = 3): Promise<{ stdout: string }> {
     const { code, stdout, stderr } = await runCommand(this.#installation.env, args, {
       program: new URL('store-data.ts', import.meta.url).pathname,
     });
+    if (code !== 0 && again > 0 && stderr.includes('a server cannot be reached'))
+      return this.#admin(args, again - 1);
     if (code !== 0) throw new Error(`store-data ${args.join(' ')} ended with ${code}: ${stdout}${stderr}`);
     return { stdout };
   }

@@ -3,7 +3,7 @@
  * pointer forgets it last, so that a command that was killed can be run again.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MongoServerError } from 'mongodb';
+import { MongoNetworkTimeoutError, MongoServerError } from 'mongodb';
 import { StoreDataError } from '#shared/errors.ts';
 import { changePointer, without, withDropping } from '#shared/read-models/generation-pointer.ts';
 import { controlDatabase, findGenerations, generationGroup } from '#shared/read-models/generation.ts';
@@ -44,8 +44,9 @@ export async function dropGeneration(
   await changePointer(control, environment, (pointer) => without(pointer, number));
 }
 
-/** MongoDB goes on with a drop whose command ended, and refuses another one meanwhile. */
+/** MongoDB goes on with a drop whose command ended or took too long, and refuses another one meanwhile. */
 function unlessBeingDropped(error: unknown): void {
+  if (error instanceof MongoNetworkTimeoutError) return;
   if (!(error instanceof MongoServerError && error.code === DATABASE_DROP_PENDING)) throw error;
 }
 
