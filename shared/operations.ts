@@ -1,10 +1,11 @@
 /**
- * The operations port: `/live`, `/ready` and `/metrics` of a process, on a server of its own, so that none of
+ * The operations port: `/live`, `/ready`, `/metrics` and `/version` of a process, on a server of its own, so that none of
  * them is ever reachable through the port that serves clients.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
 import type { Logger } from './logging.ts';
+import { RELEASE } from './release.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from './request-id.ts';
 
 export interface OperationsOptions {
@@ -24,6 +25,8 @@ export interface Operations {
   url: string;
   close: () => Promise<void>;
 }
+
+const JSON_TYPE = 'application/json; charset=utf-8';
 
 interface Answer {
   status: number;
@@ -73,6 +76,15 @@ async function answer(request: IncomingMessage, options: OperationsOptions): Pro
   const answers: Record<string, () => Promise<Answer>> = {
     '/live': async () => status(await options.live()),
     '/ready': async () => status(await options.ready()),
+    '/version': async () => ({
+      status: 200,
+      contentType: JSON_TYPE,
+      body: JSON.stringify({
+        version: RELEASE.version,
+        projection_version: RELEASE.projectionVersion,
+        node: RELEASE.node,
+      }),
+    }),
     '/metrics': async () => ({
       status: 200,
       contentType: options.registry.contentType,
@@ -91,13 +103,13 @@ async function answer(request: IncomingMessage, options: OperationsOptions): Pro
 function status(ok: boolean): Answer {
   return {
     status: ok ? 200 : 503,
-    contentType: 'application/json; charset=utf-8',
+    contentType: JSON_TYPE,
     body: JSON.stringify({ status: ok ? 'ok' : 'unavailable' }),
   };
 }
 
 function failure(status: number, code: string, detail: string): Answer {
-  return { status, contentType: 'application/json; charset=utf-8', body: JSON.stringify({ code, detail }) };
+  return { status, contentType: JSON_TYPE, body: JSON.stringify({ code, detail }) };
 }
 
 function send(

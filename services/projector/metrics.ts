@@ -2,7 +2,8 @@
  * What the projector counts, by its glossary's names. No label ever holds an id of a store or a person. The label
  * `generation` is `g` and a number, or `control` for access, which belongs to no generation.
  */
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { createRegistry } from '#shared/process-metrics.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
 
 export interface ProjectorMetrics {
@@ -36,7 +37,7 @@ export interface ProjectorMetrics {
 
 /** Makes the metrics of one projector process. */
 export function createMetrics(): ProjectorMetrics {
-  const registry = new Registry();
+  const registry = createRegistry();
   const registers = [registry];
   return {
     registry,

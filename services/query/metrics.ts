@@ -1,5 +1,6 @@
 /** What the query service measures. No label ever holds an id of a store or a person. */
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { createRegistry } from '#shared/process-metrics.ts';
 
 export interface QueryMetrics {
   registry: Registry;
@@ -21,8 +22,7 @@ export interface QueryMetrics {
 
 /** Makes the metrics of one query service. */
 export function createMetrics(): QueryMetrics {
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  const registry = createRegistry();
   return {
     registry,
     requestSeconds: new Histogram({

@@ -1,6 +1,7 @@
 import { Counter, Registry } from 'prom-client';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createLogger } from '#shared/logging.ts';
+import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { type Operations, startOperations } from '#shared/operations.ts';
 
 let operations: Operations;
@@ -38,6 +39,16 @@ describe('the operations server', () => {
     const answer = await ask('/ready?x=1');
     expect([answer.status, await answer.json()]).toEqual([503, { status: 'unavailable' }]);
     expect((await ask('/live')).status).toBe(200);
+  });
+
+  it('says which release it is', async () => {
+    const ask = await start();
+    const { version, projection_version: projection } = (await (await ask('/version')).json()) as Record<
+      string,
+      unknown
+    >;
+    expect(version).toMatch(/^\d+\.\d+\.\d+/);
+    expect(projection).toBe(PROJECTION_VERSION);
   });
 
   it('gives metrics', async () => {

@@ -1,0 +1,10 @@
+/** Which release this is: its version, and the version of what it stores. */
+import project from '../package.json' with { type: 'json' };
+import { PROJECTION_VERSION } from './read-models/generation.ts';
+
+export const RELEASE = {
+  version: project.version,
+  /** Of the documents that the projector writes: another one needs a rebuild. */
+  projectionVersion: PROJECTION_VERSION,
+  node: process.versions.node,
+};
