@@ -15,7 +15,8 @@ import { queryOf } from './parameters/query.ts';
 import { parameterReader } from './parameters/read.ts';
 import type { Body, Found } from './reading/found.ts';
 import { namesCustomers } from './reading/masking.ts';
-import { lastSeenOf, readStamp, type View } from './reading/view.ts';
+import { lastSeenOf, type View } from './reading/view.ts';
+import { readStamp } from './reading/stamp.ts';
 
 export interface DataRoute<P extends Parameters> {
   /** Under the route's folder, with or without a slash at the end, as rule R2.1 has it. */

@@ -5,7 +5,8 @@ import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { type CountedPage, PAGE_FIELDS, type PageRequest, type PageRow, skippedBy } from './page.ts';
 import { keyWithin } from './range.ts';
 import { readByRank } from './ranked/by-rank.ts';
-import type { ReadInSnapshot, View } from './view.ts';
+import type { View } from './view.ts';
+import type { ReadInSnapshot } from './snapshot.ts';
 
 const BY_NAME = RANK_TREES.customer;
 const BY_CREATION = RANK_TREES.customer_created;

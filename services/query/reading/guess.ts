@@ -4,7 +4,8 @@
  */
 import type { Stamp } from '#shared/read-models/collections.ts';
 import { offsetMilliseconds } from '#shared/read-models/local-time.ts';
-import { lastSeenOf, offsetOf, remember, type Seen, type View } from './view.ts';
+import { lastSeenOf, remember, type Seen, type View } from './view.ts';
+import { offsetOf } from './stamp.ts';
 
 /** The instant, in milliseconds since 1970, of a local date-time that was read as if it were UTC. */
 export type ToInstant = (local: number) => number;

@@ -13,7 +13,8 @@ import {
   skippedBy,
   unionWithCount,
 } from './page.ts';
-import { readSnapshot, stampIn, unionWithStamp, type View } from './view.ts';
+import { readSnapshot, type View } from './view.ts';
+import { stampIn, unionWithStamp } from './stamp.ts';
 import { readWhole } from './whole.ts';
 
 export interface ListRequest extends PageRequest {

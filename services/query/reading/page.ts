@@ -4,7 +4,7 @@ import type { EntityName } from '#shared/events/entities/index.ts';
 import type { Stamp } from '#shared/read-models/collections.ts';
 import { bodyIn, type Found } from './found.ts';
 import { masked, maskedFields, namesCustomers } from './masking.ts';
-import { offsetOf, type View } from './view.ts';
+import { offsetOf } from './stamp.ts';
 
 export interface PageRequest {
   page: number;
@@ -23,7 +23,7 @@ export interface PageRow {
 export const PAGE_FIELDS = { $project: { _id: 0, summary: 1, offset: 1 } };
 
 /** The stages that leave what a page shows of records of one kind. */
-export function pageFields({ masks }: View, entity: EntityName): Document[] {
+export function pageFields({ masks }: { masks: boolean }, entity: EntityName): Document[] {
   return masks && namesCustomers(entity) ? maskedFields(PAGE_FIELDS.$project) : [PAGE_FIELDS];
 }
 

@@ -4,7 +4,8 @@ import { bodyIn, type Found } from './found.ts';
 import { masked, maskedFields } from './masking.ts';
 import type { Shape } from './shapes.ts';
 import type { StampedBody } from './shared-reads.ts';
-import { offsetOf, readSnapshot, remember, stampIn, unionWithStamp, type View } from './view.ts';
+import { readSnapshot, remember, type View } from './view.ts';
+import { offsetOf, stampIn, unionWithStamp } from './stamp.ts';
 
 /** The record of this store with an id; `null` where the store has none. */
 export async function readRecord(

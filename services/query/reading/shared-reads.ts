@@ -16,7 +16,7 @@ import { Layouts } from './products/layouts.ts';
 import { readByLookup, SharedPages } from './shared-pages.ts';
 import { type Shape, SHAPES } from './shapes.ts';
 import { SNAPSHOT } from './snapshot.ts';
-import { openSnapshot } from './view.ts';
+import { openSnapshot } from './snapshot.ts';
 
 /** What is stored of a record in one of its shapes, with the stamp of its store. */
 export interface StampedBody extends StoredBody {

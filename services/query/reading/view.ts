@@ -1,13 +1,14 @@
 /** What one request reads from: the records of one store in one generation. */
 import { LRUCache } from 'lru-cache';
 import type { Document } from 'mongodb';
-import { STAMPS, type Stamp } from '#shared/read-models/collections.ts';
+import type { Stamp } from '#shared/read-models/collections.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
 import type { TreeName } from '#shared/read-models/rank-tree/nodes.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import type { Bounded } from '../deadline.ts';
 import type { SharedReads } from './shared-reads.ts';
-import { SNAPSHOT } from './snapshot.ts';
+import { openSnapshot, type ReadInSnapshot, SNAPSHOT } from './snapshot.ts';
+import { offsetOf } from './stamp.ts';
 
 export interface View {
   storeId: string;
@@ -35,66 +36,6 @@ export async function readSnapshot<T extends Document>(
   );
 }
 
-/** Runs one aggregate in a snapshot that several share. */
-export type ReadInSnapshot = <T extends Document>(
-  collection: string,
-  pipeline: Document[],
-  hint?: string,
-) => Promise<T[]>;
-
-/** Reads that share a snapshot: that of the first. One follows the other. */
-export interface SnapshotReads {
-  read: ReadInSnapshot;
-  /** The rows of one aggregate as they come, `size` at a time, each time by a read of its own; ended early, it leaves nothing behind. */
-  batches: <T extends Document>(
-    collection: string,
-    pipeline: Document[],
-    hint?: string,
-    size?: number,
-  ) => AsyncGenerator<T[]>;
-  /** Gives the snapshot up. */
-  end: () => Promise<void>;
-}
-
-/** Begins a snapshot; `bounded` is for each read. */
-export function openSnapshot({ db }: Generation, bounded: Bounded): SnapshotReads {
-  const session = db.client.startSession({ snapshot: true });
-  const { readConcern: _ofTheSession, ...options } = SNAPSHOT;
-  const optionsOf = (hint?: string) => ({ ...options, session, ...(hint === undefined ? {} : { hint }) });
-  return {
-    read: (collection, pipeline, hint) =>
-      bounded((signal) =>
-        db
-          .collection(collection)
-          .aggregate<never>(pipeline, { ...optionsOf(hint), signal })
-          .toArray(),
-      ),
-    async *batches<T extends Document>(
-      collection: string,
-      pipeline: Document[],
-      hint?: string,
-      size?: number,
-    ) {
-      const batch = size === undefined ? {} : { batchSize: size };
-      const stopped = new AbortController();
-      const { signal } = stopped;
-      const cursor = db
-        .collection(collection)
-        .aggregate<T>(pipeline, { ...optionsOf(hint), ...batch, signal });
-      try {
-        while (await bounded(() => cursor.hasNext())) yield cursor.readBufferedDocuments();
-      } catch (error) {
-        stopped.abort(error);
-        throw error;
-      } finally {
-        // Not awaited: a server that hangs would keep whoever has its rows.
-        void cursor.close().catch(() => undefined);
-      }
-    },
-    end: () => session.endSession(),
-  };
-}
-
 /** Runs several reads, one after the other, in one snapshot: that of the first. */
 export async function inSnapshot<R>(
   { generation, bounded }: View,
@@ -106,26 +47,6 @@ export async function inSnapshot<R>(
   } finally {
     await reads.end();
   }
-}
-
-/** The last stage of a snapshot: the store's stamp as it lies there, since a projection would cost as much as the read. */
-export function unionWithStamp({ storeId }: View): Document {
-  return { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: storeId } }] } };
-}
-
-/** The stamp among the rows of a snapshot: the one row that has an `_id`. */
-export function stampIn(rows: readonly object[]): Stamp | null {
-  return (rows.find((row) => '_id' in row) as Stamp | undefined) ?? null;
-}
-
-/** The store's stamp alone; `null` while nothing of the store has arrived. */
-export async function readStamp({ storeId, bounded, shared }: View): Promise<Stamp | null> {
-  return bounded((signal) => shared.stamp(storeId, signal));
-}
-
-/** The offset in which a store's answers are given. */
-export function offsetOf(stamp: Stamp | null): string {
-  return stamp?.timezone_offset ?? DEFAULT_OFFSET;
 }
 
 const REMEMBERED_STORES = 10_000;

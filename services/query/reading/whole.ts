@@ -2,7 +2,8 @@
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { type CountedPage, pageFields, type PageRequest, type PageRow, skippedBy } from './page.ts';
 import type { WholeList } from './shared-pages.ts';
-import { readSnapshot, stampIn, unionWithStamp, type View } from './view.ts';
+import { readSnapshot, type View } from './view.ts';
+import { stampIn, unionWithStamp } from './stamp.ts';
 
 /** @param index the one in the order of the list, where MongoDB shall not choose. */
 export async function readWhole(

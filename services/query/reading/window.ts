@@ -8,7 +8,8 @@ import type { Found } from './found.ts';
 import { readGuessing } from './guess.ts';
 import { type ListRequest, readList } from './list.ts';
 import { countIn, foundPage, pageFields, type PageRow, skippedBy, unionWithCount } from './page.ts';
-import { readSnapshot, stampIn, unionWithStamp, type View } from './view.ts';
+import { readSnapshot, type View } from './view.ts';
+import { stampIn, unionWithStamp } from './stamp.ts';
 
 /** A window with more records is wide. */
 const NARROW = 2_000;

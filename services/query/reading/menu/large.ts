@@ -10,7 +10,7 @@ import {
   type OptionGroupDocument,
 } from '#shared/read-models/collections.ts';
 import { PIECE_INDEX, united, WITHIN_CATEGORY } from '../products/layout.ts';
-import type { SnapshotReads } from '../view.ts';
+import type { SnapshotReads } from '../snapshot.ts';
 import { MenuText, type ShownCategory, type ShownProduct } from './text.ts';
 
 /** Categories whose products are found by one command. */

@@ -4,13 +4,17 @@
  */
 import { Readable } from 'node:stream';
 import { LRUCache } from 'lru-cache';
+import type { ReadOne } from '../../batched.ts';
+import type { Bounded } from '../../deadline.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { type Stamp, STAMPS } from '#shared/read-models/collections.ts';
+import type { Generation } from '#shared/read-models/generation.ts';
 import type { Found } from '../found.ts';
-import { offsetOf, openSnapshot, readStamp, type SnapshotReads, type View } from '../view.ts';
+import { offsetOf, readStamp, type StampView } from '../stamp.ts';
+import { openSnapshot, type SnapshotReads } from '../snapshot.ts';
 import { readLargeMenu } from './large.ts';
 import { Slots } from './slots.ts';
-import { isFew } from './small.ts';
+import { isFew, type SmallMenu } from './small.ts';
 
 /** Bytes of all menus that are kept. */
 const KEPT_BYTES = 96 * 1_048_576;
@@ -41,6 +45,12 @@ interface Composing {
   done: Promise<Kept | null>;
 }
 
+/** What the menu of a store is read with. */
+interface MenuView extends StampView {
+  generation: Generation;
+  shared: StampView['shared'] & { each: Bounded; smallMenu: ReadOne<SmallMenu> };
+}
+
 export class Menus {
   readonly #kept = new LRUCache<string, Kept>({
     maxSize: KEPT_BYTES,
@@ -54,7 +64,7 @@ export class Menus {
   #turn = 0;
 
   /** The menu of a store; without categories where it has none to show. */
-  async read(view: View): Promise<Found<Buffer | Readable>> {
+  async read(view: MenuView): Promise<Found<Buffer | Readable>> {
     const key = `${view.generation.marker.id}/${view.storeId}`;
     this.#turn += 1;
     const asked = this.#turn;
@@ -71,7 +81,7 @@ export class Menus {
     return this.#stream(view, key);
   }
 
-  #compose(view: View, key: string, stamp: Stamp | null): Composing {
+  #compose(view: MenuView, key: string, stamp: Stamp | null): Composing {
     this.#turn += 1;
     const large = Promise.withResolvers<void>();
     const done = this.#put(view, key, stamp, large.resolve).finally(() => this.#composing.delete(key));
@@ -80,7 +90,7 @@ export class Menus {
     return composing;
   }
 
-  async #put(view: View, key: string, stamp: Stamp | null, isLarge: () => void): Promise<Kept | null> {
+  async #put(view: MenuView, key: string, stamp: Stamp | null, isLarge: () => void): Promise<Kept | null> {
     const { generation, storeId } = view;
     const { each } = view.shared;
     if (isFew(stamp) && !this.#notSmall.has(key)) {
@@ -116,7 +126,7 @@ export class Menus {
     return menu;
   }
 
-  async #stream(view: View, key: string): Promise<Found<Readable>> {
+  async #stream(view: MenuView, key: string): Promise<Found<Readable>> {
     const { generation, bounded, storeId } = view;
     const release = await bounded((signal) => this.#slots.take(key, signal));
     const reads = openSnapshot(generation, view.shared.each);

@@ -8,7 +8,8 @@ import {
 } from '#shared/read-models/collections.ts';
 import { oneOf } from '../one-of.ts';
 import { PIECE_INDEX } from '../products/layout.ts';
-import { offsetOf, type SnapshotReads } from '../view.ts';
+import { offsetOf } from '../stamp.ts';
+import type { SnapshotReads } from '../snapshot.ts';
 import { MenuText, type ShownCategory, type ShownProduct } from './text.ts';
 
 /** Records of all kinds together, of a store. */

@@ -16,7 +16,7 @@ import { batched, type BatchLimits, type ReadOne } from '../../batched.ts';
 import type { Bounded } from '../../deadline.ts';
 import { oneOf } from '../one-of.ts';
 import { SNAPSHOT } from '../snapshot.ts';
-import type { ReadInSnapshot } from '../view.ts';
+import type { ReadInSnapshot } from '../snapshot.ts';
 import { type Layout, NO_LAYOUT, shelvesOf } from './layout.ts';
 
 /** Categories of all layouts together: a hundred bytes each. */

@@ -20,15 +20,9 @@ import {
 import { paging } from '../paging.ts';
 import { updatedBetween, updatedRange } from '../range.ts';
 import type { WholeList } from '../shared-pages.ts';
-import {
-  inSnapshot,
-  readSnapshot,
-  readStamp,
-  type ReadInSnapshot,
-  stampIn,
-  unionWithStamp,
-  type View,
-} from '../view.ts';
+import { inSnapshot, readSnapshot, type View } from '../view.ts';
+import { readStamp, stampIn, unionWithStamp } from '../stamp.ts';
+import type { ReadInSnapshot } from '../snapshot.ts';
 import { readWindow } from '../window.ts';
 import {
   type Layout,

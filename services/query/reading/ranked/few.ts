@@ -1,7 +1,9 @@
 /** A page of few records: as good walked and counted as looked up, in one round trip. */
 import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
 import { type CountedPage, countIn, type PageRow, skippedBy, unionWithCount } from '../page.ts';
-import { type ReadInSnapshot, stampIn, unionWithStamp, type View } from '../view.ts';
+import { type View } from '../view.ts';
+import { stampIn, unionWithStamp } from '../stamp.ts';
+import type { ReadInSnapshot } from '../snapshot.ts';
 import { indexFor, matching, pageStages, type RankedRequest } from './request.ts';
 
 /** Reads a page within a range of keys of a list so short that its tree has no leaves. */

@@ -3,14 +3,9 @@ import { WHOLE } from '#shared/read-models/rank-tree/keys.ts';
 import type { Found } from '../found.ts';
 import { readGuessing } from '../guess.ts';
 import { type CountedPage, foundPage, type PageRow, skippedBy } from '../page.ts';
-import {
-  inSnapshot,
-  type ReadInSnapshot,
-  readSnapshot,
-  stampIn,
-  unionWithStamp,
-  type View,
-} from '../view.ts';
+import { inSnapshot, readSnapshot, type View } from '../view.ts';
+import { stampIn, unionWithStamp } from '../stamp.ts';
+import type { ReadInSnapshot } from '../snapshot.ts';
 import { readWhole } from '../whole.ts';
 import { guess, guessedCount, readByRank } from './by-rank.ts';
 import { readFew, readNarrow } from './few.ts';

@@ -3,7 +3,8 @@ import type { Document } from 'mongodb';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { compareKeys } from '#shared/read-models/rank-tree/keys.ts';
 import { type CountedPage, type PageRequest, type PageRow, skippedBy } from '../page.ts';
-import type { ReadInSnapshot, View } from '../view.ts';
+import type { View } from '../view.ts';
+import type { ReadInSnapshot } from '../snapshot.ts';
 import { type SearchedLeaf, searchLeaves } from './leaves.ts';
 import { searchFilter, type SearchTerms } from './terms.ts';
 
