@@ -1,19 +1,11 @@
 /** `npm run bench -- access`: tokens beside oidc-provider, and what the access path costs a data request. */
 import type { Command } from 'commander';
 import { atLeast } from '../query/options.ts';
+import type { AccessBenchOptions } from './options.ts';
 import { runAndPresent } from '../run-and-present.ts';
 import { say } from '../say.ts';
 import { renderMarkdown, renderScreen } from './report.ts';
 import { runAccessBench } from './run.ts';
-
-export interface AccessBenchOptions {
-  connections: number;
-  seconds: number;
-  rounds: number;
-  tokensOnly?: true;
-  json?: true;
-  writeDocs?: true;
-}
 
 export function addAccessBench(program: Command): void {
   program

@@ -1,7 +1,7 @@
 /** Compares two sides by their requests a second. */
 import { measureInTurn, type Side, summarize } from '../in-turn.ts';
 import type { Load } from '../load/load.ts';
-import type { AccessBenchOptions } from './command.ts';
+import type { AccessBenchOptions } from './options.ts';
 import type { Comparison } from './result.ts';
 
 const WARM_UP_SECONDS = 2;

@@ -11,7 +11,7 @@ import { makeStores, RECORDS_STORE } from '../query/stores/stores.ts';
 import { type BenchKey, fetchTokens, publishKeys } from '../query/tokens.ts';
 import type { Say } from '../say.ts';
 import type { RunningService } from '../service.ts';
-import type { AccessBenchOptions } from './command.ts';
+import type { AccessBenchOptions } from './options.ts';
 import { compare } from './compare.ts';
 import { timeRefusals } from './refusals.ts';
 import { progressLine } from './report.ts';

@@ -5,17 +5,9 @@ import { runAndPresent } from '../run-and-present.ts';
 import { say } from '../say.ts';
 import { runBacklogBench } from './backlog/run.ts';
 import { renderBacklog } from './backlog/report.ts';
+import type { ProjectorBenchOptions } from './options.ts';
 import { renderMarkdown, renderScreen } from './report.ts';
 import { runProjectorBench } from './run.ts';
-
-export interface ProjectorBenchOptions {
-  orders: number;
-  rounds: number;
-  backlog?: number;
-  only?: string[];
-  json?: true;
-  writeDocs?: true;
-}
 
 export function addProjectorBench(program: Command): void {
   program

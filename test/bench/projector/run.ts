@@ -8,7 +8,7 @@ import type { Say } from '../say.ts';
 import { type Footprint, footprintOf } from './footprint.ts';
 import { type Pace, type Phases, phasesOf } from './phases.ts';
 import { peakMebibytes } from '../process-figures.ts';
-import type { ProjectorBenchOptions } from './command.ts';
+import type { ProjectorBenchOptions } from './options.ts';
 import type { ProjectorBenchResult, SideResult } from './result.ts';
 import { connectorSide } from './sides/connector.ts';
 import { mongodProcess } from './sides/mongod.ts';
