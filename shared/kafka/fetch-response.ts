@@ -13,6 +13,10 @@ import { decodeRecordSet, type Fetched, unreadableFrom } from './record-set.ts';
 const UNPACKED_TIMES = 4;
 /** Once so much of one answer is unpacked, its other partitions come with the next one. */
 const UNPACKED_IN_ALL = 64 * 1_048_576;
+/** Messages of one partition at a time: many times what a fetch brings of real events. */
+const MESSAGES = 10_000;
+/** Of all partitions of one answer. */
+const MESSAGES_IN_ALL = 100_000;
 
 /** The oldest version with record batches; brokers older than 0.11 speak older ones. */
 const OLDEST_VERSION = 4;
@@ -78,6 +82,7 @@ export async function decodeFetch(raw: Buffer, version: number, request: FetchRe
   const errorCode = version >= 7 ? fields.int16() : 0;
   const sessionId = version >= 7 ? fields.int32() : 0;
   let unpacked = 0;
+  let messagesInAll = 0;
   const responses = [];
   for (let topics = fields.int32(); topics > 0; topics -= 1) {
     const topicName = fields.string();
@@ -89,6 +94,7 @@ export async function decodeFetch(raw: Buffer, version: number, request: FetchRe
       const fetched = {
         fetchOffset: Number(fetchOffset),
         highWatermark: Number(header.highWatermark),
+        most: MESSAGES,
         enough: maxBytes * UNPACKED_TIMES,
       };
       if (header.errorCode === CORRUPT_MESSAGE) {
@@ -97,8 +103,10 @@ export async function decodeFetch(raw: Buffer, version: number, request: FetchRe
         partitions.push({ ...header, errorCode: 0, messages });
         continue;
       }
-      const read = unpacked > UNPACKED_IN_ALL ? NOTHING : await readSet(set, fetched);
+      const isEnough = unpacked > UNPACKED_IN_ALL || messagesInAll > MESSAGES_IN_ALL;
+      const read = isEnough ? NOTHING : await readSet(set, fetched);
       unpacked += read.unpackedBytes;
+      messagesInAll += read.messages.length;
       partitions.push({ ...header, messages: read.messages });
     }
     responses.push({ topicName, partitions });

@@ -73,18 +73,31 @@ export interface DecodedMessage {
   unreadable?: UnreadableBatch;
 }
 
+/** Which of a batch's records are read. A megabyte may unpack to millions of them, each of which takes hundreds of bytes as a message. */
+export interface Wanted {
+  /** The first offset: kafkajs leaves out what lies below it. */
+  from: number;
+  /** How many, each header counted as well; two are read in any case. The others come with the next fetch. */
+  most: number;
+}
+
+/** What a message has beyond is left out: they are three bytes each, and take forty times as much. */
+const MOST_HEADERS = 500_000;
+
 export interface DecodedBatch {
   messages: DecodedMessage[];
+  /** Messages and their headers. */
+  parts: number;
   /** What it took unpacked; 0 where it is not compressed. */
   unpackedBytes: number;
 }
 
 /**
- * Reads a whole batch.
+ * Reads a batch as far as it is wanted.
  * @param most bytes that it may unpack to.
  * @throws {BatchRejected}
  */
-export function decodeBatch(batch: Buffer, most: number): DecodedBatch {
+export function decodeBatch(batch: Buffer, most: number, wanted: Wanted): DecodedBatch {
   if (!isIntact(batch)) throw new BatchRejected('corrupt', 'its checksum is wrong');
   const attributes = batch.readInt16BE(ATTRIBUTES_AT);
   const packed = batch.subarray(HEADER_BYTES);
@@ -92,7 +105,7 @@ export function decodeBatch(batch: Buffer, most: number): DecodedBatch {
   const records = codec === 0 ? packed : unpack(packed, codec, most);
   try {
     return {
-      messages: decodeRecords(batch, attributes, records),
+      ...decodeRecords(batch, attributes, records, wanted),
       unpackedBytes: codec === 0 ? 0 : records.length,
     };
   } catch (error) {
@@ -120,7 +133,12 @@ function unpack(packed: Buffer, number: number, most: number): Buffer {
   }
 }
 
-function decodeRecords(batch: Buffer, attributes: number, records: Buffer): DecodedMessage[] {
+function decodeRecords(
+  batch: Buffer,
+  attributes: number,
+  records: Buffer,
+  { from, most }: Wanted,
+): Omit<DecodedBatch, 'unpackedBytes'> {
   const baseOffset = Number(batch.readBigInt64BE(0));
   const firstTimestamp = Number(batch.readBigInt64BE(27));
   const appendTime = (attributes & LOG_APPEND_TIME_BIT) > 0 ? String(batch.readBigInt64BE(35)) : null;
@@ -134,30 +152,37 @@ function decodeRecords(batch: Buffer, attributes: number, records: Buffer): Deco
   // Each takes seven bytes at least, so that a wrong count cannot make us take much memory.
   if (count < 0 || count * 7 > records.length) throw new RangeError(`there cannot be ${count} of them`);
   const messages: DecodedMessage[] = [];
+  let parts = 0;
   for (let index = 0; index < count; index += 1) {
+    if (parts >= most && messages.length >= 2) return { messages, parts };
     const length = reader.varint();
     const end = reader.at + length;
     const recordAttributes = reader.byte();
-    const timestamp = appendTime ?? String(firstTimestamp + reader.varlong());
-    if (appendTime !== null) reader.varlong();
-    const offset = String(baseOffset + reader.varint());
+    const timestamp = firstTimestamp + reader.varlong();
+    const offset = baseOffset + reader.varint();
+    // The last one is read in any case: kafkajs takes a batch without any for the end of the log.
+    if (offset < from && index + 1 < count) {
+      reader.moveTo(end);
+      continue;
+    }
     const key = reader.bytes();
     const value = reader.bytes();
-    const headers = reader.headers();
+    const { headers, count: headerCount } = reader.headers(end);
     if (reader.at !== end) throw new RangeError(`record ${index} is not as long as it says`);
+    parts += 1 + headerCount;
     messages.push({
       key,
       value,
       headers,
-      offset,
-      timestamp,
+      offset: String(offset),
+      timestamp: appendTime ?? String(timestamp),
       attributes: recordAttributes,
       isControlRecord,
       batchContext,
     });
   }
   if (reader.at !== records.length) throw new RangeError(`${records.length - reader.at} bytes are left over`);
-  return messages;
+  return { messages, parts };
 }
 
 /** Reads what records are made of. Every method throws a RangeError where the bytes end too early. */
@@ -206,10 +231,18 @@ class RecordReader {
     return this.#bytes.subarray(start, this.at);
   }
 
-  headers(): DecodedMessage['headers'] {
+  /** Goes on behind what is not read. */
+  moveTo(at: number): void {
+    if (at < this.at || at > this.#bytes.length) throw new RangeError('they are cut');
+    this.at = at;
+  }
+
+  /** The headers of a record, and how many they are. @param end where the record ends. */
+  headers(end: number): { headers: DecodedMessage['headers']; count: number } {
     const headers: DecodedMessage['headers'] = {};
-    const count = this.varint();
-    if (count < 0) throw new RangeError('there are less headers than none');
+    const given = this.varint();
+    if (given < 0) throw new RangeError('there are less headers than none');
+    const count = Math.min(given, MOST_HEADERS);
     for (let index = 0; index < count; index += 1) {
       const name = this.bytes()?.toString('utf8') ?? '';
       // kafkajs hands out null too, though its types leave that out.
@@ -228,6 +261,7 @@ class RecordReader {
         writable: true,
       });
     }
-    return headers;
+    if (given > count) this.moveTo(end);
+    return { headers, count };
   }
 }

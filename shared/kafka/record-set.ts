@@ -25,6 +25,8 @@ export interface Fetched {
   /** From which offset on was asked. */
   fetchOffset: number;
   highWatermark: number;
+  /** So many messages are read, headers counted as well, and two in any case. The rest comes with the next fetch. */
+  most: number;
   /** Once more than this is unpacked behind the first batch, which may hold little that was asked for, the rest comes with the next fetch. */
   enough: number;
 }
@@ -35,7 +37,9 @@ export function decodeRecordSet(set: Buffer, fetched: Fetched): RecordSet {
   /** The offset behind the batches before. */
   let behind: number | null = null;
   let unpackedBehindFirst = 0;
-  for (let at = 0; at < set.length && unpackedBehindFirst <= fetched.enough;) {
+  let room = fetched.most;
+  const isEnough = () => unpackedBehindFirst > fetched.enough || (room <= 0 && result.messages.length >= 2);
+  for (let at = 0; at < set.length && !isEnough();) {
     const header = batchHeader(set, at);
     const isCut = header === null || header.bytes > set.length - at;
     // The tail is cut by the bound of the fetch. The first batch is always whole, however large.
@@ -46,8 +50,10 @@ export function decodeRecordSet(set: Buffer, fetched: Fetched): RecordSet {
       if (isCut) throw new BatchRejected('corrupt', 'it is cut');
       checkHeader(header, hasPlace);
       const batch = set.subarray(at, at + header.bytes);
-      const { messages, unpackedBytes } = decodeBatch(batch, MAX_UNPACKED_BYTES);
+      const wanted = { from: fetched.fetchOffset, most: room };
+      const { messages, parts, unpackedBytes } = decodeBatch(batch, MAX_UNPACKED_BYTES, wanted);
       for (const message of messages) result.messages.push(message);
+      room -= parts;
       result.unpackedBytes += unpackedBytes;
       if (at > 0) unpackedBehindFirst += unpackedBytes;
       behind = header.baseOffset + header.lastOffsetDelta + 1;

@@ -4,6 +4,7 @@ import { startProjector } from '#projector/projector.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { createLogger } from '#shared/logging.ts';
+import { type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
 import { runCommand, runJson } from '../admin/run-command.ts';
@@ -77,6 +78,29 @@ describe('compressed messages', () => {
     await send('mixed', ...names);
     await caughtUp(installation);
     expect(await orders('mixed')).toEqual(sent('mixed', ...new Set(names)));
+  });
+
+  it('are applied each once where a batch holds more of them than are read at a time', async () => {
+    const count = 10_500;
+    const producer = installation.kafka.producer();
+    await producer.connect();
+    const coupon = (subject: string) => {
+      const data = { code: 'A', discount_type: 'fixed', discount_value: '1.00', active: true };
+      const state = { ...data, created_at: '2026-03-01T12:00:00Z' };
+      const event = { entity: 'coupon' as const, storeId: 'many', subject, sequence: 1, data: state };
+      return { ...encodeEvent({ ...event, source: '/test' }), partition: 0 };
+    };
+    await producer.send({
+      topic: changesTopic(installation.environment),
+      messages: Array.from({ length: count }, (_, index) => coupon(`c${index}`)),
+      compression: CompressionTypes.ZSTD,
+    });
+    await producer.disconnect();
+    await caughtUp(installation);
+    const db = await readModels(installation);
+    expect(await db.collection('coupons').countDocuments({ store_id: 'many' })).toBe(count);
+    // Moves once for each event that takes effect.
+    expect(await db.collection<Stamp>(STAMPS).findOne({ _id: 'many' })).toMatchObject({ coupon: count });
   });
 
   it('of access are applied, and dead letters are read from Kafka by the command line', async () => {

@@ -21,6 +21,7 @@ const MIB = 1_048_576;
 const fetched = (options: Partial<Fetched> = {}): Fetched => ({
   fetchOffset: 0,
   highWatermark: 1_000,
+  most: Infinity,
   enough: Infinity,
   ...options,
 });
@@ -235,5 +236,41 @@ describe('what a batch unpacks to', () => {
     );
     const { messages } = decodeRecordSet(Buffer.concat(batches), fetched({ enough: 1_500 }));
     expect(messages.map(({ offset }) => offset)).toEqual(['0', '1', '2']);
+  });
+
+  it('is read some messages at a time, whatever a batch holds: each comes once, in order', () => {
+    const codec = { number: 4, pack: (bytes: Buffer) => zlib.zstdCompressSync(bytes) };
+    const many = Array.from({ length: 5_000 }, () => Buffer.alloc(0));
+    const set = Buffer.concat([
+      encodeBatch({ baseOffset: 0, values: many, codec }),
+      encodeBatch({ baseOffset: 5_000, values: texts('x'), headers: ['a', 'b', 'c'] }),
+      encodeBatch({ baseOffset: 5_001, values: many }),
+    ]);
+    const offsets: string[] = [];
+    for (let fetchOffset = 0; fetchOffset <= 10_000;) {
+      const options = { fetchOffset, most: 300, highWatermark: 20_000 };
+      const found = decodeRecordSet(set, fetched(options))
+        .messages.map(({ offset }) => offset)
+        // As kafkajs leaves out what a batch holds beside what was asked for.
+        .filter((offset) => Number(offset) >= fetchOffset);
+      expect(found.length).toBeGreaterThan(fetchOffset === 10_000 ? 0 : 1);
+      expect(found.length).toBeLessThanOrEqual(300);
+      // The next fetch begins with the last message, as long as there is more.
+      offsets.push(...(fetchOffset === 0 ? found : found.slice(1)));
+      fetchOffset = Number(found.at(-1)) + (found.at(-1) === '10000' ? 1 : 0);
+    }
+    expect(offsets).toEqual(Array.from({ length: 10_001 }, (_, offset) => String(offset)));
+  });
+
+  it('is two messages at least, however many headers they have, and never nothing', () => {
+    const headers = Array.from({ length: 50 }, (_, index) => `h${index}`);
+    const set = encodeBatch({ baseOffset: 0, values: texts('a', 'b', 'c', 'd'), headers });
+    const offsets = (options: Partial<Fetched>) =>
+      decodeRecordSet(set, fetched({ most: 20, ...options })).messages.map(({ offset }) => offset);
+    expect(offsets({})).toEqual(['0', '1']);
+    expect(offsets({ fetchOffset: 1 })).toEqual(['1', '2']);
+    expect(offsets({ fetchOffset: 3 })).toEqual(['3']);
+    // Of a log that was compacted: nothing from there on is in the batch.
+    expect(offsets({ fetchOffset: 9 })).toEqual(['3']);
   });
 });
