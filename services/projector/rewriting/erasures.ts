@@ -10,6 +10,11 @@ import type { Shift } from './shift.ts';
 /** A repair of the store, or a rewriting of its bodies by another process, is in the way. */
 const CONFLICT_MS = 50;
 
+/** The partition's slices wait for a piece that is under way, so that one that took longer is followed by a smaller one. */
+const PIECE_MS = 50;
+const SMALLEST_PIECE = 10;
+const FIRST_PIECE = 50;
+
 export interface ErasingOptions {
   epochs: Epochs;
   /** The partitions that this process has. */
@@ -29,12 +34,18 @@ export async function eraseInStore(
 ): Promise<void> {
   const { db, metrics, labels, logger } = shift;
   const { store_id: storeId, partition = 0 } = claimed;
+  let most = Math.min(FIRST_PIECE, ERASED_BY_PIECE.documents);
   while (!shift.isOver()) {
-    const piece = await shift.beside(ERASED_BY_PIECE.documents, async (documents) => {
+    const piece = await shift.beside(most, async (documents) => {
       try {
-        return await inTransaction(partition, (session) =>
-          erasePiece(db, session, storeId, documents, epochs),
-        );
+        let began = 0;
+        const erased = await inTransaction(partition, (session) => {
+          began = performance.now();
+          return erasePiece(db, session, storeId, documents, epochs);
+        });
+        const next = Math.floor((documents * PIECE_MS) / (performance.now() - began));
+        most = Math.min(Math.max(next, SMALLEST_PIECE), 2 * documents, ERASED_BY_PIECE.documents);
+        return erased;
       } catch (error) {
         if (!isWriteConflict(error)) throw error;
         await sleep(CONFLICT_MS);
