@@ -4,6 +4,7 @@
  */
 import { type TProperties, type TSchema, Type } from 'typebox';
 import {
+  ClockTime as ClockTimeInEvents,
   ID_PATTERN,
   Money as MoneyInEvents,
   TimezoneOffset as OffsetInEvents,
@@ -41,6 +42,9 @@ export const TimezoneOffset = Type.String({
   title: 'TimezoneOffset',
   description: 'The distance of local store time from UTC.',
 });
+
+/** `HH:MM`. */
+export const ClockTime = Type.String(pattern(ClockTimeInEvents));
 
 /** One of a closed list of words, as a component. */
 export function words<const T extends string>(title: string, list: readonly T[], description: string) {

@@ -1,10 +1,10 @@
 /** The store's own record (rule R9.3). */
 import { Type } from 'typebox';
 import { WEEKDAYS } from '#shared/events/entities/store.ts';
-import { ClockTime } from '#shared/events/fields.ts';
 import { Address, exampleAddress } from './address.ts';
 import {
   as,
+  ClockTime,
   Id,
   LocalDateTime,
   Money,
