@@ -24,7 +24,7 @@ export function startService(
   program = `services/${name}/main.ts`,
 ): ServiceProcess {
   const child = spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', program], {
-    env: { PATH: process.env['PATH'] ?? '', ...env, LOG_LEVEL: logLevel },
+    env: { ...inheritedEnvironment(), ...env, LOG_LEVEL: logLevel },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const lines: LogLine[] = [];
@@ -68,6 +68,12 @@ export function startService(
 export function startKilledProjector(env: Record<string, string>, transaction: number): ServiceProcess {
   const program = new URL('killed-projector.ts', import.meta.url).pathname;
   return startService('projector', { ...env, [KILL_IN_TRANSACTION]: String(transaction) }, 'info', program);
+}
+
+/** What a process of ours has of this one's environment besides what it is given: where programs are, and its compiled modules. */
+export function inheritedEnvironment(): Record<string, string> {
+  const { PATH = '', NODE_COMPILE_CACHE } = process.env;
+  return { PATH, ...(NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE }) };
 }
 
 function parse(text: string): LogLine {

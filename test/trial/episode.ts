@@ -16,7 +16,7 @@ import { type RunningApp, startApp } from '#test/query-service.ts';
 import { question, recordIds } from '#test/questions.ts';
 import { caughtUp, erased, readModels } from '#test/read-models.ts';
 import { stream, STREAM_STORES, type StreamEvent } from '#test/streams.ts';
-import { runCommand } from '../services/admin/run-command.ts';
+import { runProcess } from '../services/admin/run-command.ts';
 import { ChangesFollowers } from './changes-followers.ts';
 import { DisturbedProjectors, type Faults } from './disturbance.ts';
 import { poison } from './poison.ts';
@@ -240,7 +240,7 @@ class Episode {
    * @throws with what it printed where it fails.
    */
   async #admin(args: string[], again = 3): Promise<{ stdout: string }> {
-    const { code, stdout, stderr } = await runCommand(this.#installation.env, args, {
+    const { code, stdout, stderr } = await runProcess(this.#installation.env, args, {
       program: new URL('store-data.ts', import.meta.url).pathname,
     });
     if (code !== 0 && again > 0 && stderr.includes('a server cannot be reached'))

@@ -1,4 +1,8 @@
-/** What commands write: results to standard output, remarks to standard error. */
+/** What commands write: results to standard output, remarks to standard error; and whether they failed all the same. */
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+// A process may run several commands at once.
+const running = new AsyncLocalStorage<{ isFailed: boolean }>();
 
 /** Writes a result. */
 export function print(text: string): void {
@@ -15,7 +19,15 @@ export function remark(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-/** Lets the command end with exit code 1, though it ran to its end. */
+/** Lets the command end with exit code 1, though it runs to its end. */
 export function markFailed(): void {
-  process.exitCode = 1;
+  const command = running.getStore();
+  if (command !== undefined) command.isFailed = true;
+}
+
+/** Runs a command to its end. @returns whether it was marked as failed. */
+export async function runToEnd(command: () => Promise<unknown>): Promise<{ isFailed: boolean }> {
+  const outcome = { isFailed: false };
+  await running.run(outcome, command);
+  return outcome;
 }

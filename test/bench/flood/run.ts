@@ -1,6 +1,6 @@
 /** One store asks steadily, alone and while another floods at ten times its quota, in turn. */
 import { caughtUp } from '#test/read-models.ts';
-import { runCommand } from '../../services/admin/run-command.ts';
+import { runProcess } from '../../services/admin/run-command.ts';
 import { layGround } from '../ground.ts';
 import { describeMachine, type Machine } from '../machine.ts';
 import { median, rounded } from '../median.ts';
@@ -68,7 +68,7 @@ export async function runFloodBench(
   }
   await caughtUp(installation, environment, FILL_LIMIT_MS);
   const quota = ['--requests', String(options.quota), '--window', '1'];
-  const set = await runCommand(env, ['quota', 'set', '-e', environment, '-s', 'flooding', ...quota]);
+  const set = await runProcess(env, ['quota', 'set', '-e', environment, '-s', 'flooding', ...quota]);
   if (set.code !== 0) throw new Error(set.stderr);
   const { url } = await start(await serviceProgram('query'));
   const tokens = await fetchTokens(url, keys);

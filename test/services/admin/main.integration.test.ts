@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createInstallation, type Installation } from '#test/installation.ts';
-import { runCommand } from './run-command.ts';
+import { runProcess } from './run-command.ts';
 
 describe('the process', () => {
   let installation: Installation;
@@ -11,23 +11,23 @@ describe('the process', () => {
 
   it('ends with 2 and one line on wrong usage, with 0 on --help, with 2 and the help on nothing', async () => {
     const env = installation.env;
-    expect(await runCommand(env, ['keys', 'reboke'])).toEqual({
+    expect(await runProcess(env, ['keys', 'reboke'])).toEqual({
       code: 2,
       stdout: '',
       stderr: "store-data: unknown command 'reboke' (Did you mean revoke?)\n",
     });
-    expect(await runCommand(env, ['stores', 'block', 's1', '-e', 'nowhere'])).toEqual({
+    expect(await runProcess(env, ['stores', 'block', 's1', '-e', 'nowhere'])).toEqual({
       code: 2,
       stdout: '',
       stderr: `store-data: there is no environment "nowhere"; configured are ${installation.environment}\n`,
     });
-    expect(await runCommand(env, ['dead-letters', 'drop', '--all'])).toMatchObject({
+    expect(await runProcess(env, ['dead-letters', 'drop', '--all'])).toMatchObject({
       code: 2,
       stdout: '',
       stderr: 'store-data: nobody can be asked here: give --yes to drop dead letters for good\n',
     });
-    expect(await runCommand(env, ['--help'])).toMatchObject({ code: 0, stderr: '' });
-    expect(await runCommand(env, [])).toMatchObject({
+    expect(await runProcess(env, ['--help'])).toMatchObject({ code: 0, stderr: '' });
+    expect(await runProcess(env, [])).toMatchObject({
       code: 2,
       stdout: '',
       stderr: expect.stringContaining('Commands:') as string,
@@ -37,7 +37,7 @@ describe('the process', () => {
   it('says which server is away, and never with credentials or a stack trace', async () => {
     const away = { ...installation.env, MONGODB_URI: 'mongodb://user:secret@127.0.0.1:1/?replicaSet=rs0' };
     const startedAt = Date.now();
-    const { code, stderr } = await runCommand(away, ['keys', 'list']);
+    const { code, stderr } = await runProcess(away, ['keys', 'list']);
     expect(code).toBe(1);
     expect(stderr).toMatch(
       /^store-data: MongoDB cannot be reached at mongodb:\/\/127\.0\.0\.1:1\/ \(from the environment variables\): [^\n]+\n$/,
@@ -49,7 +49,7 @@ describe('the process', () => {
   it('shows no piece of a password, whatever it holds', async () => {
     const { env, environment } = installation;
     const away = { ...env, REDIS_URL: 'redis://:abc@tail@127.0.0.1:1?password=tail' };
-    const { code, stdout, stderr } = await runCommand(away, [
+    const { code, stdout, stderr } = await runProcess(away, [
       'quota',
       'set',
       '-s',
@@ -64,7 +64,7 @@ describe('the process', () => {
     expect(stderr).not.toMatch(/abc|tail/);
     const uncertain = { ...env, REDIS_URL: 'redis://:ab/tail@host', MONGODB_URI: 'mongodb://user:tail' };
     for (const args of [['config'], ['keys', 'list']]) {
-      const refused = await runCommand(uncertain, args);
+      const refused = await runProcess(uncertain, args);
       expect(refused.code).toBe(1);
       expect(refused.stderr).toMatch(/MONGODB_URI must be a URI .*\n.*REDIS_URL must be a URI/);
       expect(refused.stdout + refused.stderr).not.toMatch(/ab\/|tail/);
@@ -72,13 +72,13 @@ describe('the process', () => {
   });
 
   it('lists every setting without values, and every mistake', async () => {
-    const good = await runCommand(installation.env, ['config']);
+    const good = await runProcess(installation.env, ['config']);
     expect(good.code).toBe(0);
     expect(good.stdout).toContain('* MONGODB_URI');
     expect(good.stdout).toContain('the settings make a configuration');
     expect(good.stdout).not.toContain(installation.config.mongodb.uri);
     expect(good.stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
-    const bad = await runCommand({ ...installation.env, LOG_LEVEL: 'loud', QUERY_PORT: '99999' }, ['config']);
+    const bad = await runProcess({ ...installation.env, LOG_LEVEL: 'loud', QUERY_PORT: '99999' }, ['config']);
     expect(bad.code).toBe(1);
     expect(bad.stderr).toBe(
       'store-data: LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent\nstore-data: QUERY_PORT must be a whole number from 0 to 65535\n',

@@ -1,6 +1,13 @@
-/** Runs `npm run store-data -- …` as what it is: a process with arguments, streams and an exit code. */
+/**
+ * Runs `npm run store-data -- …`. What a command does is the same in a process of its own and in that of the test, where it starts
+ * without loading everything anew; what a process is besides (signals, ends, arguments as the shell passes them) needs a real one.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { Readable, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { runProgram } from '#admin/run.ts';
+import { inheritedEnvironment } from '#test/service-process.ts';
 
 const MAIN = new URL('../../../services/admin/main.ts', import.meta.url).pathname;
 
@@ -15,14 +22,14 @@ export interface RunningCommand {
   result: Promise<CommandResult>;
 }
 
-/** Starts a command with nothing in its environment but `env`. */
+/** Starts a command as a process with nothing in its environment but `env`. */
 export function startCommand(
   env: Record<string, string>,
   args: string[],
   { program = MAIN, ...options }: { cwd?: string; program?: string } = {},
 ): RunningCommand {
   const child = spawn(process.execPath, [program, ...args], {
-    env: { PATH: process.env['PATH'] ?? '', ...env },
+    env: { ...inheritedEnvironment(), ...env },
     ...options,
   });
   const ended = new Promise<number | null>((resolve) => {
@@ -34,8 +41,8 @@ export function startCommand(
   return { process: child, result };
 }
 
-/** Runs a command to its end; `input` is its standard input. */
-export function runCommand(
+/** Runs a command as a process to its end; `input` is its standard input. */
+export function runProcess(
   env: Record<string, string>,
   args: string[],
   { input, ...options }: { input?: string | Buffer; cwd?: string; program?: string } = {},
@@ -44,6 +51,31 @@ export function runCommand(
   child.stdin.on('error', () => undefined);
   child.stdin.end(input ?? '');
   return result;
+}
+
+/** Runs a command to its end in the process of the test, as one of several that may run at once. */
+export async function runCommand(
+  env: Record<string, string>,
+  args: string[],
+  { input }: { input?: string | Buffer } = {},
+): Promise<CommandResult> {
+  giveEachCommandItsOwn();
+  const stdout = collected();
+  const stderr = collected();
+  const own: OwnOfCommand = {
+    env: { ...env },
+    stdin: Readable.from(input === undefined ? [] : [Buffer.from(input)]),
+    stdout: stdout.stream,
+    stderr: stderr.stream,
+  };
+  const before = SIGNALS.map((signal) => process.listeners(signal));
+  const code = await ofCommand.run(own, () => runProgram(args));
+  for (const [index, signal] of SIGNALS.entries()) {
+    for (const listener of process.listeners(signal)) {
+      if (before[index]?.includes(listener) !== true) process.removeListener(signal, listener);
+    }
+  }
+  return { code, stdout: stdout.text(), stderr: stderr.text() };
 }
 
 /** Runs a command with `--json` that must succeed, and answers what it printed. */
@@ -55,4 +87,52 @@ export async function runJson<T>(env: Record<string, string>, args: string[], in
   );
   if (code !== 0) throw new Error(`store-data ${args.join(' ')} ended with ${code}: ${stderr}`);
   return JSON.parse(stdout) as T;
+}
+
+/** What each command has of the process for itself. */
+interface OwnOfCommand {
+  env: Record<string, string>;
+  stdin: Readable;
+  stdout: Writable;
+  stderr: Writable;
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+const ofCommand = new AsyncLocalStorage<OwnOfCommand>();
+
+let isGiven = false;
+
+/** From now on what a command reads and writes of `process` is its own; for everybody else it is what it was. */
+function giveEachCommandItsOwn(): void {
+  if (isGiven) return;
+  isGiven = true;
+  for (const name of ['env', 'stdin', 'stdout', 'stderr'] as const) {
+    const original = Object.getOwnPropertyDescriptor(process, name);
+    Object.defineProperty(process, name, {
+      configurable: true,
+      enumerable: true,
+      get(this: NodeJS.Process): unknown {
+        const own = ofCommand.getStore();
+        if (own !== undefined) return own[name];
+        return original?.get === undefined ? original?.value : original.get.call(this);
+      },
+      set(this: NodeJS.Process, value: unknown) {
+        const own = ofCommand.getStore();
+        if (own !== undefined) Object.assign(own, { [name]: value });
+        else if (original?.set !== undefined) original.set.call(this, value);
+        else if (original !== undefined) original.value = value;
+      },
+    });
+  }
+}
+
+function collected(): { stream: Writable; text: () => string } {
+  const chunks: Buffer[] = [];
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      chunks.push(chunk);
+      done();
+    },
+  });
+  return { stream, text: () => Buffer.concat(chunks).toString() };
 }
