@@ -14,6 +14,14 @@ export const DEFAULT_TIMEOUTS: Record<string, string> = {
   REDIS_COMMAND_TIMEOUT_MS: '',
 };
 
+/** How many milliseconds of a processor this process takes for something: however busy the machine is, it is as much. */
+export async function processorMs(act: () => Promise<unknown>): Promise<number> {
+  const before = process.cpuUsage();
+  await act();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1_000;
+}
+
 const MOST_TIMES = 20;
 
 /**

@@ -1,6 +1,7 @@
 /** Prototype pollution, operator injection and searches that should take for ever, in every parameter of every endpoint. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ErrorAnswer } from '#test/api-client.ts';
+import { processorMs } from '#test/patience.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { type DataRoute, dataRoutes, targetOf } from './data-routes.ts';
 import { expectHarmless } from './harmless.ts';
@@ -184,17 +185,18 @@ describe('every data endpoint', () => {
     for (const route of routes) {
       const many = Array.from({ length: 1_800 }, (_, index) => `${index}=1`).join('&');
       const same = `${route.parameters[0] ?? 'x'}=1&`.repeat(1_000);
-      const started = performance.now();
-      for (const pairs of [many, same.slice(0, 14_000), '&'.repeat(14_000), '='.repeat(14_000)]) {
-        const target = ownTarget(route, [pairs]);
-        const answer = await service.api.get(target, token);
-        expect([target.slice(0, 80), answer.status]).toEqual([
-          target.slice(0, 80),
-          pairs[1] === '&' ? 200 : 422,
-        ]);
-        expectHarmless(answer, target.slice(0, 80));
-      }
-      expect(performance.now() - started).toBeLessThan(30_000);
+      const refuse = async () => {
+        for (const pairs of [many, same.slice(0, 14_000), '&'.repeat(14_000), '='.repeat(14_000)]) {
+          const target = ownTarget(route, [pairs]);
+          const answer = await service.api.get(target, token);
+          expect([target.slice(0, 80), answer.status]).toEqual([
+            target.slice(0, 80),
+            pairs[1] === '&' ? 200 : 422,
+          ]);
+          expectHarmless(answer, target.slice(0, 80));
+        }
+      };
+      expect(await processorMs(refuse)).toBeLessThan(5_000);
     }
   });
 });
@@ -224,9 +226,11 @@ describe('a search', () => {
       ' '.repeat(5_000) + 'zz',
       '(1'.repeat(50),
     ]) {
-      const started = performance.now();
-      expect([text, (await search(text)).count]).toEqual([text, 0]);
-      expect(performance.now() - started).toBeLessThan(30_000);
+      // What MongoDB takes has a limit of its own.
+      const took = await processorMs(async () => {
+        expect([text, (await search(text)).count]).toEqual([text, 0]);
+      });
+      expect(took).toBeLessThan(5_000);
     }
   });
 

@@ -2,6 +2,7 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TOKEN_PATH } from '#test/api-client.ts';
+import { processorMs } from '#test/patience.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { dataRoutes, targetOf } from './data-routes.ts';
 import { expectHarmless } from './harmless.ts';
@@ -305,13 +306,14 @@ describe('headers that should take for ever to read', () => {
     ['cookie', 'a=b;'.repeat(3_500)],
     ['host', 'a.'.repeat(7_000)],
   ])('%s is read at once', async (name, value) => {
-    const started = performance.now();
     const others = name === 'authorization' ? '' : authorization;
     const host = name === 'host' ? '' : HOST;
     const head = `${LIST}${host}${CLOSE}${others}${name}: ${value}\r\n\r\n`;
-    const [status = 0] = await statusesOf(head);
-    expect([200, 304, 400, 401]).toContain(status);
-    expect(performance.now() - started).toBeLessThan(30_000);
+    const took = await processorMs(async () => {
+      const [status = 0] = await statusesOf(head);
+      expect([200, 304, 400, 401]).toContain(status);
+    });
+    expect(took).toBeLessThan(5_000);
   });
 });
 

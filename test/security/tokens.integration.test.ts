@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { redisKeys } from '#shared/access/redis-keys.ts';
 import { sendRaw } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
+import { processorMs } from '#test/patience.ts';
 import { type QueryService, startApp, startQueryService } from '#test/query-service.ts';
 import { mirrored, opened, part, signed, signingKey } from './forge.ts';
 import { expectHarmless } from './harmless.ts';
@@ -452,22 +453,23 @@ describe('a token in another form', () => {
   });
 
   it('is refused when it is huge, before it costs anything', async () => {
-    const started = performance.now();
-    await expectRefused(`${token}${'A'.repeat(10_000)}`);
-    await expectRefused(`${part(header)}.${part({ ...claims, x: 'x'.repeat(9_000) })}.${part('x')}`);
     const raw = (size: number) =>
       sendRaw(
         service.url,
         `GET ${PATH} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${'A'.repeat(size)}\r\n\r\n`,
       );
-    expect(await raw(15_000)).toMatch(/^HTTP\/1\.1 401 /);
-    for (const size of [20_000, 1_048_576]) {
-      const answer = await raw(size);
-      expect(answer).toMatch(/^HTTP\/1\.1 431 /);
-      expect(answer).not.toContain('AAAA');
-      expect(JSON.parse(answer.slice(answer.indexOf('{')))).toMatchObject({ code: 'invalid_request' });
-    }
-    expect(performance.now() - started).toBeLessThan(60_000);
+    const refuse = async () => {
+      await expectRefused(`${token}${'A'.repeat(10_000)}`);
+      await expectRefused(`${part(header)}.${part({ ...claims, x: 'x'.repeat(9_000) })}.${part('x')}`);
+      expect(await raw(15_000)).toMatch(/^HTTP\/1\.1 401 /);
+      for (const size of [20_000, 1_048_576]) {
+        const answer = await raw(size);
+        expect(answer).toMatch(/^HTTP\/1\.1 431 /);
+        expect(answer).not.toContain('AAAA');
+        expect(JSON.parse(answer.slice(answer.indexOf('{')))).toMatchObject({ code: 'invalid_request' });
+      }
+    };
+    expect(await processorMs(refuse)).toBeLessThan(2_000);
   });
 
   it('is refused when it comes by another way', async () => {

@@ -36,14 +36,19 @@ describe('the process', () => {
 
   it('says which server is away, and never with credentials or a stack trace', async () => {
     const away = { ...installation.env, MONGODB_URI: 'mongodb://user:secret@127.0.0.1:1/?replicaSet=rs0' };
-    const startedAt = Date.now();
+    const begunAt = performance.now();
+    await runProcess(away, ['--help']);
+    const startMs = performance.now() - begunAt;
+    const askedAt = performance.now();
     const { code, stderr } = await runProcess(away, ['keys', 'list']);
+    const tookMs = performance.now() - askedAt;
     expect(code).toBe(1);
     expect(stderr).toMatch(
       /^store-data: MongoDB cannot be reached at mongodb:\/\/127\.0\.0\.1:1\/ \(from the environment variables\): [^\n]+\n$/,
     );
     expect(stderr).not.toContain('secret');
-    expect(Date.now() - startedAt).toBeLessThan(60_000);
+    // The driver would look for a server for 30 s, which nobody at a terminal waits for.
+    expect(tookMs).toBeLessThan(20_000 + 3 * startMs);
   });
 
   it('shows no piece of a password, whatever it holds', async () => {

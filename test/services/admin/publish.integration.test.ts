@@ -238,7 +238,7 @@ describe('publish', () => {
         ),
       );
       expect(code).toBe(1);
-      expect(Date.now() - startedAt).toBeLessThan(45_000);
+      expect(Date.now() - startedAt).toBeLessThan(25_000);
     }
     deaf.close();
   });

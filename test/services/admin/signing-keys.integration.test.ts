@@ -31,7 +31,6 @@ beforeAll(async () => {
   installation = await createInstallation({
     settings: {
       TOKEN_LIFETIME_SECONDS: String(LIFETIME_SECONDS),
-      // Refusals are looked for: that a busy machine is slow is none.
     },
   });
   folder = await mkdtemp(join(tmpdir(), 'store-data-signing-'));
@@ -126,14 +125,13 @@ describe('signing-keys', () => {
     };
     const asking = ask();
     try {
-      const startedAt = Date.now();
       const rotated = await json('rotate', '--activate-after', '9s');
       const [next] = rotated;
       expect(rotated.map(({ state }) => state)).toEqual(['waits', 'signs']);
       const atOnce = await run('retire', first.kid);
-      // On a busy machine a command may take longer than the key waits.
-      if (Date.now() < startedAt + 9_000) expect(atOnce.stderr).toMatch(/signs now/);
       expect(atOnce.code).toBe(1);
+      // A busy machine may stand still for as long as the new key waits.
+      if ((await json('list'))[0]?.state === 'waits') expect(atOnce.stderr).toMatch(/signs now/);
       await eventually('both sign with the new key', () =>
         [seen.a, seen.b].every((kids) => kids.has(next?.kid)),
       );

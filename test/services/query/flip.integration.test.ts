@@ -46,7 +46,8 @@ describe('clients that poll over a rebuild, its flip and a rollback, while event
         await sleep(EVENTS_EVERY_MS);
       }
     };
-    const seen = { pages: 0, details: 0, notModified: 0, fallen: 0 };
+    const seen = { pages: 0, details: 0, notModified: 0, fallen: 0, behind: 0 };
+    const tags: string[] = [];
     const pollPages = async () => {
       let before = 0;
       for (let page = 1; isRunning(); page = (page % 5) + 1) {
@@ -56,6 +57,7 @@ describe('clients that poll over a rebuild, its flip and a rollback, while event
           .map((number) => `o${number}`);
         expect(results.map(({ id }) => id)).toEqual(expected);
         seen.fallen = Math.max(seen.fallen, before - count);
+        if (tags.length < 2) seen.behind = Math.max(seen.behind, published - count);
         before = count;
         seen.pages += 1;
       }
@@ -67,7 +69,6 @@ describe('clients that poll over a rebuild, its flip and a rollback, while event
         seen.details += 1;
       }
     };
-    const tags: string[] = [];
     const pollIfChanged = async () => {
       // Of a kind of which nothing arrives: within a generation its tag stays.
       const path = '/api/coupon/list';
@@ -130,9 +131,10 @@ describe('clients that poll over a rebuild, its flip and a rollback, while event
     expect(tags).toHaveLength(3);
     expect(tags[2]).toBe(tags[0]);
     expect(tags[1]).not.toBe(tags[0]);
-    // The two apply the same events at slightly different moments, a busy machine at less slightly different ones: a count may fall by
-    // some seconds' events, never back to what a generation had long ago.
-    expect(seen.fallen).toBeLessThanOrEqual((EVENTS_AT_ONCE * 10_000) / EVENTS_EVERY_MS);
+    // The two apply the same events at slightly different moments: by no more than a moment's events may a count fall, or than this
+    // machine lets answers be behind what is published even while one generation answers.
+    const aMoment = (EVENTS_AT_ONCE * 1_000) / EVENTS_EVERY_MS;
+    expect(seen.fallen).toBeLessThanOrEqual(Math.max(aMoment, 2 * seen.behind));
 
     await generationCaughtUp(installation, 1);
     await generationCaughtUp(installation, 2);

@@ -7,9 +7,10 @@ import { changesTopic } from '#shared/events/topics.ts';
 import { createLogger } from '#shared/logging.ts';
 import { COLLECTIONS, DEAD_LETTERS } from '#shared/read-models/collections.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { processorMs } from '#test/patience.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
 
-const GOOD = 10_000;
+const GOOD = 5_000;
 const PROBES = 10;
 
 describe('a flood of poison', () => {
@@ -45,8 +46,8 @@ describe('a flood of poison', () => {
   const start = (installation: Installation) =>
     startProjector(installation.config, createLogger('test', 'silent'));
 
-  /** Milliseconds in which a backlog is worked off. */
-  async function project(poisonPerGood: 0 | 1): Promise<number> {
+  /** How long a backlog takes that is worked off, and how much of a processor. */
+  async function project(poisonPerGood: 0 | 1): Promise<{ tookMs: number; processor: number }> {
     const installation = await open(1);
     const topic = changesTopic(installation.environment);
     await installation.send(
@@ -59,12 +60,12 @@ describe('a flood of poison', () => {
     const projector = await start(installation);
     try {
       const begin = performance.now();
-      await caughtUp(installation);
-      const took = performance.now() - begin;
+      const processor = await processorMs(() => caughtUp(installation));
+      const tookMs = performance.now() - begin;
       const db = await readModels(installation);
       expect(await db.collection(COLLECTIONS.order).countDocuments()).toBe(GOOD);
       expect(await db.collection(DEAD_LETTERS).countDocuments()).toBe(GOOD * poisonPerGood);
-      return took;
+      return { tookMs, processor };
     } finally {
       await projector.stop();
     }
@@ -76,12 +77,12 @@ describe('a flood of poison', () => {
     async () => {
       const alone = await project(0);
       const among = await project(1);
-      const rate = (milliseconds: number) => Math.round((GOOD * 1_000) / milliseconds);
+      const rate = ({ tookMs }: { tookMs: number }) => Math.round((GOOD * 1_000) / tookMs);
       process.stdout.write(
         `good alone ${rate(alone)}/s, with as many poison messages between ${rate(among)}/s\n`,
       );
-      // Twice as many messages; the rest of the factor is for what else the machine does at one of the times.
-      expect(among).toBeLessThan(5 * alone + 30_000);
+      // Twice as many messages. What else the machine does at one of the times costs this process nothing.
+      expect(among.processor).toBeLessThan(5 * alone.processor);
     },
   );
 
@@ -96,30 +97,35 @@ describe('a flood of poison', () => {
       );
       await caughtUp(installation);
       const orders = (await readModels(installation)).collection<{ _id: string }>(COLLECTIONS.order);
+      /** The median of the seconds until an order shows. */
+      const probe = async (name: string) => {
+        const seconds: number[] = [];
+        for (let index = 0; index < PROBES; index += 1) {
+          const begin = performance.now();
+          await installation.send(topic, [order('s2', `${name}${index}`)]);
+          await eventually(
+            'the probe is there',
+            async () => (await orders.findOne({ _id: `s2/${name}${index}` })) !== null,
+          );
+          seconds.push((performance.now() - begin) / 1_000);
+          await sleep(20);
+        }
+        return seconds.toSorted((a, b) => a - b)[PROBES / 2] ?? Number.POSITIVE_INFINITY;
+      };
+      const calm = await probe('calm');
       // s1 and s2 hash to different partitions of four.
       const flood = installation.send(
         topic,
         Array.from({ length: GOOD }, (_, index) => poison(index)),
       );
-      const seconds: number[] = [];
-      for (let probe = 0; probe < PROBES; probe += 1) {
-        const begin = performance.now();
-        await installation.send(topic, [order('s2', `probe${probe}`)]);
-        await eventually(
-          'the probe is there',
-          async () => (await orders.findOne({ _id: `s2/probe${probe}` })) !== null,
-        );
-        seconds.push((performance.now() - begin) / 1_000);
-        await sleep(50);
-      }
+      const beside = await probe('beside');
       await flood;
       await caughtUp(installation);
-      const sorted = seconds.toSorted((a, b) => a - b);
       process.stdout.write(
-        `beside ${GOOD} poison messages an order shows after ${sorted[PROBES / 2]?.toFixed(2)} s, at most ${sorted.at(-1)?.toFixed(2)} s\n`,
+        `an order shows after ${calm.toFixed(2)} s, and beside ${GOOD} poison messages after ${beside.toFixed(2)} s\n`,
       );
-      // The quickest: other tests keep the machine busy, which no flood may.
-      expect(sorted[0]).toBeLessThan(5);
+      // Calm is how quick this machine is beside other tests.
+      expect(beside).toBeLessThan(5 + 10 * calm);
     } finally {
       await projector.stop();
     }
