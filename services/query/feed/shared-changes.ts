@@ -9,7 +9,7 @@ import type { Generation } from '#shared/read-models/generation.ts';
 import { type BatchLimits, batched, type ReadOne } from '../batched.ts';
 import type { Bounded } from '../deadline.ts';
 import { maskedFields } from '../reading/masking.ts';
-import { oneOf } from '../reading/one-of.ts';
+import { oneOf } from '../reading/id-in.ts';
 import { SNAPSHOT } from '../reading/snapshot.ts';
 import type { Start } from './start.ts';
 

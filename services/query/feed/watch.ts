@@ -12,7 +12,7 @@ import { CHECKPOINTS, type Stamp, STAMPS } from '#shared/read-models/collections
 import type { Generation } from '#shared/read-models/generation.ts';
 import type { Bounded } from '../deadline.ts';
 import { pause } from '../pause.ts';
-import { oneOf } from '../reading/one-of.ts';
+import { oneOf } from '../reading/id-in.ts';
 
 /** Time between two looks. */
 const LOOK_MS = 50;

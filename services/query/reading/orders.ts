@@ -6,12 +6,11 @@ import { oneOf } from '../parameters/kinds.ts';
 import { repeatable, type Values } from '../parameters/parameter.ts';
 import { OrderStatus, OrderType } from '../records/order-words.ts';
 import type { Found } from './found.ts';
-import { anyOf, type ListRequest, readList } from './list.ts';
+import { readList } from './lists.ts';
+import { rankedRequest } from './list-request.ts';
 import { paging } from './paging.ts';
-import { createdBetween, createdRange, keyWithin, updatedBetween, updatedRange } from './range.ts';
-import { readRanked } from './ranked/read.ts';
+import { createdBetween, createdRange, updatedBetween, updatedRange } from './range.ts';
 import type { View } from './view.ts';
-import { readWindow } from './window.ts';
 
 /** The parameters of every list of orders. */
 export const orderListParameters = {
@@ -30,34 +29,23 @@ export const orderListParameters = {
 export type OrdersOf = 'anyone' | 'a customer' | { customerId: string };
 
 /** A page of orders, newest first. */
-export async function readOrders(
+export function readOrders(
   view: View,
   values: Values<typeof orderListParameters>,
   of: OrdersOf,
 ): Promise<Found> {
-  const { page, page_size: pageSize, created_from: createdFrom, created_to: createdTo } = values;
-  const facets = orderFacets(values.status, values.order_type, of !== 'anyone');
-  const tree = RANK_TREES.order;
-  if (values.updated_from === null && values.updated_to === null && typeof of === 'string') {
-    return readRanked(view, {
-      tree,
-      facets,
-      range: (toInstant) => createdBetween(createdFrom, createdTo, toInstant),
-      page,
-      pageSize,
-    });
-  }
-  const request: ListRequest = {
-    entity: tree.entity,
-    filter: (toInstant) => ({
-      ...(typeof of === 'string' ? {} : { customer_id: of.customerId }),
-      ...anyOf('facet', facets ?? []),
-      ...keyWithin(tree.keyField, createdBetween(createdFrom, createdTo, toInstant)),
-      ...updatedBetween(values.updated_from, values.updated_to, toInstant),
+  const ofOne = typeof of !== 'string';
+  return readList(
+    view,
+    rankedRequest(RANK_TREES.order, {
+      page: values.page,
+      pageSize: values.page_size,
+      facets: orderFacets(values.status, values.order_type, of !== 'anyone'),
+      created: (toInstant) => createdBetween(values.created_from, values.created_to, toInstant),
+      createdKey: 'rank_key',
+      updated: (toInstant) => updatedBetween(values.updated_from, values.updated_to, toInstant),
+      where: ofOne ? { customer_id: of.customerId } : {},
+      few: ofOne,
     }),
-    sort: { [tree.keyField]: 1 },
-    page,
-    pageSize,
-  };
-  return typeof of === 'string' ? readWindow(view, request, 'by_updated') : readList(view, request);
+  );
 }

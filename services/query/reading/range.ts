@@ -3,7 +3,7 @@ import type { Document } from 'mongodb';
 import { optional } from '../parameters/parameter.ts';
 import { localDateTime } from '../parameters/kinds.ts';
 import { type KeyRange, timeRange } from '#shared/read-models/rank-tree/keys.ts';
-import type { ToInstant } from './guess.ts';
+import type { ToInstant } from './store-offset.ts';
 
 const INCLUSIVE = 'Inclusive, in local store time, without a zone.';
 

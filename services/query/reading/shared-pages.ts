@@ -10,7 +10,7 @@ import { COLLECTIONS, STAMPS, type Stamp } from '#shared/read-models/collections
 import type { Generation } from '#shared/read-models/generation.ts';
 import { type BatchLimits, batched, type ReadOne } from '../batched.ts';
 import type { Bounded } from '../deadline.ts';
-import { oneOf } from './one-of.ts';
+import { idIn } from './id-in.ts';
 import { PAGE_FIELDS, type PageRow } from './page.ts';
 import type { Layout } from './products/layout.ts';
 import { SNAPSHOT } from './snapshot.ts';
@@ -100,7 +100,7 @@ export async function readByLookup(
       .collection<Stamp>(STAMPS)
       .aggregate<Stamp & { [PAGE]: PageRow[] }>(
         [
-          { $match: { _id: oneOf(storeIds) } },
+          { $match: { _id: idIn(storeIds) } },
           {
             $lookup: {
               from: COLLECTIONS[entity],

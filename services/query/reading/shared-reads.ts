@@ -10,7 +10,7 @@ import { SharedChanges } from '../feed/shared-changes.ts';
 import type { StoredBody } from './found.ts';
 import { Menus } from './menu/menus.ts';
 import { readSmallMenus, type SmallMenu } from './menu/small.ts';
-import { oneOf } from './one-of.ts';
+import { idIn } from './id-in.ts';
 import { readFirstProducts } from './products/first-pages.ts';
 import { Layouts } from './products/layouts.ts';
 import { readByLookup, SharedPages } from './shared-pages.ts';
@@ -92,7 +92,7 @@ export class SharedReads {
 
   async #readStamps(ids: readonly string[]): Promise<Map<string, Stamp>> {
     const stamps = this.#generation.db.collection<Stamp>(STAMPS);
-    const found = await this.#bounded((signal) => stamps.find({ _id: oneOf(ids) }, { signal }).toArray());
+    const found = await this.#bounded((signal) => stamps.find({ _id: idIn(ids) }, { signal }).toArray());
     return new Map(found.map((stamp) => [stamp._id, stamp]));
   }
 
@@ -108,10 +108,10 @@ export class SharedReads {
         .collection(collection)
         .aggregate<Row>(
           [
-            { $match: { _id: oneOf(ids) } },
+            { $match: { _id: idIn(ids) } },
             ...stages,
             // As they lie there: a projection would cost as much as the read.
-            { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: oneOf(storeIds) } }] } },
+            { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: idIn(storeIds) } }] } },
           ],
           { ...SNAPSHOT, signal },
         )

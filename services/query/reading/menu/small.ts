@@ -6,7 +6,7 @@ import {
   type Stamp,
   STAMPS,
 } from '#shared/read-models/collections.ts';
-import { oneOf } from '../one-of.ts';
+import { idIn } from '../id-in.ts';
 import { PIECE_INDEX } from '../products/layout.ts';
 import { offsetOf } from '../stamp.ts';
 import type { SnapshotReads } from '../snapshot.ts';
@@ -110,7 +110,7 @@ function textOf(storeId: string, { categories, products, groups, stamp, characte
 }
 
 function stagesOf(storeIds: readonly string[]) {
-  const stores = oneOf(storeIds);
+  const stores = idIn(storeIds);
   const shown = { store_id: 1, summary: 1, offset: 1, updated_at: 1 };
   return [
     { $match: { store_id: stores, active: true } },

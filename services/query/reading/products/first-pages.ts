@@ -5,7 +5,7 @@
 import { COLLECTIONS, STAMPS, type Stamp } from '#shared/read-models/collections.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
 import type { Bounded } from '../../deadline.ts';
-import { oneOf } from '../one-of.ts';
+import { idIn } from '../id-in.ts';
 import type { PageRow } from '../page.ts';
 import type { FirstPage } from '../shared-pages.ts';
 import { SNAPSHOT } from '../snapshot.ts';
@@ -31,7 +31,7 @@ export async function readFirstProducts(
       ]),
     ),
   );
-  const ofStamps = [{ $match: { _id: oneOf(storeIds) } }];
+  const ofStamps = [{ $match: { _id: idIn(storeIds) } }];
   const rows = await bounded((signal) =>
     (stages === null
       ? db.collection(STAMPS).aggregate<Row>(ofStamps, { ...SNAPSHOT, signal })

@@ -14,7 +14,7 @@ import {
 import type { Generation } from '#shared/read-models/generation.ts';
 import { batched, type BatchLimits, type ReadOne } from '../../batched.ts';
 import type { Bounded } from '../../deadline.ts';
-import { oneOf } from '../one-of.ts';
+import { idIn } from '../id-in.ts';
 import { SNAPSHOT } from '../snapshot.ts';
 import type { ReadInSnapshot } from '../snapshot.ts';
 import { type Layout, NO_LAYOUT, shelvesOf } from './layout.ts';
@@ -97,7 +97,7 @@ async function readLayouts(
   const rows = await read<Row>(
     COLLECTIONS.category,
     [
-      { $match: { store_id: oneOf(storeIds) } },
+      { $match: { store_id: idIn(storeIds) } },
       // Covered by the index.
       { $project: { position: 1, category: { $literal: true } } },
       {
@@ -110,7 +110,7 @@ async function readLayouts(
           ],
         },
       },
-      { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: oneOf(storeIds) } }] } },
+      { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: idIn(storeIds) } }] } },
     ],
     'by_position',
   );

@@ -11,21 +11,21 @@ import { type CountedPage, type PageRow, skippedBy } from '../page.ts';
 import type { View } from '../view.ts';
 import type { ReadInSnapshot } from '../snapshot.ts';
 import { cutName, Descent, type Edge, type Start } from './descent.ts';
-import { readFew } from './few.ts';
 import { readTogether, type Together } from './read-together.ts';
 import { rememberedLevels, rememberedNode, rememberLevels, rememberNode } from './remembered-nodes.ts';
-import { countFromStamp, isShallow, type RankedRequest } from './request.ts';
+import { ALL, walk } from '../walk.ts';
+import { countFromStamp, indexFor, isShallow, matching, type RankedRequest } from './request.ts';
 
 /** Of a tree that was not read yet the uppermost node is one of these; with a fourth level it has a hundred million records. */
 const LIKELY_LEVELS = [0, 1, 2];
 
-/** Reads a page within a range of keys. @param guessed what `guess` says of it. */
+/** Reads a page within a range of keys. @param estimated what `estimate` says of it. */
 export async function readByRank(
   read: ReadInSnapshot,
   view: View,
   request: RankedRequest,
   range: KeyRange,
-  guessed: Finding | null = guess(view, request, range),
+  estimated: Finding | null = estimate(view, request, range),
 ): Promise<CountedPage> {
   const { tree } = request;
   const { from, to } = range;
@@ -35,12 +35,25 @@ export async function readByRank(
 
   let rows = await together({
     page: shallow,
-    nodes: guessed?.visited ?? LIKELY_LEVELS.map((level) => nodeId(tree.name, view.storeId, level, '')),
-    cuts: guessed?.cuts ?? [],
+    nodes: estimated?.visited ?? LIKELY_LEVELS.map((level) => nodeId(tree.name, view.storeId, level, '')),
+    cuts: estimated?.cuts ?? [],
   });
   const { stamp, page } = rows;
   const levels = stamp?.ranks?.[tree.name]?.levels;
-  if (stamp === null || levels === undefined) return readFew(read, view, request, range);
+  const walkThem = () =>
+    walk(
+      view,
+      {
+        ...request,
+        entity: tree.entity,
+        match: matching(view.storeId, request, range),
+        sort: { [tree.keyField]: 1 },
+        index: indexFor(request),
+        count: ALL,
+      },
+      read,
+    );
+  if (stamp === null || levels === undefined) return walkThem();
   rememberLevels(view, tree.name, levels);
 
   const nodes = new Map<string, Packed>();
@@ -58,7 +71,7 @@ export async function readByRank(
     }
     rows = await together({ page: null, nodes: missing, cuts: found.cuts });
     // A node that another one names, and that is not there: the tree is damaged, and the records are right.
-    if (rows.nodes.size < missing.length) return readFew(read, view, request, range);
+    if (rows.nodes.size < missing.length) return walkThem();
   }
 
   async function finish(found: Finding, ofStamp: Stamp, shallowPage: PageRow[] | null): Promise<CountedPage> {
@@ -72,12 +85,12 @@ export async function readByRank(
 }
 
 /** About how many records a range holds; 0 where that is not known. */
-export function guessedCount(guessed: Finding | null): number {
-  return guessed === null || guessed.isShort ? 0 : guessed.upper - guessed.lower;
+export function estimatedCount(estimated: Finding | null): number {
+  return estimated === null || estimated.isShort ? 0 : estimated.upper - estimated.lower;
 }
 
 /** What follows for a page from what was read last; `null` where nothing of the tree was. */
-export function guess(view: View, request: RankedRequest, range: KeyRange): Finding | null {
+export function estimate(view: View, request: RankedRequest, range: KeyRange): Finding | null {
   const levels = rememberedLevels(view, request.tree.name);
   if (levels === undefined) return null;
   return findOut({

@@ -38,7 +38,7 @@ export async function readTogether(
   { page, nodes, cuts }: Together,
 ): Promise<ReadTogether> {
   const ofRecords: Document[][] = cuts.map(({ key, leaf }, cut) => [
-    matching(view.storeId, request, { from: leaf.boundary, to: key }),
+    { $match: matching(view.storeId, request, { from: leaf.boundary, to: key }) },
     { $count: 'before' },
     { $set: { cut } },
   ]);

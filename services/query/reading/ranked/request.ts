@@ -3,7 +3,6 @@ import type { Document } from 'mongodb';
 import type { Stamp } from '#shared/read-models/collections.ts';
 import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
 import type { RankTree } from '#shared/read-models/rank-tree/trees.ts';
-import type { ToInstant } from '../guess.ts';
 import { pageFields, type PageRequest } from '../page.ts';
 import { keyWithin } from '../range.ts';
 import type { View } from '../view.ts';
@@ -12,18 +11,14 @@ export interface RankedRequest extends PageRequest {
   tree: RankTree;
   /** The facets that pass; `null` where all do. */
   facets: string[] | null;
-  /** The sort keys that pass. */
-  range: (toInstant: ToInstant) => KeyRange;
 }
 
-/** The records of a store that a request lets through, within a range of keys. */
+/** The condition of the records of a store that a request lets through, within a range of keys. */
 export function matching(storeId: string, { tree, facets }: RankedRequest, range: KeyRange): Document {
   return {
-    $match: {
-      store_id: storeId,
-      ...(facets === null ? {} : { facet: { $in: facets } }),
-      ...keyWithin(tree.keyField, range),
-    },
+    store_id: storeId,
+    ...(facets === null ? {} : { facet: { $in: facets } }),
+    ...keyWithin(tree.keyField, range),
   };
 }
 
@@ -40,7 +35,7 @@ export function pageStages(
   skip: number,
 ): Document[] {
   return [
-    match,
+    { $match: match },
     { $sort: { [tree.keyField]: 1 } },
     { $skip: skip },
     { $limit: pageSize },

@@ -4,7 +4,8 @@ import { dataEndpoint } from '#query/data-endpoint.ts';
 import { page } from '#query/openapi/data-operation.ts';
 import { oneOf } from '#query/parameters/kinds.ts';
 import { repeatable } from '#query/parameters/parameter.ts';
-import { anyOf, NEWEST_FIRST, readList } from '#query/reading/list.ts';
+import { anyOf, listRequest, NEWEST_FIRST } from '#query/reading/list-request.ts';
+import { readList } from '#query/reading/lists.ts';
 import { paging } from '#query/reading/paging.ts';
 import { CampaignStatus, CampaignSummary } from '#query/records/campaign.ts';
 
@@ -27,11 +28,14 @@ export default dataEndpoint({
   },
   shows: ['campaign'],
   read: (view, { page, page_size: pageSize, status }) =>
-    readList(view, {
-      entity: 'campaign',
-      filter: () => anyOf('status', status),
-      sort: NEWEST_FIRST,
-      page,
-      pageSize,
-    }),
+    readList(
+      view,
+      listRequest({
+        entity: 'campaign',
+        where: anyOf('status', status),
+        sort: NEWEST_FIRST,
+        page,
+        pageSize,
+      }),
+    ),
 });

@@ -1,7 +1,8 @@
 /** `GET /api/category/list`: the store's categories, by position. */
 import { dataEndpoint } from '#query/data-endpoint.ts';
 import { page } from '#query/openapi/data-operation.ts';
-import { readList } from '#query/reading/list.ts';
+import { listRequest } from '#query/reading/list-request.ts';
+import { readList } from '#query/reading/lists.ts';
 import { paging } from '#query/reading/paging.ts';
 import { CategorySummary } from '#query/records/category.ts';
 
@@ -22,11 +23,13 @@ export default dataEndpoint({
   },
   shows: ['category'],
   read: (view, { page, page_size: pageSize }) =>
-    readList(view, {
-      entity: 'category',
-      filter: () => ({}),
-      sort: { position: 1, name: 1, _id: 1 },
-      page,
-      pageSize,
-    }),
+    readList(
+      view,
+      listRequest({
+        entity: 'category',
+        sort: { position: 1, name: 1, _id: 1 },
+        page,
+        pageSize,
+      }),
+    ),
 });

@@ -3,7 +3,8 @@ import { dataEndpoint } from '#query/data-endpoint.ts';
 import { page } from '#query/openapi/data-operation.ts';
 import { oneOf } from '#query/parameters/kinds.ts';
 import { optional } from '#query/parameters/parameter.ts';
-import { NEWEST_FIRST, readList } from '#query/reading/list.ts';
+import { listRequest, NEWEST_FIRST } from '#query/reading/list-request.ts';
+import { readList } from '#query/reading/lists.ts';
 import { paging } from '#query/reading/paging.ts';
 import { CouponSummary } from '#query/records/coupon.ts';
 import { Flag } from '#query/records/fields.ts';
@@ -27,11 +28,14 @@ export default dataEndpoint({
   },
   shows: ['coupon'],
   read: (view, { page, page_size: pageSize, active }) =>
-    readList(view, {
-      entity: 'coupon',
-      filter: () => (active === null ? {} : { active: active === 'true' }),
-      sort: NEWEST_FIRST,
-      page,
-      pageSize,
-    }),
+    readList(
+      view,
+      listRequest({
+        entity: 'coupon',
+        where: active === null ? {} : { active: active === 'true' },
+        sort: NEWEST_FIRST,
+        page,
+        pageSize,
+      }),
+    ),
 });

@@ -1,7 +1,8 @@
 /** `GET /api/option-group/list`: the store's option groups with their options, by folded name. */
 import { dataEndpoint } from '#query/data-endpoint.ts';
 import { page } from '#query/openapi/data-operation.ts';
-import { readList } from '#query/reading/list.ts';
+import { listRequest } from '#query/reading/list-request.ts';
+import { readList } from '#query/reading/lists.ts';
 import { paging } from '#query/reading/paging.ts';
 import { OptionGroup } from '#query/records/option-group.ts';
 
@@ -19,11 +20,13 @@ export default dataEndpoint({
   },
   shows: ['option_group'],
   read: (view, { page, page_size: pageSize }) =>
-    readList(view, {
-      entity: 'option_group',
-      filter: () => ({}),
-      sort: { name_key: 1, _id: 1 },
-      page,
-      pageSize,
-    }),
+    readList(
+      view,
+      listRequest({
+        entity: 'option_group',
+        sort: { name_key: 1, _id: 1 },
+        page,
+        pageSize,
+      }),
+    ),
 });

@@ -1,7 +1,7 @@
 /** `GET /api/product/list`: the store's products, by their category's position, then their own. */
 import { dataEndpoint } from '#query/data-endpoint.ts';
 import { page } from '#query/openapi/data-operation.ts';
-import { productListParameters, readProducts } from '#query/reading/products/read.ts';
+import { productListParameters, readProducts } from '#query/reading/products/list.ts';
 import { ProductSummary } from '#query/records/product.ts';
 
 export default dataEndpoint({

@@ -7,7 +7,8 @@ import { oneOf } from '#query/parameters/kinds.ts';
 import { repeatable } from '#query/parameters/parameter.ts';
 import { paging } from '#query/reading/paging.ts';
 import { createdBetween, createdRange } from '#query/reading/range.ts';
-import { readRanked } from '#query/reading/ranked/read.ts';
+import { rankedRequest } from '#query/reading/list-request.ts';
+import { readList } from '#query/reading/lists.ts';
 import { Rating, ReviewSummary } from '#query/records/review.ts';
 
 export default dataEndpoint({
@@ -30,11 +31,14 @@ export default dataEndpoint({
   },
   shows: ['review'],
   read: (view, { page, page_size: pageSize, rating, created_from: from, created_to: to }) =>
-    readRanked(view, {
-      tree: RANK_TREES.review,
-      facets: reviewFacets(rating),
-      range: (toInstant) => createdBetween(from, to, toInstant),
-      page,
-      pageSize,
-    }),
+    readList(
+      view,
+      rankedRequest(RANK_TREES.review, {
+        facets: reviewFacets(rating),
+        created: (toInstant) => createdBetween(from, to, toInstant),
+        createdKey: 'rank_key',
+        page,
+        pageSize,
+      }),
+    ),
 });

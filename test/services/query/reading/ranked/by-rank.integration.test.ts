@@ -3,7 +3,8 @@ import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { repairStore } from '#shared/projection/ranking/repair.ts';
 import { boundedBy } from '#query/deadline.ts';
-import { readRanked } from '#query/reading/ranked/read.ts';
+import { rankedRequest } from '#query/reading/list-request.ts';
+import { readList } from '#query/reading/lists.ts';
 import { SharedReads } from '#query/reading/shared-reads.ts';
 import type { View } from '#query/reading/view.ts';
 import {
@@ -95,8 +96,9 @@ describe('a page by rank', () => {
   }
 
   async function pageOf(range: KeyRange, facets: string[] | null, page: number): Promise<unknown> {
-    const request = { tree, facets, range: () => range, page, pageSize: PAGE_SIZE };
-    return JSON.parse((await readRanked(view, request)).body);
+    const created = () => range;
+    const asked = { facets, created, createdKey: tree.keyField, page, pageSize: PAGE_SIZE };
+    return JSON.parse((await readList(view, rankedRequest(tree, asked))).body);
   }
 
   function expected(

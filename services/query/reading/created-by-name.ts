@@ -15,7 +15,7 @@ const BY_CREATION = RANK_TREES.customer_created;
 const KEYS_IN_THE_TIME_OF_A_CUSTOMER = 3;
 
 /** Reads the page in the snapshot of `read`. */
-export async function readCreated(
+export async function readCreatedByName(
   read: ReadInSnapshot,
   view: View,
   range: KeyRange,
@@ -24,7 +24,7 @@ export async function readCreated(
   const { count, stamp } = await readByRank(
     read,
     view,
-    { tree: BY_CREATION, facets: null, range: () => range, page: 1, pageSize: 1 },
+    { tree: BY_CREATION, facets: null, page: 1, pageSize: 1 },
     range,
   );
   if (skippedBy(request) >= count) return { rows: [], stamp, count };

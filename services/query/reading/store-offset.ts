@@ -1,6 +1,6 @@
 /**
- * Filters by date-time are local, and the store's offset lies in the same snapshot as the records: it is guessed, and should the guess
- * turn out wrong, the read is made once more.
+ * Filters by date-time are local, and the store's offset lies in the same snapshot as the records: the last one that was seen is taken,
+ * and should it be outdated, the read is made once more.
  */
 import type { Stamp } from '#shared/read-models/collections.ts';
 import { offsetMilliseconds } from '#shared/read-models/local-time.ts';
@@ -11,7 +11,7 @@ import { offsetOf } from './stamp.ts';
 export type ToInstant = (local: number) => number;
 
 /** Reads with what was seen last, until what it was made from proves true. */
-export async function readGuessing<R extends { stamp: Stamp | null }>(
+export async function readInOffset<R extends { stamp: Stamp | null }>(
   view: View,
   read: (toInstant: ToInstant, seen: Seen) => Promise<R>,
 ): Promise<R> {
