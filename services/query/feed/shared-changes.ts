@@ -9,7 +9,7 @@ import type { Generation } from '#shared/read-models/generation.ts';
 import { type BatchLimits, batched, type ReadOne } from '../batched.ts';
 import type { Bounded } from '../deadline.ts';
 import { maskedFields } from '../reading/masking.ts';
-import { oneOf } from '../reading/id-in.ts';
+import { idIn } from '../reading/id-in.ts';
 import { SNAPSHOT } from '../reading/snapshot.ts';
 import type { Start } from './start.ts';
 
@@ -67,7 +67,7 @@ export class SharedChanges {
     const storeIds = [...new Set(requests.map(({ storeId }) => storeId))];
     const pipeline: Document[] = [
       // As they lie there: a projection would cost as much as the read.
-      { $match: { _id: oneOf(storeIds) } },
+      { $match: { _id: idIn(storeIds) } },
       ...requests.flatMap((request, index) =>
         unions(request, requests.length > 1 ? { request: { $literal: index } } : {}),
       ),

@@ -12,7 +12,7 @@ import { CHECKPOINTS, type Stamp, STAMPS } from '#shared/read-models/collections
 import type { Generation } from '#shared/read-models/generation.ts';
 import type { Bounded } from '../deadline.ts';
 import { pause } from '../pause.ts';
-import { oneOf } from '../reading/id-in.ts';
+import { idIn } from '../reading/id-in.ts';
 
 /** Time between two looks. */
 const LOOK_MS = 50;
@@ -146,7 +146,7 @@ export class Watch {
           : stamps.find({ $or: slices }, { ...MAJORITY, projection: FIELDS, signal }).toArray(),
         inTurn.length === 0
           ? []
-          : stamps.find({ _id: oneOf(inTurn) }, { ...MAJORITY, projection: FIELDS, signal }).toArray(),
+          : stamps.find({ _id: idIn(inTurn) }, { ...MAJORITY, projection: FIELDS, signal }).toArray(),
       ]),
     );
     for (const shown of changed) {
