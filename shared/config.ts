@@ -200,6 +200,12 @@ const settings = Type.Object({
       ),
       keyFile: optional('QUERY_TLS_KEY_FILE', anyText, 'File with the private key of that certificate.'),
     }),
+    overloadLatencyMs: setting(
+      'OVERLOAD_LATENCY_MS',
+      whole(10, 60_000),
+      '100',
+      'How many milliseconds answers may take on average under load. What cannot be answered so soon is refused at once with 503; up to 32 requests at a time never are.',
+    ),
     quota: Type.Object({
       requests: setting(
         'QUOTA_REQUESTS',

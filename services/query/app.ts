@@ -12,6 +12,7 @@ import { classify } from './answers/classify.ts';
 import { sendRefusal } from './answers/send.ts';
 import { createListener } from './listener.ts';
 import { createMetrics } from './metrics.ts';
+import { Admission } from './overload/admission.ts';
 import { keepQuery } from './parameters/query.ts';
 import './types.ts';
 
@@ -31,6 +32,8 @@ export async function buildApp({
   projectionVersion = PROJECTION_VERSION,
 }: AppOptions): Promise<FastifyInstance> {
   const loggerInstance: FastifyBaseLogger = logger;
+  const metrics = createMetrics();
+  const admission = new Admission(config.query.overloadLatencyMs, metrics, logger);
   const app = fastify({
     loggerInstance,
     logController: new LogController({ disableRequestLogging: true }),
@@ -39,7 +42,7 @@ export async function buildApp({
     requestIdHeader: false,
     // Each wait of a plugin's has a limit of its own; after that the service starts, and answers 503 meanwhile.
     pluginTimeout: 0,
-    serverFactory: (handler) => createListener(handler, config.query.tls, logger),
+    serverFactory: (handler) => createListener(admission.before(handler), config.query.tls, logger),
     // Requests that arrive while closing are served, with `Connection: close`.
     return503OnClosing: false,
     // The routes say HEAD themselves: the framework's own would drop the body before it is compressed.
@@ -54,13 +57,14 @@ export async function buildApp({
   });
   app.server.on('connect', refuseConnect);
   // An expectation that we don't know may be ignored (RFC 9110 section 10.1.1); Node's own refusal would have no body.
-  app.server.on('checkExpectation', app.routing);
+  app.server.on('checkExpectation', admission.before(app.routing));
   app.removeAllContentTypeParsers();
   app.decorate('config', config);
   app.decorate('logger', logger);
   app.decorate('signingKeys', signingKeys);
   app.decorate('projectionVersion', projectionVersion);
-  app.decorate('metrics', createMetrics());
+  app.decorate('metrics', metrics);
+  app.decorate('admission', admission);
   await app.register(autoload, { dir: join(import.meta.dirname, 'plugins') });
   await app.register(autoload, { dir: join(import.meta.dirname, 'routes') });
   await app.ready();

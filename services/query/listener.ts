@@ -1,6 +1,7 @@
 /** The HTTP server beneath the app: its time limits, and HTTPS where there is a certificate. */
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
+import type { Socket } from 'node:net';
 import { readTlsFiles, type TlsFiles } from '#shared/config/files.ts';
 import { describeError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
@@ -26,7 +27,15 @@ const OPTIONS: ServerOptions = {
  * @throws {StoreDataError} `config_invalid` when the certificate or its key cannot be read.
  */
 export function createListener(handler: RequestListener, tls: TlsFiles, logger: Logger): Server {
-  const server = tls.certFile === null ? createServer(OPTIONS, handler) : listenByTls(handler, tls, logger);
+  const listener: RequestListener = (request, response) => {
+    response.on('timeout', (socket: Socket) => {
+      // Whose answer is not made yet waits for us, as long as servers may take.
+      if (response.headersSent) socket.destroy();
+      else socket.setTimeout(server.timeout);
+    });
+    handler(request, response);
+  };
+  const server = tls.certFile === null ? createServer(OPTIONS, listener) : listenByTls(listener, tls, logger);
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
   server.setTimeout(STALLED_TIMEOUT_MS);

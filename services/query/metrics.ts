@@ -12,6 +12,14 @@ export interface QueryMetrics {
   refusals: Counter<'route' | 'status' | 'reason'>;
   /** Failed authentications at the token endpoint. */
   failedAuthentications: Counter<'limit'>;
+  /** Requests for which there was no room. */
+  shedRequests: Counter;
+  /** Requests whose answers are being made. */
+  inFlight: Gauge;
+  /** How many of them there may be now. */
+  inFlightLimit: Gauge;
+  /** 1 while MongoDB is known to be away. */
+  mongodbAway: Gauge;
   /** 0 while no request is let through to Redis. */
   redisGateOpen: Gauge;
   /** Seconds that this instance took to reconcile Redis with MongoDB. */
@@ -47,6 +55,26 @@ export function createMetrics(): QueryMetrics {
       name: 'store_data_failed_authentications_total',
       help: 'Failed authentications at the token endpoint, by the limit that they exceeded: none (401), client_and_address, address, client (429)',
       labelNames: ['limit'],
+      registers: [registry],
+    }),
+    shedRequests: new Counter({
+      name: 'store_data_shed_requests_total',
+      help: 'Requests refused at once with 503, since as many were in flight as can be answered in time; no other metric counts them',
+      registers: [registry],
+    }),
+    inFlight: new Gauge({
+      name: 'store_data_requests_in_flight',
+      help: 'Requests whose answers are being made, without those that wait for changes',
+      registers: [registry],
+    }),
+    inFlightLimit: new Gauge({
+      name: 'store_data_in_flight_limit',
+      help: 'Requests that may be in flight now; it adapts to the rate of answers',
+      registers: [registry],
+    }),
+    mongodbAway: new Gauge({
+      name: 'store_data_mongodb_away',
+      help: '1 while MongoDB is known to be away, so that nobody waits for it',
       registers: [registry],
     }),
     redisGateOpen: new Gauge({

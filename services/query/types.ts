@@ -15,6 +15,7 @@ import type { LiveGenerations } from './generations.ts';
 import type { Watch } from './feed/watch.ts';
 import type { KeyLookUps } from './token/client.ts';
 import type { QueryMetrics } from './metrics.ts';
+import type { Admission } from './overload/admission.ts';
 import type { OperationObject } from './openapi/objects.ts';
 import type { Parameters } from './parameters/parameter.ts';
 import type { SharedReads } from './reading/shared-reads.ts';
@@ -41,6 +42,8 @@ declare module 'fastify' {
     logger: Logger;
     signingKeys: SigningKeys;
     metrics: QueryMetrics;
+    /** Which requests are in flight. A route that holds its answer waits by it. */
+    admission: Admission;
     mongodb: MongoClient;
     control: ControlCollections;
     /** Runs a read from MongoDB that ends in time. */

@@ -7,6 +7,7 @@ import { addChangesBench } from './changes/command.ts';
 import { addFloodBench } from './flood/command.ts';
 import { addMovedOffsetBench } from './moved-offset/command.ts';
 import { addFreshnessBench } from './freshness/command.ts';
+import { addOverloadBench } from './overload/command.ts';
 import { addProjectorBench } from './projector/command.ts';
 import { addQueryBench } from './query/command.ts';
 import { say } from './say.ts';
@@ -30,6 +31,7 @@ addMovedOffsetBench(program);
 addProjectorBench(program);
 addFreshnessBench(program);
 addCatalogueBench(program);
+addOverloadBench(program);
 addChangesBench(program);
 
 try {

@@ -102,3 +102,8 @@ export function environmentUnavailable(): Refusal {
     'retry-after': String(RETRY_AFTER_OUTAGE_SECONDS),
   });
 }
+
+/** The same code and headers as of an outage: for a client it is one. */
+export function overloaded(): Refusal {
+  return { ...environmentUnavailable(), detail: 'more is asked than can be answered now, try again later' };
+}

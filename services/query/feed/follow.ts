@@ -106,7 +106,8 @@ class Wait {
       this.#page = await readChanges(this.#view, feed).catch(nothingWhileUnavailable);
       if (waiter.isOver || (this.#page !== null && this.#page.rows.length > 0)) return waited > 0;
       const { stamp, next } = this.#page ?? {};
-      await waiter.moved(next === undefined ? null : { position: next.seen, epochs: stamp?.epochs });
+      const known = next === undefined ? null : { position: next.seen, epochs: stamp?.epochs };
+      await this.#app.admission.whileWaiting(request, waiter.moved(known));
       if (waiter.isOver) return true;
     }
   }
@@ -122,7 +123,7 @@ class Wait {
       }
       const left = this.#until - performance.now();
       if (left <= 0 || request.raw.socket.destroyed || this.#app.isClosing()) return null;
-      await sleep(Math.min(left, NO_GENERATION_MS));
+      await this.#app.admission.whileWaiting(request, sleep(Math.min(left, NO_GENERATION_MS)));
     }
   }
 

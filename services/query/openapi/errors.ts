@@ -8,6 +8,7 @@ import {
   invalidToken,
   methodNotAllowed,
   notFound,
+  overloaded,
   rateLimitExceeded,
   type Refusal,
   Refused,
@@ -190,9 +191,9 @@ export const REFUSALS = {
     },
   ),
   EnvironmentUnavailable: refusal(
-    'The data of this environment cannot be reached for now. Try again after `Retry-After` seconds, a limited number of times, with growing pauses.',
+    'The data of this environment cannot be reached for now, or more is asked than can be answered in time. Try again after `Retry-After` seconds, a limited number of times, with growing pauses.',
     ['Retry-After', 'Refusal-Cache'],
-    { unavailable: environmentUnavailable() },
+    { unavailable: environmentUnavailable(), overloaded: overloaded() },
   ),
   InvalidClient: tokenRefusal(
     'Wrong `client_id` or `client_secret`, no Basic credentials, or a revoked key.',
@@ -213,8 +214,8 @@ export const REFUSALS = {
     { failed: asTokenRefusal(internalError()) },
   ),
   TemporarilyUnavailable: tokenRefusal(
-    'No tokens can be issued for now. Try again after `Retry-After` seconds, a limited number of times, with growing pauses.',
+    'No tokens can be issued for now, or more is asked than can be answered in time. Try again after `Retry-After` seconds, a limited number of times, with growing pauses.',
     ['Retry-After'],
-    { unavailable: asTokenRefusal(environmentUnavailable()) },
+    { unavailable: asTokenRefusal(environmentUnavailable()), overloaded: asTokenRefusal(overloaded()) },
   ),
 } satisfies Record<string, ResponseObject>;

@@ -7,6 +7,7 @@ import { controlDatabase } from '#shared/read-models/generation.ts';
 import { soon } from '../at-start.ts';
 import { keepConnecting } from '../connect.ts';
 import { boundedBy, boundedUntil } from '../deadline.ts';
+import { MongodbCircuit } from '../mongodb-circuit.ts';
 
 const RECONNECT_MS = 500;
 
@@ -15,15 +16,17 @@ export default plugin(
     const client = createReaderClient(app.config, 'query');
     app.decorate('mongodb', client);
     const { readTimeoutMs } = app.config.mongodb;
-    app.decorate('bounded', boundedBy(readTimeoutMs));
+    const bounded = boundedBy(readTimeoutMs);
+    const circuit = new MongodbCircuit(client, bounded, app.metrics.mongodbAway, app.logger);
+    app.decorate('bounded', circuit.guard(bounded));
     app.decorate('deadlineOf', ({ elapsedTime }: FastifyReply) =>
-      boundedUntil(performance.now() - elapsedTime + readTimeoutMs),
+      circuit.guard(boundedUntil(performance.now() - elapsedTime + readTimeoutMs)),
     );
     app.decorate('control', controlCollections(controlDatabase(client, app.config.namePrefix)));
     const closed = new AbortController();
     app.addHook('onClose', async () => {
       closed.abort();
-      await client.close();
+      await Promise.all([client.close(), circuit.stop()]);
     });
     // A service that starts during an outage answers 503 until it is over.
     await soon(keepConnecting(client, app.logger, RECONNECT_MS, closed.signal));

@@ -11,7 +11,7 @@ export default plugin(
     const { requestSeconds, refusals } = app.metrics;
     app.addHook('onResponse', (request, reply, done) => {
       const route = request.routeOptions.url;
-      const milliseconds = reply.elapsedTime;
+      const milliseconds = reply.elapsedTime + app.admission.queuedMs(request.raw);
       const method = METHODS.has(request.method) ? request.method : 'other';
       requestSeconds.observe(
         { route: route ?? 'none', method, status: reply.statusCode },

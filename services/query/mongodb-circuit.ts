@@ -1,0 +1,87 @@
+/**
+ * Whether MongoDB is known to be away: then nobody waits for their deadline to be told so. A read that failed, or the driver's
+ * own watching, raises the suspicion; a ping that is given as long as any read confirms it, and the first one that is answered
+ * ends it.
+ */
+import type { MongoClient } from 'mongodb';
+import type { Gauge } from 'prom-client';
+import { isUnavailable, StoreDataError } from '#shared/errors.ts';
+import type { Logger } from '#shared/logging.ts';
+import type { Bounded } from './deadline.ts';
+import { pause } from './pause.ts';
+
+/** How often it is asked whether it is back. */
+const PROBE_MS = 100;
+
+export class MongodbCircuit {
+  readonly #ping: () => Promise<unknown>;
+  readonly #away: Gauge;
+  readonly #logger: Logger;
+  readonly #stopped = new AbortController();
+  #isOpen = false;
+  #probing: Promise<void> | null = null;
+
+  /**
+   * @param bounded gives a read its whole time.
+   * @param away is 1 while it is known to be away.
+   */
+  constructor(client: MongoClient, bounded: Bounded, away: Gauge, logger: Logger) {
+    const { readPreference } = client;
+    this.#ping = () =>
+      bounded((signal) => client.db('admin').command({ ping: 1 }, { readPreference, signal }));
+    this.#away = away;
+    this.#logger = logger;
+    client.on('serverHeartbeatFailed', this.#suspect);
+  }
+
+  /** Bounds reads as before, and refuses them at once while MongoDB is known to be away. */
+  guard(bounded: Bounded): Bounded {
+    return async (read) => {
+      if (this.#isOpen) throw new StoreDataError('environment_unavailable', 'MongoDB is away');
+      try {
+        return await bounded(read);
+      } catch (error) {
+        if (isUnavailable(error)) this.#suspect();
+        throw error;
+      }
+    };
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#probing;
+  }
+
+  readonly #suspect = () => {
+    if (this.#stopped.signal.aborted) return;
+    this.#probing ??= this.#probe().finally(() => {
+      this.#probing = null;
+    });
+  };
+
+  async #probe(): Promise<void> {
+    const { signal } = this.#stopped;
+    while (!(await this.#answers()) && !signal.aborted) {
+      if (!this.#isOpen) this.#logger.warn('MongoDB is away: who needs it is refused at once');
+      this.#set(true);
+      await pause(PROBE_MS, signal);
+    }
+    if (this.#isOpen && !signal.aborted) this.#logger.info('MongoDB answers again');
+    this.#set(false);
+  }
+
+  #set(isOpen: boolean): void {
+    this.#isOpen = isOpen;
+    this.#away.set(isOpen ? 1 : 0);
+  }
+
+  async #answers(): Promise<boolean> {
+    try {
+      await this.#ping();
+      return true;
+    } catch (error) {
+      // What answers, in whatever words, is there.
+      return !isUnavailable(error);
+    }
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * How many requests may be in flight: as many as are answered within the latency that is allowed. By Little's law that is the rate
+ * of answers times the latency, whatever it is that is short, this thread or a server behind it. Pure: it is told what was seen.
+ */
+
+/** What was seen since it was told last. */
+export interface Seen {
+  /** How long that is. */
+  elapsedMs: number;
+  /** Requests in flight now, and the most that there were. */
+  inFlight: number;
+  peak: number;
+  answers: number;
+  /** What an answer took, in milliseconds; mean. Of no meaning without answers. */
+  answerMs: number;
+}
+
+/** So many at once are never refused. Answers that are slow although so few are in flight are no sign of load. */
+export const LEAST = 32;
+/** More answers in a millisecond than one thread gives: beyond it the latency would be exceeded in any case. */
+const MOST_PER_MS = 10;
+/** What takes long by its nature may take so many times as long, and altogether so many times the latency. */
+const [SLOWER_THAN_USUAL, MOST_TIMES] = [2, 4];
+/** How fast the limit grows back with each look, and how much of what is in flight one look leaves at least. */
+const [GROWTH, SHRINKAGE] = [1.1, 0.5];
+/** In one look answers also fall behind where more are asked than before, or where the machine stood still for a moment. */
+const LOOKS = 2;
+/** How fast the usual time follows. */
+const FOLLOWS = 0.1;
+
+export class InFlightLimit {
+  readonly #latencyMs: number;
+  readonly #most: number;
+  #limit: number;
+  /** What answers take while few are in flight. */
+  #usualMs = 0;
+  /** How many looks in turn have shown that more is in flight than is answered in time. */
+  #late = 0;
+
+  /** @param latencyMs what answers may take. */
+  constructor(latencyMs: number) {
+    this.#latencyMs = latencyMs;
+    this.#most = latencyMs * MOST_PER_MS;
+    this.#limit = this.#most;
+  }
+
+  get value(): number {
+    return Math.floor(this.#limit);
+  }
+
+  /** Takes in what was seen in a twentieth of a second or more. */
+  adapt({ elapsedMs, inFlight, peak, answers, answerMs }: Seen): void {
+    // Where nothing is answered nothing is known: a server that is away is no load.
+    if (answers === 0) return;
+    if (peak <= LEAST) this.#usualMs += (this.#usualMs === 0 ? 1 : FOLLOWS) * (answerMs - this.#usualMs);
+    const [least, most] = [this.#latencyMs, this.#latencyMs * MOST_TIMES];
+    const allowedMs = Math.min(most, Math.max(least, this.#usualMs * SLOWER_THAN_USUAL));
+    const inTime = (answers / elapsedMs) * allowedMs;
+    this.#late = inFlight > inTime ? this.#late + 1 : 0;
+    if (this.#late >= LOOKS) {
+      const shrunk = Math.max(inTime, Math.min(inFlight, this.#limit) * SHRINKAGE);
+      this.#limit = Math.max(LEAST, Math.min(this.#limit, shrunk));
+    } else if (this.#late === 0) this.#limit = Math.min(this.#most, this.#limit * GROWTH);
+  }
+}

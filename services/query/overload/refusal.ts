@@ -1,0 +1,59 @@
+/**
+ * The answer to what there is no room for, made without the framework: when thousands a second are refused, what one costs is
+ * taken from those that are answered.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { REQUEST_ID_HEADER, requestIdOf } from '#shared/request-id.ts';
+import { pathOf } from '../answers/path.ts';
+import { overloaded, type Refusal } from '../answers/refusal.ts';
+import { errorBody, TOKEN_PATH } from '../answers/send.ts';
+import { asTokenRefusal } from '../token/refusals.ts';
+
+interface Prepared {
+  /** Names and values alternate; the last name is still without a value. */
+  headers: readonly string[];
+  body: string;
+}
+
+const DATA = prepare(overloaded(), { 'cache-control': 'private, no-cache' });
+const CHANGES = prepare(overloaded(), { 'cache-control': 'private, no-store' });
+const TOKEN = prepare(
+  asTokenRefusal(overloaded()),
+  { 'cache-control': 'no-store', pragma: 'no-cache' },
+  true,
+);
+
+function prepare(refusal: Refusal, caching: Record<string, string>, toToken = false): Prepared {
+  const body = errorBody(refusal, toToken);
+  const headers = {
+    ...refusal.headers,
+    ...caching,
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': String(Buffer.byteLength(body)),
+  };
+  return { body, headers: [...Object.entries(headers).flat(), REQUEST_ID_HEADER] };
+}
+
+/** Answers 503 at once. */
+export function refuse(request: IncomingMessage, response: ServerResponse): void {
+  const { headers, body } = preparedFor(request.url ?? '');
+  response.writeHead(503, [...headers, requestIdOf(requestIdHeader(request.rawHeaders))]);
+  response.end(body);
+}
+
+/** The path is taken apart only where it may make a difference. */
+function preparedFor(target: string): Prepared {
+  if (target.includes('/token') && pathOf(target) === TOKEN_PATH) return TOKEN;
+  return target.includes('/changes') && pathOf(target).endsWith('/changes') ? CHANGES : DATA;
+}
+
+/** To read all headers as an object would cost as much as the rest of the answer. */
+function requestIdHeader(rawHeaders: readonly string[]): string | undefined {
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at];
+    if (name?.length === REQUEST_ID_HEADER.length && name.toLowerCase() === REQUEST_ID_HEADER) {
+      return rawHeaders[at + 1];
+    }
+  }
+  return undefined;
+}
