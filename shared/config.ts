@@ -2,6 +2,7 @@
  * The configuration: one typed object, read once from the environment, all mistakes reported together.
  * `docs/configuration.md` is its table; a test keeps the two alike.
  */
+import { closest, distance } from 'fastest-levenshtein';
 import { type Static, Type } from 'typebox';
 import {
   anyText,
@@ -200,6 +201,12 @@ const settings = Type.Object({
       ),
       keyFile: optional('QUERY_TLS_KEY_FILE', anyText, 'File with the private key of that certificate.'),
     }),
+    shutdownDelayMs: setting(
+      'SHUTDOWN_DELAY_MS',
+      whole(0, 60_000),
+      '5000',
+      'How many milliseconds the query service goes on serving after a signal to end, while `/ready` says 503: longer than whoever sends requests here takes to notice.',
+    ),
     overloadLatencyMs: setting(
       'OVERLOAD_LATENCY_MS',
       whole(10, 60_000),
@@ -346,6 +353,19 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   mistakes.push(...contradictions(env));
   if (mistakes.length > 0) throw new StoreDataError('config_invalid', mistakes.join('\n'));
   return config;
+}
+
+/** How many letters a name may be off to be taken for a mistake. */
+const NEAR = 2;
+
+/** Variables that are none of ours, but nearly: each a line with the setting that may have been meant. */
+export function nearMisses(env: NodeJS.ProcessEnv): string[] {
+  const names = describeSettings().map(({ name }) => name);
+  return Object.keys(env).flatMap((given) => {
+    const nearest = closest(given, names);
+    const letters = distance(given, nearest);
+    return letters === 0 || letters > NEAR ? [] : [`${given} is no setting; the nearest is ${nearest}`];
+  });
 }
 
 /** Settings that exclude or need one another. */

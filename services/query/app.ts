@@ -34,6 +34,7 @@ export async function buildApp({
   const loggerInstance: FastifyBaseLogger = logger;
   const metrics = createMetrics();
   const admission = new Admission(config.query.overloadLatencyMs, metrics, logger);
+  let isEnding = false;
   const app = fastify({
     loggerInstance,
     logController: new LogController({ disableRequestLogging: true }),
@@ -42,7 +43,8 @@ export async function buildApp({
     requestIdHeader: false,
     // Each wait of a plugin's has a limit of its own; after that the service starts, and answers 503 meanwhile.
     pluginTimeout: 0,
-    serverFactory: (handler) => createListener(admission.before(handler), config.query.tls, logger),
+    serverFactory: (handler) =>
+      createListener(admission.before(handler), { tls: config.query.tls, isEnding: () => isEnding, logger }),
     // Requests that arrive while closing are served, with `Connection: close`.
     return503OnClosing: false,
     // The routes say HEAD themselves: the framework's own would drop the body before it is compressed.
@@ -65,6 +67,9 @@ export async function buildApp({
   app.decorate('projectionVersion', projectionVersion);
   app.decorate('metrics', metrics);
   app.decorate('admission', admission);
+  app.decorate('endConnections', () => {
+    isEnding = true;
+  });
   await app.register(autoload, { dir: join(import.meta.dirname, 'plugins') });
   await app.register(autoload, { dir: join(import.meta.dirname, 'routes') });
   await app.ready();

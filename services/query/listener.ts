@@ -22,12 +22,20 @@ const OPTIONS: ServerOptions = {
   requireHostHeader: false,
 };
 
+export interface ListenerOptions {
+  tls: TlsFiles;
+  /** Whether each connection shall end with its next answer. */
+  isEnding: () => boolean;
+  logger: Logger;
+}
+
 /**
  * Makes the server.
  * @throws {StoreDataError} `config_invalid` when the certificate or its key cannot be read.
  */
-export function createListener(handler: RequestListener, tls: TlsFiles, logger: Logger): Server {
+export function createListener(handler: RequestListener, { tls, isEnding, logger }: ListenerOptions): Server {
   const listener: RequestListener = (request, response) => {
+    if (isEnding()) response.setHeader('connection', 'close');
     response.on('timeout', (socket: Socket) => {
       // Whose answer is not made yet waits for us, as long as servers may take.
       if (response.headersSent) socket.destroy();

@@ -72,6 +72,12 @@ declare module 'fastify' {
     watchOf: (generation: Generation) => Watch;
     /** Whether the service stops: nobody shall wait any longer. */
     isClosing: () => boolean;
+    /** Ends each connection with its next answer from now on, so that none is left when the service stops. */
+    endConnections: () => void;
+    /** Whether requests can be served now. */
+    isHealthy: () => Promise<boolean>;
+    /** The same, and whether they could be at any time before: a server that is away later is away for every instance. */
+    wasHealthy: () => Promise<boolean>;
     /** Every route, for answers about methods and for tests. */
     routeTable: RouteEntry[];
   }

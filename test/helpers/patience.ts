@@ -7,6 +7,7 @@ export const PATIENCE: Record<string, string> = {
   MONGODB_READ_TIMEOUT_MS: '20000',
   REDIS_COMMAND_TIMEOUT_MS: '10000',
   OVERLOAD_LATENCY_MS: '60000',
+  SHUTDOWN_DELAY_MS: '0',
 };
 
 /** As patient as services are where nobody configured it: for tests in which a server is away. */

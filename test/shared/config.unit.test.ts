@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { describeSettings, readConfig } from '#shared/config.ts';
+import { describeSettings, nearMisses, readConfig } from '#shared/config.ts';
 import { StoreDataError } from '#shared/errors.ts';
 
 const servers = { KAFKA_BROKERS: 'k1:9092,k2:9092', MONGODB_URI: 'mongodb://m', REDIS_URL: 'redis://r' };
@@ -123,6 +123,23 @@ describe('readConfig', () => {
     [{ QUERY_TLS_KEY_FILE: 'a' }, 'QUERY_TLS_KEY_FILE needs QUERY_TLS_CERT_FILE'],
   ])('says of %o what is missing or too much', (env, told) => {
     expect(mistakes({ ...servers, ...env })).toContainEqual(expect.stringContaining(told));
+  });
+});
+
+describe('nearMisses', () => {
+  it('tells variables that are nearly settings, and no others', () => {
+    const env = {
+      ...servers,
+      QUOTA_REQUEST: '1',
+      MONGODB_URL: 'x',
+      PATH: '/bin',
+      HOME: '/',
+      QUERY_PORT: '1',
+    };
+    expect(nearMisses(env)).toEqual([
+      'QUOTA_REQUEST is no setting; the nearest is QUOTA_REQUESTS',
+      'MONGODB_URL is no setting; the nearest is MONGODB_URI',
+    ]);
   });
 });
 

@@ -193,6 +193,8 @@ function serviceEnvironment({ options, stack }: BringUp, signingKeysFile: string
     SIGNING_KEYS_FILE: signingKeysFile,
     QUERY_PORT: process.env['QUERY_PORT'] ?? '0',
     OPERATIONS_PORT: '0',
+    // Nobody here sends requests elsewhere meanwhile.
+    SHUTDOWN_DELAY_MS: process.env['SHUTDOWN_DELAY_MS'] ?? '0',
     // A service says at this level that it is ready, and where.
     LOG_LEVEL: level === 'debug' || level === 'trace' ? level : 'info',
     ...(quota === null ? {} : { QUOTA_REQUESTS: String(quota), QUOTA_WINDOW_SECONDS: '60' }),

@@ -1,18 +1,16 @@
 /** `GET /health`: whether requests can be served now. No detail that would help an attacker. */
 import type { FastifyInstance } from 'fastify';
 import { RETRY_AFTER_OUTAGE_SECONDS } from '#query/answers/refusal.ts';
-import { healthCheck } from '#query/health.ts';
 import { healthOperation } from '#query/openapi/service-operations.ts';
 
 export default async function health(app: FastifyInstance): Promise<void> {
-  const isHealthy = healthCheck(app);
   app.route({
     method: ['GET', 'HEAD'],
     url: '/health',
     config: { access: 'open', operation: healthOperation },
     handler: async (_request, reply) => {
       reply.header('cache-control', 'no-store');
-      if (await isHealthy()) return { status: 'ok' };
+      if (await app.isHealthy()) return { status: 'ok' };
       reply.code(503).header('retry-after', RETRY_AFTER_OUTAGE_SECONDS);
       return { status: 'unavailable' };
     },

@@ -51,7 +51,7 @@ describe('the process', () => {
     expect(code).toBe(0);
   });
 
-  it('starts, is live and ready without Redis and MongoDB, and answers 503', async () => {
+  it('starts and is live without Redis and MongoDB, and answers 503; it is not ready until it has reached both', async () => {
     const service = run({
       ...DEFAULT_TIMEOUTS,
       REDIS_URL: 'redis://127.0.0.1:1',
@@ -61,7 +61,7 @@ describe('the process', () => {
       const { url, operations } = await started(service);
       expect((await createApiClient(url).call('/health')).status).toBe(503);
       expect((await fetch(`${operations}/live`)).status).toBe(200);
-      expect((await fetch(`${operations}/ready`)).status).toBe(200);
+      expect((await fetch(`${operations}/ready`)).status).toBe(503);
     } finally {
       service.child.kill('SIGTERM');
       await service.exited;
@@ -84,8 +84,15 @@ describe('the process', () => {
         const api = createApiClient(url);
         expect((await api.call('/health')).status).toBe(503);
         expect((await fetch(`${operations}/live`)).status).toBe(200);
+        expect((await fetch(`${operations}/ready`)).status).toBe(503);
         await proxy.restore();
         await eventually('it answers', async () => (await api.call('/health')).status === 200);
+        expect((await fetch(`${operations}/ready`)).status).toBe(200);
+        // Later it is away for every instance: none is better.
+        proxy.freeze();
+        await eventually('it says so', async () => (await api.call('/health')).status === 503);
+        expect((await fetch(`${operations}/ready`)).status).toBe(200);
+        await proxy.restore();
       } finally {
         service.child.kill('SIGTERM');
         await service.exited;
@@ -107,6 +114,34 @@ describe('the process', () => {
       service.child.kill('SIGTERM');
       await service.exited;
       redis.close();
+    }
+  });
+
+  it('is not ready from the signal to end on, and serves until whoever sends requests has noticed', async () => {
+    const service = run({ SHUTDOWN_DELAY_MS: '2000' });
+    const { url, operations } = await started(service);
+    const api = createApiClient(url);
+    await eventually('it is ready', async () => (await fetch(`${operations}/ready`)).status === 200);
+    expect((await api.call('/nowhere')).headers.get('connection')).toBe('keep-alive');
+    service.child.kill('SIGTERM');
+    await eventually('it is not ready', async () => (await fetch(`${operations}/ready`)).status === 503);
+    const answer = await api.call('/nowhere');
+    expect([answer.status, answer.headers.get('connection')]).toEqual([404, 'close']);
+    const [code] = (await service.exited) as [number | null];
+    expect(code).toBe(0);
+  });
+
+  it('tells a variable that is nearly a setting, with the nearest', async () => {
+    const service = run({ QUOTA_REQUEST: '10' });
+    try {
+      for await (const line of createInterface({ input: service.child.stdout })) {
+        const { msg } = JSON.parse(line) as { msg: string };
+        if (msg === 'query service started') throw new Error('it did not tell');
+        if (msg === 'QUOTA_REQUEST is no setting; the nearest is QUOTA_REQUESTS') break;
+      }
+    } finally {
+      service.child.kill('SIGTERM');
+      await service.exited;
     }
   });
 
