@@ -17,6 +17,16 @@ function hasAnchor(path: string, anchor: string): boolean {
   return [...headings].some(([, heading = '']) => anchorOf(heading) === anchor);
 }
 
+/** Records of what was, which name files of their time. */
+const isHistory = (path: string) => path.startsWith('docs/decisions/0') || path === 'CHANGELOG.md';
+
+it.each(projectFiles(['.md']).filter((path) => !isHistory(path)))('%s names files that are there', (path) => {
+  const named = readFileSync(path, 'utf8').matchAll(/`((?:services|shared|deploy|test|docs)\/[\w./-]*)`/g);
+  // `courier` is the entity that docs/add-an-entity.md makes up.
+  const missing = [...named].map(([, file = '']) => file).filter((file) => !existsSync(file));
+  expect(missing.filter((file) => !file.includes('courier'))).toEqual([]);
+});
+
 it.each(projectFiles(['.md']))('%s links to files and headings that are there', (path) => {
   const text = readFileSync(path, 'utf8').replaceAll(/^```[\s\S]*?^```$/gm, '');
   const dead = [...text.matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].filter(
@@ -26,4 +36,11 @@ it.each(projectFiles(['.md']))('%s links to files and headings that are there', 
     },
   );
   expect(dead.map(([link]) => link)).toEqual([]);
+});
+
+it('docs/README.md leads to every document', () => {
+  const index = readFileSync('docs/README.md', 'utf8');
+  const documents = projectFiles(['.md', '.json']).filter((path) => /^docs\/[\w-]+\.(?:md|json)$/.test(path));
+  const names = documents.map((path) => path.slice('docs/'.length)).filter((name) => name !== 'README.md');
+  expect(names.filter((name) => !index.includes(`](${name}`))).toEqual([]);
 });
