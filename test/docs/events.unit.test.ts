@@ -33,6 +33,37 @@ describe('docs/events.md', () => {
     expect(described.filter((name) => !shown.includes(name) && !isEmptyObject(name))).toEqual([]);
   });
 
+  it('requires what rule R12.3 requires, and nothing else', () => {
+    const required = ENTITY_NAMES.map((entity) => [
+      entity,
+      describeFields(entitySchemas[entity])
+        .filter(({ isRequired }) => isRequired)
+        .map(({ name }) => name),
+    ]);
+    expect(Object.fromEntries(required)).toEqual({
+      store: ['name', 'timezone_offset', 'created_at'],
+      coupon: ['code', 'discount_type', 'discount_value', 'active', 'created_at'],
+      customer: ['name', 'created_at'],
+      review: ['rating', 'created_at'],
+      campaign: ['name', 'channel', 'status', 'created_at'],
+      order: [
+        'status',
+        'order_type',
+        'customer.id',
+        'total',
+        'items[].product_id',
+        'items[].name',
+        'items[].quantity',
+        'items[].unit_price',
+        'items[].total',
+        'created_at',
+      ],
+      category: ['name', 'position', 'active'],
+      product: ['name', 'price', 'active', 'position'],
+      option_group: ['name', 'min', 'max', 'options', 'options[].id', 'options[].name', 'options[].price'],
+    });
+  });
+
   it.each([
     ['access_key', AccessKeyData],
     ['store_access', StoreAccessData],

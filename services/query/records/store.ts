@@ -18,7 +18,7 @@ import {
 import { OrderType } from './order-words.ts';
 
 const OpeningHours = part('OpeningHours', 'One span of opening hours. A day may have several, or none.', {
-  weekday: words('Weekday', WEEKDAYS, 'A day of the week.'),
+  weekday: nullable(words('Weekday', WEEKDAYS, 'A day of the week.')),
   opens: nullable(ClockTime, 'Local store time, `HH:MM`.'),
   closes: nullable(ClockTime, 'Local store time, `HH:MM`; `24:00` is the end of the day.'),
 });

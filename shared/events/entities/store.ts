@@ -28,7 +28,11 @@ export const StoreState = Type.Object({
   address: absent(Address),
   opening_hours: absent(
     listOf(
-      Type.Object({ weekday: Type.Enum([...WEEKDAYS]), opens: absent(ClockTime), closes: absent(ClockTime) }),
+      Type.Object({
+        weekday: absent(Type.Enum([...WEEKDAYS])),
+        opens: absent(ClockTime),
+        closes: absent(ClockTime),
+      }),
       LIST_BOUNDS.opening_hours,
     ),
   ),

@@ -29,7 +29,7 @@ export const storeProjection: Projection<'store'> = {
         minimum_order_value: state.minimum_order_value ?? null,
         address: address(state.address),
         opening_hours: (state.opening_hours ?? []).map(({ weekday, opens, closes }) => ({
-          weekday,
+          weekday: weekday ?? null,
           opens: opens ?? null,
           closes: closes ?? null,
         })),
