@@ -1,11 +1,13 @@
 /** `npm run documents`: writes anew what the documents take from the schemas and the commands. */
 import { readFile, writeFile } from 'node:fs/promises';
+import { asyncApiDocument } from './asyncapi.ts';
 import { cliMarkdown } from './cli.ts';
 import { eventsMarkdown } from './events.ts';
 import { replaceSection } from './section.ts';
 
 await replaceIn('docs/events.md', 'fields', eventsMarkdown());
 await replaceIn('docs/cli.md', 'commands', cliMarkdown());
+await writeFile('docs/asyncapi.json', `${JSON.stringify(asyncApiDocument(), null, 2)}\n`);
 
 async function replaceIn(path: string, name: string, markdown: string): Promise<void> {
   await writeFile(path, replaceSection(await readFile(path, 'utf8'), name, markdown));
