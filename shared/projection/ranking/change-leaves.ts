@@ -5,7 +5,7 @@ import { cutInFront, cutLeaves } from './split.ts';
 import { readRecords } from './members.ts';
 import { changeTexts, removeTexts, replaceTexts, type Share, type TextOperations } from './texts.ts';
 import type { Part, TreeNode } from './tree-node.ts';
-import type { Work } from './tree-transaction.ts';
+import type { TreeTransaction } from './tree-transaction.ts';
 
 /** What a slice brings to leaves of one node of level 0. */
 export interface Touched {
@@ -40,11 +40,11 @@ const MOST_REMOVED = 20;
  * @returns how many leaves there are more.
  */
 export async function changeLeaves(
-  work: Work,
+  transaction: TreeTransaction,
   { node, end, shares }: Touched,
   texts: TextOperations,
 ): Promise<number> {
-  const { tree } = work;
+  const { tree } = transaction;
   const cuts: [first: number, last: number][] = [];
   for (const [index, part] of node.parts.entries()) {
     const share = shares.get(part);
@@ -58,7 +58,7 @@ export async function changeLeaves(
     const share = shares.get(part);
     if (share === undefined || cuts.some(([first, last]) => first <= index && index <= last)) continue;
     lower(part, share);
-    if (tree.searched) texts.push(changeTexts(work, part.boundary, share));
+    if (tree.searched) texts.push(changeTexts(transaction, part.boundary, share));
   }
   const before = node.parts.length;
   // From the back, so that the indexes of those in front stay right.
@@ -67,7 +67,7 @@ export async function changeLeaves(
     const share = leaf === undefined || last > first ? undefined : shares.get(leaf);
     const added = share?.added.toSorted((a, b) => compareKeys(a.key, b.key)) ?? [];
     const leaves = leaf === undefined ? null : cutInFront(tree, leaf, added);
-    if (leaves === null) await cutAnew(work, node, end, [first, last], texts);
+    if (leaves === null) await cutAnew(transaction, node, end, [first, last], texts);
     else node.parts.splice(first, 1, ...leaves);
   }
   return node.parts.length - before;
@@ -89,7 +89,7 @@ function lower(leaf: Part, { added }: Share): void {
 
 /** Cuts the records of a range of leaves into leaves anew. */
 async function cutAnew(
-  work: Work,
+  transaction: TreeTransaction,
   node: TreeNode,
   end: string | null,
   [first, last]: [first: number, last: number],
@@ -97,15 +97,15 @@ async function cutAnew(
 ): Promise<void> {
   const from = node.parts[first]?.boundary ?? '';
   const to = node.parts[last + 1]?.boundary ?? end;
-  const leaves = cutLeaves(work.tree, from, await readRecords(work, from, to));
+  const leaves = cutLeaves(transaction.tree, from, await readRecords(transaction, from, to));
   const kept = new Set(leaves.map(({ boundary }) => boundary));
   const former = node.parts.splice(first, last - first + 1, ...leaves.map((leaf) => withoutTexts(leaf)));
-  if (!work.tree.searched) return;
-  for (const { boundary } of former) if (!kept.has(boundary)) texts.push(removeTexts(work, boundary));
-  texts.push(...leaves.flatMap((leaf) => replaceTexts(work, leaf)));
+  if (!transaction.tree.searched) return;
+  for (const { boundary } of former) if (!kept.has(boundary)) texts.push(removeTexts(transaction, boundary));
+  texts.push(...leaves.flatMap((leaf) => replaceTexts(transaction, leaf)));
 }
 
-/** Texts are stored, and not held in memory. */
+/** Texts are stored, and not kept in memory. */
 export function withoutTexts({ texts: _stored, ...part }: Part & { texts?: unknown }): Part {
   return part;
 }

@@ -3,12 +3,12 @@ import { type Between, nodesOf, ofLevel, type Root } from '../../read-models/ran
 import type { TreeChange } from './changes.ts';
 import { cutLeaves } from './split.ts';
 import { changeLeaves, isNamedAcross, type Touched, withoutTexts } from './change-leaves.ts';
-import { HeldTree, type Place } from './loaded-tree.ts';
+import { LoadedTree, type Place } from './loaded-tree.ts';
 import { loadAll, loadTree } from './load.ts';
 import { readRecords } from './members.ts';
 import { replaceTexts, type Share, type TextOperations } from './texts.ts';
 import { TreeNode } from './tree-node.ts';
-import type { Work } from './tree-transaction.ts';
+import type { TreeTransaction } from './tree-transaction.ts';
 
 /** What is to be written beside the nodes that are changed in memory. */
 export interface Aside {
@@ -23,32 +23,34 @@ export interface Aside {
  * @returns `null` while its records are too few to need leaves.
  */
 export async function changeTree(
-  work: Work,
+  transaction: TreeTransaction,
   change: TreeChange,
   root: Root,
   aside: Aside,
-): Promise<HeldTree | null> {
-  const { tree } = work;
+): Promise<LoadedTree | null> {
+  const { tree } = transaction;
   if (root.leaves === undefined) {
     const before = Object.values(root.counts ?? {}).reduce((sum, count) => sum + count, 0);
     if (before + change.added.length - change.removed.length <= tree.leafRecords) return null;
-    return makeAnew(work, aside);
+    return makeAnew(transaction, aside);
   }
   const keys = new Set([...change.added, ...change.removed].map(({ key }) => key));
-  const held = await loadTree(work, root, keys);
-  if (held === null) return makeAnew(work, aside);
+  const loaded = await loadTree(transaction, root, keys);
+  if (loaded === null) return makeAnew(transaction, aside);
 
-  const touched = countIn(held, change);
+  const touched = countIn(loaded, change);
   if (tree.searched && touched.some((place) => isNamedAcross(place))) {
-    return (await loadAll(work, held)) ? gatherAnew(work, held, touched, aside) : makeAnew(work, aside);
+    return (await loadAll(transaction, loaded))
+      ? gatherAnew(transaction, loaded, touched, aside)
+      : makeAnew(transaction, aside);
   }
-  for (const place of touched) held.leaves += await changeLeaves(work, place, aside.texts);
-  held.divideCrowded(tree);
-  return held;
+  for (const place of touched) loaded.leaves += await changeLeaves(transaction, place, aside.texts);
+  loaded.divideCrowded(tree);
+  return loaded;
 }
 
 /** Adds up what comes and goes, all the way down to the leaves. */
-function countIn(held: HeldTree, { added, removed }: TreeChange): Touched[] {
+function countIn(loaded: LoadedTree, { added, removed }: TreeChange): Touched[] {
   const touched = new Map<TreeNode, Touched>();
   const shareOf = (place: Place | null): Share | null => {
     if (place === null) return null;
@@ -59,34 +61,34 @@ function countIn(held: HeldTree, { added, removed }: TreeChange): Touched[] {
     if (share === undefined) inNode.shares.set(leaf, (share = { added: [], removed: [] }));
     return share;
   };
-  for (const entry of added) shareOf(held.count(entry, 1))?.added.push(entry);
-  for (const entry of removed) shareOf(held.count(entry, -1))?.removed.push(entry);
+  for (const entry of added) shareOf(loaded.count(entry, 1))?.added.push(entry);
+  for (const entry of removed) shareOf(loaded.count(entry, -1))?.removed.push(entry);
   return [...touched.values()];
 }
 
 /** Changes leaves of the whole tree and puts nodes together anew: where a leaf joins the one before it that another node describes. */
 async function gatherAnew(
-  work: Work,
-  held: HeldTree,
+  transaction: TreeTransaction,
+  loaded: LoadedTree,
   touched: readonly Touched[],
   aside: Aside,
-): Promise<HeldTree> {
-  const node = TreeNode.new(0, held.allLeaves());
+): Promise<LoadedTree> {
+  const node = TreeNode.new(0, loaded.allLeaves());
   const shares = new Map(touched.flatMap((place) => [...place.shares]));
-  await changeLeaves(work, { node, end: null, shares }, aside.texts);
-  for (let level = 0; level < held.levels; level += 1) {
-    aside.removed.push(ofLevel(work.tree.name, work.storeId, level));
+  await changeLeaves(transaction, { node, end: null, shares }, aside.texts);
+  for (let level = 0; level < loaded.levels; level += 1) {
+    aside.removed.push(ofLevel(transaction.tree.name, transaction.storeId, level));
   }
-  return HeldTree.of(work.tree, node.parts);
+  return LoadedTree.of(transaction.tree, node.parts);
 }
 
 /** Makes a tree of all records: where it had no leaves, or was damaged. */
-async function makeAnew(work: Work, aside: Aside): Promise<HeldTree> {
-  const leaves = cutLeaves(work.tree, '', await readRecords(work, '', null));
-  aside.texts.push(...leaves.flatMap((leaf) => replaceTexts(work, leaf)));
-  aside.removed.push(nodesOf(work.tree.name, work.storeId));
-  return HeldTree.of(
-    work.tree,
+async function makeAnew(transaction: TreeTransaction, aside: Aside): Promise<LoadedTree> {
+  const leaves = cutLeaves(transaction.tree, '', await readRecords(transaction, '', null));
+  aside.texts.push(...leaves.flatMap((leaf) => replaceTexts(transaction, leaf)));
+  aside.removed.push(nodesOf(transaction.tree.name, transaction.storeId));
+  return LoadedTree.of(
+    transaction.tree,
     leaves.map((leaf) => withoutTexts(leaf)),
   );
 }

@@ -1,11 +1,11 @@
 /** Loading nodes of a tree: those that a slice's keys lie in, or all. */
 import { RANK_NODES } from '../../read-models/collections.ts';
 import { nodeId, type RankNode, type Root } from '../../read-models/rank-tree/nodes.ts';
-import { HeldTree } from './loaded-tree.ts';
+import { LoadedTree } from './loaded-tree.ts';
 import { damageOf } from './node-shape.ts';
-import { takeRemembered } from './tree-cache.ts';
+import { takeCachedTree } from './tree-cache.ts';
 import { type Part, TreeNode } from './tree-node.ts';
-import type { Work } from './tree-transaction.ts';
+import type { TreeTransaction } from './tree-transaction.ts';
 
 /** All in one round trip. */
 const ONE_BATCH = 100_000;
@@ -20,36 +20,38 @@ type Wanted = Iterable<{ level: number; part: Part }>;
  * @returns `null` where the tree was damaged: a node is missing that another names, or cannot be read.
  */
 export async function loadTree(
-  work: Work,
+  transaction: TreeTransaction,
   { leaves, levels, version }: Root,
   keys: Iterable<string>,
-): Promise<HeldTree | null> {
+): Promise<LoadedTree | null> {
   if (leaves === undefined || levels === undefined || version === undefined) return null;
-  let held = takeRemembered(work, version);
-  if (held === null) {
-    const [top] = await readNodes(work, [nodeId(work.tree.name, work.storeId, levels - 1, '')]);
+  let loaded = takeCachedTree(transaction, version);
+  if (loaded === null) {
+    const [top] = await readNodes(transaction, [
+      nodeId(transaction.tree.name, transaction.storeId, levels - 1, ''),
+    ]);
     if (top === undefined || damageOf(top) !== null) return null;
-    held = new HeldTree(TreeNode.ofStored(levels - 1, top), leaves);
+    loaded = new LoadedTree(TreeNode.ofStored(levels - 1, top), leaves);
   }
-  const tree = held;
+  const tree = loaded;
   const onTheWay = () => [...keys].flatMap((key) => tree.missingFor(key) ?? []);
-  return (await loadMissing(work, onTheWay)) ? tree : null;
+  return (await loadMissing(transaction, onTheWay)) ? tree : null;
 }
 
 /** Loads all nodes. @returns false where one is missing or cannot be read. */
-export async function loadAll(work: Work, held: HeldTree): Promise<boolean> {
-  return loadMissing(work, () => held.missing());
+export async function loadAll(transaction: TreeTransaction, loaded: LoadedTree): Promise<boolean> {
+  return loadMissing(transaction, () => loaded.missing());
 }
 
 /** Loads what is missing, level by level. */
-async function loadMissing(work: Work, missing: () => Wanted): Promise<boolean> {
+async function loadMissing(transaction: TreeTransaction, missing: () => Wanted): Promise<boolean> {
   for (;;) {
     const wanted = new Map<string, { level: number; part: Part }>();
     for (const { level, part } of missing()) {
-      wanted.set(nodeId(work.tree.name, work.storeId, level, part.boundary), { level, part });
+      wanted.set(nodeId(transaction.tree.name, transaction.storeId, level, part.boundary), { level, part });
     }
     if (wanted.size === 0) return true;
-    const found = await readNodes(work, [...wanted.keys()]);
+    const found = await readNodes(transaction, [...wanted.keys()]);
     if (found.some((node) => damageOf(node) !== null)) return false;
     for (const node of found) {
       const place = wanted.get(node._id);
@@ -59,7 +61,7 @@ async function loadMissing(work: Work, missing: () => Wanted): Promise<boolean> 
   }
 }
 
-async function readNodes({ db, session, storeId }: Work, ids: string[]): Promise<RankNode[]> {
+async function readNodes({ db, session, storeId }: TreeTransaction, ids: string[]): Promise<RankNode[]> {
   const found: RankNode[] = [];
   for (let start = 0; start < ids.length; start += MOST_NAMED) {
     const part = ids.slice(start, start + MOST_NAMED);

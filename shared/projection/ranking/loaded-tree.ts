@@ -1,4 +1,4 @@
-/** A tree as it is held in memory: its uppermost node, and of those below the ones that were needed. Pure. */
+/** A tree in memory: its uppermost node, and of those below the ones that were needed. Pure. */
 import { nodeId, type RankNode } from '../../read-models/rank-tree/nodes.ts';
 import type { RankEntry, RankTree } from '../../read-models/rank-tree/trees.ts';
 import { bytesOfTexts } from '../../read-models/search-texts.ts';
@@ -16,7 +16,7 @@ export interface Place {
 /** Beside its boundary. */
 const BYTES_OF_A_PART = 330;
 
-export class HeldTree {
+export class LoadedTree {
   #top: TreeNode;
   leaves: number;
 
@@ -26,10 +26,10 @@ export class HeldTree {
   }
 
   /** A tree of leaves that is not stored yet. @param leaves in order, at least one. */
-  static of(tree: RankTree, leaves: readonly Part[]): HeldTree {
-    const held = new HeldTree(TreeNode.new(0, [...leaves]), leaves.length);
-    held.divideCrowded(tree);
-    return held;
+  static of(tree: RankTree, leaves: readonly Part[]): LoadedTree {
+    const loaded = new LoadedTree(TreeNode.new(0, [...leaves]), leaves.length);
+    loaded.divideCrowded(tree);
+    return loaded;
   }
 
   get levels(): number {

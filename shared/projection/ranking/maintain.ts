@@ -9,9 +9,9 @@ import { RANK_TREES } from '../../read-models/rank-tree/trees.ts';
 import type { TreeName } from '../../read-models/rank-tree/nodes.ts';
 import { type Aside, changeTree } from './change-tree.ts';
 import type { TreeChange, TreeChanges } from './changes.ts';
-import { rememberTree } from './tree-cache.ts';
+import { cacheTree } from './tree-cache.ts';
 import { nextVersion } from './version.ts';
-import type { Work } from './tree-transaction.ts';
+import type { TreeTransaction } from './tree-transaction.ts';
 
 /** How a root changes: counts by how much, the rest to what. */
 export interface RootChange {
@@ -37,18 +37,23 @@ export async function maintainTrees(
   const nodes: RankNode[] = [];
   const aside: Aside = { removed: [], texts: [] };
   for (const change of changes.values()) {
-    const work: Work = { db, session, tree: RANK_TREES[change.tree], storeId: change.storeId };
+    const transaction: TreeTransaction = {
+      db,
+      session,
+      tree: RANK_TREES[change.tree],
+      storeId: change.storeId,
+    };
     const root = rootOf(change.storeId, change.tree) ?? {};
-    const held = await changeTree(work, change, root, aside);
+    const loaded = await changeTree(transaction, change, root, aside);
     const rootChange = { tree: change.tree, storeId: change.storeId, counts: countsOf(change) };
-    if (held === null) {
+    if (loaded === null) {
       roots.push(rootChange);
       continue;
     }
-    nodes.push(...held.takeChanged(work.tree, work.storeId));
+    nodes.push(...loaded.takeChanged(transaction.tree, transaction.storeId));
     const version = nextVersion();
-    roots.push({ ...rootChange, nodes: { leaves: held.leaves, levels: held.levels, version } });
-    rememberTree(work, version, held);
+    roots.push({ ...rootChange, nodes: { leaves: loaded.leaves, levels: loaded.levels, version } });
+    cacheTree(transaction, version, loaded);
   }
   await write(db, session, nodes, aside);
   return roots;

@@ -1,6 +1,6 @@
 /** The records that a tree covers, read for cutting and for counting. */
 import { type RankEntry, rankEntries, RANKED_FIELDS } from '../../read-models/rank-tree/trees.ts';
-import type { Work } from './tree-transaction.ts';
+import type { TreeTransaction } from './tree-transaction.ts';
 
 /** All in one round trip. */
 const ONE_BATCH = 100_000;
@@ -8,7 +8,7 @@ const SCANNED_A_BATCH = 5_000;
 
 /** The records of a range of keys, in order; `to` is `null` for the tree's end. */
 export async function readRecords(
-  { db, session, tree, storeId }: Work,
+  { db, session, tree, storeId }: TreeTransaction,
   from: string,
   to: string | null,
 ): Promise<RankEntry[]> {
@@ -32,7 +32,12 @@ export async function readRecords(
 }
 
 /** All records of a tree, one after the other in order. */
-export async function* scanRecords({ db, session, tree, storeId }: Work): AsyncGenerator<RankEntry> {
+export async function* scanRecords({
+  db,
+  session,
+  tree,
+  storeId,
+}: TreeTransaction): AsyncGenerator<RankEntry> {
   const documents = db.collection(tree.collection).find(
     { store_id: storeId },
     {

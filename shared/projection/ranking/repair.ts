@@ -12,14 +12,14 @@ import { repairErasures } from '../erasing/verify.ts';
 import { enqueue } from '../rewriting/queue.ts';
 import { type CountedStore, countStore } from './count-store.ts';
 import { type CutLeaf, leafOf } from './split.ts';
-import { HeldTree } from './loaded-tree.ts';
+import { LoadedTree } from './loaded-tree.ts';
 import { scanRecords } from './members.ts';
 import { Tally } from './tally.ts';
 import { replaceTexts } from './texts.ts';
 import type { Part } from './tree-node.ts';
 import { nextVersion } from './version.ts';
 import { areEpochs, lastPosition, numberIn } from './verify-stamp.ts';
-import type { Work } from './tree-transaction.ts';
+import type { TreeTransaction } from './tree-transaction.ts';
 
 /** How full leaves are made: none is cut again soon. */
 const FILL = 0.75;
@@ -88,22 +88,22 @@ function stampOf(storeId: string, before: Partial<Stamp>, counted: CountedStore)
 }
 
 /** Writes a tree's nodes anew. @returns its root; `null` where it has no records. */
-async function plant(work: Work) {
-  const { db, session, tree, storeId } = work;
+async function plant(transaction: TreeTransaction) {
+  const { db, session, tree, storeId } = transaction;
   const nodes = db.collection<RankNode>(RANK_NODES);
   await nodes.deleteMany(anyOf(tree.name, storeId), { session });
   const all = new Tally();
   const leaves: Part[] = [];
   let waiting: CutLeaf[] = [];
   const take = async () => {
-    const texts = waiting.flatMap((leaf) => replaceTexts(work, leaf));
+    const texts = waiting.flatMap((leaf) => replaceTexts(transaction, leaf));
     if (texts.length > 0) {
       await db.collection<LeafTexts>(RANK_NODES).bulkWrite(texts, { session, ordered: false });
     }
     for (const { texts: _written, ...leaf } of waiting) leaves.push(leaf);
     waiting = [];
   };
-  for await (const leaf of leavesOf(tree, scanRecords(work), all)) {
+  for await (const leaf of leavesOf(tree, scanRecords(transaction), all)) {
     waiting.push(leaf);
     if (waiting.length >= LEAVES_A_WRITE) await take();
   }
@@ -111,9 +111,9 @@ async function plant(work: Work) {
   // So few that the root alone says it all.
   if (all.total <= tree.leafRecords) return { counts: all.counts };
   await take();
-  const held = HeldTree.of(tree, leaves);
-  await nodes.insertMany(held.takeChanged(tree, storeId), { session, ordered: false });
-  return { counts: all.counts, leaves: held.leaves, levels: held.levels, version: nextVersion() };
+  const loaded = LoadedTree.of(tree, leaves);
+  await nodes.insertMany(loaded.takeChanged(tree, storeId), { session, ordered: false });
+  return { counts: all.counts, leaves: loaded.leaves, levels: loaded.levels, version: nextVersion() };
 }
 
 async function* leavesOf(

@@ -11,7 +11,7 @@ import {
 } from '../../read-models/rank-tree/nodes.ts';
 import { damageOf, deviationOf } from './node-shape.ts';
 import { TreeNode } from './tree-node.ts';
-import type { Work } from './tree-transaction.ts';
+import type { TreeTransaction } from './tree-transaction.ts';
 
 export interface StoredLevel {
   /** The parts of all its nodes. */
@@ -24,7 +24,10 @@ export interface StoredLevel {
   isIncomplete: boolean;
 }
 
-export async function readLevel({ db, session, tree, storeId }: Work, level: number): Promise<StoredLevel> {
+export async function readLevel(
+  { db, session, tree, storeId }: TreeTransaction,
+  level: number,
+): Promise<StoredLevel> {
   const found: StoredLevel = { parts: [], nodes: [], damages: [], isIncomplete: false };
   const { length: prefix } = levelPrefix(tree.name, storeId, level);
   const stored = db
@@ -47,7 +50,7 @@ export async function readLevel({ db, session, tree, storeId }: Work, level: num
 }
 
 /** The texts of leaves, one after the other, however damaged. */
-export async function* readTexts({ db, session, tree, storeId }: Work): AsyncGenerator<{
+export async function* readTexts({ db, session, tree, storeId }: TreeTransaction): AsyncGenerator<{
   stored: LeafTexts;
   boundary: string;
 }> {
@@ -59,7 +62,10 @@ export async function* readTexts({ db, session, tree, storeId }: Work): AsyncGen
 }
 
 /** How many nodes are stored of levels that a tree with so many does not have. */
-export async function countStrays({ db, session, tree, storeId }: Work, levels: number): Promise<number> {
+export async function countStrays(
+  { db, session, tree, storeId }: TreeTransaction,
+  levels: number,
+): Promise<number> {
   const has = Array.from({ length: levels }, (_, level) => String(level));
   if (tree.searched && levels > 0) has.push('leaf');
   const level = { $arrayElemAt: [{ $split: ['$_id', '/'] }, LEVEL_IN_ID] };

@@ -4,11 +4,11 @@ import { type LeafTexts, nodeId } from '../../read-models/rank-tree/nodes.ts';
 import type { RankEntry } from '../../read-models/rank-tree/trees.ts';
 import { SEARCH_TEXTS, type SearchTexts } from '../../read-models/search-texts.ts';
 import type { CutLeaf } from './split.ts';
-import type { Work } from './tree-transaction.ts';
+import type { TreeTransaction } from './tree-transaction.ts';
 
 export type TextOperations = AnyBulkWriteOperation<LeafTexts>[];
 
-type Place = Pick<Work, 'tree' | 'storeId'>;
+type Place = Pick<TreeTransaction, 'tree' | 'storeId'>;
 
 /** What comes to a leaf, and what goes. */
 export interface Share {

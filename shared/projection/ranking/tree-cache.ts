@@ -1,33 +1,33 @@
 /**
- * Trees that are remembered from slice to slice, so that nothing of them is read before they are changed. Each belongs
+ * A cache of rank trees, from slice to slice, so that nothing of them is read before they are changed. Each entry belongs
  * to one version of its tree, which the stamp names: after a transaction that was undone, or another writer's, the
  * versions differ and nodes are read again.
  */
 import { LRUCache } from 'lru-cache';
-import type { HeldTree } from './loaded-tree.ts';
-import type { Work } from './tree-transaction.ts';
+import type { LoadedTree } from './loaded-tree.ts';
+import type { TreeTransaction } from './tree-transaction.ts';
 
 /** About: a store with ten million orders has 22,000 parts of some 350 bytes, of which a slice needs a few hundred. */
-const REMEMBERED_BYTES = 50_000_000;
+const CACHED_BYTES = 50_000_000;
 
-const remembered = new LRUCache<string, { version: string; held: HeldTree }>({
-  maxSize: REMEMBERED_BYTES,
-  sizeCalculation: ({ held }) => held.size,
+const cache = new LRUCache<string, { version: string; loaded: LoadedTree }>({
+  maxSize: CACHED_BYTES,
+  sizeCalculation: ({ loaded }) => loaded.size,
 });
 
-/** Takes the tree out that is remembered of a version: whoever gets it changes it, and should the transaction be undone, it would be wrong. */
-export function takeRemembered(work: Work, version: string): HeldTree | null {
-  const key = nameOf(work);
-  const known = remembered.get(key);
-  remembered.delete(key);
-  return known?.version === version ? known.held : null;
+/** Takes the tree of a version out of the cache: whoever gets it changes it, and if the transaction is undone, it would be wrong. */
+export function takeCachedTree(transaction: TreeTransaction, version: string): LoadedTree | null {
+  const key = nameOf(transaction);
+  const cached = cache.get(key);
+  cache.delete(key);
+  return cached?.version === version ? cached.loaded : null;
 }
 
-/** Remembers the tree that is stored from a version on. */
-export function rememberTree(work: Work, version: string, held: HeldTree): void {
-  remembered.set(nameOf(work), { version, held });
+/** Caches the tree that is stored from a version on. */
+export function cacheTree(transaction: TreeTransaction, version: string, loaded: LoadedTree): void {
+  cache.set(nameOf(transaction), { version, loaded });
 }
 
-function nameOf({ db, tree, storeId }: Work): string {
+function nameOf({ db, tree, storeId }: TreeTransaction): string {
   return `${db.databaseName}/${tree.name}/${storeId}`;
 }

@@ -1,4 +1,4 @@
-/** Nodes of a tree as they are held in memory: those that lie on the way to what was changed. */
+/** Nodes of a tree in memory: those that lie on the way to what was changed. */
 import { indexOfKey } from '../../read-models/rank-tree/keys.ts';
 import { type Counts, type RankNode } from '../../read-models/rank-tree/nodes.ts';
 import { packCounts, unpackCounts } from '../../read-models/rank-tree/packed-counts.ts';

@@ -2,7 +2,7 @@
 import type { ClientSession, Db } from 'mongodb';
 import type { RankTree } from '../../read-models/rank-tree/trees.ts';
 
-export interface Work {
+export interface TreeTransaction {
   db: Db;
   session: ClientSession;
   tree: RankTree;

@@ -8,33 +8,37 @@ import { scanRecords } from './members.ts';
 import { damageOfRoot, damageOfTexts } from './node-shape.ts';
 import { countStrays, readLevel, readTexts, type StoredLevel } from './stored-level.ts';
 import { Tally } from './tally.ts';
-import type { Work } from './tree-transaction.ts';
+import type { TreeTransaction } from './tree-transaction.ts';
 
 /** Told what is stored and what was counted, of each thing that both know. */
 export type Compare = (what: string, stored: string | number, counted: string | number) => void;
 
 /** Compares every node of a tree, and its root, with the records. */
-export async function verifyTree(work: Work, stamp: Stamp | null, compare: Compare): Promise<void> {
-  const root: unknown = stamp?.ranks?.[work.tree.name];
+export async function verifyTree(
+  transaction: TreeTransaction,
+  stamp: Stamp | null,
+  compare: Compare,
+): Promise<void> {
+  const root: unknown = stamp?.ranks?.[transaction.tree.name];
   const damage = root === undefined ? null : damageOfRoot(root);
   if (damage !== null) {
     compare('the root', damage, 'a root');
     return;
   }
   const { leaves = 0, levels = 0, counts = {} } = (root ?? {}) as Root;
-  compare('nodes of levels that it does not have', await countStrays(work, levels), 0);
+  compare('nodes of levels that it does not have', await countStrays(transaction, levels), 0);
   const stored: StoredLevel[] = [];
-  for (let level = 0; level < levels; level += 1) stored.push(await readLevel(work, level));
+  for (let level = 0; level < levels; level += 1) stored.push(await readLevel(transaction, level));
   for (const [level, { damages }] of stored.entries()) {
     for (const found of damages) compare(`a node of level ${level}`, found, 'a node');
   }
   if (stored.some(({ isIncomplete }) => isIncomplete)) return;
   const [lowest = NOTHING] = stored;
-  const { all, inLeaves } = await countInLeaves(work, lowest, compare);
+  const { all, inLeaves } = await countInLeaves(transaction, lowest, compare);
   compare('counts of the root', Tally.describe(counts), all.describe());
   compare('number of leaves', leaves, lowest.parts.length);
   if (levels === 0) {
-    compare('records without leaves', Math.min(all.total, work.tree.leafRecords), all.total);
+    compare('records without leaves', Math.min(all.total, transaction.tree.leafRecords), all.total);
     return;
   }
   let below = lowest;
@@ -55,14 +59,14 @@ const NOTHING: StoredLevel = { parts: [], nodes: [], damages: [], isIncomplete: 
 
 /** Walks the records past the leaves, and compares each. */
 async function countInLeaves(
-  work: Work,
+  transaction: TreeTransaction,
   { parts }: StoredLevel,
   compare: Compare,
 ): Promise<{ all: Tally; inLeaves: Tally[] }> {
   const all = new Tally();
   const inLeaves: Tally[] = [];
-  const texts = work.tree.searched && parts.length > 0 ? readTexts(work) : null;
-  let inLeaf = new Tally(work.tree.searched);
+  const texts = transaction.tree.searched && parts.length > 0 ? readTexts(transaction) : null;
+  let inLeaf = new Tally(transaction.tree.searched);
   const leave = async () => {
     const index = inLeaves.length;
     const leaf = parts[index];
@@ -75,17 +79,17 @@ async function countInLeaves(
         'true',
       );
       compare(`bytes of texts of leaf ${index}`, leaf?.bytes ?? 0, inLeaf.bytes);
-      compareTexts(`leaf ${index}`, found?.stored ?? null, inLeaf, work, compare);
+      compareTexts(`leaf ${index}`, found?.stored ?? null, inLeaf, transaction, compare);
     }
     // What it counted is all that is needed of it from here on.
     inLeaves.push(inLeaf.withoutTexts());
-    inLeaf = new Tally(work.tree.searched);
+    inLeaf = new Tally(transaction.tree.searched);
   };
   const isBehind = ({ key }: RankEntry) => {
     const next = parts[inLeaves.length + 1];
     return next !== undefined && compareKeys(key, next.boundary) >= 0;
   };
-  for await (const record of scanRecords(work)) {
+  for await (const record of scanRecords(transaction)) {
     while (isBehind(record)) await leave();
     all.add(record);
     inLeaf.add(record);
@@ -99,7 +103,7 @@ function compareTexts(
   leaf: string,
   stored: LeafTexts | null,
   counted: Tally,
-  { storeId }: Work,
+  { storeId }: TreeTransaction,
   compare: Compare,
 ): void {
   const damage = stored === null ? 'missing' : damageOfTexts(stored, storeId);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type RankEntry, RANK_TREES, type RankTree } from '#shared/read-models/rank-tree/trees.ts';
 import { cutInFront, cutLeaves, leafOf } from '#shared/projection/ranking/split.ts';
-import { HeldTree } from '#shared/projection/ranking/loaded-tree.ts';
+import { LoadedTree } from '#shared/projection/ranking/loaded-tree.ts';
 import type { Part } from '#shared/projection/ranking/tree-node.ts';
 
 const tree: RankTree = { ...RANK_TREES.order, leafRecords: 10, nodeParts: 4 };
@@ -57,12 +57,14 @@ describe('a tree of many leaves', () => {
   it('has as many levels as it needs, and no node with too many parts', () => {
     const leaves = cutLeaves(tree, '', records(0, 1_000));
     expectRight(leaves, records(0, 1_000));
-    const held = HeldTree.of(tree, leaves);
-    expect([held.leaves, held.levels]).toEqual([leaves.length, 5]);
-    const nodes = held.takeChanged(tree, 's1');
+    const loaded = LoadedTree.of(tree, leaves);
+    expect([loaded.leaves, loaded.levels]).toEqual([leaves.length, 5]);
+    const nodes = loaded.takeChanged(tree, 's1');
     for (const { boundaries } of nodes) expect(boundaries.length).toBeLessThanOrEqual(tree.nodeParts);
     expect(nodes.filter(({ _id }) => _id.startsWith('order/s1/4/'))).toHaveLength(1);
-    expect(held.takeChanged(tree, 's1')).toEqual([]);
-    expect(held.allLeaves().map(({ boundary }) => boundary)).toEqual(leaves.map(({ boundary }) => boundary));
+    expect(loaded.takeChanged(tree, 's1')).toEqual([]);
+    expect(loaded.allLeaves().map(({ boundary }) => boundary)).toEqual(
+      leaves.map(({ boundary }) => boundary),
+    );
   });
 });
