@@ -38,6 +38,15 @@ it.each(projectFiles(['.md']))('%s links to files and headings that are there', 
   expect(dead.map(([link]) => link)).toEqual([]);
 });
 
+it.each(projectFiles(['.md']).filter((path) => !isHistory(path)))(
+  '%s names npm scripts that are there',
+  (path) => {
+    const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: object };
+    const named = readFileSync(path, 'utf8').matchAll(/npm run (?:--silent )?([a-z][\w:-]*)/g);
+    expect([...named].map(([, name = '']) => name).filter((name) => !(name in scripts))).toEqual([]);
+  },
+);
+
 it('docs/README.md leads to every document', () => {
   const index = readFileSync('docs/README.md', 'utf8');
   const documents = projectFiles(['.md', '.json']).filter((path) => /^docs\/[\w-]+\.(?:md|json)$/.test(path));

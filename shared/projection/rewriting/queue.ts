@@ -32,7 +32,7 @@ export interface Rewriting {
 export type Claimed = Rewriting & { owner: string };
 
 /** For how long a store is left to a process that says nothing. */
-const HELD_MS = 6_000;
+const LEASE_MS = 6_000;
 
 const OPTIONS = { maxTimeMS: 5_000 };
 
@@ -107,7 +107,7 @@ export async function claim(db: Db, owner: string, partitions: readonly number[]
       $expr: { $lt: [{ $ifNull: ['$held_until', new Date(0)] }, '$$NOW'] },
       $or: [{ kind: 'offset' }, { partition: { $in: [...partitions] } }],
     },
-    [{ $set: { owner, held_until: heldUntil(HELD_MS) } }],
+    [{ $set: { owner, held_until: leaseEnd(LEASE_MS) } }],
     { ...OPTIONS, sort: { held_until: 1, entered_at: 1 }, returnDocument: 'after' },
   );
   return claimed === null ? null : { ...claimed, owner };
@@ -117,13 +117,13 @@ export async function claim(db: Db, owner: string, partitions: readonly number[]
 export async function advance(db: Db, claimed: Claimed, done: Progress | null): Promise<boolean> {
   return update(db, claimed, {
     ...(done === null ? {} : { done: { $literal: done } }),
-    held_until: heldUntil(HELD_MS),
+    held_until: leaseEnd(LEASE_MS),
   });
 }
 
 /** Leaves the store to whoever comes next. */
 export async function release(db: Db, claimed: Claimed): Promise<void> {
-  await update(db, claimed, { held_until: heldUntil(0) });
+  await update(db, claimed, { held_until: leaseEnd(0) });
 }
 
 /** Takes the store out. @returns whether it was still ours, and was not entered again. */
@@ -144,6 +144,6 @@ async function update(db: Db, { _id, owner, entry }: Claimed, $set: Document): P
   return matchedCount === 1;
 }
 
-function heldUntil(milliseconds: number): Document {
+function leaseEnd(milliseconds: number): Document {
   return { $add: ['$$NOW', milliseconds] };
 }
