@@ -42,7 +42,7 @@ export function shownAddress(text: string): string {
   return `${address.scheme}${address.hosts.join(',')}${address.path}`;
 }
 
-/** A text of somebody else's, such as a driver's message, in which addresses are as they may be shown. */
+/** A text that is not ours, such as a driver's message, with its addresses as they may be shown. */
 export function withoutCredentials(text: string): string {
   // A sentence goes on behind it: punctuation at its end is none of it.
   return text.replace(/\b(?:rediss?|mongodb(?:\+srv)?):\/\/[^\s"'`<>]*[^\s"'`<>,.;:)]/gi, shownAddress);

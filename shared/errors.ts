@@ -112,7 +112,7 @@ export function isUnavailable(error: unknown): boolean {
 
 const WRITE_CONFLICT = 112;
 
-/** Whether somebody else wrote the same document of MongoDB at the same moment: the same work succeeds once they are done. */
+/** Whether another transaction wrote the same document of MongoDB at the same moment: a retry succeeds once that one has ended. */
 export function isWriteConflict(error: unknown): boolean {
   return error instanceof MongoServerError && error.code === WRITE_CONFLICT;
 }

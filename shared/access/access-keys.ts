@@ -160,7 +160,7 @@ export async function applyKeyChange(
       return applyKeyChange(keys, environment, change);
     }
   }
-  // Against a writer outside this transaction: whoever comes second starts again from what is stored.
+  // Against a writer outside this transaction: the second one starts again from what is stored.
   const written = await keys.replaceOne({ _id: key._id, version: stored.version }, withoutId(key), options);
   return written.matchedCount === 1 ? key : applyKeyChange(keys, environment, change, session);
 }
@@ -231,8 +231,8 @@ function byTime(one: string, other: string): number {
 }
 
 /**
- * A key's secrets after a change. A deadline stays with its secret until the secret is gone or gets another one: who
- * sends the whole key again does not know of it.
+ * A key's secrets after a change. A deadline stays with its secret until the secret is gone or gets another one:
+ * a publisher that sends the whole key again does not know the deadline.
  */
 function secretsAfter(
   stored: AccessKey | null,

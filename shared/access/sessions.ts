@@ -32,7 +32,7 @@ export interface SessionOwner {
 
 /**
  * Notes in MongoDB, which outlives Redis, that a session is revoked. From then on the revocation gets to Redis,
- * whoever is killed when.
+ * whichever process is killed.
  * @param expiresAt when the session's token expires at the latest.
  * @returns whether it was noted before.
  */

@@ -41,8 +41,8 @@ let lastInstant: number | null = null;
  * The instant of an RFC 3339 date-time with a zone, in milliseconds since 1970, finer fractions cut;
  * `null` when it is none. A leap second counts as the last millisecond before it.
  *
- * It is read character by character, since the projector reads a dozen of them in every order; the one that was read last is
- * remembered, since many of those are the same.
+ * It is read character by character, since the projector reads a dozen of them in every order; the last one
+ * is cached, since many of those are the same.
  */
 export function parseInstant(text: string): number | null {
   if (text !== lastText) {

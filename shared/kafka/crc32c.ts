@@ -1,4 +1,4 @@
-/** CRC-32C (Castagnoli), by which a record batch says whether it is whole. Node itself has only the other CRC-32. */
+/** CRC-32C (Castagnoli), the check sum of record batches. Node itself has only the other CRC-32. */
 
 const POLYNOMIAL = 0x82f63b78;
 /** Eight tables of 256, one behind the other, take eight bytes at a time. */

@@ -1,6 +1,6 @@
 /**
  * Reads what a fetch brought of one partition: whole record batches one after the other, of which the last may be cut. A batch that
- * cannot be read is followed by those behind it; who applies them decides whether to go on there.
+ * cannot be read is followed by those behind it; the consumer decides whether to go on there.
  */
 import { hash } from 'node:crypto';
 import { MAX_UNPACKED_BYTES } from './codecs.ts';

@@ -13,7 +13,7 @@ export interface Erasure {
   store_id: string;
   /** The last position that the store had given before the deletion. */
   position: number;
-  /** Whose slice the deletion lay in: whoever has that partition goes on with it. */
+  /** The partition whose slice held the deletion: its owner goes on with it. */
   partition: number;
   began_at: Date;
   /** How far the rewriting is; absent at the beginning. */

@@ -40,7 +40,7 @@ export function pointersIn(control: Db): Collection<GenerationPointer> {
 
 /**
  * Changes a pointer.
- * @param change the pointer as it shall be; what it throws leaves everything as it is.
+ * @param change makes the new pointer; if it throws, nothing changes.
  * @throws {StoreDataError} `not_found` when the environment has no generation.
  */
 export async function changePointer(

@@ -38,17 +38,17 @@ export function toLocalDateTime(instant: number, offset: string): string {
 
 const DAY = 86_400_000;
 /** Years of days; the events of a slice lie on few. */
-const MOST_DATES = 4_096;
-const dates = new Map<number, string>();
+const CACHED_DATES = 4_096;
+const dateCache = new Map<number, string>();
 
-/** `YYYY-MM-DDT` of a day, counted from 1970: remembered, since making it is most of the work. */
+/** `YYYY-MM-DDT` of a day, counted from 1970: cached, since making it is most of the work. */
 function dateOf(day: number): string {
-  const known = dates.get(day);
+  const known = dateCache.get(day);
   if (known !== undefined) return known;
-  if (dates.size >= MOST_DATES) dates.clear();
+  if (dateCache.size >= CACHED_DATES) dateCache.clear();
   const iso = new Date(day * DAY).toISOString();
   const made = iso.slice(0, iso.indexOf('T') + 1);
-  dates.set(day, made);
+  dateCache.set(day, made);
   return made;
 }
 

@@ -1,7 +1,7 @@
 /**
  * The living flow: new orders, each moving through its statuses, what customers say of them, new customers,
  * customers that change, coupons in use, and menus that change.
- * Opening hours count for the past only: whoever looks on at four in the morning shall see something happen.
+ * Opening hours count for the past only: somebody who watches at four in the morning wants to see something happen.
  */
 import { type CouponUsage, usedCoupon } from './entities/coupon.ts';
 import {

@@ -52,7 +52,7 @@ async function runUntilStopped(
   const guard = startGuard();
   cleanup.defer(() => guard.close());
   cleanup.defer(() => removeOwnFiles(options));
-  // Should this process be killed, nobody shall find secrets, or an address where nobody listens any more.
+  // If this process is killed, no secret and no dead address may stay behind.
   await guard.hold('path', stackFilePath(folder));
   if (!keepData) await guard.hold('path', signingKeyPath(folder));
 

@@ -25,7 +25,7 @@ export async function writeQuota(
   quota: OwnQuota,
 ): Promise<boolean> {
   const control = await servers.control();
-  // Before anything is written: nothing shall be that cannot be seen through.
+  // Before anything is written: without Redis the change could not be completed.
   const redis = await servers.redis();
   const { stores } = controlCollections(control);
   const _id = storeAccessId(environment, storeId);

@@ -58,7 +58,7 @@ export class BatchSender {
     this.#bytes = 0;
     this.#isBusy = true;
     this.#underWay = this.#sendAndGoOn(messages);
-    // Its failure is met by whoever waits for it next; nothing is sent after it.
+    // The next wait throws its failure; nothing is sent after it.
     this.#underWay.catch(() => undefined);
   }
 

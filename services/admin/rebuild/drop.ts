@@ -13,7 +13,7 @@ import type { InstallationServers } from './installation.ts';
 const HEARD_MS = 3_000;
 /** A projector that was frozen may come back for a moment; longer than this it is not waited for. */
 const LEFT_MS = 60_000;
-/** For how long the database must stay gone: who was about to make an index makes it anew. */
+/** For how long the database must stay gone: a process that was about to make an index would make it anew. */
 const GONE_MS = 1_000;
 const LOOK_MS = 200;
 const DATABASE_DROP_PENDING = 215;

@@ -1,6 +1,6 @@
 /**
  * Whether a store is blocked, as its own record says: marked in the transaction that changes the record, and taken over into
- * the control database by the next sweep, whoever is killed when (decisions 0005 and 0034).
+ * the control database by the next sweep, whichever process is killed (decisions 0005 and 0034).
  */
 import type { AnyBulkWriteOperation, ClientSession, Collection, Db } from 'mongodb';
 import { applyStoreStatus, type StoreAccess } from '../../access/access-keys.ts';
@@ -15,7 +15,7 @@ import {
 } from '../../read-models/collections.ts';
 
 interface PendingRecord {
-  /** `<store id>/<version of the record>`: whoever takes a mark away is in the way of nobody who sets the next one. */
+  /** `<store id>/<version of the record>`: removing a mark never conflicts with setting the next one. */
   _id: string;
   store_id: string;
 }

@@ -1,4 +1,4 @@
-/** Counts of products by the category they name, from the products themselves: for whoever verifies or repairs what is stored. */
+/** Counts of products by the category they name, from the products themselves, to verify or repair what is stored. */
 import type { ClientSession, Db, Filter } from 'mongodb';
 import {
   CATEGORY_PRODUCTS,

@@ -9,7 +9,7 @@ import type { Stamp } from '../../read-models/collections.ts';
 import { newEpoch, presentEpoch, withEpoch } from '../../read-models/feed-epochs.ts';
 
 /** A store that is forgotten costs an epoch. */
-const REMEMBERED_STORES = 100_000;
+const CACHED_STORES = 100_000;
 
 /** A position that was given, and the epoch that is under way with it. */
 export interface Given {
@@ -28,7 +28,7 @@ export type GivenPositions = ReadonlyMap<string, Given>;
 
 /** What is known of one generation. */
 export class Epochs {
-  readonly #given = new LRUCache<string, Given>({ max: REMEMBERED_STORES });
+  readonly #given = new LRUCache<string, Given>({ max: CACHED_STORES });
 
   /** The epoch of the positions that come after a stamp, and whether it begins with them. */
   after(storeId: string, stamp: Stamp | undefined): { epoch: string; isNew: boolean } {

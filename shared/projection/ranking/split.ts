@@ -80,7 +80,7 @@ function textsOf(records: readonly RankEntry[]): Required<Pick<CutLeaf, 'texts' 
   return { texts, bytes: bytesOfTexts(texts) };
 }
 
-/** Divides a node that has too many parts into neighbours, the first of which is itself; one that has not stays alone. */
+/** Divides a node that has too many parts into neighbours; the first of them is the node itself. Other nodes stay as they are. */
 export function divide({ grows, nodeParts }: RankTree, node: TreeNode): TreeNode[] {
   const { level, parts } = node;
   if (parts.length <= nodeParts) return [node];

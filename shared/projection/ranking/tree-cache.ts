@@ -15,7 +15,7 @@ const cache = new LRUCache<string, { version: string; loaded: LoadedTree }>({
   sizeCalculation: ({ loaded }) => loaded.size,
 });
 
-/** Takes the tree of a version out of the cache: whoever gets it changes it, and if the transaction is undone, it would be wrong. */
+/** Takes the tree of a version out of the cache: it is about to be changed, and is wrong if the transaction is undone. */
 export function takeCachedTree(transaction: TreeTransaction, version: string): LoadedTree | null {
   const key = nameOf(transaction);
   const cached = cache.get(key);

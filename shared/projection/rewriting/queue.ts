@@ -16,10 +16,10 @@ export interface Rewriting {
   _id: string;
   store_id: string;
   kind: RewritingKind;
-  /** Counts how often it was entered: who works for an earlier time finds that it is over. */
+  /** Counts how often the store was entered: work that began for an earlier entry finds a higher number and ends. */
   entry: number;
   entered_at: Date;
-  /** Of erasures: whoever has this partition does them, between its slices. */
+  /** Of erasures: the owner of this partition does them, between its slices. */
   partition?: number;
   /** Of an offset; absent at the beginning. */
   done?: Progress;
@@ -121,7 +121,7 @@ export async function advance(db: Db, claimed: Claimed, done: Progress | null): 
   });
 }
 
-/** Leaves the store to whoever comes next. */
+/** Gives up the lease: the next process may take the store. */
 export async function release(db: Db, claimed: Claimed): Promise<void> {
   await update(db, claimed, { held_until: leaseEnd(0) });
 }

@@ -46,9 +46,9 @@ export function identityOf({ offset, timestamp, key, value }: KafkaMessage): Req
 
 const EMPTY = Buffer.alloc(0);
 
-/** Whether a message of the log is the one that a checkpoint remembers. */
-export function isSameMessage(remembered: LastMessage, message: KafkaMessage): boolean {
-  return isSameIdentity(remembered, identityOf(message));
+/** Whether a message of the log is the last one that a checkpoint names. */
+export function isSameMessage(last: LastMessage, message: KafkaMessage): boolean {
+  return isSameIdentity(last, identityOf(message));
 }
 
 /** Whether two identities are of the same message, as far as earlier releases kept them, or both of none. */
@@ -151,7 +151,7 @@ export async function advanceCheckpoint(
 
 /**
  * Looks where a stored checkpoint is: where its claim left it, elsewhere though nobody else claimed it, as after a backup was
- * restored, or in somebody else's hands.
+ * restored, or owned by another consumer.
  */
 export async function whereIs(
   checkpoints: Collection<Checkpoint>,

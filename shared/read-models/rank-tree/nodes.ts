@@ -42,7 +42,7 @@ export interface Root {
   leaves?: number;
   /** How many levels of nodes lie above the leaves; of the uppermost there is one node. */
   levels?: number;
-  /** Another one after every change of a tree that has leaves: who remembers its nodes knows by it whether they still hold. */
+  /** Changes with every change of a tree that has leaves: cached nodes are valid for one version. */
   version?: string;
 }
 
@@ -75,7 +75,7 @@ export function nodesOf(tree: TreeName, storeId: string): Between {
   return beginningWith(storeId, `${tree}/${storeId}/`);
 }
 
-/** Everything that is stored under a tree's name, whatever store its field names: for who looks for what is damaged. */
+/** Everything that is stored under a tree's name, whatever store its field names: to find what is damaged. */
 export function anyOf(tree: TreeName, storeId: string): Pick<Between, '_id'> {
   return { _id: nodesOf(tree, storeId)._id };
 }

@@ -92,7 +92,7 @@ async function install(whole: string, folder: string, staging: string, wanted: P
       if (damaged !== undefined && damaged.length === 0) return;
       if (attempt === INSTALL_ATTEMPTS) throw error;
     }
-    // What lies there is the damaged one, and out of the way it goes, unless another process was quicker.
+    // The damaged package is moved away, unless another process was quicker.
     await rename(folder, join(staging, `replaced-${attempt}`)).catch(() => undefined);
   }
 }

@@ -35,7 +35,7 @@ async function drop(ids: string[], flags: Flags): Promise<void> {
   }
   await withServers(async (servers) => {
     const boxes = await letterBoxes(servers, chooseEnvironments(servers.config, flags.environment));
-    // What dies while somebody thinks about the question was not asked about.
+    // Letters that come while the operator answers the question were not part of it.
     const until = new Date();
     const count = await countLetters(boxes, { ids, reason: flags.reason, until });
     if (ids.length > count.letters) {

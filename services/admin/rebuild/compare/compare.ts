@@ -76,7 +76,7 @@ function inSnapshots({ marker, db }: Generation): Generation {
   return { marker, db: forSnapshots(db) };
 }
 
-/** Every how-many-th record is compared as a whole. */
+/** The distance between two records whose whole content is compared. */
 function strideIn(collection: string, stamp: Stamp | null): number {
   // The version is all that a tombstone has.
   if (collection === TOMBSTONES) return Infinity;
