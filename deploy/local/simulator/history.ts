@@ -12,7 +12,7 @@ import { productState } from './entities/product.ts';
 import { orderReview, repliedReview } from './entities/review.ts';
 import type { SimulatedEvent } from './event.ts';
 import { openInstants } from './opening-hours.ts';
-import { type Chance, draw, oneOf } from './random.ts';
+import { type Chance, draw, pick } from './random.ts';
 
 const DAY = 86_400_000;
 const HOUR = 3_600_000;
@@ -98,7 +98,7 @@ function* orderEvents(
   for (const [index, at] of instants.entries()) {
     const number = index + 1;
     const order = draw(seed, ['order', environment, store.id, number], (chance) =>
-      placeOrder(chance, store, oneOf(chance, customers), { id: `o${number}`, number, at }),
+      placeOrder(chance, store, pick(chance, customers), { id: `o${number}`, number, at }),
     );
     const coupon = order.placed.coupon?.id;
     if (typeof coupon === 'string') usage.count(store.id, coupon);

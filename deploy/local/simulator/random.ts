@@ -31,7 +31,7 @@ export function happens(chance: Chance, percent: number): boolean {
 }
 
 /** One of the items. */
-export function oneOf<T>(chance: Chance, items: readonly T[]): T {
+export function pick<T>(chance: Chance, items: readonly T[]): T {
   return chance.helpers.arrayElement(items);
 }
 

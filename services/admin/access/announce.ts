@@ -9,7 +9,7 @@ import type { KeyStatus, Scope } from '#shared/events/access-event.ts';
 import { LAST_SEQUENCE } from '#shared/events/cloud-event.ts';
 
 /** A key as an event describes it, and to whom it belongs. */
-export interface KeyState {
+export interface AccessKeyData {
   environment: string;
   store_id: string;
   /** Those that came last first. */
@@ -21,7 +21,7 @@ export interface KeyState {
 }
 
 /** What `store_access` says of a store. */
-export interface StoreState {
+export interface StoreAccessData {
   status: 'active' | 'blocked';
 }
 
@@ -30,7 +30,7 @@ export interface Announcement {
   _id: string;
   sequence: number;
   /** `null` where the first announcement of all was not published. */
-  state: KeyState | StoreState | null;
+  state: AccessKeyData | StoreAccessData | null;
   announced_at: Date;
 }
 
@@ -69,7 +69,7 @@ export function announcementsIn(control: Db): Collection<Announcement> {
  * @param atTheLast is asked where no sequence is left above the last one; throws where the next state is one that the
  *   last sequence cannot bring any more.
  */
-export async function announce<S extends KeyState | StoreState>(
+export async function announce<S extends AccessKeyData | StoreAccessData>(
   announcements: Collection<Announcement>,
   id: string,
   readApplied: () => Promise<Applied<S> | null>,
@@ -101,7 +101,7 @@ export async function announce<S extends KeyState | StoreState>(
 /** Takes an announcement back that could not be published; its sequence stays used, since nobody knows for sure. */
 export async function withdraw(
   announcements: Collection<Announcement>,
-  { id, sequence, before, changed }: Announced<KeyState | StoreState>,
+  { id, sequence, before, changed }: Announced<AccessKeyData | StoreAccessData>,
 ): Promise<void> {
   if (changed) await announcements.updateOne({ _id: id, sequence }, { $set: { state: before } });
 }

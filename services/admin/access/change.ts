@@ -13,8 +13,8 @@ import {
   announcementsIn,
   type Applied,
   forget,
-  type KeyState,
-  type StoreState,
+  type AccessKeyData,
+  type StoreAccessData,
   withdraw,
 } from './announce.ts';
 import { pastHangingTransactions } from './hanging-transactions.ts';
@@ -69,7 +69,7 @@ const ATTEMPTS = 5;
  * @throws {StoreDataError} what `compose` throws; `environment_unavailable` naming the server and what is in
  * effect all the same; `command_invalid` when somebody else's change came in between.
  */
-export async function changeAccess<S extends KeyState | StoreState, R>(
+export async function changeAccess<S extends AccessKeyData | StoreAccessData, R>(
   servers: Servers,
   subject: Subject<S, R>,
   change: Change<S>,
@@ -108,7 +108,7 @@ export async function changeAccess<S extends KeyState | StoreState, R>(
 }
 
 /** Asked for again it counts too: whatever was missing the last time, Redis or the log, is made good. */
-function reducesRights<S extends KeyState | StoreState, R>(
+function reducesRights<S extends AccessKeyData | StoreAccessData, R>(
   subject: Subject<S, R>,
   { before, applied, after }: Announced<S>,
 ): boolean {
@@ -122,7 +122,7 @@ export const UNTIL_REDIS_IS_BACK =
   'cannot reach it, the services bring it there within a second or two';
 
 /** The record is written; Redis and the log follow, and the failure of one does not keep back the other. */
-async function atOnce<S extends KeyState | StoreState, R>(
+async function atOnce<S extends AccessKeyData | StoreAccessData, R>(
   servers: Servers,
   control: Db,
   subject: Subject<S, R>,
@@ -155,7 +155,7 @@ async function atOnce<S extends KeyState | StoreState, R>(
   return { state: after, sequence, changed, live: true };
 }
 
-async function throughTheLog<S extends KeyState | StoreState, R>(
+async function throughTheLog<S extends AccessKeyData | StoreAccessData, R>(
   servers: Servers,
   control: Db,
   subject: Subject<S, R>,
@@ -213,15 +213,15 @@ async function throughTheLog<S extends KeyState | StoreState, R>(
 
 /** Everything is done but the waiting, which took too long. */
 export class NotLiveYet extends StoreDataError {
-  readonly state: KeyState | StoreState;
+  readonly state: AccessKeyData | StoreAccessData;
 
-  constructor(message: string, state: KeyState | StoreState) {
+  constructor(message: string, state: AccessKeyData | StoreAccessData) {
     super('environment_unavailable', message);
     this.state = state;
   }
 }
 
-function describe(state: KeyState | StoreState): string {
+function describe(state: AccessKeyData | StoreAccessData): string {
   return 'scopes' in state
     ? `${state.status} with the scopes ${state.scopes.join(', ') || 'none'}`
     : state.status;

@@ -1,12 +1,12 @@
 /** An access key as something that commands change. */
 import { type AccessKey, applyKeyChange, controlCollections } from '#shared/access/access-keys.ts';
 import { publishAccess } from '#shared/access/grants.ts';
-import type { KeyState } from './announce.ts';
+import type { AccessKeyData } from './announce.ts';
 import type { Subject } from './change.ts';
 import { keyIsLive } from './live.ts';
 
 /** The subject of one `client_id`, whether it exists or is to be made. */
-export function keySubject(clientId: string, prefix: string): Subject<KeyState, AccessKey> {
+export function keySubject(clientId: string, prefix: string): Subject<AccessKeyData, AccessKey> {
   return {
     name: `key ${clientId}`,
     id: `access_key/${clientId}`,
@@ -47,7 +47,7 @@ export function keySubject(clientId: string, prefix: string): Subject<KeyState, 
   };
 }
 
-function stateOf(key: AccessKey): KeyState {
+function stateOf(key: AccessKey): AccessKeyData {
   return {
     environment: key.environment,
     store_id: key.store_id,

@@ -6,7 +6,7 @@ import {
   storeAccessId,
 } from '#shared/access/access-keys.ts';
 import { publishAccess } from '#shared/access/grants.ts';
-import type { StoreState } from './announce.ts';
+import type { StoreAccessData } from './announce.ts';
 import type { Subject } from './change.ts';
 import { storeIsLive } from './live.ts';
 
@@ -15,7 +15,7 @@ export function storeSubject(
   environment: string,
   storeId: string,
   prefix: string,
-): Subject<StoreState, StoreAccess> {
+): Subject<StoreAccessData, StoreAccess> {
   const recordId = storeAccessId(environment, storeId);
   return {
     name: `store ${storeId} in ${environment}`,

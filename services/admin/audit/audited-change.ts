@@ -1,6 +1,6 @@
 /** Changes the access of a key or a store, and has it in the audit. */
 import type { AuditAction, AuditDetails, AuditSubject } from '#shared/access/audit.ts';
-import type { KeyState, StoreState } from '../access/announce.ts';
+import type { AccessKeyData, StoreAccessData } from '../access/announce.ts';
 import { type Change, changeAccess, type Changed, NotLiveYet, type Subject } from '../access/change.ts';
 import type { Servers } from '../connection/servers.ts';
 import { audited } from './audited.ts';
@@ -15,7 +15,7 @@ interface Recorded {
  * @param about what the change is about, as far as the command knows; the record there is says the rest.
  * @throws as `changeAccess`.
  */
-export async function auditedChange<S extends KeyState | StoreState, R extends Recorded>(
+export async function auditedChange<S extends AccessKeyData | StoreAccessData, R extends Recorded>(
   servers: Servers,
   { action, details = {}, ...about }: AuditSubject & { action: AuditAction; details?: AuditDetails },
   subject: Subject<S, R>,
@@ -41,7 +41,7 @@ export async function auditedChange<S extends KeyState | StoreState, R extends R
 }
 
 /** A state as the audit may show it: how many secrets there are, never their hashes. */
-function stateOf(state: KeyState | StoreState): AuditDetails {
+function stateOf(state: AccessKeyData | StoreAccessData): AuditDetails {
   if (!('scopes' in state)) return { status: state.status };
   const { status, scopes, secret_sha256: hashes, secret_expires_at: expiry } = state;
   const [end] = Object.values(expiry ?? {});
@@ -54,6 +54,6 @@ function stateOf(state: KeyState | StoreState): AuditDetails {
 }
 
 /** Of a key that was only announced when the command began. */
-function ownerOf(state: KeyState | StoreState): { subject?: AuditSubject } {
+function ownerOf(state: AccessKeyData | StoreAccessData): { subject?: AuditSubject } {
   return 'store_id' in state ? { subject: { environment: state.environment, store_id: state.store_id } } : {};
 }

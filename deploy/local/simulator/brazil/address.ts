@@ -1,6 +1,6 @@
 /** Addresses that lie in a city, with its districts, postal codes and coordinates. */
 import type { AddressState } from '#shared/events/fields.ts';
-import { type Chance, happens, oneOf } from '../random.ts';
+import { type Chance, happens, pick } from '../random.ts';
 import type { City } from './cities.ts';
 
 const REFERENCES = [
@@ -19,11 +19,11 @@ export function address(chance: Chance, city: City): AddressState {
     street: chance.location.street(),
     number: String(chance.number.int({ min: 1, max: 2500 })),
     complement: happens(chance, 45) ? complement(chance) : null,
-    district: oneOf(chance, city.districts),
+    district: pick(chance, city.districts),
     city: city.name,
     state: city.state,
     postal_code: `${chance.number.int({ min: from, max: to })}${chance.string.numeric(2)}-${chance.string.numeric(3)}`,
-    reference: happens(chance, 25) ? oneOf(chance, REFERENCES) : null,
+    reference: happens(chance, 25) ? pick(chance, REFERENCES) : null,
     latitude: decimals(city.latitude + spread()),
     longitude: decimals(city.longitude + spread()),
   };
@@ -31,9 +31,9 @@ export function address(chance: Chance, city: City): AddressState {
 
 function complement(chance: Chance): string {
   const number = chance.number.int({ min: 1, max: 20 }) * 100 + chance.number.int({ min: 1, max: 8 });
-  return oneOf(chance, [
+  return pick(chance, [
     `Apto. ${number}`,
-    `Bloco ${oneOf(chance, ['A', 'B', 'C'])}, apto. ${number}`,
+    `Bloco ${pick(chance, ['A', 'B', 'C'])}, apto. ${number}`,
     'Casa 2',
     'Fundos',
   ]);

@@ -10,7 +10,7 @@ import {
   type PriceMethod,
 } from '../menus/menu.ts';
 import { money } from '../money.ts';
-import { type Chance, happens, oneOf } from '../random.ts';
+import { type Chance, happens, pick } from '../random.ts';
 import type { SimulatedStore } from './store.ts';
 
 type Item = NonNullable<OrderState['items']>[number];
@@ -30,7 +30,7 @@ export function orderItems(chance: Chance, store: SimulatedStore): { items: Item
     { weight: 1, value: 4 },
   ]);
   while (items.length < wanted || subtotal < store.cuisine.minimumOrder) {
-    const { item, total } = orderItem(chance, oneOf(chance, products), items.length + 1);
+    const { item, total } = orderItem(chance, pick(chance, products), items.length + 1);
     items.push(item);
     subtotal += total;
   }
@@ -61,7 +61,7 @@ function orderItem(chance: Chance, product: MenuProduct, place: number): { item:
     quantity,
     unit_price: money(unitPrice),
     options,
-    notes: happens(chance, 12) ? oneOf(chance, NOTES) : null,
+    notes: happens(chance, 12) ? pick(chance, NOTES) : null,
     total: money(total),
   };
   return { item, total };

@@ -1,6 +1,6 @@
 /** The statuses an order passes through, and how long each takes in a real kitchen. */
 import type { ORDER_STATUSES, ORDER_TYPES } from '#shared/events/entities/order.ts';
-import { type Chance, happens, oneOf } from '../random.ts';
+import { type Chance, happens, pick } from '../random.ts';
 
 export type OrderStatus = (typeof ORDER_STATUSES)[number];
 export type OrderType = (typeof ORDER_TYPES)[number];
@@ -65,7 +65,7 @@ export function orderJourney(chance: Chance, type: OrderType): Journey {
     const reasons = REASONS[steps.at(-1)?.status ?? 'pending'];
     if (cancelled && reasons !== undefined && happens(chance, 45)) {
       steps.push({ status: 'cancelled', after });
-      return { steps, cancellationReason: oneOf(chance, reasons) };
+      return { steps, cancellationReason: pick(chance, reasons) };
     }
     steps.push({ status, after });
   }

@@ -3,7 +3,7 @@ import type { OrderState } from '#shared/events/entities/order.ts';
 import { COUPONS, discountOf, isUsable } from '../coupons.ts';
 import { instant } from '../instant.ts';
 import { money, percentOf } from '../money.ts';
-import { type Chance, happens, oneOf } from '../random.ts';
+import { type Chance, happens, pick } from '../random.ts';
 import type { SimulatedCustomer } from './customer.ts';
 import { orderItems } from './order-items.ts';
 import { type Journey, orderJourney, type OrderType } from './order-journey.ts';
@@ -31,13 +31,13 @@ export function placeOrder(
   { id, number, at }: { id: string; number: number; at: number },
 ): SimulatedOrder {
   const type = orderType(chance, store);
-  const channel = type === 'indoor' ? 'counter' : oneOf(chance, ['app', 'app', 'site', 'whatsapp', 'phone']);
+  const channel = type === 'indoor' ? 'counter' : pick(chance, ['app', 'app', 'site', 'whatsapp', 'phone']);
   const { items, subtotal } = orderItems(chance, store);
-  const deliveryFee = type === 'delivery' ? oneOf(chance, store.deliveryFees) : 0;
+  const deliveryFee = type === 'delivery' ? pick(chance, store.deliveryFees) : 0;
   const serviceFee =
     type === 'indoor' ? percentOf(subtotal, INDOOR_SERVICE_PERCENT) : channel === 'app' ? APP_FEE : 0;
   const usable = COUPONS.filter((coupon) => isUsable(coupon, type, subtotal));
-  const coupon = happens(chance, 18) && usable.length > 0 ? oneOf(chance, usable) : null;
+  const coupon = happens(chance, 18) && usable.length > 0 ? pick(chance, usable) : null;
   const discount = coupon === null ? 0 : discountOf(coupon, subtotal, deliveryFee);
   const total = subtotal + deliveryFee + serviceFee - discount;
   const minutesToCome = chance.number.int({ min: 30, max: 60 });
@@ -67,7 +67,7 @@ export function placeOrder(
           : null,
       payments: orderPayments(chance, type, total),
       coupon: coupon !== null && discount > 0 ? { id: coupon.id, code: coupon.code } : null,
-      notes: type === 'delivery' && happens(chance, 15) ? oneOf(chance, NOTES) : null,
+      notes: type === 'delivery' && happens(chance, 15) ? pick(chance, NOTES) : null,
       created_at: instant(at),
     },
   };

@@ -1,7 +1,7 @@
 /** Reviews of orders that have come to their end: most are content, some are not, and some of them get a reply. */
 import type { ReviewState } from '#shared/events/entities/review.ts';
 import { instant } from '../instant.ts';
-import { type Chance, happens, oneOf } from '../random.ts';
+import { type Chance, happens, pick } from '../random.ts';
 import type { SimulatedOrder } from './order.ts';
 
 export interface SimulatedReview {
@@ -79,12 +79,12 @@ export function orderReview(
       customer_id: customer.id,
       customer_name: customer.name ?? null,
       rating,
-      comment: happens(chance, mood.silent) ? null : oneOf(chance, mood.comments),
+      comment: happens(chance, mood.silent) ? null : pick(chance, mood.comments),
       reply: null,
       replied_at: null,
       created_at: instant(createdAt),
     },
-    reply: happens(chance, mood.replied) ? oneOf(chance, mood.replies) : null,
+    reply: happens(chance, mood.replied) ? pick(chance, mood.replies) : null,
   };
 }
 

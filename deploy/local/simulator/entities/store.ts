@@ -10,7 +10,7 @@ import { cuisineOf } from '../menus/index.ts';
 import { makeMenu } from '../menus/make-menu.ts';
 import type { Menu } from '../menus/menu.ts';
 import { money } from '../money.ts';
-import { type Chance, draw, oneOf } from '../random.ts';
+import { type Chance, draw, pick } from '../random.ts';
 
 const DAY = 86_400_000;
 
@@ -38,7 +38,7 @@ function makeStore(chance: Chance, index: number): SimulatedStore {
   const city = cityOf(index);
   const cuisine = cuisineOf(index);
   const family = chance.person.lastName();
-  const name = oneOf(chance, cuisine.names).replace('{}', family);
+  const name = pick(chance, cuisine.names).replace('{}', family);
   const menu = makeMenu(cuisine, chance);
   const fee = chance.number.int({ min: 4, max: 8 }) * 100;
   const age = chance.number.int({ min: 200, max: 1_500 }) * DAY;

@@ -1,5 +1,5 @@
 /** Makes the menu of one store out of what its kind sells: with ids, prices of its own, promotions and gaps. */
-import { type Chance, oneOf } from '../random.ts';
+import { type Chance, pick } from '../random.ts';
 import type { Cuisine, OptionGroupRecipe, ProductRecipe } from './cuisine.ts';
 import { activeOptions, type Menu, type MenuOptionGroup, type MenuProduct } from './menu.ts';
 
@@ -8,7 +8,7 @@ const MANY = 3;
 
 /** The menu of one store: the cuisine's dishes at this store's level of prices. */
 export function makeMenu(cuisine: Cuisine, chance: Chance): Menu {
-  const level = oneOf(chance, [90, 95, 100, 105, 110, 115]);
+  const level = pick(chance, [90, 95, 100, 105, 110, 115]);
   const groups = new Map(
     Object.entries(cuisine.optionGroups).map(([key, recipe], index) => [
       key,
@@ -33,7 +33,7 @@ export function makeMenu(cuisine: Cuisine, chance: Chance): Menu {
 
 /** A price a fifth or a tenth lower, where there is one to lower. */
 export function promotionalPrice(chance: Chance, price: number): number | null {
-  return price === 0 ? null : priceAt(price, oneOf(chance, [80, 85, 90]));
+  return price === 0 ? null : priceAt(price, pick(chance, [80, 85, 90]));
 }
 
 /** Prices end in 0 like those on a real menu; what is free stays free. */
@@ -106,7 +106,7 @@ function optionGroup(recipe: OptionGroupRecipe, number: number, level: number): 
 /** Where there is enough to choose from, one option is not to be had. */
 function withGap(chance: Chance, group: MenuOptionGroup): MenuOptionGroup {
   if (activeOptions(group).length < group.min + MANY) return group;
-  const missing = oneOf(chance, group.options).id;
+  const missing = pick(chance, group.options).id;
   return {
     ...group,
     options: group.options.map((option) => ({ ...option, active: option.id !== missing })),

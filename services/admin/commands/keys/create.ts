@@ -5,7 +5,7 @@ import { text as readText } from 'node:stream/consumers';
 import { hashSecret, newClientId, newClientSecret } from '#shared/access/secrets.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import type { Scope } from '#shared/events/access-event.ts';
-import type { KeyState } from '../../access/announce.ts';
+import type { AccessKeyData } from '../../access/announce.ts';
 import { NotLiveYet } from '../../access/change.ts';
 import { keySubject } from '../../access/key-subject.ts';
 import { hasStoreRecord } from '../../access/store-record.ts';
@@ -70,7 +70,7 @@ async function create(flags: Flags): Promise<void> {
     const clientId = flags.clientId ?? newClientId();
     const secret = imported ?? newClientSecret();
     const hash = hashSecret(secret);
-    const key: KeyState = {
+    const key: AccessKeyData = {
       environment,
       store_id: flags.store,
       secret_sha256: [hash],
@@ -106,7 +106,7 @@ async function create(flags: Flags): Promise<void> {
   });
 }
 
-function alreadyThere(clientId: string, { environment, store_id, status }: KeyState): StoreDataError {
+function alreadyThere(clientId: string, { environment, store_id, status }: AccessKeyData): StoreDataError {
   return new StoreDataError(
     'command_invalid',
     `client_id ${clientId} exists already: store ${store_id} in ${environment}, ${status}`,

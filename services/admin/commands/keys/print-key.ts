@@ -1,13 +1,13 @@
 /** How a changed key is shown. */
 import type { Changed } from '../../access/change.ts';
-import type { KeyState } from '../../access/announce.ts';
+import type { AccessKeyData } from '../../access/announce.ts';
 import { print, printJson } from '../../output/print.ts';
 import { renderFacts } from '../../output/table.ts';
 
 /** Prints a key after a change; `secret` is shown here and nowhere else. */
 export function printKey(
   clientId: string,
-  { state, changed, live }: Pick<Changed<KeyState>, 'state' | 'changed' | 'live'>,
+  { state, changed, live }: Pick<Changed<AccessKeyData>, 'state' | 'changed' | 'live'>,
   { json, secret }: { json: boolean; secret?: string },
 ): void {
   const { environment, store_id, scopes, status } = state;
@@ -44,7 +44,7 @@ interface OldSecret {
   endsAt: string | null;
 }
 
-function oldSecretOf({ secret_sha256: [, old], secret_expires_at: expiry }: KeyState): OldSecret | null {
+function oldSecretOf({ secret_sha256: [, old], secret_expires_at: expiry }: AccessKeyData): OldSecret | null {
   return old === undefined ? null : { endsAt: expiry?.[old] ?? null };
 }
 

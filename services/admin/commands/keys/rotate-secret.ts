@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { validSecrets } from '#shared/access/access-keys.ts';
 import { hashSecret, newClientSecret } from '#shared/access/secrets.ts';
 import { StoreDataError } from '#shared/errors.ts';
-import type { KeyState } from '../../access/announce.ts';
+import type { AccessKeyData } from '../../access/announce.ts';
 import { NotLiveYet } from '../../access/change.ts';
 import { existingKey } from '../../access/existing-key.ts';
 import { keySubject } from '../../access/key-subject.ts';
@@ -99,7 +99,12 @@ async function retire(servers: Servers, clientId: string, flags: Flags): Promise
 }
 
 /** @param end when the old secret ends; `null` leaves that to `--retire-old`. */
-function withNewSecret(clientId: string, key: KeyState, hash: string, end: string | null): KeyState {
+function withNewSecret(
+  clientId: string,
+  key: AccessKeyData,
+  hash: string,
+  end: string | null,
+): AccessKeyData {
   const [old, ...more] = secretsOf(key);
   if (more.length > 0) throw twoAlready(clientId, key);
   const state = { ...withoutExpiry(key), secret_sha256: old === undefined ? [hash] : [hash, old] };
@@ -108,18 +113,18 @@ function withNewSecret(clientId: string, key: KeyState, hash: string, end: strin
   return old === undefined || ends === undefined ? state : { ...state, secret_expires_at: { [old]: ends } };
 }
 
-function secretsOf({ secret_sha256, secret_expires_at }: KeyState): string[] {
+function secretsOf({ secret_sha256, secret_expires_at }: AccessKeyData): string[] {
   return validSecrets({
     secret_hashes: secret_sha256,
     ...(secret_expires_at === undefined ? {} : { secret_expires_at }),
   });
 }
 
-function withoutExpiry({ secret_expires_at: _ends, ...rest }: KeyState): KeyState {
+function withoutExpiry({ secret_expires_at: _ends, ...rest }: AccessKeyData): AccessKeyData {
   return rest;
 }
 
-function twoAlready(clientId: string, { secret_expires_at: expiry }: KeyState): StoreDataError {
+function twoAlready(clientId: string, { secret_expires_at: expiry }: AccessKeyData): StoreDataError {
   const [end] = Object.values(expiry ?? {});
   return new StoreDataError(
     'command_invalid',

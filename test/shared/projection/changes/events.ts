@@ -1,0 +1,45 @@
+/** Events of one store as messages of a slice, for tests of what is made of them. */
+import type { KafkaMessage } from 'kafkajs';
+import { encodeEvent } from '#shared/events/encode.ts';
+import type { EntityName } from '#shared/events/entities/index.ts';
+
+const STATES: Partial<Record<EntityName, object>> = {
+  store: { name: 'Loja', timezone_offset: '-04:00', created_at: '2026-01-01T12:00:00Z' },
+  customer: { name: 'Ana', created_at: '2026-01-01T12:00:00Z' },
+  order: {
+    status: 'pending',
+    order_type: 'delivery',
+    total: '1.00',
+    customer: { id: 'c1', name: 'Ana' },
+    created_at: '2026-01-01T12:00:00Z',
+  },
+  product: { name: 'Suco', price: '1.00', position: 0, active: true, category_id: 'k1' },
+};
+
+export interface Told {
+  entity: EntityName;
+  id: string;
+  sequence: number;
+  deleted?: true;
+  /** Beside the least that an event of the entity needs. */
+  data?: object;
+}
+
+/** The messages of some events, or of texts that are none. */
+export function messagesOf(events: readonly (Told | string)[]): KafkaMessage[] {
+  return events.map((event, offset) => {
+    const message = { offset: String(offset), timestamp: '0', attributes: 0, headers: {} };
+    if (typeof event === 'string') return { ...message, key: Buffer.from('s1'), value: Buffer.from(event) };
+    const { entity, id, sequence, deleted, data } = event;
+    const { key, value } = encodeEvent({
+      entity,
+      storeId: 's1',
+      subject: id,
+      sequence,
+      source: '/test',
+      time: new Date('2026-02-02T12:00:00Z'),
+      ...(deleted ? { action: 'deleted' } : { data: { ...STATES[entity], ...data } }),
+    });
+    return { ...message, key: Buffer.from(key), value: Buffer.from(value) };
+  });
+}

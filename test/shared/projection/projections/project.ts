@@ -1,0 +1,37 @@
+/** What the projection makes of one event, its bodies parsed. */
+import { readChange } from '#shared/events/change.ts';
+import { encodeEvent } from '#shared/events/encode.ts';
+import type { EntityName } from '#shared/events/entities/index.ts';
+import { projections } from '#shared/projection/projections/index.ts';
+import type { Projection, ProjectionContext } from '#shared/projection/projections/projection.ts';
+import { jsonOf } from '#shared/read-models/bodies.ts';
+
+/** The document of an entity `x1` of the store `s1`, version 3, whose event happened at noon of 2026-02-02, UTC. */
+export function project(
+  entity: EntityName,
+  data: object,
+  context: Partial<ProjectionContext> = {},
+): Record<string, unknown> {
+  const { key, value } = encodeEvent({
+    entity,
+    storeId: 's1',
+    subject: entity === 'store' ? 's1' : 'x1',
+    sequence: 3,
+    source: '/test',
+    time: new Date('2026-02-02T12:00:00Z'),
+    data,
+  });
+  const change = readChange({ key: Buffer.from(key), value: Buffer.from(value) });
+  const { project: documentOf } = projections[entity] as Projection<EntityName>;
+  const document = documentOf(change as Parameters<typeof documentOf>[0], {
+    offset: '-03:00',
+    customerErased: false,
+    ...context,
+  });
+  return Object.fromEntries(
+    Object.entries(document).map(([name, field]) => {
+      const json = typeof field === 'string' ? jsonOf(name, field) : null;
+      return [name, json === null ? field : JSON.parse(json)];
+    }),
+  );
+}
