@@ -31,8 +31,6 @@ import { GenerationFollower } from './generations/follower.ts';
 import { Pace } from './generations/pace.ts';
 import { projectGeneration, type ProjectOptions } from './generations/project.ts';
 import { LetterKeeper } from './dead-letters/expiry-loop.ts';
-import { createLetterMetrics } from './dead-letters/metrics.ts';
-import { createRewritingMetrics } from './rewriting/metrics.ts';
 import { countDeadLetters, createMetrics, type ProjectorMetrics } from './metrics.ts';
 
 /** How long a start waits for Redis; without it everything is applied, and published once it is there. */
@@ -156,7 +154,7 @@ async function startConsumers(
     projectionVersion,
     ...config.projector.deadLetters,
     logger,
-    metrics: createLetterMetrics(metrics.registry),
+    metrics: metrics.letters,
   });
   stopping.push(() => letters.stop());
   const projecting: ProjectOptions = {
@@ -166,7 +164,7 @@ async function startConsumers(
     letters,
     rewriting: {
       share: config.projector.rewritingShare,
-      metrics: createRewritingMetrics(metrics.registry),
+      metrics: metrics.rewriting,
     },
     control,
     storeChanged: () => publisher.sweep(),

@@ -5,7 +5,7 @@ import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import type { Logger } from '#shared/logging.ts';
 import { DEAD_LETTERS, type DeadLetter, INDEXES } from '#shared/read-models/collections.ts';
 import { controlDatabase, findGenerations } from '#shared/read-models/generation.ts';
-import type { LetterMetrics } from './metrics.ts';
+import type { ProjectorMetrics } from '../metrics.ts';
 import { expireLetters } from './expire.ts';
 import {
   type LetterCensus,
@@ -27,7 +27,7 @@ export interface KeeperOptions {
   /** After how many days a letter expires; `null` never. */
   days: number | null;
   logger: Logger;
-  metrics: LetterMetrics;
+  metrics: ProjectorMetrics['letters'];
 }
 
 interface Box {

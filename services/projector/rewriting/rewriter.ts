@@ -11,7 +11,7 @@ import type { Logger } from '#shared/logging.ts';
 import type { Pace } from '../generations/pace.ts';
 import { eraseInStore, type ErasingOptions } from './erasures.ts';
 import { countErasures, countLeft } from './remaining.ts';
-import type { RewritingMetrics } from './metrics.ts';
+import type { ProjectorMetrics } from '../metrics.ts';
 import { rewriteMovedStore } from './offset.ts';
 import { claim } from '#shared/projection/rewriting/queue.ts';
 import type { Shift } from './shift.ts';
@@ -32,7 +32,7 @@ export interface RewriterOptions {
   share: number;
   pace: Pace;
   logger: Logger;
-  metrics: RewritingMetrics;
+  metrics: ProjectorMetrics['rewriting'];
   erasing: ErasingOptions;
 }
 

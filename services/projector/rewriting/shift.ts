@@ -1,12 +1,12 @@
 /** What whoever rewrites a store is given: its turn, and how it goes on beside live events. */
 import type { Db } from 'mongodb';
 import type { Logger } from '#shared/logging.ts';
-import type { RewritingMetrics } from './metrics.ts';
+import type { ProjectorMetrics } from '../metrics.ts';
 
 export interface Shift {
   db: Db;
   logger: Logger;
-  metrics: RewritingMetrics;
+  metrics: ProjectorMetrics['rewriting'];
   labels: { environment: string; generation: string };
   /** Whether others' turn has come, or the process stops. */
   isOver: () => boolean;

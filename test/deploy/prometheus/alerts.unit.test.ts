@@ -1,9 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { createLetterMetrics } from '#projector/dead-letters/metrics.ts';
 import { createMetrics as createProjectorMetrics } from '#projector/metrics.ts';
-import { createRewritingMetrics } from '#projector/rewriting/metrics.ts';
 import { createMetrics as createQueryMetrics } from '#query/metrics.ts';
 
 interface Rule {
@@ -21,8 +19,6 @@ const rules = groups.flatMap((group) => group.rules);
 /** Every metric of both services with its labels; a histogram under the names that it is queried by. */
 function knownMetrics(): Map<string, Set<string>> {
   const projector = createProjectorMetrics();
-  createLetterMetrics(projector.registry);
-  createRewritingMetrics(projector.registry);
   const known = new Map<string, Set<string>>();
   for (const { registry } of [projector, createQueryMetrics()]) {
     for (const metric of registry.getMetricsAsArray()) {
