@@ -4,6 +4,7 @@ import { actor, ACTOR_VARIABLE } from './audit/actor.ts';
 import { addAuditCommand } from './commands/audit.ts';
 import { addConfigCommand } from './commands/config.ts';
 import { addDeadLetterCommands } from './commands/dead-letters/index.ts';
+import { addEventsCommand } from './commands/events.ts';
 import { addGenerationCommands } from './commands/generations/index.ts';
 import { addKeyCommands } from './commands/keys/index.ts';
 import { addLagCommand } from './commands/lag.ts';
@@ -43,6 +44,7 @@ where none of them is set, those of a local stack that runs here (npm start).
 Exit codes: 0 done, 1 failed, 2 wrong usage.`,
     );
   addPrepareCommand(program);
+  addEventsCommand(program);
   addPublishCommand(program);
   addKeyCommands(program);
   addStoreCommands(program);

@@ -90,6 +90,7 @@ describe('the command line', () => {
     'dead-letters retry',
     'dead-letters drop',
     'lag',
+    'events',
     'config',
   ])('explains "%s" with an example, readable at 80 columns', async (command) => {
     await parse([...command.split(' '), '--help']);

@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { readChange } from '#shared/events/change.ts';
+import { runCommand } from './run-command.ts';
+
+describe('events', () => {
+  it('lists every entity with what it requires', async () => {
+    const { code, stdout } = await runCommand({}, ['events']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^category +name position active$/m);
+    expect(stdout).toMatch(/^store_access +status$/m);
+  });
+
+  it('shows fields within 80 columns, and an example that the projector takes', async () => {
+    const { code, stdout } = await runCommand({}, ['events', 'order']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^total +money +\(required\)$/m);
+    expect(stdout).toMatch(/^delivery_fee +money +"0.00"$/m);
+    expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
+    const value = Buffer.from(stdout.slice(stdout.indexOf('\n{')));
+    expect(readChange({ key: Buffer.from('s1'), value })).toMatchObject({ entity: 'order' });
+  });
+
+  it('says the same to programs', async () => {
+    const { stdout } = await runCommand({}, ['events', 'customer', '--json']);
+    expect(JSON.parse(stdout)).toMatchObject({
+      entity: 'customer',
+      fields: expect.arrayContaining([
+        { name: 'created_at', type: 'date-time', required: true, when_absent: null },
+      ]) as unknown,
+      example: { type: 'store-data.customer.changed' },
+    });
+  });
+
+  it('names the entities that there are', async () => {
+    const { code, stderr } = await runCommand({}, ['events', 'orders']);
+    expect(code).toBe(2);
+    expect(stderr).toContain('store, coupon, customer');
+  });
+});
