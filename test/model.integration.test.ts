@@ -15,8 +15,8 @@ import { startProjector } from '#projector/projector.ts';
 
 const logger = createLogger('test', 'silent');
 /** Each run has an environment of its own; within it many questions are asked. */
-const RUNS = 5;
-const QUESTIONS = 150;
+const RUNS = 3;
+const QUESTIONS = 250;
 
 describe('every answer', () => {
   let installation: Installation;

@@ -1,14 +1,27 @@
-/** Starts the servers once for all integration tests, and stops them after the last. */
+/** Starts the servers once for all integration tests, and stops them after the last; compiles what tests start as processes. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startStack } from '#local/stack/stack.ts';
+import { inheritedEnvironment } from './service-process.ts';
+
+const PROGRAMS = ['services/projector/main.ts', 'services/query/main.ts', 'services/admin/main.ts'];
 
 export default async function setup(): Promise<() => Promise<void>> {
+  // One that is killed keeps nothing of what it compiled: each is loaded once and ends, as it has no configuration.
+  const compiled = Promise.all(
+    PROGRAMS.map((program) => {
+      const env = inheritedEnvironment();
+      return once(spawn(process.execPath, [program], { env, stdio: 'ignore' }), 'exit');
+    }),
+  );
   const stack = await startStack({
     dataFolder: await mkdtemp(join(tmpdir(), 'store-data-test-')),
     log: (line) => process.stderr.write(`${line}\n`),
   });
+  await compiled;
   process.env['KAFKA_BROKERS'] = stack.kafkaBrokers.join(',');
   process.env['MONGODB_URI'] = stack.mongodbUri;
   process.env['REDIS_URL'] = stack.redisUrl;

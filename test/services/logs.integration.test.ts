@@ -15,7 +15,7 @@ import { sendRaw } from '#test/api-client.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { type ServiceProcess, startService } from '#test/service-process.ts';
 import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
-import { runCommand } from './admin/run-command.ts';
+import { runProcess } from './admin/run-command.ts';
 
 /** Nothing else holds these by chance. */
 const PERSON = {
@@ -93,7 +93,7 @@ async function command(
   args: string[],
   options: { input?: string; shows?: 'secret' | 'message' } = {},
 ): Promise<string> {
-  const result = await runCommand(
+  const result = await runProcess(
     { ...env, LOG_LEVEL: 'trace' },
     args,
     options.input === undefined ? {} : { input: options.input },

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createInstallation, type Installation } from '#test/installation.ts';
-import { runProcess } from './run-command.ts';
+import { runCommand, runProcess } from './run-command.ts';
 
 describe('the process', () => {
   let installation: Installation;
@@ -16,12 +16,12 @@ describe('the process', () => {
       stdout: '',
       stderr: "store-data: unknown command 'reboke' (Did you mean revoke?)\n",
     });
-    expect(await runProcess(env, ['stores', 'block', 's1', '-e', 'nowhere'])).toEqual({
+    expect(await runCommand(env, ['stores', 'block', 's1', '-e', 'nowhere'])).toEqual({
       code: 2,
       stdout: '',
       stderr: `store-data: there is no environment "nowhere"; configured are ${installation.environment}\n`,
     });
-    expect(await runProcess(env, ['dead-letters', 'drop', '--all'])).toMatchObject({
+    expect(await runCommand(env, ['dead-letters', 'drop', '--all'])).toMatchObject({
       code: 2,
       stdout: '',
       stderr: 'store-data: nobody can be asked here: give --yes to drop dead letters for good\n',
@@ -54,7 +54,7 @@ describe('the process', () => {
   it('shows no piece of a password, whatever it holds', async () => {
     const { env, environment } = installation;
     const away = { ...env, REDIS_URL: 'redis://:abc@tail@127.0.0.1:1?password=tail' };
-    const { code, stdout, stderr } = await runProcess(away, [
+    const { code, stdout, stderr } = await runCommand(away, [
       'quota',
       'set',
       '-s',
@@ -69,7 +69,7 @@ describe('the process', () => {
     expect(stderr).not.toMatch(/abc|tail/);
     const uncertain = { ...env, REDIS_URL: 'redis://:ab/tail@host', MONGODB_URI: 'mongodb://user:tail' };
     for (const args of [['config'], ['keys', 'list']]) {
-      const refused = await runProcess(uncertain, args);
+      const refused = await runCommand(uncertain, args);
       expect(refused.code).toBe(1);
       expect(refused.stderr).toMatch(/MONGODB_URI must be a URI .*\n.*REDIS_URL must be a URI/);
       expect(refused.stdout + refused.stderr).not.toMatch(/ab\/|tail/);
@@ -77,13 +77,13 @@ describe('the process', () => {
   });
 
   it('lists every setting without values, and every mistake', async () => {
-    const good = await runProcess(installation.env, ['config']);
+    const good = await runCommand(installation.env, ['config']);
     expect(good.code).toBe(0);
     expect(good.stdout).toContain('* MONGODB_URI');
     expect(good.stdout).toContain('the settings make a configuration');
     expect(good.stdout).not.toContain(installation.config.mongodb.uri);
     expect(good.stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
-    const bad = await runProcess({ ...installation.env, LOG_LEVEL: 'loud', QUERY_PORT: '99999' }, ['config']);
+    const bad = await runCommand({ ...installation.env, LOG_LEVEL: 'loud', QUERY_PORT: '99999' }, ['config']);
     expect(bad.code).toBe(1);
     expect(bad.stderr).toBe(
       'store-data: LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent\nstore-data: QUERY_PORT must be a whole number from 0 to 65535\n',

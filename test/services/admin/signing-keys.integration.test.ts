@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startProjector } from '#projector/projector.ts';
@@ -20,6 +21,8 @@ interface ListedKey {
 
 /** Long enough for what a test does with a token on a busy machine, short enough to wait for its end. */
 const LIFETIME_SECONDS = 8;
+/** Between requests, so that other tests get on as well. */
+const PAUSE_MS = 10;
 
 let installation: Installation;
 let folder: string;
@@ -120,6 +123,7 @@ describe('signing-keys', () => {
           await use(token);
           await Promise.all(kept.splice(0, Math.max(0, kept.length - 20)).map(use));
           await Promise.all(kept.slice(0, 3).map(use));
+          await sleep(PAUSE_MS);
         }
       }
     };

@@ -270,7 +270,7 @@ describe('slices', () => {
             await installation.close();
           }
         }),
-        { numRuns: 3, endOnFailure: true },
+        { numRuns: 2, endOnFailure: true },
       );
     },
   );

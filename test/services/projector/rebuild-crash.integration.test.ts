@@ -9,21 +9,23 @@ import { startKilledProjector, startService, type ServiceProcess } from '#test/s
 import type { StreamEvent } from '#test/streams.ts';
 import { runJson, startCommand } from '../admin/run-command.ts';
 
-const EVENTS = 4_000;
+const EVENTS = 2_000;
+const ORDERS = EVENTS / 2;
+const CUSTOMERS = 150;
 const KILLS = 4;
 
 /** Orders and customers of several stores, created, changed and deleted. */
 function events(): StreamEvent[] {
   return Array.from({ length: EVENTS }, (_, index): StreamEvent => {
     const storeId = `s${index % 5}`;
-    const sequence = Math.floor(index / 2_000);
+    const sequence = Math.floor(index / ORDERS);
     if (index % 10 === 9) {
-      const data = { name: `Cliente ${index % 300}`, created_at: '2026-03-01T12:00:00Z' };
+      const data = { name: `Cliente ${index % CUSTOMERS}`, created_at: '2026-03-01T12:00:00Z' };
       const deletes = index % 50 === 49;
       return {
         entity: 'customer',
         storeId,
-        subject: `c${index % 300}`,
+        subject: `c${index % CUSTOMERS}`,
         sequence,
         ...(deletes ? { action: 'deleted' } : { data }),
       };
@@ -32,10 +34,10 @@ function events(): StreamEvent[] {
       status: sequence === 0 ? 'pending' : 'confirmed',
       order_type: 'delivery',
       total: `${index}.00`,
-      customer: { id: `c${(index * 7) % 300}`, name: 'Maria', phone: '11 9' },
+      customer: { id: `c${(index * 7) % CUSTOMERS}`, name: 'Maria', phone: '11 9' },
       created_at: new Date(Date.UTC(2026, 2, 1) + index * 1_000).toISOString(),
     };
-    return { entity: 'order', storeId, subject: `o${index % 2_000}`, sequence, data };
+    return { entity: 'order', storeId, subject: `o${index % ORDERS}`, sequence, data };
   });
 }
 
@@ -45,7 +47,7 @@ describe('a rebuild whose projector and whose command are killed', () => {
   beforeAll(async () => {
     installation = await createInstallation({
       partitions: 2,
-      settings: { KAFKA_SESSION_TIMEOUT_MS: '1000', PROJECTOR_SLICE_EVENTS: '50' },
+      settings: { KAFKA_SESSION_TIMEOUT_MS: '1000', PROJECTOR_SLICE_EVENTS: '25' },
     });
   });
   afterAll(async () => {

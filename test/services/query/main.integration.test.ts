@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApiClient } from '#test/api-client.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { DEFAULT_TIMEOUTS } from '#test/patience.ts';
+import { inheritedEnvironment } from '#test/service-process.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 
 let installation: Installation;
@@ -15,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => installation.close());
 
 function run(change: Record<string, string> = {}) {
-  const env = { PATH: process.env['PATH'], ...installation.env, ...change };
+  const env = { ...inheritedEnvironment(), ...installation.env, ...change };
   const child = spawn(process.execPath, ['services/query/main.ts'], {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
