@@ -1,26 +1,14 @@
 /** Events at the edges of what the contract allows: lists as long as they may be, and as many texts at their bounds as fit. */
-import { LIST_BOUNDS, OPTION_GROUP_BYTES, TEXT_BOUNDS } from '#shared/events/bounds.ts';
 import { MAX_MESSAGE_BYTES } from '#shared/events/cloud-event.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
 import type { EntityName } from '#shared/events/entities/index.ts';
+import { GROUP_BYTES, LISTS, textBound } from './contract-bounds.ts';
 import { TEXT, WHOLE_STATES } from './whole-states.ts';
 
 export const LONGEST_ID = 'x'.repeat(64);
 
 /** Of one to four bytes, what JSON doubles or sextuples, and what folding makes longer. */
 export const FILLERS = ['a', 'ã', '€', '😀', '"', '\\', '\n', '\u0001', '\u2028', '한', '\u0344'] as const;
-
-const NAMES = new Set(['name', 'legal_name', 'customer_name']);
-const PROSE = new Set([
-  'description',
-  'message',
-  'audience',
-  'comment',
-  'reply',
-  'notes',
-  'reason',
-  'reference',
-]);
 
 /** Room for the envelope. */
 const ENVELOPE_BYTES = 1_000;
@@ -33,7 +21,7 @@ const LEAST = {
     quantity: 1,
     unit_price: '0.00',
     total: '0.00',
-    options: Array.from({ length: LIST_BOUNDS.item_options }, () => ({})),
+    options: Array.from({ length: LISTS['items[].options'] }, () => ({})),
   }),
   addresses: () => ({}),
   payments: () => ({}),
@@ -42,7 +30,7 @@ const LEAST = {
   order_types: () => 'delivery',
   option_group_ids: (at: number) => `g${at}`.padEnd(64, 'g'),
   options: (at: number) => ({ id: `o${at}`, name: '', price: '0.00' }),
-} satisfies Partial<Record<keyof typeof LIST_BOUNDS, (at: number) => unknown>>;
+} satisfies Partial<Record<keyof typeof LISTS, (at: number) => unknown>>;
 
 type Fields = Record<string, unknown>;
 
@@ -70,8 +58,7 @@ function edgeState(entity: EntityName, filler: string): Fields {
       Array.isArray(value) ? leastList(field as keyof typeof LEAST) : filled(field, value, ''),
     ]),
   );
-  let left =
-    (entity === 'option_group' ? OPTION_GROUP_BYTES : MAX_MESSAGE_BYTES - ENVELOPE_BYTES) - bytesOf(state);
+  let left = (entity === 'option_group' ? GROUP_BYTES : MAX_MESSAGE_BYTES - ENVELOPE_BYTES) - bytesOf(state);
   /** Takes the room for a value with texts in place of one without, if it is there. */
   const takesRoom = (full: unknown, least: unknown): boolean => {
     const more = bytesOf(full) - bytesOf(least);
@@ -97,7 +84,7 @@ function edgeState(entity: EntityName, filler: string): Fields {
 }
 
 function leastList(field: keyof typeof LEAST): unknown[] {
-  return Array.from({ length: LIST_BOUNDS[field] }, (_, at) => LEAST[field](at));
+  return Array.from({ length: LISTS[field] }, (_, at) => LEAST[field](at));
 }
 
 /** Options of a group are told apart by their ids. */
@@ -108,20 +95,14 @@ function keepsId(least: unknown, full: unknown): unknown {
 
 /** A value of the whole states with texts at their bounds, and lists inside of it as long as they may be. */
 function filled(field: string, value: unknown, filler: string): unknown {
-  if (value === TEXT) return filler.repeat(boundOf(field));
+  if (value === TEXT) return filler.repeat(textBound(field));
   if (Array.isArray(value)) {
-    return Array.from({ length: LIST_BOUNDS.item_options }, () => filled(field, value[0], filler));
+    return Array.from({ length: LISTS['items[].options'] }, () => filled(field, value[0], filler));
   }
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) => [name, filled(name, inner, filler)]),
   );
-}
-
-function boundOf(field: string): number {
-  if (NAMES.has(field)) return TEXT_BOUNDS.name;
-  if (PROSE.has(field)) return TEXT_BOUNDS.prose;
-  return field === 'image_url' ? TEXT_BOUNDS.image_url : TEXT_BOUNDS.other;
 }
 
 function bytesOf(value: unknown): number {

@@ -1,6 +1,6 @@
 /** `npm run bench -- flood`: what one store feels of another that floods. */
 import type { Command } from 'commander';
-import { atLeast } from '../query/options.ts';
+import { atLeast, jsonOption, roundsOption, secondsOption } from '../options.ts';
 import { runToEnd, show } from '../run-and-present.ts';
 import { say } from '../say.ts';
 import { type FloodOptions, type FloodResult, runFloodBench } from './run.ts';
@@ -11,9 +11,9 @@ export function addFloodBench(program: Command): void {
     .description('A store’s order list, alone and while another store floods at ten times its quota.')
     .option('--rate <number>', 'requests a second of the calm store', atLeast(1), 100)
     .option('--quota <number>', 'requests a second that the flooding store may make', atLeast(1), 10)
-    .option('--seconds <number>', 'length of one measurement', atLeast(1), 10)
-    .option('--rounds <number>', 'measurements of each kind, taken in turn', atLeast(1), 5)
-    .option('--json', 'print the result as JSON')
+    .addOption(secondsOption(10))
+    .addOption(roundsOption(5, 'of each kind, taken in turn'))
+    .addOption(jsonOption())
     .action(async ({ json, ...options }: FloodOptions & { json?: true }) => {
       const result = await runToEnd((cleanup) => runFloodBench(options, say, cleanup));
       show({ json }, result, renderScreen(result));

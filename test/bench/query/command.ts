@@ -2,7 +2,8 @@
 import type { Command } from 'commander';
 import { runAndPresent, runToEnd, show } from '../run-and-present.ts';
 import { say } from '../say.ts';
-import { atLeast, type QueryBenchOptions } from './options.ts';
+import { addShowing, atLeast, connectionsOption, roundsOption, secondsOption } from '../options.ts';
+import type { QueryBenchOptions } from './options.ts';
 import { renderMarkdown } from './report/markdown.ts';
 import { renderScreen } from './report/screen.ts';
 import { runQueryBench } from './run.ts';
@@ -11,7 +12,7 @@ import { renderScaleScreen } from './scale/report/screen.ts';
 import { runScaleBench } from './scale/run.ts';
 
 export function addQueryBench(program: Command): void {
-  program
+  const command = program
     .command('query')
     .description('Every data endpoint, beside the same work done with Fastify and the MongoDB driver.')
     .option('--records <number>', 'records of each kind in the store', atLeast(100), 10_000)
@@ -21,16 +22,14 @@ export function addQueryBench(program: Command): void {
       atLeast(20_000),
     )
     .option('--customers <number>', 'the same for customers, alone or together', atLeast(20_000))
-    .option('--connections <number>', 'connections that ask at the same time', atLeast(1), 20)
-    .option('--seconds <number>', 'length of one measurement', atLeast(1), 3)
-    .option('--rounds <number>', 'measurements of each side, taken in turn', atLeast(1), 3)
-    .option('--only <text>', 'only requests whose name contains this')
-    .option('--json', 'print the result as JSON')
-    .option('--write-docs', 'put the result into docs/benchmarks.md')
-    .action(async (options: QueryBenchOptions) => {
-      const isAtScale = options.orders !== undefined || options.customers !== undefined;
-      return isAtScale ? measureScale(options) : measureEndpoints(options);
-    });
+    .addOption(connectionsOption())
+    .addOption(secondsOption(3))
+    .addOption(roundsOption(3))
+    .option('--only <text>', 'only requests whose name contains this');
+  addShowing(command).action(async (options: QueryBenchOptions) => {
+    const isAtScale = options.orders !== undefined || options.customers !== undefined;
+    return isAtScale ? measureScale(options) : measureEndpoints(options);
+  });
 }
 
 async function measureEndpoints(options: QueryBenchOptions): Promise<void> {

@@ -1,5 +1,4 @@
 /** What the options of `bench -- query` may be. */
-import { InvalidArgumentError } from 'commander';
 
 export interface QueryBenchOptions {
   records: number;
@@ -12,13 +11,4 @@ export interface QueryBenchOptions {
   only?: string;
   json?: true;
   writeDocs?: true;
-}
-
-/** Reads a whole number from `least` on. */
-export function atLeast(least: number): (text: string) => number {
-  return (text) => {
-    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
-    if (value >= least) return value;
-    throw new InvalidArgumentError(`It must be a whole number from ${least}.`);
-  };
 }

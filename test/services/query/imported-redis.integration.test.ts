@@ -14,44 +14,24 @@ import { eventually } from '#test/installation.ts';
 import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
 import { copyRedis, type RedisCopy, restoreCopy, rewriteCopy } from '#test/redis-copy.ts';
 import { type RedisProcess, startRedisProcess } from '#test/redis-process.ts';
+import { giveAccess, isTakenAway, statusOf as statusOfToken, takeAway, type Tokens } from './taken-away.ts';
 import { isMarkOf, reconcileOnce } from '../../../services/query/access/reconciling.ts';
-import { runJson } from '../admin/run-command.ts';
 
 let own: RedisProcess;
 let service: QueryService;
 let other: RunningApp;
 /** Redis while everybody still had their rights. */
 let early: RedisCopy;
-const tokens: Record<string, string> = {};
-
-/** What each answers in the end. */
-const FINALLY: Record<string, number> = {
-  revoked: 401,
-  narrowed: 403,
-  blocked: 401,
-  ended: 401,
-  untouched: 200,
-};
+let tokens: Tokens = {};
 
 beforeAll(async () => {
   own = await startRedisProcess();
   service = await startQueryService({ settings: { REDIS_URL: own.url } });
   service.installation.redis.on('error', () => undefined);
   other = await startApp(service.installation.config);
-  const { environment, env } = service.installation;
-  for (const name of Object.keys(FINALLY)) {
-    await service.setKey({ clientId: name, storeId: name === 'blocked' ? 'blocked' : 's1' });
-    tokens[name] = await service.api.token(name, 'secret');
-    for (const instance of [service, other]) expect(await statusOf(instance, name)).toBe(200);
-  }
+  tokens = await giveAccess(service, [service, other]);
   early = await copyRedis(own.client);
-  await service.stopProjector();
-  await Promise.all([
-    runJson(env, ['keys', 'revoke', 'revoked']),
-    runJson(env, ['keys', 'scopes', 'narrowed', '--set', 'crm']),
-    runJson(env, ['stores', 'block', 'blocked', '-e', environment]),
-    runJson(env, ['sessions', 'revoke', '--token'], tokens['ended']),
-  ]);
+  await takeAway(service, tokens);
 });
 afterAll(async () => {
   await other?.app.close();
@@ -60,18 +40,8 @@ afterAll(async () => {
 });
 beforeEach(() => eventually('all is well', () => allIsRight([service, other])));
 
-async function statusOf({ api }: RunningApp, name: string): Promise<number> {
-  return (await api.get('/api/order/list', tokens[name] ?? '')).status;
-}
-
-async function allIsRight(instances: readonly RunningApp[]): Promise<boolean> {
-  for (const instance of instances) {
-    for (const [name, status] of Object.entries(FINALLY)) {
-      if ((await statusOf(instance, name)) !== status) return false;
-    }
-  }
-  return true;
-}
+const statusOf = (instance: RunningApp, name: string) => statusOfToken(instance, tokens[name]);
+const allIsRight = (instances: readonly RunningApp[]) => isTakenAway(instances, tokens);
 
 /** How often an instance has reconciled. */
 async function reconciledBy({ app }: RunningApp): Promise<number> {

@@ -10,6 +10,14 @@ import { type QueryService, type RunningApp, startApp, startQueryService } from 
 import { type RedisProcess, startRedisProcess } from '#test/redis-process.ts';
 import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
 import { runCommand, runJson } from '../admin/run-command.ts';
+import {
+  FINALLY,
+  giveAccess,
+  isTakenAway,
+  statusOf as statusOfToken,
+  takeAway,
+  type Tokens,
+} from './taken-away.ts';
 
 let own: RedisProcess;
 let proxy: TcpProxy;
@@ -19,24 +27,7 @@ let mongodbProxy: TcpProxy;
 let other: RunningApp;
 /** Redis while everybody still had their rights. */
 let snapshot: Buffer;
-const tokens: Record<string, string> = {};
-
-const PATHS: Record<string, string> = {
-  revoked: '/api/order/list',
-  inactive: '/api/order/list',
-  narrowed: '/api/order/list',
-  blocked: '/api/order/list',
-  ended: '/api/order/list',
-};
-/** What each answers in the end. */
-const FINALLY: Record<string, number> = {
-  revoked: 401,
-  inactive: 401,
-  narrowed: 403,
-  blocked: 401,
-  ended: 401,
-  untouched: 200,
-};
+let tokens: Tokens = {};
 
 beforeAll(async () => {
   own = await startRedisProcess();
@@ -51,22 +42,11 @@ beforeAll(async () => {
     redis: { ...config.redis, url: `redis://127.0.0.1:${proxy.port}` },
     mongodb: { ...config.mongodb, uri: `mongodb://127.0.0.1:${mongodbProxy.port}/?directConnection=true` },
   });
-  for (const name of Object.keys(FINALLY)) {
-    await service.setKey({ clientId: name, storeId: name === 'blocked' ? 'blocked' : 's1' });
-    tokens[name] = await service.api.token(name, 'secret');
-    expect(await statusOf(service, name)).toBe(200);
-  }
+  tokens = await giveAccess(service, [service]);
   // So that both sides of the blocking were there before.
   await runJson(env, ['stores', 'unblock', 'blocked', '-e', environment]);
   snapshot = await own.snapshot();
-  await service.stopProjector();
-  await Promise.all([
-    runJson(env, ['keys', 'revoke', 'revoked']),
-    runJson(env, ['keys', 'deactivate', 'inactive']),
-    runJson(env, ['keys', 'scopes', 'narrowed', '--set', 'crm']),
-    runJson(env, ['stores', 'block', 'blocked', '-e', environment]),
-    runJson(env, ['sessions', 'revoke', '--token'], tokens['ended']),
-  ]);
+  await takeAway(service, tokens);
 });
 afterAll(async () => {
   await other?.app.close();
@@ -76,9 +56,8 @@ afterAll(async () => {
   await own?.close();
 });
 
-async function statusOf({ api }: RunningApp, name: string): Promise<number> {
-  return (await api.get(PATHS[name] ?? '/api/order/list', tokens[name] ?? '')).status;
-}
+const statusOf = (instance: RunningApp, name: string) => statusOfToken(instance, tokens[name]);
+const allIsRight = (instances: readonly RunningApp[]) => isTakenAway(instances, tokens);
 
 /** Asks again and again, at every instance, for everybody; answers all statuses that came. */
 function hammer(instances: readonly RunningApp[]): () => Promise<Record<string, Set<number>>> {
@@ -104,15 +83,6 @@ async function sumOf(metric: string): Promise<number> {
   const texts = await Promise.all([service, other].map(({ app }) => app.metrics.registry.metrics()));
   const lines = texts.flatMap((text) => text.split('\n')).filter((line) => line.startsWith(`${metric} `));
   return lines.reduce((sum, line) => sum + Number(line.slice(metric.length)), 0);
-}
-
-async function allIsRight(instances: readonly RunningApp[]): Promise<boolean> {
-  for (const instance of instances) {
-    for (const [name, status] of Object.entries(FINALLY)) {
-      if ((await statusOf(instance, name)) !== status) return false;
-    }
-  }
-  return true;
 }
 
 function expectNobodyWasLetIn(seen: Record<string, Set<number>>): void {

@@ -4,38 +4,8 @@ import { readChange } from '#shared/events/change.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
 import { ENTITY_NAMES, type EntityName, entitySchemas } from '#shared/events/entities/index.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
+import { GROUP_BYTES, LISTS, textBound } from '#test/contract-bounds.ts';
 import { TEXT, WHOLE_STATES } from '#test/whole-states.ts';
-
-/** Rules R12.5 to R12.7, to the letter. */
-const NAMES = new Set(['name', 'legal_name', 'customer_name']);
-const PROSE = new Set([
-  'description',
-  'message',
-  'audience',
-  'comment',
-  'reply',
-  'notes',
-  'reason',
-  'reference',
-]);
-const LISTS: Record<string, number> = {
-  addresses: 50,
-  opening_hours: 50,
-  payments: 50,
-  items: 500,
-  'items[].options': 100,
-  status_history: 200,
-  option_group_ids: 100,
-  options: 200,
-  order_types: 10,
-};
-const GROUP_BYTES = 64 * 1024;
-
-function textBound(field: string): number {
-  if (NAMES.has(field)) return 200;
-  if (PROSE.has(field)) return 5_000;
-  return field === 'image_url' ? 2_000 : 255;
-}
 
 type Path = (string | number)[];
 interface Found {
@@ -131,7 +101,7 @@ describe('a list', () => {
     '%s may have as many entries as its bound, and not one more',
     (_name, { entity, path, value }) => {
       const bound =
-        LISTS[
+        (LISTS as Record<string, number>)[
           nameOf(path)
             .replace('data.', '')
             .replaceAll(/\[\d+\]/g, '[]')
