@@ -1,6 +1,7 @@
 /** Unit tests are pure and quick; integration tests run against real servers; faults are caused by `npm run test:faults`. */
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/longest-first.ts';
 
 // Workers, and what tests start as processes of their own, load hundreds of modules each: Node keeps them compiled from run to run.
 process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url));
@@ -15,6 +16,7 @@ const TOGETHER = {
 
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {

@@ -1,0 +1,36 @@
+/** Runs the files first that take longest, so that in the end no worker is left with one of them while the others have nothing to do. */
+import { relative } from 'node:path';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** Below `test/`. A clean clone knows no durations; what ran before is sorted by them. */
+export const LONGEST = [
+  'deploy/local/start/start.integration.test.ts',
+  'deploy/local/stack/main.integration.test.ts',
+  'shared/projection/ranking/damages.integration.test.ts',
+  'services/projector/crash.integration.test.ts',
+  'model.integration.test.ts',
+  'deploy/local/stack/stack.integration.test.ts',
+  'services/projector/rebuild-crash.integration.test.ts',
+  'shared/projection/erasing/killed.integration.test.ts',
+  'services/projector/restored.integration.test.ts',
+  'services/projector/fence.integration.test.ts',
+  'services/query/waiting.integration.test.ts',
+  'secure-servers/kafka.integration.test.ts',
+  'services/projector/recreated.integration.test.ts',
+  'clients/clients.integration.test.ts',
+  'examples/follow-orders.integration.test.ts',
+  'services/query/main.integration.test.ts',
+  'trial/trial.integration.test.ts',
+  'services/admin/signing-keys.integration.test.ts',
+];
+
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ moduleId, project }: TestSpecification) => {
+      const at = LONGEST.indexOf(relative(`${project.config.root}/test`, moduleId));
+      return at === -1 ? LONGEST.length : at;
+    };
+    const sorted = await super.sort(files);
+    return sorted.toSorted((a, b) => place(a) - place(b));
+  }
+}
