@@ -32,8 +32,8 @@ export default defineConfig({
           include: ['test/**/*.integration.test.ts'],
           globalSetup: ['test/helpers/global-setup.ts'],
           // For machines that others use as well: what fails takes long, what passes does not.
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
           ...TOGETHER,
         },
       },

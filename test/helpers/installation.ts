@@ -127,7 +127,7 @@ async function dropDatabase(db: Db): Promise<void> {
 export async function eventually(
   what: string,
   check: () => Promise<boolean> | boolean,
-  timeoutMs = 60_000,
+  timeoutMs = 120_000,
 ): Promise<void> {
   const end = Date.now() + timeoutMs;
   for (;;) {

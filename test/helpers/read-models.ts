@@ -116,7 +116,7 @@ export function unlessUnavailable(error: unknown): [] {
 export async function caughtUp(
   installation: Installation,
   environment = installation.environment,
-  timeoutMs = 60_000,
+  timeoutMs = 120_000,
 ): Promise<void> {
   const topic = changesTopic(environment);
   const admin = installation.kafka.admin();
@@ -151,7 +151,7 @@ export async function caughtUp(
 export async function erased(
   installation: Installation,
   environment = installation.environment,
-  timeoutMs = 60_000,
+  timeoutMs = 120_000,
 ): Promise<void> {
   await eventually(
     `nothing is left to be erased in ${environment}`,

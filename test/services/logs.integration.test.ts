@@ -438,7 +438,7 @@ describe('a run with everything in it', () => {
       service.kill('SIGTERM');
       await service.ended;
     }
-  }, 120_000);
+  });
 
   it('left lines about all of it', () => {
     const text = everything();

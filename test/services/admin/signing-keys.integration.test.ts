@@ -164,7 +164,7 @@ describe('signing-keys', () => {
     expect(refused).toEqual([]);
     expect(answers).toBeGreaterThan(50);
     expect([seen.a.size, seen.b.size]).toEqual([2, 2]);
-  }, 300_000);
+  });
 
   it('replaces the file as a whole, for its owner alone, and shows no private part', async () => {
     await writeFile(file, printKeySet([first]), { mode: 0o644 });

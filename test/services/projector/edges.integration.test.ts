@@ -42,33 +42,29 @@ const send = (
   messages: { key: string; value: Buffer | string; headers?: Record<string, string | string[]> }[],
 ) => service.installation.send(changesTopic(service.installation.environment), messages);
 
-it(
-  'no event within the bounds becomes a dead letter, and each is answered',
-  { timeout: 300_000 },
-  async () => {
-    for (const [version, filler] of ALL.entries()) {
-      for (const entity of ENTITY_NAMES) {
-        const subject = entity === 'store' ? 's1' : `${entity}-${version}`;
-        // One at a time: many are a mebibyte.
-        await send([
-          { key: 's1', value: edgeEvent(entity, filler, { storeId: 's1', subject, sequence: version + 1 }) },
-        ]);
-      }
+it('no event within the bounds becomes a dead letter, and each is answered', async () => {
+  for (const [version, filler] of ALL.entries()) {
+    for (const entity of ENTITY_NAMES) {
+      const subject = entity === 'store' ? 's1' : `${entity}-${version}`;
+      // One at a time: many are a mebibyte.
+      await send([
+        { key: 's1', value: edgeEvent(entity, filler, { storeId: 's1', subject, sequence: version + 1 }) },
+      ]);
     }
-    await applied();
-    expect((await letters()).map(({ _id, detail }) => [_id, detail])).toEqual([]);
+  }
+  await applied();
+  expect((await letters()).map(({ _id, detail }) => [_id, detail])).toEqual([]);
 
-    expect((await service.api.get('/api/store/info/', token)).status).toBe(200);
-    for (const [entity, { list, details }] of Object.entries(LISTS)) {
-      const { count } = await service.api.list(`${list}?page_size=1`, token);
-      expect([entity, count]).toEqual([entity, ALL.length]);
-      for (const version of details === undefined ? [] : ALL.keys()) {
-        const answer = await service.api.get(`${details}${entity}-${version}`, token);
-        expect([entity, version, answer.status]).toEqual([entity, version, 200]);
-      }
+  expect((await service.api.get('/api/store/info/', token)).status).toBe(200);
+  for (const [entity, { list, details }] of Object.entries(LISTS)) {
+    const { count } = await service.api.list(`${list}?page_size=1`, token);
+    expect([entity, count]).toEqual([entity, ALL.length]);
+    for (const version of details === undefined ? [] : ALL.keys()) {
+      const answer = await service.api.get(`${details}${entity}-${version}`, token);
+      expect([entity, version, answer.status]).toEqual([entity, version, 200]);
     }
-  },
-);
+  }
+});
 
 describe('names as long as they may be, which begin alike', () => {
   const PEOPLE = 400;
@@ -93,7 +89,7 @@ describe('names as long as they may be, which begin alike', () => {
   };
   const ids = Array.from({ length: PEOPLE }, (_, id) => id);
 
-  it('make leaves that are cut by their bytes, and are found', { timeout: 240_000 }, async () => {
+  it('make leaves that are cut by their bytes, and are found', async () => {
     await send(ids.map((id) => customer(id, 'changed', 1)));
     await send(ids.map((id) => customer(id, id % 5 === 0 ? 'deleted' : 'changed', 2)));
     await applied();
@@ -126,7 +122,7 @@ describe('names as long as they may be, which begin alike', () => {
 });
 
 describe('poison at the edges', () => {
-  it('holds up nothing, however many headers it has that say nothing', { timeout: 120_000 }, async () => {
+  it('holds up nothing, however many headers it has that say nothing', async () => {
     const before = (await letters()).length;
     const { key, value } = encodeEvent({
       entity: 'customer',

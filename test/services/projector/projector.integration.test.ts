@@ -241,37 +241,33 @@ describe('projector', () => {
 });
 
 describe('slices', () => {
-  it(
-    'lead to the same documents, tombstones and stamps, however they are cut',
-    { timeout: 180_000 },
-    async () => {
-      await fc.assert(
-        fc.asyncProperty(stream, async (events) => {
-          const installation = await createInstallation({ environments: 3, partitions: 2 });
-          const projectors: RunningProjector[] = [];
-          try {
-            const sizes = ['1', '7', '1000'];
-            for (const [index, environment] of installation.config.environments.entries()) {
-              await installation.publish(events, environment);
-              projectors.push(
-                await start(installation, environment, { PROJECTOR_SLICE_EVENTS: sizes[index] ?? '1' }),
-              );
-            }
-            const [one, seven, all] = await Promise.all(
-              installation.config.environments.map(async (environment) => {
-                await caughtUp(installation, environment);
-                return dump(await readModels(installation, environment));
-              }),
+  it('lead to the same documents, tombstones and stamps, however they are cut', async () => {
+    await fc.assert(
+      fc.asyncProperty(stream, async (events) => {
+        const installation = await createInstallation({ environments: 3, partitions: 2 });
+        const projectors: RunningProjector[] = [];
+        try {
+          const sizes = ['1', '7', '1000'];
+          for (const [index, environment] of installation.config.environments.entries()) {
+            await installation.publish(events, environment);
+            projectors.push(
+              await start(installation, environment, { PROJECTOR_SLICE_EVENTS: sizes[index] ?? '1' }),
             );
-            expect(seven).toEqual(one);
-            expect(all).toEqual(one);
-          } finally {
-            await Promise.all(projectors.map((projector) => projector.stop()));
-            await installation.close();
           }
-        }),
-        { numRuns: 2, endOnFailure: true },
-      );
-    },
-  );
+          const [one, seven, all] = await Promise.all(
+            installation.config.environments.map(async (environment) => {
+              await caughtUp(installation, environment);
+              return dump(await readModels(installation, environment));
+            }),
+          );
+          expect(seven).toEqual(one);
+          expect(all).toEqual(one);
+        } finally {
+          await Promise.all(projectors.map((projector) => projector.stop()));
+          await installation.close();
+        }
+      }),
+      { numRuns: 2, endOnFailure: true },
+    );
+  });
 });

@@ -66,7 +66,7 @@ describe('a rebuild whose projector and whose command are killed', () => {
     return found.reduce((sum, { position }) => sum + position, 0);
   };
 
-  it('goes on where it was, and equals the live generation in the end', { timeout: 120_000 }, async () => {
+  it('goes on where it was, and equals the live generation in the end', async () => {
     const first = start();
     await installation.publish(events());
     await generationCaughtUp(installation, 1);

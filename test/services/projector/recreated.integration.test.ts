@@ -57,7 +57,7 @@ describe('a topic made anew beneath a running projector', () => {
     { log: 'shorter', events: 50 },
     { log: 'equally long', events: APPLIED },
     { log: 'longer', events: 150 },
-  ])('stops the partition where the new log is $log', { timeout: 45_000 }, async ({ events }) => {
+  ])('stops the partition where the new log is $log', async ({ events }) => {
     const { installation, service, before } = await running();
     await makeAnew(installation);
     await installation.publish(orders(events, 'cancelled'));
@@ -66,7 +66,7 @@ describe('a topic made anew beneath a running projector', () => {
     expect(await dump(await readModels(installation))).toEqual(before);
   });
 
-  it('stops the partition where nothing was fetched between the two logs', { timeout: 45_000 }, async () => {
+  it('stops the partition where nothing was fetched between the two logs', async () => {
     const { installation, service, before } = await running();
     service.kill('SIGSTOP');
     await makeAnew(installation);

@@ -75,7 +75,7 @@ describe('a MongoDB restored beneath a running projector', () => {
   it.each([
     { what: 'when more events come', later: third, environment: 0 },
     { what: 'though no event comes', later: [], environment: 1 },
-  ])('is applied again what it lost, $what', { timeout: 90_000 }, async ({ later, environment: index }) => {
+  ])('is applied again what it lost, $what', async ({ later, environment: index }) => {
     const { environments } = installation.config;
     const [restored = '', calm = ''] = [environments[index], environments[2]];
     const projector = await start(restored);

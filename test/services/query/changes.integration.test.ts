@@ -169,10 +169,10 @@ describe('whoever goes on from next', () => {
     const reviews = await walk(bearer, 'review');
     await service.apply([deleted('customer', storeId, 'c1')]);
     await expect
-      .poll(async () => (await walk(bearer, 'order', orders.next)).told, { timeout: 20_000 })
+      .poll(async () => (await walk(bearer, 'order', orders.next)).told, { timeout: 120_000 })
       .toMatchObject([{ id: 'o1', record: { customer: { id: 'c1', name: null, phone: null } } }]);
     await expect
-      .poll(async () => (await walk(bearer, 'review', reviews.next)).told, { timeout: 20_000 })
+      .poll(async () => (await walk(bearer, 'review', reviews.next)).told, { timeout: 120_000 })
       .toMatchObject([{ id: 'r1', record: { customer_id: 'c1', customer_name: null } }]);
   });
 

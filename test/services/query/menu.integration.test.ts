@@ -131,7 +131,7 @@ describe('a menu of some 70 MB', () => {
     await service.setKey({ clientId: 'large-reader', storeId: 'large', scopes: ['menu'] });
     bearer = await service.api.token('large-reader', 'secret');
     await applyLarge('large', PRODUCTS, 10);
-  }, 60_000);
+  });
 
   it('leaves as a stream, which waits for its client in bounded memory', async () => {
     // It is found to be too large to be kept.

@@ -144,7 +144,7 @@ describe('a request that waits', () => {
     expect(remainingOf(list)).toBe(remainingOf(forbidden) - 1);
   });
 
-  it('is held beyond the time after which silent sockets are cut off', { timeout: 40_000 }, async () => {
+  it('is held beyond the time after which silent sockets are cut off', async () => {
     const { storeId, token } = await newStore();
     const { answer } = await begin(token, 'wait=30');
     await sleep(21_000);
@@ -186,7 +186,7 @@ describe('a request that waits', () => {
 });
 
 describe('many that wait', () => {
-  it('are each told of their own store’s changes, and of all of them', { timeout: 60_000 }, async () => {
+  it('are each told of their own store’s changes, and of all of them', async () => {
     const followed: { storeId: string; token: string }[] = [];
     for (let index = 0; index < 5; index += 1) followed.push(await newStore());
     const expected = 20;
@@ -233,7 +233,7 @@ describe('a service', () => {
     expect(received.headers.get('connection')).toBe('close');
   });
 
-  it('lets them wait while MongoDB is away, and answers 503 at the end', { timeout: 40_000 }, async () => {
+  it('lets them wait while MongoDB is away, and answers 503 at the end', async () => {
     const { storeId, token } = await newStore();
     const { hostname, port } = new URL(service.installation.config.mongodb.uri.replace('mongodb:', 'http:'));
     const proxy = await startTcpProxy({ host: hostname, port: Number(port) });

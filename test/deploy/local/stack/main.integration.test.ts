@@ -74,7 +74,7 @@ programTest(
     const mains = ['a', 'b'].map((name) => run(['--data', join(folder, name)], { STORE_DATA_CACHE: cache }));
     const interrupted = run(['--data', join(folder, 'c')], { STORE_DATA_CACHE: cache });
     await vi.waitUntil(() => existsSync(cache) && readdirSync(cache).length >= 3, {
-      timeout: 20_000,
+      timeout: 60_000,
       interval: 20,
     });
     interrupted.kill('SIGKILL');
@@ -84,7 +84,7 @@ programTest(
     await awaitGone(pids);
     // The guardians remove what was being fetched, and the data.
     await vi.waitUntil(() => ['a', 'b', 'c'].every((name) => !existsSync(join(folder, name))), {
-      timeout: 30_000,
+      timeout: 60_000,
     });
     const packages = readdirSync(cache).map((name) => name.replace(/-[^-]*$/, ''));
     expect(packages).toEqual([...new Set(packages)]);

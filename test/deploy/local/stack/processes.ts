@@ -13,7 +13,7 @@ export function isRunning(pid: number): boolean {
 }
 
 /** Resolves when none of them runs any more. */
-export async function awaitGone(pids: readonly number[], limitMs = 5_000): Promise<void> {
+export async function awaitGone(pids: readonly number[], limitMs = 60_000): Promise<void> {
   const check = () => {
     const left = pids.filter(isRunning);
     if (left.length > 0) throw new Error(`still running: ${left.join(', ')}`);

@@ -8,7 +8,7 @@ import { type StackFile, stackFilePath } from '#local/start/stack-file.ts';
 import { environmentWithoutAddresses } from '../stack/processes.ts';
 
 const START = fileURLToPath(import.meta.resolve('#local/start.ts'));
-const READY_LIMIT_MS = 50_000;
+const READY_LIMIT_MS = 200_000;
 
 export interface RunningStart {
   process: ChildProcess;

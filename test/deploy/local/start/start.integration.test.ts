@@ -77,7 +77,7 @@ describe('while it runs', () => {
         expect(menu).toMatchObject({ store_id: 's1' });
         expect((menu as { categories: unknown[] }).categories.length).toBeGreaterThan(2);
       },
-      { timeout: 10_000, interval: 500 },
+      { timeout: 60_000, interval: 500 },
     );
   });
 
@@ -99,7 +99,7 @@ describe('while it runs', () => {
         expect(answers).toHaveLength(paths.length);
         for (const answer of answers) expect(answer).not.toMatchObject({ results: [] });
       },
-      { timeout: 20_000, interval: 2_000 },
+      { timeout: 60_000, interval: 2_000 },
     );
   });
 
@@ -155,7 +155,7 @@ describe('while it runs', () => {
     const killed = childrenOf(running.process.pid).find(({ command }) => command.includes(`${name}/main.ts`));
     if (killed === undefined) throw new Error(`there is no ${name}`);
     process.kill(killed.pid, 'SIGKILL');
-    await vi.waitFor(() => expect(running.output()).toContain(`${name} is back`), 20_000);
+    await vi.waitFor(() => expect(running.output()).toContain(`${name} is back`), 60_000);
     expect(running.output()).toContain(
       `${name} is gone: it was killed by SIGKILL. Starting it again in 0.5 s`,
     );
@@ -174,7 +174,7 @@ describe('whatever ends it', () => {
     running.process.kill('SIGKILL');
     await running.ended;
     await awaitGone(pids);
-    await vi.waitFor(() => expect(existsSync(folder) ? readdirSync(folder) : []).toEqual([]), 5_000);
+    await vi.waitFor(() => expect(existsSync(folder) ? readdirSync(folder) : []).toEqual([]), 60_000);
   });
 
   test('a server that dies ends it with its last words and exit code 1', async () => {

@@ -56,7 +56,7 @@ async function applied(): Promise<number> {
   return orders.estimatedDocumentCount();
 }
 
-it('within a second, while 100,000 orders wait', { timeout: 120_000 }, async () => {
+it('within a second, while 100,000 orders wait', async () => {
   const clients = ['k1', 'k2', 'k3'];
   const tokens = new Map<string, string>();
   for (const clientId of clients) {

@@ -31,7 +31,7 @@ describe('a projector that is killed while it rewrites', () => {
     return service;
   };
 
-  it('leaves the rest to the next, which goes on where it was', { timeout: 60_000 }, async () => {
+  it('leaves the rest to the next, which goes on where it was', async () => {
     // It rests long after each batch.
     const first = start(4);
     await installation.publish([storeEvent('s1', 1, '-03:00'), ...orderEvents('s1', ORDERS)]);
@@ -41,7 +41,7 @@ describe('a projector that is killed while it rewrites', () => {
     await installation.publish([storeEvent('s1', 2, '-05:00')]);
     const reached = async () =>
       (await db.collection<Rewriting>(REWRITINGS).findOne({ _id: rewritingId('s1', 'offset') }))?.done;
-    await eventually('a part is rewritten', async () => ((await reached())?.looked ?? 0) > 0, 60_000);
+    await eventually('a part is rewritten', async () => ((await reached())?.looked ?? 0) > 0);
     first.kill('SIGKILL');
     await first.ended;
     expect(first.lines.filter(({ msg }) => msg === BEGINS)).toHaveLength(1);
@@ -58,7 +58,7 @@ describe('a projector that is killed while it rewrites', () => {
     expect(all).toBe(ORDERS);
   });
 
-  it('rewrites in a generation that is built as well', { timeout: 60_000 }, async () => {
+  it('rewrites in a generation that is built as well', async () => {
     const admin = installation.kafka.admin();
     await admin.connect();
     const { mongodb, config, environment } = installation;

@@ -104,49 +104,45 @@ describe('rewriting', () => {
   });
 });
 
-it(
-  'leads to the documents of stores that never moved, whatever comes meanwhile and however often they move',
-  { timeout: 120_000 },
-  async () => {
-    await fc.assert(
-      fc.asyncProperty(stream, stream, async (one, two) => {
-        const installation = await createInstallation({ environments: 2, partitions: 2 });
-        const [moving = '', still = ''] = installation.config.environments;
-        const settings = { PROJECTOR_SLICE_EVENTS: '7', PROJECTOR_REWRITING_SHARE: '100' };
-        const projectors: RunningProjector[] = [];
-        try {
-          // The two of them share the stores and take each other's partitions while bodies are rewritten.
-          projectors.push(await start(installation, moving, settings));
-          projectors.push(await start(installation, moving, settings));
-          projectors.push(await start(installation, still, settings));
-          const events = [...one, ...two].filter(({ entity }) => entity !== 'store');
-          const offsets = ['-03:00', '-04:00', '+05:30', '-02:00', '+05:30', '-04:30'];
-          const quarter = Math.ceil(events.length / offsets.length);
-          for (const [index, offset] of offsets.entries()) {
-            const part = events.slice(index * quarter, (index + 1) * quarter);
-            const moves = (to: string) => ['s1', 's2'].map((store) => storeEvent(store, index, to));
-            await installation.publish([...moves(offset), ...part], moving);
-            await installation.publish([...moves(offsets.at(-1) ?? ''), ...part], still);
-          }
-          const [moved, unmoved] = await Promise.all(
-            [moving, still].map(async (environment) => {
-              await caughtUp(installation, environment);
-              const db = await readModels(installation, environment);
-              await rewritten(db);
-              return { bodies: await allWithBodies(db), all: await dump(db) };
-            }),
-          );
-          const expected = unmoved?.bodies ?? {};
-          for (const name of Object.keys(expected)) {
-            expect(moved?.bodies[name], name).toEqual(expected[name]);
-          }
-          expect(moved?.all['stamps']).toEqual(unmoved?.all['stamps']);
-        } finally {
-          await Promise.all(projectors.map((projector) => projector.stop()));
-          await installation.close();
+it('leads to the documents of stores that never moved, whatever comes meanwhile and however often they move', async () => {
+  await fc.assert(
+    fc.asyncProperty(stream, stream, async (one, two) => {
+      const installation = await createInstallation({ environments: 2, partitions: 2 });
+      const [moving = '', still = ''] = installation.config.environments;
+      const settings = { PROJECTOR_SLICE_EVENTS: '7', PROJECTOR_REWRITING_SHARE: '100' };
+      const projectors: RunningProjector[] = [];
+      try {
+        // The two of them share the stores and take each other's partitions while bodies are rewritten.
+        projectors.push(await start(installation, moving, settings));
+        projectors.push(await start(installation, moving, settings));
+        projectors.push(await start(installation, still, settings));
+        const events = [...one, ...two].filter(({ entity }) => entity !== 'store');
+        const offsets = ['-03:00', '-04:00', '+05:30', '-02:00', '+05:30', '-04:30'];
+        const quarter = Math.ceil(events.length / offsets.length);
+        for (const [index, offset] of offsets.entries()) {
+          const part = events.slice(index * quarter, (index + 1) * quarter);
+          const moves = (to: string) => ['s1', 's2'].map((store) => storeEvent(store, index, to));
+          await installation.publish([...moves(offset), ...part], moving);
+          await installation.publish([...moves(offsets.at(-1) ?? ''), ...part], still);
         }
-      }),
-      { numRuns: 1, endOnFailure: true },
-    );
-  },
-);
+        const [moved, unmoved] = await Promise.all(
+          [moving, still].map(async (environment) => {
+            await caughtUp(installation, environment);
+            const db = await readModels(installation, environment);
+            await rewritten(db);
+            return { bodies: await allWithBodies(db), all: await dump(db) };
+          }),
+        );
+        const expected = unmoved?.bodies ?? {};
+        for (const name of Object.keys(expected)) {
+          expect(moved?.bodies[name], name).toEqual(expected[name]);
+        }
+        expect(moved?.all['stamps']).toEqual(unmoved?.all['stamps']);
+      } finally {
+        await Promise.all(projectors.map((projector) => projector.stop()));
+        await installation.close();
+      }
+    }),
+    { numRuns: 1, endOnFailure: true },
+  );
+});

@@ -45,7 +45,6 @@ export async function rewritten(db: Db): Promise<void> {
   await eventually(
     'all bodies are made for the present offset',
     async () => (await db.collection(REWRITINGS).countDocuments()) === 0,
-    60_000,
   );
 }
 

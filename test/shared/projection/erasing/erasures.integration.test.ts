@@ -87,7 +87,7 @@ describe('a deleted customer whom very much names', () => {
       return answer.status === 200;
     });
     db = await readModels(installation);
-  }, 120_000);
+  });
   afterAll(async () => {
     await app?.app.close();
     await projector?.stop();
@@ -168,7 +168,7 @@ describe('a deleted customer whom very much names', () => {
     return found;
   };
 
-  it('is in every kind of answer before', { timeout: 180_000 }, async () => {
+  it('is in every kind of answer before', async () => {
     await publish([
       customer(),
       ...Array.from({ length: 20 }, (_, index) =>
@@ -185,7 +185,7 @@ describe('a deleted customer whom very much names', () => {
     expect(await stored()).toEqual(['customers', 'dead_letters', 'orders', 'reviews']);
   });
 
-  it('is in none from the deletion on, though it is stored', { timeout: 180_000 }, async () => {
+  it('is in none from the deletion on, though it is stored', async () => {
     const tags: Record<string, string> = {};
     for (const path of PATHS) tags[path] = (await get(path)).headers.get('etag') ?? '';
     const { position = 0 } = await stamp();
@@ -213,7 +213,7 @@ describe('a deleted customer whom very much names', () => {
     for (const path of PATHS) await get(path, { 'if-none-match': tags[path] ?? '' });
   });
 
-  it('is found by no command meanwhile', { timeout: 180_000 }, async () => {
+  it('is found by no command meanwhile', async () => {
     const [letter] = await db
       .collection<DeadLetter>(DEAD_LETTERS)
       .find({ erased: { $exists: false } })
@@ -242,40 +242,36 @@ describe('a deleted customer whom very much names', () => {
     expect(await erasures()).toHaveLength(1);
   });
 
-  it(
-    'keeps what comes after a return, and erases it with the next deletion',
-    { timeout: 180_000 },
-    async () => {
-      await publish([order('late', 6_000)]);
-      const shown = async (id: string) => (await get(`/api/order/details/?order_id=${id}`)).text;
-      expect(holdsAny(await shown('late'))).toBe(false);
-      await publish([
-        customer(),
-        order('back', 6_001),
-        event('order', 'poison-back', { customer: { id: 'c1', ...PERSON } }),
-      ]);
-      expect(holdsAny(await shown('back'))).toBe(true);
-      expect(holdsAny(await shown('late'))).toBe(false);
-      expect(holdsAny(await shown('o7'))).toBe(false);
-      expect((await erasures()).map(({ _id }) => _id)).toEqual(['s1/c1']);
+  it('keeps what comes after a return, and erases it with the next deletion', async () => {
+    await publish([order('late', 6_000)]);
+    const shown = async (id: string) => (await get(`/api/order/details/?order_id=${id}`)).text;
+    expect(holdsAny(await shown('late'))).toBe(false);
+    await publish([
+      customer(),
+      order('back', 6_001),
+      event('order', 'poison-back', { customer: { id: 'c1', ...PERSON } }),
+    ]);
+    expect(holdsAny(await shown('back'))).toBe(true);
+    expect(holdsAny(await shown('late'))).toBe(false);
+    expect(holdsAny(await shown('o7'))).toBe(false);
+    expect((await erasures()).map(({ _id }) => _id)).toEqual(['s1/c1']);
 
-      // Deleted, back, with an order, and deleted again in one slice; then back once more.
-      await publish([
-        event('customer', 'c1', null),
-        customer(),
-        order('between', 6_002),
-        event('customer', 'c1', null),
-      ]);
-      await publish([customer(), order('again', 6_003)]);
-      expect(
-        await Promise.all(['back', 'between', 'again'].map(async (id) => holdsAny(await shown(id)))),
-      ).toEqual([false, false, true]);
-      const verified = await runCommand(installation.env, ['verify', '--deep']);
-      expect(verified.stdout + verified.stderr).toMatch(/all is right/);
-    },
-  );
+    // Deleted, back, with an order, and deleted again in one slice; then back once more.
+    await publish([
+      event('customer', 'c1', null),
+      customer(),
+      order('between', 6_002),
+      event('customer', 'c1', null),
+    ]);
+    await publish([customer(), order('again', 6_003)]);
+    expect(
+      await Promise.all(['back', 'between', 'again'].map(async (id) => holdsAny(await shown(id)))),
+    ).toEqual([false, false, true]);
+    const verified = await runCommand(installation.env, ['verify', '--deep']);
+    expect(verified.stdout + verified.stderr).toMatch(/all is right/);
+  });
 
-  it('is hidden in read models made anew, which differ in nothing', { timeout: 180_000 }, async () => {
+  it('is hidden in read models made anew, which differ in nothing', async () => {
     const before = await answers();
     const rebuilt = await runCommand(installation.env, ['rebuild', '--share', '100']);
     expect(rebuilt.stdout + rebuilt.stderr).toMatch(/no difference/);
@@ -297,7 +293,7 @@ describe('a deleted customer whom very much names', () => {
     expect(db.databaseName).toBe(former.databaseName);
   });
 
-  it('is rewritten piece by piece, and told in the order of changes', { timeout: 180_000 }, async () => {
+  it('is rewritten piece by piece, and told in the order of changes', async () => {
     const before = await answers();
     const orders = db.collection<OrderDocument>(COLLECTIONS.order);
     const { position: from = 0 } = await stamp();

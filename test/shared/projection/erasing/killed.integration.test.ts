@@ -61,7 +61,7 @@ describe('a projector that is killed while it erases', () => {
     await installation.publish(events, calm);
   };
 
-  it('erases everything in the end, and nothing that came later', { timeout: 180_000 }, async () => {
+  it('erases everything in the end, and nothing that came later', async () => {
     await publish([
       customer(),
       ...Array.from({ length: ORDERS }, (_, index) => order(`o${index}`, index)),

@@ -156,7 +156,7 @@ describe('erasing', () => {
     expect((await stamp()).position).toBe(position + 40);
   });
 
-  it('is bounded in a slice that deletes many, and ends in bounded pieces', { timeout: 60_000 }, async () => {
+  it('is bounded in a slice that deletes many, and ends in bounded pieces', async () => {
     const id = (index: number) => String(index).padStart(4, '0');
     await apply(...many(750, (index) => order(`o${id(index)}`, `c${id(index)}`)));
     await apply(...many(750, (index) => order(`o${id(index + 750)}`, `c${id(index + 750)}`)));

@@ -187,7 +187,7 @@ describe('rank trees', () => {
     return installation.mongodb.withSession({ snapshot: true }, (session) => verifyStore(db, session, 's1'));
   }
 
-  it('count what the records count, after random slices, undone ones too', { timeout: 120_000 }, async () => {
+  it('count what the records count, after random slices, undone ones too', async () => {
     let leaves = 0;
     await fc.assert(
       fc.asyncProperty(slices, fc.integer({ min: 2, max: 5 }), async (all, every) => {

@@ -61,7 +61,7 @@ describe('a store with thousands of products', () => {
       ),
     ]);
     list = await readerOf('many');
-  }, 60_000);
+  });
 
   it('is told page by page in the order of its categories, each product once', async () => {
     const seen: string[] = [];
