@@ -1,29 +1,27 @@
 /** `npm run bench -- overload`: what becomes of requests when far more are made than can be answered. */
 import type { Command } from 'commander';
-import { atLeast } from '../query/options.ts';
+import { addShowing, atLeast } from '../options.ts';
 import { type Showing, runAndPresent } from '../run-and-present.ts';
 import { say } from '../say.ts';
 import { type OverloadOptions, type OverloadResult, runOverloadBench } from './run.ts';
 
 export function addOverloadBench(program: Command): void {
-  program
+  const command = program
     .command('overload')
     .description('Three times as many requests as can be answered, at fixed times, and half as many after.')
     .option('--seconds <number>', 'length of a phase', atLeast(1), 10)
     .option('--connections <number>', 'connections of those who ask too much', atLeast(1), 1_000)
     .option('--times <number>', 'how many times the peak is asked', atLeast(1), 3)
-    .option('--cheap', 'only details of orders, the cheapest answers')
-    .option('--json', 'print the result as JSON')
-    .option('--write-docs', 'put the result into docs/benchmarks.md')
-    .action(async ({ json, writeDocs, ...options }: OverloadOptions & Showing) => {
-      await runAndPresent((cleanup) => runOverloadBench(options, say, cleanup), {
-        json,
-        writeDocs,
-        section: 'overload',
-        screen: renderScreen,
-        markdown: renderMarkdown,
-      });
+    .option('--cheap', 'only details of orders, the cheapest answers');
+  addShowing(command).action(async ({ json, writeDocs, ...options }: OverloadOptions & Showing) => {
+    await runAndPresent((cleanup) => runOverloadBench(options, say, cleanup), {
+      json,
+      writeDocs,
+      section: 'overload',
+      screen: renderScreen,
+      markdown: renderMarkdown,
     });
+  });
 }
 
 function rowsOf(result: OverloadResult): [what: string, figure: string][] {
