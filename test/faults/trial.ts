@@ -39,6 +39,8 @@ export interface Trial {
   startKilled: (transaction: number) => ServiceProcess;
   /** Waits until each of the first partitions (all by default) has moved on from where it is now; answers in how many milliseconds. */
   movesOn: (partitions?: number) => Promise<number>;
+  /** Where the checkpoints of the partitions stand; 0 where there is none yet. */
+  positions: () => Promise<number[]>;
   /**
    * Ends the flow, lets everything be applied, and compares: documents, counts, stamps, trees, versions, and with the
    * log itself. Notes the figures and checks them against their bounds.
@@ -93,6 +95,7 @@ export async function startTrial(options: TrialOptions = {}): Promise<Trial> {
           .map(({ lines }) => lines.slice(-10).map((line) => JSON.stringify(line)));
         throw new Error([String(error), ...last.map((lines) => lines.join('\n'))].join('\n\n'));
       }),
+    positions: () => positions(installation, disturbed, partitions),
     async conclude(results, { storesMoved } = {}) {
       const events = await flow.end();
       await caughtUp(installation, disturbed, CAUGHT_UP_LIMIT_MS);

@@ -19,6 +19,7 @@ import {
   identityOf,
   whereIs,
 } from '#shared/projection/slice/checkpoint.ts';
+import { assigners } from './assigner.ts';
 import { watchClock } from './clock.ts';
 import { Partition, type PartitionWork } from './partition.ts';
 import { Places } from './places.ts';
@@ -97,6 +98,7 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
   const fetchBytes = await fetchBytesOf(kafka, topic);
   const consumer = kafka.consumer({
     groupId,
+    partitionAssigners: assigners(() => assignment.positions()),
     sessionTimeout: options.sessionTimeoutMs,
     heartbeatInterval: heartbeatInterval(options),
     rebalanceTimeout: rebalanceMs(options),
@@ -125,7 +127,9 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
   // kafkajs calls this before it fetches for the new assignment: pausing must happen here, at once.
   consumer.on(GROUP_JOIN, ({ payload }) => {
     active();
-    assignment.take(payload.memberAssignment[topic] ?? []);
+    const partitions = payload.memberAssignment[topic] ?? [];
+    const { kept } = assignment.take(partitions);
+    logger.info({ topic, partitions, kept, joinMs: payload.duration }, 'partitions are assigned');
   });
   consumer.on(STOP, () => assignment.take([]));
   let endWatching = () => {};
@@ -225,6 +229,13 @@ class Assignment<R> {
     return this.#partitions.get(number);
   }
 
+  /** How far each partition is applied; -1 where that is not known yet. */
+  positions(): Map<number, number> {
+    return new Map(
+      this.#partitions.entries().map(([number, partition]) => [number, partition.position ?? -1]),
+    );
+  }
+
   /** As `RunningConsumer.partitions`. */
   numbers(): number[] {
     return [...this.#partitions.keys()];
@@ -251,19 +262,38 @@ class Assignment<R> {
     for (const partition of this.#partitions.values()) void partition.look();
   }
 
-  /** Replaces the assignment: the old one's partitions are lost, the new one's are paused until they are loaded. */
-  take(numbers: readonly number[]): void {
-    const { topic } = this.#options;
-    for (const partition of this.#partitions.values()) partition.lose();
-    if (numbers.length > 0) this.#consumer.pause([{ topic, partitions: [...numbers] }]);
+  /**
+   * Replaces the assignment: what is ours again goes on, what no longer is is lost, and what is new is paused until it is loaded.
+   * @returns which partitions go on.
+   */
+  take(numbers: readonly number[]): { kept: number[] } {
     const former = this.#partitions;
-    this.#partitions = new Map(numbers.map((number) => [number, this.#create(number)]));
+    const kept = new Map<number, Partition>();
+    for (const [number, partition] of former) {
+      if (numbers.includes(number) && partition.keep()) kept.set(number, partition);
+      else partition.lose();
+    }
+    this.#partitions = new Map(numbers.map((number) => [number, kept.get(number) ?? this.#create(number)]));
     this.#unknownMember = null;
-    for (const [number, partition] of this.#partitions) void this.#load(partition, former.get(number));
+    for (const [number, partition] of this.#partitions) {
+      if (kept.has(number)) void this.#replaceIfClaimed(number, partition);
+      else void this.#load(number, partition, former.get(number));
+    }
+    return { kept: [...kept.keys()] };
+  }
+
+  /** A partition that was kept may have been somebody else's meanwhile: then it is taken anew. */
+  async #replaceIfClaimed(number: number, partition: Partition): Promise<void> {
+    if (!(await partition.isClaimedByOther()) || this.#partitions.get(number) !== partition) return;
+    partition.lose();
+    const anew = this.#create(number);
+    this.#partitions.set(number, anew);
+    await this.#load(number, anew, partition);
   }
 
   /** Whoever claims a partition ends what is under way for it: what we do ourselves may come to its end before. */
-  async #load(partition: Partition, former: Partition | undefined): Promise<void> {
+  async #load(number: number, partition: Partition, former: Partition | undefined): Promise<void> {
+    this.#consumer.pause([{ topic: this.#options.topic, partitions: [number] }]);
     if (former !== undefined) {
       await Promise.race([former.settled(), sleep(LONGEST_ENDING_MS, undefined, { ref: false })]);
     }

@@ -28,6 +28,11 @@ import { type Slice, sliceLength, type SliceLimits } from '#shared/projection/sl
 const QUICK_ATTEMPTS = { failed: 3, conflict: 20 };
 /** Attempts on a single message that fails without a server being away, before it is a dead letter. */
 const HOPELESS_ATTEMPTS = 3;
+/**
+ * Events of the first slice after an assignment; each further one may have twice as many. So something is applied soon, however slow
+ * everything is and however often partitions are assigned anew.
+ */
+const FIRST_SLICE_EVENTS = 20;
 /** How long nothing is fetched for any partition because one is not done with its batch: longer ones pause. */
 const LONGEST_WAIT_MS = 100;
 /** How often a partition that stopped at a batch that cannot be read looks whether an operator had it passed by. */
@@ -114,7 +119,7 @@ export class Partition {
 
   constructor(work: PartitionWork) {
     this.#work = work;
-    this.#sliceEvents = work.limits.events;
+    this.#sliceEvents = Math.min(FIRST_SLICE_EVENTS, work.limits.events);
   }
 
   get state(): 'loading' | 'ready' | 'stopped' | 'lost' {
@@ -151,6 +156,26 @@ export class Partition {
     void this.settled()
       .then(() => this.#alone(async () => session?.endSession()))
       .catch(() => undefined);
+  }
+
+  /**
+   * Called when the partition was assigned to us once more: what is under way goes on.
+   * @returns `false` where it cannot, and the partition has to be taken anew.
+   */
+  keep(): boolean {
+    if (this.#state === 'loading') return this.#claim === null;
+    if (this.#state !== 'ready' || this.#continuity === null) return false;
+    // kafkajs forgets with each assignment where it stood.
+    this.#work.fetchFrom(this.#continuity.from);
+    return true;
+  }
+
+  /** Whether somebody else claimed the partition since we did; `false` where it cannot be told. */
+  async isClaimedByOther(): Promise<boolean> {
+    const claim = this.#claim;
+    if (claim === null || this.#state !== 'ready') return false;
+    const place = await this.#work.whereIs(claim).catch(() => 'here' as const);
+    return place === 'not ours' && this.#claim === claim;
   }
 
   /** Claims the checkpoint and begins to fetch from it; goes on trying, with growing pauses, until it succeeds. */

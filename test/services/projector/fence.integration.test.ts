@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
-import { startService, type ServiceProcess } from '#test/service-process.ts';
+import { type LogLine, startService, type ServiceProcess } from '#test/service-process.ts';
 import type { StreamEvent } from '#test/streams.ts';
 
 /** Each is several dozens of slices. */
@@ -74,19 +74,31 @@ describe('two projectors', () => {
     expect(applied.reduce((sum, count) => sum + count, 0)).toBe(2.5 * ORDERS);
   });
 
-  it('share the partitions and hand them on when one leaves', async () => {
+  it('keep their partitions when others join, and hand them on when they leave', async () => {
+    const [leaving, staying] = services;
     const joining = start();
     await joining.logged(({ msg }) => msg === 'projector started');
     await installation.publish(orders(ORDERS, 4, 'dispatched'));
     await caughtUp(installation);
+    leaving?.kill('SIGTERM');
+    expect((await leaving?.ended)?.code).toBe(0);
+    await installation.publish(orders(ORDERS, 5, 'ready'));
+    await applies(joining);
     joining.kill('SIGTERM');
     expect((await joining.ended).code).toBe(0);
-    await installation.publish(orders(ORDERS, 5, 'delivered'));
+    await installation.publish(orders(ORDERS, 6, 'delivered'));
     await caughtUp(installation);
     const { stamps = [] } = await dump(await readModels(installation));
     const applied = stamps.map((stamp) =>
       typeof stamp === 'object' && stamp !== null && 'order' in stamp ? Number(stamp.order) : 0,
     );
-    expect(applied.reduce((sum, count) => sum + count, 0)).toBe(4.5 * ORDERS);
+    expect(applied.reduce((sum, count) => sum + count, 0)).toBe(5.5 * ORDERS);
+    const assignments = (staying?.lines ?? []).filter(isAssignment);
+    expect(assignments.at(-1)).toMatchObject({ partitions: [0, 1] });
+    expect(assignments.flatMap(({ kept }) => kept)).not.toEqual([]);
   });
 });
+
+function isAssignment({ msg, topic }: LogLine): boolean {
+  return msg === 'partitions are assigned' && String(topic).startsWith('store-changes.');
+}

@@ -17,23 +17,37 @@ type LogLine = Record<string, unknown>;
 
 interface Given {
   apply: (slice: Slice) => Promise<void>;
+  events?: number;
+  whereIs?: PartitionWork['whereIs'];
+}
+
+interface Loaded {
+  partition: Partition;
+  seen: Seen;
+  /** Where kafkajs was told to go on, one after the other. */
+  fetched: number[];
+  metrics: ProjectorMetrics;
+  lines: LogLine[];
 }
 
 /** A partition whose checkpoint is a number here, and whose consumer notes what it is told. */
 async function loaded({
   apply,
-}: Given): Promise<{ partition: Partition; seen: Seen; metrics: ProjectorMetrics; lines: LogLine[] }> {
+  events = 10,
+  whereIs = () => Promise.resolve('here'),
+}: Given): Promise<Loaded> {
   const metrics = createMetrics();
   const lines: LogLine[] = [];
   const logger = pino({ base: null }, { write: (line: string) => lines.push(JSON.parse(line) as LogLine) });
   const seen: Seen = [];
+  const fetched: number[] = [];
   let position = 0;
   let lastMessage: LastMessage | null = null;
   const session = { endSession: () => Promise.resolve() } as unknown as ClientSession;
   const work: PartitionWork = {
     topic: 't',
     partition: 0,
-    limits: { events: 10, bytes: 1_000_000 },
+    limits: { events, bytes: 1_000_000 },
     fencedPauseMs: 1,
     logger,
     metrics,
@@ -43,7 +57,7 @@ async function loaded({
     begin: () => Promise.resolve({ events: Infinity, end: () => undefined }),
     noteLag: () => undefined,
     claim: () => Promise.resolve<Claim>({ id: 't/0', owner: 'me', session, position, lastMessage }),
-    whereIs: () => Promise.resolve('here'),
+    whereIs,
     logBounds: () => Promise.resolve({ start: 0, end: LOG_ENDS }),
     apply: async (claim, slice) => {
       const { next, messages } = slice;
@@ -57,12 +71,12 @@ async function loaded({
     batchEnded: () => undefined,
     pause: () => seen.push('pause'),
     resume: () => seen.push('resume'),
-    fetchFrom: () => undefined,
+    fetchFrom: (at) => fetched.push(at),
     resumeAt: (at) => seen.push(`seek ${at}`),
   };
   const partition = new Partition(work);
   await partition.load();
-  return { partition, seen, metrics, lines };
+  return { partition, seen, fetched, metrics, lines };
 }
 
 /** A batch as kafkajs brings it: new messages from an offset on, and the one before them, of a log that ends somewhere. */
@@ -130,6 +144,40 @@ describe('a partition', () => {
     isDown = false;
     await partition.takeBatch(batch(0, 10));
     await eventually('it is applied', () => Promise.resolve(partition.position === 10));
+  });
+
+  it('goes on with what it has when it is assigned to the same member again', async () => {
+    const gate = Promise.withResolvers<void>();
+    const { partition, seen, fetched } = await loaded({ apply: () => gate.promise });
+    await partition.takeBatch(batch(0, 10));
+    await partition.takeBatch(batch(10, 10));
+    fetched.length = 0;
+    expect(partition.keep()).toBe(true);
+    // The message before the next ones proves that the log is the same.
+    expect(fetched).toEqual([19]);
+    gate.resolve();
+    await eventually('both are applied', () => Promise.resolve(partition.position === 20));
+    expect(seen).toEqual(['seek 0', 'pause', 'applied up to 10', 'resume', 'applied up to 20']);
+    expect(await partition.isClaimedByOther()).toBe(false);
+  });
+
+  it('knows when somebody else had it before it was assigned to the same member again', async () => {
+    const { partition } = await loaded({
+      apply: () => Promise.resolve(),
+      whereIs: () => Promise.resolve('not ours'),
+    });
+    expect(partition.keep()).toBe(true);
+    expect(await partition.isClaimedByOther()).toBe(true);
+    partition.lose();
+    expect(partition.keep()).toBe(false);
+    expect(await partition.isClaimedByOther()).toBe(false);
+  });
+
+  it('applies a small slice first after an assignment, then larger ones', async () => {
+    const { partition, seen } = await loaded({ apply: () => Promise.resolve(), events: 1_000 });
+    await partition.takeBatch(batch(0, 140));
+    await eventually('all is applied', () => Promise.resolve(partition.position === 140));
+    expect(seen.slice(1)).toEqual([20, 60, 140].map((next) => `applied up to ${next}`));
   });
 
   it('does not pause for conflicts with other writers, however many come one after the other', async () => {

@@ -1,0 +1,81 @@
+/**
+ * Who gets which partition of a group: as many as possible stay where they are when members come and go, since whoever gets a
+ * partition has to claim it and to fetch anew. kafkajs deals them out by the order of member ids, so that one new id moves most of them.
+ */
+import kafkajs, { type PartitionAssigner } from 'kafkajs';
+
+const { AssignerProtocol, PartitionAssigners } = kafkajs;
+const { MemberAssignment, MemberMetadata } = AssignerProtocol;
+
+/** The partitions that a member has, each with how far it is applied; -1 where the member does not know yet. */
+export type Owned = ReadonlyMap<number, number>;
+
+/**
+ * The ways to deal partitions out that a member offers. A group takes the first one that all its members know: those of earlier
+ * releases know only the second.
+ * @param owned what this member has of a topic at the moment.
+ */
+export function assigners(owned: () => Owned): PartitionAssigner[] {
+  const sticky: PartitionAssigner = ({ cluster }) => ({
+    name: 'StoreDataSticky',
+    version: 0,
+    protocol: ({ topics }) => ({
+      name: 'StoreDataSticky',
+      metadata: MemberMetadata.encode({
+        version: 0,
+        topics,
+        userData: Buffer.from(JSON.stringify([...owned()])),
+      }),
+    }),
+    assign({ members, topics: [topic = ''] }) {
+      const partitions = cluster.findTopicPartitionMetadata(topic).map(({ partitionId }) => partitionId);
+      const had = new Map(
+        members.map(({ memberId, memberMetadata }): [string, Owned] => [memberId, ownedIn(memberMetadata)]),
+      );
+      const assignments = [...dealOut(partitions, had)].map(([memberId, dealt]) => ({
+        memberId,
+        memberAssignment: MemberAssignment.encode({
+          version: 0,
+          assignment: { [topic]: dealt },
+          userData: Buffer.alloc(0),
+        }),
+      }));
+      return Promise.resolve(assignments);
+    },
+  });
+  return [sticky, PartitionAssigners.roundRobin];
+}
+
+function ownedIn(metadata: Buffer): Owned {
+  const { userData } = MemberMetadata.decode(metadata) ?? {};
+  return new Map(userData === undefined ? [] : (JSON.parse(userData.toString()) as [number, number][]));
+}
+
+/**
+ * Deals partitions out so that no member has two more than another, and each partition stays with the member that has it while that
+ * one has room. Where two say that they have it, the one who applied more of it has it: the other one lost it without knowing.
+ */
+export function dealOut(
+  partitions: readonly number[],
+  had: ReadonlyMap<string, Owned>,
+): Map<string, number[]> {
+  const dealt = new Map(had.keys().map((member): [string, number[]] => [member, []]));
+  const least = Math.floor(partitions.length / dealt.size);
+  /** So many members have one more than the least. */
+  let extras = partitions.length % dealt.size;
+  const moving = partitions.filter((partition) => {
+    const [owner] = [...had]
+      .filter(([, owned]) => owned.has(partition))
+      .toSorted(([, a], [, b]) => (b.get(partition) ?? 0) - (a.get(partition) ?? 0));
+    const kept = dealt.get(owner?.[0] ?? '');
+    if (kept === undefined || kept.length > least || (kept.length === least && extras === 0)) return true;
+    if (kept.length === least) extras -= 1;
+    kept.push(partition);
+    return false;
+  });
+  for (const partition of moving) {
+    const [fewest] = [...dealt.values()].toSorted((a, b) => a.length - b.length);
+    fewest?.push(partition);
+  }
+  return dealt;
+}
