@@ -77,8 +77,10 @@ export interface CampaignDocument extends ReadModelDocument, WithDetails, Dated 
   status: string;
 }
 
-export interface OrderDocument extends ReadModelDocument, WithDetails, Ranked, Faceted, Updated {
+export interface OrderDocument extends ReadModelDocument, Ranked, Faceted, Updated {
   customer_id: string | null;
+  /** As JSON, the customer and what else the details answer has beside `summary`: that is not written twice. */
+  whole: string;
 }
 
 /** What its details and the menu show of other records is put together when it is read. */
@@ -156,6 +158,8 @@ export type Stamp = {
   timezone_offset?: string;
   /** How many records of each entity there are: the count of a list without filters. */
   counts?: { [E in EntityName]?: number };
+  /** How many tombstones of each entity there are: of most there are none, and nobody has to look for them. */
+  tombstones?: { [E in EntityName]?: number };
   /** The roots of the rank trees. */
   ranks?: { [T in TreeName]?: Root };
   /** Whether customers of the store are being erased (`erasures.ts`). */

@@ -11,7 +11,7 @@ import { type OtherState, pointersIn } from './generation-pointer.ts';
  * The version of what the projections write. Whoever changes a response, a read model or an index raises
  * it; a generation made with another version is not touched by this release.
  */
-export const PROJECTION_VERSION = 5;
+export const PROJECTION_VERSION = 6;
 
 export interface GenerationMarker {
   _id: 'marker';

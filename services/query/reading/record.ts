@@ -2,7 +2,7 @@
 import { documentId } from '#shared/read-models/collections.ts';
 import { bodyIn, type Found } from './found.ts';
 import { masked, maskedFields } from './masking.ts';
-import type { Shape } from './shapes.ts';
+import { type Shape, SHAPES } from './shapes.ts';
 import type { StampedBody } from './shared-reads.ts';
 import { readSnapshot, remember, type View } from './view.ts';
 import { offsetOf, stampIn, unionWithStamp } from './stamp.ts';
@@ -31,13 +31,18 @@ async function readMasked(
   id: string,
   shape: Shape,
 ): Promise<StampedBody | null> {
-  const rows = await readSnapshot<Partial<Record<Shape | 'offset', string>> & { erased?: boolean }>(
+  const rows = await readSnapshot<{ summary?: string; whole?: string; offset?: string; erased?: boolean }>(
     view,
     collection,
-    [{ $match: { _id: id } }, ...maskedFields({ _id: 0, [shape]: 1, offset: 1 }), unionWithStamp(view)],
+    [
+      { $match: { _id: id } },
+      ...maskedFields({ _id: 0, summary: 1, whole: 1, offset: 1 }),
+      unionWithStamp(view),
+    ],
   );
   const row = rows.find(({ offset }) => offset !== undefined);
-  const body = row?.[shape];
-  if (row?.offset === undefined || body === undefined) return null;
+  if (row?.offset === undefined) return null;
+  const body = SHAPES[shape].bodyOf(row);
+  if (body === undefined) return null;
   return { body: masked(body, row.erased), offset: row.offset, stamp: stampIn(rows) };
 }

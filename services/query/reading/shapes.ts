@@ -6,6 +6,7 @@ import {
   type CategoryProducts,
   COLLECTIONS,
   type OptionGroupDocument,
+  type OrderDocument,
   type ProductDocument,
 } from '#shared/read-models/collections.ts';
 
@@ -16,12 +17,23 @@ export interface ShapeReading {
   bodyOf: (row: Document) => string | undefined;
 }
 
-export type Shape = 'summary' | 'whole' | 'category' | 'product';
+export type Shape = 'summary' | 'whole' | 'order' | 'category' | 'product';
 
 /** How each shape is read, all of it in one snapshot. */
 export const SHAPES: Readonly<Record<Shape, ShapeReading>> = {
   summary: asStored('summary'),
   whole: asStored('whole'),
+  order: {
+    stages: [{ $project: { summary: 1, whole: 1, offset: 1 } }],
+    bodyOf(row) {
+      const { summary, whole } = row as Pick<OrderDocument, 'summary' | 'whole'>;
+      // Names of members: a quote in a text has a backslash before it.
+      const customer = summary.indexOf(',"customer":') + 1;
+      const afterCustomer = summary.indexOf(',"item_count":');
+      const items = whole.indexOf(',"items":');
+      return `${summary.slice(0, customer)}${whole.slice(1, items)}${summary.slice(afterCustomer, -1)}${whole.slice(items)}`;
+    },
+  },
   category: {
     stages: [
       { $lookup: { from: CATEGORY_PRODUCTS, localField: '_id', foreignField: '_id', as: 'counts' } },

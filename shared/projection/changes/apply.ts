@@ -53,7 +53,7 @@ export async function applyChanges(
   let planned: Plan | null = null;
   let given: GivenPositions = new Map();
   if (chains.size > 0) {
-    const stored = await readStored(db, session, chains.values());
+    const stored = await readStored(db, session, chains);
     planned = plan(chains, stored);
     // What they hold would outlive several collections of garbage while the transaction goes on.
     chains.clear();

@@ -27,6 +27,8 @@ export interface StampChange extends Taken {
   counters: Partial<Record<EntityName, number>>;
   /** How many records of each entity there are more, or fewer. */
   counts: Partial<Record<EntityName, number>>;
+  /** How many tombstones of each entity there are more, or fewer. */
+  tombstones: Partial<Record<EntityName, number>>;
   /** The store's new offset; `null` removes it; absent where the store's own record did not change. */
   offset?: string | null;
   /** Whether customers of the store are being erased from now on. */
@@ -170,6 +172,7 @@ function planEntity(
   const stamp = stampOf(result, storeId, stored);
   add(stamp.counters, entity, entries.length);
   add(stamp.counts, entity, (change.deletes ? 0 : 1) - (isStored ? 1 : 0));
+  add(stamp.tombstones, entity, (change.deletes ? 1 : 0) - (isBuried ? 1 : 0));
   if (entity === 'store') {
     stamp.offset = change.timezoneOffset;
     result.storeRecords.set(storeId, change.sequence);
@@ -221,7 +224,7 @@ function stampOf({ stamps }: Plan, storeId: string, stored: Stored): StampChange
   let stamp = stamps.get(storeId);
   if (stamp === undefined) {
     const position = stored.stamps.get(storeId)?.position ?? 0;
-    stamp = { counters: {}, counts: {}, position, positions: {} };
+    stamp = { counters: {}, counts: {}, tombstones: {}, position, positions: {} };
     stamps.set(storeId, stamp);
   }
   return stamp;

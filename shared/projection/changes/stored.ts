@@ -32,44 +32,41 @@ export interface Stored {
 }
 
 /** Reads what is stored: stamps of the stores, versions of the entities, tombstones also of the customers named. */
-export async function readStored(db: Db, session: ClientSession, chains: Iterable<Chain>): Promise<Stored> {
+export async function readStored(
+  db: Db,
+  session: ClientSession,
+  chains: ReadonlyMap<string, Chain>,
+): Promise<Stored> {
   const stores = new Set<string>();
-  const graves = new Set<string>();
   const documents: Record<EntityName, string[]> = Object.fromEntries(
     ENTITY_NAMES.map((entity): [string, string[]] => [entity, []]),
   ) as Record<EntityName, string[]>;
-  for (const { key, entries } of chains) {
+  for (const { entries } of chains.values()) {
     const [first] = entries;
     if (first === undefined) continue;
     const { entity, storeId, id } = first.change;
     stores.add(storeId);
-    graves.add(key);
     documents[entity].push(documentId(storeId, id));
-    for (const { change } of entries) {
-      if (change.customerId !== null) graves.add(tombstoneId('customer', storeId, change.customerId));
-    }
   }
 
-  const stamps = await db
+  const found = await db
     .collection<Stamp>(STAMPS)
     .find({ _id: { $in: [...stores] } }, { session, batchSize: ONE_BATCH })
     .toArray();
-  const tombstones = await db
-    .collection<Tombstone>(TOMBSTONES)
-    .find({ _id: { $in: [...graves] } }, { session, projection: { sequence: 1 }, batchSize: ONE_BATCH })
-    .toArray();
+  const stamps = new Map(found.map((stamp) => [stamp._id, stamp]));
+  const tombstones = await readTombstones(db, session, gravesOf(chains, stamps));
   const sequences = new Map(tombstones.map(({ _id, sequence }) => [_id, sequence]));
   const placed = new Map<string, Place>();
   const ranked = new Map<string, RankEntry[]>();
   for (const entity of ENTITY_NAMES) {
     if (documents[entity].length === 0) continue;
-    const found = db
+    const versions = db
       .collection<Pick<ReadModelDocument, '_id' | 'sequence'>>(COLLECTIONS[entity])
       .find(
         { _id: { $in: documents[entity] } },
         { session, projection: { sequence: 1, ...PLACED_FIELDS, ...RANKED_FIELDS }, batchSize: ONE_BATCH },
       );
-    for await (const document of found) {
+    for await (const document of versions) {
       const key = `${entity}/${document._id}`;
       sequences.set(key, document.sequence);
       const place = placeOf(entity, document);
@@ -83,6 +80,38 @@ export async function readStored(db: Db, session: ClientSession, chains: Iterabl
     placed,
     ranked,
     tombstones: new Set(tombstones.map(({ _id }) => _id)),
-    stamps: new Map(stamps.map((stamp) => [stamp._id, stamp])),
+    stamps,
   };
+}
+
+/** Tombstones that there may be: of the entities, and of the customers whom they name. */
+function gravesOf(
+  chains: ReadonlyMap<string, Chain>,
+  stamps: ReadonlyMap<string, Stamp>,
+): ReadonlySet<string> {
+  const graves = new Set<string>();
+  for (const { key, entries } of chains.values()) {
+    const [first] = entries;
+    if (first === undefined) continue;
+    const { entity, storeId } = first.change;
+    const { tombstones } = stamps.get(storeId) ?? {};
+    if ((tombstones?.[entity] ?? 0) > 0) graves.add(key);
+    if ((tombstones?.customer ?? 0) === 0) continue;
+    for (const { change } of entries) {
+      if (change.customerId !== null) graves.add(tombstoneId('customer', storeId, change.customerId));
+    }
+  }
+  return graves;
+}
+
+async function readTombstones(
+  db: Db,
+  session: ClientSession,
+  ids: ReadonlySet<string>,
+): Promise<Pick<Tombstone, '_id' | 'sequence'>[]> {
+  if (ids.size === 0) return [];
+  return db
+    .collection<Tombstone>(TOMBSTONES)
+    .find({ _id: { $in: [...ids] } }, { session, projection: { sequence: 1 }, batchSize: ONE_BATCH })
+    .toArray();
 }

@@ -108,8 +108,12 @@ async function writeStamps(
   if (stamps.size === 0) return given;
   const rootsOf = Map.groupBy(roots, ({ storeId }) => storeId);
   const operations = [...stamps].map(([_id, change]): AnyBulkWriteOperation<Stamp> => {
-    const { counters, counts, offset, erasing } = change;
-    const $inc: Record<string, number> = { ...counters, ...under('counts', counts) };
+    const { counters, counts, tombstones, offset, erasing } = change;
+    const $inc: Record<string, number> = {
+      ...counters,
+      ...under('counts', counts),
+      ...under('tombstones', tombstones),
+    };
     // They follow what was read in this transaction: whoever gave others meanwhile has changed the stamp, and one of the two fails.
     const { fields: $set, given: taken } = epochs.fieldsAfter(_id, stored.stamps.get(_id), change);
     given.set(_id, taken);

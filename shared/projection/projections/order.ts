@@ -46,7 +46,7 @@ export const orderProjection: Projection<'order'> = {
         customer: customer && { id: customer.id, name: customer.name, phone: customer.phone },
         ...amounts,
       }),
-      whole: JSON.stringify({ ...fields, customer, ...amounts, ...details(state, items, offset) }),
+      whole: JSON.stringify({ customer, ...details(state, items, offset) }),
     };
   },
 

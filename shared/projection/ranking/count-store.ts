@@ -12,8 +12,7 @@ import {
 
 export interface CountedKind {
   records: number;
-  /** Each record, there or gone, came with an event. */
-  leastEvents: number;
+  tombstones: number;
   /** The highest that a record or a tombstone has; 0 where none has one. */
   position: number;
 }
@@ -39,7 +38,7 @@ export async function countStore(db: Db, session: ClientSession, storeId: string
       await tombstones.findOne({ store_id: storeId, entity }, last),
     ];
     const position = Math.max(record?.feed_position ?? 0, tombstone?.feed_position ?? 0);
-    kinds.push([entity, { records: present, leastEvents: present + gone, position }]);
+    kinds.push([entity, { records: present, tombstones: gone, position }]);
   }
   const own = await db
     .collection<StoreDocument>(COLLECTIONS.store)

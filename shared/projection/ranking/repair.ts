@@ -60,7 +60,7 @@ export async function repairStore(client: MongoClient, db: Db, storeId: string):
  */
 function stampOf(storeId: string, before: Partial<Stamp>, counted: CountedStore): Stamp {
   const { timezoneOffset, kinds } = counted;
-  const stamp: Stamp = { _id: storeId, store_id: storeId, counts: {}, positions: {} };
+  const stamp: Stamp = { _id: storeId, store_id: storeId, counts: {}, tombstones: {}, positions: {} };
   if (timezoneOffset !== null) stamp.timezone_offset = timezoneOffset;
   const given = numberIn(before, 'position');
   const position = Math.max(typeof given === 'number' ? given : 0, lastPosition(before, counted));
@@ -78,8 +78,9 @@ function stampOf(storeId: string, before: Partial<Stamp>, counted: CountedStore)
   const now = Date.now();
   for (const entity of ENTITY_NAMES) {
     const [events, last] = [numberIn(before, entity), numberIn(before.positions ?? {}, entity)];
-    const { records, position: atLeast } = kinds[entity];
+    const { records, tombstones, position: atLeast } = kinds[entity];
     if (records > 0) Object.assign(stamp.counts ?? {}, { [entity]: records });
+    if (tombstones > 0) Object.assign(stamp.tombstones ?? {}, { [entity]: tombstones });
     stamp[entity] = Math.max(typeof events === 'number' ? events + 1 : 0, now);
     const highest = Math.max(typeof last === 'number' ? last : 0, atLeast);
     if (highest > 0) Object.assign(stamp.positions ?? {}, { [entity]: highest });

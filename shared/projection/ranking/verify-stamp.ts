@@ -15,6 +15,7 @@ const FIELDS = {
   store_id: true,
   timezone_offset: true,
   counts: true,
+  tombstones: true,
   ranks: true,
   position: true,
   positions: true,
@@ -32,10 +33,11 @@ export function verifyStamp(stamp: Stamp | null, counted: CountedStore, compare:
     return;
   }
   const fields: Record<string, unknown> = { ...stamp };
-  const { counts = {}, positions = {}, ranks = {} } = fields;
+  const { counts = {}, tombstones = {}, positions = {}, ranks = {} } = fields;
   const unknown = [
     ...Object.keys(fields).filter((field) => !(field in FIELDS) && !ENTITIES.has(field)),
     ...membersBeside(counts, ENTITIES),
+    ...membersBeside(tombstones, ENTITIES),
     ...membersBeside(positions, ENTITIES),
     ...membersBeside(ranks, new Set(Object.keys(RANK_TREES))),
   ];
@@ -43,9 +45,11 @@ export function verifyStamp(stamp: Stamp | null, counted: CountedStore, compare:
   compare('whose stamp it is', fields['store_id'] === fields['_id'] ? 'its store' : 'another', 'its store');
   compare('timezone_offset', textOf(fields['timezone_offset']), counted.timezoneOffset ?? 'none');
   for (const entity of ENTITY_NAMES) {
-    const { records, leastEvents, position } = counted.kinds[entity];
+    const { records, tombstones: gone, position } = counted.kinds[entity];
     compare(`number of ${COLLECTIONS[entity]}`, numberIn(counts, entity), records);
-    compareLeast(`events of ${COLLECTIONS[entity]}`, numberIn(fields, entity), leastEvents, compare);
+    compare(`tombstones of ${COLLECTIONS[entity]}`, numberIn(tombstones, entity), gone);
+    // Each record, there or gone, came with an event.
+    compareLeast(`events of ${COLLECTIONS[entity]}`, numberIn(fields, entity), records + gone, compare);
     compareLeast(`last position of ${COLLECTIONS[entity]}`, numberIn(positions, entity), position, compare);
   }
   compareLeast('last position', numberIn(fields, 'position'), lastPosition(fields, counted), compare);

@@ -165,7 +165,11 @@ describe('verify --deep', () => {
     const third = await orders.findOne({ _id: 's9/o3' });
     if (third === null) throw new Error('there is an order o3');
     await orders.updateOne({ _id: 's9/o1' }, [
-      { $set: { whole: { $replaceOne: { input: '$whole', find: '1.00', replacement: '2.00' } } } },
+      {
+        $set: {
+          whole: { $replaceOne: { input: '$whole', find: '"notes":null', replacement: '"notes":"x"' } },
+        },
+      },
     ]);
     await orders.updateOne({ _id: 's9/o2' }, { $set: { sequence: 7 } });
     await orders.deleteOne({ _id: 's9/o3' });
@@ -211,6 +215,7 @@ describe('verify --deep', () => {
       ['s9', 'order o5', 'a document', 'no event'],
       ['s9', 'product p1', 'other summary', 'version 1 as projected'],
       ['s9', 'timezone_offset', '+01:00', 'none'],
+      ['s9', 'tombstones of orders', '1', '2'],
     ]);
     expect(JSON.stringify(answer)).not.toContain('Iracema');
   });

@@ -154,6 +154,7 @@ describe('positions', () => {
       expect(await stampIn(db)).toMatchObject({
         position: 10,
         positions: { order: 10, category: 3, product: 7, option_group: 9 },
+        tombstones: { order: 1 },
       });
     }
   });
@@ -169,6 +170,25 @@ describe('positions', () => {
       'option_group/s1/g1': 4,
     });
     expect((await stampIn(db))?.position).toBe(5);
+  });
+
+  it('come with a count of the tombstones, by which later slices know whether there are any', async () => {
+    const db = await fresh();
+    const counted = async () => (await stampIn(db))?.tombstones;
+    await apply(db, [deleted('customer', 'c1')]);
+    expect(await counted()).toEqual({ customer: 1 });
+    await apply(db, [deleted('customer', 'c1'), deleted('customer', 'c2')]);
+    expect(await counted()).toEqual({ customer: 2 });
+    await apply(db, [order('o1', 'c1')]);
+    const shown = await db.collection<ReadModelDocument>(COLLECTIONS.order).findOne({ _id: 's1/o1' });
+    expect(shown?.summary).toContain('"customer":{"id":"c1","name":null');
+    await db.collection<Stamp>(STAMPS).updateOne({ _id: 's1' }, { $unset: { tombstones: '' } });
+    await repairStore(installation.mongodb, db, 's1');
+    expect(await counted()).toEqual({ customer: 2 });
+    const data = { name: 'Maria', created_at: '2026-03-01T12:00:00Z' };
+    for (const subject of ['c1', 'c2'])
+      await apply(db, [{ entity: 'customer', storeId: 's1', subject, data }]);
+    expect(await counted()).toEqual({ customer: 0 });
   });
 
   it('are given to orders that lose the data of a deleted customer, each its own', async () => {

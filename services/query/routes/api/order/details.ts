@@ -21,5 +21,5 @@ export default dataEndpoint({
     answer: one(Order),
   },
   shows: ['order'],
-  read: (view, { order_id: orderId }) => readRecord(view, COLLECTIONS.order, orderId, 'whole'),
+  read: (view, { order_id: orderId }) => readRecord(view, COLLECTIONS.order, orderId, 'order'),
 });
