@@ -1,7 +1,7 @@
 /** The steps that decide whether a request may pass, in the order of rule R5.1: 401, 429, 403. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { QuotaState } from './quota.ts';
-import type { TokenClaims, Tokens } from '../token/access-tokens.ts';
+import type { Tokens } from '../token/access-tokens.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import {
   insufficientScope,
@@ -12,9 +12,8 @@ import {
 } from '../answers/refusal.ts';
 import type { Bounded } from '../deadline.ts';
 import { bearerMissing, bearerToken } from './bearer.ts';
-import type { EndReason } from './live-access.ts';
 import type { RedisGate } from './redis-gate.ts';
-import type { LookUp } from './shared-look-up.ts';
+import type { Look, LookUp } from './shared-look-up.ts';
 
 /** Who makes a request, and what they may do at this moment. */
 export interface Caller {
@@ -65,12 +64,7 @@ export type LookAgain = (
 ) => Promise<void>;
 
 /** Makes the step that looks again at the caller of a request that was held. */
-export function authenticateAgain(
-  tokens: Tokens,
-  gate: RedisGate,
-  look: (claims: TokenClaims, bounded: Bounded) => Promise<readonly Scope[] | EndReason>,
-  bounded: Bounded,
-): LookAgain {
+export function authenticateAgain(tokens: Tokens, gate: RedisGate, look: Look, bounded: Bounded): LookAgain {
   return async (request, reply, required) => {
     const { clientId } = callerOf(request);
     const claims = await tokens.verify(bearerToken(request.headers.authorization) ?? '');

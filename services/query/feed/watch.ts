@@ -16,6 +16,10 @@ import { idIn } from '../reading/id-in.ts';
 
 /** Time between two looks. */
 const LOOK_MS = 50;
+/** Time between two looks while somebody who waits is told of changes: as a rule more follow. */
+const BUSY_LOOK_MS = 10;
+/** For how long after that looks are so frequent. */
+const BUSY_MS = 500;
 /** Within this time every store is looked at, whoever changed it. */
 const ROUND_MS = 1_000;
 /** A look that ended later than this ago says nothing about now. */
@@ -55,6 +59,9 @@ export class Watch {
   /** How far each partition's slices have been looked at. */
   readonly #ends = new Map<number, number>();
   #lookedAt = -Infinity;
+  /** When stores were last looked at in turn, and when somebody was last told of changes. */
+  #turnAt = -Infinity;
+  #newsAt = -Infinity;
   #looking: Promise<void> | null = null;
   readonly #stopped = new AbortController();
 
@@ -110,7 +117,7 @@ export class Watch {
     while (this.#stores.size > 0 && !this.#stopped.signal.aborted) {
       const began = performance.now();
       try {
-        await this.#lookOnce();
+        await this.#lookOnce(began);
         this.#lookedAt = began;
         failing = false;
       } catch (error) {
@@ -121,24 +128,30 @@ export class Watch {
         failing = true;
       }
       if (!this.#options.isCurrent()) this.end();
-      await pause(Math.max(LOOK_MS - (performance.now() - began), LOOK_MS / 5), this.#stopped.signal);
+      const now = performance.now();
+      const interval = now - this.#newsAt < BUSY_MS ? BUSY_LOOK_MS : LOOK_MS;
+      await pause(Math.max(interval - (now - began), BUSY_LOOK_MS / 2), this.#stopped.signal);
     }
     // Who comes next shall not take for seen what nobody looked at meanwhile.
     this.#ends.clear();
     this.#round = null;
+    this.#turnAt = -Infinity;
     this.#looking = null;
   }
 
-  async #lookOnce(): Promise<void> {
+  async #lookOnce(began: number): Promise<void> {
     const { generation, bounded } = this.#options;
     const stamps = generation.db.collection<Stamp>(STAMPS);
+    const isTurn = began - this.#turnAt >= LOOK_MS;
     const isFirst = this.#ends.size === 0;
-    if (this.#round === null) await this.#lookAtCheckpoints();
+    if (isTurn && this.#round === null) await this.#lookAtCheckpoints();
     const slices = [...this.#ends].map(([slice_partition, end]) => ({
       slice_partition,
       slice_end: { $gt: end },
     }));
-    const inTurn = this.#inTurn(isFirst ? Infinity : (this.#stores.size * LOOK_MS) / ROUND_MS);
+    const most = isFirst ? Infinity : (this.#stores.size * LOOK_MS) / ROUND_MS;
+    const inTurn = isTurn ? this.#inTurn(most) : [];
+    if (isTurn) this.#turnAt = began;
     const [changed, others] = await bounded((signal) =>
       Promise.all([
         slices.length === 0
@@ -156,7 +169,9 @@ export class Watch {
       }
     }
     for (const shown of [...changed, ...others]) {
-      for (const waiter of this.#stores.get(shown._id) ?? []) waiter.show(shown);
+      for (const waiter of this.#stores.get(shown._id) ?? []) {
+        if (waiter.show(shown)) this.#newsAt = began;
+      }
     }
     for (const storeId of inTurn) for (const waiter of this.#stores.get(storeId) ?? []) waiter.looked();
   }
@@ -225,11 +240,13 @@ export class Waiter {
     });
   }
 
-  /** Shows what was found of the store. */
-  show(shown: Shown): void {
+  /** Shows what was found of the store. @returns whether that ends the waiting. */
+  show(shown: Shown): boolean {
     this.#shown = shown;
     const known = this.#waiting?.known;
-    if (known === null || (known !== undefined && this.#isNews(known))) this.#tell();
+    const isNews = known === null || (known !== undefined && this.#isNews(known));
+    if (isNews) this.#tell();
+    return isNews;
   }
 
   /** The store was looked at, and may have no stamp. */

@@ -2,8 +2,8 @@
 import plugin from 'fastify-plugin';
 import { createQuota } from '../access/quota.ts';
 import { createTokens } from '../token/access-tokens.ts';
-import { lookAtAccess, rememberPassed } from '../access/live-access.ts';
-import { shareLookUps } from '../access/shared-look-up.ts';
+import { rememberPassed } from '../access/live-access.ts';
+import { shareLooks, shareLookUps } from '../access/shared-look-up.ts';
 import { authenticate, authenticateAgain } from '../access/steps.ts';
 
 export default plugin(
@@ -23,12 +23,7 @@ export default plugin(
     );
     app.decorate(
       'authenticateAgain',
-      authenticateAgain(
-        tokens,
-        redisGate,
-        (claims, bounded) => lookAtAccess(sources, claims, bounded),
-        app.bounded,
-      ),
+      authenticateAgain(tokens, redisGate, shareLooks(redis, sources), app.bounded),
     );
   },
   { name: 'access', dependencies: ['mongodb', 'redis-gate'] },

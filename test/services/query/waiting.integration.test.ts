@@ -217,6 +217,37 @@ describe('many that wait', () => {
   });
 });
 
+describe('a thousand that wait for one store', () => {
+  it('are all told of a change, and all answered when the service stops', async () => {
+    const { storeId, token } = await newStore();
+    const other = await startApp(service.installation.config);
+    const { hostname, port } = new URL(other.url);
+    const statuses: string[] = [];
+    const request = `GET /api/order/changes?wait=30 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+    const sockets = Array.from({ length: 1_000 }, (): Socket => {
+      const socket = connect({ host: hostname, port: Number(port) });
+      socket.on('data', (chunk: Buffer) => {
+        const [status] = chunk.toString('latin1').split('\r\n');
+        if (status?.startsWith('HTTP/1.1 ')) statuses.push(status);
+      });
+      socket.write(request);
+      return socket;
+    });
+    const all = async (wanted: number) =>
+      ((await other.app.metrics.waiting.get()).values[0]?.value ?? 0) === wanted;
+    await eventually('all of them wait', () => all(1_000), 60_000);
+    await service.apply([order(storeId, 'o1')]);
+    await eventually('all are told', async () => statuses.length === 1_000, 60_000);
+    const after = changesIn(await other.api.get('/api/order/changes', token)).next;
+    for (const socket of sockets) socket.write(request.replace('wait=30', `wait=30&after=${after}`));
+    await eventually('all of them wait again', () => all(1_000), 60_000);
+    await other.app.close();
+    await eventually('all are answered', async () => statuses.length === 2_000, 60_000);
+    expect(new Set(statuses)).toEqual(new Set(['HTTP/1.1 200 OK']));
+    for (const socket of sockets) socket.destroy();
+  });
+});
+
 describe('a service', () => {
   it('answers those who wait before it closes their connections', async () => {
     const { token } = await newStore();
@@ -231,6 +262,34 @@ describe('a service', () => {
     const received = await answer;
     expect(changesIn(received)).toMatchObject({ results: [], more: false });
     expect(received.headers.get('connection')).toBe('close');
+  });
+
+  it('answers 503 at the end of a wait while nobody can say who may pass', async () => {
+    const { storeId, token } = await newStore();
+    const { config } = service.installation;
+    const url = new URL(config.redis.url);
+    const proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
+    url.host = `127.0.0.1:${proxy.port}`;
+    const behind = await startApp({ ...config, redis: { ...config.redis, url: url.href } });
+    try {
+      await eventually(
+        'it answers',
+        async () => (await behind.api.get('/api/order/changes', token)).status === 200,
+      );
+      const { answer } = await begin(token, 'wait=30', behind.api);
+      await eventually(
+        'it waits',
+        async () => ((await behind.app.metrics.waiting.get()).values[0]?.value ?? 0) === 1,
+      );
+      await proxy.cut();
+      await service.apply([order(storeId, 'o1')]);
+      const { status, text } = await answer;
+      expect(status).toBe(503);
+      expect(text).not.toContain('o1');
+    } finally {
+      await behind.app.close();
+      await proxy.close();
+    }
   });
 
   it('lets them wait while MongoDB is away, and answers 503 at the end', async () => {
