@@ -90,7 +90,9 @@ class Session:
     def _pause_or_refuse(self, response, attempt):
         if response is not None and response.status_code != 429 and response.status_code < 500:
             raise Refused(f"the API answered {response.status_code}: {response.text}")
-        asked = 0 if response is None else float(response.headers.get("Retry-After", 0))
+        after = "" if response is None else response.headers.get("Retry-After", "")
+        # A proxy may give a date; then growing pauses do as well.
+        asked = int(after) if after.isdecimal() else 0
         growing = min(0.2 * 2**attempt, LONGEST_PAUSE_SECONDS) * random.uniform(0.5, 1)
         self.pause(max(asked, growing))
 

@@ -99,7 +99,8 @@ export class Session {
   }
 
   async #pause(response: Response | null, attempt: number): Promise<void> {
-    const asked = Number(response?.headers.get('retry-after') ?? 0) * 1_000;
+    // A proxy may give a date; then growing pauses do as well.
+    const asked = Number(response?.headers.get('retry-after') ?? 0) * 1_000 || 0;
     const growing = Math.min(200 * 2 ** attempt, LONGEST_PAUSE_MS) * (0.5 + Math.random() / 2);
     await sleep(Math.max(asked, growing), undefined, { signal: this.#signal });
   }

@@ -1,0 +1,3 @@
+import { describeFollowing } from '../examples/following.ts';
+
+describeFollowing(20_000);
