@@ -17,7 +17,7 @@ import type { Side } from './side.ts';
 const COLLECTION = 'orders';
 const GRACE_MS = 10_000;
 
-/** As many as our orders have, on the same fields as far as an event holds them. */
+/** As our orders have them, on the same fields as far as an event holds them: nothing in it is a position of the change feed. */
 const INDEXES = [
   { name: 'by_rank', key: { storeid: 1, 'data.created_at': 1, subject: 1 } },
   { name: 'by_facet', key: { storeid: 1, 'data.status': 1, 'data.created_at': 1 } },
