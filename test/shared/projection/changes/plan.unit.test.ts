@@ -38,6 +38,7 @@ describe('the plan of a slice', () => {
     expect(stamps.get('s1')).toEqual({
       counters: { order: 2, customer: 1 },
       counts: { order: 2, customer: 1 },
+      tombstones: { order: 0, customer: 0 },
       position: 13,
       positions: { order: 13, customer: 12 },
     });
@@ -86,7 +87,7 @@ describe('the plan of a slice', () => {
       { _id: 'order/s1/o1', store_id: 's1', entity: 'order', sequence: 2, feed_position: 1 },
       { _id: 'order/s1/o2', store_id: 's1', entity: 'order', sequence: 1, feed_position: 2 },
     ]);
-    expect(stamps.get('s1')).toMatchObject({ counts: { order: -1 } });
+    expect(stamps.get('s1')).toMatchObject({ counts: { order: -1 }, tombstones: { order: 2 } });
   });
 
   it('brings back what was deleted, without its tombstone', () => {
@@ -96,7 +97,7 @@ describe('the plan of a slice', () => {
     });
     expect(inserts.get('order')).toMatchObject([{ _id: 's1/o1', sequence: 3 }]);
     expect(raised).toEqual(['order/s1/o1']);
-    expect(stamps.get('s1')).toMatchObject({ counts: { order: 1 } });
+    expect(stamps.get('s1')).toMatchObject({ counts: { order: 1 }, tombstones: { order: -1 } });
   });
 
   it('makes date-times for the offset that the store has when an event comes', () => {
