@@ -15,7 +15,7 @@ import { queryOf } from './parameters/query.ts';
 import { parameterReader } from './parameters/read.ts';
 import type { Body, Found } from './reading/found.ts';
 import { namesCustomers } from './reading/masking.ts';
-import { lastSeenOf, type View } from './reading/view.ts';
+import { hintOf, type View } from './reading/view.ts';
 import { readStamp } from './reading/stamp.ts';
 
 export interface DataRoute<P extends Parameters> {
@@ -98,7 +98,7 @@ async function answer<P extends Parameters>(
     generation,
     bounded: app.deadlineOf(reply),
     shared: app.sharedReads(generation),
-    masks: shows.some(namesCustomers) && lastSeenOf({ storeId, generation }).erasing,
+    masks: shows.some(namesCustomers) && hintOf({ storeId, generation }).erasing,
   };
   const path = request.routeOptions.url ?? '';
   const source: EtagSource = { path, parameters: values, storeId, marker: generation.marker, shows };

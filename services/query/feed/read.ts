@@ -5,7 +5,7 @@ import type { Stamp } from '#shared/read-models/collections.ts';
 import { presentEpoch } from '#shared/read-models/feed-epochs.ts';
 import { bodyIn } from '../reading/found.ts';
 import { masked, namesCustomers } from '../reading/masking.ts';
-import { lastSeenOf, remember, type View } from '../reading/view.ts';
+import { hintOf, cacheHint, type View } from '../reading/view.ts';
 import { offsetOf } from '../reading/stamp.ts';
 import { type Cursor, encodeCursor, generationMark } from './cursor.ts';
 import type { ChangeRow } from './shared-changes.ts';
@@ -41,11 +41,11 @@ export async function readChanges(
   const { storeId, generation, bounded, shared } = view;
   const mark = generationMark(generation.marker.id);
   let start = likelyStart(after, mark);
-  let masks = namesCustomers(entity) && lastSeenOf(view).erasing;
+  let masks = namesCustomers(entity) && hintOf(view).erasing;
   for (let attempt = 1; ; attempt += 1) {
     const request = { storeId, entity, limit: pageSize, masks, ...start };
     const { rows, stamp } = await bounded((signal) => shared.changes.after(request, signal));
-    if (masks || stamp?.erasing === true) remember(view, stamp);
+    if (masks || stamp?.erasing === true) cacheHint(view, stamp);
     if (!masks && stamp?.erasing === true && namesCustomers(entity)) {
       masks = true;
       continue;

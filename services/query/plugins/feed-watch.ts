@@ -4,17 +4,17 @@ import plugin from 'fastify-plugin';
 import { Watch } from '../feed/watch.ts';
 
 /** One for each environment, and those that were live before a flip until their last requests are answered. */
-const REMEMBERED = 100;
+const CACHED_GENERATIONS = 100;
 
 export default plugin(
   async (app) => {
-    const watches = new LRUCache<string, Watch>({ max: REMEMBERED });
+    const watches = new LRUCache<string, Watch>({ max: CACHED_GENERATIONS });
     let closing = false;
     app.decorate('isClosing', () => closing);
     app.decorate('watchOf', (generation) => {
       const { id, environment } = generation.marker;
-      const known = watches.get(id);
-      if (known !== undefined) return known;
+      const cached = watches.get(id);
+      if (cached !== undefined) return cached;
       const { bounded, logger } = app;
       const isCurrent = () => {
         try {

@@ -7,7 +7,7 @@ import { SharedReads } from '../reading/shared-reads.ts';
 
 const INTERVAL_MS = 500;
 /** One for each environment, and those that were live before a flip until their last requests are answered. */
-const REMEMBERED = 100;
+const CACHED_GENERATIONS = 100;
 
 export default plugin(
   async (app) => {
@@ -23,11 +23,11 @@ export default plugin(
     app.decorate('generations', generations);
     // Those of all generations.
     const menus = new Menus();
-    const shared = new LRUCache<string, SharedReads>({ max: REMEMBERED });
+    const shared = new LRUCache<string, SharedReads>({ max: CACHED_GENERATIONS });
     app.decorate('sharedReads', (generation) => {
       const { id } = generation.marker;
-      const known = shared.get(id);
-      if (known !== undefined) return known;
+      const cached = shared.get(id);
+      if (cached !== undefined) return cached;
       const made = new SharedReads(generation, app.bounded, menus);
       shared.set(id, made);
       return made;

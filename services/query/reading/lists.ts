@@ -27,7 +27,7 @@ import { estimate, estimatedCount, readByRank } from './ranked/by-rank.ts';
 import { countFromStamp, indexFor, isShallow, type RankedRequest } from './ranked/request.ts';
 import { readSearched } from './search/read.ts';
 import { readInOffset } from './store-offset.ts';
-import { inSnapshot, type Seen, type View } from './view.ts';
+import { inSnapshot, type StampHint, type View } from './view.ts';
 import { ALL, walk } from './walk.ts';
 import { sortWindow } from './window.ts';
 
@@ -36,7 +36,7 @@ interface Asked {
   view: View;
   request: ListRequest;
   conditions: Conditions;
-  seen: Seen;
+  hint: StampHint;
 }
 
 /** `null` where it does not take the request, or finds out that another way is better. */
@@ -59,8 +59,8 @@ const WAYS: readonly Way[] = [
 
 /** The page as the envelope of rule R6.1. */
 export async function readList(view: View, request: ListRequest): Promise<Found> {
-  const page = await readInOffset(view, async (toInstant, seen) => {
-    const asked = { view, request, conditions: conditionsOf(view.storeId, request, toInstant), seen };
+  const page = await readInOffset(view, async (toInstant, hint) => {
+    const asked = { view, request, conditions: conditionsOf(view.storeId, request, toInstant), hint };
     for (const way of WAYS) {
       const found = await way(asked);
       if (found !== null) return found;
@@ -159,11 +159,11 @@ function inTreeOf(asked: Asked): RankTree | null {
 }
 
 async function ranked(asked: Asked): Promise<CountedPage | null> {
-  const { view, request, conditions, seen } = asked;
+  const { view, request, conditions, hint } = asked;
   const tree = inTreeOf(asked);
   if (tree === null) return null;
   const inTree: RankedRequest = { ...request, tree };
-  if (seen.leafy?.has(tree.name) === false) return walkAndCount(asked, indexFor(inTree));
+  if (hint.leafy?.has(tree.name) === false) return walkAndCount(asked, indexFor(inTree));
   const { leafRecords } = tree;
   const estimated = estimate(view, inTree, conditions.created);
   if (

@@ -4,7 +4,7 @@ import { bodyIn, type Found } from './found.ts';
 import { masked, maskedFields } from './masking.ts';
 import { type Shape, SHAPES } from './shapes.ts';
 import type { StampedBody } from './shared-reads.ts';
-import { readSnapshot, remember, type View } from './view.ts';
+import { readSnapshot, cacheHint, type View } from './view.ts';
 import { offsetOf, stampIn, unionWithStamp } from './stamp.ts';
 
 /** The record of this store with an id; `null` where the store has none. */
@@ -19,7 +19,7 @@ export async function readRecord(
     ? await readMasked(view, collection, documentId(storeId, id), shape)
     : await bounded((signal) => shared.record(collection, shape, documentId(storeId, id), signal));
   if (stored === null) return null;
-  if (view.masks || stored.stamp?.erasing === true) remember(view, stored.stamp);
+  if (view.masks || stored.stamp?.erasing === true) cacheHint(view, stored.stamp);
   const { stamp } = stored;
   return { body: bodyIn(offsetOf(stamp), stored), stamp };
 }

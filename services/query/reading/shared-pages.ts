@@ -43,7 +43,7 @@ const LIMITS: BatchLimits = { underWay: 4, ids: 16 };
 /** Characters of bodies. Neighbours would wait for more, and MongoDB makes no document of more than 16 MiB. */
 const LARGEST = 256 * 1_024;
 const ALONE_FOR_MS = 60_000;
-const REMEMBERED = 1_000;
+const CACHED_LARGE_PAGES = 1_000;
 
 /** The field that the records of a store are found in, beside those of its stamp. */
 const PAGE = 'page';
@@ -53,7 +53,7 @@ export class SharedPages {
   /** By entity and page size. */
   readonly #reads = new Map<string, ReadOne<FirstPage>>();
   /** Pages that were too large lately. */
-  readonly #large = new LRUCache<string, true>({ max: REMEMBERED, ttl: ALONE_FOR_MS });
+  readonly #large = new LRUCache<string, true>({ max: CACHED_LARGE_PAGES, ttl: ALONE_FOR_MS });
 
   constructor(readPages: ReadPages) {
     this.#readPages = readPages;

@@ -49,11 +49,11 @@ export async function inSnapshot<R>(
   }
 }
 
-const REMEMBERED_STORES = 10_000;
-const lastSeen = new LRUCache<string, Seen>({ max: REMEMBERED_STORES });
+const CACHED_HINTS = 10_000;
+const hints = new LRUCache<string, StampHint>({ max: CACHED_HINTS });
 
-/** What was true of a store when it was read last: a good guess before it is read again. */
-export interface Seen {
+/** What a store’s stamp said when it was read last: a hint how to read, until the stamp is read again. */
+export interface StampHint {
   /** The offset in which its answers are given. */
   offset: string;
   /** The rank trees that have leaves; `null` for a store that was not read yet. */
@@ -62,28 +62,28 @@ export interface Seen {
   erasing: boolean;
 }
 
-const UNSEEN: Seen = { offset: DEFAULT_OFFSET, leafy: null, erasing: false };
+const NO_HINT: StampHint = { offset: DEFAULT_OFFSET, leafy: null, erasing: false };
 
 /** What was true of the store when it was read last. */
-export function lastSeenOf({ storeId, generation }: Pick<View, 'storeId' | 'generation'>): Seen {
-  return lastSeen.get(`${generation.marker.id}/${storeId}`) ?? UNSEEN;
+export function hintOf({ storeId, generation }: Pick<View, 'storeId' | 'generation'>): StampHint {
+  return hints.get(`${generation.marker.id}/${storeId}`) ?? NO_HINT;
 }
 
-/** Remembers what a stamp says for the next guess. */
-export function remember(view: View, stamp: Stamp | null): void {
-  const seen = lastSeenOf(view);
+/** Caches what a stamp says, for the next request. */
+export function cacheHint(view: View, stamp: Stamp | null): void {
+  const hint = hintOf(view);
   const offset = offsetOf(stamp);
   const leafy = Object.entries(stamp?.ranks ?? {}).flatMap(([tree, root]) =>
     root.leaves === undefined ? [] : (tree as TreeName),
   );
   const erasing = stamp?.erasing === true;
-  const { leafy: before } = seen;
+  const { leafy: before } = hint;
   if (
-    offset === seen.offset &&
-    erasing === seen.erasing &&
+    offset === hint.offset &&
+    erasing === hint.erasing &&
     leafy.length === before?.size &&
     leafy.every((tree) => before.has(tree))
   )
     return;
-  lastSeen.set(`${view.generation.marker.id}/${view.storeId}`, { offset, leafy: new Set(leafy), erasing });
+  hints.set(`${view.generation.marker.id}/${view.storeId}`, { offset, leafy: new Set(leafy), erasing });
 }

@@ -1,7 +1,7 @@
 /**
  * A page and its count from the rank tree, all in one snapshot and, nearly always, two round trips: the nodes on the way to the
  * bounds of the range and to the page, with what comes before the bounds in the leaves that they cut; then the page. Which
- * nodes those are is guessed from what was read last; where the guess was wrong, or there was none, what is missing is read before.
+ * nodes those are, the cache says; what it says wrongly or not at all is read first.
  */
 import type { Stamp } from '#shared/read-models/collections.ts';
 import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
@@ -12,7 +12,7 @@ import type { View } from '../view.ts';
 import type { ReadInSnapshot } from '../snapshot.ts';
 import { cutName, Descent, type Edge, type Start } from './descent.ts';
 import { readTogether, type Together } from './read-together.ts';
-import { rememberedLevels, rememberedNode, rememberLevels, rememberNode } from './remembered-nodes.ts';
+import { cachedLevels, cachedNode, cacheLevels, cacheNode } from './node-cache.ts';
 import { ALL, walk } from '../walk.ts';
 import { countFromStamp, indexFor, isShallow, matching, type RankedRequest } from './request.ts';
 
@@ -54,14 +54,14 @@ export async function readByRank(
       read,
     );
   if (stamp === null || levels === undefined) return walkThem();
-  rememberLevels(view, tree.name, levels);
+  cacheLevels(view, tree.name, levels);
 
   const nodes = new Map<string, Packed>();
   const cuts = new Map<string, number>();
   for (;;) {
     for (const [id, node] of rows.nodes) {
       nodes.set(id, node);
-      rememberNode(view, id, node);
+      cacheNode(view, id, node);
     }
     for (const [cut, count] of rows.cuts) cuts.set(cut, count);
     const found = findOut({ view, request, range, levels, nodeOf: (id) => nodes.get(id), cuts });
@@ -91,14 +91,14 @@ export function estimatedCount(estimated: Finding | null): number {
 
 /** What follows for a page from what was read last; `null` where nothing of the tree was. */
 export function estimate(view: View, request: RankedRequest, range: KeyRange): Finding | null {
-  const levels = rememberedLevels(view, request.tree.name);
+  const levels = cachedLevels(view, request.tree.name);
   if (levels === undefined) return null;
   return findOut({
     view,
     request,
     range,
     levels,
-    nodeOf: (id) => rememberedNode(view, id),
+    nodeOf: (id) => cachedNode(view, id),
     cuts: new Map(),
   });
 }
