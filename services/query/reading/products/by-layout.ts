@@ -24,21 +24,21 @@ import { readLayout } from './layouts.ts';
 const COLLECTION = COLLECTIONS.product;
 const PRODUCTS: WholeList = { entity: 'product', sort: WITHIN_CATEGORY };
 
-/** How often a cached layout may prove outdated before page and layout are read in one snapshot. */
-const ATTEMPTS = 2;
+/** How often a remembered layout may prove outdated before page and layout are read in one snapshot. */
+const GUESSES = 2;
 
-/** A page of all products: by the cached layout, as long as it is the present one. */
+/** A page of all products: by the layout that is remembered, as long as it is the present one. */
 export async function readByLayout(view: View, request: PageRequest): Promise<CountedPage> {
   const { storeId, bounded, shared } = view;
-  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-    const cached = await bounded((signal) => shared.layouts.layoutOf(storeId, signal));
-    const { rows, stamp, layout } = await readByCachedLayout(view, cached, request);
+  for (let guess = 0; guess < GUESSES; guess += 1) {
+    const known = await bounded((signal) => shared.layouts.layoutOf(storeId, signal));
+    const { rows, stamp, layout } = await readGuessed(view, known, request);
     if (stamp?.layout === layout.version) return { rows, stamp, count: stamp?.counts?.product ?? 0 };
     shared.layouts.forget(storeId, layout);
   }
   return inSnapshot(view, async (read) => {
     const { layout, stamp } = await readLayout(read, storeId);
-    shared.layouts.keep(storeId, layout);
+    shared.layouts.remember(storeId, layout);
     return {
       rows: await readPage(read, view, layout, request, {}),
       stamp,
@@ -47,14 +47,14 @@ export async function readByLayout(view: View, request: PageRequest): Promise<Co
   });
 }
 
-interface LaidOutPage {
+interface Guessed {
   rows: readonly PageRow[];
   stamp: Stamp | null;
   layout: Layout;
 }
 
 /** A page as a layout says where it lies, that layout, and the stamp of the page's snapshot. */
-async function readByCachedLayout(view: View, layout: Layout, request: PageRequest): Promise<LaidOutPage> {
+async function readGuessed(view: View, layout: Layout, request: PageRequest): Promise<Guessed> {
   const { storeId, bounded, shared } = view;
   if (request.page === 1) {
     const first = await bounded((signal) => shared.pages.first(PRODUCTS, request.pageSize, storeId, signal));

@@ -1,5 +1,5 @@
 /**
- * First pages of the product lists of several stores in one read: pieces of all of them, by the layouts that are cached, and
+ * First pages of the product lists of several stores in one read: pieces of all of them, by the layouts that are remembered, and
  * the stamps that prove them.
  */
 import { COLLECTIONS, STAMPS, type Stamp } from '#shared/read-models/collections.ts';
@@ -22,7 +22,7 @@ export async function readFirstProducts(
   pageSize: number,
   storeIds: readonly string[],
 ): Promise<Map<string, FirstPage>> {
-  const used = new Map(storeIds.map((storeId) => [storeId, layouts.cached(storeId) ?? NO_LAYOUT]));
+  const used = new Map(storeIds.map((storeId) => [storeId, layouts.known(storeId) ?? NO_LAYOUT]));
   const stages = united(
     [...used].flatMap(([storeId, { shelves }]) =>
       piecesOf(shelves, 0, pageSize).map((piece) => [

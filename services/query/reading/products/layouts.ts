@@ -1,6 +1,6 @@
 /**
- * The layouts of product lists, from one generation: each is read once and cached until the store's stamp names another
- * version. A cached layout may be outdated: its user reads the stamp in the same snapshot and compares.
+ * The layouts of product lists, from one generation: each is read once and remembered until the store's stamp names another
+ * version. What is remembered is a guess: whoever uses it reads the stamp in the same snapshot and compares.
  */
 import { LRUCache } from 'lru-cache';
 import {
@@ -20,14 +20,14 @@ import type { ReadInSnapshot } from '../snapshot.ts';
 import { type Layout, NO_LAYOUT, shelvesOf } from './layout.ts';
 
 /** Categories of all layouts together: a hundred bytes each. */
-const CACHED_CATEGORIES = 200_000;
+const REMEMBERED_CATEGORIES = 200_000;
 
 /** Few: a store may have very many categories. */
 const LIMITS: BatchLimits = { underWay: 4, ids: 8 };
 
 export class Layouts {
-  readonly #cache = new LRUCache<string, Layout>({
-    maxSize: CACHED_CATEGORIES,
+  readonly #remembered = new LRUCache<string, Layout>({
+    maxSize: REMEMBERED_CATEGORIES,
     sizeCalculation: ({ shelves }) => shelves.reduce((sum, { categories }) => sum + categories.length, 1),
   });
   readonly #read: ReadOne<Layout>;
@@ -49,28 +49,28 @@ export class Layouts {
     }, LIMITS);
   }
 
-  /** The layout that is cached of a store. */
-  cached(storeId: string): Layout | undefined {
-    return this.#cache.get(storeId);
+  /** What is remembered of a store. */
+  known(storeId: string): Layout | undefined {
+    return this.#remembered.get(storeId);
   }
 
-  /** Caches a layout as the present one. */
-  keep(storeId: string, layout: Layout): void {
-    this.#cache.set(storeId, layout);
+  /** Remembers a layout as the present one. */
+  remember(storeId: string, layout: Layout): void {
+    this.#remembered.set(storeId, layout);
   }
 
-  /** The cached layout, else the one that is read now. `signal` as of `ReadOne`. */
+  /** What is remembered, else what is read now. `signal` as of `ReadOne`. */
   async layoutOf(storeId: string, signal: AbortSignal): Promise<Layout> {
-    const cached = this.cached(storeId);
-    if (cached !== undefined) return cached;
+    const known = this.known(storeId);
+    if (known !== undefined) return known;
     const layout = (await this.#read(storeId, signal)) ?? NO_LAYOUT;
-    this.keep(storeId, layout);
+    this.remember(storeId, layout);
     return layout;
   }
 
-  /** Removes a layout that proved outdated from the cache, unless a newer one has taken its place. */
+  /** Forgets a layout that proved outdated, unless a newer one has taken its place. */
   forget(storeId: string, outdated: Layout): void {
-    if (this.#cache.peek(storeId) === outdated) this.#cache.delete(storeId);
+    if (this.#remembered.peek(storeId) === outdated) this.#remembered.delete(storeId);
   }
 }
 
