@@ -2,7 +2,7 @@
 import type { MongoClient } from 'mongodb';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
-import { pause } from './pause.ts';
+import { pause } from '#shared/pause.ts';
 
 /** The pointer rules: after this time the other is taken as it is. */
 const PATIENCE_MS = 300;

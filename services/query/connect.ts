@@ -5,7 +5,7 @@
 import type { MongoClient } from 'mongodb';
 import { describeError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
-import { pause } from './pause.ts';
+import { pause } from '#shared/pause.ts';
 
 /** Resolves after the first attempt; further ones go on in the background until `signal` is aborted. */
 export async function keepConnecting(

@@ -7,8 +7,8 @@ import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts'
 import { untilAsFar } from './as-far.ts';
 import { soon } from './at-start.ts';
 import type { Bounded } from './deadline.ts';
-import { pause } from './pause.ts';
 import type { Logger } from '#shared/logging.ts';
+import { PeriodicTask } from '#shared/periodic-task.ts';
 import {
   answeringGeneration,
   findGenerations,
@@ -42,15 +42,16 @@ export interface GenerationsOptions {
 export async function watchGenerations(options: GenerationsOptions): Promise<LiveGenerations> {
   const { environments, intervalMs } = options;
   const live = new Map<string, Generation | Absence>();
-  const stopped = new AbortController();
-  const look = () =>
-    Promise.all(environments.map((environment) => lookUp(options, environment, live, stopped.signal)));
-  const first = look();
-  const watching = (async () => {
-    await first;
-    while (await pause(intervalMs, stopped.signal)) await look();
-  })();
-  await soon(first);
+  const first = Promise.withResolvers<void>();
+  const looking = new PeriodicTask({
+    run: async (stopped) => {
+      await Promise.all(environments.map((environment) => lookUp(options, environment, live, stopped)));
+      first.resolve();
+    },
+    everyMs: intervalMs,
+    failed: (error) => options.logger.error({ error }, 'generations cannot be looked up'),
+  });
+  await soon(first.promise);
   return {
     of(environment) {
       const found = live.get(environment) ?? { reason: 'not looked up yet', isForeign: false };
@@ -63,10 +64,7 @@ export async function watchGenerations(options: GenerationsOptions): Promise<Liv
       return found;
     },
     isForeign: () => [...live.values()].some((found) => 'reason' in found && found.isForeign),
-    async stop() {
-      stopped.abort();
-      await watching;
-    },
+    stop: () => looking.stop(),
   };
 }
 

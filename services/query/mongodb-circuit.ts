@@ -7,8 +7,8 @@ import type { MongoClient } from 'mongodb';
 import type { Gauge } from 'prom-client';
 import { isUnavailable, StoreDataError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
+import { pause } from '#shared/pause.ts';
 import type { Bounded } from './deadline.ts';
-import { pause } from './pause.ts';
 
 /** How often it is asked whether it is back. */
 const PROBE_MS = 100;

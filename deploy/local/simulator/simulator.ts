@@ -1,8 +1,8 @@
 /** The simulator: stores that publish their past, and then what happens in them, through Kafka like any other source. */
 import type { Kafka, Producer } from 'kafkajs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createProducer } from '#shared/kafka.ts';
 import { changesTopic } from '#shared/events/topics.ts';
+import { PeriodicTask } from '#shared/periodic-task.ts';
 import { CouponUsage } from './entities/coupon.ts';
 import { simulatedStore, type SimulatedStore } from './entities/store.ts';
 import { asMessage, type SimulatedEvent } from './event.ts';
@@ -63,7 +63,7 @@ export async function createSimulator(options: SimulatorOptions): Promise<Simula
   const producer = createProducer(kafka);
   await producer.connect();
   const stopping = new AbortController();
-  let flowing: Promise<unknown> = Promise.resolve();
+  let flows: PeriodicTask[] = [];
 
   return {
     stores,
@@ -89,52 +89,47 @@ export async function createSimulator(options: SimulatorOptions): Promise<Simula
     startTraffic() {
       if (stores.length === 0) return;
       const began = Date.now();
-      flowing = Promise.all(
-        places.map(({ environment, orders, ordersPerMinute, usage }) => {
-          const traffic = new Traffic({
-            seed,
-            environment,
-            stores,
-            history: orders,
-            epoch: now,
-            usage,
-            ordersPerMinute,
-            now: began,
-          });
-          return flow(producer, environment, traffic, stopping.signal, options.onTrouble);
-        }),
-      );
+      flows = places.map(({ environment, orders, ordersPerMinute, usage }) => {
+        const traffic = new Traffic({
+          seed,
+          environment,
+          stores,
+          history: orders,
+          epoch: now,
+          usage,
+          ordersPerMinute,
+          now: began,
+        });
+        return letFlow(producer, environment, traffic, options.onTrouble);
+      });
     },
 
     async stop() {
       stopping.abort();
-      await flowing;
+      await Promise.all(flows.map((flow) => flow.stop()));
       await producer.disconnect();
     },
   };
 }
 
-async function flow(
+/** Publishes what happens, and what could not be published before. */
+function letFlow(
   producer: Producer,
   environment: string,
   traffic: Traffic,
-  stopping: AbortSignal,
-  onTrouble: (error: unknown) => void,
-): Promise<void> {
+  failed: (error: unknown) => void,
+): PeriodicTask {
   let unsent: SimulatedEvent[] = [];
-  while (!stopping.aborted) {
-    unsent.push(...traffic.until(Date.now()));
-    let pause = TICK_MS;
-    try {
+  return new PeriodicTask({
+    run: async () => {
+      unsent.push(...traffic.until(Date.now()));
       if (unsent.length > 0) await send(producer, environment, unsent);
       unsent = [];
-    } catch (error) {
-      if (stopping.aborted) return;
-      onTrouble(error);
-      pause = RETRY_MS;
-    }
-    await sleep(pause, undefined, { signal: stopping }).catch(() => undefined);
-  }
+    },
+    everyMs: TICK_MS,
+    retryMs: RETRY_MS,
+    failed,
+  });
 }
 
 async function send(

@@ -1,6 +1,6 @@
 /** Keeps the changing line of the screen up to date: the history's progress first, then the status. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Published } from '#local/simulator/simulator.ts';
+import { pause } from '#shared/pause.ts';
 import type { ProjectorWatch } from './projector-watch.ts';
 import type { Screen } from './screen.ts';
 import { grouped, StatusLine } from './status.ts';
@@ -31,7 +31,7 @@ export async function showLiveLine(
     screen.live(
       isVisible ? now : `history: ${grouped(orders)} of ${grouped(ofOrders)} orders published · ${now}`,
     );
-    await sleep(INTERVAL_MS, undefined, { signal: stopping }).catch(() => undefined);
+    await pause(INTERVAL_MS, stopping);
   }
   screen.live('');
 }

@@ -1,10 +1,10 @@
 /** One of our own services as a process: started, watched, started again when it dies, ended. */
 import { statSync, writeFileSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Guard } from '#local/stack/program/guard.ts';
 import { type HeldProcess, startHeld } from '#local/stack/program/held-process.ts';
 import { lastLines } from '#local/stack/program/log-tail.ts';
 import { describeExit } from '#local/stack/program/start.ts';
+import { pause } from '#shared/pause.ts';
 import { StartError } from './failure.ts';
 import { awaitReadyLine, type ReadyLine } from './ready-line.ts';
 
@@ -98,18 +98,17 @@ export class Service {
     const { signal } = this.#stopping;
     let running: HeldProcess | null = first;
     let since = Date.now();
-    let pause = firstPauseMs;
+    let pauseMs = firstPauseMs;
     while (!signal.aborted) {
       let how = 'it did not become ready';
       if (running !== null) {
         how = describeExit(await running.exited);
-        if (Date.now() - since > STEADY_MS) pause = firstPauseMs;
+        if (Date.now() - since > STEADY_MS) pauseMs = firstPauseMs;
       }
       if (signal.aborted) return;
-      log(`${name} is gone: ${how}. Starting it again in ${pause / 1_000} s`);
-      await sleep(pause, undefined, { signal }).catch(() => undefined);
-      if (signal.aborted) return;
-      pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+      log(`${name} is gone: ${how}. Starting it again in ${pauseMs / 1_000} s`);
+      if (!(await pause(pauseMs, signal))) return;
+      pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
       since = Date.now();
       running = await this.#launch().then(
         ({ process }) => process,

@@ -3,10 +3,10 @@
  * does not wait for that: the transactions of the projectors' sessions are ended. One that lives does its work again.
  */
 import type { Db, MongoClient } from 'mongodb';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { accessTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
+import { withTimeLimit } from '#shared/time-limit.ts';
 
 /** A transaction that lives takes less. */
 const PATIENCE_MS = 2_000;
@@ -19,10 +19,15 @@ export async function pastHangingTransactions<T>(
   write: () => Promise<T>,
 ): Promise<T> {
   const writing = write();
-  const patience = new AbortController();
-  const waited = sleep(PATIENCE_MS, 'hangs' as const, { signal: patience.signal }).catch(() => null);
-  const first = await Promise.race([writing.then(() => null), waited]).finally(() => patience.abort());
-  if (first === 'hangs') {
+  const hangs = new Error('it hangs');
+  try {
+    return await withTimeLimit(
+      PATIENCE_MS,
+      () => hangs,
+      () => writing,
+    );
+  } catch (error) {
+    if (error !== hangs) throw error;
     const held = await control
       .collection<Checkpoint>(CHECKPOINTS)
       .find({ topic: accessTopic(environment) })

@@ -1,8 +1,8 @@
 /** `lag`: how far the projector is behind the logs. */
 import type { Command } from 'commander';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { StoreDataError } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { pause } from '#shared/pause.ts';
 import { withServers } from '../connection/servers.ts';
 import { measureLag, type PartitionLag } from '../lag/measure.ts';
 import { chooseEnvironments, environmentOption, jsonOption } from '../options.ts';
@@ -54,15 +54,14 @@ async function lag(flags: Flags): Promise<void> {
     }
     const stopped = new AbortController();
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopped.abort());
-    while (!stopped.signal.aborted) {
+    do {
       const lags = await measure();
       if (flags.json) print(JSON.stringify(toJson(lags)));
       else {
         if (process.stdout.isTTY) process.stdout.write(CLEAR_SCREEN);
         show(lags, false);
       }
-      await sleep(WATCH_MS, undefined, { signal: stopped.signal }).catch(() => undefined);
-    }
+    } while (await pause(WATCH_MS, stopped.signal));
   });
 }
 

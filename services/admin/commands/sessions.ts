@@ -6,11 +6,11 @@ import { controlCollections, type RevokedSession } from '#shared/access/access-k
 import { redisKeys } from '#shared/access/redis-keys.ts';
 import { endRevokedSession, noteRevocation } from '#shared/access/sessions.ts';
 import { describeError, StoreDataError } from '#shared/errors.ts';
+import { withTimeLimit } from '#shared/time-limit.ts';
 import { UNTIL_REDIS_IS_BACK } from '../access/change.ts';
 import { tellReplicas } from '../access/replicas.ts';
 import { audited } from '../audit/audited.ts';
 import { type Servers, withServers } from '../connection/servers.ts';
-import { withTimeLimit } from '../connection/time-limit.ts';
 import {
   chooseEnvironment,
   clientId as readClientId,
@@ -115,8 +115,8 @@ async function isLiveNow(
   { id, environment, storeId }: SessionOfToken,
 ): Promise<boolean | null> {
   const { session } = redisKeys(servers.config.namePrefix, environment, storeId);
-  const asking = servers.redis().then(async (redis) => (await redis.exists(session(id))) === 1);
-  return withTimeLimit(asking, LOOK_MS, () => new Error('Redis is slow')).catch(() => null);
+  const ask = async () => (await (await servers.redis()).exists(session(id))) === 1;
+  return withTimeLimit(LOOK_MS, () => new Error('Redis is slow'), ask).catch(() => null);
 }
 
 /**

@@ -10,9 +10,9 @@ import { createLogger } from '#shared/logging.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
 import { controlDatabase } from '#shared/read-models/generation.ts';
 import { createRedisClient, redisReady } from '#shared/redis.ts';
+import { withTimeLimit } from '#shared/time-limit.ts';
 import { probeBrokers } from './probe.ts';
 import { type Connection, readConnection } from './settings.ts';
-import { withTimeLimit } from './time-limit.ts';
 
 const CONNECT_MS = 5_000;
 const CLOSE_MS = 2_000;
@@ -111,9 +111,7 @@ export class Servers {
     await Promise.all(
       this.#closing
         .splice(0)
-        .map((close) =>
-          withTimeLimit(close(), CLOSE_MS, () => new Error('not closed')).catch(() => undefined),
-        ),
+        .map((close) => withTimeLimit(CLOSE_MS, () => new Error('not closed'), close).catch(() => undefined)),
     );
   }
 
@@ -126,9 +124,8 @@ export class Servers {
         { cause },
       );
     try {
-      return await withTimeLimit(connect(), CONNECT_MS, () =>
-        unavailable(`no answer within ${CONNECT_MS / 1_000} s`),
-      );
+      const late = () => unavailable(`no answer within ${CONNECT_MS / 1_000} s`);
+      return await withTimeLimit(CONNECT_MS, late, connect);
     } catch (error) {
       if (error instanceof StoreDataError) throw error;
       throw unavailable(reasonOf(error), error);

@@ -1,8 +1,8 @@
 /** Follows a generation that is being filled until it has caught up with the live one. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { StoreDataError } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { findGenerations, generationGroup, liveOf } from '#shared/read-models/generation.ts';
+import { pause } from '#shared/pause.ts';
 import { checkReachesBack } from './begin.ts';
 import type { InstallationServers } from './installation.ts';
 import {
@@ -71,8 +71,7 @@ export async function catchUp(
       isAttended = true;
       if (!(await isFilled(servers, environment, number))) unattended();
     }
-    await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
-    if (signal.aborted) throw interrupted(environment, number);
+    if (!(await pause(LOOK_MS, signal))) throw interrupted(environment, number);
   }
 }
 

@@ -11,6 +11,7 @@ import { findPending } from '#shared/access/pending.ts';
 import { endRevokedSession } from '#shared/access/sessions.ts';
 import { describeError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
+import { PeriodicTask } from '#shared/periodic-task.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
 import { adoptStoreRecords } from '#shared/projection/access/store-records.ts';
 
@@ -30,13 +31,15 @@ export interface PublisherOptions {
 
 export class AccessPublisher {
   readonly #options: PublisherOptions;
-  #sweeping: Promise<void> | null = null;
-  #again = false;
-  #timer: NodeJS.Timeout;
+  readonly #sweeping: PeriodicTask;
 
   constructor(options: PublisherOptions) {
     this.#options = options;
-    this.#timer = setInterval(() => this.sweep(), SWEEP_MS);
+    this.#sweeping = new PeriodicTask({
+      run: () => this.#sweepOnce(),
+      everyMs: SWEEP_MS,
+      failed: (error) => options.logger.warn({ error }, 'access cannot be published yet'),
+    });
   }
 
   /** Publishes records that were just committed; failures are left to the next sweep. */
@@ -56,27 +59,11 @@ export class AccessPublisher {
 
   /** Publishes everything that is still marked; called again while it runs, it runs once more. */
   sweep(): void {
-    if (this.#sweeping !== null) {
-      this.#again = true;
-      return;
-    }
-    this.#sweeping = this.#sweepOnce()
-      .catch((error: unknown) => {
-        this.#options.logger.warn({ error: describeError(error) }, 'access cannot be published yet');
-      })
-      .finally(() => {
-        this.#sweeping = null;
-        if (this.#again) {
-          this.#again = false;
-          this.sweep();
-        }
-      });
+    this.#sweeping.wake();
   }
 
-  async stop(): Promise<void> {
-    clearInterval(this.#timer);
-    this.#again = false;
-    await this.#sweeping;
+  stop(): Promise<void> {
+    return this.#sweeping.stop();
   }
 
   async #sweepOnce(): Promise<void> {

@@ -8,8 +8,8 @@ import type { Db } from 'mongodb';
 import { applyKeyChange, type ControlCollections, controlCollections } from '#shared/access/access-keys.ts';
 import type { GrantedKey } from '#shared/access/grants.ts';
 import { reconcileAccess } from '#shared/access/reconcile.ts';
-import { describeError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
+import { PeriodicTask } from '#shared/periodic-task.ts';
 import { describeRedis, evictionProblem } from '#shared/redis-server.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
 
@@ -30,39 +30,24 @@ const READ_MS = 10_000;
 export class AccessReconciler {
   readonly #options: ReconcilerOptions;
   readonly #control: ControlCollections;
-  #timer: NodeJS.Timeout | undefined;
-  #running: Promise<void>;
-  #stopped = false;
+  readonly #comparing: PeriodicTask;
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
     this.#control = controlCollections(options.control);
-    this.#running = this.#run();
+    this.#comparing = new PeriodicTask({
+      run: (stopped) => this.#compare(stopped),
+      everyMs: INTERVAL_MS,
+      retryMs: RETRY_MS,
+      failed: (error) => options.logger.debug({ error }, 'Redis cannot be compared yet'),
+    });
   }
 
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    clearTimeout(this.#timer);
-    await this.#running;
+  stop(): Promise<void> {
+    return this.#comparing.stop();
   }
 
-  async #run(): Promise<void> {
-    let next = INTERVAL_MS;
-    try {
-      await this.#compare();
-    } catch (error) {
-      next = RETRY_MS;
-      if (!this.#stopped) {
-        this.#options.logger.debug({ error: describeError(error) }, 'Redis cannot be compared yet');
-      }
-    }
-    if (this.#stopped) return;
-    this.#timer = setTimeout(() => {
-      this.#running = this.#run();
-    }, next);
-  }
-
-  async #compare(): Promise<void> {
+  async #compare(stopped: AbortSignal): Promise<void> {
     const { redis, logger, metrics } = this.#options;
     const problem = evictionProblem(await describeRedis(redis));
     if (problem !== null) logger.error({}, problem);
@@ -70,9 +55,7 @@ export class AccessReconciler {
       ...this.#options,
       control: this.#control,
       bounded: (read) => read(AbortSignal.timeout(READ_MS)),
-      onBatch: async () => {
-        if (this.#stopped) throw new Error('the projector stops');
-      },
+      onBatch: async () => stopped.throwIfAborted(),
     });
     for (const key of revokedInRedis) await this.#adoptRevocation(key);
     metrics.accessAhead.set(ahead - revokedInRedis.length);

@@ -2,7 +2,6 @@
  * A consumer of one topic whose positions are checkpoints in MongoDB. kafkajs brings the batches and the
  * group; everything that makes effects exactly-once is ours (see `partition.ts` and `checkpoint.ts`).
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admin, Consumer, Kafka } from 'kafkajs';
 import type { ClientSession, Collection, Db, MongoClient } from 'mongodb';
 import { describeError, isUnknownMember, StoreDataError } from '#shared/errors.ts';
@@ -26,6 +25,7 @@ import { Places } from './places.ts';
 import { skippedTo } from '#shared/projection/slice/skips.ts';
 import type { Slice, SliceLimits } from '#shared/projection/slice/slice.ts';
 import { runInTransaction } from '#shared/projection/slice/transaction.ts';
+import { withTimeLimit } from '#shared/time-limit.ts';
 
 export interface ConsumerOptions<R> {
   kafka: Kafka;
@@ -295,7 +295,8 @@ class Assignment<R> {
   async #load(number: number, partition: Partition, former: Partition | undefined): Promise<void> {
     this.#consumer.pause([{ topic: this.#options.topic, partitions: [number] }]);
     if (former !== undefined) {
-      await Promise.race([former.settled(), sleep(LONGEST_ENDING_MS, undefined, { ref: false })]);
+      const late = () => new Error('it is under way');
+      await withTimeLimit(LONGEST_ENDING_MS, late, () => former.settled()).catch(() => undefined);
     }
     await partition.load();
   }

@@ -20,6 +20,7 @@ import { Continuity, type Taken } from './continuity.ts';
 import { Failing } from './failing.ts';
 import { Places } from './places.ts';
 import { type Slice, sliceLength, type SliceLimits } from '#shared/projection/slice/slice.ts';
+import { withTimeLimit } from '#shared/time-limit.ts';
 
 /**
  * Attempts on a slice before the partition pauses for a second. Who met another writer on the same document finds it gone the
@@ -291,11 +292,8 @@ export class Partition {
 
   /** Resolves when nothing is being applied, or after so many milliseconds. */
   async #settledOr(milliseconds: number): Promise<void> {
-    if (this.#underWay === null) return;
-    const timer = new AbortController();
-    const time = sleep(milliseconds, undefined, { ref: false, signal: timer.signal }).catch(() => undefined);
-    await Promise.race([this.#underWay, time]);
-    timer.abort();
+    const late = () => new Error('it is under way');
+    await withTimeLimit(milliseconds, late, () => this.settled()).catch(() => undefined);
   }
 
   /** Resolves when nothing is being applied. Never rejects. */

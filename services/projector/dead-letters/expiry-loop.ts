@@ -1,8 +1,8 @@
 /** Looks after the dead letters of a projector process: shows how many there are, and ends those whose time is over. */
 import type { Collection, Db, MongoClient } from 'mongodb';
-import { describeError } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import type { Logger } from '#shared/logging.ts';
+import { PeriodicTask } from '#shared/periodic-task.ts';
 import { DEAD_LETTERS, type DeadLetter, INDEXES } from '#shared/read-models/collections.ts';
 import { controlDatabase, findGenerations } from '#shared/read-models/generation.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
@@ -39,21 +39,22 @@ interface Box {
 export class LetterKeeper {
   readonly #options: KeeperOptions;
   readonly #rooms = new Map<string, LetterRoom>();
-  #timer: NodeJS.Timeout | undefined;
-  #looking: Promise<void> = Promise.resolve();
-  #stopped = false;
+  readonly #looking: PeriodicTask;
 
   private constructor(options: KeeperOptions) {
     this.#options = options;
+    this.#looking = new PeriodicTask({
+      run: () => this.#look(),
+      everyMs: LOOK_MS,
+      failed: (error) => options.logger.warn({ error }, 'dead letters cannot be looked at'),
+    });
   }
 
   /** Makes the indexes of the control database's letters, and begins. */
   static async start(options: KeeperOptions): Promise<LetterKeeper> {
     const control = controlDatabase(options.client, options.prefix);
     await letterCollection(control).createIndexes(INDEXES[DEAD_LETTERS]);
-    const keeper = new LetterKeeper(options);
-    keeper.#schedule(0);
-    return keeper;
+    return new LetterKeeper(options);
   }
 
   /** The room of a topic's letters in one database; always the same one. */
@@ -64,31 +65,17 @@ export class LetterKeeper {
     return room;
   }
 
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    clearTimeout(this.#timer);
-    await this.#looking;
-  }
-
-  #schedule(afterMs: number): void {
-    if (this.#stopped) return;
-    this.#timer = setTimeout(() => {
-      this.#looking = this.#look().finally(() => this.#schedule(LOOK_MS));
-    }, afterMs);
+  stop(): Promise<void> {
+    return this.#looking.stop();
   }
 
   async #look(): Promise<void> {
-    const { logger } = this.#options;
-    try {
-      const counted: [Box, LetterCensus][] = [];
-      for (const box of await this.#boxes()) {
-        await this.#expire(box);
-        counted.push([box, await takeCensus(letterCollection(box.db), box.topic)]);
-      }
-      this.#show(counted);
-    } catch (error) {
-      logger.warn({ error: describeError(error) }, 'dead letters cannot be looked at');
+    const counted: [Box, LetterCensus][] = [];
+    for (const box of await this.#boxes()) {
+      await this.#expire(box);
+      counted.push([box, await takeCensus(letterCollection(box.db), box.topic)]);
     }
+    this.#show(counted);
   }
 
   async #boxes(): Promise<Box[]> {

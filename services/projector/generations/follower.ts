@@ -5,6 +5,7 @@
 import type { Db, MongoClient } from 'mongodb';
 import { describeError, StoreDataError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
+import { PeriodicTask } from '#shared/periodic-task.ts';
 import { checkReadModels, createReadModels } from '#shared/read-models/collections.ts';
 import {
   findGenerations,
@@ -49,8 +50,7 @@ export class GenerationFollower {
   readonly #failure = Promise.withResolvers<never>();
   /** What was said last of an environment, so that it is said once. */
   readonly #said = new Map<string, string>();
-  #looking: Promise<void> = Promise.resolve();
-  #timer: NodeJS.Timeout | undefined;
+  #looking: PeriodicTask | null = null;
   #stopped = false;
 
   private constructor(options: FollowerOptions) {
@@ -70,7 +70,14 @@ export class GenerationFollower {
       await follower.stop();
       throw error;
     }
-    follower.#schedule();
+    follower.#looking = new PeriodicTask(
+      {
+        run: () => follower.#lookAtAll(),
+        everyMs: LOOK_MS,
+        failed: (error) => options.logger.error({ error }, 'generations cannot be followed'),
+      },
+      LOOK_MS,
+    );
     return follower;
   }
 
@@ -92,16 +99,8 @@ export class GenerationFollower {
 
   async stop(): Promise<void> {
     this.#stopped = true;
-    clearTimeout(this.#timer);
-    await this.#looking;
+    await this.#looking?.stop();
     await Promise.all([...this.#running.keys()].map((id) => this.#end(id)));
-  }
-
-  #schedule(): void {
-    if (this.#stopped) return;
-    this.#timer = setTimeout(() => {
-      this.#looking = this.#lookAtAll().finally(() => this.#schedule());
-    }, LOOK_MS);
   }
 
   async #lookAtAll(): Promise<void> {

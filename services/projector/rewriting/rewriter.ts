@@ -4,10 +4,10 @@
  * it is shifted, or masked, whenever it is read.
  */
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from 'mongodb';
-import { describeError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
+import { pause } from '#shared/pause.ts';
+import { PeriodicTask } from '#shared/periodic-task.ts';
 import type { Pace } from '../generations/pace.ts';
 import { eraseInStore, type ErasingOptions } from './erasures.ts';
 import { countErasures, countLeft } from './remaining.ts';
@@ -39,20 +39,21 @@ export interface RewriterOptions {
 export class Rewriter {
   readonly #options: RewriterOptions;
   readonly #owner = randomUUID();
-  readonly #stopping = new AbortController();
-  readonly #running: Promise<void>;
-  #said = '';
+  readonly #working: PeriodicTask;
 
   /** Begins at once. */
   constructor(options: RewriterOptions) {
     this.#options = options;
-    this.#running = this.#run();
+    this.#working = new PeriodicTask({
+      run: (stopped) => this.#run(stopped),
+      everyMs: LOOK_MS,
+      failed: (error) => options.logger.warn({ ...options.labels, error }, 'bodies cannot be rewritten'),
+    });
   }
 
   /** Stops after the batch that is under way. */
   async stop(): Promise<void> {
-    this.#stopping.abort();
-    await this.#running;
+    await this.#working.stop();
     const { metrics, labels } = this.#options;
     metrics.storesLeft.remove(labels);
     metrics.recordsLeft.remove(labels);
@@ -60,52 +61,37 @@ export class Rewriter {
     metrics.oldestErasureSeconds.remove(labels);
   }
 
-  #isStopped = (): boolean => this.#stopping.signal.aborted;
-
-  async #run(): Promise<void> {
-    while (!this.#isStopped()) {
-      let worked = false;
-      try {
-        await this.#showLeft();
-        worked = await this.#work();
-        this.#said = '';
-      } catch (error) {
-        this.#say(describeError(error));
-      }
-      if (!worked) await this.#rest(LOOK_MS);
-    }
-  }
-
-  /** Works on one store for a while. @returns whether there was one. */
-  async #work(): Promise<boolean> {
+  /** Works on one store for a while; where there is one, the next follows at once. */
+  async #run(stopped: AbortSignal): Promise<number | void> {
+    await this.#showLeft();
     const { db, labels, logger, metrics, erasing } = this.#options;
     const claimed = await claim(db, this.#owner, erasing.partitions());
-    if (claimed === null) return false;
+    if (claimed === null) return;
     const until = performance.now() + TURN_MS;
     const shift: Shift = {
       db,
       logger: logger.child(labels),
       metrics,
       labels,
-      isOver: () => this.#isStopped() || performance.now() > until,
-      beside: (most, work) => this.#beside(most, work),
+      isOver: () => stopped.aborted || performance.now() > until,
+      beside: (most, work) => this.#beside(stopped, most, work),
     };
     if (claimed.kind === 'erasures') await eraseInStore(shift, erasing, claimed);
     else await rewriteMovedStore(shift, claimed);
-    return true;
+    return 0;
   }
 
   /** As `Shift.beside`. */
-  async #beside<T>(most: number, work: (documents: number) => Promise<T>): Promise<T> {
+  async #beside<T>(stopped: AbortSignal, most: number, work: (documents: number) => Promise<T>): Promise<T> {
     const { pace, share } = this.#options;
-    const turn = await pace.beginAside(this.#isStopped);
+    const turn = await pace.beginAside(() => stopped.aborted);
     const began = performance.now();
     try {
       return await work(Math.min(most, turn.events, share * BATCH_PER_PERCENT));
     } finally {
       turn.end();
       const rest = ((performance.now() - began) * (100 - share)) / share;
-      await this.#rest(Math.min(rest, LONGEST_REST_MS));
+      await pause(Math.min(rest, LONGEST_REST_MS), stopped);
     }
   }
 
@@ -117,16 +103,5 @@ export class Rewriter {
     const { erasures, oldestSeconds } = await countErasures(db);
     metrics.erasures.set(labels, erasures);
     metrics.oldestErasureSeconds.set(labels, oldestSeconds);
-  }
-
-  async #rest(milliseconds: number): Promise<void> {
-    await sleep(milliseconds, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
-  }
-
-  /** Says once what goes wrong, however often it is tried again. */
-  #say(words: string): void {
-    if (words === this.#said) return;
-    this.#said = words;
-    this.#options.logger.warn({ ...this.#options.labels, error: words }, 'bodies cannot be rewritten');
   }
 }

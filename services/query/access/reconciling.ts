@@ -8,9 +8,9 @@ import { reconcileAccess } from '#shared/access/reconcile.ts';
 import { reconciledKey, reconcilingKey, reconcilingMarkKey } from '#shared/access/redis-keys.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { RedisServer } from '#shared/redis-server.ts';
+import { pause } from '#shared/pause.ts';
 import { boundedBy } from '../deadline.ts';
 import type { QueryMetrics } from '../metrics.ts';
-import { pause } from '../pause.ts';
 
 export interface Reconciling {
   redis: Redis;

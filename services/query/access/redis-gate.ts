@@ -5,9 +5,9 @@
  * connection.
  */
 import { ReplyError } from 'ioredis';
-import { describeError, StoreDataError } from '#shared/errors.ts';
+import { StoreDataError } from '#shared/errors.ts';
+import { PeriodicTask } from '#shared/periodic-task.ts';
 import { describeRedis, evictionProblem, type RedisServer } from '#shared/redis-server.ts';
-import { pause } from '../pause.ts';
 import {
   awaitCurrentPrimary,
   isMarkOf,
@@ -41,8 +41,7 @@ export class RedisGate {
   readonly #distrusted = new Set<string>();
   #passage: Passage | null = null;
   #connection: AbortController | null = null;
-  #watching: Promise<void> = Promise.resolve();
-  #failure: string | null = null;
+  readonly #watching: PeriodicTask;
   #evictionTold: string | null = null;
   readonly #firstAttempt = Promise.withResolvers<void>();
 
@@ -50,6 +49,12 @@ export class RedisGate {
     this.#options = options;
     const { redis, prefix } = options;
     this.#trail = new RedisTrail(redis, prefix);
+    this.#watching = new PeriodicTask({
+      run: () => this.#watch(),
+      everyMs: LOOK_MS,
+      retryMs: RETRY_MS,
+      failed: (error) => this.#tell(error),
+    });
     redis.on('ready', this.#connected);
     redis.on('close', this.#disconnected);
     if (redis.status === 'ready') this.#connected();
@@ -86,14 +91,13 @@ export class RedisGate {
     redis.off('ready', this.#connected);
     redis.off('close', this.#disconnected);
     this.#disconnected();
-    await this.#watching;
+    await this.#watching.stop();
   }
 
   readonly #connected = () => {
     this.#disconnected();
     this.#connection = new AbortController();
-    const { signal } = this.#connection;
-    this.#watching = this.#watching.then(() => this.#watch(signal));
+    this.#watching.wake();
   };
 
   readonly #disconnected = () => {
@@ -106,19 +110,19 @@ export class RedisGate {
     this.#options.metrics.redisGateOpen.set(0);
   }
 
-  /** Opens the gate for one connection, and looks after it for as long as that lasts. */
-  async #watch(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      try {
-        if (this.#passage === null) await this.#open(signal);
-        else await this.#look(signal);
-        this.#failure = null;
-      } catch (error) {
-        if (!signal.aborted) this.#failed(error);
-      }
+  /** Opens the gate for a connection, and looks after it for as long as that lasts. */
+  async #watch(): Promise<number> {
+    const signal = this.#connection?.signal;
+    if (signal === undefined || signal.aborted) return LOOK_MS;
+    try {
+      if (this.#passage === null) await this.#open(signal);
+      else await this.#look(signal);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    } finally {
       this.#firstAttempt.resolve();
-      if (!(await pause(this.#passage === null ? RETRY_MS : LOOK_MS, signal))) return;
     }
+    return this.#passage === null ? RETRY_MS : LOOK_MS;
   }
 
   async #open(signal: AbortSignal): Promise<void> {
@@ -185,13 +189,9 @@ export class RedisGate {
     }
   }
 
-  /** One line for each reason, not one for each attempt. */
-  #failed(error: unknown): void {
-    const failure = describeError(error);
-    if (failure === this.#failure) return;
-    this.#failure = failure;
+  #tell(error: string): void {
     const message = this.isOpen ? 'Redis could not be looked after' : 'Redis cannot be used yet';
-    this.#options.logger.warn({ error: failure }, message);
+    this.#options.logger.warn({ error }, message);
   }
 }
 

@@ -10,8 +10,8 @@ import type { EntityName } from '#shared/events/entities/index.ts';
 import type { Logger } from '#shared/logging.ts';
 import { CHECKPOINTS, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
+import { pause } from '#shared/pause.ts';
 import type { Bounded } from '../deadline.ts';
-import { pause } from '../pause.ts';
 import { idIn } from '../reading/id-in.ts';
 
 /** Time between two looks. */

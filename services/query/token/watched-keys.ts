@@ -8,6 +8,7 @@ import { importKeys, loadSigningKeys, readKeyFile, type SigningKeys } from './si
 import type { Config } from '#shared/config.ts';
 import { describeError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
+import { PeriodicTask } from '#shared/periodic-task.ts';
 
 /** A key signs long after every service has seen it: `MIN_ACTIVATION_MS` in the command that makes it. */
 const RELOAD_MS = 1_000;
@@ -15,7 +16,7 @@ const RELOAD_MS = 1_000;
 export interface WatchedKeys extends SigningKeys {
   /** Whether what the file holds is in use; false while it is broken, and the former keys go on. */
   readonly isCurrent: boolean;
-  stop: () => void;
+  stop: () => Promise<void>;
 }
 
 /**
@@ -31,10 +32,8 @@ export async function watchSigningKeys(
   let text = file === null ? null : await readKeyFile(file);
   let keys = text === null ? await loadSigningKeys(settings) : await importKeys(text, 'SIGNING_KEYS_FILE');
   let failure: { description: string; logged: boolean } | null = null;
-  let timer: NodeJS.Timeout | undefined;
-  let stopped = false;
 
-  const reload = async (path: string) => {
+  const reload = async (path: string, stopped: AbortSignal) => {
     try {
       const found = await readKeyFile(path);
       if (found === text && failure === null) return;
@@ -46,21 +45,18 @@ export async function watchSigningKeys(
       const description = describeError(error);
       // Seen twice, since a file may be read while it is written; and logged once for each failure.
       if (failure?.description !== description) failure = { description, logged: false };
-      else if (!failure.logged && !stopped) {
+      else if (!failure.logged && !stopped.aborted) {
         failure.logged = true;
         logger.error({ error: description }, 'signing keys cannot be read again, the former ones go on');
       }
     }
   };
-  const schedule = (path: string) => {
-    timer = setTimeout(() => {
-      void reload(path).finally(() => {
-        if (!stopped) schedule(path);
-      });
-    }, intervalMs);
-    timer.unref();
+  const work = {
+    run: (stopped: AbortSignal) => reload(file ?? '', stopped),
+    everyMs: intervalMs,
+    failed: () => undefined,
   };
-  if (file !== null) schedule(file);
+  const reloading = file === null ? null : new PeriodicTask(work, intervalMs);
 
   return {
     get signing() {
@@ -72,10 +68,7 @@ export async function watchSigningKeys(
     get isCurrent() {
       return failure === null;
     },
-    stop() {
-      stopped = true;
-      clearTimeout(timer);
-    },
+    stop: async () => reloading?.stop(),
   };
 }
 

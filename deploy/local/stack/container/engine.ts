@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { ContainerRuntimeClient } from 'testcontainers';
+import { withTimeLimit } from '#shared/time-limit.ts';
 import { reasonOf } from '../errors.ts';
 
 /** The engine's client, as testcontainers found it. */
@@ -18,7 +19,7 @@ export async function findEngine(): Promise<EngineAnswer> {
   // Loading testcontainers costs half a second, and without any of these it would find nothing.
   if (!hasHint()) return { absent: 'no Docker engine answers' };
   try {
-    return { engine: await Promise.race([askEngine(), rejectAfter(ANSWER_LIMIT_MS)]) };
+    return { engine: await withTimeLimit(ANSWER_LIMIT_MS, late, askEngine) };
   } catch (error) {
     return { absent: `no Docker engine answers (${reasonOf(error)})` };
   }
@@ -45,8 +46,6 @@ async function askEngine(): Promise<Engine> {
   return getContainerRuntimeClient();
 }
 
-function rejectAfter(limitMs: number): Promise<never> {
-  return new Promise((_, reject) => {
-    setTimeout(() => reject(new Error(`not within ${limitMs / 1000} s`)), limitMs).unref();
-  });
+function late(): Error {
+  return new Error(`not within ${ANSWER_LIMIT_MS / 1000} s`);
 }

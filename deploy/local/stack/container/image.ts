@@ -1,4 +1,5 @@
 // Makes sure that an image is there, pulling it when it is not.
+import { withTimeLimit } from '#shared/time-limit.ts';
 import { reasonOf } from '../errors.ts';
 import type { Engine } from './engine.ts';
 
@@ -18,19 +19,13 @@ export async function missingImage(
   log(`pulling the image ${image}`);
   const seconds = () => Math.round((Date.now() - started) / 1000);
   const report = setInterval(() => log(`pulling the image ${image}: ${seconds()} s`), REPORT_MS);
-  let limit: NodeJS.Timeout | undefined;
+  const late = () => new Error(`not done after ${seconds()} s`);
   try {
-    await Promise.race([
-      engine.image.pull(name),
-      new Promise<never>((_, reject) => {
-        limit = setTimeout(() => reject(new Error(`not done after ${seconds()} s`)), PULL_LIMIT_MS);
-      }),
-    ]);
+    await withTimeLimit(PULL_LIMIT_MS, late, () => engine.image.pull(name));
     return undefined;
   } catch (error) {
     return `the image ${image} cannot be pulled (${reasonOf(error)})`;
   } finally {
     clearInterval(report);
-    clearTimeout(limit);
   }
 }

@@ -19,7 +19,7 @@ beforeEach(async () => {
   logged = [];
 });
 afterEach(async () => {
-  watched?.stop();
+  await watched?.stop();
   await rm(folder, { recursive: true });
 });
 
@@ -95,7 +95,7 @@ describe('the keys of a file', () => {
     const nbf = Math.floor(Date.now() / 1_000) + 1;
     await writeFile(file, printKeySet([{ ...b, nbf }, a]));
     const keys = await watch(file);
-    watched?.stop();
+    await watched?.stop();
     if (Date.now() < nbf * 1_000 - 50) expect(keys.signing.kid).toBe(a.kid);
     await eventually('the new key signs', () => keys.signing.kid === b.kid);
     expect(Date.now()).toBeGreaterThanOrEqual(nbf * 1_000);

@@ -1,0 +1,75 @@
+/** Work that is done again and again, never twice at once, until it is stopped. */
+import { describeError } from './errors.ts';
+
+export interface PeriodicWork {
+  /** Does it once. @returns after how many milliseconds it is done again, where that is not `everyMs`. */
+  run: (stopped: AbortSignal) => Promise<number | void>;
+  /** The pause between two runs. */
+  everyMs: number;
+  /** The pause after a run that failed; as always when absent. */
+  retryMs?: number;
+  /** Told what went wrong: once, however often it does so again before a run succeeds. */
+  failed: (error: string) => void;
+}
+
+export class PeriodicTask {
+  readonly #work: PeriodicWork;
+  readonly #stopped = new AbortController();
+  readonly #ended: Promise<void>;
+  #isWoken = false;
+  #endPause = () => undefined as void;
+  #failure: string | null = null;
+
+  /** Begins at once, or after `delayMs`. */
+  constructor(work: PeriodicWork, delayMs = 0) {
+    this.#work = work;
+    this.#ended = this.#repeat(delayMs);
+  }
+
+  /** Lets the next run follow without a pause. */
+  wake(): void {
+    this.#isWoken = true;
+    this.#endPause();
+  }
+
+  /** Resolves once the run that is under way has ended; none follows it. */
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    this.#endPause();
+    await this.#ended;
+  }
+
+  async #repeat(delayMs: number): Promise<void> {
+    const { signal } = this.#stopped;
+    if (delayMs > 0) await this.#pause(delayMs);
+    while (!signal.aborted) {
+      this.#isWoken = false;
+      const pauseMs = await this.#run(signal);
+      if (!this.#isWoken && !signal.aborted) await this.#pause(pauseMs);
+    }
+  }
+
+  async #run(signal: AbortSignal): Promise<number> {
+    const { run, everyMs, retryMs = everyMs, failed } = this.#work;
+    try {
+      const pauseMs = (await run(signal)) ?? everyMs;
+      this.#failure = null;
+      return pauseMs;
+    } catch (error) {
+      const failure = describeError(error);
+      if (failure !== this.#failure && !signal.aborted) failed(failure);
+      this.#failure = failure;
+      return retryMs;
+    }
+  }
+
+  #pause(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, milliseconds);
+      this.#endPause = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
