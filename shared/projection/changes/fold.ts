@@ -5,12 +5,12 @@
 import type { KafkaMessage } from 'kafkajs';
 import { EventRejected } from '../../events/rejection.ts';
 import { tombstoneId } from '../../read-models/collections.ts';
-import type { HeldChange } from './held-change.ts';
+import type { ProjectedChange } from './projected-change.ts';
 import { takeChange } from './read-ahead.ts';
 
 /** A change and its place in the slice. */
 export interface Entry {
-  change: HeldChange;
+  change: ProjectedChange;
   /** Index of its message in the slice. */
   at: number;
 }
@@ -39,7 +39,7 @@ export function fold(messages: readonly KafkaMessage[]): FoldedSlice {
   const chains = new Map<string, Chain>();
   const rejected: Rejected[] = [];
   for (const [at, message] of messages.entries()) {
-    let change: HeldChange;
+    let change: ProjectedChange;
     try {
       change = takeChange(message);
     } catch (error) {

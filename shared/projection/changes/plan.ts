@@ -19,7 +19,7 @@ import { noteMove, type TreeChanges } from '../ranking/changes.ts';
 import { isErased } from './customers.ts';
 import type { Taken } from './epochs.ts';
 import type { Chain, Entry } from './fold.ts';
-import type { HeldChange } from './held-change.ts';
+import type { ProjectedChange } from './projected-change.ts';
 import type { Stored } from './stored.ts';
 
 export interface StampChange extends Taken {
@@ -62,7 +62,7 @@ export interface Plan {
   /** Changes whose document could not be made, with their message's index in the slice. */
   failed: { at: number; rejection: EventRejected }[];
   /** Of changes that take effect, what is counted once they are committed: documents are large, and go as soon as they can. */
-  applied: Pick<HeldChange, 'entity' | 'time' | 'newerVersion'>[];
+  applied: Pick<ProjectedChange, 'entity' | 'time' | 'newerVersion'>[];
   outdated: number;
 }
 

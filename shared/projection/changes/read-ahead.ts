@@ -5,12 +5,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { KafkaMessage } from 'kafkajs';
 import { EventRejected } from '../../events/rejection.ts';
-import { holdChange, type HeldChange } from './held-change.ts';
+import { projectChange, type ProjectedChange } from './projected-change.ts';
 
 /** So many are read before others get the processor again. */
 const A_TURN = 32;
 
-const read = new WeakMap<KafkaMessage, HeldChange | EventRejected>();
+const read = new WeakMap<KafkaMessage, ProjectedChange | EventRejected>();
 
 /**
  * Begins to read messages, a few at a time.
@@ -22,7 +22,7 @@ export function readAhead(messages: readonly KafkaMessage[]): () => void {
     for (let at = 0; at < messages.length; at += A_TURN) {
       await nextTurn();
       if (!isWanted) return;
-      for (const message of messages.slice(at, at + A_TURN)) if (!read.has(message)) remember(message);
+      for (const message of messages.slice(at, at + A_TURN)) if (!read.has(message)) readOne(message);
     }
   })();
   return () => {
@@ -30,11 +30,11 @@ export function readAhead(messages: readonly KafkaMessage[]): () => void {
   };
 }
 
-function remember(message: KafkaMessage): void {
+function readOne(message: KafkaMessage): void {
   try {
-    read.set(message, holdChange(message));
+    read.set(message, projectChange(message));
   } catch (error) {
-    // Whatever else it is comes again when the message's turn has come, and is seen there.
+    // Any other error is thrown again by `takeChange`.
     if (error instanceof EventRejected) read.set(message, error);
   }
 }
@@ -43,10 +43,10 @@ function remember(message: KafkaMessage): void {
  * A message's change, whether or not it was read ahead.
  * @throws {EventRejected} when it is poison.
  */
-export function takeChange(message: KafkaMessage): HeldChange {
-  const known = read.get(message);
-  if (known === undefined) return holdChange(message);
+export function takeChange(message: KafkaMessage): ProjectedChange {
+  const ahead = read.get(message);
+  if (ahead === undefined) return projectChange(message);
   read.delete(message);
-  if (known instanceof EventRejected) throw known;
-  return known;
+  if (ahead instanceof EventRejected) throw ahead;
+  return ahead;
 }

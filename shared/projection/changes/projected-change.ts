@@ -1,6 +1,6 @@
 /**
- * What is held of a change from its reading until its slice is planned. Its document is made at once, as it will most likely
- * be needed: the state that it is made of is a hundred objects, which would outlive several collections of garbage
+ * What is kept of a change from its reading until its slice is planned. Its document is made at once, for the context that is
+ * expected: the state that it is made of is a hundred objects, which would outlive several collections of garbage
  * while MongoDB is asked (decision 0036).
  */
 import { LRUCache } from 'lru-cache';
@@ -12,7 +12,7 @@ import { projectDocument } from '../projections/index.ts';
 import type { ProjectionContext } from '../projections/projection.ts';
 import { customerNamedBy } from './customers.ts';
 
-export interface HeldChange extends Pick<
+export interface ProjectedChange extends Pick<
   Change,
   'entity' | 'storeId' | 'id' | 'sequence' | 'time' | 'newerVersion'
 > {
@@ -27,19 +27,19 @@ export interface HeldChange extends Pick<
   documentIn: (context: ProjectionContext) => Unplaced<ReadModelDocument>;
 }
 
-/** Stores by whose last offset documents are made before it is known. */
-const REMEMBERED_STORES = 10_000;
-const lastOffsets = new LRUCache<string, string>({ max: REMEMBERED_STORES });
+/** Stores whose last offset is cached: documents are made for it before the stamp is read. */
+const CACHED_OFFSETS = 10_000;
+const offsetCache = new LRUCache<string, string>({ max: CACHED_OFFSETS });
 
 /**
  * Reads a message, and makes its document.
  * @throws {EventRejected} when it is poison.
  */
-export function holdChange(message: EventMessage): HeldChange {
+export function projectChange(message: EventMessage): ProjectedChange {
   const change = readChange(message);
   const { entity, storeId, id, sequence, time, newerVersion } = change;
-  const likely = { offset: lastOffsets.get(storeId) ?? DEFAULT_OFFSET, customerErased: false };
-  const document = change.state === null ? null : draft(change, likely);
+  const expected = { offset: offsetCache.get(storeId) ?? DEFAULT_OFFSET, customerErased: false };
+  const document = change.state === null ? null : draft(change, expected);
   return {
     entity,
     storeId,
@@ -52,9 +52,10 @@ export function holdChange(message: EventMessage): HeldChange {
     categoryId: entity === 'product' ? (change.state?.category_id ?? null) : null,
     timezoneOffset: entity === 'store' ? (change.state?.timezone_offset ?? null) : null,
     documentIn: (context) => {
-      const isLikely = context.offset === likely.offset && context.customerErased === likely.customerErased;
-      if (isLikely && document !== null) return document;
-      lastOffsets.set(storeId, context.offset);
+      const isExpected =
+        context.offset === expected.offset && context.customerErased === expected.customerErased;
+      if (isExpected && document !== null) return document;
+      offsetCache.set(storeId, context.offset);
       return projectDocument(readChange(message), context);
     },
   };
