@@ -61,7 +61,12 @@ export async function startApp(config: Config, logger?: Logger): Promise<Running
 
 /** Starts everything; `settings` are environment variables of the installation. */
 export async function startQueryService(
-  options: { environments?: number; settings?: Record<string, string>; logger?: Logger } = {},
+  options: {
+    environments?: number;
+    partitions?: number;
+    settings?: Record<string, string>;
+    logger?: Logger;
+  } = {},
 ): Promise<QueryService> {
   const installation = await createInstallation(options);
   const { config, environment, mongodb } = installation;

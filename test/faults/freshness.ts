@@ -1,0 +1,66 @@
+/** How soon the events of ordinary stores are shown, while something else goes on. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Db } from 'mongodb';
+import { COLLECTIONS, type OrderDocument } from '#shared/read-models/collections.ts';
+import type { Installation } from '#test/installation.ts';
+import { unlessUnavailable } from '#test/read-models.ts';
+import type { StreamEvent } from '#test/streams.ts';
+
+const STORES = 10;
+const EVERY_MS = 50;
+const LOOK_MS = 10;
+
+/** Of all that were published: each is a new one. */
+let published = 0;
+
+export interface Freshness {
+  /** In how many milliseconds each event was shown. */
+  ages: number[];
+  /** That of ninety-nine of a hundred, in milliseconds. */
+  p99: number;
+}
+
+/**
+ * Lets orders of ten stores flow, twenty a second, until the function that it returns is called; that one waits until all are shown.
+ * @param order the event of an order of a store.
+ */
+export function watchFreshness(
+  installation: Installation,
+  db: Db,
+  order: (storeId: string, index: number) => StreamEvent,
+): () => Promise<Freshness> {
+  const over = new AbortController();
+  const waiting = new Map<string, number>();
+  const ages: number[] = [];
+  const publishing = (async () => {
+    const sent: Promise<void>[] = [];
+    for (; !over.signal.aborted; published += 1) {
+      const event = order(`neighbour${published % STORES}`, published);
+      waiting.set(`${event.storeId}/${event.subject}`, performance.now());
+      sent.push(installation.publish([event]));
+      await sleep(EVERY_MS);
+    }
+    await Promise.all(sent);
+  })();
+  const looking = (async () => {
+    while (!over.signal.aborted || waiting.size > 0) {
+      // As the query service reads.
+      const shown = await db
+        .collection<OrderDocument>(COLLECTIONS.order)
+        .find({ _id: { $in: [...waiting.keys()] } }, { projection: { _id: 1 }, readConcern: 'snapshot' })
+        .toArray()
+        .catch(unlessUnavailable);
+      for (const { _id } of shown) {
+        ages.push(performance.now() - (waiting.get(_id) ?? 0));
+        waiting.delete(_id);
+      }
+      await sleep(LOOK_MS);
+    }
+  })();
+  return async () => {
+    over.abort();
+    await Promise.all([publishing, looking]);
+    const sorted = ages.toSorted((a, b) => a - b);
+    return { ages: sorted, p99: sorted[Math.ceil(sorted.length * 0.99) - 1] ?? Number.NaN };
+  };
+}
