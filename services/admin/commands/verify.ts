@@ -12,8 +12,8 @@ import { findLiveGeneration, PROJECTION_VERSION } from '#shared/read-models/gene
 import { type Servers, withServers } from '../connection/servers.ts';
 import { chooseEnvironments, environmentOption, jsonOption, storeOption } from '../options.ts';
 import { ProgressLine } from '../rebuild/progress.ts';
-import { hasAnything, storesIn } from '../verify-deep/stores.ts';
-import { verifyDeep } from '../verify-deep/verify.ts';
+import { hasAnything, storesIn } from '../comparison/stores.ts';
+import { compareWithLog } from '../verify/with-log.ts';
 import { markFailed, print, printJson, remark } from '../output/print.ts';
 import { renderTable } from '../output/table.ts';
 
@@ -43,10 +43,11 @@ differs it ends with exit code 1; with --repair the store's stamp and trees are
 made anew from its records, and it ends with 1 only where they still differ
 then.
 
-With --deep the log is read from its beginning to where the projector is, what
-it says is projected again, and compared with every record: versions, bodies,
-deletions. It takes about as long as a rebuild, and memory for the ids of one
-partition's records. What differs there only a rebuild can mend.
+With --deep the log is read from its beginning to where the projector is, and
+applied to a database of its own, with which every record is compared:
+versions, bodies, deletions. It takes about as long as a rebuild, and as much
+room, which is free again at its end. What differs there only a rebuild can
+mend.
 
 Examples:
   npm run store-data -- verify
@@ -74,7 +75,7 @@ async function verify(flags: Flags): Promise<void> {
       const db = await openGeneration(servers, environment);
       if (db === null) continue;
       await verifyCounts(servers, environment, db, flags, result);
-      if (flags.deep) await compareWithLog(servers, environment, db, flags, result);
+      if (flags.deep) await verifyDeep(servers, environment, db, flags, result);
     }
     if (flags.store !== undefined && result.stores === 0 && result.found.length === 0) {
       throw new StoreDataError('not_found', `no record of a store ${flags.store} has arrived`);
@@ -104,7 +105,7 @@ async function verifyCounts(
   }
 }
 
-async function compareWithLog(
+async function verifyDeep(
   servers: Servers,
   environment: string,
   db: Db,
@@ -115,13 +116,13 @@ async function compareWithLog(
   const say = (text: string) => {
     if (!json) progress.show(text);
   };
-  const { findings, entities, messages } = await verifyDeep(servers, environment, db, store ?? null, say);
+  const compared = await compareWithLog(servers, environment, db, store ?? null, say);
   progress.clear();
-  result.found.push(...findings.listed.map((difference) => ({ environment, ...difference })));
+  result.found.push(...compared.listed.map((difference) => ({ environment, ...difference })));
   if (result.deep === null) return;
-  result.deep.records += entities;
-  result.deep.messages += messages;
-  result.deep.differences += findings.count;
+  result.deep.records += compared.records;
+  result.deep.messages += compared.messages;
+  result.deep.differences += compared.differences;
 }
 
 /** @returns `null` where no generation was made yet. */

@@ -4,7 +4,7 @@ import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
 import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
 import { erasurePositions } from '#shared/read-models/erasures.ts';
-import { inSnapshot } from '../rebuild/compare/snapshot.ts';
+import { inSnapshot } from '../comparison/snapshot.ts';
 import type { LetterBox } from './boxes.ts';
 
 /** Reads letters of a box as they may be shown: letters and erasures come from one snapshot. */

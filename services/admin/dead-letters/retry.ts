@@ -6,7 +6,6 @@
 import type { Redis } from 'ioredis';
 import type { KafkaMessage } from 'kafkajs';
 import type { ClientSession, Db, MongoClient } from 'mongodb';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { publishAccess } from '#shared/access/grants.ts';
 import { describeError, isUnavailable } from '#shared/errors.ts';
@@ -15,9 +14,9 @@ import { applyAccess } from '#shared/projection/access/apply.ts';
 import { applyChanges } from '#shared/projection/changes/apply.ts';
 import type { Epochs, GivenPositions } from '#shared/projection/changes/epochs.ts';
 import type { Slice } from '#shared/projection/slice/slice.ts';
-import { runInTransaction } from '#shared/projection/slice/transaction.ts';
 import { eraseLetters } from '#shared/projection/erasing/letters.ts';
 import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
+import { inTransaction } from '../transaction.ts';
 import type { LetterBox } from './boxes.ts';
 import { withoutErasedLetters } from './erased.ts';
 import { toMessage } from './message.ts';
@@ -50,9 +49,6 @@ export interface RetryOptions {
 /** Messages that letters do not keep, by letter id. */
 export type FetchedMessages = ReadonlyMap<string, KafkaMessage>;
 
-/** How long one slice is tried against conflicts and servers that are away. */
-const PATIENCE_MS = 20_000;
-
 /** Retries letters of one box and one partition, in the order of their offsets. */
 export async function retryLetters(
   options: RetryOptions,
@@ -61,7 +57,7 @@ export async function retryLetters(
   fetched: FetchedMessages,
 ): Promise<RetryResult> {
   try {
-    return await inTransaction(options, (session) => applyLetters(options, box, session, ids, fetched));
+    return await attempt(options, (session) => applyLetters(options, box, session, ids, fetched));
   } catch (error) {
     if (isUnavailable(error)) throw error;
     if (ids.length === 1) {
@@ -92,32 +88,21 @@ export async function applyMessages(
   messages: readonly KafkaMessage[],
 ): Promise<Pick<RetryResult, 'applied' | 'stayed'>> {
   const slice: Slice = { topic: box.topic, partition, messages, next: 0 };
-  return inTransaction(options, async (session) => {
+  return attempt(options, async (session) => {
     const { outdated, deadLetters, publish, given } = await applySlice(options, box, session, slice);
     const applied = messages.length - outdated - deadLetters.length;
     return { result: { applied, stayed: deadLetters.map(toStayed) }, publish, given };
   });
 }
 
-async function inTransaction<R>(
+async function attempt<R>(
   { mongodb, redis, prefix, epochs }: RetryOptions,
   work: (session: ClientSession) => Promise<Attempt<R>>,
 ): Promise<R> {
-  const end = Date.now() + PATIENCE_MS;
-  for (let attempt = 0; ; attempt += 1) {
-    const session = mongodb.startSession();
-    try {
-      const { result, publish, given } = await runInTransaction(session, () => work(session));
-      if (given !== undefined) epochs.remember(given);
-      if (publish !== null) await publish(redis, prefix);
-      return result;
-    } catch (error) {
-      if (!isUnavailable(error) || Date.now() > end) throw error;
-    } finally {
-      await session.endSession();
-    }
-    await sleep(Math.min(20 * 2 ** attempt, 1_000) * Math.random());
-  }
+  const { result, publish, given } = await inTransaction(mongodb, work);
+  if (given !== undefined) epochs.remember(given);
+  if (publish !== null) await publish(redis, prefix);
+  return result;
 }
 
 interface Attempt<R> {

@@ -3,8 +3,8 @@ import { StoreDataError } from '#shared/errors.ts';
 import { findGenerations, type KnownGeneration, liveOf } from '#shared/read-models/generation.ts';
 import { beginRebuild, type Begun } from './begin.ts';
 import { catchUp, type CatchUpOptions } from './catch-up.ts';
-import { compareGenerations } from './compare/compare.ts';
-import { type Acceptance, type Comparison, unacceptable } from './compare/result.ts';
+import { compareGenerations } from './compare.ts';
+import { type Acceptance, type Comparison, unacceptable } from './comparison.ts';
 import { flip, type Flipped } from './flip.ts';
 import type { InstallationServers } from './installation.ts';
 

@@ -6,11 +6,11 @@ import { COLLECTIONS, type Stamp, STAMPS, TOMBSTONES } from '#shared/read-models
 import { forSnapshots } from '#shared/mongodb.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
-import { type Comparison, DifferenceList } from './result.ts';
-import { scanRange } from './scan.ts';
+import { rangesOf } from '../comparison/ranges.ts';
+import { scanRange } from '../comparison/scan.ts';
+import { inSnapshot } from '../comparison/snapshot.ts';
+import { type Comparison, DifferenceList } from './comparison.ts';
 import { settle, type Suspect } from './settle.ts';
-import { rangesOf } from './side.ts';
-import { inSnapshot } from './snapshot.ts';
 
 /** Records whose whole content is compared, of each store and collection. */
 const SAMPLE = 100;
@@ -46,14 +46,20 @@ export async function compareGenerations(given: CompareOptions): Promise<Compari
         const stride = strideIn(range.collection, stamp);
         return {
           offset: present,
-          scanned: await scanRange({ live, rebuilt, session, stride, offset: present }, range),
+          scanned: await scanRange({ db: live.db, session }, { db: rebuilt.db, session }, range, {
+            stride,
+            offset: present,
+          }),
         };
       });
       const { collection } = range;
       const count = counts.get(collection) ?? { live: 0, rebuilt: 0 };
-      counts.set(collection, { live: count.live + scanned.live, rebuilt: count.rebuilt + scanned.rebuilt });
+      counts.set(collection, {
+        live: count.live + scanned.expected,
+        rebuilt: count.rebuilt + scanned.actual,
+      });
       sampled += scanned.sampled;
-      suspects.push(...scanned.suspects.map((id) => ({ collection, id, offset })));
+      suspects.push(...scanned.differing.map((id) => ({ collection, id, offset })));
       if (suspects.length > MOST_SUSPECTS) {
         unsettled += await settle(options, suspects.splice(0), differences);
       }

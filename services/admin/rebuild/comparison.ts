@@ -1,15 +1,11 @@
 /** What a comparison of two generations finds. */
-
-/**
- * `missing` in the new one · `added` there · `version`: it shows another version · `content`: the same version answers
- * otherwise · `counts`: its own counts or rank trees are not what its records say.
- */
-export type DifferenceKind = 'missing' | 'added' | 'version' | 'content' | 'counts';
+import type { DifferenceKind } from '../comparison/scan.ts';
 
 /** Differences of one kind in one collection. */
 export interface Difference {
   collection: string;
-  kind: DifferenceKind;
+  /** `counts`: the new one's own counts or rank trees are not what its records say. */
+  kind: DifferenceKind | 'counts';
   count: number;
   /** Names of fields that differ. */
   fields: string[];
@@ -36,7 +32,7 @@ const MOST_EXAMPLES = 5;
 export class DifferenceList {
   readonly #groups = new Map<string, Difference>();
 
-  add(collection: string, kind: DifferenceKind, id: string, fields: readonly string[] = []): void {
+  add(collection: string, kind: Difference['kind'], id: string, fields: readonly string[] = []): void {
     const name = `${collection}/${kind}`;
     const group = this.#groups.get(name) ?? { collection, kind, count: 0, fields: [], examples: [] };
     group.count += 1;

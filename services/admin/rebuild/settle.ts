@@ -5,11 +5,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClientSession, MongoClient } from 'mongodb';
 import type { Generation } from '#shared/read-models/generation.ts';
-import { hasReached, type Positions, readPositions } from '../positions.ts';
-import { contentOf, differingFields } from './content.ts';
-import type { DifferenceList } from './result.ts';
-import { readRecords } from './side.ts';
-import { inSnapshot } from './snapshot.ts';
+import { hasReached, type Positions, readPositions } from './positions.ts';
+import { differingFields } from '../comparison/content.ts';
+import { type Contents, kindOf, readContents } from '../comparison/scan.ts';
+import { inSnapshot } from '../comparison/snapshot.ts';
+import type { DifferenceList } from './comparison.ts';
 
 const LOOK_MS = 250;
 /** How long events may be on their way. */
@@ -25,9 +25,8 @@ export interface Suspect {
   offset: string;
 }
 
-interface Seen {
-  live: ReadonlyMap<string, string>;
-  rebuilt: ReadonlyMap<string, string>;
+/** What a record showed, and how far both were then. */
+interface Seen extends Contents {
   atLive: Positions;
   atRebuilt: Positions;
 }
@@ -58,12 +57,12 @@ export async function settle(
       if (positions !== moved.positions) moved = { at: performance.now(), positions };
       const left: typeof open = [];
       for (const { suspect, seen, now } of await look(session, live, rebuilt, open)) {
-        const fields = differingFields(now.live, now.rebuilt);
+        const fields = differingFields(now.one, now.other);
         if (fields.length === 0) continue;
         const isUnchanged =
           seen !== null &&
-          differingFields(seen.live, now.live).length === 0 &&
-          differingFields(seen.rebuilt, now.rebuilt).length === 0;
+          differingFields(seen.one, now.one).length === 0 &&
+          differingFields(seen.other, now.other).length === 0;
         if (!isUnchanged) {
           left.push({ suspect, seen: { ...now, atLive, atRebuilt } });
         } else if (hasReached(atRebuilt, seen.atLive) && hasReached(atLive, seen.atRebuilt)) {
@@ -83,15 +82,10 @@ export async function settle(
   let unsettled = 0;
   for (const { suspect, seen } of open) {
     if (seen !== null && isBehind(seen))
-      note(differences, suspect, seen, differingFields(seen.live, seen.rebuilt));
+      note(differences, suspect, seen, differingFields(seen.one, seen.other));
     else unsettled += 1;
   }
   return unsettled;
-}
-
-interface Contents {
-  live: ReadonlyMap<string, string>;
-  rebuilt: ReadonlyMap<string, string>;
 }
 
 async function look(
@@ -104,16 +98,15 @@ async function look(
   for (const [collection, group] of Map.groupBy(open, ({ suspect }) => suspect.collection)) {
     for (let start = 0; start < group.length; start += AT_ONCE) {
       const part = group.slice(start, start + AT_ONCE);
-      const ids = part.map(({ suspect }) => suspect.id);
-      const ours = await readRecords(live.db, session, collection, ids);
-      const theirs = await readRecords(rebuilt.db, session, collection, ids);
-      for (const { suspect, seen } of part) {
-        const { id, offset } = suspect;
-        const now = {
-          live: contentOf(ours.get(id) ?? {}, offset),
-          rebuilt: contentOf(theirs.get(id) ?? {}, offset),
-        };
-        found.push({ suspect, seen, now });
+      const contents = await readContents(
+        { db: live.db, session },
+        { db: rebuilt.db, session },
+        collection,
+        part.map(({ suspect }) => suspect),
+      );
+      for (const [index, now] of contents.entries()) {
+        const one = part[index];
+        if (one !== undefined) found.push({ ...one, now });
       }
     }
   }
@@ -123,15 +116,13 @@ async function look(
 function note(
   differences: DifferenceList,
   { collection, id }: Suspect,
-  { live, rebuilt }: Contents,
+  now: Contents,
   fields: readonly string[],
 ): void {
-  if (rebuilt.size === 0) differences.add(collection, 'missing', id);
-  else if (live.size === 0) differences.add(collection, 'added', id);
-  else if (live.get('sequence') !== rebuilt.get('sequence')) differences.add(collection, 'version', id);
-  else differences.add(collection, 'content', id, fields);
+  const kind = kindOf(now);
+  differences.add(collection, kind, id, kind === 'content' ? fields : []);
 }
 
-function isBehind({ live, rebuilt }: Contents): boolean {
-  return rebuilt.size === 0 || Number(live.get('sequence')) >= Number(rebuilt.get('sequence'));
+function isBehind({ one, other }: Contents): boolean {
+  return other.size === 0 || Number(one.get('sequence')) >= Number(other.get('sequence'));
 }

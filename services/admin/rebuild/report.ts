@@ -1,6 +1,6 @@
 /** Shows what a comparison found. */
-import { renderTable } from '../../output/table.ts';
-import type { Comparison, Difference } from './result.ts';
+import { renderTable } from '../output/table.ts';
+import type { Comparison, Difference } from './comparison.ts';
 
 /** In words, for a terminal. */
 export function describeComparison(comparison: Comparison): string {

@@ -4,7 +4,10 @@ import { BODY_FIELDS, jsonOf } from '#shared/read-models/bodies.ts';
 import { shiftBody } from '#shared/read-models/local-time.ts';
 
 /** A record's fields as texts that are equal where its answers are. */
-export function contentOf(record: Document, offset: string): Map<string, string> {
+export type Content = ReadonlyMap<string, string>;
+
+/** The content of a record, its bodies as they read under an offset. */
+export function contentOf(record: Document, offset: string): Content {
   // The place in the change feed is each generation's own.
   const { offset: madeFor, feed_position: _place, ...fields } = record;
   return new Map(
@@ -17,7 +20,7 @@ export function contentOf(record: Document, offset: string): Map<string, string>
 }
 
 /** Names of the fields that differ, those of bodies with the member: `whole.total`. Never what they hold. */
-export function differingFields(a: ReadonlyMap<string, string>, b: ReadonlyMap<string, string>): string[] {
+export function differingFields(a: Content, b: Content): string[] {
   const names = new Set([...a.keys(), ...b.keys()]);
   return [...names].flatMap((name) => {
     const one = a.get(name);
@@ -29,13 +32,23 @@ export function differingFields(a: ReadonlyMap<string, string>, b: ReadonlyMap<s
 }
 
 function differingMembers(one: string | undefined, other: string | undefined): string[] {
-  const [a, b] = [one, other].map((text) => (text === undefined ? {} : (JSON.parse(text) as object)));
-  if (a === undefined || b === undefined || Array.isArray(a) || Array.isArray(b)) return [];
+  const [a, b] = [one, other].map(objectIn);
+  if (a === null || a === undefined || b === null || b === undefined) return [];
   const before = new Map(Object.entries(a).map(([name, value]) => [name, JSON.stringify(value)]));
   const after = new Map(Object.entries(b).map(([name, value]) => [name, JSON.stringify(value)]));
   return [...new Set([...before.keys(), ...after.keys()])].filter(
     (name) => before.get(name) !== after.get(name),
   );
+}
+
+/** The object that a body is; `null` where it is damaged. */
+function objectIn(text: string | undefined): object | null {
+  try {
+    const parsed: unknown = JSON.parse(text ?? '{}');
+    return typeof parsed === 'object' && !Array.isArray(parsed) ? parsed : null;
+  } catch {
+    return null;
+  }
 }
 
 function asText(value: unknown): string {

@@ -1,0 +1,212 @@
+/**
+ * Compares what is served with the log itself: what the log says up to the checkpoints is replayed into a database of its own,
+ * and every record is compared with it, in a snapshot in which the checkpoints stand there. What the projector applies meanwhile
+ * is not in the snapshot.
+ */
+import type { Db, MongoClient } from 'mongodb';
+import { StoreDataError } from '#shared/errors.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { forSnapshots } from '#shared/mongodb.ts';
+import type { Difference } from '#shared/projection/ranking/verify.ts';
+import {
+  CATEGORY_PRODUCTS,
+  type Stamp,
+  STAMPS,
+  type Tombstone,
+  TOMBSTONES,
+} from '#shared/read-models/collections.ts';
+import { withoutCustomer } from '#shared/read-models/erasures.ts';
+import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
+import type { Servers } from '../connection/servers.ts';
+import { type Content, differingFields } from '../comparison/content.ts';
+import { type Range, rangesOf, type Side } from '../comparison/ranges.ts';
+import { type Contents, kindOf, readContents, scanRange } from '../comparison/scan.ts';
+import { hasAnything, storesIn } from '../comparison/stores.ts';
+import { LogReader } from '../log/reader.ts';
+import { readPositions } from '../rebuild/positions.ts';
+import { deadPlaces, Replay } from './replay.ts';
+
+/** More are counted and not listed: a lost collection would fill the memory. */
+const MOST_LISTED = 10_000;
+const AT_ONCE = 500;
+const ABANDONED_MS = 86_400_000;
+/** `SnapshotTooOld`, `SnapshotUnavailable`. */
+const SNAPSHOT_GONE = new Set([239, 246]);
+
+export interface ComparedWithLog {
+  /** The first of them. They never hold a value of a record, only names of fields and ids. */
+  listed: Difference[];
+  differences: number;
+  records: number;
+  messages: number;
+}
+
+/**
+ * Compares an environment's read models, beside services at work.
+ * @param only the one store; `null` for all.
+ * @throws {StoreDataError} `history_lost` when the topic does not reach back to its beginning.
+ */
+export async function compareWithLog(
+  servers: Servers,
+  environment: string,
+  live: Db,
+  only: string | null,
+  say: (text: string) => void,
+): Promise<ComparedWithLog> {
+  const topic = changesTopic(environment);
+  const [client, control] = [await servers.mongodb(), await servers.control()];
+  // Before anything is read: what comes later may be of events that are not read.
+  const present = only === null ? await storesIn(live) : new Set([only]);
+  const db = await databaseOfOwn(client, `${servers.config.namePrefix}_${environment}_v`);
+  const reader = await LogReader.open(servers, topic);
+  const result: ComparedWithLog = { listed: [], differences: 0, records: 0, messages: 0 };
+  try {
+    const early = await readPositions(live, environment);
+    const progress = (read: number) => say(`${topic}: applied ${read} of ${sumOf(early)} messages`);
+    const replay = await Replay.begin({ client, db, reader, topic, only, progress });
+    await replay.apply(new Map(), early, await deadPlaces(live, control, topic));
+    await client.withSession({ snapshot: true }, async (session) => {
+      const actual: Side = { db: forSnapshots(live), session };
+      const to = await readPositions(actual.db, environment, session);
+      const dead = await deadPlaces(actual.db, forSnapshots(control), topic, session);
+      await replay.apply(early, to, dead);
+      await replay.applyRetried(dead);
+      result.messages = sumOf(to);
+      await client.withSession(async (own) => {
+        const comparing: Comparing = {
+          expected: { db, session: own },
+          actual,
+          spread: replay.spread,
+          result,
+        };
+        const known = new Set<string>(await db.collection<Stamp>(STAMPS).distinct('_id'));
+        for (const storeId of known) {
+          say(`${topic}: compares the records of ${storeId}`);
+          await compareStore(comparing, storeId);
+        }
+        for (const storeId of present) {
+          if (known.has(storeId) || !(await hasAnything(live, storeId))) continue;
+          add(result, { storeId, what: 'the store', stored: 'records', counted: 'no event' });
+        }
+      });
+    });
+    return result;
+  } catch (error) {
+    throw isSnapshotGone(error) ? snapshotGone(error) : error;
+  } finally {
+    // Where it cannot be dropped now, the next one does it.
+    await db.dropDatabase().catch(() => undefined);
+    await reader.close();
+  }
+}
+
+/** A database that nobody else uses. What verifications left that were killed goes: nobody is at work for a day. */
+async function databaseOfOwn(client: MongoClient, prefix: string): Promise<Db> {
+  const now = Date.now();
+  const { databases } = await client.db().admin().listDatabases({ nameOnly: true });
+  for (const { name } of databases) {
+    const began = name.startsWith(prefix) ? name.slice(prefix.length) : '';
+    // Of no other database that begins alike: those have more parts.
+    if (!/^[0-9a-z]{8}$/.test(began)) continue;
+    if (Number.parseInt(began, 36) < now - ABANDONED_MS) await client.db(name).dropDatabase();
+  }
+  return client.db(`${prefix}${now.toString(36)}`);
+}
+
+interface Comparing {
+  /** What the log says. */
+  expected: Side;
+  actual: Side;
+  spread: ReadonlySet<string>;
+  result: ComparedWithLog;
+}
+
+async function compareStore(comparing: Comparing, storeId: string): Promise<void> {
+  const { expected, actual, spread, result } = comparing;
+  const stamp = await expected.db
+    .collection<Stamp>(STAMPS)
+    .findOne({ _id: storeId }, { session: expected.session });
+  const offset = stamp?.timezone_offset ?? DEFAULT_OFFSET;
+  for (const range of rangesOf(storeId)) {
+    // Counts are compared with the records themselves.
+    if (range.collection === CATEGORY_PRODUCTS) continue;
+    const isTombstone = range.collection === TOMBSTONES;
+    const stride = isTombstone ? Infinity : 1;
+    const scanned = await scanRange(expected, actual, range, { stride, offset });
+    if (!isTombstone) result.records += scanned.expected;
+    for (let start = 0; start < scanned.differing.length; start += AT_ONCE) {
+      const records = scanned.differing.slice(start, start + AT_ONCE).map((id) => ({ id, offset }));
+      for (const contents of await readContents(expected, actual, range.collection, records)) {
+        if (spread.has(storeId) && isErasureApart(contents)) continue;
+        const what = `${range.entity} ${contents.id.slice(range.prefix.length)}`;
+        const words = isTombstone ? ofTombstone(contents) : await ofRecord(comparing, range, contents);
+        add(result, { storeId, what, ...words });
+      }
+    }
+  }
+}
+
+type Words = Pick<Difference, 'stored' | 'counted'>;
+
+async function ofRecord({ expected }: Comparing, range: Range, contents: Contents): Promise<Words> {
+  const { one, other } = contents;
+  const version = (content: Content) => `version ${content.get('sequence')}`;
+  const kind = kindOf(contents);
+  if (kind === 'missing') return { stored: 'missing', counted: version(one) };
+  if (kind === 'version') return { stored: version(other), counted: version(one) };
+  if (kind === 'content') {
+    const fields = new Set(differingFields(one, other).map((field) => field.split('.')[0]));
+    return { stored: `other ${[...fields].join(', ')}`, counted: `${version(one)} as projected` };
+  }
+  const tombstone = await expected.db
+    .collection<Tombstone>(TOMBSTONES)
+    .findOne({ _id: `${range.entity}/${contents.id}` }, { session: expected.session });
+  const counted = tombstone === null ? 'no event' : `deleted in version ${tombstone.sequence}`;
+  return { stored: 'a document', counted };
+}
+
+function ofTombstone({ one, other }: Contents): Words {
+  const deleted = (content: Content) => `deleted in version ${content.get('sequence')}`;
+  return {
+    stored: other.size === 0 ? 'no tombstone' : deleted(other),
+    counted: one.size === 0 ? 'not deleted' : deleted(one),
+  };
+}
+
+/** Whether two differ in nothing but that one of them shows nothing of its customer. */
+function isErasureApart({ one, other }: Contents): boolean {
+  const erased = (content: Content) =>
+    new Map(
+      [...content].map(([name, text]) => [
+        name,
+        name === 'summary' || name === 'whole' ? withoutCustomer(text) : text,
+      ]),
+    );
+  try {
+    return one.has('customer_id') && differingFields(erased(one), erased(other)).length === 0;
+  } catch {
+    // A damaged body.
+    return false;
+  }
+}
+
+function add(result: ComparedWithLog, difference: Difference): void {
+  result.differences += 1;
+  if (result.listed.length < MOST_LISTED) result.listed.push(difference);
+}
+
+function sumOf(positions: ReadonlyMap<number, number>): number {
+  return [...positions.values()].reduce((sum, position) => sum + position, 0);
+}
+
+function isSnapshotGone(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && SNAPSHOT_GONE.has(Number(error.code));
+}
+
+function snapshotGone(cause: unknown): StoreDataError {
+  return new StoreDataError(
+    'environment_unavailable',
+    'MongoDB gave up the snapshot that was compared: verify store by store (--store), or raise its parameter minSnapshotHistoryWindowInSeconds',
+    { cause },
+  );
+}
