@@ -318,20 +318,12 @@ const settings = Type.Object({
         { none: '0', fallback: '90' },
       ),
       /** Of each topic's dead letters. */
-      limits: Type.Object({
-        letters: setting(
-          'DEAD_LETTER_COUNT',
-          whole(1, 10_000_000),
-          '100000',
-          'Most dead letters of one topic; beyond it one for each partition and reason stands for all further ones.',
-        ),
-        bytes: setting(
-          'DEAD_LETTER_BYTES',
-          whole(1, 1_000_000_000_000),
-          '268435456',
-          'Most bytes of messages that the dead letters of one topic keep; beyond it they keep place and reason alone, and the message is read from Kafka.',
-        ),
-      }),
+      bytes: setting(
+        'DEAD_LETTER_BYTES',
+        whole(1, 1_000_000_000_000),
+        '268435456',
+        'Most bytes of messages that the dead letters of one topic keep; beyond it they keep place and reason alone, and the message is read from Kafka.',
+      ),
     }),
   }),
 });

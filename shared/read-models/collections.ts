@@ -182,11 +182,11 @@ export type Stamp = {
 
 /** A message that could not be applied, kept until someone decides or its time is over. */
 export interface DeadLetter {
-  /** `<topic>/<partition>/<offset>`; of one for which there was no room, `<topic>/<partition>/<reason>`. */
+  /** `<topic>/<partition>/<offset>` */
   _id: string;
   topic: string;
   partition: number;
-  /** Of the first, where it stands for many. */
+  /** Of the first, where it stands for a batch. */
   offset: number;
   reason: string;
   detail: string;
@@ -206,7 +206,7 @@ export interface DeadLetter {
   positions?: Record<string, number>;
   /** One of these customers is deleted, so nothing of the message is kept. */
   erased?: true;
-  /** Stands for many: such that there was no room for, or a batch that cannot be read. How many, and where the last one lies. */
+  /** Stands for a batch that cannot be read: how many offsets it has, and the last one. */
   gathered?: { count: number; last_offset: number };
   /** When Kafka took the message. */
   published_at: Date;

@@ -5,7 +5,7 @@ import type { LetterBox } from './boxes.ts';
 export interface LetterCount {
   /** Letters. */
   letters: number;
-  /** Messages: one letter may stand for many. */
+  /** Messages: one letter may stand for a batch. */
   total: number;
   byReason: Record<string, number>;
 }

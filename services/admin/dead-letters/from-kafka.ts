@@ -12,7 +12,7 @@ const NEAR = 1_000;
 /** What is not there, or cannot be read. */
 const MISSING = new Set<string>(['history_lost', 'batch_unreadable']);
 
-type Place = Pick<DeadLetter, '_id' | 'topic' | 'partition' | 'offset' | 'published_at'>;
+type Place = Pick<DeadLetter, '_id' | 'topic' | 'partition' | 'offset' | 'published_at' | 'gathered'>;
 
 export class MessagesInKafka {
   readonly #servers: Servers;
@@ -22,33 +22,28 @@ export class MessagesInKafka {
     this.#servers = servers;
   }
 
-  /** A reader of a topic, opened once. */
-  reader(topic: string): Promise<LogReader> {
-    const reader = this.#readers.get(topic) ?? LogReader.open(this.#servers, topic);
-    this.#readers.set(topic, reader);
-    return reader;
-  }
-
   /**
-   * The messages of some letters of one partition, by letter id. What Kafka does not have any longer, or has another
-   * message in the place of, is missing.
+   * The messages of some letters of one partition, by letter id; all those of a batch, if it can be read by now. What Kafka does not
+   * have any longer, or has another message in the place of, is missing.
    * @param letters in the order of their offsets.
    * @throws {StoreDataError} `environment_unavailable`.
    */
-  async of(letters: readonly Place[]): Promise<Map<string, KafkaMessage>> {
-    const found = new Map<string, KafkaMessage>();
+  async of(letters: readonly Place[]): Promise<Map<string, KafkaMessage[]>> {
+    const found = new Map<string, KafkaMessage[]>();
     const [first] = letters;
     if (first === undefined) return found;
     const { topic, partition } = first;
-    const reader = await this.reader(topic);
-    const wanted = new Map(letters.map((letter) => [letter.offset, letter]));
-    for (const { from, to } of parts(letters)) {
+    const reader = this.#readers.get(topic) ?? LogReader.open(this.#servers, topic);
+    this.#readers.set(topic, reader);
+    for (const part of parts(letters)) {
       try {
-        await reader.read({ partition, from, to }, (messages) => {
+        await (
+          await reader
+        ).read({ partition, ...part }, (messages) => {
           for (const message of messages) {
             if (unreadableBatch(message) !== undefined) continue;
-            const letter = wanted.get(Number(message.offset));
-            if (letter?.published_at.getTime() === Number(message.timestamp)) found.set(letter._id, message);
+            const letter = letters.find((one) => isOf(one, message));
+            if (letter !== undefined) found.set(letter._id, [...(found.get(letter._id) ?? []), message]);
           }
         });
       } catch (error) {
@@ -65,13 +60,20 @@ export class MessagesInKafka {
   }
 }
 
+function isOf({ offset, gathered, published_at }: Place, message: KafkaMessage): boolean {
+  const at = Number(message.offset);
+  if (gathered !== undefined) return offset <= at && at <= gathered.last_offset;
+  return offset === at && published_at.getTime() === Number(message.timestamp);
+}
+
 /** Parts of the log that hold the letters, near ones together. */
 function parts(letters: readonly Place[]): { from: number; to: number }[] {
   const found: { from: number; to: number }[] = [];
-  for (const { offset } of letters) {
+  for (const { offset, gathered } of letters) {
     const last = found.at(-1);
-    if (last !== undefined && offset - last.to < NEAR) last.to = offset + 1;
-    else found.push({ from: offset, to: offset + 1 });
+    const to = (gathered?.last_offset ?? offset) + 1;
+    if (last !== undefined && offset - last.to < NEAR) last.to = Math.max(last.to, to);
+    else found.push({ from: offset, to });
   }
   return found;
 }

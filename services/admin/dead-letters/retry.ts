@@ -47,7 +47,7 @@ export interface RetryOptions {
 }
 
 /** Messages that letters do not keep, by letter id. */
-export type FetchedMessages = ReadonlyMap<string, KafkaMessage>;
+export type FetchedMessages = ReadonlyMap<string, readonly KafkaMessage[]>;
 
 /** Retries letters of one box and one partition, in the order of their offsets. */
 export async function retryLetters(
@@ -77,36 +77,18 @@ export async function retryLetters(
   }
 }
 
-/**
- * Applies messages of one partition that were applied before or have no letter of their own.
- * @returns how many took effect, and those that cannot be applied; each of these has a letter then.
- */
-export async function applyMessages(
-  options: RetryOptions,
-  box: LetterBox,
-  partition: number,
-  messages: readonly KafkaMessage[],
-): Promise<Pick<RetryResult, 'applied' | 'stayed'>> {
-  const slice: Slice = { topic: box.topic, partition, messages, next: 0 };
-  return attempt(options, async (session) => {
-    const { outdated, deadLetters, publish, given } = await applySlice(options, box, session, slice);
-    const applied = messages.length - outdated - deadLetters.length;
-    return { result: { applied, stayed: deadLetters.map(toStayed) }, publish, given };
-  });
-}
-
-async function attempt<R>(
+async function attempt(
   { mongodb, redis, prefix, epochs }: RetryOptions,
-  work: (session: ClientSession) => Promise<Attempt<R>>,
-): Promise<R> {
+  work: (session: ClientSession) => Promise<Attempt>,
+): Promise<RetryResult> {
   const { result, publish, given } = await inTransaction(mongodb, work);
   if (given !== undefined) epochs.remember(given);
   if (publish !== null) await publish(redis, prefix);
   return result;
 }
 
-interface Attempt<R> {
-  result: R;
+interface Attempt {
+  result: RetryResult;
   /** Brings what changed to Redis, once it is committed. */
   publish: Publish | null;
   /** The positions that were given. */
@@ -121,7 +103,7 @@ async function applyLetters(
   session: ClientSession,
   ids: readonly string[],
   fetched: FetchedMessages,
-): Promise<Attempt<RetryResult>> {
+): Promise<Attempt> {
   const { topic, letters } = box;
   const found = await letters
     .find({ _id: { $in: [...ids] } }, { session, sort: { partition: 1, offset: 1 } })
@@ -132,7 +114,7 @@ async function applyLetters(
   if (first === undefined) {
     return { result: { applied: 0, outdated: 0, stayed: [], gone }, publish: null };
   }
-  const messages = found.map((letter) => fetched.get(letter._id) ?? toMessage(letter));
+  const messages = found.flatMap((letter) => fetched.get(letter._id) ?? [toMessage(letter)]);
   const slice: Slice = { topic, partition: first.partition, messages, next: first.offset };
   const applied = await applySlice(options, box, session, slice);
 
@@ -152,7 +134,7 @@ async function applyLetters(
   if (done.length > 0) await letters.deleteMany({ _id: { $in: done } }, { session });
   return {
     result: {
-      applied: done.length - applied.outdated,
+      applied: messages.length - applied.deadLetters.length - applied.outdated,
       outdated: applied.outdated,
       stayed: applied.deadLetters.map(toStayed),
       gone,

@@ -32,14 +32,12 @@ export type LetterSummary = Pick<
   | 'positions'
 >;
 
-const LETTER_ID = /^[A-Za-z0-9._-]{1,249}\/\d{1,10}\/(?:\d{1,15}|[a-z_]{1,40})$/;
+const LETTER_ID = /^[A-Za-z0-9._-]{1,249}\/\d{1,10}\/\d{1,15}$/;
 
 /** An argument that is a dead letter's id. */
 export function letterId(text: string): string {
   if (!LETTER_ID.test(text)) {
-    throw new InvalidArgumentError(
-      'An id of a dead letter is <topic>/<partition>/<offset>, or with a reason for the offset.',
-    );
+    throw new InvalidArgumentError('An id of a dead letter is <topic>/<partition>/<offset>.');
   }
   return text;
 }

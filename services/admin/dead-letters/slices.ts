@@ -1,5 +1,5 @@
 /**
- * Gathers letters, which come in the order of their log, into slices of one partition each. A letter that stands for many
+ * Gathers letters, which come in the order of their log, into slices of one partition each. A letter that stands for a batch
  * is a slice of its own.
  */
 import type { LetterSummary } from './selection.ts';

@@ -8,8 +8,8 @@ import { controlDatabase, findGenerations } from '#shared/read-models/generation
 import type { ProjectorMetrics } from '../metrics.ts';
 import { expireLetters } from './expire.ts';
 import {
+  CENSUS_SHARE,
   type LetterCensus,
-  type LetterLimits,
   LetterRoom,
   takeCensus,
 } from '#shared/projection/dead-letters/limits.ts';
@@ -23,7 +23,8 @@ export interface KeeperOptions {
   environments: readonly string[];
   /** Letters of other releases' generations are left to those. */
   projectionVersion: number;
-  limits: LetterLimits;
+  /** Most bytes of messages that the letters of one topic keep. */
+  bytes: number;
   /** After how many days a letter expires; `null` never. */
   days: number | null;
   logger: Logger;
@@ -60,7 +61,7 @@ export class LetterKeeper {
   /** The room of a topic's letters in one database; always the same one. */
   room(db: Db, topic: string): LetterRoom {
     const name = `${db.databaseName}/${topic}`;
-    const room = this.#rooms.get(name) ?? new LetterRoom(letterCollection(db), topic, this.#options.limits);
+    const room = this.#rooms.get(name) ?? new LetterRoom(letterCollection(db), topic, this.#options.bytes);
     this.#rooms.set(name, room);
     return room;
   }
@@ -69,13 +70,15 @@ export class LetterKeeper {
     return this.#looking.stop();
   }
 
-  async #look(): Promise<void> {
+  async #look(): Promise<number> {
+    const began = performance.now();
     const counted: [Box, LetterCensus][] = [];
     for (const box of await this.#boxes()) {
       await this.#expire(box);
       counted.push([box, await takeCensus(letterCollection(box.db), box.topic)]);
     }
     this.#show(counted);
+    return Math.max(LOOK_MS, CENSUS_SHARE * (performance.now() - began));
   }
 
   async #boxes(): Promise<Box[]> {
@@ -94,7 +97,7 @@ export class LetterKeeper {
   }
 
   #show(counted: readonly [Box, LetterCensus][]): void {
-    const { limits, metrics } = this.#options;
+    const { bytes: limit, metrics } = this.#options;
     const { open, bytes, used, oldestSeconds } = metrics;
     // A generation that was dropped has no letters any longer.
     for (const gauge of [open, bytes, used, oldestSeconds]) gauge.reset();
@@ -102,7 +105,7 @@ export class LetterKeeper {
       const labels = { environment, topic, database: db.databaseName };
       open.set(labels, census.letters);
       bytes.set(labels, census.bytes);
-      used.set(labels, Math.max(census.letters / limits.letters, census.bytes / limits.bytes));
+      used.set(labels, census.bytes / limit);
       const { oldest } = census;
       oldestSeconds.set(labels, oldest === null ? 0 : (Date.now() - oldest.getTime()) / 1_000);
     }

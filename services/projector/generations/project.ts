@@ -68,12 +68,8 @@ export async function projectGeneration(
     logger: logger.child({ generation: label }),
     prepare: readAhead,
     write: async ({ session }, whole, hopeless) => {
-      const left = await dropped.leaveOut(whole, room);
-      return applyChanges(db, session, left.slice, hopeless, {
-        room: left.room,
-        epochs,
-        isNext: true,
-      });
+      const slice = await dropped.leaveOut(whole);
+      return applyChanges(db, session, slice, hopeless, { room, epochs, isNext: true });
     },
     committed: ({ plan, deadLetters, given }) => {
       epochs.remember(given);

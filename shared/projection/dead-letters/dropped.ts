@@ -2,21 +2,22 @@
  * Messages that an operator dropped. The decision outlives the letter: a generation that is filled later, or was restored,
  * comes across the message again, and neither applies it nor makes it a letter again.
  */
+import type { KafkaMessage } from 'kafkajs';
 import type { Collection, Db } from 'mongodb';
 import { DEAD_LETTERS, type DeadLetter } from '../../read-models/collections.ts';
+import { unreadableBatch } from '../../kafka/unreadable.ts';
 import type { Slice } from '../slice/slice.ts';
-import type { Admitted, LetterRoom } from './limits.ts';
 
 /** In the control database, which no rebuild touches. */
 export interface DroppedLetter {
-  /** The letter's; of one that stood for many with the offset of the last. */
+  /** The letter's; of a batch that could not be read with the offset of its last message. */
   _id: string;
   topic: string;
   partition: number;
   /** Offsets, the last included. */
   from: number;
   to: number;
-  /** Of a letter that stood for many: only messages that die of it are dropped. */
+  /** Of a batch that could not be read; `null` for a message. */
   reason: string | null;
   /** When Kafka took the first message, by which a replaced log is told. */
   published_at: Date;
@@ -88,28 +89,18 @@ export class DroppedLetters {
     this.#topic = topic;
   }
 
-  /** What is left of a slice without messages that were dropped, and the room for letters without those of dropped ones. */
-  async leaveOut(slice: Slice, room: LetterRoom): Promise<{ slice: Slice; room: Pick<LetterRoom, 'admit'> }> {
+  /** What is left of a slice without messages, and batches that cannot be read, that were dropped. */
+  async leaveOut(slice: Slice): Promise<Slice> {
     const decisions = await this.#about(slice);
-    if (decisions.length === 0) return { slice, room };
-    const single = new Map(
-      decisions.flatMap((decision) => (decision.reason === null ? [[decision.from, decision]] : [])),
-    );
-    const gathered = decisions.filter(({ reason }) => reason !== null);
-    const messages = slice.messages.filter(
-      ({ offset, timestamp }) => single.get(Number(offset))?.published_at.getTime() !== Number(timestamp),
-    );
-    const isDropped = ({ offset, reason }: DeadLetter) =>
-      gathered.some(
-        (decision) => decision.reason === reason && decision.from <= offset && offset <= decision.to,
-      );
-    return {
-      slice: { ...slice, messages },
-      room: {
-        admit: async (letters): Promise<Admitted> =>
-          room.admit(letters.filter((letter) => !isDropped(letter))),
-      },
-    };
+    if (decisions.length === 0) return slice;
+    const isDropped = (message: KafkaMessage) =>
+      decisions.some(({ from, reason, published_at }) => {
+        const batch = unreadableBatch(message);
+        if (batch !== undefined) return reason !== null && from === batch.from;
+        const isSame = published_at.getTime() === Number(message.timestamp);
+        return reason === null && from === Number(message.offset) && isSame;
+      });
+    return { ...slice, messages: slice.messages.filter((message) => !isDropped(message)) };
   }
 
   async #about({ partition, messages }: Slice): Promise<DroppedLetter[]> {

@@ -1,18 +1,13 @@
 /**
- * How much room dead letters have: so that a flood of poison cannot fill the database. Each topic may have so many
- * letters and keep so many bytes of messages. Beyond the bytes only the place and the reason of a message are kept,
- * beyond the number one letter for each partition and reason stands for all further ones. Kafka has the messages.
+ * How many bytes of messages a topic's dead letters keep: so that a flood of poison cannot fill the database. Beyond that only
+ * the place and the reason of a message are kept, which is less than any event takes that is applied. Kafka has the messages.
  *
- * The limits are soft: they are compared with a count that is at most a second old and what this process added since.
+ * The limit is soft: it is compared with a count that is at most a second old, or a little more where there are very many, and
+ * what this process added since.
  */
 import type { Collection } from 'mongodb';
 import type { DeadLetter } from '../../read-models/collections.ts';
 import { NOTHING_KEPT } from './letter.ts';
-
-export interface LetterLimits {
-  letters: number;
-  bytes: number;
-}
 
 /** What lies in a letter box. */
 export interface LetterCensus {
@@ -23,6 +18,8 @@ export interface LetterCensus {
 }
 
 const CENSUS_MS = 1_000;
+/** Counting takes a twentieth of the time at most, however many letters there are. */
+export const CENSUS_SHARE = 20;
 
 /** Counts a topic's letters, by an index alone. */
 export async function takeCensus(collection: Collection<DeadLetter>, topic: string): Promise<LetterCensus> {
@@ -46,54 +43,36 @@ export async function takeCensus(collection: Collection<DeadLetter>, topic: stri
   return row ?? { letters: 0, bytes: 0, oldest: null };
 }
 
-export interface Admitted {
-  /** To be written each, some without their message. */
-  single: DeadLetter[];
-  /** For which there is no room. */
-  gathered: DeadLetter[];
-}
-
 /** The room of one topic's letters in one database. */
 export class LetterRoom {
   readonly #collection: Collection<DeadLetter>;
   readonly #topic: string;
-  readonly #limits: LetterLimits;
-  #letters = 0;
+  readonly #limit: number;
   #bytes = 0;
-  #countedAt = -Infinity;
+  #countAt = -Infinity;
 
-  constructor(collection: Collection<DeadLetter>, topic: string, limits: LetterLimits) {
+  /** @param limit of bytes. */
+  constructor(collection: Collection<DeadLetter>, topic: string, limit: number) {
     this.#collection = collection;
     this.#topic = topic;
-    this.#limits = limits;
+    this.#limit = limit;
   }
 
-  /** Says what there is room for, and counts it as if it were written. */
-  async admit(letters: readonly DeadLetter[]): Promise<Admitted> {
+  /** Takes from letters what there is no room for, and counts the rest as if it were written. */
+  async admit(letters: readonly DeadLetter[]): Promise<DeadLetter[]> {
     await this.#count();
-    const admitted: Admitted = { single: [], gathered: [] };
-    for (const letter of letters) {
-      if (this.#letters >= this.#limits.letters) {
-        admitted.gathered.push(letter);
-        continue;
-      }
-      this.#letters += 1;
-      if (this.#bytes + letter.kept_bytes > this.#limits.bytes) {
-        admitted.single.push({ ...letter, ...NOTHING_KEPT });
-      } else {
-        this.#bytes += letter.kept_bytes;
-        admitted.single.push(letter);
-      }
-    }
-    return admitted;
+    return letters.map((letter) => {
+      if (this.#bytes + letter.kept_bytes > this.#limit) return { ...letter, ...NOTHING_KEPT };
+      this.#bytes += letter.kept_bytes;
+      return letter;
+    });
   }
 
   async #count(): Promise<void> {
-    const now = performance.now();
-    if (now - this.#countedAt < CENSUS_MS) return;
-    const { letters, bytes } = await takeCensus(this.#collection, this.#topic);
-    this.#letters = letters;
-    this.#bytes = bytes;
-    this.#countedAt = now;
+    const began = performance.now();
+    if (began < this.#countAt) return;
+    this.#bytes = (await takeCensus(this.#collection, this.#topic)).bytes;
+    const took = performance.now() - began;
+    this.#countAt = began + Math.max(CENSUS_MS, CENSUS_SHARE * took);
   }
 }

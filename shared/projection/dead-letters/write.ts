@@ -1,5 +1,5 @@
 /** Writing dead letters, in the same transaction that passes their messages by. */
-import type { AnyBulkWriteOperation, ClientSession, Collection, Db } from 'mongodb';
+import type { ClientSession, Db } from 'mongodb';
 import {
   DEAD_LETTERS,
   type DeadLetter,
@@ -28,15 +28,11 @@ export async function writeDeadLetters(
 ): Promise<void> {
   if (letters.length === 0) return;
   const allowed = await withPositions(db, session, await withoutDeleted(db, session, letters, deletions));
-  const { single, gathered } = room === null ? { single: allowed, gathered: [] } : await room.admit(allowed);
-  const operations: AnyBulkWriteOperation<DeadLetter>[] = single.map((letter) => ({
+  const admitted = room === null ? allowed : await room.admit(allowed);
+  const operations = admitted.map((letter) => ({
     replaceOne: { filter: { _id: letter._id }, replacement: letter, upsert: true },
   }));
-  for (const group of Map.groupBy(gathered, ({ reason }) => reason).values()) {
-    const operation = gather(group);
-    if (operation !== null) operations.push(operation);
-  }
-  await letterCollection(db).bulkWrite(operations, { session, ordered: false });
+  await db.collection<DeadLetter>(DEAD_LETTERS).bulkWrite(operations, { session, ordered: false });
 }
 
 /** What is left of a letter that names a deleted customer. */
@@ -94,37 +90,4 @@ function storeOf(customer: string): string {
 function graveOf(customer: string): string {
   const [storeId = '', id = ''] = customer.split('/');
   return tombstoneId('customer', storeId, id);
-}
-
-/** Adds letters of one partition and reason to the one that stands for them. */
-function gather(letters: readonly DeadLetter[]): AnyBulkWriteOperation<DeadLetter> | null {
-  const [first] = letters;
-  const last = letters.at(-1);
-  if (first === undefined || last === undefined) return null;
-  const { topic, partition, offset, reason, detail, published_at } = first;
-  return {
-    updateOne: {
-      filter: { _id: `${topic}/${partition}/${reason}` },
-      update: {
-        $setOnInsert: {
-          topic,
-          partition,
-          offset,
-          reason,
-          detail,
-          published_at,
-          value_bytes: 0,
-          ...NOTHING_KEPT,
-        },
-        // The time of the last, so that it expires only once none has come for long.
-        $max: { dead_at: last.dead_at, 'gathered.last_offset': last.gathered?.last_offset ?? last.offset },
-        $inc: { 'gathered.count': letters.reduce((sum, { gathered }) => sum + (gathered?.count ?? 1), 0) },
-      },
-      upsert: true,
-    },
-  };
-}
-
-function letterCollection(db: Db): Collection<DeadLetter> {
-  return db.collection<DeadLetter>(DEAD_LETTERS);
 }

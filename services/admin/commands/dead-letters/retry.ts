@@ -1,11 +1,9 @@
 /** `dead-letters retry`: applies what could not be applied before, after a release or a key that was missing. */
 import type { Command } from 'commander';
 import { Epochs } from '#shared/projection/changes/epochs.ts';
-import { StoreDataError } from '#shared/errors.ts';
 import { type Servers, withServers } from '../../connection/servers.ts';
 import { type LetterBox, letterBoxes, otherBoxes } from '../../dead-letters/boxes.ts';
 import { MessagesInKafka } from '../../dead-letters/from-kafka.ts';
-import { retryGathered } from '../../dead-letters/retry-gathered.ts';
 import { type RetryOptions, type RetryResult, retryLetters, type Stayed } from '../../dead-letters/retry.ts';
 import {
   checkSelection,
@@ -89,22 +87,18 @@ async function retrySlice(
     prefix: servers.config.namePrefix,
     epochs: known,
   };
-  const [first] = slice;
-  if (first?.gathered !== undefined) {
-    try {
-      return await retryGathered(options, box, first, await inKafka.reader(box.topic));
-    } catch (error) {
-      if (error instanceof StoreDataError && ['history_lost', 'batch_unreadable'].includes(error.code))
-        return stuck(slice, error.message);
-      throw error;
-    }
-  }
   const cut = slice.filter((letter) => letter.cut);
   const fetched = await inKafka.of(cut);
   const lost = cut.filter(({ _id }) => !fetched.has(_id));
   const without = new Set(lost.map(({ _id }) => _id));
   const ids = slice.map(({ _id }) => _id).filter((id) => !without.has(id));
-  const hopeless = stuck(lost, 'its message is not kept, and Kafka does not have it any longer');
+  const isBatch = lost.some(({ gathered }) => gathered !== undefined);
+  const hopeless = stuck(
+    lost,
+    isBatch
+      ? 'its batch still cannot be read, or Kafka does not have it any longer'
+      : 'its message is not kept, and Kafka does not have it any longer',
+  );
   if (ids.length === 0) return hopeless;
   const result = await retryLetters(options, box, ids, fetched);
   const order = new Map(slice.map(({ _id }, index) => [_id, index]));

@@ -5,7 +5,7 @@ import { letterIds, letterReason } from '../../dead-letters/selection.ts';
 
 export function addSelection(command: Command, verb: string): Command {
   return command
-    .argument('[ids...]', `letters to ${verb}: <topic>/<partition>/<offset or reason>`, letterIds)
+    .argument('[ids...]', `letters to ${verb}: <topic>/<partition>/<offset>`, letterIds)
     .option('--reason <reason>', `${verb} those of one reason`, letterReason)
     .option('--all', `${verb} all`)
     .addOption(environmentOption('with --reason or --all: only those of an environment'))

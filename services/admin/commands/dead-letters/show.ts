@@ -37,7 +37,7 @@ export function addShowCommand(letters: Command): void {
   letters
     .command('show')
     .description('Show one dead letter')
-    .argument('<id>', 'its id: <topic>/<partition>/<offset or reason>', letterId)
+    .argument('<id>', 'its id: <topic>/<partition>/<offset>', letterId)
     .option('--value', `show the beginning of the message too, at most ${PREVIEW_CHARACTERS} characters`)
     .option('--raw', 'write nothing but the bytes of the message to standard output')
     .addOption(jsonOption())
@@ -74,13 +74,13 @@ async function complete(
   servers: Servers,
   letter: DeadLetter,
 ): Promise<{ letter: DeadLetter; remark: string | null }> {
-  if (!letter.cut) return { letter, remark: null };
+  if (!letter.cut || letter.gathered !== undefined) return { letter, remark: null };
   if (letter.erased) {
     return { letter, remark: 'its customer is deleted: nothing of the message is kept or shown' };
   }
   const inKafka = new MessagesInKafka(servers);
   try {
-    const message = (await inKafka.of([letter])).get(letter._id);
+    const [message] = (await inKafka.of([letter])).get(letter._id) ?? [];
     if (message !== undefined) return { letter: withMessage(letter, message), remark: null };
     return { letter, remark: 'Kafka does not have its message any longer' };
   } catch (error) {

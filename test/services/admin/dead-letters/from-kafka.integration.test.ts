@@ -136,32 +136,40 @@ describe('dead letters whose messages are in Kafka alone', () => {
     });
   });
 
-  it('are retried where one stands for many, which then stands for what is left', async () => {
-    const many = letter(10, {
-      _id: `${topic}/0/unknown_type`,
-      gathered: { count: 20, last_offset: 39 },
+  it('are retried where one stands for a batch that could not be read: each message is applied or has a letter', async () => {
+    const batch = letter(19, {
+      reason: 'unreadable',
+      gathered: { count: 20, last_offset: 38 },
       value_bytes: 0,
     });
-    await letters.insertMany([many, letter(29, { reason: 'malformed' })]);
+    await letters.insertMany([batch, letter(10)]);
     const listed = await run('list');
-    expect(listed.stdout).toMatch(/unknown_type, 20 together/);
-    expect(listed.stdout).toMatch(/\n21 dead letters \(1 malformed, 20 unknown_type\)\n$/);
-    expect((await run('show', many._id)).stdout).toMatch(/stands for +20 messages at offsets 10 to 39/);
+    expect(listed.stdout).toMatch(/unreadable, 20 together/);
+    expect(listed.stdout).toMatch(/\n21 dead letters \(1 unknown_type, 20 unreadable\)\n$/);
+    expect((await run('show', batch._id)).stdout).toMatch(/stands for +20 messages at offsets 19 to 38/);
 
     const before = await customers();
-    expect(await retry('--reason', 'unknown_type')).toMatchObject({
+    const malformed = { reason: 'malformed', detail: 'the message is not JSON' };
+    expect(await retry('--reason', 'unreadable')).toMatchObject({
       code: 1,
-      applied: 27,
-      stayed: [{ id: many._id, detail: '2 messages are still no events' }],
+      applied: 18,
+      outdated: 0,
+      stayed: [
+        { id: `${topic}/0/19`, ...malformed },
+        { id: `${topic}/0/29`, ...malformed },
+      ],
     });
-    const good = Array.from({ length: 30 }, (_, index) => index + 10).filter((index) => index % 10 !== 9);
+    const good = Array.from({ length: 20 }, (_, index) => index + 19).filter((index) => index % 10 !== 9);
     expect(await customers()).toEqual([...before, ...good]);
-    expect(await letters.findOne({ _id: many._id })).toMatchObject({
-      offset: 19,
-      gathered: { count: 2, last_offset: 39 },
-    });
+    // The first one's letter has the same id as the batch's had.
+    const left = await letters.find({}, { sort: { offset: 1 } }).toArray();
+    expect(left.map(({ offset, reason, gathered }) => [offset, reason, gathered])).toEqual([
+      [10, 'unknown_type', undefined],
+      [19, 'malformed', undefined],
+      [29, 'malformed', undefined],
+    ]);
     // Once more: nothing is applied twice.
-    expect(await retry(many._id)).toMatchObject({ code: 1, applied: 0 });
-    expect((await run('drop', many._id, '--yes')).stdout).toBe('dropped 1\n');
+    await letters.replaceOne({ _id: batch._id }, batch);
+    expect(await retry(batch._id)).toMatchObject({ code: 1, applied: 0, outdated: 18 });
   });
 });

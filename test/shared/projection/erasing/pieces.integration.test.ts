@@ -97,7 +97,7 @@ describe('erasing', () => {
     const slice = { topic: 't', partition: 0, messages, next: sequence + 1 };
     const session = installation.mongodb.startSession();
     const room = {
-      admit: async (letters: readonly DeadLetter[]) => ({ single: [...letters], gathered: [] }),
+      admit: async (letters: readonly DeadLetter[]) => [...letters],
     };
     const { given } = await transaction<AppliedSlice>(
       () => applyChanges(db, session, slice, null, { epochs, room }),
