@@ -83,7 +83,10 @@ async function attempt(
 ): Promise<RetryResult> {
   const { result, publish, given } = await inTransaction(mongodb, work);
   if (given !== undefined) epochs.remember(given);
-  if (publish !== null) await publish(redis, prefix);
+  // Where Redis is away the records stay marked, and the projector publishes them.
+  await publish?.(redis, prefix).catch((error: unknown) => {
+    if (!isUnavailable(error)) throw error;
+  });
   return result;
 }
 
