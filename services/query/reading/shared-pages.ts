@@ -27,6 +27,8 @@ export interface FirstPage {
   stamp: Stamp | null;
   /** Of products: the layout by which they were found. */
   layout?: Layout;
+  /** Whether it could not be read with others. */
+  isAlone?: boolean;
 }
 
 /** Reads the first pages of some stores; a store of which nothing has arrived has none. It ends by itself, whatever the server does. */
@@ -76,8 +78,8 @@ export class SharedPages {
     }
     try {
       const page = (await read(storeId, signal)) ?? NOTHING;
-      if (sizeOf(page) > LARGEST) this.#large.set(key, true);
-      return page;
+      if (page.isAlone === true || sizeOf(page) > LARGEST) this.#large.set(key, true);
+      return page.isAlone === true ? null : page;
     } catch (error) {
       if (!isDocumentTooLarge(error)) throw error;
       // Whose page it was is not told, so that for a while all of them are read alone.

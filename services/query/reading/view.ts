@@ -7,7 +7,7 @@ import type { TreeName } from '#shared/read-models/rank-tree/nodes.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import type { Bounded } from '../deadline.ts';
 import type { SharedReads } from './shared-reads.ts';
-import { openSnapshot, type ReadInSnapshot, SNAPSHOT } from './snapshot.ts';
+import { openSnapshot, type ReadInSnapshot, SNAPSHOT, type SnapshotReads } from './snapshot.ts';
 import { offsetOf } from './stamp.ts';
 
 export interface View {
@@ -39,11 +39,11 @@ export async function readSnapshot<T extends Document>(
 /** Runs several reads, one after the other, in one snapshot: that of the first. */
 export async function inSnapshot<R>(
   { generation, bounded }: View,
-  run: (read: ReadInSnapshot) => Promise<R>,
+  run: (read: ReadInSnapshot, reads: SnapshotReads) => Promise<R>,
 ): Promise<R> {
   const reads = openSnapshot(generation, bounded);
   try {
-    return await run(reads.read);
+    return await run(reads.read, reads);
   } finally {
     await reads.end();
   }

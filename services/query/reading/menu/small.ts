@@ -1,4 +1,6 @@
 /** Small menus, as nearly all are: everything of some stores in one read, joined in memory. */
+import type { Document } from 'mongodb';
+import { isDocumentTooLarge } from '#shared/errors.ts';
 import {
   COLLECTIONS,
   documentId,
@@ -7,7 +9,7 @@ import {
   STAMPS,
 } from '#shared/read-models/collections.ts';
 import { idIn } from '../id-in.ts';
-import { PIECE_INDEX } from '../products/layout.ts';
+import { WITHIN_CATEGORY } from '../products/layout.ts';
 import { offsetOf } from '../stamp.ts';
 import type { SnapshotReads } from '../snapshot.ts';
 import { MenuText, type ShownCategory, type ShownProduct } from './text.ts';
@@ -19,13 +21,13 @@ const MOST_CHARACTERS = 1_048_576;
 /** Characters of the bodies of all stores of a read. */
 const MOST_TOGETHER = 8 * MOST_CHARACTERS;
 
-/** Told apart by what only one of them has. */
-type Row =
-  | ({ store_id: string } & ShownProduct & { active_summary?: undefined })
-  | (GroupRow & { option_group_ids?: undefined })
-  | ({ store_id: string } & ShownCategory & { active_summary?: undefined; option_group_ids?: undefined })
-  | (Stamp & { active_summary?: undefined; option_group_ids?: undefined; summary?: undefined });
-type GroupRow = Pick<OptionGroupDocument, '_id' | 'store_id' | 'active_summary'>;
+/** A stamp, and what the menu shows of its store. */
+type Row = Stamp & {
+  /** In order of their categories' ids, then in their own. */
+  products: ShownProduct[];
+  categories: ShownCategory[];
+  groups: Pick<OptionGroupDocument, '_id' | 'active_summary'>[];
+};
 
 export interface SmallMenu {
   text: string;
@@ -38,69 +40,54 @@ export function isFew(stamp: Stamp | null): boolean {
   return category + product + groups <= MOST_RECORDS;
 }
 
-/** What is read of one store. */
-class Read {
-  readonly categories: ShownCategory[] = [];
-  /** By the id of their category. */
-  readonly products = new Map<string, ShownProduct[]>();
-  /** By their own ids. */
-  readonly groups = new Map<string, string>();
-  stamp: Stamp | null = null;
-  characters = 0;
-}
-
 /** Reads the menus of some stores from one snapshot; those that turn out to be large are left out, and too many at once all of them. */
 export async function readSmallMenus(
   reads: SnapshotReads,
   storeIds: readonly string[],
 ): Promise<Map<string, SmallMenu>> {
-  const stores = new Map(storeIds.map((storeId) => [storeId, new Read()]));
+  const found = new Map<string, Row>();
   let together = 0;
-  for await (const rows of reads.batches<Row>(COLLECTIONS.product, stagesOf(storeIds), PIECE_INDEX)) {
-    for (const row of rows) {
-      const store = stores.get(row.store_id);
-      if (store === undefined) continue;
-      const characters = take(store, row);
-      store.characters += characters;
-      together += characters;
+  try {
+    for await (const rows of reads.batches<Row>(STAMPS, stagesOf(storeIds))) {
+      for (const row of rows) found.set(row._id, row);
+      together += rows.reduce((sum, row) => sum + charactersOf(row), 0);
+      if (together > MOST_TOGETHER) return new Map();
     }
-    if (together > MOST_TOGETHER) return new Map();
+  } catch (error) {
+    // Whose menu it was is not told.
+    if (isDocumentTooLarge(error)) return new Map();
+    throw error;
   }
   const menus = new Map<string, SmallMenu>();
-  for (const [storeId, store] of stores) {
-    const text = textOf(storeId, store);
-    if (text !== null) menus.set(storeId, { text, stamp: store.stamp });
+  for (const storeId of storeIds) {
+    const row = found.get(storeId);
+    if (row === undefined) {
+      const menu = new MenuText(storeId, offsetOf(null));
+      menus.set(storeId, { text: menu.begin() + menu.end(), stamp: null });
+      continue;
+    }
+    const text = textOf(row);
+    const { products: _products, categories: _categories, groups: _groups, ...stamp } = row;
+    if (text !== null) menus.set(storeId, { text, stamp });
   }
   return menus;
 }
 
-/** @returns how many characters of bodies it took. */
-function take(store: Read, row: Row): number {
-  if (row.option_group_ids !== undefined) {
-    const others = store.products.get(row.category_id);
-    if (others === undefined) store.products.set(row.category_id, [row]);
-    else others.push(row);
-    return row.summary.length;
-  }
-  if (row.active_summary !== undefined) {
-    store.groups.set(row._id.slice(row.store_id.length + 1), row.active_summary);
-    return row.active_summary.length;
-  }
-  if (row.summary !== undefined) {
-    store.categories.push(row);
-    return row.summary.length;
-  }
-  store.stamp = row;
-  return 0;
+function charactersOf({ products, categories, groups }: Row): number {
+  const bodies = [...products, ...categories].reduce((sum, { summary }) => sum + summary.length, 0);
+  return groups.reduce((sum, { active_summary: body }) => sum + body.length, bodies);
 }
 
 /** The JSON of a menu; `null` where it is large. */
-function textOf(storeId: string, { categories, products, groups, stamp, characters }: Read): string | null {
-  if (characters > MOST_CHARACTERS) return null;
-  const menu = new MenuText(storeId, offsetOf(stamp));
+function textOf(row: Row): string | null {
+  if (charactersOf(row) > MOST_CHARACTERS) return null;
+  const { length } = documentId(row._id, '');
+  const products = Map.groupBy(row.products, ({ category_id: category }) => category);
+  const groups = new Map(row.groups.map(({ _id, active_summary: body }) => [_id.slice(length), body]));
+  const menu = new MenuText(row._id, offsetOf(row));
   let text = menu.begin();
-  for (const category of categories) {
-    for (const product of products.get(category._id.slice(documentId(storeId, '').length)) ?? []) {
+  for (const category of row.categories) {
+    for (const product of products.get(category._id.slice(length)) ?? []) {
       const shown = product.option_group_ids.flatMap((id) => groups.get(id) ?? []);
       text += menu.product(category, product, shown);
       if (text.length > MOST_CHARACTERS) return null;
@@ -109,29 +96,24 @@ function textOf(storeId: string, { categories, products, groups, stamp, characte
   return text + menu.end();
 }
 
-function stagesOf(storeIds: readonly string[]) {
-  const stores = idIn(storeIds);
-  const shown = { store_id: 1, summary: 1, offset: 1, updated_at: 1 };
+/** What a row holds lies in arrays: read one by one, a store's records would take the driver twice the time. */
+function stagesOf(storeIds: readonly string[]): Document[] {
+  const shown = { summary: 1, offset: 1, updated_at: 1 };
+  const ofStore = (from: string, as: string, pipeline: Document[]) => ({
+    $lookup: { from, localField: '_id', foreignField: 'store_id', pipeline, as },
+  });
   return [
-    { $match: { store_id: stores, active: true } },
-    { $sort: { store_id: 1, category_id: 1, position: 1, name: 1, _id: 1 } },
-    { $project: { _id: 0, category_id: 1, option_group_ids: 1, ...shown } },
-    {
-      $unionWith: {
-        coll: COLLECTIONS.category,
-        pipeline: [
-          { $match: { store_id: stores, active: true } },
-          { $sort: { store_id: 1, position: 1, name: 1, _id: 1 } },
-          { $project: shown },
-        ],
-      },
-    },
-    {
-      $unionWith: {
-        coll: COLLECTIONS.option_group,
-        pipeline: [{ $match: { store_id: stores } }, { $project: { store_id: 1, active_summary: 1 } }],
-      },
-    },
-    { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: stores } }] } },
+    { $match: { _id: idIn(storeIds) } },
+    ofStore(COLLECTIONS.product, 'products', [
+      { $match: { active: true } },
+      { $sort: { category_id: 1, ...WITHIN_CATEGORY } },
+      { $project: { _id: 0, category_id: 1, option_group_ids: 1, ...shown } },
+    ]),
+    ofStore(COLLECTIONS.category, 'categories', [
+      { $match: { active: true } },
+      { $sort: { position: 1, name: 1, _id: 1 } },
+      { $project: shown },
+    ]),
+    ofStore(COLLECTIONS.option_group, 'groups', [{ $project: { active_summary: 1 } }]),
   ];
 }

@@ -19,6 +19,7 @@ import {
   united,
   WITHIN_CATEGORY,
 } from './layout.ts';
+import { isCompact } from './first-pages.ts';
 import { readLayout } from './layouts.ts';
 
 const COLLECTION = COLLECTIONS.product;
@@ -27,17 +28,22 @@ const PRODUCTS: WholeList = { entity: 'product', sort: WITHIN_CATEGORY };
 /** How often a remembered layout may prove outdated before page and layout are read in one snapshot. */
 const GUESSES = 2;
 
-/** A page of all products: by the layout that is remembered, as long as it is the present one. */
+/** A page of all products: by the layout that is remembered, as long as the page lies where it says. */
 export async function readByLayout(view: View, request: PageRequest): Promise<CountedPage> {
   const { storeId, bounded, shared } = view;
+  const readKnown = () => bounded((signal) => shared.layouts.layoutOf(storeId, signal));
+  let known = await readKnown();
   for (let guess = 0; guess < GUESSES; guess += 1) {
-    const known = await bounded((signal) => shared.layouts.layoutOf(storeId, signal));
     const { rows, stamp, layout } = await readGuessed(view, known, request);
-    if (stamp?.layout === layout.version) return { rows, stamp, count: stamp?.counts?.product ?? 0 };
+    const page = { rows, stamp, count: stamp?.counts?.product ?? 0 };
+    if (stamp?.layout === layout.version) return page;
     shared.layouts.forget(storeId, layout);
+    known = await readKnown();
+    // What has moved may stand behind the page.
+    if (stamp?.layout === known.version && isSamePage(known, layout, request)) return page;
   }
-  return inSnapshot(view, async (read) => {
-    const { layout, stamp } = await readLayout(read, storeId);
+  return inSnapshot(view, async (read, reads) => {
+    const { layout, stamp } = await readLayout(reads, storeId);
     shared.layouts.remember(storeId, layout);
     return {
       rows: await readPage(read, view, layout, request, {}),
@@ -45,6 +51,12 @@ export async function readByLayout(view: View, request: PageRequest): Promise<Co
       count: stamp?.counts?.product ?? 0,
     };
   });
+}
+
+/** Whether a page lies at the same places by two layouts. */
+function isSamePage(one: Layout, other: Layout, request: PageRequest): boolean {
+  const places = ({ shelves }: Layout) => piecesOf(shelves, skippedBy(request), request.pageSize);
+  return JSON.stringify(places(one)) === JSON.stringify(places(other));
 }
 
 interface Guessed {
@@ -56,7 +68,7 @@ interface Guessed {
 /** A page as a layout says where it lies, that layout, and the stamp of the page's snapshot. */
 async function readGuessed(view: View, layout: Layout, request: PageRequest): Promise<Guessed> {
   const { storeId, bounded, shared } = view;
-  if (request.page === 1) {
+  if (request.page === 1 && isCompact(layout, request.pageSize)) {
     const first = await bounded((signal) => shared.pages.first(PRODUCTS, request.pageSize, storeId, signal));
     if (first !== null) return { layout: NO_LAYOUT, ...first };
   }
@@ -72,8 +84,8 @@ export function readUpdatedByLayout(
   request: PageRequest,
   updated: Document,
 ): Promise<CountedPage> {
-  return inSnapshot(view, async (read) => {
-    const { layout, positions, stamp } = await readLayout(read, view.storeId);
+  return inSnapshot(view, async (read, reads) => {
+    const { layout, positions, stamp } = await readLayout(reads, view.storeId);
     const counted = await read<{ _id: string; products: number }>(
       COLLECTION,
       [

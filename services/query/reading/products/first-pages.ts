@@ -1,6 +1,6 @@
 /**
- * First pages of the product lists of several stores in one read: pieces of all of them, by the layouts that are remembered, and
- * the stamps that prove them.
+ * First pages of the product lists of several stores in one read, where they lie in few products: those of the first categories of
+ * the layouts that are remembered, and the stamps that prove them.
  */
 import { COLLECTIONS, STAMPS, type Stamp } from '#shared/read-models/collections.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
@@ -9,10 +9,20 @@ import { idIn } from '../id-in.ts';
 import type { PageRow } from '../page.ts';
 import type { FirstPage } from '../shared-pages.ts';
 import { SNAPSHOT } from '../snapshot.ts';
-import { NO_LAYOUT, PIECE_INDEX, pieceStages, piecesOf, united } from './layout.ts';
+import { firstShelves, type Layout, NO_LAYOUT, WITHIN_CATEGORY } from './layout.ts';
 import type { Layouts } from './layouts.ts';
 
-type Row = (PageRow & { store_id: string; _id?: undefined }) | Stamp;
+type Row = Stamp & { products: (PageRow & { category_id: string })[] };
+
+/** Products that are read beside those of a page, at most. */
+const MOST_BESIDE = 100;
+
+/** Whether the first page lies in few products of categories, each of which has a position of its own. */
+export function isCompact(layout: Layout, pageSize: number): boolean {
+  const shelves = firstShelves(layout, pageSize);
+  const products = shelves.reduce((sum, shelf) => sum + shelf.products, 0);
+  return products <= pageSize + MOST_BESIDE && shelves.every(({ categories }) => categories.length === 1);
+}
 
 /** Reads the pages of some stores. Whether its layout is still the present one is for the caller to see. */
 export async function readFirstProducts(
@@ -23,39 +33,51 @@ export async function readFirstProducts(
   storeIds: readonly string[],
 ): Promise<Map<string, FirstPage>> {
   const used = new Map(storeIds.map((storeId) => [storeId, layouts.known(storeId) ?? NO_LAYOUT]));
-  const stages = united(
-    [...used].flatMap(([storeId, { shelves }]) =>
-      piecesOf(shelves, 0, pageSize).map((piece) => [
-        ...pieceStages(storeId, piece, {}),
-        { $project: { _id: 0, summary: 1, offset: 1, store_id: 1 } },
-      ]),
-    ),
+  const compact = [...used].filter(([, layout]) => isCompact(layout, pageSize));
+  const wanted = new Map(
+    compact.map(([storeId, layout]) => [
+      storeId,
+      firstShelves(layout, pageSize).flatMap(({ categories }) => categories),
+    ]),
   );
-  const ofStamps = [{ $match: { _id: idIn(storeIds) } }];
+  // A category of one store may have the id of one that another store has further down.
+  const most = 2 * (pageSize + MOST_BESIDE);
   const rows = await bounded((signal) =>
-    (stages === null
-      ? db.collection(STAMPS).aggregate<Row>(ofStamps, { ...SNAPSHOT, signal })
-      : db
-          .collection(COLLECTIONS.product)
-          .aggregate<Row>([...stages, { $unionWith: { coll: STAMPS, pipeline: ofStamps } }], {
-            ...SNAPSHOT,
-            signal,
-            hint: PIECE_INDEX,
-          })
-    ).toArray(),
+    db
+      .collection(STAMPS)
+      .aggregate<Row>(
+        [
+          { $match: { _id: idIn(storeIds) } },
+          {
+            $lookup: {
+              from: COLLECTIONS.product,
+              localField: '_id',
+              foreignField: 'store_id',
+              pipeline: [
+                { $match: { category_id: { $in: [...new Set([...wanted.values()].flat())] } } },
+                { $sort: { category_id: 1, ...WITHIN_CATEGORY } },
+                { $limit: most },
+                { $project: { _id: 0, category_id: 1, summary: 1, offset: 1 } },
+              ],
+              as: 'products',
+            },
+          },
+        ],
+        { ...SNAPSHOT, signal },
+      )
+      .toArray(),
   );
-  const products = new Map<string, PageRow[]>(storeIds.map((storeId) => [storeId, []]));
-  const pages = new Map<string, FirstPage>();
-  for (const row of rows) {
-    if (row._id === undefined) products.get(row.store_id)?.push(row);
-    else {
-      const storeId = row._id;
-      pages.set(storeId, {
-        rows: products.get(storeId) ?? [],
-        stamp: row,
-        layout: used.get(storeId) ?? NO_LAYOUT,
-      });
-    }
-  }
-  return pages;
+  return new Map(
+    rows.map(({ products, ...stamp }) => {
+      const byCategory = Map.groupBy(products, ({ category_id: category }) => category);
+      const categories = wanted.get(stamp._id);
+      const page: FirstPage = {
+        rows: (categories ?? []).flatMap((id) => byCategory.get(id) ?? []).slice(0, pageSize),
+        stamp,
+        layout: used.get(stamp._id) ?? NO_LAYOUT,
+        isAlone: categories === undefined || products.length === most,
+      };
+      return [stamp._id, page];
+    }),
+  );
 }

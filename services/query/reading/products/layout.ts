@@ -45,6 +45,13 @@ export function shelvesOf(
   return [...shelves].toSorted(([a], [b]) => (a === b ? 0 : a - b)).map(([, shelf]) => shelf);
 }
 
+/** The shelves in which the first page lies. */
+export function firstShelves({ shelves }: Layout, pageSize: number): Shelf[] {
+  let products = 0;
+  const last = shelves.findIndex((shelf) => (products += shelf.products) >= pageSize);
+  return last === -1 ? shelves : shelves.slice(0, last + 1);
+}
+
 /** A part of a page: the products of some categories that come after others of them. */
 export interface Piece {
   categories: readonly string[];

@@ -15,8 +15,7 @@ import type { Generation } from '#shared/read-models/generation.ts';
 import { batched, type BatchLimits, type ReadOne } from '../../batched.ts';
 import type { Bounded } from '../../deadline.ts';
 import { idIn } from '../id-in.ts';
-import { SNAPSHOT } from '../snapshot.ts';
-import type { ReadInSnapshot } from '../snapshot.ts';
+import { openSnapshot, type SnapshotReads } from '../snapshot.ts';
 import { type Layout, NO_LAYOUT, shelvesOf } from './layout.ts';
 
 /** Categories of all layouts together: a hundred bytes each. */
@@ -33,19 +32,15 @@ export class Layouts {
   readonly #read: ReadOne<Layout>;
 
   /** @param bounded ends a read that the server keeps; requests that wait for it have deadlines of their own. */
-  constructor({ db }: Generation, bounded: Bounded) {
+  constructor(generation: Generation, bounded: Bounded) {
     this.#read = batched(async (storeIds) => {
-      const read = await readLayouts(
-        (collection, pipeline, hint) =>
-          bounded((signal) =>
-            db
-              .collection(collection)
-              .aggregate<never>(pipeline, { ...SNAPSHOT, signal, ...(hint === undefined ? {} : { hint }) })
-              .toArray(),
-          ),
-        storeIds,
-      );
-      return new Map([...read].map(([storeId, { layout }]) => [storeId, layout]));
+      const reads = openSnapshot(generation, bounded);
+      try {
+        const read = await readLayouts(reads, storeIds);
+        return new Map([...read].map(([storeId, { layout }]) => [storeId, layout]));
+      } finally {
+        await reads.end();
+      }
     }, LIMITS);
   }
 
@@ -85,16 +80,17 @@ export interface ReadLayout {
 }
 
 /** Reads a store's layout, and the stamp of the same snapshot. */
-export async function readLayout(read: ReadInSnapshot, storeId: string): Promise<ReadLayout> {
-  const layouts = await readLayouts(read, [storeId]);
+export async function readLayout(reads: SnapshotReads, storeId: string): Promise<ReadLayout> {
+  const layouts = await readLayouts(reads, [storeId]);
   return layouts.get(storeId) ?? { layout: NO_LAYOUT, positions: new Map(), stamp: null };
 }
 
+/** Some rows at a time: of a hundred thousand categories, no single read shall take long. */
 async function readLayouts(
-  read: ReadInSnapshot,
+  reads: SnapshotReads,
   storeIds: readonly string[],
 ): Promise<Map<string, ReadLayout>> {
-  const rows = await read<Row>(
+  const batches = reads.batches<Row>(
     COLLECTIONS.category,
     [
       { $match: { store_id: idIn(storeIds) } },
@@ -121,10 +117,12 @@ async function readLayouts(
     ]),
   );
   const stamps = new Map<string, Stamp>();
-  for (const row of rows) {
-    if ('products' in row) ofStores.get(storeIdOf(row._id))?.products.set(row._id, row.products);
-    else if (row.category === true) ofStores.get(storeIdOf(row._id))?.positions.set(row._id, row.position);
-    else stamps.set(row._id, row);
+  for await (const rows of batches) {
+    for (const row of rows) {
+      if ('products' in row) ofStores.get(storeIdOf(row._id))?.products.set(row._id, row.products);
+      else if (row.category === true) ofStores.get(storeIdOf(row._id))?.positions.set(row._id, row.position);
+      else stamps.set(row._id, row);
+    }
   }
   return new Map(
     [...ofStores].map(([storeId, { positions, products }]) => {
