@@ -95,7 +95,7 @@ export class Menus {
     const { each } = view.shared;
     if (isFew(stamp) && !this.#notSmall.has(key)) {
       const menu = await each((signal) => view.shared.smallMenu(storeId, signal));
-      if (menu !== null) return this.#keep(key, menu.stamp, [Buffer.from(menu.text)]);
+      if (menu !== null) return this.#keep(key, menu.stamp, Buffer.from(menu.text));
       this.#notSmall.set(key, true);
     }
     const release = await each((signal) => this.#slots.take(key, signal));
@@ -113,15 +113,15 @@ export class Menus {
           return null;
         }
       }
-      return this.#keep(key, present, portions);
+      return this.#keep(key, present, Buffer.concat(portions));
     } finally {
       release();
       await reads.end();
     }
   }
 
-  #keep(key: string, stamp: Stamp | null, portions: readonly Buffer[]): Kept {
-    const menu = { tag: tagOf(stamp), stamp, body: Buffer.concat(portions) };
+  #keep(key: string, stamp: Stamp | null, body: Buffer): Kept {
+    const menu = { tag: tagOf(stamp), stamp, body };
     this.#kept.set(key, menu);
     return menu;
   }
