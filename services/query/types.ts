@@ -13,16 +13,14 @@ import type { Caller, LookAgain, Step } from './access/steps.ts';
 import type { Bounded } from './deadline.ts';
 import type { LiveGenerations } from './generations.ts';
 import type { Watch } from './feed/watch.ts';
-import type { KeyLookUps } from './token/client.ts';
 import type { QueryMetrics } from './metrics.ts';
 import type { Admission } from './overload/admission.ts';
 import type { OperationObject } from './openapi/objects.ts';
 import type { Parameters } from './parameters/parameter.ts';
 import type { SharedReads } from './reading/shared-reads.ts';
+import type { AuthenticateClient } from './token/client.ts';
 import type { ClientAddress } from './token/client-address.ts';
 import type { FailedAuthentications } from './token/failed-authentications.ts';
-import type { KnownClients } from './token/known-clients.ts';
-import type { MongodbPulse } from './token/mongodb-pulse.ts';
 
 /** Who may use a route: everybody, or tokens with all of some scopes. */
 export type RouteAccess = 'open' | { scopes: readonly [Scope, ...Scope[]]; parameters: Parameters };
@@ -51,9 +49,6 @@ declare module 'fastify' {
     /** Bounds the reads for one request: all of them together, from its arrival. */
     deadlineOf: (reply: FastifyReply) => Bounded;
     redis: RedisConnection;
-    keyLookUps: KeyLookUps;
-    knownClients: KnownClients;
-    mongodbPulse: MongodbPulse;
     /** Nobody uses Redis without having passed it. */
     redisGate: RedisGate;
     /** Only generations made with it can be read. */
@@ -63,6 +58,8 @@ declare module 'fastify' {
     sharedReads: (generation: Generation) => SharedReads;
     tokens: Tokens;
     failedAuthentications: FailedAuthentications;
+    /** The step of the token endpoint that finds out who asks. */
+    authenticateClient: AuthenticateClient;
     clientAddress: ClientAddress;
     /** The step that finds out who calls. */
     authenticate: Step;

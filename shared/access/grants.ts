@@ -1,5 +1,6 @@
 /**
- * Grants: what a key may do now, and whether its store is blocked, live in Redis.
+ * Grants: what a key may do now, and whether its store is blocked, live in Redis. Beside the grant lies the client's
+ * record, by which the token endpoint finds the key: where it belongs, and the hashes of its secrets.
  *
  * Each is a sorted set that holds one member, scored by its version. Writing adds the member and drops all but
  * the highest score: a write that comes late with an older version removes itself.
@@ -9,7 +10,7 @@ import type { Collection } from 'mongodb';
 import type { KeyStatus, Scope } from '../events/access-event.ts';
 import { SCOPES } from '../events/access-event.ts';
 import type { AccessKey, StoreAccess } from './access-keys.ts';
-import { redisKeys } from './redis-keys.ts';
+import { clientKey, redisKeys } from './redis-keys.ts';
 import { encodeStoreState, storeStateOf } from './store-state.ts';
 
 export interface Grant {
@@ -21,6 +22,23 @@ export interface Grant {
 /** A grant as the member of its sorted set: `active store crm`. */
 export function encodeGrant(grant: Grant): string {
   return [grant.status, ...grant.scopes].join(' ');
+}
+
+/**
+ * A client's record as the member of its sorted set: `s1 production <hash> <hash>:<end>`, the end of a secret in
+ * milliseconds since 1970 where it has one.
+ */
+export function encodeClient({
+  store_id: storeId,
+  environment,
+  secret_hashes: hashes,
+  secret_expires_at: ends = {},
+}: GrantedKey): string {
+  const secrets = hashes.map((hash) => {
+    const end = ends[hash];
+    return end === undefined ? hash : `${hash}:${Date.parse(end)}`;
+  });
+  return [storeId, environment, ...secrets].join(' ');
 }
 
 /** The grant of a member; `null` where there is none. */
@@ -68,19 +86,23 @@ export interface Published {
 /** Above every version: nothing that is written later, by whomever, lets a revoked key in again. */
 const FINAL_VERSION = Number.MAX_SAFE_INTEGER;
 
-/** What of a key a grant is made from. */
+/** What of a key Redis is to hold. */
 export type GrantedKey = Pick<
   AccessKey,
-  '_id' | 'environment' | 'store_id' | 'status' | 'scopes' | 'version'
+  '_id' | 'environment' | 'store_id' | 'status' | 'scopes' | 'secret_hashes' | 'secret_expires_at' | 'version'
 >;
 
-/** A key's grant as Redis is to hold it. */
-export function publishedGrant(prefix: string, key: GrantedKey): Published {
-  return {
-    redisKey: redisKeys(prefix, key.environment, key.store_id).grant(key._id),
-    version: key.status === 'revoked' ? FINAL_VERSION : key.version,
-    member: encodeGrant(key),
-  };
+/**
+ * A key as Redis is to hold it. The client's record counts only with the version of the grant. It is written first: whoever
+ * sees a newer grant beside it knows that a release wrote that which has no such records, or that it was lost.
+ */
+export function publishedKey(prefix: string, key: GrantedKey): [client: Published, grant: Published] {
+  const version = key.status === 'revoked' ? FINAL_VERSION : key.version;
+  const { grant } = redisKeys(prefix, key.environment, key.store_id);
+  return [
+    { redisKey: clientKey(prefix, key._id), version, member: encodeClient(key) },
+    { redisKey: grant(key._id), version, member: encodeGrant(key) },
+  ];
 }
 
 /** A store's blocking as Redis is to hold it. */
@@ -105,9 +127,9 @@ export function publishedState(
   };
 }
 
-/** Publishes a key's grant to Redis. An older version than the one there changes nothing. */
-export async function publishGrant(redis: Redis, prefix: string, key: GrantedKey): Promise<void> {
-  await publishAll(redis, [publishedGrant(prefix, key)]);
+/** Publishes a key to Redis. An older version than the one there changes nothing. */
+export async function publishKey(redis: Redis, prefix: string, key: GrantedKey): Promise<void> {
+  await publishAll(redis, publishedKey(prefix, key));
 }
 
 /** Publishes whether a store is blocked. An older version than the one there changes nothing. */
@@ -147,7 +169,7 @@ export async function publishAccess(
     { key: AccessKey; keys: Collection<AccessKey> } | { store: StoreAccess; stores: Collection<StoreAccess> },
 ): Promise<void> {
   if ('key' in record) {
-    await publishGrant(redis, prefix, record.key);
+    await publishKey(redis, prefix, record.key);
     await record.keys.updateOne(
       { _id: record.key._id, version: record.key.version },
       { $unset: { publish_pending: '' } },

@@ -1,7 +1,7 @@
 /** What was decided in MongoDB and Redis is not known to have yet. */
 import type { Redis } from 'ioredis';
 import type { AccessKey, ControlCollections, RevokedSession, StoreAccess } from './access-keys.ts';
-import { publishAll, publishedBlocking, publishedGrant } from './grants.ts';
+import { publishAll, publishedBlocking, publishedKey } from './grants.ts';
 import { endSessions } from './sessions.ts';
 
 export interface PendingAccess {
@@ -33,7 +33,7 @@ export async function publishPending(
   { keys, stores, sessions }: PendingAccess,
 ): Promise<void> {
   await publishAll(redis, [
-    ...keys.map((key) => publishedGrant(prefix, key)),
+    ...keys.flatMap((key) => publishedKey(prefix, key)),
     ...stores.map((store) => publishedBlocking(prefix, store)),
   ]);
   await endSessions(redis, prefix, sessions);

@@ -12,7 +12,7 @@ import {
   PIPELINED,
   type Published,
   publishedBlocking,
-  publishedGrant,
+  publishedKey,
   replaceVersioned,
   setVersioned,
 } from './grants.ts';
@@ -47,7 +47,7 @@ interface Held {
   member: string;
 }
 
-/** Compares everything and repairs what Redis has older than MongoDB. */
+/** Compares everything and repairs what Redis has older than MongoDB, or not at all. */
 export async function reconcileAccess(options: ReconcileOptions): Promise<Reconciliation> {
   const { control, prefix } = options;
   const found: Reconciliation = { compared: 0, repaired: 0, sessionsEnded: 0, ahead: 0, revokedInRedis: [] };
@@ -57,12 +57,14 @@ export async function reconcileAccess(options: ReconcileOptions): Promise<Reconc
     options,
     control.keys,
     found,
-    (key) => publishedGrant(prefix, key),
-    (key, held) => {
-      if (held.member.startsWith('revoked')) found.revokedInRedis.push(key);
+    (key) => publishedKey(prefix, key),
+    (key, [, grant]) => {
+      if (grant?.member.startsWith('revoked')) found.revokedInRedis.push(key);
     },
   );
-  await compareAll<StoreAccess>(options, control.stores, found, (store) => publishedBlocking(prefix, store));
+  await compareAll<StoreAccess>(options, control.stores, found, (store) => [
+    publishedBlocking(prefix, store),
+  ]);
   return found;
 }
 
@@ -83,8 +85,8 @@ async function compareAll<R extends AccessKey | StoreAccess>(
   options: ReconcileOptions,
   collection: Collection<R>,
   found: Reconciliation,
-  publishedOf: (record: R) => Published,
-  onAhead: (record: R, held: Held) => void = () => undefined,
+  publishedOf: (record: R) => Published[],
+  onAhead: (record: R, held: readonly (Held | null)[]) => void = () => undefined,
 ): Promise<void> {
   const readAfter = (id: string) => readBatch(options, collection, id);
   let reading = readAfter('');
@@ -109,11 +111,7 @@ async function readBatch<R extends AccessKey | StoreAccess>(
   const filter = { _id: { $gt: after }, environment: { $in: [...environments] } } as Filter<R>;
   return bounded(
     async (signal) =>
-      (await collection
-        .find(filter, { signal, projection: { secret_hashes: 0 } })
-        .sort({ _id: 1 })
-        .limit(PIPELINED)
-        .toArray()) as R[],
+      (await collection.find(filter, { signal }).sort({ _id: 1 }).limit(PIPELINED).toArray()) as R[],
   );
 }
 
@@ -121,31 +119,41 @@ async function compareBatch<R>(
   redis: Redis,
   records: readonly R[],
   found: Reconciliation,
-  publishedOf: (record: R) => Published,
-  onAhead: (record: R, held: Held) => void,
+  publishedOf: (record: R) => Published[],
+  onAhead: (record: R, held: readonly (Held | null)[]) => void,
 ): Promise<void> {
   const wanted = records.map((record) => ({ record, published: publishedOf(record) }));
   const reads = redis.pipeline();
-  for (const { published } of wanted) reads.zrange(published.redisKey, '0', '0', 'REV', 'WITHSCORES');
-  const answers = await execute(reads);
+  for (const { redisKey } of wanted.flatMap(({ published }) => published)) {
+    reads.zrange(redisKey, '0', '0', 'REV', 'WITHSCORES');
+  }
+  const answers = (await execute(reads)).map(heldOf);
   const writes = redis.pipeline();
   const replaced: Published[] = [];
-  for (const [index, { record, published }] of wanted.entries()) {
-    const held = heldOf(answers[index]);
+  for (const { record, published } of wanted) {
+    const held = answers.splice(0, published.length);
+    const pairs = published.map((one, index) => ({ one, there: held[index] ?? null }));
+    const isAhead = pairs.some(({ one, there }) => there !== null && there.version > one.version);
+    const behind = pairs.filter(({ one, there }) => isOlderOrOther(there, one));
     found.compared += 1;
-    if (held !== null && held.version > published.version) {
+    if (isAhead) {
       found.ahead += 1;
       onAhead(record, held);
-    } else if (held?.version !== published.version || held.member !== published.member) {
-      found.repaired += 1;
-      if (held?.version === published.version) replaced.push(published);
-      else setVersioned(writes, published.redisKey, published.version, published.member);
+    }
+    if (behind.length > 0) found.repaired += 1;
+    for (const { one, there } of behind) {
+      if (there?.version === one.version) replaced.push(one);
+      else setVersioned(writes, one.redisKey, one.version, one.member);
     }
   }
   if (writes.length > 0) await execute(writes);
   for (const { redisKey, version, member } of replaced) {
     await execute(replaceVersioned(redis.multi(), redisKey, version, member));
   }
+}
+
+function isOlderOrOther(held: Held | null, { version, member }: Published): boolean {
+  return held === null || held.version < version || (held.version === version && held.member !== member);
 }
 
 function heldOf(answer: unknown): Held | null {

@@ -19,12 +19,20 @@ export function redisKeys(prefix: string, environment: string, storeId: string):
   };
 }
 
+/** A client's record. By the `client_id` alone: who asks for a token does not say to which store it belongs. */
+export function clientKey(prefix: string, clientId: string): string {
+  return `${prefix}:client:${clientId}`;
+}
+
 /**
- * Says for an environment which Redis was reconciled with MongoDB, and by which reconciliation. Not the name that releases
- * before had, whose marks look otherwise: beside each other they would go on replacing each other's.
+ * The number of what a reconciliation puts into Redis. A release that puts more there takes the next one: the marks of
+ * earlier releases then prove nothing to it, and releases beside each other do not replace each other's.
  */
+const LAYOUT = 2;
+
+/** Says for an environment which Redis was reconciled with MongoDB, and by which reconciliation. */
 export function reconciledKey(prefix: string, environment: string): string {
-  return `${prefix}:reconciliation:${environment}`;
+  return `${prefix}:reconciliation:${LAYOUT}:${environment}`;
 }
 
 /** Becomes the mark of an environment when the reconciliation of that name ends. */

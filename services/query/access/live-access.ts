@@ -5,7 +5,7 @@
 import type { Redis } from 'ioredis';
 import { LRUCache } from 'lru-cache';
 import { type ControlCollections, storeAccessId } from '#shared/access/access-keys.ts';
-import { decodeGrant, type Grant, publishAll, publishedState, publishGrant } from '#shared/access/grants.ts';
+import { decodeGrant, type Grant, publishAll, publishedState, publishKey } from '#shared/access/grants.ts';
 import { type Counted, type Quota, type QuotaState, quotaState } from './quota.ts';
 import { redisKeys } from '#shared/access/redis-keys.ts';
 import { decodeStoreState, type StoreState, storeStateOf } from '#shared/access/store-state.ts';
@@ -146,7 +146,7 @@ async function loadGrant(
   const filter = { _id: clientId, environment, store_id: storeId };
   const key = await bounded((signal) => control.keys.findOne(filter, { signal }));
   if (key === null) return null;
-  await publishGrant(redis, prefix, key);
+  await publishKey(redis, prefix, key);
   return key;
 }
 

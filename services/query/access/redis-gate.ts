@@ -5,6 +5,7 @@
  * connection.
  */
 import { ReplyError } from 'ioredis';
+import { PIPELINED } from '#shared/access/grants.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import { describeRedis, evictionProblem, type RedisServer } from '#shared/redis-server.ts';
@@ -35,8 +36,13 @@ const RETRY_MS = 100;
 export class RedisGate {
   readonly #options: Reconciling;
   readonly #trail: RedisTrail;
+  /** Kept until a look comes to its end: the next number is left even where the rest of a look fails. */
+  #trailIsBroken = false;
   /** The server as it was last called. */
   #identity: string | null = null;
+  /** The names of sessions that were given away since the last look, and of those that a Redis that went back gave. */
+  #sessions: string[] = [];
+  #doubtful: string[] = [];
   /** Marks that may have come with a copy of Redis: only one that was made since proves anything. */
   readonly #distrusted = new Set<string>();
   #passage: Passage | null = null;
@@ -84,6 +90,14 @@ export class RedisGate {
    */
   confirm(passage: Passage): void {
     if (this.#passage !== passage) throw closed();
+  }
+
+  /**
+   * Notes a session that was just given away. Should the next look show that Redis went back meanwhile, it is ended: a secret
+   * that had counted again for a moment leaves no token behind.
+   */
+  noteSession(name: string): void {
+    this.#sessions.push(name);
   }
 
   async stop(): Promise<void> {
@@ -159,19 +173,45 @@ export class RedisGate {
   /** Looks at Redis, and leaves a number there that the next look expects (decision 0045). */
   async #see(): Promise<Sight> {
     const { redis } = this.#options;
+    const noted = this.#sessions.length;
     // In this order: whatever happened before the number is left shows in what is read after it.
-    const [wentOn, marks, server] = await Promise.all([
-      this.#trail.step(),
+    const [, marks, server] = await Promise.all([
+      this.#stepOn(),
       readMarks(this.#options),
       describeRedis(redis),
     ]);
     this.#requireSuitable(server);
     const isAnother = this.#identity !== null && this.#identity !== server.identity;
     this.#identity = server.identity;
+    const wentOn = !this.#trailIsBroken;
+    this.#trailIsBroken = false;
     if (!wentOn && !isAnother) {
       for (const mark of marks) if (mark !== null) this.#distrusted.add(mark);
     }
-    return { server, isReconciled: marks.every((mark) => this.#isTrusted(server, mark)) };
+    const isReconciled = marks.every((mark) => this.#isTrusted(server, mark));
+    if (wentOn && !isAnother) this.#sessions.splice(0, noted);
+    else this.#turnBack(isReconciled);
+    await this.#endDoubtful();
+    return { server, isReconciled };
+  }
+
+  async #stepOn(): Promise<void> {
+    if (!(await this.#trail.step())) this.#trailIsBroken = true;
+  }
+
+  /** Doubts what was given away since the last look, and lets nobody through who is on the way. */
+  #turnBack(isReconciled: boolean): void {
+    if (!isReconciled) this.#shut();
+    else if (this.isOpen) this.#passage = Symbol('passage');
+    this.#doubtful = [...this.#doubtful, ...this.#sessions];
+    this.#sessions = [];
+  }
+
+  async #endDoubtful(): Promise<void> {
+    while (this.#doubtful.length > 0) {
+      await this.#options.redis.del(this.#doubtful.slice(0, PIPELINED));
+      this.#doubtful.splice(0, PIPELINED);
+    }
   }
 
   #isTrusted(server: RedisServer, mark: string | null): boolean {

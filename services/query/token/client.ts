@@ -1,46 +1,21 @@
 /** Authentication of the client at the token endpoint, and whether its key may get tokens. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  type AccessKey,
-  type ControlCollections,
-  storeAccessId,
-  validSecrets,
-} from '#shared/access/access-keys.ts';
-import type { StoreAccess } from '#shared/access/access-keys.ts';
-import { secretMatches } from '#shared/access/secrets.ts';
+import { redisKeys } from '#shared/access/redis-keys.ts';
+import { StoreDataError } from '#shared/errors.ts';
+import type { RedisGate } from '../access/redis-gate.ts';
+import { Refused } from '../answers/refusal.ts';
 import type { Bounded } from '../deadline.ts';
-import { type Refusal, Refused } from '../answers/refusal.ts';
 import { basicCredentials, type Credentials } from './basic.ts';
-import { batchedLookUp, type LookUp } from './batched-look-up.ts';
+import { type Client, type Decision, decide, FAILURES, type WantedSession } from './decision.ts';
 import type { Attempt, FailedAuthentications } from './failed-authentications.ts';
-import type { KnownClient, KnownClients } from './known-clients.ts';
 import { invalidClient, unauthorizedClient } from './refusals.ts';
-
-/** How keys and stores are read. */
-export interface KeyLookUps {
-  key: LookUp<AccessKey>;
-  store: LookUp<StoreAccess>;
-}
-
-/** Where clients are known, and keys are read. */
-export interface KeySource {
-  lookUps: KeyLookUps;
-  bounded: Bounded;
-  clients: KnownClients;
-}
-
-/** Makes the look-ups that all requests share. */
-export function createKeyLookUps({ keys, stores }: ControlCollections, bounded: Bounded): KeyLookUps {
-  return { key: batchedLookUp(keys, bounded), store: batchedLookUp(stores, bounded) };
-}
+import { type KeySources, reloadKey } from './reload.ts';
 
 /** What a client says it is, and how often it was wrong. */
 export interface Claim {
   attempt: Attempt;
-  /** The credentials in every way they can be read, the best known one first. */
+  /** The credentials in every way they can be read: as they were sent first. */
   readings: readonly Credentials[];
-  /** Decoded, since one `client_id` has many encoded spellings. */
-  clientId: string;
 }
 
 /**
@@ -56,107 +31,132 @@ export function readClaim(
   // Nothing was tried.
   if (credentials === null) throw new Refused({ ...invalidClient(), reason: 'credentials_missing' });
   const { asSent, decoded } = credentials;
+  // By the decoded name, since one `client_id` has many encoded spellings.
   const attempt = failures.attempt(decoded.clientId, address);
   attempt.requireUnrefused();
-  const readings = isSame(asSent, decoded) ? [asSent] : [asSent, decoded];
-  return { attempt, readings, clientId: decoded.clientId };
-}
-
-/** The client among those known whose secret it is. A copy: it may be out of date. */
-export function recognise(clients: KnownClients, { readings }: Claim): KnownClient | null {
-  let recognised: KnownClient | null = null;
-  for (const reading of readings) {
-    const known = clients.get(reading.clientId);
-    if (matches(known?.key, reading)) recognised ??= known ?? null;
-  }
-  return recognised;
-}
-
-/** Who asks for a token. */
-export interface Authenticated {
-  client: KnownClient;
-  /** Rejects with 429 where the limit of failures was reached meanwhile. Nothing may be answered before it has ended. */
-  within: Promise<void>;
-}
-
-/**
- * No failed authentication is told earlier than this. What its work took, a little more for a client that exists, is
- * over by then: the time of the answer does not depend on it.
- */
-const FAILURE_MS = 10;
-
-/**
- * The client as MongoDB knows it. Whatever is wrong, the work is the same: one look-up of a key and one of a store, and
- * every reading of the secret compared. The limit of failures is asked twice, each time while MongoDB is: before the
- * secret is compared, so that nobody learns whether it would have been right, and after, so that of many attempts at
- * once none gets past the limit.
- * @throws {Refused} 401 `invalid_client`; 429 `slow_down` after too many failures.
- */
-export async function authenticateClient(
-  { lookUps, bounded, clients }: KeySource,
-  environments: readonly string[],
-  { attempt, readings, clientId }: Claim,
-): Promise<Authenticated> {
-  const earliestFailure = sleep(FAILURE_MS);
-  // The store of a key never changes: so both are read at once. A client that is not known has a store that is not there.
-  const storeId = clients.get(clientId)?.storeId ?? clientId;
-  const reading = bounded((signal) =>
-    Promise.all([
-      lookUps.store(storeId, signal),
-      ...readings.map((each) => lookUps.key(each.clientId, signal)),
-    ]),
-  );
-  const [[store, ...found]] = await Promise.all([reading, attempt.requireWithin()]);
-  const keys = found.filter((key) => key !== null);
-  const key = readings.map((each) => matchingKey(keys, each)).find((match) => match !== null) ?? null;
-  if (key === null || key.status === 'revoked' || !environments.includes(key.environment)) {
-    const [failed] = await Promise.all([attempt.failed(), earliestFailure]);
-    throw new Refused({ ...whyRefused(keys, key), ...failed });
-  }
-  const storeIdOfKey = storeAccessId(key.environment, key.store_id);
-  const within = attempt.requireWithin();
-  // It is awaited before any answer; until then it may fail unheard.
-  within.catch(() => undefined);
-  const storeOfKey =
-    storeIdOfKey === storeId ? store : await bounded((signal) => lookUps.store(storeIdOfKey, signal));
-  return { client: clients.learn(key, storeOfKey), within };
+  return { attempt, readings: isSame(asSent, decoded) ? [asSent] : [asSent, decoded] };
 }
 
 function isSame(one: Credentials, other: Credentials): boolean {
   return one.clientId === other.clientId && one.clientSecret === other.clientSecret;
 }
 
-/** For operators only. A client_id that is none of ours is not told even them: it may be a secret in the wrong place. */
-function whyRefused(keys: readonly AccessKey[], key: AccessKey | null): Pick<Refusal, 'reason' | 'clientId'> {
-  const [tried] = keys;
-  if (tried === undefined) return { reason: 'client_unknown' };
-  const { _id: clientId } = key ?? tried;
-  if (key === null) return { reason: 'secret_wrong', clientId };
-  return { reason: key.status === 'revoked' ? 'key_revoked' : 'environment_not_served', clientId };
+export interface ClientSources extends KeySources {
+  redisGate: RedisGate;
+  requirePrimary: () => Promise<void>;
 }
 
-function matchingKey(keys: readonly AccessKey[], reading: Credentials): AccessKey | null {
-  const key = keys.find(({ _id }) => _id === reading.clientId);
-  return matches(key, reading) && key !== undefined ? key : null;
+/** A client whose secret is right: it may get tokens, or why it may not. */
+export interface Authenticated {
+  clientId: string;
+  decision: Exclude<Decision, { outcome: Failure | 'out_of_date' }>;
 }
 
-/** As much work without a key as with one. */
-function matches(key: AccessKey | undefined, { clientSecret }: Credentials): boolean {
-  return secretMatches([clientSecret], key === undefined ? [] : validSecrets(key));
+type Failure = (typeof FAILURES)[number];
+
+/** No failed authentication is told earlier than this: what its work took is over by then, and shows nothing. */
+const FAILURE_MS = 10;
+
+/**
+ * Authenticates a client, and stores the session that it asks for where its key allows that.
+ * @throws {Refused} 401 `invalid_client`; 429 `slow_down` after too many failures.
+ */
+export type AuthenticateClient = (
+  claim: Claim,
+  session: WantedSession | null,
+  bounded: Bounded,
+) => Promise<Authenticated>;
+
+/**
+ * Makes the step that finds out whether a client is who it says. Redis decides. A failure stands only if MongoDB says the same,
+ * so that nobody is refused for what Redis lost or does not have yet. Whatever is wrong, the work and the time are the same.
+ */
+export function authenticateClient(sources: ClientSources): AuthenticateClient {
+  return async (claim, session, bounded) => {
+    const began = performance.now();
+    let answers = await ask(sources, claim, session);
+    if (findDecided(answers) === undefined) {
+      const reloaded = await Promise.all(
+        answers.map(({ credentials, decision }) => reloadKey(sources, credentials, decision, bounded)),
+      );
+      if (reloaded.includes(true)) answers = await ask(sources, claim, session);
+    }
+    const decided = findDecided(answers);
+    if (decided !== undefined) return decided;
+    if (answers.some(({ decision }) => decision.outcome === 'out_of_date')) {
+      throw new StoreDataError('environment_unavailable', 'Redis has not all of a key, nor has MongoDB');
+    }
+    const failed = await claim.attempt.failed();
+    await sleep(Math.max(0, FAILURE_MS - (performance.now() - began)));
+    throw new Refused({ ...failed, ...whyRefused(answers) });
+  };
 }
 
-/** Whether a client may get tokens: its key is active, and its store not blocked. */
-export function isActive({ key, blocked }: KnownClient): boolean {
-  return key.status === 'active' && !blocked;
+interface Answer {
+  credentials: Credentials;
+  decision: Decision;
+}
+
+/**
+ * Asks Redis about every reading, and how often the client failed: that counts before what is decided, so that beyond the
+ * limit nobody learns whether the secret would have been right.
+ */
+async function ask(
+  sources: ClientSources,
+  { attempt, readings }: Claim,
+  session: WantedSession | null,
+): Promise<Answer[]> {
+  const { redisGate, requirePrimary, prefix } = sources;
+  const passage = redisGate.enter();
+  const [answers] = await Promise.all([
+    Promise.all(
+      readings.map(async (credentials) => ({
+        credentials,
+        decision: await decide(sources, credentials, session),
+      })),
+    ),
+    attempt.requireWithin(),
+    requirePrimary(),
+  ]);
+  // In a Redis that went away or back, it may have been decided by what is no longer true, and the session may be lost.
+  redisGate.confirm(passage);
+  for (const { decision } of answers) {
+    if (decision.outcome !== 'allowed' || session === null) continue;
+    const { environment, storeId } = decision.client;
+    redisGate.noteSession(redisKeys(prefix, environment, storeId).session(session.id));
+  }
+  return answers;
+}
+
+/** The reading by which somebody is who they say. */
+function findDecided(answers: readonly Answer[]): Authenticated | undefined {
+  for (const { credentials, decision } of answers) {
+    if (isFailure(decision) || decision.outcome === 'out_of_date') continue;
+    return { clientId: credentials.clientId, decision };
+  }
+  return undefined;
+}
+
+function isFailure(decision: Decision): decision is { outcome: Failure } {
+  return FAILURES.some((failure) => failure === decision.outcome);
+}
+
+/** For operators only. A `client_id` that is none of ours is not told even them: it may be a secret in the wrong place. */
+function whyRefused(answers: readonly Answer[]): { reason?: Failure; clientId?: string } {
+  for (const failure of FAILURES) {
+    const found = answers.find(({ decision }) => decision.outcome === failure);
+    if (found === undefined) continue;
+    const { clientId } = found.credentials;
+    return { reason: failure, ...(failure === 'client_unknown' ? {} : { clientId }) };
+  }
+  return {};
 }
 
 /**
  * Stops a key that may get no tokens.
  * @throws {Refused} 400 `unauthorized_client` when the key is inactive or its store blocked.
  */
-export function requireActive(client: KnownClient): void {
-  if (isActive(client)) return;
-  const { key } = client;
-  const reason = key.status === 'active' ? 'store_blocked' : 'key_not_active';
-  throw new Refused({ ...unauthorizedClient(), reason, clientId: key._id });
+export function requireActive({ clientId, decision }: Authenticated): Client {
+  if (decision.outcome === 'allowed') return decision.client;
+  throw new Refused({ ...unauthorizedClient(), reason: decision.outcome, clientId });
 }

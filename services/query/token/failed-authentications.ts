@@ -28,8 +28,6 @@ export interface Attempt {
    * @throws {Refused} 429 `slow_down`.
    */
   requireUnrefused: () => void;
-  /** Whether this client has hardly failed from this address, and nothing else needs to be asked. It is one command. */
-  isUnsuspicious: () => Promise<boolean>;
   /**
    * Refuses whatever secret comes, once this client has failed too often from this address.
    * @throws {Refused} 429 `slow_down`.
@@ -87,7 +85,6 @@ export function createFailedAuthentications(
   return {
     attempt(clientId, address) {
       const keys = keysOf(prefix, digest(clientId), digest(groupOf(address)));
-      const failedBefore = async () => Number((await redis.get(keys.pair)) ?? 0);
       const requireUnrefused = () => {
         const end = refused.get(keys.pair);
         const now = performance.now();
@@ -97,11 +94,10 @@ export function createFailedAuthentications(
       };
       return {
         requireUnrefused,
-        isUnsuspicious: async () => (await failedBefore()) < cautious,
         async requireWithin() {
           requireUnrefused();
           // Nearly always there is none, and nothing else to ask.
-          const failed = await failedBefore();
+          const failed = Number((await redis.get(keys.pair)) ?? 0);
           if (failed < cautious) return;
           const asked = performance.now();
           const [ofAddress, ofClient, milliseconds] = await Promise.all([

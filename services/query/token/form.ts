@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { Refused } from '../answers/refusal.ts';
 import { parseUrlEncoded } from '../parameters/url-encoded.ts';
-import { invalidForm } from './refusals.ts';
+import { invalidForm, unsupportedGrantType } from './refusals.ts';
 
 export interface TokenForm {
   grantType: string;
@@ -31,6 +31,14 @@ export function readForm(contentType: string | undefined, body: unknown, query: 
   const grantType = form.get('grant_type');
   if (grantType === undefined) refuse('grant_type is required');
   return { grantType, scope: form.get('scope') ?? null };
+}
+
+/**
+ * Stops a request for anything else.
+ * @throws {Refused} 400 `unsupported_grant_type`.
+ */
+export function requireGrantType({ grantType }: TokenForm): void {
+  if (grantType !== GRANT_TYPE) throw new Refused(unsupportedGrantType());
 }
 
 function refuse(detail: string): never {

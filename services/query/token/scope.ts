@@ -11,6 +11,11 @@ export function scopesWithin(requested: string | null, held: readonly Scope[]): 
   return SCOPES.filter((scope) => asked.includes(scope));
 }
 
+/** What a key must have for a request that asks for scopes; `null` where one of them is unknown. */
+export function scopesNeeded(requested: string | null): Scope[] | null {
+  return requested === null ? [] : scopesWithin(requested, SCOPES);
+}
+
 /**
  * The scopes that a token gets.
  * @throws {Refused} 400 `invalid_scope` for one that is unknown or not the key's.

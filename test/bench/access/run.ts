@@ -8,7 +8,7 @@ import type { Side } from '../in-turn.ts';
 import { serviceProgram } from '../programs.ts';
 import { fillStores } from '../query/fill.ts';
 import { makeStores, RECORDS_STORE } from '../query/stores/stores.ts';
-import { type BenchKey, fetchTokens, publishKeys } from '../query/tokens.ts';
+import { type BenchKey, fetchToken, publishKeys } from '../query/tokens.ts';
 import type { Say } from '../say.ts';
 import type { RunningService } from '../service.ts';
 import type { AccessBenchOptions } from './options.ts';
@@ -119,16 +119,18 @@ async function compareRoutes({
   startOpen: () => Promise<RunningService>;
   measure: (sides: Parameters<typeof compare>[1]) => Promise<Comparison>;
 }): Promise<Comparison[]> {
-  const token = (await fetchTokens(ours.url, keys)).get(RECORDS_STORE) ?? '';
-  const headers = { authorization: `Bearer ${token}` };
+  // A token of each key in turn, as of an integration for each.
+  const each = await Promise.all(
+    keys.map(async (key) => ({ authorization: `Bearer ${await fetchToken(ours.url, key)}` })),
+  );
   const open = await startOpen();
   const compared: Comparison[] = [];
   for (const [name, path] of ROUTES) {
     compared.push(
       await measure({
         name,
-        ours: { pid: ours.pid, url: `${ours.url}${path}`, headers, status: 200 },
-        other: { pid: open.pid, url: `${open.url}${path}`, headers, status: 200 },
+        ours: { pid: ours.pid, url: `${ours.url}${path}`, headers: {}, each, status: 200 },
+        other: { pid: open.pid, url: `${open.url}${path}`, headers: {}, each, status: 200 },
       }),
     );
   }

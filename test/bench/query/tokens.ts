@@ -33,18 +33,21 @@ export async function publishKeys(
 /** The token of each store. */
 export async function fetchTokens(url: string, keys: readonly BenchKey[]): Promise<Map<string, string>> {
   const tokens = new Map<string, string>();
-  for (const { storeId, clientId, secret } of keys) {
-    const response = await fetch(`${url}/api/auth/token/`, {
-      method: 'POST',
-      headers: {
-        authorization: `Basic ${Buffer.from(`${clientId}:${secret}`).toString('base64')}`,
-        'content-type': 'application/x-www-form-urlencoded',
-      },
-      body: 'grant_type=client_credentials',
-    });
-    const answer = (await response.json()) as { access_token?: string };
-    if (answer.access_token === undefined) throw new Error(`no token: ${JSON.stringify(answer)}`);
-    tokens.set(storeId, answer.access_token);
-  }
+  for (const key of keys) tokens.set(key.storeId, await fetchToken(url, key));
   return tokens;
+}
+
+/** A token of one key. */
+export async function fetchToken(url: string, { clientId, secret }: BenchKey): Promise<string> {
+  const response = await fetch(`${url}/api/auth/token/`, {
+    method: 'POST',
+    headers: {
+      authorization: `Basic ${Buffer.from(`${clientId}:${secret}`).toString('base64')}`,
+      'content-type': 'application/x-www-form-urlencoded',
+    },
+    body: 'grant_type=client_credentials',
+  });
+  const answer = (await response.json()) as { access_token?: string };
+  if (answer.access_token === undefined) throw new Error(`no token: ${JSON.stringify(answer)}`);
+  return answer.access_token;
 }

@@ -2,7 +2,7 @@
  * A copy of Redis from before is put into the one that runs: same process, same connections, the marks of reconciling in the
  * copy. What was taken away comes back for a second at most, while no projector runs.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { applyKeyChange, controlCollections } from '#shared/access/access-keys.ts';
 import { publishAccess } from '#shared/access/grants.ts';
 import { reconciledKey, reconcilingKey, redisKeys, trailKey } from '#shared/access/redis-keys.ts';
@@ -50,23 +50,42 @@ async function reconciledBy({ app }: RunningApp): Promise<number> {
 }
 
 /** A key that is made by this process, since a command takes longer than a service takes to look twice. */
-async function makeKey(clientId: string, status: 'active' | 'revoked'): Promise<void> {
+async function makeKey(
+  clientId: string,
+  status: 'active' | 'revoked',
+  { sequence = status === 'active' ? 1 : 2, secrets = ['secret'] } = {},
+): Promise<void> {
   const { config, mongodb, environment } = service.installation;
   const { keys } = controlCollections(controlDatabase(mongodb, config.namePrefix));
   const key = await applyKeyChange(keys, environment, {
     kind: 'access_key',
     clientId,
     storeId: 's1',
-    sequence: status === 'active' ? 1 : 2,
+    sequence,
     source: '/test',
     eventId: '',
-    secretHashes: [hashSecret('secret')],
+    secretHashes: secrets.map(hashSecret),
     secretExpiry: {},
     scopes: ['order'],
     status,
   });
   if (key === null) throw new Error('nothing changed');
   await publishAccess(own.client, config.namePrefix, { key, keys });
+}
+
+/** The last number of each instance that ever looked. */
+async function newestNumbers(): Promise<Map<string, number>> {
+  const trails = await own.client.keys(trailKey(service.installation.config.namePrefix, '*'));
+  const numbers = await Promise.all(trails.map((trail) => own.client.lindex(trail, 0)));
+  return new Map(trails.map((trail, index) => [trail, Number(numbers[index])]));
+}
+
+async function bothHaveLookedSince(before: ReadonlyMap<string, number>): Promise<void> {
+  await eventually('both have looked again', async () => {
+    const now = await newestNumbers();
+    const looked = [...now].filter(([trail, number]) => number > (before.get(trail) ?? 0));
+    return looked.length >= 2;
+  });
 }
 
 describe.each([
@@ -109,22 +128,15 @@ describe.each([
 });
 
 it('a copy with the marks of now is found by the numbers that instances left since', async () => {
-  const pattern = trailKey(service.installation.config.namePrefix, '*');
-  const newest = async () => {
-    const trails = (await own.client.keys(pattern)).toSorted();
-    return Promise.all(trails.map(async (key) => Number(await own.client.lindex(key, 0))));
-  };
   for (let round = 0; round < 2; round += 1) {
     const clientId = `marked-${round}`;
     await makeKey(clientId, 'active');
     tokens[clientId] = await service.api.token(clientId, 'secret');
     const { identity } = await describeRedis(own.client);
     const copy = await copyRedis(own.client);
-    const left = await newest();
+    const left = await newestNumbers();
     await makeKey(clientId, 'revoked');
-    await eventually('both have looked again', async () =>
-      (await newest()).every((number, index) => number > (left[index] ?? 0)),
-    );
+    await bothHaveLookedSince(left);
     await rewriteCopy(own.client, copy);
     expect((await describeRedis(own.client)).identity).toBe(identity);
     await eventually(
@@ -133,6 +145,26 @@ it('a copy with the marks of now is found by the numbers that instances left sin
       10_000,
     );
   }
+});
+
+it('a copy that is found by a look which fails is found by the next one', async () => {
+  await makeKey('failing', 'active');
+  tokens['failing'] = await service.api.token('failing', 'secret');
+  const copy = await copyRedis(own.client);
+  await makeKey('failing', 'revoked');
+  await bothHaveLookedSince(await newestNumbers());
+  // The number is left and read, but not what else a look asks for.
+  const spies = [service, other].map(({ app }) =>
+    vi.spyOn(app.redis, 'info').mockRejectedValueOnce(new Error('Command timed out')),
+  );
+  await rewriteCopy(own.client, copy);
+  await eventually('a look has failed at each', async () => spies.every((spy) => spy.mock.calls.length > 0));
+  for (const spy of spies) spy.mockRestore();
+  await eventually(
+    'it is revoked at every instance',
+    async () => (await statusOf(service, 'failing')) === 401 && (await statusOf(other, 'failing')) === 401,
+    10_000,
+  );
 });
 
 it('a copy that is younger than every look is found by how it was put there', async () => {
@@ -152,6 +184,42 @@ it('a copy that is younger than every look is found by how it was put there', as
     );
   }
 });
+
+it.each([
+  ['with FLUSHALL and RESTORE', restoreCopy],
+  ['with the commands that everybody uses', rewriteCopy],
+])(
+  'a secret that was retired gets no token that lives on from an old copy put there %s',
+  async (how, put) => {
+    const clientId = `retired-${how.length}`;
+    await makeKey(clientId, 'active', { secrets: ['old', 'new'] });
+    expect((await service.api.askToken(clientId, 'old')).status).toBe(200);
+    const copy = await copyRedis(own.client);
+    await makeKey(clientId, 'active', { sequence: 2, secrets: ['new'] });
+    expect((await service.api.askToken(clientId, 'old')).status).toBe(401);
+    await bothHaveLookedSince(await newestNumbers());
+    const given: string[] = [];
+    for (let round = 0; round < 3; round += 1) {
+      const state = { going: true };
+      const asking = [service, other].map(async ({ api }) => {
+        while (state.going) {
+          const { status, json } = await api.askToken(clientId, 'old');
+          if (status === 200) given.push((json as { access_token: string }).access_token);
+        }
+      });
+      await put(own.client, copy);
+      await eventually('all is right at every instance', () => allIsRight([service, other]), 10_000);
+      state.going = false;
+      await Promise.all(asking);
+    }
+    // Each ends what it gave away itself.
+    await bothHaveLookedSince(await newestNumbers());
+    expect(given.length).toBeGreaterThan(0);
+    for (const token of given) expect((await service.api.get('/api/order/list', token)).status).toBe(401);
+    expect((await service.api.askToken(clientId, 'old')).status).toBe(401);
+    expect((await service.api.askToken(clientId, 'new')).status).toBe(200);
+  },
+);
 
 describe('a copy that comes while Redis is reconciled', () => {
   /** Reconciles, while `meanwhile` happens after the work has begun and before it ends. */
@@ -203,6 +271,14 @@ describe('a copy that comes while Redis is reconciled', () => {
       isMarkOf(await describeRedis(own.client), await markNow()),
     );
   });
+});
+
+it('a Redis that has forgotten its scripts, as one that was just started, gives tokens at once', async () => {
+  await own.client.script('FLUSH');
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, () => service.api.askToken('untouched', 'secret')),
+  );
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
 });
 
 it('a lock without an end, which a copy may bring, holds nobody up', async () => {

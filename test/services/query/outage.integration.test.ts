@@ -199,6 +199,7 @@ it('an environment without a generation is unavailable', async () => {
         _id: 'k9' as never,
         environment: 'unmade',
         store_id: storeId,
+        secret_hashes: [],
         scopes: ['order'],
         status: 'active',
         version: 1,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { decodeGrant, encodeGrant, publishGrant, publishStoreAccess } from '#shared/access/grants.ts';
+import { decodeGrant, encodeGrant, publishKey, publishStoreAccess } from '#shared/access/grants.ts';
 import type { AccessKey, StoreAccess } from '#shared/access/access-keys.ts';
-import { redisKeys } from '#shared/access/redis-keys.ts';
+import { clientKey, redisKeys } from '#shared/access/redis-keys.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 
 let installation: Installation;
@@ -38,7 +38,7 @@ describe('a grant', () => {
     const { redis, config } = installation;
     const { grant } = redisKeys(config.namePrefix, 'e', 's1');
     const publish = (version: number, status?: AccessKey['status']) =>
-      publishGrant(redis, config.namePrefix, key(version, status));
+      publishKey(redis, config.namePrefix, key(version, status));
     await publish(3);
     await publish(10, 'inactive');
     await publish(9, 'active');
@@ -55,9 +55,27 @@ describe('a grant', () => {
   it('that is revoked stays revoked, whatever version comes after', async () => {
     const { redis, config } = installation;
     const { grant } = redisKeys(config.namePrefix, 'e', 's1');
-    await publishGrant(redis, config.namePrefix, key(20, 'revoked'));
-    await publishGrant(redis, config.namePrefix, key(2 ** 50, 'active'));
+    await publishKey(redis, config.namePrefix, key(20, 'revoked'));
+    await publishKey(redis, config.namePrefix, key(2 ** 50, 'active'));
     expect(await redis.zrange(grant('k1'), '0', '-1')).toEqual(['revoked order']);
+  });
+
+  it('has the record of its client beside it, always with the same version', async () => {
+    const { redis, config } = installation;
+    const names = [redisKeys(config.namePrefix, 'e', 's1').grant('k1'), clientKey(config.namePrefix, 'k1')];
+    const versions = () =>
+      Promise.all(names.map(async (name) => (await redis.zrange(name, '0', '-1', 'WITHSCORES'))[1]));
+    await redis.del(...names);
+    for (const [version, status, expected] of [
+      [3, 'active', '3'],
+      [2, 'inactive', '3'],
+      [4, 'inactive', '4'],
+      [1, 'revoked', String(Number.MAX_SAFE_INTEGER)],
+      [5, 'active', String(Number.MAX_SAFE_INTEGER)],
+    ] as const) {
+      await publishKey(redis, config.namePrefix, key(version, status));
+      expect(await versions()).toEqual([expected, expected]);
+    }
   });
 });
 

@@ -1,17 +1,12 @@
-/** `POST /api/auth/token/`: OAuth 2.0 client credentials (rules R4.1 to R4.7). */
+/** `POST /api/auth/token/`: OAuth 2.0 client credentials (R3, R4), as the list of its steps. */
 import type { FastifyInstance } from 'fastify';
+import { newSessionId } from '#shared/access/sessions.ts';
 import { forbidStoring } from '#query/answers/send.ts';
-import { Refused } from '#query/answers/refusal.ts';
 import { tokenOperation } from '#query/openapi/token-operation.ts';
 import { queryOf } from '#query/parameters/query.ts';
-import { authenticateClient, readClaim, recognise, requireActive } from '#query/token/client.ts';
-import { GRANT_TYPE, readForm, type TokenForm } from '#query/token/form.ts';
-import { issueToken } from '#query/token/issue.ts';
-import { issueToKnown } from '#query/token/issue-to-known.ts';
-import type { KnownClient } from '#query/token/known-clients.ts';
-import { unsupportedGrantType } from '#query/token/refusals.ts';
-import { grantedScopes } from '#query/token/scope.ts';
-import type { Scope } from '#shared/events/access-event.ts';
+import { readClaim, requireActive } from '#query/token/client.ts';
+import { GRANT_TYPE, readForm, requireGrantType } from '#query/token/form.ts';
+import { grantedScopes, scopesNeeded } from '#query/token/scope.ts';
 
 /** A token request is a few hundred bytes. */
 const BODY_LIMIT = 16_384;
@@ -24,50 +19,33 @@ export default async function token(app: FastifyInstance): Promise<void> {
     bodyLimit: BODY_LIMIT,
     config: { access: 'open', operation: tokenOperation },
     handler: async (request, reply) => {
-      const { config, redis, redisGate, tokens, knownClients: clients } = app;
-      const { lifetimeSeconds } = config.tokens;
-      const issuer = { redis, tokens, prefix: config.namePrefix, lifetimeSeconds };
-      const form = readForm(request.headers['content-type'], request.body, queryOf(request));
-      const { authorization, 'x-forwarded-for': forwardedFor } = request.headers;
+      const { lifetimeSeconds } = app.config.tokens;
+      const { authorization, 'content-type': contentType, 'x-forwarded-for': forwardedFor } = request.headers;
+      // 400 invalid_request
+      const form = readForm(contentType, request.body, queryOf(request));
+      // 401 invalid_client without credentials; 429 slow_down where it is known here
       const address = app.clientAddress(request.raw.socket.remoteAddress, forwardedFor);
       const claim = readClaim(app.failedAuthentications, authorization, address);
-      const known = recognise(clients, claim);
-      if (known !== null) {
-        const response = await issueToKnown(issuer, app, known, claim, form);
-        if (response !== null) {
-          request.clientId = known.key._id;
-          forbidStoring(reply);
-          return response;
-        }
-      }
-      const source = { lookUps: app.keyLookUps, bounded: app.deadlineOf(reply), clients };
-      const { client, within } = await authenticateClient(source, config.environments, claim);
-      request.clientId = client.key._id;
-      const scopes = await afterwards(within, () => scopesFor(client, form));
+      // 401 invalid_client, 429 slow_down; where nothing below can fail, the session is stored by the same decision
+      const sessionId = newSessionId();
+      const needed = form.grantType === GRANT_TYPE ? scopesNeeded(form.scope) : null;
+      const session = needed === null ? null : { id: sessionId, seconds: lifetimeSeconds, scopes: needed };
+      const authenticated = await app.authenticateClient(claim, session, app.deadlineOf(reply));
+      // 400 unauthorized_client
+      const { scopes: held, ...client } = requireActive(authenticated);
+      // 400 unsupported_grant_type
+      requireGrantType(form);
+      // 400 invalid_scope
+      const scopes = grantedScopes(form.scope, held);
+      // 200
+      request.clientId = client.clientId;
       forbidStoring(reply);
-      const passage = redisGate.enter();
-      // A session whose token is not given away is of no use to anybody.
-      const [response] = await Promise.all([issueToken(issuer, client, scopes), within]);
-      // In a Redis that went away the session may be lost already.
-      redisGate.confirm(passage);
-      return response;
+      return {
+        access_token: await app.tokens.issue({ sessionId, ...client, scopes }),
+        token_type: 'Bearer',
+        expires_in: lifetimeSeconds,
+        scope: scopes.join(' '),
+      };
     },
   });
-}
-
-/** @throws {Refused} 400, for the first of the reasons that rule R4.4 has in this order. */
-function scopesFor(client: KnownClient, { grantType, scope }: TokenForm): Scope[] {
-  requireActive(client);
-  if (grantType !== GRANT_TYPE) throw new Refused(unsupportedGrantType());
-  return grantedScopes(scope, client.key.scopes);
-}
-
-/** A refusal of ours is told only after the other check let the client through. */
-async function afterwards<T>(other: Promise<void>, check: () => T): Promise<T> {
-  try {
-    return check();
-  } catch (error) {
-    await other;
-    throw error;
-  }
 }

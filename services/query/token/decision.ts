@@ -1,0 +1,147 @@
+/**
+ * Decides about a token request in Redis, in one round trip and in one script that nothing comes between: where the client's
+ * key belongs, whether the secret is right, what the key may do and whether its store is blocked. Where all is well the session is
+ * there when the answer leaves Redis.
+ */
+import { createHash } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import { decodeGrant } from '#shared/access/grants.ts';
+import { clientKey } from '#shared/access/redis-keys.ts';
+import { hashSecret } from '#shared/access/secrets.ts';
+import type { Scope } from '#shared/events/access-event.ts';
+import type { RefusalReason } from '../answers/refusal.ts';
+import type { Credentials } from './basic.ts';
+
+/** A client whose key may get tokens. */
+export interface Client {
+  clientId: string;
+  storeId: string;
+  environment: string;
+  /** What the key has. */
+  scopes: Scope[];
+}
+
+/** Why somebody is not who they say they are. */
+export const FAILURES = ['key_revoked', 'environment_not_served', 'secret_wrong', 'client_unknown'] as const;
+
+export type Decision =
+  | { outcome: 'allowed'; client: Client }
+  | { outcome: Extract<RefusalReason, 'key_not_active' | 'store_blocked'> }
+  /** Redis lacks a record, or has the client's with another version than the grant. */
+  | { outcome: 'out_of_date'; grantVersion: number }
+  | { outcome: (typeof FAILURES)[number] };
+
+/** A session that is stored where a key may get tokens and has all of the scopes. */
+export interface WantedSession {
+  id: string;
+  seconds: number;
+  scopes: readonly Scope[];
+}
+
+/** Where is decided. */
+export interface DecisionSources {
+  redis: Redis;
+  prefix: string;
+  /** Those that this service serves. */
+  environments: readonly string[];
+}
+
+/**
+ * The names of the store's keys are those of `redisKeys`. Secrets are compared by their hashes, which Lua keeps once each and
+ * compares by their place: the time it takes tells nothing.
+ */
+const SCRIPT = `
+local prefix, client, hash, now, environments, session, seconds, wanted = unpack(ARGV)
+local function newest(key) return redis.call('zrange', key, 0, 0, 'rev', 'withscores') end
+local function words(text)
+  local list = {}
+  for word in string.gmatch(text, '%S+') do
+    list[#list + 1] = word
+    list[word] = true
+  end
+  return list
+end
+
+local record = newest(KEYS[1])
+if not record[1] then return {'client_unknown'} end
+local known = words(record[1])
+local store, environment = known[1], known[2]
+if not words(environments)[environment] then return {'environment_not_served'} end
+
+local tag = prefix .. ':{' .. store .. ':' .. environment .. '}'
+local grant, state = newest(tag .. ':grant:' .. client), newest(tag .. ':store-access')
+local rights = words(grant[1] or '')
+if not rights.revoked and (grant[2] ~= record[2] or not state[1]) then
+  return {'out_of_date', grant[2] or '0'}
+end
+
+local isRight = false
+for index = 3, #known do
+  local secret, ends = string.match(known[index], '^(%x+):?(%d*)$')
+  if secret == hash and (ends == '' or tonumber(now) < tonumber(ends)) then isRight = true end
+end
+if not isRight then return {'secret_wrong'} end
+if rights.revoked then return {'key_revoked'} end
+if not rights.active then return {'key_not_active'} end
+if words(state[1]).blocked then return {'store_blocked'} end
+
+local holds = session ~= ''
+for scope in string.gmatch(wanted, '%S+') do holds = holds and rights[scope] end
+if holds then redis.call('set', tag .. ':session:' .. session, client, 'ex', seconds) end
+return {'allowed', store, environment, grant[1]}`;
+
+const SCRIPT_NAME = createHash('sha1').update(SCRIPT).digest('hex');
+
+/**
+ * Decides about one reading of a client's credentials.
+ * @param session `null` where the request fails for another reason.
+ * @throws when Redis is away.
+ */
+export async function decide(
+  { redis, prefix, environments }: DecisionSources,
+  { clientId, clientSecret }: Credentials,
+  session: WantedSession | null,
+): Promise<Decision> {
+  const args = [
+    clientKey(prefix, clientId),
+    prefix,
+    clientId,
+    hashSecret(clientSecret),
+    Date.now(),
+    environments.join(' '),
+    session?.id ?? '',
+    session?.seconds ?? 0,
+    session?.scopes.join(' ') ?? '',
+  ];
+  const [outcome = '', ...facts] = await runScript(redis, args);
+  switch (outcome) {
+    case 'allowed': {
+      const [storeId = '', environment = '', grant] = facts;
+      return {
+        outcome,
+        client: { clientId, storeId, environment, scopes: decodeGrant(grant)?.scopes ?? [] },
+      };
+    }
+    case 'out_of_date':
+      return { outcome, grantVersion: Number(facts[0]) };
+    case 'key_not_active':
+    case 'store_blocked':
+    case 'key_revoked':
+    case 'environment_not_served':
+    case 'secret_wrong':
+    case 'client_unknown':
+      return { outcome };
+    default:
+      throw new Error(`Redis decided ${outcome}`);
+  }
+}
+
+async function runScript(redis: Redis, args: (string | number)[]): Promise<string[]> {
+  try {
+    return (await redis.evalsha(SCRIPT_NAME, 1, ...args)) as string[];
+  } catch (error) {
+    // A Redis that was just started does not know it yet.
+    if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
+    return (await redis.eval(SCRIPT, 1, ...args)) as string[];
+  }
+}

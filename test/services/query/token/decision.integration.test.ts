@@ -1,0 +1,397 @@
+/** Redis decides about tokens: whatever changes, the next request at every instance sees it, and MongoDB is asked about failures only. */
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { execute, setVersioned } from '#shared/access/grants.ts';
+import { clientKey, reconciledKey, redisKeys } from '#shared/access/redis-keys.ts';
+import { applyKeyChange, controlCollections } from '#shared/access/access-keys.ts';
+import { hashSecret } from '#shared/access/secrets.ts';
+import type { Config } from '#shared/config.ts';
+import { SCOPES } from '#shared/events/access-event.ts';
+import { controlDatabase } from '#shared/read-models/generation.ts';
+import type { Answer } from '#test/api-client.ts';
+import { eventually } from '#test/installation.ts';
+import { quickOnce } from '#test/patience.ts';
+import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
+import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+import { runJson } from '../../admin/run-command.ts';
+
+let service: QueryService;
+/** Two of them. */
+let instances: RunningApp[];
+let storeIds = 0;
+
+beforeAll(async () => {
+  service = await startQueryService();
+  instances = [service, await startApp(service.installation.config)];
+});
+afterAll(async () => {
+  for (const { app } of instances?.slice(1) ?? []) await app.close();
+  await service?.close();
+});
+
+type Outcome = [status: number, errorOrScope: string | undefined];
+
+function outcomeOf({ status, json }: Answer): Outcome {
+  const { error, scope } = json as { error?: string; scope?: string };
+  return [status, error ?? scope];
+}
+
+/** What each instance answers. */
+async function ask(clientId: string, secret = 'secret', form?: string): Promise<Outcome[]> {
+  const answers: Outcome[] = [];
+  for (const { api } of instances) answers.push(outcomeOf(await api.askToken(clientId, secret, form)));
+  return answers;
+}
+
+const both = (...outcome: Outcome): Outcome[] => [outcome, outcome];
+
+/** Counts how often keys are read from MongoDB while something is done. */
+async function readsDuring(act: () => Promise<unknown>): Promise<number> {
+  const spies = instances.map(({ app }) => vi.spyOn(app.control.keys, 'find'));
+  // What the gate looks for once a second is no key of a request.
+  const reads = () => spies.flatMap(({ mock }) => mock.calls).filter(([filter]) => '_id' in (filter ?? {}));
+  try {
+    await act();
+    return reads().length;
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+  }
+}
+
+/** A client of a store of its own that has got tokens at both instances. */
+async function warm(clientId: string): Promise<string> {
+  storeIds += 1;
+  const storeId = `store-${storeIds}`;
+  await service.setKey({ clientId, storeId });
+  await expectWarm(clientId);
+  return storeId;
+}
+
+async function expectWarm(clientId: string, secret = 'secret'): Promise<void> {
+  expect(new Set((await ask(clientId, secret)).map(([status]) => status))).toEqual(new Set([200]));
+  const asked = readsDuring(async () => expect((await ask(clientId, secret))[0]?.[0]).toBe(200));
+  expect(await asked).toBe(0);
+}
+
+/** What Redis holds of a client: its record, its grant and its store's state. */
+function namesOf(clientId: string, storeId: string): [client: string, grant: string, state: string] {
+  const { config, environment } = service.installation;
+  const { grant, storeAccess } = redisKeys(config.namePrefix, environment, storeId);
+  return [clientKey(config.namePrefix, clientId), grant(clientId), storeAccess];
+}
+
+async function sessionsOf(storeId: string): Promise<number> {
+  const { redis, config, environment } = service.installation;
+  const { session } = redisKeys(config.namePrefix, environment, storeId);
+  return (await redis.keys(session('*').replaceAll(/[{}]/g, String.raw`\$&`))).length;
+}
+
+const command = (...args: string[]) => runJson<{ client_secret?: string }>(service.installation.env, args);
+
+describe('MongoDB', () => {
+  it('is not asked about right secrets, whatever their spelling, and about all others', async () => {
+    await service.setKey({ clientId: 'i-d', storeId: 'spelled', secrets: ['s~+ %'] });
+    const sent = { method: 'POST', body: 'grant_type=client_credentials' };
+    for (const credentials of ['i-d:s~+ %', `i%2Dd:${encodeURIComponent('s~+ %')}`]) {
+      const authorization = `Basic ${Buffer.from(credentials).toString('base64')}`;
+      const headers = { authorization, 'content-type': 'application/x-www-form-urlencoded' };
+      const request = () => service.api.call('/api/auth/token/', { ...sent, headers });
+      expect((await request()).status).toBe(200);
+      expect(await readsDuring(async () => expect((await request()).status).toBe(200))).toBe(0);
+    }
+    expect(await readsDuring(() => ask('i-d', 'wrong'))).toBe(2);
+    expect(await readsDuring(() => ask('nobody', 'wrong'))).toBe(2);
+  });
+
+  it('need not be asked for sessions to live', async () => {
+    await warm('living');
+    for (const { api } of instances) {
+      const token = await api.token('living', 'secret');
+      for (const other of instances) expect((await other.api.get('/api/order/list', token)).status).toBe(200);
+    }
+  });
+});
+
+describe('a key', () => {
+  it('gets nothing that it does not allow, and no session for what is refused', async () => {
+    await service.setKey({ clientId: 'narrow', storeId: 'narrow', scopes: ['order'] });
+    await expectWarm('narrow');
+    const before = await sessionsOf('narrow');
+    expect(before).toBe(4);
+    const form = 'grant_type=client_credentials&scope=';
+    expect(await ask('narrow', 'secret', `${form}crm`)).toEqual(both(400, 'invalid_scope'));
+    expect(await ask('narrow', 'secret', `${form}+`)).toEqual(both(400, 'invalid_scope'));
+    expect(await ask('narrow', 'secret', 'grant_type=password')).toEqual(both(400, 'unsupported_grant_type'));
+    expect(await ask('narrow', 'wrong', `${form}order`)).toEqual(both(401, 'invalid_client'));
+    expect(await sessionsOf('narrow')).toBe(before);
+    expect(await ask('narrow', 'secret', `${form}order`)).toEqual(both(200, 'order'));
+    expect(await sessionsOf('narrow')).toBe(before + 2);
+  });
+
+  it('is found by its own name alone, and no word of its record is a secret', async () => {
+    await service.setKey({ clientId: 'revoked order', storeId: 'revoked', secrets: ['one', 'two'] });
+    await expectWarm('revoked order', 'one');
+    await expectWarm('revoked order', 'two');
+    for (const secret of ['', 'revoked', service.installation.environment, 'one two']) {
+      expect(await ask('revoked order', secret)).toEqual(both(401, 'invalid_client'));
+    }
+    for (const clientId of ['revoked', 'order', 'revoked order ', 'x'.repeat(5_000)]) {
+      expect(await ask(clientId, 'one')).toEqual(both(401, 'invalid_client'));
+    }
+  });
+});
+
+describe('the very next request after a change sees it, at every instance', () => {
+  it('scopes taken and given', async () => {
+    await warm('moving');
+    await command('keys', 'scopes', 'moving', '--set', 'crm');
+    expect(await ask('moving')).toEqual(both(200, 'crm'));
+    await expectWarm('moving');
+    await command('keys', 'scopes', 'moving', '--set', 'crm,order');
+    expect(await ask('moving')).toEqual(both(200, 'crm order'));
+  });
+
+  it('a key that is revoked', async () => {
+    await warm('revoked');
+    await command('keys', 'revoke', 'revoked');
+    expect(await ask('revoked')).toEqual(both(401, 'invalid_client'));
+  });
+
+  it('a key that is made inactive and active again', async () => {
+    await warm('resting');
+    await command('keys', 'deactivate', 'resting');
+    expect(await ask('resting')).toEqual(both(400, 'unauthorized_client'));
+    await command('keys', 'activate', 'resting');
+    await expectWarm('resting');
+  });
+
+  it('a secret that is rotated, and the old one retired', async () => {
+    await warm('rotated');
+    const { client_secret: next = '' } = await command('keys', 'rotate-secret', 'rotated');
+    await expectWarm('rotated', next);
+    await expectWarm('rotated');
+    await command('keys', 'rotate-secret', 'rotated', '--retire-old');
+    expect(await ask('rotated')).toEqual(both(401, 'invalid_client'));
+    await expectWarm('rotated', next);
+  });
+
+  it('the deadline of an old secret, though nothing changes then', async () => {
+    await warm('ending');
+    const ends = Date.now() + 2_000;
+    await command('keys', 'rotate-secret', 'ending', '--retire-old-after', '2s');
+    if (Date.now() < ends) await ask('ending');
+    await eventually('the old secret has ended', async () =>
+      (await ask('ending')).every(([status]) => status === 401),
+    );
+    expect(Date.now()).toBeGreaterThanOrEqual(ends);
+  });
+
+  it('a store that is blocked and unblocked', async () => {
+    const storeId = await warm('guest');
+    const { environment } = service.installation;
+    await command('stores', 'block', storeId, '-e', environment);
+    expect(await ask('guest')).toEqual(both(400, 'unauthorized_client'));
+    await command('stores', 'unblock', storeId, '-e', environment);
+    await expectWarm('guest');
+  });
+});
+
+describe('a Redis', () => {
+  it('that has lost something of a key gets it back from MongoDB, and the right secret passes', async () => {
+    const storeId = await warm('lost');
+    const { redis } = service.installation;
+    const names = namesOf('lost', storeId);
+    for (const lost of [...names.map((name) => [name]), names]) {
+      const before = await Promise.all(names.map((name) => redis.zrange(name, '0', '-1', 'WITHSCORES')));
+      await redis.del(...lost);
+      expect(await readsDuring(() => service.api.token('lost', 'secret'))).toBe(1);
+      const after = await Promise.all(names.map((name) => redis.zrange(name, '0', '-1', 'WITHSCORES')));
+      expect(after).toEqual(before);
+      await redis.del(...lost);
+      expect(await ask('lost', 'wrong')).toEqual(both(401, 'invalid_client'));
+      await expectWarm('lost');
+    }
+  });
+
+  it('whose record of a client is older than its grant, as releases without such records leave it, takes the one of MongoDB', async () => {
+    const storeId = await warm('older');
+    const { redis, mongodb, config, environment } = service.installation;
+    const [client, grant] = namesOf('older', storeId);
+    const { keys } = controlCollections(controlDatabase(mongodb, config.namePrefix));
+    const [member = ''] = await redis.zrange(grant, '0', '-1');
+    const secret = (sequence: number, secretHashes: string[]) =>
+      applyKeyChange(keys, environment, {
+        kind: 'access_key',
+        clientId: 'older',
+        storeId,
+        sequence,
+        source: '/test',
+        eventId: '',
+        secretHashes,
+        secretExpiry: {},
+        scopes: [...SCOPES],
+        status: 'active',
+      });
+    const changed = await secret(1_000, [hashSecret('next')]);
+    if (changed === null) throw new Error('nothing changed');
+    await keys.updateOne({ _id: 'older' }, { $unset: { publish_pending: '' } });
+    await execute(setVersioned(redis.multi(), grant, changed.version, member));
+    expect(await ask('older', 'secret')).toEqual(both(401, 'invalid_client'));
+    await expectWarm('older', 'next');
+
+    // MongoDB restored from a backup does not know the grant: its secrets are the newest that there are.
+    const ahead = changed.version + 1_000_000;
+    await execute(setVersioned(redis.multi(), grant, ahead, 'active crm'));
+    expect(await ask('older', 'secret')).toEqual(both(401, 'invalid_client'));
+    expect(await ask('older', 'next')).toEqual(both(200, 'crm'));
+    expect(await redis.zrange(client, '0', '-1', 'WITHSCORES')).toContain(String(ahead));
+    await execute(setVersioned(redis.multi(), grant, Number.MAX_SAFE_INTEGER, 'revoked crm'));
+    expect(await ask('older', 'next')).toEqual(both(401, 'invalid_client'));
+  });
+
+  it('that has a grant of which MongoDB knows nothing lets nobody in', async () => {
+    const storeId = await warm('orphan');
+    const { redis, mongodb, config } = service.installation;
+    const [, grant, state] = namesOf('orphan', storeId);
+    const { keys } = controlCollections(controlDatabase(mongodb, config.namePrefix));
+    await keys.deleteOne({ _id: 'orphan' });
+    for (const name of [grant, state]) {
+      await redis.del(name);
+      expect(await ask('orphan')).toEqual(both(503, 'temporarily_unavailable'));
+    }
+  });
+
+  it('that a former release filled, and marked, is reconciled before the first token', async () => {
+    const storeId = await warm('former');
+    const { redis, config, environment } = service.installation;
+    const [client] = namesOf('former', storeId);
+    const mark = reconciledKey(config.namePrefix, environment);
+    const formerMark = `${config.namePrefix}:reconciliation:${environment}`;
+    await redis.set(formerMark, (await redis.get(mark)) ?? '');
+    await redis.del(client, mark);
+    const late = await startApp(config);
+    try {
+      instances.push(late);
+      expect(await redis.exists(client)).toBe(1);
+      await expectWarm('former');
+    } finally {
+      instances.pop();
+      await late.app.close();
+    }
+  });
+});
+
+it('a revocation and tokens at the same moment: whoever asks after it gets none, and no token lives on', async () => {
+  for (let round = 0; round < 10; round += 1) {
+    const clientId = `raced-${round}`;
+    await service.setKey({ clientId, storeId: 'raced' });
+    const state = { revoked: false };
+    const given: string[] = [];
+    const late: number[] = [];
+    const asking = instances.flatMap(({ api }) =>
+      [1, 2, 3].map(async () => {
+        for (let more = 3; more > 0;) {
+          const { revoked } = state;
+          const { status, json } = await api.askToken(clientId, 'secret');
+          if (status === 200) given.push((json as { access_token: string }).access_token);
+          if (revoked) late.push(status);
+          if (revoked) more -= 1;
+        }
+      }),
+    );
+    await eventually('tokens are given', async () => given.length > 10);
+    await service.setKey({ clientId, storeId: 'raced', status: 'revoked' });
+    state.revoked = true;
+    await Promise.all(asking);
+    expect(late.filter((status) => status !== 401 && status !== 429)).toEqual([]);
+    const answers = await Promise.all(given.map((token) => service.api.get('/api/order/list', token)));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]));
+  }
+});
+
+describe('failures', () => {
+  const limited = (config: Config): Config => ({
+    ...config,
+    query: {
+      ...config.query,
+      authFailures: { windowSeconds: 60, perClientAndAddress: 3, perAddress: 1_000, perClient: 1_000 },
+    },
+  });
+
+  it('at one instance lock out the right secret at another', async () => {
+    await warm('guessed');
+    const one = await startApp(limited(service.installation.config));
+    const two = await startApp(limited(service.installation.config));
+    try {
+      for (const { api } of [one, two]) await api.token('guessed', 'secret');
+      for (let guess = 0; guess < 3; guess += 1) {
+        expect((await one.api.askToken('guessed', 'wrong')).status).toBe(401);
+      }
+      for (const { api } of [two, one]) {
+        expect(outcomeOf(await api.askToken('guessed', 'secret'))).toEqual([429, 'slow_down']);
+      }
+    } finally {
+      await one.app.close();
+      await two.app.close();
+    }
+  });
+
+  it('are told no earlier than others, whether the client exists or not', async () => {
+    await warm('timed');
+    for (const [clientId, secret] of [
+      ['timed', 'wrong'],
+      ['never-seen', 'wrong'],
+    ] as const) {
+      for (let time = 0; time < 5; time += 1) {
+        const began = performance.now();
+        expect((await service.api.askToken(clientId, secret)).status).toBe(401);
+        // A timer may come a millisecond early.
+        expect(performance.now() - began).toBeGreaterThan(9);
+      }
+    }
+  });
+});
+
+describe('without MongoDB', () => {
+  let proxy: TcpProxy;
+  let proxied: RunningApp;
+  beforeAll(async () => {
+    const { config } = service.installation;
+    const { hostname, port } = new URL(config.mongodb.uri);
+    proxy = await startTcpProxy({ host: hostname, port: Number(port) });
+    const uri = `mongodb://127.0.0.1:${proxy.port}/?directConnection=true`;
+    proxied = await startApp({ ...config, mongodb: { ...config.mongodb, uri, readTimeoutMs: 600 } });
+  });
+  afterEach(() => proxy.restore());
+  afterAll(async () => {
+    await proxied?.app.close();
+    await proxy?.close();
+  });
+
+  it.each([
+    ['frozen', (mongodb: TcpProxy) => mongodb.freeze()],
+    ['gone', (mongodb: TcpProxy) => mongodb.cut()],
+  ] as const)('%s, no token is given: 503 within a second', async (how, fail) => {
+    await warm(`without-${how}`);
+    const { api } = proxied;
+    await eventually('MongoDB is there', async () => {
+      return (await api.askToken(`without-${how}`, 'secret')).status === 200;
+    });
+    await fail(proxy);
+    // An answer of MongoDB's counts for as long.
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    const round = async () => {
+      const answers = await Promise.all(
+        Array.from({ length: 5 }, () => api.askToken(`without-${how}`, 'secret')),
+      );
+      for (const answer of answers) {
+        expect(outcomeOf(answer)).toEqual([503, 'temporarily_unavailable']);
+        expect(answer.headers.get('retry-after')).not.toBeNull();
+      }
+    };
+    await quickOnce('tokens without MongoDB', 1_000, round, 3);
+    await proxy.restore();
+    await eventually('tokens are given', async () => {
+      return (await api.askToken(`without-${how}`, 'secret')).status === 200;
+    });
+  });
+});
