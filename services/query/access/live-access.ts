@@ -16,8 +16,8 @@ import type { Bounded } from '../deadline.ts';
 export interface LiveAccess {
   /** The scopes that token and key both have. */
   scopes: Scope[];
-  /** As it stands after a request was counted, the first of those that were looked up together being number 0. */
-  quotaOf: (position: number) => QuotaState;
+  /** As it stands after the request was counted. */
+  quota: QuotaState;
 }
 
 /** Why a token that is ours no longer counts. */
@@ -42,7 +42,7 @@ export function rememberPassed(): PassedSessions {
 }
 
 /**
- * Decides about a token, and counts its requests where it passes; says why when the token no longer counts.
+ * Decides about a token, and counts its request where it passes; says why when the token no longer counts.
  *
  * Whoever passed the last time is counted in the same round trip, and in the rare case that they don't pass any
  * more, given back. Anyone else is counted only once it is known that they pass: otherwise a client that goes on with a revoked
@@ -53,7 +53,6 @@ export async function lookUpAccess(
   sources: LiveAccessSources,
   claims: TokenClaims,
   bounded: Bounded,
-  requests: number,
 ): Promise<LiveAccess | EndReason> {
   const { redis, quota, prefix, passed } = sources;
   const { environment, storeId, clientId, sessionId } = claims;
@@ -63,12 +62,12 @@ export async function lookUpAccess(
     redis.get(keys.session(sessionId)),
     redis.zrange(keys.grant(clientId), '0', '0', 'REV'),
     redis.zrange(keys.storeAccess, '0', '0', 'REV'),
-    window === undefined ? null : quota.count(environment, storeId, window, requests),
+    window === undefined ? null : quota.count(environment, storeId, window),
   ]);
   const found = await decide(sources, claims, bounded, { session, grant: grants[0], state: states[0] });
   if (typeof found === 'object') {
     const { scopes, store } = found;
-    return { scopes, quotaOf: await countFor(sources, claims, store, early, requests) };
+    return { scopes, quota: await countFor(sources, claims, store, early) };
   }
   passed.delete(sessionId);
   if (early !== null) await quota.giveBack(early);
@@ -118,24 +117,23 @@ async function decide(
   return { scopes: grant.scopes.filter((scope) => claims.scopes.includes(scope)), store };
 }
 
-/** Counts requests that pass, unless they were counted already, in the window that their store has now. */
+/** Counts a request that passes, unless it was counted already, in the window that their store has now. */
 async function countFor(
   { quota, passed }: LiveAccessSources,
   { environment, storeId, sessionId }: TokenClaims,
   store: StoreState,
   early: Counted | null,
-  requests: number,
-): Promise<LiveAccess['quotaOf']> {
+): Promise<QuotaState> {
   const policy = quota.policyOf(store.quota);
   if (early?.windowSeconds === policy.windowSeconds) {
-    return (position) => quotaState(early, policy, position);
+    return quotaState(early, policy);
   }
   const [counted] = await Promise.all([
-    quota.count(environment, storeId, policy.windowSeconds, requests),
+    quota.count(environment, storeId, policy.windowSeconds),
     early === null ? null : quota.giveBack(early),
   ]);
   passed.set(sessionId, policy.windowSeconds);
-  return (position) => quotaState(counted, policy, position);
+  return quotaState(counted, policy);
 }
 
 async function loadGrant(

@@ -26,12 +26,11 @@ export interface QuotaState {
   resetSeconds: number;
 }
 
-/** Requests that were counted together. */
+/** A request that was counted. */
 export interface Counted {
   key: string;
   windowSeconds: number;
-  requests: number;
-  /** Requests of this window, these included. */
+  /** Requests of this window, this one included. */
   consumed: number;
   /** Until the window ends. */
   milliseconds: number;
@@ -40,21 +39,21 @@ export interface Counted {
 export interface Quota {
   /** The policy of a store: its own, or what the configuration says. */
   policyOf: (own: StoreQuota | null) => QuotaPolicy;
-  /** Counts requests. @throws when Redis is away: that is an outage, never a refusal. */
-  count: (environment: string, storeId: string, windowSeconds: number, requests: number) => Promise<Counted>;
-  /** Gives requests back, after it turned out that they should not have been counted. */
+  /** Counts a request. @throws when Redis is away: that is an outage, never a refusal. */
+  count: (environment: string, storeId: string, windowSeconds: number) => Promise<Counted>;
+  /** Gives a request back, after it turned out that it should not have been counted. */
   giveBack: (counted: Counted) => Promise<void>;
 }
 
 /**
- * Takes requests off a count while the window still runs in which it was counted: the time that is left has only
+ * Takes a request off a count while the window still runs in which it was counted: the time that is left has only
  * become shorter since, and by less than a second. In a window that began later it would let one more than the
  * quota pass, and without a window leave a count without an end. Redis has no command that decrements on a condition.
  */
 const GIVE_BACK = `
 local left = redis.call('pttl', KEYS[1])
 local counted = tonumber(ARGV[1])
-if left > 0 and left <= counted and left > counted - 1000 then redis.call('decrby', KEYS[1], ARGV[2]) end`;
+if left > 0 and left <= counted and left > counted - 1000 then redis.call('decr', KEYS[1]) end`;
 
 /** Makes the quota that the configuration describes. */
 export function createQuota(redis: Redis, prefix: string, settings: Config['query']['quota']): Quota {
@@ -71,31 +70,29 @@ export function createQuota(redis: Redis, prefix: string, settings: Config['quer
       requests: own?.requests ?? settings.requests,
       windowSeconds: own?.windowSeconds ?? settings.windowSeconds,
     }),
-    async count(environment, storeId, windowSeconds, requests) {
+    async count(environment, storeId, windowSeconds) {
       const key = redisKeys(prefix, environment, storeId).quota(windowSeconds);
-      const { consumedPoints, msBeforeNext } = await counter.penalty(key, requests, {
+      const { consumedPoints, msBeforeNext } = await counter.penalty(key, 1, {
         customDuration: windowSeconds,
       });
-      return { key, windowSeconds, requests, consumed: consumedPoints, milliseconds: msBeforeNext };
+      return { key, windowSeconds, consumed: consumedPoints, milliseconds: msBeforeNext };
     },
-    async giveBack({ key, milliseconds, requests }) {
-      await redis.eval(GIVE_BACK, 1, key, milliseconds, requests);
+    async giveBack({ key, milliseconds }) {
+      await redis.eval(GIVE_BACK, 1, key, milliseconds);
     },
   };
 }
 
-/** What a count means under a policy for one of the requests that were counted together, the first being number 0. */
+/** What a count means under a policy. */
 export function quotaState(
-  { consumed, requests, milliseconds }: Counted,
+  { consumed, milliseconds }: Counted,
   { requests: limit, windowSeconds }: QuotaPolicy,
-  position: number,
 ): QuotaState {
-  const counted = consumed - requests + position + 1;
   return {
-    allowed: counted <= limit,
+    allowed: consumed <= limit,
     limit,
     windowSeconds,
-    remaining: Math.max(0, limit - counted),
+    remaining: Math.max(0, limit - consumed),
     // A count still holds in the millisecond in which it ends, so a full second is not enough for one.
     resetSeconds: Math.min(windowSeconds, Math.floor(milliseconds / 1_000) + 1),
   };

@@ -1,7 +1,7 @@
 /** The steps that decide whether a request may pass, in the order of rule R5.1: 401, 429, 403. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { QuotaState } from './quota.ts';
-import type { Tokens } from '../token/access-tokens.ts';
+import type { TokenClaims, Tokens } from '../token/access-tokens.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import {
   insufficientScope,
@@ -12,8 +12,9 @@ import {
 } from '../answers/refusal.ts';
 import type { Bounded } from '../deadline.ts';
 import { bearerMissing, bearerToken } from './bearer.ts';
+import type { EndReason, LiveAccess } from './live-access.ts';
 import type { RedisGate } from './redis-gate.ts';
-import type { Look, LookUp } from './shared-look-up.ts';
+import type { Look } from './shared-look.ts';
 
 /** Who makes a request, and what they may do at this moment. */
 export interface Caller {
@@ -31,7 +32,7 @@ export type Step = (request: FastifyRequest, reply: FastifyReply) => Promise<voi
 export function authenticate(
   tokens: Tokens,
   gate: RedisGate,
-  lookUp: LookUp,
+  lookUp: (claims: TokenClaims, bounded: Bounded) => Promise<LiveAccess | EndReason>,
   environments: readonly string[],
   deadlineOf: (reply: FastifyReply) => Bounded,
 ): Step {

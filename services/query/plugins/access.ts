@@ -2,8 +2,8 @@
 import plugin from 'fastify-plugin';
 import { createQuota } from '../access/quota.ts';
 import { createTokens } from '../token/access-tokens.ts';
-import { rememberPassed } from '../access/live-access.ts';
-import { shareLooks, shareLookUps } from '../access/shared-look-up.ts';
+import { lookUpAccess, rememberPassed } from '../access/live-access.ts';
+import { shareLooks } from '../access/shared-look.ts';
 import { authenticate, authenticateAgain } from '../access/steps.ts';
 
 export default plugin(
@@ -19,7 +19,13 @@ export default plugin(
     app.decorateRequest('values', null);
     app.decorate(
       'authenticate',
-      authenticate(tokens, redisGate, shareLookUps(redis, sources), config.environments, app.deadlineOf),
+      authenticate(
+        tokens,
+        redisGate,
+        (claims, bounded) => lookUpAccess(sources, claims, bounded),
+        config.environments,
+        app.deadlineOf,
+      ),
     );
     app.decorate(
       'authenticateAgain',

@@ -12,7 +12,7 @@ afterAll(() => installation.close());
 
 const settings = { requests: 3, windowSeconds: 60 };
 const count = (quota: Quota, store: string, environment = 'e') =>
-  quota.count(environment, store, settings.windowSeconds, 1);
+  quota.count(environment, store, settings.windowSeconds);
 
 it('counts for each store and environment apart, and takes back', async () => {
   const { redis, config } = installation;
@@ -32,36 +32,20 @@ it('is shared by all instances, to the last request', async () => {
     const policy = { requests: 50, windowSeconds: 60 };
     const quotas = [redis, other].map((client) => createQuota(client, config.namePrefix, policy));
     const counts = await Promise.all(
-      Array.from({ length: 100 }, async (_, index) => quotas[index % 2]?.count('e', 'shared', 60, 1)),
+      Array.from({ length: 100 }, async (_, index) => quotas[index % 2]?.count('e', 'shared', 60)),
     );
-    const states = counts.map((counted) => counted && quotaState(counted, policy, 0));
+    const states = counts.map((counted) => counted && quotaState(counted, policy));
     expect(states.filter((state) => state?.allowed)).toHaveLength(50);
   } finally {
     other.disconnect();
   }
 });
 
-it('counts requests together, tells each where it stands, and takes all of them back', async () => {
-  const { redis, config } = installation;
-  const quota = createQuota(redis, config.namePrefix, settings);
-  await count(quota, 'together');
-  const counted = await quota.count('e', 'together', 60, 4);
-  const states = [0, 1, 2, 3].map((position) => quotaState(counted, settings, position));
-  expect(states.map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
-    [true, 1],
-    [true, 0],
-    [false, 0],
-    [false, 0],
-  ]);
-  await quota.giveBack(counted);
-  expect((await count(quota, 'together')).consumed).toBe(2);
-});
-
 it('counts windows of different length apart, each with its own end', async () => {
   const { redis, config } = installation;
   const quota = createQuota(redis, config.namePrefix, settings);
   await count(quota, 'windows');
-  const shorter = await quota.count('e', 'windows', 10, 1);
+  const shorter = await quota.count('e', 'windows', 10);
   expect(shorter.consumed).toBe(1);
   expect(shorter.milliseconds).toBeLessThanOrEqual(10_000);
   const longer = await count(quota, 'windows');
@@ -73,13 +57,13 @@ it('gives nothing back to a window that is over, nor to the one after it', async
   const { redis, config } = installation;
   const quota = createQuota(redis, config.namePrefix, settings);
   const { quota: keyOf } = redisKeys(config.namePrefix, 'e', 'edge');
-  const last = await quota.count('e', 'edge', 1, 1);
+  const last = await quota.count('e', 'edge', 1);
   await eventually('the window ends', async () => (await redis.exists(keyOf(1))) === 0);
   await quota.giveBack(last);
   expect(await redis.exists(keyOf(1))).toBe(0);
-  expect((await quota.count('e', 'edge', 1, 1)).consumed).toBe(1);
+  expect((await quota.count('e', 'edge', 1)).consumed).toBe(1);
   // The next window has begun meanwhile: more of its time is left than the old one had when it was counted.
-  const old: Counted = { key: keyOf(60), windowSeconds: 60, requests: 1, consumed: 3, milliseconds: 200 };
+  const old: Counted = { key: keyOf(60), windowSeconds: 60, consumed: 3, milliseconds: 200 };
   expect((await count(quota, 'edge')).consumed).toBe(1);
   await quota.giveBack(old);
   expect((await count(quota, 'edge')).consumed).toBe(2);
@@ -95,7 +79,7 @@ it('throws when Redis is away: an outage is no refusal', async () => {
   try {
     const quota = createQuota(redis, 'x', settings);
     await expect(count(quota, 's')).rejects.toBeInstanceOf(Error);
-    const counted = { key: 'x', windowSeconds: 60, requests: 1, consumed: 1, milliseconds: 1 };
+    const counted = { key: 'x', windowSeconds: 60, consumed: 1, milliseconds: 1 };
     await expect(quota.giveBack(counted)).rejects.toBeInstanceOf(Error);
   } finally {
     redis.disconnect();
@@ -128,7 +112,7 @@ it.each([
     { allowed: false, remaining: 0, resetSeconds: 1 },
   ],
 ])('of %j says %j: a client that waits that long comes after the end', (counted, state) => {
-  expect(quotaState({ key: '', windowSeconds: 60, requests: 1, ...counted }, settings, 0)).toEqual({
+  expect(quotaState({ key: '', windowSeconds: 60, ...counted }, settings)).toEqual({
     limit: 3,
     windowSeconds: 60,
     ...state,
