@@ -30,7 +30,7 @@ import { createDroppedIndexes } from '#shared/projection/dead-letters/dropped.ts
 import { GenerationFollower } from './generations/follower.ts';
 import { Pace } from './generations/pace.ts';
 import { projectGeneration, type ProjectOptions } from './generations/project.ts';
-import { LetterKeeper } from './dead-letters/expiry-loop.ts';
+import { LetterExpiry } from './dead-letters/expiry-loop.ts';
 import { countDeadLetters, createMetrics, type ProjectorMetrics } from './metrics.ts';
 
 /** How long a start waits for Redis; without it everything is applied, and published once it is there. */
@@ -147,7 +147,7 @@ async function startConsumers(
     metrics,
   };
   const pace = new Pace(limits.events);
-  const letters = await LetterKeeper.start({
+  const letters = await LetterExpiry.start({
     client,
     prefix,
     environments,
@@ -202,7 +202,7 @@ function startAccessConsumer(
 ): Promise<RunningConsumer> {
   const labels = { environment, generation: 'control' };
   const topic = accessTopic(environment);
-  const room = letters.room(control, topic);
+  const limits = letters.limits(control, topic);
   return startConsumer({
     ...base,
     topic,
@@ -213,7 +213,7 @@ function startAccessConsumer(
     turns: pace.turns({ isBuilding: () => false, share: () => 100 }),
     logger,
     write: ({ session }, slice, hopeless) =>
-      applyAccess(control, environment, session, slice, hopeless, room),
+      applyAccess(control, environment, session, slice, hopeless, limits),
     committed: ({ keys, stores, outdated, deadLetters }) => {
       publisher.publish(keys, stores);
       countDeadLetters(metrics, environment, labels.generation, deadLetters);

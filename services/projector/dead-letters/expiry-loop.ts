@@ -10,14 +10,14 @@ import { expireLetters } from './expire.ts';
 import {
   CENSUS_SHARE,
   type LetterCensus,
-  LetterRoom,
+  LetterLimits,
   takeCensus,
 } from '#shared/projection/dead-letters/limits.ts';
 
 const LOOK_MS = 5_000;
 const DAY_MS = 86_400_000;
 
-export interface KeeperOptions {
+export interface ExpiryOptions {
   client: MongoClient;
   prefix: string;
   environments: readonly string[];
@@ -37,12 +37,12 @@ interface Box {
   db: Db;
 }
 
-export class LetterKeeper {
-  readonly #options: KeeperOptions;
-  readonly #rooms = new Map<string, LetterRoom>();
+export class LetterExpiry {
+  readonly #options: ExpiryOptions;
+  readonly #limits = new Map<string, LetterLimits>();
   readonly #looking: PeriodicTask;
 
-  private constructor(options: KeeperOptions) {
+  private constructor(options: ExpiryOptions) {
     this.#options = options;
     this.#looking = new PeriodicTask({
       run: () => this.#look(),
@@ -52,18 +52,19 @@ export class LetterKeeper {
   }
 
   /** Makes the indexes of the control database's letters, and begins. */
-  static async start(options: KeeperOptions): Promise<LetterKeeper> {
+  static async start(options: ExpiryOptions): Promise<LetterExpiry> {
     const control = controlDatabase(options.client, options.prefix);
     await letterCollection(control).createIndexes(INDEXES[DEAD_LETTERS]);
-    return new LetterKeeper(options);
+    return new LetterExpiry(options);
   }
 
-  /** The room of a topic's letters in one database; always the same one. */
-  room(db: Db, topic: string): LetterRoom {
+  /** The limits of a topic's letters in one database; always the same object. */
+  limits(db: Db, topic: string): LetterLimits {
     const name = `${db.databaseName}/${topic}`;
-    const room = this.#rooms.get(name) ?? new LetterRoom(letterCollection(db), topic, this.#options.bytes);
-    this.#rooms.set(name, room);
-    return room;
+    const limits =
+      this.#limits.get(name) ?? new LetterLimits(letterCollection(db), topic, this.#options.bytes);
+    this.#limits.set(name, limits);
+    return limits;
   }
 
   stop(): Promise<void> {

@@ -11,7 +11,7 @@ import { Epochs } from '#shared/projection/changes/epochs.ts';
 import { readAhead } from '#shared/projection/changes/read-ahead.ts';
 import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { DroppedLetters } from '#shared/projection/dead-letters/dropped.ts';
-import type { LetterKeeper } from '../dead-letters/expiry-loop.ts';
+import type { LetterExpiry } from '../dead-letters/expiry-loop.ts';
 import { countDeadLetters } from '../metrics.ts';
 import { Rewriter, type RewriterOptions } from '../rewriting/rewriter.ts';
 import { type Followed, generationLabel } from './follower.ts';
@@ -34,7 +34,7 @@ export interface ProjectOptions {
     | 'metrics'
   >;
   pace: Pace;
-  letters: LetterKeeper;
+  letters: LetterExpiry;
   rewriting: Pick<RewriterOptions, 'share' | 'metrics'>;
   control: Db;
   /** Called when the record of a store has changed in a live generation. */
@@ -50,7 +50,7 @@ export async function projectGeneration(
   const { metrics, logger } = base;
   const label = generationLabel(marker);
   const topic = changesTopic(environment);
-  const room = letters.room(db, topic);
+  const limits = letters.limits(db, topic);
   const dropped = new DroppedLetters(control, topic);
   const epochs = new Epochs();
   const consumer = await startConsumer({
@@ -69,7 +69,7 @@ export async function projectGeneration(
     prepare: readAhead,
     write: async ({ session }, whole, hopeless) => {
       const slice = await dropped.leaveOut(whole);
-      return applyChanges(db, session, slice, hopeless, { room, epochs, isNext: true });
+      return applyChanges(db, session, slice, hopeless, { limits, epochs, isNext: true });
     },
     committed: ({ plan, deadLetters, given }) => {
       epochs.remember(given);

@@ -13,7 +13,7 @@ import { EventRejected } from '../../events/rejection.ts';
 import type { DeadLetter } from '../../read-models/collections.ts';
 import type { Slice } from '../slice/slice.ts';
 import { toDeadLetter } from '../dead-letters/letter.ts';
-import type { LetterRoom } from '../dead-letters/limits.ts';
+import type { LetterLimits } from '../dead-letters/limits.ts';
 import { writeDeadLetters } from '../dead-letters/write.ts';
 import { keyRecord, storeRecord } from './audit.ts';
 
@@ -32,7 +32,7 @@ export async function applyAccess(
   session: ClientSession,
   slice: Slice,
   hopeless: unknown,
-  room: LetterRoom | null = null,
+  limits: LetterLimits | null = null,
 ): Promise<AppliedAccess> {
   const collections = controlCollections(control);
   const keys = new Map<string, AccessKey>();
@@ -67,6 +67,6 @@ export async function applyAccess(
     }
   }
   await writeAudit(control, session, audit);
-  await writeDeadLetters(control, session, deadLetters, room);
+  await writeDeadLetters(control, session, deadLetters, limits);
   return { keys: [...keys.values()], stores: [...stores.values()], outdated, deadLetters };
 }

@@ -4,7 +4,7 @@ import { EventRejected } from '../../events/rejection.ts';
 import { type DeadLetter, documentId } from '../../read-models/collections.ts';
 import type { Slice } from '../slice/slice.ts';
 import { toDeadLetter } from '../dead-letters/letter.ts';
-import type { LetterRoom } from '../dead-letters/limits.ts';
+import type { LetterLimits } from '../dead-letters/limits.ts';
 import { type Deletions, writeDeadLetters } from '../dead-letters/write.ts';
 import { Epochs, type GivenPositions } from './epochs.ts';
 import { fold } from './fold.ts';
@@ -14,7 +14,7 @@ import { writePlan } from './write.ts';
 
 export interface ApplyOptions {
   /** For dead letters; `null` where they replace letters that are there. */
-  room?: Pick<LetterRoom, 'admit'> | null;
+  limits?: Pick<LetterLimits, 'admit'> | null;
   /** Whether the slice is its partition's next one: stamps name it then. */
   isNext?: boolean;
   /** Of this process and generation; told by the caller once the transaction is committed (`AppliedSlice.given`). */
@@ -37,13 +37,13 @@ export async function applyChanges(
   session: ClientSession,
   slice: Slice,
   hopeless: unknown,
-  { room = null, isNext = false, epochs = new Epochs() }: ApplyOptions = {},
+  { limits = null, isNext = false, epochs = new Epochs() }: ApplyOptions = {},
 ): Promise<AppliedSlice> {
   const { topic, partition, messages } = slice;
   if (hopeless !== null) {
     const rejection = new EventRejected('projection_failed', 'its transaction failed again and again');
     const deadLetters = messages.map((message) => toDeadLetter(topic, partition, message, rejection));
-    await writeDeadLetters(db, session, deadLetters, room);
+    await writeDeadLetters(db, session, deadLetters, limits);
     return { plan: null, deadLetters, given: new Map() };
   }
   const { chains, rejected } = fold(messages);
@@ -66,7 +66,7 @@ export async function applyChanges(
       slice: isNext ? slice : null,
     });
   }
-  await writeDeadLetters(db, session, deadLetters, room, deletionsIn(messages, planned));
+  await writeDeadLetters(db, session, deadLetters, limits, deletionsIn(messages, planned));
   epochs.forget(given);
   return { plan: planned, deadLetters, given };
 }

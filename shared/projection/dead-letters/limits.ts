@@ -43,8 +43,8 @@ export async function takeCensus(collection: Collection<DeadLetter>, topic: stri
   return row ?? { letters: 0, bytes: 0, oldest: null };
 }
 
-/** The room of one topic's letters in one database. */
-export class LetterRoom {
+/** The limits of one topic's letters in one database. */
+export class LetterLimits {
   readonly #collection: Collection<DeadLetter>;
   readonly #topic: string;
   readonly #limit: number;
@@ -58,7 +58,7 @@ export class LetterRoom {
     this.#limit = limit;
   }
 
-  /** Takes from letters what there is no room for, and counts the rest as if it were written. */
+  /** Leaves out the letters that exceed the limits, and counts the rest as if they were written. */
   async admit(letters: readonly DeadLetter[]): Promise<DeadLetter[]> {
     await this.#count();
     return letters.map((letter) => {

@@ -10,25 +10,25 @@ import {
   TOMBSTONES,
 } from '../../read-models/collections.ts';
 import { NOTHING_KEPT } from './letter.ts';
-import type { LetterRoom } from './limits.ts';
+import type { LetterLimits } from './limits.ts';
 
 /** Where in the log customers were deleted last, of those whom a slice deletes: by `<store id>/<customer id>`. */
 export type Deletions = ReadonlyMap<string, number>;
 
 /**
  * Writes dead letters in the session's transaction, as its last step.
- * @param room `null` where they replace letters that are there.
+ * @param limits `null` where they replace letters that are there.
  */
 export async function writeDeadLetters(
   db: Db,
   session: ClientSession,
   letters: readonly DeadLetter[],
-  room: Pick<LetterRoom, 'admit'> | null,
+  limits: Pick<LetterLimits, 'admit'> | null,
   deletions: Deletions = new Map(),
 ): Promise<void> {
   if (letters.length === 0) return;
   const allowed = await withPositions(db, session, await withoutDeleted(db, session, letters, deletions));
-  const admitted = room === null ? allowed : await room.admit(allowed);
+  const admitted = limits === null ? allowed : await limits.admit(allowed);
   const operations = admitted.map((letter) => ({
     replaceOne: { filter: { _id: letter._id }, replacement: letter, upsert: true },
   }));

@@ -96,11 +96,11 @@ describe('erasing', () => {
     });
     const slice = { topic: 't', partition: 0, messages, next: sequence + 1 };
     const session = installation.mongodb.startSession();
-    const room = {
+    const limits = {
       admit: async (letters: readonly DeadLetter[]) => [...letters],
     };
     const { given } = await transaction<AppliedSlice>(
-      () => applyChanges(db, session, slice, null, { epochs, room }),
+      () => applyChanges(db, session, slice, null, { epochs, limits }),
       session,
     );
     epochs.remember(given);
