@@ -211,7 +211,7 @@ const settings = Type.Object({
       'OVERLOAD_LATENCY_MS',
       whole(10, 60_000),
       '100',
-      'How many milliseconds answers may take on average under load. What cannot be answered so soon is refused at once with 503; up to 32 requests at a time never are.',
+      'How many milliseconds answers may take on average under load. What cannot be answered so soon is refused at once with 503; up to 64 requests at a time never are.',
     ),
     quota: Type.Object({
       requests: setting(

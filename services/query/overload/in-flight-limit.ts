@@ -15,8 +15,8 @@ export interface Seen {
   answerMs: number;
 }
 
-/** So many at once are never refused. Answers that are slow although so few are in flight are no sign of load. */
-export const LEAST = 32;
+/** So many at once are never refused: as many as there are connections to MongoDB. Answers that are slow although so few are in flight are no sign of load. */
+export const LEAST = 64;
 /** More answers in a millisecond than one thread gives: beyond it the latency would be exceeded in any case. */
 const MOST_PER_MS = 10;
 /** What takes long by its nature may take so many times as long, and altogether so many times the latency. */

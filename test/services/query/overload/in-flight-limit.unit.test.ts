@@ -94,7 +94,7 @@ describe('the limit of what is in flight', () => {
     play.ask({ perSecond: 5_000, leastMs: 5 }, 15_000, 5);
     const slower = { perSecond: 500, leastMs: 20 };
     play.ask(slower, 15_000, 3);
-    expect(play.ask(slower, 15_000, 5).slowestMs).toBeLessThan(300);
+    expect(play.ask(slower, 15_000, 5).slowestMs).toBeLessThan(500);
     const quicker = { perSecond: 8_000, leastMs: 5 };
     play.ask(quicker, 24_000, 2);
     expect(play.ask(quicker, 24_000, 5).perSecond).toBeGreaterThan(7_200);
