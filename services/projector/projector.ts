@@ -32,6 +32,7 @@ import { Pace } from './generations/pace.ts';
 import { projectGeneration, type ProjectOptions } from './generations/project.ts';
 import { LetterExpiry } from './dead-letters/expiry-loop.ts';
 import { countDeadLetters, createMetrics, type ProjectorMetrics } from './metrics.ts';
+import { onceReached } from './reached.ts';
 
 /** How long a start waits for Redis; without it everything is applied, and published once it is there. */
 const REDIS_READY_MS = 1_000;
@@ -47,19 +48,20 @@ export interface RunningProjector {
 export interface ProjectorOptions {
   /** The release's, unless a test plays another release. */
   projectionVersion?: number;
+  /** Where it measures; its own when absent. */
+  metrics?: ProjectorMetrics;
 }
 
 /**
- * Starts the projector: checks topics, makes read models and indexes that are missing, and begins to apply.
+ * Starts the projector: waits for Kafka and MongoDB, checks topics, makes read models and indexes that are missing, and begins to apply.
  * @throws {StoreDataError} `topic_unsuitable`, `server_unsuitable` or `generation_unsuitable`, before anything is
  * consumed.
  */
 export async function startProjector(
   config: Config,
   logger: Logger,
-  { projectionVersion = PROJECTION_VERSION }: ProjectorOptions = {},
+  { projectionVersion = PROJECTION_VERSION, metrics = createMetrics() }: ProjectorOptions = {},
 ): Promise<RunningProjector> {
-  const metrics = createMetrics();
   const client = createWriterClient(config, 'projector');
   const redis = createRedisClient(config, (error) => logger.debug({ error: describeError(error) }, 'redis'));
   const stopping: (() => Promise<unknown>)[] = [async () => redis.disconnect(), () => client.close()];
@@ -72,7 +74,8 @@ export async function startProjector(
     const failure = await checkRedisAtStart(redis, REDIS_READY_MS);
     if (failure !== null) logger.warn({ error: failure }, 'starting without Redis');
     const kafka = createKafka(config, `${config.namePrefix}.projector`, logger);
-    await checkAllTopics(kafka, config.environments);
+    await onceReached('Kafka', () => checkAllTopics(kafka, config.environments), logger);
+    await onceReached('MongoDB', () => client.connect(), logger);
     const control = controlDatabase(client, config.namePrefix);
     await createControlIndexes(control);
     await createAuditIndexes(control);

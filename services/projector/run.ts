@@ -1,10 +1,11 @@
 /** Runs the projector as a process: from its environment variables to a graceful end. */
 import closeWithGrace from 'close-with-grace';
-import { readConfig } from '#shared/config.ts';
+import { nearMisses, readConfig } from '#shared/config.ts';
 import { describeError, StoreDataError } from '#shared/errors.ts';
 import { createLogger } from '#shared/logging.ts';
 import { startOperations } from '#shared/operations.ts';
-import { startProjector } from './projector.ts';
+import { createMetrics } from './metrics.ts';
+import { type RunningProjector, startProjector } from './projector.ts';
 
 /** Resolves never; ends the process when it cannot go on, having said why. */
 export async function runProjector(): Promise<void> {
@@ -16,16 +17,20 @@ export async function runProjector(): Promise<void> {
     closeWithGrace({ delay: 20_000, logger }, async () => {
       for (const close of closing) await close();
     });
-    const projector = await startProjector(config, logger);
-    closing.push(projector.stop);
+    for (const line of nearMisses(process.env)) logger.warn(line);
+    const metrics = createMetrics();
+    let projector: RunningProjector | null = null;
+    // Before anything is waited for, so that an operator sees that it lives.
     const operations = await startOperations({
       ...config.operations,
-      live: projector.isLive,
-      ready: () => true,
-      registry: projector.metrics.registry,
+      live: () => projector?.isLive() ?? true,
+      ready: () => projector !== null,
+      registry: metrics.registry,
       logger,
     });
+    closing.push(async () => projector?.stop());
     closing.push(operations.close);
+    projector = await startProjector(config, logger, { metrics });
     logger.info({ environments: config.environments, operations: operations.url }, 'projector started');
     await projector.failed;
   } catch (error) {

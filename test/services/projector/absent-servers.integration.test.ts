@@ -1,0 +1,49 @@
+/** A start without Kafka and MongoDB: the projector waits, says for what, and answers its operators meanwhile. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createInstallation, type Installation } from '#test/installation.ts';
+import { startService } from '#test/service-process.ts';
+import { startTcpProxy } from '#test/tcp-proxy.ts';
+
+let installation: Installation;
+beforeAll(async () => {
+  installation = await createInstallation();
+});
+afterAll(() => installation?.close());
+
+it('waits for Kafka, then for MongoDB, and goes on once each is there', async () => {
+  const { env, config } = installation;
+  const [broker = ''] = config.kafka.brokers;
+  const [brokerHost = '', brokerPort] = broker.split(':');
+  const address = new URL(env['MONGODB_URI'] ?? '');
+  const kafka = await startTcpProxy({ host: brokerHost, port: Number(brokerPort) });
+  const mongodb = await startTcpProxy({ host: address.hostname, port: Number(address.port) });
+  address.port = String(mongodb.port);
+  address.search = '?directConnection=true';
+  await kafka.cut();
+  await mongodb.cut();
+  const projector = startService('projector', {
+    ...env,
+    KAFKA_BROKERS: `127.0.0.1:${kafka.port}`,
+    MONGODB_URI: address.href,
+  });
+  try {
+    const { url } = await projector.logged(({ msg }) => msg === 'operations server listens');
+    const status = async (path: string) => (await fetch(`${String(url)}${path}`)).status;
+    await projector.logged(({ msg }) => msg === 'waiting for Kafka');
+    expect([await status('/live'), await status('/ready'), await status('/metrics')]).toEqual([
+      200, 503, 200,
+    ]);
+    await kafka.restore();
+    await projector.logged(({ msg }) => msg === 'waiting for MongoDB');
+    expect([await status('/live'), await status('/ready')]).toEqual([200, 503]);
+    await mongodb.restore();
+    await projector.logged(({ msg }) => msg === 'projector started');
+    expect([await status('/live'), await status('/ready')]).toEqual([200, 200]);
+    projector.kill('SIGTERM');
+    expect(await projector.ended).toEqual({ code: 0, signal: null });
+  } finally {
+    projector.kill('SIGKILL');
+    await kafka.close();
+    await mongodb.close();
+  }
+});
