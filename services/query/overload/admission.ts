@@ -19,6 +19,8 @@ const TOLD_EVERY_MS = 60_000;
  * together: otherwise refusals, `/health` and answers would wait for all of it.
  */
 const BEGUN_TOGETHER = 16;
+/** One more for so many that were refused meanwhile: where refusing is most of the work, a turn is long however few are begun. */
+const REFUSED_FOR_ONE = 4;
 
 /** A request that was let in. */
 interface Work {
@@ -41,6 +43,7 @@ export class Admission {
   readonly #queue: Work[] = [];
   /** Of this turn of the event loop. */
   #begun = 0;
+  #refusedNow = 0;
   /** Since the last look. */
   #lookedAt = performance.now();
   #peak = 0;
@@ -67,7 +70,9 @@ export class Admission {
     const beginNext = () => {
       const now = performance.now();
       this.#begun = 0;
-      for (const work of this.#queue.splice(0, BEGUN_TOGETHER)) {
+      const room = BEGUN_TOGETHER + Math.floor(this.#refusedNow / REFUSED_FOR_ONE);
+      this.#refusedNow = 0;
+      for (const work of this.#queue.splice(0, room)) {
         work.queuedMs = now - work.since;
         begin(work);
       }
@@ -157,6 +162,7 @@ export class Admission {
     refuse(request, response);
     this.#metrics.shedRequests.inc();
     this.#refused += 1;
+    this.#refusedNow += 1;
     if (now - this.#toldAt < TOLD_EVERY_MS) return;
     this.#logger.warn(
       { refused: this.#refused, limit: this.#limit.value },
