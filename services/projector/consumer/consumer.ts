@@ -20,7 +20,7 @@ import {
 } from '#shared/projection/slice/checkpoint.ts';
 import { assigners } from './assigner.ts';
 import { watchClock } from './clock.ts';
-import { Partition, type PartitionWork } from './partition.ts';
+import { Partition, type Prepare } from './partition.ts';
 import { Places } from './places.ts';
 import { skippedTo } from '#shared/projection/slice/skips.ts';
 import type { Slice, SliceLimits } from '#shared/projection/slice/slice.ts';
@@ -49,8 +49,8 @@ export interface ConsumerOptions<R> {
   metrics: ProjectorMetrics;
   /** Writes what a slice means, in the transaction of the claim's session. */
   write: (claim: Claim, slice: Slice, hopeless: unknown) => Promise<R>;
-  /** As `PartitionWork.prepare`; nothing is prepared where it is absent. */
-  prepare?: PartitionWork['prepare'];
+  /** As of a partition's target; nothing is prepared where it is absent. */
+  prepare?: Prepare;
   /** Called with what `write` answered, once it is committed. Must not throw. */
   committed: (result: R, slice: Slice) => void;
 }
@@ -302,7 +302,7 @@ class Assignment<R> {
   }
 
   /** Tells the group how far a partition is, for tools that show lag; positions come from checkpoints alone. */
-  commit(number: number, partition: Partition): void {
+  commitOffset(number: number, partition: Partition): void {
     const { position } = partition;
     if (partition.state !== 'ready' || position === null) return;
     const partitions = this.#partitions;
@@ -336,46 +336,52 @@ class Assignment<R> {
       metrics,
       generation,
       wayOut,
-      isStopping: () => this.#stopping,
-      begin: (isLost) => this.#begin(name, isLost),
-      noteLag: (lag) => turns.noteLag(name, lag),
-      claim: async (former) => {
-        await this.#options.checkDatabase?.();
-        return claimCheckpoint(client, checkpoints, topic, number, former);
+      source: {
+        bounds: async () => {
+          const bounds = (await this.#bounds()).get(number);
+          if (bounds === undefined) throw new Error(`no offsets of ${topic}/${number}`);
+          return bounds;
+        },
+        skippedTo: (batch) => skippedTo(control, topic, number, batch),
+        pause: () => {
+          if (isCurrent()) this.#consumer.pause([{ topic, partitions: [number] }]);
+        },
+        resume: () => {
+          if (isCurrent()) this.#consumer.resume([{ topic, partitions: [number] }]);
+        },
+        fetchFrom: (offset) => {
+          if (isCurrent()) this.#consumer.seek({ topic, partition: number, offset: String(offset) });
+        },
+        resumeAt: (offset) => {
+          if (!isCurrent()) return;
+          this.#consumer.seek({ topic, partition: number, offset: String(offset) });
+          this.#consumer.resume([{ topic, partitions: [number] }]);
+          this.commitOffset(number, created);
+        },
+        batchEnded: () => this.commitOffset(number, created),
       },
-      whereIs: (claim) => whereIs(checkpoints, claim),
-      logBounds: async () => {
-        const bounds = (await this.#bounds()).get(number);
-        if (bounds === undefined) throw new Error(`no offsets of ${topic}/${number}`);
-        return bounds;
+      target: {
+        claim: async (former) => {
+          await this.#options.checkDatabase?.();
+          return claimCheckpoint(client, checkpoints, topic, number, former);
+        },
+        whereIs: (claim) => whereIs(checkpoints, claim),
+        commit: (claim, slice, hopeless) => this.#commitSlice(claim, slice, hopeless),
+        prepare: this.#options.prepare ?? (() => () => undefined),
       },
-      apply: (claim, slice, hopeless) => this.#apply(claim, slice, hopeless),
-      skippedTo: (batch) => skippedTo(control, topic, number, batch),
-      prepare: this.#options.prepare ?? (() => () => undefined),
-      batchEnded: () => this.commit(number, created),
-      resume: () => {
-        if (isCurrent()) this.#consumer.resume([{ topic, partitions: [number] }]);
-      },
-      pause: () => {
-        if (isCurrent()) this.#consumer.pause([{ topic, partitions: [number] }]);
-      },
-      fetchFrom: (offset) => {
-        if (isCurrent()) this.#consumer.seek({ topic, partition: number, offset: String(offset) });
-      },
-      resumeAt: (offset) => {
-        if (!isCurrent()) return;
-        this.#consumer.seek({ topic, partition: number, offset: String(offset) });
-        this.#consumer.resume([{ topic, partitions: [number] }]);
-        this.commit(number, created);
+      turns: {
+        isStopping: () => this.#stopping,
+        next: (isLost) => this.#nextTurn(name, isLost),
+        noteLag: (lag) => turns.noteLag(name, lag),
       },
     });
     return created;
   }
 
   /** A turn among the generations, and one of the places that this consumer has. */
-  async #begin(partition: string, isLost: () => boolean): Promise<Turn> {
+  async #nextTurn(partition: string, isLost: () => boolean): Promise<Turn> {
     const leave = await this.#places.enter();
-    const turn = await this.#options.turns.begin(partition, () => this.#stopping || isLost());
+    const turn = await this.#options.turns.next(partition, () => this.#stopping || isLost());
     return {
       events: turn.events,
       end: () => {
@@ -385,7 +391,7 @@ class Assignment<R> {
     };
   }
 
-  async #apply(claim: Claim, slice: Slice, hopeless: unknown): Promise<void> {
+  async #commitSlice(claim: Claim, slice: Slice, hopeless: unknown): Promise<void> {
     const { checkpoints, write, committed } = this.#options;
     // A batch that cannot be read proves nothing about the log.
     const newest = slice.messages.findLast((message) => unreadableBatch(message) === undefined);

@@ -41,7 +41,51 @@ const SKIP_LOOK_MS = 1_000;
 /** How often it reads the batch anew: another broker may have it whole. */
 const READ_AGAIN_MS = 30_000;
 
-export interface PartitionWork {
+/** Where a partition's messages come from: its log, and how kafkajs fetches it. */
+export interface PartitionSource {
+  /** Where the log begins and ends now. */
+  bounds: () => Promise<{ start: number; end: number }>;
+  /** The last offset to pass by with a batch that cannot be read; `null` unless an operator decided so. */
+  skippedTo: (batch: UnreadableBatch) => Promise<number | null>;
+  pause: () => void;
+  resume: () => void;
+  /** Has the next fetch begin at an offset. */
+  fetchFrom: (offset: number) => void;
+  /** The same, and resumes. */
+  resumeAt: (offset: number) => void;
+  /** Told after each batch, for whoever watches the group. */
+  batchEnded: () => void;
+}
+
+/** Where they go: what is projected, and the checkpoint that moves with it. */
+export interface PartitionTarget {
+  /** Claims the checkpoint; `former` as in `claimCheckpoint`. */
+  claim: (former: Claim | null) => Promise<Claim>;
+  /** Where the stored checkpoint of a claim is. */
+  whereIs: (claim: Claim) => ReturnType<typeof whereIs>;
+  /**
+   * Writes what a slice means in one transaction, and moves the claim with it. `hopeless` says that its only message failed before
+   * for no fault of a server, and shall become a dead letter.
+   * @throws {StoreDataError} `fenced` when the partition has another owner.
+   */
+  commit: (claim: Claim, slice: Slice, hopeless: unknown) => Promise<void>;
+  prepare: Prepare;
+}
+
+/** When its slices may be applied. */
+export interface PartitionTurns {
+  /** Whether no further slice shall be applied. */
+  isStopping: () => boolean;
+  /** Resolves when a slice may be applied. */
+  next: (isLost: () => boolean) => Promise<Turn>;
+  /** Told how many messages are not applied yet; `null` once the partition is no longer ours. */
+  noteLag: (lag: number | null) => void;
+}
+
+/** Told which messages come after the slice that is being applied; the function that it returns ends what it does with them. */
+export type Prepare = (messages: readonly KafkaMessage[]) => () => void;
+
+export interface PartitionOptions {
   topic: string;
   partition: number;
   limits: SliceLimits;
@@ -53,36 +97,9 @@ export interface PartitionWork {
   generation: string;
   /** What to do when the log is another than the checkpoint was made from. */
   wayOut: string;
-  /** Whether no further slice shall be begun. */
-  isStopping: () => boolean;
-  /** Waits for this partition's turn to apply a slice. */
-  begin: (isLost: () => boolean) => Promise<Turn>;
-  /** Told how many messages are not applied yet; `null` once the partition is no longer ours. */
-  noteLag: (lag: number | null) => void;
-  /** Claims the checkpoint; `former` as in `claimCheckpoint`. */
-  claim: (former: Claim | null) => Promise<Claim>;
-  /** Where the log begins and ends now. */
-  logBounds: () => Promise<{ start: number; end: number }>;
-  /** Where the stored checkpoint of a claim is. */
-  whereIs: (claim: Claim) => ReturnType<typeof whereIs>;
-  /**
-   * Applies a slice in one transaction and moves the claim with it. `hopeless` says that its only message failed before for no
-   * fault of a server, and shall become a dead letter.
-   * @throws {StoreDataError} `fenced` when the partition has another owner.
-   */
-  apply: (claim: Claim, slice: Slice, hopeless: unknown) => Promise<void>;
-  /** The last offset to pass by with a batch that cannot be read; `null` unless an operator decided so. */
-  skippedTo: (batch: UnreadableBatch) => Promise<number | null>;
-  /** Told which messages come after the slice that is being applied; the function that it returns ends what it does with them. */
-  prepare: (messages: readonly KafkaMessage[]) => () => void;
-  /** Told after each batch. */
-  batchEnded: () => void;
-  pause: () => void;
-  resume: () => void;
-  /** Has the next fetch begin at an offset. */
-  fetchFrom: (offset: number) => void;
-  /** The same, and resumes. */
-  resumeAt: (offset: number) => void;
+  source: PartitionSource;
+  target: PartitionTarget;
+  turns: PartitionTurns;
 }
 
 /** How far a partition gets after its assignment: its checkpoint is ours, its log is known, messages have come, some are applied. */
@@ -94,7 +111,10 @@ interface TakenBatch extends Taken {
 }
 
 export class Partition {
-  readonly #work: PartitionWork;
+  readonly #options: PartitionOptions;
+  readonly #source: PartitionSource;
+  readonly #target: PartitionTarget;
+  readonly #turns: PartitionTurns;
   #state: 'loading' | 'ready' | 'stopped' | 'lost' = 'loading';
   #claim: Claim | null = null;
   #sliceEvents: number;
@@ -118,9 +138,12 @@ export class Partition {
   /** The batch after it, for which the partition paused. */
   #waiting: TakenBatch | null = null;
 
-  constructor(work: PartitionWork) {
-    this.#work = work;
-    this.#sliceEvents = Math.min(FIRST_SLICE_EVENTS, work.limits.events);
+  constructor(options: PartitionOptions) {
+    this.#options = options;
+    this.#source = options.source;
+    this.#target = options.target;
+    this.#turns = options.turns;
+    this.#sliceEvents = Math.min(FIRST_SLICE_EVENTS, options.limits.events);
   }
 
   get state(): 'loading' | 'ready' | 'stopped' | 'lost' {
@@ -135,7 +158,7 @@ export class Partition {
   /** Does something in the claim's session between two slices; `null` while the partition is not ours, or not claimed yet. */
   async between<R>(work: (session: ClientSession) => Promise<R>): Promise<R | null> {
     return this.#alone(async () =>
-      this.#claim === null || this.#lost() || this.#work.isStopping() ? null : work(this.#claim.session),
+      this.#claim === null || this.#lost() || this.#turns.isStopping() ? null : work(this.#claim.session),
     );
   }
 
@@ -148,11 +171,11 @@ export class Partition {
   lose(): void {
     this.#state = 'lost';
     this.#waiting = null;
-    this.#work.metrics.lag.remove(this.#labels());
-    this.#work.metrics.stopped.remove(this.#labels());
+    this.#options.metrics.lag.remove(this.#labels());
+    this.#options.metrics.stopped.remove(this.#labels());
     this.#clearUnreadable();
-    this.#work.metrics.failing.remove(this.#labels());
-    this.#work.noteLag(null);
+    this.#options.metrics.failing.remove(this.#labels());
+    this.#turns.noteLag(null);
     const session = this.#claim?.session;
     void this.settled()
       .then(() => this.#alone(async () => session?.endSession()))
@@ -167,7 +190,7 @@ export class Partition {
     if (this.#state === 'loading') return this.#claim === null;
     if (this.#state !== 'ready' || this.#continuity === null) return false;
     // kafkajs forgets with each assignment where it stood.
-    this.#work.fetchFrom(this.#continuity.from);
+    this.#source.fetchFrom(this.#continuity.from);
     return true;
   }
 
@@ -175,20 +198,20 @@ export class Partition {
   async isClaimedByOther(): Promise<boolean> {
     const claim = this.#claim;
     if (claim === null || this.#state !== 'ready') return false;
-    const place = await this.#work.whereIs(claim).catch(() => 'here' as const);
+    const place = await this.#target.whereIs(claim).catch(() => 'here' as const);
     return place === 'not ours' && this.#claim === claim;
   }
 
   /** Claims the checkpoint and begins to fetch from it; goes on trying, with growing pauses, until it succeeds. */
   async load(former: Claim | null = null): Promise<void> {
-    const { logger, claim } = this.#work;
+    const { logger } = this.#options;
     this.#state = this.#lost() ? 'lost' : 'loading';
     for (let attempt = 0; !this.#lost(); attempt += 1) {
       try {
-        this.#claim = await this.#alone(() => claim(former));
+        this.#claim = await this.#alone(() => this.#target.claim(former));
         this.#noteAnswered();
         this.#reach('claimedMs');
-        const bounds = await this.#work.logBounds();
+        const bounds = await this.#source.bounds();
         if (this.#lost()) {
           await this.#claim.session.endSession();
           return;
@@ -201,7 +224,7 @@ export class Partition {
         this.#state = 'ready';
         this.#reach('loadedMs');
         this.#setLag(bounds.end - position);
-        this.#work.resumeAt(this.#continuity.from);
+        this.#source.resumeAt(this.#continuity.from);
         return;
       } catch (error) {
         if (error instanceof StoreDataError && error.code === 'history_lost') {
@@ -214,7 +237,7 @@ export class Partition {
         }
         if (isFenced(error)) {
           // If the group has given the partition away, a heartbeat says so meanwhile, and this object is lost.
-          await sleep(this.#work.fencedPauseMs, undefined, { ref: false });
+          await sleep(this.#options.fencedPauseMs, undefined, { ref: false });
           former = null;
         } else {
           await sleep(Math.min(100 * 2 ** attempt, 3_000), undefined, { ref: false });
@@ -245,7 +268,7 @@ export class Partition {
       return;
     }
     // What is fetched next follows; whoever fails to apply seeks back.
-    this.#work.fetchFrom(continuity.from);
+    this.#source.fetchFrom(continuity.from);
     if (verdict.kind === 'look') return;
     this.#reach('fetchedMs');
     const taken = { ...verdict.taken, isRunning };
@@ -253,11 +276,11 @@ export class Partition {
     await this.#settledOr(LONGEST_WAIT_MS);
     if (this.#continuity !== continuity || this.#state !== 'ready') return;
     if (this.#underWay !== null) {
-      this.#work.pause();
+      this.#source.pause();
       this.#waiting = taken;
       return;
     }
-    this.#begin(taken);
+    this.#startBatch(taken);
     // What comes meanwhile comes as one batch then: a transaction for each message would cost too much.
     if (taken.next >= taken.logEnd) await this.#settledOr(LONGEST_WAIT_MS);
   }
@@ -272,21 +295,21 @@ export class Partition {
       this.#state === 'ready' && this.#underWay === null && this.#continuity === continuity;
     if (claim === null || continuity === null || !isIdle()) return;
     const { position } = claim;
-    const place = await this.#work.whereIs(claim).catch(() => 'here' as const);
+    const place = await this.#target.whereIs(claim).catch(() => 'here' as const);
     if (!isIdle() || claim.position !== position) return;
     // Most often another projector has the partition, and the group is about to tell us.
     const isNews = place === 'not ours' && !this.#isClaimLost;
     this.#isClaimLost = place === 'not ours';
     if (isNews) return;
     if (place !== 'here') {
-      this.#work.logger.warn({ position }, 'the checkpoint was moved by somebody else: it is read anew');
-      this.#work.pause();
+      this.#options.logger.warn({ position }, 'the checkpoint was moved by somebody else: it is read anew');
+      this.#source.pause();
       void this.#reload(0);
     } else if (continuity.isLooking) {
       await this.#checkLog(continuity, false);
     } else {
       continuity.lookAgain();
-      this.#work.fetchFrom(continuity.from);
+      this.#source.fetchFrom(continuity.from);
     }
   }
 
@@ -301,21 +324,21 @@ export class Partition {
     await this.#underWay;
   }
 
-  #begin(taken: TakenBatch): void {
-    this.#underWay = this.#apply(taken);
+  #startBatch(taken: TakenBatch): void {
+    this.#underWay = this.#applyBatch(taken);
   }
 
   /** Applies a batch, as far as it can be, and then turns to the one that waits. */
-  async #apply(taken: TakenBatch): Promise<void> {
+  async #applyBatch(taken: TakenBatch): Promise<void> {
     try {
-      await this.#takeSlices(taken);
+      await this.#applySlices(taken);
     } catch (error) {
       this.#noteFailure('error', error, 'batch failed and comes again');
-      this.#work.pause();
+      this.#source.pause();
       void this.#reload(1_000);
     } finally {
       this.#underWay = null;
-      this.#work.batchEnded();
+      this.#source.batchEnded();
       this.#goOn();
     }
   }
@@ -325,19 +348,22 @@ export class Partition {
     const waiting = this.#waiting;
     this.#waiting = null;
     if (waiting === null || this.#state !== 'ready') return;
-    this.#begin(waiting);
-    this.#work.resume();
+    this.#startBatch(waiting);
+    this.#source.resume();
   }
 
-  async #takeSlices(taken: TakenBatch): Promise<void> {
-    const { topic, partition } = this.#work;
+  async #applySlices(taken: TakenBatch): Promise<void> {
+    const { topic, partition } = this.#options;
     const { messages } = taken;
     let failures = 0;
-    const isOver = () => !taken.isRunning() || this.#lost() || this.#work.isStopping();
+    const isOver = () => !taken.isRunning() || this.#lost() || this.#turns.isStopping();
     for (let index = this.#indexOfPosition(taken); index < messages.length;) {
       if (index === -1) {
-        this.#work.logger.warn({ position: this.position }, 'the checkpoint is not at this batch: seeking');
-        this.#work.pause();
+        this.#options.logger.warn(
+          { position: this.position },
+          'the checkpoint is not at this batch: seeking',
+        );
+        this.#source.pause();
         void this.#reload(0);
         return;
       }
@@ -346,7 +372,7 @@ export class Partition {
         await this.#passBy(unreadable, messages.slice(index, index + 1), isOver);
         return;
       }
-      const turn = await this.#work.begin(isOver);
+      const turn = await this.#turns.next(isOver);
       if (isOver()) {
         turn.end();
         return;
@@ -359,7 +385,7 @@ export class Partition {
       const slice = { topic, partition, messages: part, next };
       const following = index + length;
       const ahead = sliceLength(messages, following, limits);
-      const endPreparing = this.#work.prepare(messages.slice(following, following + ahead));
+      const endPreparing = this.#target.prepare(messages.slice(following, following + ahead));
       const outcome = await this.#alone(() => this.#applySlice(slice)).finally(() => {
         endPreparing();
         turn.end();
@@ -373,7 +399,7 @@ export class Partition {
       if (this.#lost()) return;
       failures += 1;
       if (failures >= QUICK_ATTEMPTS[outcome]) {
-        this.#work.pause();
+        this.#source.pause();
         void this.#reload(1_000);
         return;
       }
@@ -389,18 +415,18 @@ export class Partition {
     messages: readonly KafkaMessage[],
     isOver: () => boolean,
   ): Promise<void> {
-    const { topic, partition, logger } = this.#work;
-    const to = await this.#work.skippedTo(unreadable);
+    const { topic, partition, logger } = this.#options;
+    const to = await this.#source.skippedTo(unreadable);
     if (to === null) {
       this.#stopAt(unreadable);
       return;
     }
-    const turn = await this.#work.begin(isOver);
+    const turn = await this.#turns.next(isOver);
     if (isOver()) {
       turn.end();
       return;
     }
-    this.#work.pause();
+    this.#source.pause();
     const passed = messages.map((message) =>
       Object.assign({}, message, { unreadable: { ...unreadable, to } }),
     );
@@ -416,7 +442,7 @@ export class Partition {
   }
 
   #limits(events = Infinity): SliceLimits {
-    return { ...this.#work.limits, events: Math.min(this.#sliceEvents, events) };
+    return { ...this.#options.limits, events: Math.min(this.#sliceEvents, events) };
   }
 
   /** Which message of a batch is applied next; -1 when the checkpoint stands neither before the batch nor at one of its messages. */
@@ -433,7 +459,7 @@ export class Partition {
    * @returns `applied` if it is; if not, the next is half as long, since a transaction can be too large.
    */
   async #applySlice(slice: Slice): Promise<'applied' | keyof typeof QUICK_ATTEMPTS> {
-    const { metrics, logger, topic, generation } = this.#work;
+    const { metrics, logger, topic, generation } = this.#options;
     const claim = this.#claim;
     if (claim === null) return 'failed';
     const first = Number(slice.messages[0]?.offset);
@@ -443,12 +469,12 @@ export class Partition {
       this.#hopeless.attempts >= HOPELESS_ATTEMPTS;
     const end = metrics.transactionSeconds.startTimer({ topic, generation });
     try {
-      await this.#work.apply(claim, slice, hopeless ? this.#hopeless : null);
+      await this.#target.commit(claim, slice, hopeless ? this.#hopeless : null);
       if (this.#state === 'ready') this.#clearUnreadable();
       if (this.#reach('sinceAssignmentMs')) {
         logger.info({ position: slice.next, ...this.#reached }, 'partition is applied');
       }
-      this.#sliceEvents = Math.min(this.#sliceEvents * 2, this.#work.limits.events);
+      this.#sliceEvents = Math.min(this.#sliceEvents * 2, this.#options.limits.events);
       if (this.#failing.end()) metrics.failing.remove(this.#labels());
       return 'applied';
     } catch (error) {
@@ -484,16 +510,16 @@ export class Partition {
    * @param isMissing whether the last message was asked for and not shown.
    */
   async #checkLog(continuity: Continuity, isMissing: boolean): Promise<void> {
-    this.#work.pause();
+    this.#source.pause();
     try {
-      const bounds = await this.#work.logBounds();
+      const bounds = await this.#source.bounds();
       if (this.#continuity !== continuity || this.#state !== 'ready') return;
       this.#checkHistory(continuity.next, bounds);
       if (!this.#noteDeleted(continuity, bounds.start) && isMissing) {
         this.#stopReplaced(continuity);
         return;
       }
-      this.#work.resumeAt(continuity.from);
+      this.#source.resumeAt(continuity.from);
     } catch (error) {
       if (this.#continuity !== continuity) return;
       if (error instanceof StoreDataError && error.code === 'history_lost') this.#stop(error);
@@ -503,21 +529,21 @@ export class Partition {
 
   /** The last message lies in a batch that can no longer be read: an operator decides about this too. */
   async #goOnWithoutProof(continuity: Continuity, unreadable: UnreadableBatch): Promise<void> {
-    this.#work.pause();
-    const to = await this.#work.skippedTo(unreadable).catch((error: unknown) => error);
+    this.#source.pause();
+    const to = await this.#source.skippedTo(unreadable).catch((error: unknown) => error);
     if (this.#continuity !== continuity || this.#state !== 'ready') return;
     if (to === null) this.#stopAt(unreadable);
     else if (typeof to !== 'number') void this.#reload(1_000);
     else {
       continuity.giveUpProof();
-      this.#work.resumeAt(continuity.from);
+      this.#source.resumeAt(continuity.from);
     }
   }
 
   /** Says so where the log was cut off between the last message and the next. @returns whether it was. */
   #noteDeleted(continuity: Continuity, logStart: number): boolean {
     if (!continuity.notReachingBack(logStart)) return false;
-    this.#work.logger.warn(
+    this.#options.logger.warn(
       { position: continuity.next, logStart },
       'the last message applied was deleted from the log: nothing can tell whether it is still the same log',
     );
@@ -525,7 +551,7 @@ export class Partition {
   }
 
   #stopReplaced({ last }: Continuity): void {
-    const { topic, partition, wayOut } = this.#work;
+    const { topic, partition, wayOut } = this.#options;
     this.#stop(
       new StoreDataError(
         'history_lost',
@@ -535,7 +561,7 @@ export class Partition {
   }
 
   #checkHistory(position: number, { start, end }: { start: number; end: number }): void {
-    const { topic, partition, wayOut } = this.#work;
+    const { topic, partition, wayOut } = this.#options;
     if (position < start) {
       throw new StoreDataError(
         'history_lost',
@@ -553,11 +579,11 @@ export class Partition {
   /** After an own failure the commit may or may not have happened: the checkpoint knows. */
   async #reclaim(): Promise<boolean> {
     try {
-      this.#claim = await this.#alone(() => this.#work.claim(this.#claim));
+      this.#claim = await this.#alone(() => this.#target.claim(this.#claim));
       this.#noteAnswered();
       return !this.#lost();
     } catch {
-      this.#work.pause();
+      this.#source.pause();
       void this.#reload(500);
       return false;
     }
@@ -580,25 +606,25 @@ export class Partition {
   }
 
   #stop(error: StoreDataError): void {
-    this.#work.pause();
+    this.#source.pause();
     this.#state = 'stopped';
     this.#waiting = null;
-    this.#work.metrics.stopped.set(this.#labels(), 1);
-    this.#work.logger.fatal({ error: error.message }, 'partition stopped: going on would lose events');
+    this.#options.metrics.stopped.set(this.#labels(), 1);
+    this.#options.logger.fatal({ error: error.message }, 'partition stopped: going on would lose events');
   }
 
   /** Stops before a batch that cannot be read, until it is to be passed by or can be read after all. */
   #stopAt(unreadable: UnreadableBatch): void {
-    const { topic, partition, metrics, logger } = this.#work;
+    const { topic, partition, metrics, logger } = this.#options;
     const { from, reason, detail } = unreadable;
     this.#clearUnreadable();
     this.#unreadable = unreadable;
-    this.#work.pause();
+    this.#source.pause();
     this.#state = 'stopped';
     this.#waiting = null;
     metrics.stopped.set(this.#labels(), 1);
     metrics.unreadable.set({ ...this.#labels(), reason }, 1);
-    this.#work.noteLag(null);
+    this.#turns.noteLag(null);
     logger.fatal(
       { offset: from, reason, error: detail },
       `partition stopped: the record batch of the offsets ${offsetsInWords(unreadable)} cannot be read; "store-data dead-letters skip --topic ${topic} --partition ${partition} --offset ${from}" goes on behind it`,
@@ -609,8 +635,8 @@ export class Partition {
   async #untilSkipped(unreadable: UnreadableBatch): Promise<void> {
     for (const since = performance.now(); performance.now() - since < READ_AGAIN_MS;) {
       await sleep(SKIP_LOOK_MS, undefined, { ref: false });
-      if (this.#state !== 'stopped' || this.#work.isStopping()) return;
-      if ((await this.#work.skippedTo(unreadable).catch(() => null)) !== null) break;
+      if (this.#state !== 'stopped' || this.#turns.isStopping()) return;
+      if ((await this.#source.skippedTo(unreadable).catch(() => null)) !== null) break;
     }
     await this.settled();
     if (this.#state === 'stopped') await this.load(this.#claim);
@@ -618,7 +644,7 @@ export class Partition {
 
   #clearUnreadable(): void {
     if (this.#unreadable === null) return;
-    const { stopped, unreadable } = this.#work.metrics;
+    const { stopped, unreadable } = this.#options.metrics;
     unreadable.remove({ ...this.#labels(), reason: this.#unreadable.reason });
     stopped.remove(this.#labels());
     this.#unreadable = null;
@@ -629,13 +655,13 @@ export class Partition {
     const offset = this.position ?? 0;
     const failures = this.#failing.failed(offset);
     if (failures === null) return;
-    this.#work.logger[level]({ offset, ...details, ...failures, error: describeError(error) }, message);
+    this.#options.logger[level]({ offset, ...details, ...failures, error: describeError(error) }, message);
   }
 
   /** Who can claim has a database that answers: if a slice failed before, that was no outage. */
   #noteAnswered(): void {
     const failures = this.#failing.answered();
-    if (failures > 0 && !this.#lost()) this.#work.metrics.failing.set(this.#labels(), failures);
+    if (failures > 0 && !this.#lost()) this.#options.metrics.failing.set(this.#labels(), failures);
   }
 
   #lost(): boolean {
@@ -643,12 +669,12 @@ export class Partition {
   }
 
   #setLag(lag: number): void {
-    this.#work.metrics.lag.set(this.#labels(), lag);
-    this.#work.noteLag(lag);
+    this.#options.metrics.lag.set(this.#labels(), lag);
+    this.#turns.noteLag(lag);
   }
 
   #labels(): { topic: string; partition: number; generation: string } {
-    const { topic, partition, generation } = this.#work;
+    const { topic, partition, generation } = this.#options;
     return { topic, partition, generation };
   }
 }

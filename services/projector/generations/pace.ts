@@ -26,7 +26,7 @@ export interface Turn {
 /** How the slices of one generation take turns. */
 export interface Turns {
   /** Resolves when a slice of a partition may be applied. */
-  begin: (partition: string, isStopped: () => boolean) => Promise<Turn>;
+  next: (partition: string, isStopped: () => boolean) => Promise<Turn>;
   /** Told how many messages of a partition are not applied yet; `null` once it is no longer ours. */
   noteLag: (partition: string, lag: number | null) => void;
 }
@@ -57,10 +57,10 @@ export class Pace {
   turns({ isBuilding, share }: Paced): Turns {
     const own = new Map<string, number>();
     return {
-      begin: async (partition, isStopped) => {
+      next: async (partition, isStopped) => {
         if (isBuilding()) {
           return sumOf(own) > this.#backlog
-            ? this.#beginFilling(isStopped, share)
+            ? this.#nextFilling(isStopped, share)
             : { events: Infinity, end: () => undefined };
         }
         const now = performance.now();
@@ -92,12 +92,12 @@ export class Pace {
    * A turn for work that nobody waits for: it goes behind everything, as the filling of a generation does. Whoever does it
    * rests by themselves: their rest is none of a generation that is filled.
    */
-  beginAside(isStopped: () => boolean): Promise<Turn> {
-    return this.#beginFilling(isStopped, null);
+  nextAside(isStopped: () => boolean): Promise<Turn> {
+    return this.#nextFilling(isStopped, null);
   }
 
   /** @param share `null` for work after which nobody rests. */
-  async #beginFilling(isStopped: () => boolean, share: (() => number) | null): Promise<Turn> {
+  async #nextFilling(isStopped: () => boolean, share: (() => number) | null): Promise<Turn> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const before = this.#filling;
     this.#filling = before.then(() => promise);

@@ -84,7 +84,7 @@ export class Rewriter {
   /** As `Shift.beside`. */
   async #beside<T>(stopped: AbortSignal, most: number, work: (documents: number) => Promise<T>): Promise<T> {
     const { pace, share } = this.#options;
-    const turn = await pace.beginAside(() => stopped.aborted);
+    const turn = await pace.nextAside(() => stopped.aborted);
     const began = performance.now();
     try {
       return await work(Math.min(most, turn.events, share * BATCH_PER_PERCENT));

@@ -1,4 +1,7 @@
-/** Applying a slice of the changes topic: fold, read what is stored, plan, write. One call inside one transaction. */
+/**
+ * The way of a slice of the changes topic, inside one transaction: decode → fold → read → plan → write. Before it, as the
+ * transaction's first write, the checkpoint has moved (`commitSlice` of the projector's `consumer/consumer.ts`).
+ */
 import type { ClientSession, Db } from 'mongodb';
 import { EventRejected } from '../../events/rejection.ts';
 import { type DeadLetter, documentId } from '../../read-models/collections.ts';
@@ -6,6 +9,7 @@ import type { Slice } from '../slice/slice.ts';
 import { toDeadLetter } from '../dead-letters/letter.ts';
 import type { LetterLimits } from '../dead-letters/limits.ts';
 import { type Deletions, writeDeadLetters } from '../dead-letters/write.ts';
+import { decode, type Rejected } from './decode.ts';
 import { Epochs, type GivenPositions } from './epochs.ts';
 import { fold } from './fold.ts';
 import { plan, type Plan } from './plan.ts';
@@ -39,41 +43,50 @@ export async function applyChanges(
   hopeless: unknown,
   { limits = null, isNext = false, epochs = new Epochs() }: ApplyOptions = {},
 ): Promise<AppliedSlice> {
-  const { topic, partition, messages } = slice;
-  if (hopeless !== null) {
-    const rejection = new EventRejected('projection_failed', 'its transaction failed again and again');
-    const deadLetters = messages.map((message) => toDeadLetter(topic, partition, message, rejection));
-    await writeDeadLetters(db, session, deadLetters, limits);
-    return { plan: null, deadLetters, given: new Map() };
-  }
-  const { chains, rejected } = fold(messages);
-  const deadLetters = rejected.map(({ message, rejection }) =>
-    toDeadLetter(topic, partition, message, rejection),
-  );
-  let planned: Plan | null = null;
-  let given: GivenPositions = new Map();
-  if (chains.size > 0) {
-    const stored = await readStored(db, session, chains);
-    planned = plan(chains, stored);
-    // What they hold would outlive several collections of garbage while the transaction goes on.
-    chains.clear();
-    for (const { at, rejection } of planned.failed) {
-      const message = messages[at];
-      if (message !== undefined) deadLetters.push(toDeadLetter(topic, partition, message, rejection));
-    }
-    given = await writePlan(db, session, planned, stored, partition, {
-      epochs,
-      slice: isNext ? slice : null,
-    });
-  }
-  await writeDeadLetters(db, session, deadLetters, limits, deletionsIn(messages, planned));
+  if (hopeless !== null) return setAside(db, session, slice, limits);
+  const { entries, rejected } = decode(slice.messages);
+  const chains = fold(entries);
+  const stored = await readStored(db, session, chains);
+  const planned = plan(chains, stored);
+  // What they hold would outlive several collections of garbage while the transaction goes on.
+  chains.clear();
+  entries.length = 0;
+  const given = await writePlan(db, session, planned, stored, slice.partition, {
+    epochs,
+    slice: isNext ? slice : null,
+  });
+  const deadLetters = lettersOf(slice, [...rejected, ...planned.failed]);
+  await writeDeadLetters(db, session, deadLetters, limits, deletionsIn(slice.messages, planned));
   epochs.forget(given);
   return { plan: planned, deadLetters, given };
 }
 
-function deletionsIn(messages: Slice['messages'], planned: Plan | null): Deletions {
+/** The slice's only message failed again and again: it becomes a dead letter unseen. */
+async function setAside(
+  db: Db,
+  session: ClientSession,
+  slice: Slice,
+  limits: NonNullable<ApplyOptions['limits']> | null,
+): Promise<AppliedSlice> {
+  const rejection = new EventRejected('projection_failed', 'its transaction failed again and again');
+  const deadLetters = lettersOf(
+    slice,
+    slice.messages.map((_, at) => ({ at, rejection })),
+  );
+  await writeDeadLetters(db, session, deadLetters, limits);
+  return { plan: null, deadLetters, given: new Map() };
+}
+
+function lettersOf({ topic, partition, messages }: Slice, rejected: readonly Rejected[]): DeadLetter[] {
+  return rejected.flatMap(({ at, rejection }) => {
+    const message = messages[at];
+    return message === undefined ? [] : [toDeadLetter(topic, partition, message, rejection)];
+  });
+}
+
+function deletionsIn(messages: Slice['messages'], { erased }: Plan): Deletions {
   return new Map(
-    [...(planned?.erased ?? [])].flatMap(([storeId, deletions]) =>
+    [...erased].flatMap(([storeId, deletions]) =>
       [...deletions].map(([id, at]): [string, number] => [
         documentId(storeId, id),
         Number(messages[at]?.offset),

@@ -18,7 +18,8 @@ import { type LayoutChanges, noteLayout, placeOf } from '../catalog/layout.ts';
 import { noteMove, type TreeChanges } from '../ranking/changes.ts';
 import { isErased } from './customers.ts';
 import type { Taken } from './epochs.ts';
-import type { Chain, Entry } from './fold.ts';
+import type { Entry, Rejected } from './decode.ts';
+import type { Chain } from './fold.ts';
 import type { ProjectedChange } from './projected-change.ts';
 import type { Stored } from './stored.ts';
 
@@ -60,7 +61,7 @@ export interface Plan {
   /** What changes in the order of the stores' product lists. */
   layouts: LayoutChanges;
   /** Changes whose document could not be made, with their message's index in the slice. */
-  failed: { at: number; rejection: EventRejected }[];
+  failed: Rejected[];
   /** Of changes that take effect, what is counted once they are committed: documents are large, and go as soon as they can. */
   applied: Pick<ProjectedChange, 'entity' | 'time' | 'newerVersion'>[];
   outdated: number;

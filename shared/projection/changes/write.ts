@@ -42,6 +42,8 @@ export async function writePlan(
   partition: number,
   marks: Marks,
 ): Promise<GivenPositions> {
+  // Whatever takes effect moves a stamp.
+  if (plan.stamps.size === 0) return new Map();
   await writeTombstones(db, session, plan);
   // Before the documents: those of this slice are right as they are, also where a customer is back.
   const erasing = await eraseCustomers(db, session, plan, stored, partition);

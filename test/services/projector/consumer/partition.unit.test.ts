@@ -3,7 +3,7 @@ import { type ClientSession, MongoServerError } from 'mongodb';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { type Claim, identityOf, type LastMessage } from '#shared/projection/slice/checkpoint.ts';
-import { Partition, type PartitionWork } from '#projector/consumer/partition.ts';
+import { Partition, type PartitionTarget } from '#projector/consumer/partition.ts';
 import type { Slice } from '#shared/projection/slice/slice.ts';
 import { createMetrics, type ProjectorMetrics } from '#projector/metrics.ts';
 import { eventually } from '#test/installation.ts';
@@ -18,7 +18,7 @@ type LogLine = Record<string, unknown>;
 interface Given {
   apply: (slice: Slice) => Promise<void>;
   events?: number;
-  whereIs?: PartitionWork['whereIs'];
+  whereIs?: PartitionTarget['whereIs'];
 }
 
 interface Loaded {
@@ -44,7 +44,7 @@ async function loaded({
   let position = 0;
   let lastMessage: LastMessage | null = null;
   const session = { endSession: () => Promise.resolve() } as unknown as ClientSession;
-  const work: PartitionWork = {
+  const partition = new Partition({
     topic: 't',
     partition: 0,
     limits: { events, bytes: 1_000_000 },
@@ -53,28 +53,33 @@ async function loaded({
     metrics,
     generation: 'g1',
     wayOut: '',
-    isStopping: () => false,
-    begin: () => Promise.resolve({ events: Infinity, end: () => undefined }),
-    noteLag: () => undefined,
-    claim: () => Promise.resolve<Claim>({ id: 't/0', owner: 'me', session, position, lastMessage }),
-    whereIs,
-    logBounds: () => Promise.resolve({ start: 0, end: LOG_ENDS }),
-    apply: async (claim, slice) => {
-      const { next, messages } = slice;
-      await apply(slice);
-      claim.position = position = next;
-      claim.lastMessage = lastMessage = identityOf(messages.at(-1) as KafkaMessage);
-      seen.push(`applied up to ${next}`);
+    source: {
+      bounds: () => Promise.resolve({ start: 0, end: LOG_ENDS }),
+      skippedTo: () => Promise.resolve(null),
+      pause: () => seen.push('pause'),
+      resume: () => seen.push('resume'),
+      fetchFrom: (at) => fetched.push(at),
+      resumeAt: (at) => seen.push(`seek ${at}`),
+      batchEnded: () => undefined,
     },
-    skippedTo: () => Promise.resolve(null),
-    prepare: () => () => undefined,
-    batchEnded: () => undefined,
-    pause: () => seen.push('pause'),
-    resume: () => seen.push('resume'),
-    fetchFrom: (at) => fetched.push(at),
-    resumeAt: (at) => seen.push(`seek ${at}`),
-  };
-  const partition = new Partition(work);
+    target: {
+      claim: () => Promise.resolve<Claim>({ id: 't/0', owner: 'me', session, position, lastMessage }),
+      whereIs,
+      commit: async (claim, slice) => {
+        const { next, messages } = slice;
+        await apply(slice);
+        claim.position = position = next;
+        claim.lastMessage = lastMessage = identityOf(messages.at(-1) as KafkaMessage);
+        seen.push(`applied up to ${next}`);
+      },
+      prepare: () => () => undefined,
+    },
+    turns: {
+      isStopping: () => false,
+      next: () => Promise.resolve({ events: Infinity, end: () => undefined }),
+      noteLag: () => undefined,
+    },
+  });
   await partition.load();
   return { partition, seen, fetched, metrics, lines };
 }

@@ -14,7 +14,7 @@ function build(pace: Pace, share = 25): Turns {
 /** How long a slice waits for its turn. */
 async function wait(turns: Turns): Promise<number> {
   const began = performance.now();
-  const turn = await turns.begin('p0', never);
+  const turn = await turns.next('p0', never);
   const waited = performance.now() - began;
   await sleep(SLICE_MS);
   turn.end();
@@ -53,7 +53,7 @@ describe('a generation that is filled', () => {
     const pace = new Pace(100);
     const live = pace.turns({ isBuilding: () => false, share: () => 100 });
     const turns = build(pace, share);
-    const answer = async () => (await live.begin('p0', never)).end();
+    const answer = async () => (await live.next('p0', never)).end();
     const least = SLICE_MS * times * 0.9;
     const isRight = (waited: number) => (times === 0 ? isNoRest(waited) : waited >= least);
     expect(isRight(await untilRight(turns, isRight, answer))).toBe(true);
@@ -61,9 +61,9 @@ describe('a generation that is filled', () => {
 
   it('takes its slices one at a time', async () => {
     const turns = build(new Pace(100));
-    const first = await turns.begin('p0', never);
+    const first = await turns.next('p0', never);
     let isSecond = false;
-    const second = turns.begin('p0', never).then((turn) => {
+    const second = turns.next('p0', never).then((turn) => {
       isSecond = true;
       return turn;
     });
@@ -92,10 +92,10 @@ describe('a generation that is filled', () => {
     const pace = new Pace(100);
     const live = pace.turns({ isBuilding: () => false, share: () => 100 });
     const turns = build(pace, 100);
-    const alone = await turns.begin('p0', never);
+    const alone = await turns.next('p0', never);
     alone.end();
-    (await live.begin('p0', never)).end();
-    const beside = await turns.begin('p0', never);
+    (await live.next('p0', never)).end();
+    const beside = await turns.next('p0', never);
     beside.end();
     expect([alone.events, beside.events]).toEqual([Infinity, 100]);
   });
@@ -106,7 +106,7 @@ describe('a generation that is filled', () => {
     const turns = build(pace, 1);
     live.noteLag('p0', 1_000_000);
     turns.noteLag('p0', 100);
-    const answer = async () => (await live.begin('p0', never)).end();
+    const answer = async () => (await live.next('p0', never)).end();
     expect(await untilRight(turns, isNoRest, answer)).toBeLessThan(SLICE_MS);
   });
 
@@ -115,7 +115,7 @@ describe('a generation that is filled', () => {
     pace.turns({ isBuilding: () => false, share: () => 100 }).noteLag('p0', 1_000_000);
     const turns = build(pace);
     let isStopped = false;
-    const turn = turns.begin('p0', () => isStopped);
+    const turn = turns.next('p0', () => isStopped);
     isStopped = true;
     const began = performance.now();
     (await turn).end();
@@ -135,7 +135,7 @@ describe('a partition with a backlog', () => {
     return turns;
   }
   const mostEvents = async (turns: Turns, partition: string) => {
-    const turn = await turns.begin(partition, never);
+    const turn = await turns.next(partition, never);
     turn.end();
     return turn.events;
   };

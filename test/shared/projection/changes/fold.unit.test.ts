@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
+import { decode } from '#shared/projection/changes/decode.ts';
 import { fold } from '#shared/projection/changes/fold.ts';
 import { messagesOf, type Told } from './events.ts';
 
 /** Of each entity the versions that are kept, with the places of their events, and how many were outdated. */
 function folded(events: readonly (Told | string)[]) {
-  const { chains, rejected } = fold(messagesOf(events));
+  const { entries: decoded, rejected } = decode(messagesOf(events));
+  const chains = fold(decoded);
   return {
     chains: Object.fromEntries(
       [...chains].map(([key, { entries, outdated }]) => [
@@ -12,11 +14,11 @@ function folded(events: readonly (Told | string)[]) {
         { entries: entries.map(({ change, at }) => [change.sequence, at]), outdated },
       ]),
     ),
-    rejected: rejected.map(({ message, rejection }) => [message.offset, rejection.reason]),
+    rejected: rejected.map(({ at, rejection }) => [at, rejection.reason]),
   };
 }
 
-describe('folding', () => {
+describe('decoding and folding', () => {
   it('gathers events by entity, in the order of the slice', () => {
     expect(
       folded([
@@ -70,13 +72,20 @@ describe('folding', () => {
     ).toEqual({
       chains: { 'order/s1/o1': { entries: [[2, 2]], outdated: 0 } },
       rejected: [
-        ['0', 'malformed'],
-        ['1', 'invalid_data'],
+        [0, 'malformed'],
+        [1, 'invalid_data'],
       ],
     });
   });
 
   it('makes nothing of an empty slice', () => {
     expect(folded([])).toEqual({ chains: {}, rejected: [] });
+  });
+
+  it('changes nothing of what came in', () => {
+    const { entries } = decode(messagesOf([{ entity: 'order', id: 'o1', sequence: 1 }]));
+    const copy = entries.map((entry) => ({ ...entry }));
+    expect(fold(entries)).toEqual(fold(entries));
+    expect(entries).toEqual(copy);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { decode } from '#shared/projection/changes/decode.ts';
 import { fold } from '#shared/projection/changes/fold.ts';
 import { plan } from '#shared/projection/changes/plan.ts';
 import type { Stored } from '#shared/projection/changes/stored.ts';
@@ -17,7 +18,7 @@ const stampOf = (stamp: Partial<Stamp>): Stored['stamps'] =>
   new Map([['s1', { _id: 's1', store_id: 's1', ...stamp }]]);
 
 const planned = (events: readonly Told[], stored: Partial<Stored> = {}) =>
-  plan(fold(messagesOf(events)).chains, { ...NOTHING, ...stored });
+  plan(fold(decode(messagesOf(events)).entries), { ...NOTHING, ...stored });
 
 describe('the plan of a slice', () => {
   it('inserts what is new, at positions in the order of the events', () => {
