@@ -11,6 +11,7 @@ import { replaceFetchDecoder } from './kafka/fetch-response.ts';
 import { kafkaSecurity } from './kafka/security.ts';
 import { kafkaSockets } from './kafka/socket.ts';
 import type { Logger } from './logging.ts';
+import { RepeatedLines } from './repeated-lines.ts';
 
 // Most of what kafkajs exports is out of reach of named imports.
 const { ConfigResourceTypes, Kafka: KafkaClient, logLevel } = kafkajs;
@@ -35,11 +36,16 @@ export function createKafka(config: Config, clientId: string, logger: Logger): K
     logLevel: logLevel.WARN,
     logCreator: () => {
       const child = logger.child({ component: 'kafkajs' });
+      const repeated = new RepeatedLines();
       return ({ level, log }) => {
         const detail = typeof log['error'] === 'string' ? `: ${log['error']}` : '';
         const line = `${log.message}${detail}`;
-        if (level === logLevel.ERROR) child.warn(line);
-        else child.debug(line);
+        if (level !== logLevel.ERROR) {
+          child.debug(line);
+          return;
+        }
+        const leftOut = repeated.say(line);
+        if (leftOut !== null) child.warn(leftOut === 0 ? {} : { left_out: leftOut }, line);
       };
     },
   });

@@ -34,11 +34,21 @@ export function createMetrics() {
       'topic',
       'reason',
     ]),
-    lag: gauge('store_data_partition_lag', 'Messages of a partition that are not applied yet', [
-      'topic',
-      'partition',
-      'generation',
-    ]),
+    lag: gauge(
+      'store_data_partition_lag',
+      'Messages of a partition that are not applied yet; the last that is known while Kafka is away',
+      ['topic', 'partition', 'generation'],
+    ),
+    kafkaConnected: gauge(
+      'store_data_kafka_connected',
+      '1 while Kafka answers what a consumer of this process asks',
+      ['topic', 'generation'],
+    ),
+    fetched: gauge(
+      'store_data_last_fetch_timestamp_seconds',
+      'When Kafka last answered a consumer of this process, with messages or without, in seconds since 1970',
+      ['topic', 'generation'],
+    ),
     freshness: histogram(
       'store_data_freshness_seconds',
       'Seconds from the time of an event to its commit, in generations that answer',

@@ -8,6 +8,7 @@ import { describeError, isUnknownMember, StoreDataError } from '#shared/errors.t
 import { unreadableBatch } from '#shared/kafka/unreadable.ts';
 import { rebalanceMs } from '#shared/kafka.ts';
 import type { Logger } from '#shared/logging.ts';
+import { RepeatedLines } from '#shared/repeated-lines.ts';
 import type { Turn, Turns } from '../generations/pace.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
 import {
@@ -92,6 +93,9 @@ const LONGEST_ENDING_MS = 1_000;
 /** How long a partition to which nothing comes may go without a look at its log and its checkpoint. */
 const LOOK_MS = 10_000;
 
+/** After so long without an answer Kafka counts as away. */
+const SILENT_MS = 30_000;
+
 /** Joins the group and begins to apply. Resolves once the consumer runs, not when it has caught up. */
 export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<RunningConsumer> {
   const { kafka, topic, groupId, logger } = options;
@@ -117,18 +121,25 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
     },
   });
   const assignment = new Assignment(options, consumer);
+  const connection = new Connection(options);
+  const repeated = new RepeatedLines();
   let lastActivity = Date.now();
   const { FETCH_START, FETCH, GROUP_JOIN, CRASH, STOP } = consumer.events;
   const active = () => {
     lastActivity = Date.now();
   };
   consumer.on(FETCH_START, active);
-  consumer.on(FETCH, active);
+  consumer.on(FETCH, () => {
+    active();
+    connection.answered();
+  });
   // kafkajs calls this before it fetches for the new assignment: pausing must happen here, at once.
   consumer.on(GROUP_JOIN, ({ payload }) => {
     active();
+    connection.answered();
     const partitions = payload.memberAssignment[topic] ?? [];
     const { kept } = assignment.take(partitions);
+    assignment.showNoOther(partitions);
     logger.info({ topic, partitions, kept, joinMs: payload.duration }, 'partitions are assigned');
   });
   consumer.on(STOP, () => assignment.take([]));
@@ -139,12 +150,18 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
     );
     consumer.on(CRASH, ({ payload: { error, restart } }) => {
       active();
-      if (restart) logger.warn({ error: describeError(error) }, 'consumer restarts');
-      else reject(error);
+      connection.failed();
+      const description = describeError(error);
+      if (!restart) reject(error);
+      else if (repeated.say(description) !== null)
+        logger.warn({ topic, error: description }, 'consumer restarts');
     });
   });
   failed.catch(() => undefined);
-  const looking = setInterval(() => assignment.look(), LOOK_MS);
+  const looking = setInterval(() => {
+    assignment.look();
+    connection.look();
+  }, LOOK_MS);
   looking.unref();
 
   const stop = async () => {
@@ -153,6 +170,8 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
     await assignment.stop();
     await consumer.disconnect();
     assignment.take([]);
+    assignment.showNoOther([]);
+    connection.end();
   };
   try {
     await consumer.connect();
@@ -210,12 +229,51 @@ async function ask<T>(kafka: Kafka, question: (admin: Admin) => Promise<T>): Pro
   }
 }
 
+/** What the metrics say of a consumer's way to Kafka. */
+class Connection {
+  readonly #metrics: ProjectorMetrics;
+  readonly #labels: { topic: string; generation: string };
+  #answeredAt = performance.now();
+
+  constructor({
+    metrics,
+    topic,
+    generation,
+  }: Pick<ConsumerOptions<unknown>, 'metrics' | 'topic' | 'generation'>) {
+    this.#metrics = metrics;
+    this.#labels = { topic, generation };
+    metrics.kafkaConnected.set(this.#labels, 0);
+  }
+
+  answered(): void {
+    this.#answeredAt = performance.now();
+    this.#metrics.kafkaConnected.set(this.#labels, 1);
+    this.#metrics.fetched.set(this.#labels, Date.now() / 1_000);
+  }
+
+  failed(): void {
+    this.#metrics.kafkaConnected.set(this.#labels, 0);
+  }
+
+  /** A fetch without messages is answered at once, so that silence says something. */
+  look(): void {
+    if (performance.now() - this.#answeredAt > SILENT_MS) this.failed();
+  }
+
+  end(): void {
+    this.#metrics.kafkaConnected.remove(this.#labels);
+    this.#metrics.fetched.remove(this.#labels);
+  }
+}
+
 /** The partitions of the present assignment. */
 class Assignment<R> {
   readonly #options: ConsumerOptions<R>;
   readonly #consumer: Consumer;
   readonly #places: Places;
   #partitions = new Map<number, Partition>();
+  /** Those whose lag the metrics show. While Kafka is away nothing is assigned, and the last lag known is shown still. */
+  #shown = new Set<number>();
   #stopping = false;
   #unknownMember: Error | null = null;
 
@@ -289,6 +347,15 @@ class Assignment<R> {
     const anew = this.#create(number);
     this.#partitions.set(number, anew);
     await this.#load(number, anew, partition);
+  }
+
+  /** The lag of partitions that others have now is theirs to show. */
+  showNoOther(numbers: readonly number[]): void {
+    const { metrics, topic, generation } = this.#options;
+    const shown = new Set(numbers);
+    for (const partition of this.#shown.difference(shown))
+      metrics.lag.remove({ topic, partition, generation });
+    this.#shown = shown;
   }
 
   /** Whoever claims a partition ends what is under way for it: what we do ourselves may come to its end before. */

@@ -171,7 +171,6 @@ export class Partition {
   lose(): void {
     this.#state = 'lost';
     this.#waiting = null;
-    this.#options.metrics.lag.remove(this.#labels());
     this.#options.metrics.stopped.remove(this.#labels());
     this.#clearUnreadable();
     this.#options.metrics.failing.remove(this.#labels());

@@ -9,7 +9,7 @@ interface Rule {
   expr: string;
   for?: string;
   labels: { severity: string };
-  annotations: { summary: string; action: string };
+  annotations: { summary: string; action: string; runbook_url: string };
 }
 
 const file = new URL('../../../deploy/prometheus/alerts.yaml', import.meta.url);
@@ -19,7 +19,8 @@ const rules = groups.flatMap((group) => group.rules);
 /** Every metric of both services with its labels; a histogram under the names that it is queried by. */
 function knownMetrics(): Map<string, Set<string>> {
   const projector = createProjectorMetrics();
-  const known = new Map<string, Set<string>>();
+  // Prometheus' own.
+  const known = new Map<string, Set<string>>([['up', new Set(['job', 'instance'])]]);
   for (const { registry } of [projector, createQueryMetrics()]) {
     for (const metric of registry.getMetricsAsArray()) {
       const { name, type } = metric as unknown as { name: string; type: string };
@@ -34,9 +35,17 @@ function knownMetrics(): Map<string, Set<string>> {
   return known;
 }
 
+const operations = await readFile(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
+const anchors = [...operations.matchAll(/^##+ (.+)$/gm)].map(([, title = '']) =>
+  title
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9 -]/g, '')
+    .replaceAll(' ', '-'),
+);
+
 describe('the alerting rules', () => {
   const known = knownMetrics();
-  const metricsOf = (expr: string) => [...new Set(expr.match(/\bstore_data_[a-z_]+/g) ?? [])];
+  const metricsOf = (expr: string) => [...new Set(expr.match(/\b(?:store_data_[a-z_]+|up(?=\{))/g) ?? [])];
 
   it.each(rules.map((rule) => [rule.alert, rule] as const))('%s asks for what exists', (_name, rule) => {
     const names = metricsOf(rule.expr);
@@ -45,6 +54,7 @@ describe('the alerting rules', () => {
     const grouped = [...rule.expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, list = '']) =>
       list.split(',').map((label) => label.trim()),
     );
+    if (names.includes('up')) grouped.push('job', 'instance');
     const matched = [...rule.expr.matchAll(/\{([a-z]+)(?:=|!)/g)].map(([, label = '']) => label);
     for (const label of [...grouped, ...matched]) {
       for (const name of names) expect([...(known.get(name) ?? [])]).toContain(label);
@@ -54,6 +64,8 @@ describe('the alerting rules', () => {
       expect(grouped).toContain(label);
     }
     expect(rule.annotations.action).toMatch(/\.$/);
+    const [document, anchor] = rule.annotations.runbook_url.split('#');
+    expect([document, anchors]).toEqual(['docs/operations.md', expect.arrayContaining([anchor])]);
     expect(['critical', 'warning']).toContain(rule.labels.severity);
     expect((rule.expr.match(/\(/g) ?? []).length).toBe((rule.expr.match(/\)/g) ?? []).length);
   });
@@ -63,6 +75,11 @@ describe('the alerting rules', () => {
     const watched = new Set(rules.flatMap(({ expr }) => metricsOf(expr)));
     for (const name of [
       'store_data_partition_stopped',
+      'store_data_kafka_connected',
+      'store_data_last_fetch_timestamp_seconds',
+      'store_data_shed_requests_total',
+      'store_data_mongodb_away',
+      'up',
       'store_data_partition_failing',
       'store_data_partition_lag',
       'store_data_freshness_seconds_bucket',
