@@ -18,6 +18,7 @@ import {
   takeAway,
   type Tokens,
 } from './taken-away.ts';
+import { haveLooked } from './gate-looks.ts';
 
 let own: RedisProcess;
 let proxy: TcpProxy;
@@ -47,6 +48,8 @@ beforeAll(async () => {
   await runJson(env, ['stores', 'unblock', 'blocked', '-e', environment]);
   snapshot = await own.snapshot();
   await takeAway(service, tokens);
+  // A session of the last moment before Redis goes back is ended with those that must not be.
+  await haveLooked(own.client, config.namePrefix);
 });
 afterAll(async () => {
   await other?.app.close();
