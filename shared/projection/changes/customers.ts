@@ -2,15 +2,7 @@
  * Deleted customers take their data along: what names them shows no name, phone or document while they
  * are deleted, and what named them when they were deleted loses it for good (rule R13.3).
  */
-import type { Change } from '../../events/change.ts';
-import { projectionOf } from '../projections/index.ts';
-import type { Chain } from './fold.ts';
-
-/** The customer whom a change's state names; `null` where it names none. */
-export function customerNamedBy(change: Change): string | null {
-  if (change.state === null) return null;
-  return projectionOf(change).customerOf?.(change.state) ?? null;
-}
+import type { Entry } from './decode.ts';
 
 /**
  * Whether a document made at index `at` of the slice must be without its customer's data: the customer was
@@ -19,7 +11,7 @@ export function customerNamedBy(change: Change): string | null {
  * @param deletedBefore whether the customer was deleted when the slice began.
  */
 export function isErased(
-  effective: Chain['entries'] | undefined,
+  effective: readonly Entry[] | undefined,
   deletedBefore: boolean,
   at: number,
 ): boolean {

@@ -8,9 +8,8 @@ import { type Change, readChange } from '../../events/change.ts';
 import type { EventMessage } from '../../events/cloud-event.ts';
 import type { ReadModelDocument, Unplaced } from '../../read-models/collections.ts';
 import { DEFAULT_OFFSET } from '../../read-models/local-time.ts';
-import { projectDocument } from '../projections/index.ts';
+import { customerNamedBy, projectDocument } from '../projections/index.ts';
 import type { ProjectionContext } from '../projections/projection.ts';
-import { customerNamedBy } from './customers.ts';
 
 export interface ProjectedChange extends Pick<
   Change,

@@ -49,3 +49,9 @@ export function projectDocument(change: Change, context: ProjectionContext): Unp
 function project(change: Change, context: ProjectionContext): Unplaced<ReadModelDocument> {
   return projectionOf(change).project(change as Changed<typeof change.entity>, context);
 }
+
+/** The customer whom a change's state names; `null` where it names none. */
+export function customerNamedBy(change: Change): string | null {
+  if (change.state === null) return null;
+  return projectionOf(change).customerOf?.(change.state) ?? null;
+}
