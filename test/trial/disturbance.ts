@@ -17,6 +17,8 @@ export class DisturbedProjectors {
   readonly #env: Record<string, string>;
   readonly #faults: Faults;
   #projectors: ServiceProcess[] = [];
+  /** Those that will die in a transaction, sooner or later. */
+  #doomed = new Set<ServiceProcess>();
 
   constructor(env: Record<string, string>, faults: Faults) {
     this.#env = env;
@@ -29,7 +31,9 @@ export class DisturbedProjectors {
       return exitCode === null && signalCode === null;
     });
     while (this.#projectors.length < count) {
-      this.#projectors.push(startService('projector', { ...this.#env, ...settings }, 'info', PROGRAM));
+      const projector = startService('projector', { ...this.#env, ...settings }, 'info', PROGRAM);
+      this.#projectors.push(projector);
+      if (KILL_IN_TRANSACTION in settings) this.#doomed.add(projector);
     }
   }
 
@@ -38,6 +42,9 @@ export class DisturbedProjectors {
     for (let turn = 0; !over.aborted; turn += 1) {
       await draw(seed, ['fault', round, turn], (chance) => this.#fault(chance, over));
     }
+    for (const projector of this.#doomed) projector.kill('SIGKILL');
+    await Promise.all([...this.#doomed].map(({ ended }) => ended));
+    this.#doomed.clear();
     this.start(2);
   }
 
