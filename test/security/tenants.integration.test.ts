@@ -16,10 +16,10 @@ beforeAll(async () => {
   routes = dataRoutes(service.app);
   const [first = '', second = ''] = service.installation.config.environments;
   const places = [
-    { name: 'A', storeId: 's1', environment: first },
-    { name: 'B', storeId: 's2', environment: first },
-    { name: 'C', storeId: 's1', environment: second },
-    { name: 'D', storeId: 's2', environment: second },
+    { name: 'Anna', storeId: 's1', environment: first },
+    { name: 'Bruno', storeId: 's2', environment: first },
+    { name: 'Carla', storeId: 's1', environment: second },
+    { name: 'Diego', storeId: 's2', environment: second },
   ];
   for (const [index, place] of places.entries()) {
     const { name, storeId, environment } = place;
