@@ -1,0 +1,83 @@
+/**
+ * What `store-data-api/testing` offers to the tests of other projects: a whole Store Data API of their own, with real servers,
+ * that is published to and waited for. Declared apart from its code, so that a project's compiler need not read that.
+ */
+
+export type EntityName =
+  'store' | 'coupon' | 'customer' | 'review' | 'campaign' | 'order' | 'category' | 'product' | 'option_group';
+
+export type Scope = 'store' | 'crm' | 'order' | 'menu';
+
+/** The state of one entity, or its deletion. */
+export interface Change {
+  entity: EntityName;
+  /** The entity's id; the store's own for a `store`. */
+  id: string;
+  /** Default: `s1`. */
+  storeId?: string;
+  /** The whole state, as docs/events.md has it. Absent in a deletion. */
+  data?: object;
+  /** The entity's version. Default: above every one that was published before. */
+  sequence?: number;
+  /** When it happened. Default: now. */
+  time?: Date;
+}
+
+/** Credentials for the token endpoint. */
+export interface Key {
+  clientId: string;
+  clientSecret: string;
+  storeId: string;
+  scopes: Scope[];
+}
+
+/** What leads to a running API. It can be handed to another process as JSON. */
+export interface Connection {
+  /** Where the API answers, without a slash at the end. */
+  url: string;
+  environment: string;
+  /** The variables with which its services were started. */
+  settings: Record<string, string>;
+}
+
+/** A running API as a test drives it. */
+export interface StoreData {
+  url: string;
+  connection: Connection;
+  /**
+   * Publishes changes in their order, and resolves once every answer shows them.
+   * @throws {Error} before anything is published, where one of them is no event: which one, and why.
+   */
+  publish: (changes: readonly Change[]) => Promise<void>;
+  /** Makes a key, with all scopes unless some are given, and resolves once it gets tokens. */
+  createKey: (options?: { storeId?: string; scopes?: Scope[] }) => Promise<Key>;
+  /** Revokes a key, and resolves once its tokens are refused. */
+  revokeKey: (key: Key) => Promise<void>;
+  /** A bearer token. */
+  token: (key: Key) => Promise<string>;
+  /** Resolves once everything that anybody has published so far can be read. */
+  settled: () => Promise<void>;
+  /** Leaves; whoever started the API also ends it, and what it made in servers that were there before goes. */
+  stop: () => Promise<void>;
+}
+
+export interface StartOptions {
+  /** Published before it resolves. */
+  fixtures?: readonly Change[];
+  /** Variables of docs/configuration.md, such as `QUOTA_REQUESTS`. The quota is a million a minute unless given. */
+  settings?: Record<string, string>;
+  /** Partitions of the topics. Default: 2. */
+  partitions?: number;
+  /** Gets lines for people. Default: nobody. */
+  log?: (line: string) => void;
+}
+
+/**
+ * Starts Kafka, MongoDB and Redis, a projector and a query service, on free ports. The servers are those of KAFKA_BROKERS, MONGODB_URI
+ * and REDIS_URL where these are set, containers where a Docker engine answers, and else programs that are downloaded once.
+ * However this process ends, nothing that was started outlives it.
+ */
+export function startStoreData(options?: StartOptions): Promise<StoreData>;
+
+/** Reaches an API that another process started, a test file that of the global set-up for example. */
+export function connectStoreData(connection: Connection): Promise<StoreData>;

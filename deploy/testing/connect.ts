@@ -1,0 +1,173 @@
+/** Drives a running API as its publishers and integrations do, and waits until what was published can be read. */
+import type { Admin } from 'kafkajs';
+import type { Db, MongoClient } from 'mongodb';
+import { hashSecret, newClientId, newClientSecret } from '#shared/access/secrets.ts';
+import { controlCollections } from '#shared/access/access-keys.ts';
+import { findPending } from '#shared/access/pending.ts';
+import { readConfig } from '#shared/config.ts';
+import { readAccessChange, SCOPES } from '#shared/events/access-event.ts';
+import { readChange } from '#shared/events/change.ts';
+import { type EncodedMessage, encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
+import { EventRejected } from '#shared/events/rejection.ts';
+import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { createKafka, createProducer } from '#shared/kafka.ts';
+import { createLogger } from '#shared/logging.ts';
+import { createWriterClient } from '#shared/mongodb.ts';
+import { pause } from '#shared/pause.ts';
+import { CHECKPOINTS } from '#shared/read-models/collections.ts';
+import { controlDatabase, findLiveGeneration } from '#shared/read-models/generation.ts';
+import { withTimeLimit } from '#shared/time-limit.ts';
+import type * as Api from './api.d.ts';
+
+const SOURCE = '/testing';
+const POLL_MS = 20;
+const SETTLE_LIMIT_MS = 60_000;
+/** For one request to Kafka. */
+const MESSAGES_TOGETHER = 500;
+
+export const connectStoreData: typeof Api.connectStoreData = async (connection) => {
+  const { url, environment, settings } = connection;
+  const config = readConfig({ ...process.env, ...settings });
+  const kafka = createKafka(config, 'store-data-testing', createLogger('testing', 'silent'));
+  const [admin, producer] = [kafka.admin(), createProducer(kafka)];
+  const mongodb = createWriterClient(config, 'store-data-testing');
+  await Promise.all([admin.connect(), producer.connect(), mongodb.connect()]);
+  const topics = { changes: changesTopic(environment), access: accessTopic(environment) };
+  const places: Places = { admin, mongodb, prefix: config.namePrefix, environment };
+  const nextSequence = risingSequence();
+
+  const send = async (topic: string, messages: EncodedMessage[]) => {
+    for (let start = 0; start < messages.length; start += MESSAGES_TOGETHER) {
+      await producer.send({ topic, messages: messages.slice(start, start + MESSAGES_TOGETHER) });
+    }
+    await settle(places);
+  };
+  const setKey = async (key: Api.Key, status: 'active' | 'revoked') => {
+    const data = { secret_sha256: hashSecret(key.clientSecret), scopes: key.scopes, status };
+    const event = { entity: 'access_key', storeId: key.storeId, subject: key.clientId, data };
+    const message = encodeEvent({ ...event, sequence: nextSequence(), source: SOURCE });
+    readAccessChange(asReceived(message));
+    await send(topics.access, [message]);
+  };
+
+  return {
+    url,
+    connection,
+    async publish(changes) {
+      const events = changes.map((change) => asEvent(change, nextSequence));
+      await send(topics.changes, events.map(encodeChecked));
+    },
+    async createKey({ storeId = 's1', scopes = [...SCOPES] } = {}) {
+      const key = { clientId: newClientId(), clientSecret: newClientSecret(), storeId, scopes };
+      await setKey(key, 'active');
+      return key;
+    },
+    revokeKey: (key) => setKey(key, 'revoked'),
+    token: (key) => requestToken(url, key),
+    settled: () => settle(places),
+    async stop() {
+      await Promise.all([admin.disconnect(), producer.disconnect(), mongodb.close()]);
+    },
+  };
+};
+
+/** Sequences that rise from call to call, and above those of every process that began earlier. */
+function risingSequence(): () => number {
+  let last = 0;
+  return () => (last = Math.max(last + 1, Date.now() * 1_000));
+}
+
+function asEvent(change: Api.Change, nextSequence: () => number): EventToEncode {
+  const { entity, id, storeId = 's1', data, sequence = nextSequence(), time } = change;
+  const action = data === undefined ? 'deleted' : 'changed';
+  const when = time === undefined ? {} : { time };
+  return { entity, action, storeId, subject: id, sequence, data, source: SOURCE, ...when };
+}
+
+/** @throws {Error} for what would become a dead letter. */
+function encodeChecked(event: EventToEncode, index: number): EncodedMessage {
+  const message = encodeEvent(event);
+  try {
+    readChange(asReceived(message));
+    return message;
+  } catch (error) {
+    if (!(error instanceof EventRejected)) throw error;
+    const which = `change ${index + 1} (${event.entity} ${event.subject})`;
+    throw new Error(`${which} is no event: ${error.message}`, { cause: error });
+  }
+}
+
+function asReceived({ key, value }: EncodedMessage) {
+  return { key: Buffer.from(key), value: Buffer.from(value) };
+}
+
+async function requestToken(url: string, { clientId, clientSecret }: Api.Key): Promise<string> {
+  const credentials = Buffer.from(`${clientId}:${clientSecret}`).toString('base64');
+  const response = await fetch(`${url}/api/auth/token/`, {
+    method: 'POST',
+    headers: { authorization: `Basic ${credentials}` },
+    body: new URLSearchParams({ grant_type: 'client_credentials' }),
+  });
+  if (!response.ok) throw new Error(`no token: ${response.status} ${await response.text()}`);
+  const { access_token: token } = (await response.json()) as { access_token: string };
+  return token;
+}
+
+interface Places {
+  admin: Admin;
+  mongodb: MongoClient;
+  prefix: string;
+  environment: string;
+}
+
+/**
+ * Waits until the projector's checkpoints have reached the present ends of both topics, and Redis knows every key.
+ * @throws {Error} saying what is not reached.
+ */
+async function settle(places: Places): Promise<void> {
+  const { admin, environment } = places;
+  const [changes, access] = await Promise.all([
+    admin.fetchTopicOffsets(changesTopic(environment)),
+    admin.fetchTopicOffsets(accessTopic(environment)),
+  ]);
+  const ends = (offsets: typeof changes) => new Map(offsets.map((of) => [of.partition, Number(of.high)]));
+  let missing = '';
+  const late = () => new Error(`not applied within ${SETTLE_LIMIT_MS / 1_000} s: ${missing}`);
+  await withTimeLimit(SETTLE_LIMIT_MS, late, async (signal) => {
+    do missing = await whatIsMissing(places, { changes: ends(changes), access: ends(access) });
+    while (missing !== '' && (await pause(POLL_MS, signal)));
+  });
+}
+
+/** One thing that is not there yet; empty when all is. */
+async function whatIsMissing(
+  { mongodb, prefix, environment }: Places,
+  ends: Record<'changes' | 'access', ReadonlyMap<number, number>>,
+): Promise<string> {
+  const live = await findLiveGeneration(mongodb, prefix, environment);
+  const control = controlDatabase(mongodb, prefix);
+  const missing =
+    (await behind(live?.db ?? null, changesTopic(environment), ends.changes)) ??
+    (await behind(control, accessTopic(environment), ends.access));
+  if (missing !== null) return missing;
+  const { keys, stores, sessions } = await findPending(controlCollections(control), [environment]);
+  return keys.length + stores.length + sessions.length === 0 ? '' : 'what Redis has to know of keys';
+}
+
+async function behind(
+  db: Db | null,
+  topic: string,
+  ends: ReadonlyMap<number, number>,
+): Promise<string | null> {
+  const found = await db
+    ?.collection<{ topic: string; partition: number; position: number }>(CHECKPOINTS)
+    // Answers come from snapshots, which show a moment later what other reads see.
+    .find({ topic }, { readConcern: 'snapshot' })
+    .toArray();
+  const positions = new Map(found?.map(({ partition, position }) => [partition, position]));
+  for (const [partition, end] of ends) {
+    const position = positions.get(partition) ?? 0;
+    if (position < end) return `${topic} partition ${partition} from offset ${position} to ${end}`;
+  }
+  return null;
+}

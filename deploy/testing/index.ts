@@ -1,0 +1,3 @@
+/** `store-data-api/testing`: see api.d.ts. */
+export { connectStoreData } from './connect.ts';
+export { startStoreData } from './start.ts';

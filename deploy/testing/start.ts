@@ -1,0 +1,117 @@
+/** Starts a whole API for one run of somebody's tests, under names that no other has. */
+import { randomBytes } from 'node:crypto';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Service } from '#local/start/service.ts';
+import { prepareSigningKey } from '#local/start/signing-key.ts';
+import { type Guard, startGuard } from '#local/stack/program/guard.ts';
+import { startStack } from '#local/stack/stack.ts';
+import { readConfig } from '#shared/config.ts';
+import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { createKafka, createTopics } from '#shared/kafka.ts';
+import { createLogger } from '#shared/logging.ts';
+import { createWriterClient } from '#shared/mongodb.ts';
+import type * as Api from './api.d.ts';
+import { connectStoreData } from './connect.ts';
+
+const SERVICES = join(import.meta.dirname, '../../services');
+const MAX_MESSAGE_BYTES = 10 * 1_048_576;
+
+export const startStoreData: typeof Api.startStoreData = async (options = {}) => {
+  const { fixtures = [], partitions = 2, log = () => undefined } = options;
+  const cleanup = new AsyncDisposableStack();
+  try {
+    const folder = await mkdtemp(join(tmpdir(), 'store-data-testing-'));
+    cleanup.defer(() => rm(folder, { recursive: true, force: true }));
+    const stack = await startStack({ dataFolder: folder, log });
+    cleanup.defer(() => stack.stop());
+    const environment = `test-${randomBytes(4).toString('hex')}`;
+    const settings = {
+      // Nobody means to meet limits here unless they say so.
+      QUOTA_REQUESTS: '1000000',
+      AUTH_FAILURES_PER_ADDRESS: '1000000',
+      AUTH_FAILURES_PER_CLIENT: '1000000',
+      AUTH_FAILURES_PER_CLIENT_AND_ADDRESS: '1000000',
+      KAFKA_SESSION_TIMEOUT_MS: '6000',
+      SHUTDOWN_DELAY_MS: '0',
+      ...options.settings,
+      ENVIRONMENTS: environment,
+      NAME_PREFIX: environment.replace('-', '_'),
+      KAFKA_BROKERS: stack.kafkaBrokers.join(','),
+      MONGODB_URI: stack.mongodbUri,
+      REDIS_URL: stack.redisUrl,
+      SIGNING_KEYS_FILE: await prepareSigningKey(folder, false),
+      QUERY_PORT: '0',
+      OPERATIONS_PORT: '0',
+      LOG_LEVEL: 'info',
+    };
+    await makeTopics(settings, partitions);
+    cleanup.defer(() => removeNames(settings));
+    const guard = startGuard();
+    cleanup.defer(() => guard.close());
+    const url = await startServices({ settings, folder, guard, log, cleanup });
+    const api = await connectStoreData({ url, environment, settings });
+    cleanup.defer(() => api.stop());
+    await api.publish(fixtures);
+    return { ...api, stop: () => cleanup.disposeAsync() };
+  } catch (error) {
+    await cleanup.disposeAsync();
+    throw error;
+  }
+};
+
+interface Services {
+  settings: Record<string, string>;
+  folder: string;
+  guard: Guard;
+  log: (line: string) => void;
+  cleanup: AsyncDisposableStack;
+}
+
+/** Starts both services; answers where the API is. */
+async function startServices({ settings, folder, guard, log, cleanup }: Services): Promise<string> {
+  const logs = join(folder, 'logs');
+  await mkdir(logs, { recursive: true });
+  const [projector, query] = ['projector', 'query'].map((name) => {
+    const file = join(SERVICES, name, 'main.ts');
+    const logFile = join(logs, `${name}.log`);
+    return new Service({ name, file, env: { ...process.env, ...settings }, logFile, guard, log });
+  }) as [Service, Service];
+  cleanup.defer(async () => {
+    await Promise.all([projector.stop(), query.stop()]);
+  });
+  const [{ url }] = await Promise.all([query.start(), projector.start()]);
+  if (url === null) throw new Error('the query service does not say where it listens');
+  return url;
+}
+
+async function makeTopics(settings: Record<string, string>, partitions: number): Promise<void> {
+  await using servers = await reach(settings);
+  await createTopics(servers.admin, servers.topics, {
+    partitions,
+    config: { 'max.message.bytes': String(MAX_MESSAGE_BYTES) },
+  });
+}
+
+/** Servers that were there before keep nothing of this; in Redis everything that is left ends by itself. */
+async function removeNames(settings: Record<string, string>): Promise<void> {
+  await using servers = await reach(settings);
+  await servers.admin.deleteTopics({ topics: servers.topics });
+  const mongodb = createWriterClient(servers.config, 'store-data-testing');
+  try {
+    const { databases } = await mongodb.db().admin().listDatabases({ nameOnly: true });
+    const own = databases.filter(({ name }) => name.startsWith(`${servers.config.namePrefix}_`));
+    await Promise.all(own.map(({ name }) => mongodb.db(name).dropDatabase()));
+  } finally {
+    await mongodb.close();
+  }
+}
+
+async function reach(settings: Record<string, string>) {
+  const config = readConfig({ ...process.env, ...settings });
+  const admin = createKafka(config, 'store-data-testing', createLogger('testing', 'silent')).admin();
+  await admin.connect();
+  const topics = config.environments.flatMap((name) => [changesTopic(name), accessTopic(name)]);
+  return { config, admin, topics, [Symbol.asyncDispose]: () => admin.disconnect() };
+}

@@ -1,0 +1,58 @@
+/** What the tests of other projects start: it tells what is wrong with a fixture, and leaves nothing in servers that were there before. */
+import { MongoClient } from 'mongodb';
+import kafkajs from 'kafkajs';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { connectStoreData, startStoreData } from '../../../deploy/testing/index.ts';
+import type { StoreData } from '../../../deploy/testing/api.d.ts';
+
+const CATEGORY = { name: 'Pizzas', position: 1, active: true };
+const servers = {
+  kafka: new kafkajs.Kafka({ brokers: process.env['KAFKA_BROKERS']?.split(',') ?? [] }).admin(),
+  mongodb: new MongoClient(process.env['MONGODB_URI'] ?? ''),
+};
+let api: StoreData;
+
+beforeAll(async () => {
+  await servers.kafka.connect();
+  api = await startStoreData({
+    fixtures: [{ entity: 'category', id: 'c1', data: CATEGORY }],
+    settings: { QUOTA_REQUESTS: '7' },
+  });
+});
+afterAll(async () => {
+  await servers.kafka.disconnect();
+  await servers.mongodb.close();
+});
+
+async function categories(of: StoreData): Promise<Response> {
+  const token = await of.token(await of.createKey({ scopes: ['menu'] }));
+  return fetch(`${of.url}/api/category/list`, { headers: { authorization: `Bearer ${token}` } });
+}
+
+it('publishes nothing of changes of which one is no event, and says which and why', async () => {
+  const wrong = { entity: 'category' as const, id: 'c3', data: { name: 'Bebidas', active: true } };
+  const changes = [{ entity: 'category' as const, id: 'c2', data: CATEGORY }, wrong];
+  await expect(api.publish(changes)).rejects.toThrow(/^change 2 \(category c3\) is no event: .*position/);
+  expect(await (await categories(api)).json()).toMatchObject({ count: 1, results: [{ id: 'c1' }] });
+});
+
+it('is reached from another process by what describes it, and has the settings that were given', async () => {
+  const other = await connectStoreData(JSON.parse(JSON.stringify(api.connection)) as StoreData['connection']);
+  await other.publish([{ entity: 'category', id: 'c1' }]);
+  await other.stop();
+  const answer = await categories(api);
+  expect(await answer.json()).toMatchObject({ count: 0 });
+  expect(answer.headers.get('ratelimit-policy')).toBe('"store";q=7;w=60');
+});
+
+it('leaves neither topics nor databases in servers that were there before', async () => {
+  const { environment } = api.connection;
+  const names = async () => {
+    const { databases } = await servers.mongodb.db().admin().listDatabases({ nameOnly: true });
+    const all = [...(await servers.kafka.listTopics()), ...databases.map(({ name }) => name)];
+    return all.filter((name) => name.includes(environment) || name.includes(environment.replace('-', '_')));
+  };
+  expect((await names()).length).toBeGreaterThanOrEqual(4);
+  await api.stop();
+  expect(await names()).toEqual([]);
+});
