@@ -8,6 +8,8 @@ import { makeHome } from '../faults/servers/home.ts';
 import { makeServer } from '../faults/servers/server.ts';
 
 export interface SecureBroker {
+  /** Wants nothing; who comes there is `User:ANONYMOUS`. */
+  inside: string;
   /** Wants a password or a token. */
   passwords: string;
   /** Wants a certificate. */
@@ -21,8 +23,14 @@ export const PASSWORD = 'pass:w+rd%';
 const READY_MS = 60_000;
 const LOGIN = 'org.apache.kafka.common.security';
 
-/** Starts a broker whose certificate an authority vouches for. */
-export async function startSecureBroker(authority: Authority): Promise<SecureBroker> {
+/**
+ * Starts a broker whose certificate an authority vouches for.
+ * @param settings of the broker, which come after ours.
+ */
+export async function startSecureBroker(
+  authority: Authority,
+  settings: Record<string, string> = {},
+): Promise<SecureBroker> {
   const home = await makeHome();
   const [inside = 0, passwords = 0, certificates = 0, controller = 0] = await freePorts(4);
   const issued = await authority.issue('broker');
@@ -55,6 +63,7 @@ export async function startSecureBroker(authority: Authority): Promise<SecureBro
       'listener.name.passwords.scram-sha-256.sasl.jaas.config': `${LOGIN}.scram.ScramLoginModule required;`,
       'listener.name.passwords.scram-sha-512.sasl.jaas.config': `${LOGIN}.scram.ScramLoginModule required;`,
       'listener.name.passwords.oauthbearer.sasl.jaas.config': `${LOGIN}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";`,
+      ...settings,
     },
     ['256', '512'].flatMap((bits) => [
       '--add-scram',
@@ -80,6 +89,7 @@ export async function startSecureBroker(authority: Authority): Promise<SecureBro
     throw error;
   }
   return {
+    inside: `127.0.0.1:${inside}`,
     passwords: `127.0.0.1:${passwords}`,
     certificates: `127.0.0.1:${certificates}`,
     close,

@@ -1,0 +1,158 @@
+/** Each process as a user of its own that may do what it has to, and nothing else (docs/deploying.md). */
+import { Redis } from 'ioredis';
+import { MongoClient } from 'mongodb';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newSigningKey } from '#shared/access/signing-key-set.ts';
+import { readConfig } from '#shared/config.ts';
+import { encodeEvent } from '#shared/events/encode.ts';
+import { createKafka, createProducer } from '#shared/kafka.ts';
+import { createLogger } from '#shared/logging.ts';
+import { createApiClient } from '#test/api-client.ts';
+import { eventually } from '#test/installation.ts';
+import { PATIENCE } from '#test/patience.ts';
+import { type ServiceProcess, startService } from '#test/service-process.ts';
+import { runJson } from '../services/admin/run-command.ts';
+import {
+  asDataUser,
+  asKafkaUser,
+  type KafkaUser,
+  PASSWORD,
+  type PrivilegedServers,
+  startPrivilegedServers,
+} from './privileges.ts';
+
+let servers: PrivilegedServers;
+let env: Record<string, string>;
+let operator: Record<string, string>;
+let projector: ServiceProcess;
+let query: ServiceProcess;
+let url: string;
+
+beforeAll(async () => {
+  servers = await startPrivilegedServers();
+  await servers.makeTopics(['store-changes.production', 'store-access.production']);
+  env = {
+    ...servers.env,
+    ...PATIENCE,
+    ENVIRONMENTS: 'production',
+    QUERY_PORT: '0',
+    OPERATIONS_PORT: '0',
+    SIGNING_KEYS: JSON.stringify({ keys: [await newSigningKey()] }),
+  };
+  operator = { ...env, ...asKafkaUser('store-data-operator'), ...asDataUser('store-data-projector') };
+  projector = startService('projector', {
+    ...env,
+    ...asKafkaUser('store-data-projector'),
+    ...asDataUser('store-data-projector'),
+  });
+  query = startService('query', {
+    ...env,
+    KAFKA_TLS: 'false',
+    KAFKA_TLS_CA_FILE: '',
+    ...asDataUser('store-data-query'),
+  });
+  const ready = await query.logged((line) => 'operations' in line && 'url' in line);
+  url = String(ready['url']);
+});
+afterAll(async () => {
+  for (const service of [query, projector]) {
+    service?.kill('SIGKILL');
+    await service?.ended;
+  }
+  await servers?.close();
+});
+
+const order = (id: string, sequence: number) =>
+  encodeEvent({
+    entity: 'order',
+    storeId: 's1',
+    subject: id,
+    sequence,
+    source: '/test',
+    data: { status: 'pending', order_type: 'delivery', total: '10.00', created_at: '2026-03-01T12:00:00Z' },
+  });
+
+/** Sends as a user of Kafka; resolves with the reason where it may not. */
+async function send(user: KafkaUser, topic: string): Promise<string> {
+  const config = readConfig({ ...env, ...asKafkaUser(user) });
+  const kafka = createKafka(config, 'test', createLogger('test', 'silent'));
+  const producer = createProducer(kafka);
+  await producer.connect();
+  try {
+    await producer.send({ topic, messages: [order('o1', 1), order('o2', 1)] });
+    return 'sent';
+  } catch (error) {
+    return String(error);
+  } finally {
+    await producer.disconnect();
+  }
+}
+
+async function orders(token: string): Promise<{ status: number; count: number | undefined }> {
+  const { status, json } = await createApiClient(url).get('/api/order/list', token);
+  return { status, count: (json as { count?: number }).count };
+}
+
+describe('with the privileges of deploy/privileges', () => {
+  it('everything works: publishing, keys, tokens, lists, a rebuild, its removal, verification, a revocation', async () => {
+    expect(await send('store-data-publisher', 'store-changes.production')).toBe('sent');
+    const key = await runJson<{ client_id: string; client_secret: string }>(operator, [
+      ...['keys', 'create', '--store', 's1', '--scopes', 'order'],
+    ]);
+    const token = await createApiClient(url).token(key.client_id, key.client_secret);
+    await eventually('both orders are listed', async () => (await orders(token)).count === 2);
+    await runJson(operator, ['rebuild']);
+    await eventually('the rebuilt ones are listed', async () => (await orders(token)).count === 2);
+    await runJson(operator, ['generations', 'drop', '1', '--yes']);
+    await runJson(operator, ['verify', '--deep']);
+    await runJson(operator, ['keys', 'revoke', key.client_id]);
+    await eventually('the token is refused', async () => (await orders(token)).status === 401);
+  });
+
+  it('the query service’s user of MongoDB cannot write', async () => {
+    const auth = { username: 'store-data-query', password: PASSWORD };
+    const { MONGODB_URI: uri = '', MONGODB_TLS_CA_FILE: tlsCAFile = '' } = servers.env;
+    await using client = new MongoClient(uri, { tls: true, tlsCAFile, auth });
+    const keys = client.db('store_data_control').collection('access_keys');
+    expect(await keys.countDocuments()).toBe(1);
+    for (const write of [
+      () => keys.insertOne({}),
+      () => keys.updateMany({}, { $set: { status: 'active' } }),
+      () => keys.deleteMany({}),
+      () => keys.drop(),
+      () => client.db('store_data_control').dropDatabase(),
+      () => client.db('admin').command({ createUser: 'mallory', pwd: 'x', roles: [] }),
+    ]) {
+      await expect(write()).rejects.toThrow(/not authorized/);
+    }
+  });
+
+  it('nobody but who publishes changes writes them, and they write nothing else', async () => {
+    const refused = /TOPIC_AUTHORIZATION|Not authorized|does not have.*access/i;
+    expect(await send('store-data-projector', 'store-changes.production')).toMatch(refused);
+    expect(await send('store-data-operator', 'store-changes.production')).toMatch(refused);
+    expect(await send('store-data-publisher', 'store-access.production')).toMatch(refused);
+    expect(await send('store-data-projector', 'store-access.production')).toMatch(refused);
+  });
+
+  it.each(['store-data-query', 'store-data-projector'])(
+    'in Redis %s neither empties nor configures it, nor sees other keys',
+    async (username) => {
+      const redis = new Redis(servers.env['REDIS_URL'] ?? '', { username, password: PASSWORD });
+      try {
+        for (const command of [
+          ['FLUSHALL'],
+          ['CONFIG', 'GET', '*'],
+          ['KEYS', '*'],
+          ['ACL', 'LIST'],
+          ['GET', 'others'],
+        ]) {
+          const [name = '', ...words] = command;
+          await expect(redis.call(name, ...words)).rejects.toThrow(/NOPERM/);
+        }
+      } finally {
+        redis.disconnect();
+      }
+    },
+  );
+});
