@@ -96,9 +96,10 @@ async function orders(token: string): Promise<{ status: number; count: number | 
 describe('with the privileges of deploy/privileges', () => {
   it('everything works: publishing, keys, tokens, lists, a rebuild, its removal, verification, a revocation', async () => {
     expect(await send('store-data-publisher', 'store-changes.production')).toBe('sent');
-    const key = await runJson<{ client_id: string; client_secret: string }>(operator, [
-      ...['keys', 'create', '--store', 's1', '--scopes', 'order'],
-    ]);
+    const key = await runJson<{ client_id: string; client_secret: string }>(
+      operator,
+      'keys create --store s1 --scopes order'.split(' '),
+    );
     const token = await createApiClient(url).token(key.client_id, key.client_secret);
     await eventually('both orders are listed', async () => (await orders(token)).count === 2);
     await runJson(operator, ['rebuild']);
