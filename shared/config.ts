@@ -254,6 +254,12 @@ const settings = Type.Object({
         'Failed authentications of one client in that time; beyond it wrong secrets of this client are answered 429.',
       ),
     }),
+    docs: setting(
+      'QUERY_DOCS',
+      flag,
+      'true',
+      'Whether the query service shows people the reference and the guides, at `/docs`.',
+    ),
     trustedProxies: setting(
       'TRUSTED_PROXIES',
       list(network),

@@ -11,6 +11,7 @@ import { clientErrorHandler, refuseConnect } from './answers/client-error.ts';
 import { classify } from './answers/classify.ts';
 import { sendRefusal } from './answers/send.ts';
 import { createListener } from './listener.ts';
+import docs from './docs/index.ts';
 import { createMetrics } from './metrics.ts';
 import { Admission } from './overload/admission.ts';
 import { keepQuery } from './parameters/query.ts';
@@ -72,6 +73,7 @@ export async function buildApp({
   });
   await app.register(autoload, { dir: join(import.meta.dirname, 'plugins') });
   await app.register(autoload, { dir: join(import.meta.dirname, 'routes') });
+  if (config.query.docs) await app.register(docs);
   await app.ready();
   return app;
 }

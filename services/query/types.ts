@@ -30,8 +30,8 @@ export interface RouteEntry {
   method: string;
   path: string;
   access: RouteAccess;
-  /** What the OpenAPI document says of it. */
-  operation: OperationObject;
+  /** What the OpenAPI document says of it; `null` for pages, about which it says nothing. */
+  operation: OperationObject | null;
 }
 
 declare module 'fastify' {
@@ -92,6 +92,6 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     access?: RouteAccess;
-    operation?: OperationObject;
+    operation?: OperationObject | null;
   }
 }

@@ -10,6 +10,7 @@ const ALLOWED = new Set([
   'BlueOak-1.0.0',
   'ISC',
   'MIT',
+  '(MIT OR CC0-1.0)',
   'Unlicense',
 ]);
 

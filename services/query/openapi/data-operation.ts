@@ -8,6 +8,7 @@ import { COUNTED, headers, QUOTA, REQUEST_HEADERS } from './headers.ts';
 import {
   type MediaType,
   type OperationObject,
+  optionalExample,
   type ParameterObject,
   reference,
   type Reference,
@@ -129,7 +130,7 @@ function scopeSentence(scopes: readonly Scope[]): string {
 }
 
 function queryParameter(name: string, parameter: Parameter<unknown>): ParameterObject {
-  const { description, schema, required, repeatable, example } = parameter;
+  const { description, schema, required, repeatable } = parameter;
   return {
     name,
     in: 'query',
@@ -137,8 +138,16 @@ function queryParameter(name: string, parameter: Parameter<unknown>): ParameterO
     ...(required ? { required: true } : {}),
     ...(repeatable ? { explode: true } : {}),
     schema,
-    ...(example === undefined ? {} : { example }),
+    ...exampleObject(parameter),
   };
+}
+
+function exampleObject({
+  required,
+  example,
+}: Parameter<unknown>): Pick<ParameterObject, 'example' | 'examples'> {
+  if (example === undefined) return {};
+  return required ? { example } : optionalExample(example);
 }
 
 function found({ schema, example, isTagged }: Answer, links: readonly Link[]): ResponseObject {

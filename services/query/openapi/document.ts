@@ -1,4 +1,4 @@
-/** The OpenAPI document, made from what the routes declare. The same routes give the same document, byte for byte. */
+/** The OpenAPI document, made from what the routes of the API declare. The same routes give the same document, byte for byte. */
 import type { RouteEntry } from '../types.ts';
 import { NOT_MODIFIED } from './data-operation.ts';
 import { REFUSALS } from './errors.ts';
@@ -11,6 +11,7 @@ import { TAGS } from './tags.ts';
 /** Makes the document of all routes, as an object that is ready for `JSON.stringify`. */
 export function openApiDocument(routes: readonly RouteEntry[]): object {
   const documented = routes
+    .filter(isDocumented)
     // HEAD is GET without a body.
     .filter(({ method }) => method !== 'HEAD')
     .toSorted((a, b) => rank(a) - rank(b) || (a.path < b.path ? -1 : 1));
@@ -37,8 +38,14 @@ export function openApiDocument(routes: readonly RouteEntry[]): object {
   };
 }
 
+type DocumentedRoute = RouteEntry & { operation: OperationObject };
+
+function isDocumented(route: RouteEntry): route is DocumentedRoute {
+  return route.operation !== null;
+}
+
 /** Paths stand in the order of their tags. */
-function rank({ operation }: RouteEntry): number {
+function rank({ operation }: DocumentedRoute): number {
   return Object.keys(TAGS).indexOf(operation.tags[0]);
 }
 

@@ -1,7 +1,13 @@
 /** The headers of requests and answers (rules R7.4, R7.8). */
 import { Type } from 'typebox';
 import { REALM } from '../answers/refusal.ts';
-import { type HeaderObject, type ParameterObject, reference, type Reference } from './objects.ts';
+import {
+  type HeaderObject,
+  optionalExample,
+  type ParameterObject,
+  reference,
+  type Reference,
+} from './objects.ts';
 
 function text(description: string, pattern: string, example: string): HeaderObject {
   return { description, required: true, schema: Type.String({ pattern }), example };
@@ -113,7 +119,7 @@ export const REQUEST_HEADERS = {
     description:
       'An id of your own for this request, 1 to 128 of `A-Z a-z 0-9 . _ -`; it comes back in the answer. Anything else is replaced.',
     schema: Type.String(),
-    example: 'sync-2026-11-20-0042',
+    ...optionalExample('sync-2026-11-20-0042'),
   },
   'If-None-Match': {
     name: 'If-None-Match',
@@ -121,6 +127,6 @@ export const REQUEST_HEADERS = {
     description:
       'The `ETag` of an earlier answer to the same request. If nothing changed since, the answer is 304 without a body.',
     schema: Type.String(),
-    example: 'W/"q8ZSxZ0cN8l7sQm1x4b5w0uGd2k"',
+    ...optionalExample('W/"q8ZSxZ0cN8l7sQm1x4b5w0uGd2k"'),
   },
 } as const satisfies Record<string, ParameterObject>;

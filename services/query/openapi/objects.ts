@@ -21,6 +21,7 @@ export interface ParameterObject {
   explode?: true;
   schema: TSchema;
   example?: string | number;
+  examples?: Record<string, { value: string | number; 'x-disabled': true }>;
 }
 
 export interface MediaType {
@@ -52,6 +53,11 @@ export interface OperationObject {
   requestBody?: { description: string; required: true; content: Record<string, MediaType> };
   /** By status. */
   responses: Record<string, ResponseObject | Reference>;
+}
+
+/** The example of a parameter that may be left out: pages with which requests are tried do not send it unasked. */
+export function optionalExample(value: string | number): Required<Pick<ParameterObject, 'examples'>> {
+  return { examples: { example: { value, 'x-disabled': true } } };
 }
 
 /** A reference to a component. */

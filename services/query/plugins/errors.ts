@@ -4,7 +4,7 @@ import plugin from 'fastify-plugin';
 import { describeError } from '#shared/errors.ts';
 import { classify } from '../answers/classify.ts';
 import { pathOf } from '../answers/path.ts';
-import { methodNotAllowed, notFound } from '../answers/refusal.ts';
+import { methodNotAllowed, notFound, type Refusal } from '../answers/refusal.ts';
 import { sendRefusal } from '../answers/send.ts';
 import type { RouteEntry } from '../types.ts';
 
@@ -28,10 +28,7 @@ export default plugin(
       }
       const path = pathOf(request.raw.url);
       const allowed = app.routeTable.filter((route) => route.path === path).map(({ method }) => method);
-      const refusal =
-        allowed.length === 0
-          ? notFound(`there is nothing at this path; the nearest is ${nearestPath(path, app.routeTable)}`)
-          : methodNotAllowed(allowed);
+      const refusal = allowed.length === 0 ? noSuchPath(path, app.routeTable) : methodNotAllowed(allowed);
       sendRefusal(request, reply, refusal);
     });
   },
@@ -41,10 +38,11 @@ export default plugin(
 /** A longer path is compared by its beginning. */
 const COMPARED_LENGTH = 100;
 
-/** The path of ours that is spelt most like it. */
-function nearestPath(path: string, routes: readonly RouteEntry[]): string {
-  const paths = [...new Set(routes.map((route) => route.path))];
-  return closest(path.slice(0, COMPARED_LENGTH).toLowerCase(), paths);
+/** Names the path of ours that is spelt most like it; pages for people are none that a program wants. */
+export function noSuchPath(path: string, routes: readonly RouteEntry[]): Refusal {
+  const paths = new Set(routes.filter(({ operation }) => operation !== null).map((route) => route.path));
+  const nearest = closest(path.slice(0, COMPARED_LENGTH).toLowerCase(), [...paths]);
+  return notFound(`there is nothing at this path; the nearest is ${nearest}`);
 }
 
 function stackOf(error: unknown): string | undefined {

@@ -1,0 +1,98 @@
+import type { Browser, Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startBrowser } from '#test/browser.ts';
+import { type QueryService, startQueryService } from '#test/query-service.ts';
+
+const DESKTOP = { width: 1280, height: 900 };
+const PHONE = { width: 390, height: 844 };
+const TIMEOUT = 120_000;
+
+let service: QueryService;
+let browser: Browser;
+
+beforeAll(async () => {
+  [service, browser] = await Promise.all([startQueryService(), startBrowser()]);
+  await service.setKey({ clientId: 'reader', secrets: ['s3cret'] });
+  await service.apply([
+    {
+      entity: 'order',
+      storeId: 's1',
+      id: 'o1',
+      data: {
+        status: 'pending',
+        order_type: 'delivery',
+        total: '39.90',
+        created_at: '2026-11-20T21:15:04Z',
+      },
+    },
+  ]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.close();
+});
+
+/** Opens a page, shows it to `look`, and fails if the page complained or asked another host. */
+async function visit(path: string, viewport: typeof DESKTOP, look: (page: Page) => Promise<void>) {
+  const context = await browser.newContext({ viewport, baseURL: service.url });
+  const page = await context.newPage();
+  page.setDefaultTimeout(TIMEOUT);
+  const complaints: string[] = [];
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('request', (request) => {
+    const url = new URL(request.url());
+    if (['http:', 'https:'].includes(url.protocol) && url.origin !== service.url) complaints.push(url.href);
+  });
+  try {
+    await page.goto(path);
+    await look(page);
+    expect(complaints).toEqual([]);
+  } finally {
+    const picture = process.env['SCREENSHOTS'];
+    if (picture !== undefined) {
+      await page.screenshot({ path: `${picture}/${viewport.width}${path.replaceAll(/[^\w]+/g, '-')}.png` });
+    }
+    await context.close();
+  }
+}
+
+/** Fills a field of the dialog that sends requests. */
+async function fill(dialog: Locator, label: string, text: string) {
+  const row = dialog.locator('tr', { has: dialog.page().getByText(label, { exact: true }) });
+  await row.locator('[contenteditable=true], input').fill(text);
+}
+
+describe.each([
+  ['desktop', DESKTOP],
+  ['phone', PHONE],
+])('the reference on a %s', (_name, viewport) => {
+  it('gets a token and lists orders with it', () =>
+    visit('/docs#api/tag/orders/GET/api/order/list', viewport, async (page) => {
+      const operation = page.getByRole('region', { name: 'List orders' }).first();
+      await operation.getByRole('button', { name: /Test Request/ }).click();
+      const dialog = page.getByRole('dialog');
+      await fill(dialog, 'Client ID', 'reader');
+      await fill(dialog, 'Client Secret', 's3cret');
+      const issued = page.waitForResponse(/\/api\/auth\/token\/$/);
+      await dialog.getByRole('button', { name: 'Authorize' }).click();
+      const { access_token: token } = (await (await issued).json()) as { access_token: string };
+      // Only then is it there for requests.
+      await dialog.getByText(token.slice(-10)).or(dialog.getByText('Access Token')).first().waitFor();
+
+      const answered = page.waitForResponse(/\/api\/order\/list/);
+      // There are two, of which one is hidden: for wide and for narrow screens.
+      await dialog.locator('[data-addressbar-action=send]:visible').click();
+      const answer = await answered;
+      expect([answer.status(), new URL(answer.url()).search]).toEqual([200, '?page=1&page_size=20']);
+      await dialog.getByText('"o1"').first().waitFor();
+    }));
+
+  it('shows the events', () =>
+    visit('/docs?api=events', viewport, async (page) => {
+      await page.getByRole('heading', { name: 'Store Data events' }).waitFor();
+      await page.getByText('store-data.order.changed').first().waitFor();
+    }));
+});

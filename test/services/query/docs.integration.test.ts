@@ -1,0 +1,135 @@
+import { readFile } from 'node:fs/promises';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startApp, type RunningApp } from '#test/query-service.ts';
+import { createInstallation, type Installation } from '#test/installation.ts';
+
+let installation: Installation;
+let running: RunningApp;
+
+beforeAll(async () => {
+  installation = await createInstallation();
+  running = await startApp(installation.config);
+});
+afterAll(async () => {
+  await running.app.close();
+  await installation.close();
+});
+
+/** As a browser asks; compressed answers are unpacked by `fetch`. */
+const get = (path: string, init: RequestInit = {}, { url } = running) =>
+  fetch(`${url}${path}`, { redirect: 'manual', ...init });
+const BROWSER = { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } };
+
+/** The pages and what they load. */
+const paths = () =>
+  running.app.routeTable
+    .filter(({ method, operation }) => method === 'GET' && operation === null)
+    .map(({ path }) => path)
+    .filter((path) => path !== '/');
+
+describe('the pages', () => {
+  it('are answered to everybody, with headers that let them load nothing from elsewhere', async () => {
+    expect(paths()).toContain('/docs');
+    for (const path of paths()) {
+      const answer = await get(path, BROWSER);
+      const { headers } = answer;
+      expect([path, answer.status]).toEqual([path, 200]);
+      expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src 'self';/);
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.get('referrer-policy')).toBe('no-referrer');
+      expect(headers.get('x-request-id')).toMatch(/./);
+      expect(headers.get('cache-control')).toBe('no-cache');
+      expect((await answer.arrayBuffer()).byteLength).toBeGreaterThan(200);
+    }
+  });
+
+  it('hold no address of another host and no script of their own', async () => {
+    for (const path of paths().filter((name) => !/\.\w+$/.test(name))) {
+      const html = await (await get(path, BROWSER)).text();
+      expect([path, /(?:src|href)="(?:https?:)?\/\//.exec(html)?.[0]]).toEqual([path, undefined]);
+      expect([path, /<script(?![^>]* src=)/.exec(html)?.[0]]).toEqual([path, undefined]);
+    }
+  });
+
+  it('answer HEAD, 304 to those who have them, and 405 to other methods', async () => {
+    for (const path of paths()) {
+      const head = await get(path, { method: 'HEAD' });
+      const etag = head.headers.get('etag') ?? '';
+      expect([path, head.status, await head.text()]).toEqual([path, 200, '']);
+      const again = await get(path, { headers: { 'if-none-match': etag } });
+      expect([path, again.status]).toEqual([path, 304]);
+      const { status, headers } = await running.api.call(path, { method: 'POST' });
+      expect([path, status, headers.get('allow')]).toEqual([path, 405, 'GET, HEAD']);
+    }
+  });
+
+  it('have links that lead somewhere', async () => {
+    const there = new Set(['/openapi.json', ...paths()]);
+    for (const path of paths().filter((name) => name.startsWith('/docs/guides'))) {
+      const html = await (await get(path, BROWSER)).text();
+      const links = [...html.matchAll(/(?:src|href)="([^"]*)"/g)].map(
+        ([, to = '']) => new URL(to, `http://x${path}`),
+      );
+      for (const { host, pathname, hash } of links) {
+        if (host !== 'x') continue;
+        expect([path, pathname, there.has(pathname)]).toEqual([path, pathname, true]);
+        if (hash === '') continue;
+        expect(await (await get(pathname, BROWSER)).text()).toContain(` id="${hash.slice(1)}"`);
+      }
+    }
+  });
+
+  it('describe the events by the document that the schemas make', async () => {
+    const served: unknown = await (await get('/docs/asyncapi.json')).json();
+    expect(served).toEqual(JSON.parse(await readFile('docs/asyncapi.json', 'utf8')));
+  });
+});
+
+describe('the script of the reference', () => {
+  it('is kept for ever by its version, and compared where the address names none or another', async () => {
+    const html = await (await get('/docs', BROWSER)).text();
+    const [, address = ''] = /href="(\/docs\/scalar\.js\?v=[\w-]+)"/.exec(html) ?? [];
+    const cachingOf = async (path: string) =>
+      (await get(path, { method: 'HEAD' })).headers.get('cache-control');
+    expect(await cachingOf(address)).toBe('public, max-age=31536000, immutable');
+    expect(await cachingOf('/docs/scalar.js')).toBe('no-cache');
+    expect(await cachingOf('/docs/scalar.js?v=other')).toBe('no-cache');
+  });
+
+  it('is the same, compressed or not', async () => {
+    const { app } = running;
+    const ask = (encoding: string) =>
+      app.inject({ url: '/docs/scalar.js', headers: { 'accept-encoding': encoding } });
+    const plain = await ask('identity');
+    const packed = await ask('gzip, br');
+    expect([plain.headers['content-encoding'], packed.headers['content-encoding']]).toEqual([
+      undefined,
+      'gzip',
+    ]);
+    expect(packed.rawPayload.length).toBeLessThan(2_000_000);
+    expect(gunzipSync(packed.rawPayload).equals(plain.rawPayload)).toBe(true);
+  });
+});
+
+describe('the root', () => {
+  it('leads browsers to the reference, and is nothing to programs', async () => {
+    const led = await get('/', BROWSER);
+    expect([led.status, led.headers.get('location')]).toEqual([302, '/docs']);
+    expect((await running.api.call('/')).status).toBe(404);
+  });
+});
+
+it('can be switched off: then nothing is at these paths', async () => {
+  const off = await startApp({
+    ...installation.config,
+    query: { ...installation.config.query, docs: false },
+  });
+  try {
+    expect((await get('/', BROWSER, off)).status).toBe(404);
+    for (const path of paths()) expect([path, (await off.api.call(path)).status]).toEqual([path, 404]);
+    expect((await off.api.call('/openapi.json')).status).toBe(200);
+  } finally {
+    await off.app.close();
+  }
+});
