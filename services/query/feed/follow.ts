@@ -26,7 +26,7 @@ export interface Following {
 const BEHIND_MS = 20;
 
 /** The body of the answer; `null` where the client is gone. */
-export async function followChanges(app: FastifyInstance, following: Following): Promise<string | null> {
+export async function followChanges(app: FastifyInstance, following: Following): Promise<Buffer | null> {
   const { request, reply, feed, seconds } = following;
   if (seconds === 0 || app.isClosing()) {
     const view = viewOf(app, request, app.generations.of(feed.environment), app.deadlineOf(reply));
@@ -61,7 +61,7 @@ class Wait {
     this.#until = this.#began + following.seconds * 1_000;
   }
 
-  async answer(): Promise<string | null> {
+  async answer(): Promise<Buffer | null> {
     const { request, reply, scopes } = this.#following;
     const { socket } = request.raw;
     const hasWaited = await this.#untilThereIsSomething();
@@ -138,7 +138,7 @@ class Wait {
     }
   }
 
-  async #body(): Promise<string> {
+  async #body(): Promise<Buffer> {
     const { request, feed } = this.#following;
     if (this.#view !== null && this.#page !== null) return changesBody(this.#view, feed, this.#page);
     const view = viewOf(this.#app, request, this.#app.generations.of(feed.environment), this.#app.bounded);

@@ -7,7 +7,7 @@ import { bodyIn } from '../reading/found.ts';
 import { masked, namesCustomers } from '../reading/masking.ts';
 import { hintOf, cacheHint, type View } from '../reading/view.ts';
 import { offsetOf } from '../reading/stamp.ts';
-import { type Cursor, encodeCursor, generationMark } from './cursor.ts';
+import { type Cursor, encodeCursor } from './cursor.ts';
 import type { ChangeRow } from './shared-changes.ts';
 import { likelyStart, type Start, startAt } from './start.ts';
 
@@ -38,8 +38,8 @@ export async function readChanges(
   view: View,
   { entity, after, pageSize }: FeedRequest,
 ): Promise<ChangesPage> {
-  const { storeId, generation, bounded, shared } = view;
-  const mark = generationMark(generation.marker.id);
+  const { storeId, bounded, shared } = view;
+  const { mark } = shared.changes;
   let start = likelyStart(after, mark);
   let masks = namesCustomers(entity) && hintOf(view).erasing;
   for (let attempt = 1; ; attempt += 1) {
@@ -92,14 +92,14 @@ function pageOf(
 }
 
 /** Bodies of pages that requests share, by their rows: many follow the same store, and go on from the same place. */
-const shared = new WeakMap<readonly ChangeRow[], string>();
+const shared = new WeakMap<readonly ChangeRow[], Buffer>();
 
-/** The body of an answer. */
-export function changesBody(view: View, request: FeedRequest, page: ChangesPage): string {
+/** The body of an answer: as bytes, which all who share it are sent as they are. */
+export function changesBody(view: View, request: FeedRequest, page: ChangesPage): Buffer {
   const { read } = page;
   const known = shared.get(read);
   if (known !== undefined) return known;
-  const body = makeBody(view, request, page);
+  const body = Buffer.from(makeBody(view, request, page));
   if (read.length > 0) shared.set(read, body);
   return body;
 }

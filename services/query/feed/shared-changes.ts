@@ -1,16 +1,18 @@
 /**
- * Reads of changes from one generation: requests share them, whatever stores and kinds they are for. One aggregate brings the
- * stamps and for each request the records and the deletions after its start, all in one snapshot, at the same cost at any depth.
+ * Reads of changes from one generation: requests share them, whatever stores and kinds they are for. One aggregate brings for each
+ * request the stamp of its store with the records and the deletions after its start, all in one snapshot, at the same cost at any
+ * depth.
  */
 import type { Document } from 'mongodb';
+import { isDocumentTooLarge } from '#shared/errors.ts';
 import type { EntityName } from '#shared/events/entities/index.ts';
 import { COLLECTIONS, type Stamp, STAMPS, TOMBSTONES } from '#shared/read-models/collections.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
 import { type BatchLimits, batched, type ReadOne } from '../batched.ts';
 import type { Bounded } from '../deadline.ts';
 import { maskedFields } from '../reading/masking.ts';
-import { idIn } from '../reading/id-in.ts';
 import { SNAPSHOT } from '../reading/snapshot.ts';
+import { generationMark } from './cursor.ts';
 import type { Start } from './start.ts';
 
 /** A record that changed, or a deletion: that has no summary, and a tombstone's `_id`. */
@@ -39,19 +41,27 @@ export interface ChangesRequest extends Start {
   masks: boolean;
 }
 
-/** A row with the number of the request that it was read for, where there are several. */
-type TaggedRow = ChangeRow & { request?: number };
+/** What is read for one request; of records that do not fit into one document each comes in one of its own. */
+type Row = Stamp & {
+  /** The request's number, where there are several. */
+  request?: number;
+  deletions?: ChangeRow[];
+  records?: ChangeRow[] | ChangeRow;
+};
 
 const LIMITS: BatchLimits = { underWay: 4, ids: 16 };
 const NOTHING: ChangesRead = { rows: [], stamp: null };
 
 export class SharedChanges {
+  /** How cursors name the generation. */
+  readonly mark: string;
   readonly #generation: Generation;
   readonly #bounded: Bounded;
   readonly #read: ReadOne<ChangesRead>;
 
   /** @param bounded ends a read that the server keeps; requests that wait for it have deadlines of their own. */
   constructor(generation: Generation, bounded: Bounded) {
+    this.mark = generationMark(generation.marker.id);
     this.#generation = generation;
     this.#bounded = bounded;
     this.#read = batched((keys) => this.#readMany(keys), LIMITS);
@@ -64,66 +74,77 @@ export class SharedChanges {
 
   async #readMany(keys: readonly string[]): Promise<Map<string, ChangesRead>> {
     const requests = keys.map(requestOf);
-    const storeIds = [...new Set(requests.map(({ storeId }) => storeId))];
-    const pipeline: Document[] = [
-      // As they lie there: a projection would cost as much as the read.
-      { $match: { _id: idIn(storeIds) } },
-      ...requests.flatMap((request, index) =>
-        unions(request, requests.length > 1 ? { request: { $literal: index } } : {}),
-      ),
+    const rows = await this.#readRows(requests, false).catch((error: unknown) => {
+      if (isDocumentTooLarge(error)) return this.#readRows(requests, true);
+      throw error;
+    });
+    const found = new Map<string, ChangesRead>();
+    for (const [number, ofRequest] of Map.groupBy(rows, ({ request = 0 }) => request)) {
+      const [first] = ofRequest;
+      if (first === undefined) continue;
+      const { request: _request, deletions = [], records: _records, ...stamp } = first;
+      const records = ofRequest.flatMap(({ records: some = [] }) => some);
+      found.set(keys[number] ?? '', {
+        rows: deletions.length === 0 ? records : merged(records, deletions, requests[number]?.limit ?? 0),
+        stamp,
+      });
+    }
+    return found;
+  }
+
+  /** @param isApart whether each record comes in a document of its own, since all of them are too large for one. */
+  #readRows(requests: readonly ChangesRequest[], isApart: boolean): Promise<Row[]> {
+    const [first = [], ...others] = requests.map((request, number) => [
+      ...stagesOf(request, requests.length > 1 ? [{ $set: { request: { $literal: number } } }] : []),
+      // Right behind the records' $lookup, which then never makes the array.
+      ...(isApart ? [{ $unwind: { path: '$records', preserveNullAndEmptyArrays: true } }] : []),
+    ]);
+    const pipeline = [
+      ...first,
+      ...others.map((stages) => ({ $unionWith: { coll: STAMPS, pipeline: stages } })),
     ];
-    const rows = await this.#bounded((signal) =>
+    return this.#bounded((signal) =>
       this.#generation.db
         .collection(STAMPS)
-        .aggregate<Stamp | TaggedRow>(pipeline, { ...SNAPSHOT, signal })
+        .aggregate<Row>(pipeline, { ...SNAPSHOT, signal })
         .toArray(),
-    );
-    const stamps = new Map<string, Stamp>();
-    const found = requests.map((): ChangeRow[] => []);
-    for (const row of rows) {
-      if ('feed_position' in row) found[row.request ?? 0]?.push(row);
-      else stamps.set(row._id, row);
-    }
-    return new Map(
-      requests.map(({ storeId, limit }, index) => {
-        const inOrder = (found[index] ?? []).toSorted((a, b) => a.feed_position - b.feed_position);
-        return [keys[index] ?? '', { rows: inOrder.slice(0, limit + 1), stamp: stamps.get(storeId) ?? null }];
-      }),
     );
   }
 }
 
-/** Stages that add what one request is for. @param tag fields that tell whose rows they are. */
-function unions(
+/** Stages that bring what one request is for. As arrays of one document: rows of their own cost the driver half as much again. */
+function stagesOf(
   { storeId, entity, told, deletionsFrom, limit, masks }: ChangesRequest,
-  tag: Document,
+  tag: Document[],
 ): Document[] {
   const page = (match: Document): Document[] => [
     { $match: { store_id: storeId, ...match } },
     { $sort: { feed_position: 1 } },
     { $limit: limit + 1 },
   ];
-  const deletion = { feed_position: 1, ...tag };
-  const record = { ...deletion, _id: 0, summary: 1, offset: 1 };
+  const record = { _id: 0, feed_position: 1, summary: 1, offset: 1 };
   const records = [
     ...page({ feed_position: { $gt: told } }),
     ...(masks ? maskedFields(record) : [{ $project: record }]),
   ];
   const after = Math.max(told, deletionsFrom);
+  const deletions = [...page({ entity, feed_position: { $gt: after } }), { $project: { feed_position: 1 } }];
   return [
-    { $unionWith: { coll: COLLECTIONS[entity], pipeline: records } },
+    { $match: { _id: storeId } },
+    ...tag,
     // Nothing lies behind the place where the store stands now.
-    ...(after === Infinity
-      ? []
-      : [
-          {
-            $unionWith: {
-              coll: TOMBSTONES,
-              pipeline: [...page({ entity, feed_position: { $gt: after } }), { $project: deletion }],
-            },
-          },
-        ]),
+    ...(after === Infinity ? [] : [{ $lookup: { from: TOMBSTONES, pipeline: deletions, as: 'deletions' } }]),
+    { $lookup: { from: COLLECTIONS[entity], pipeline: records, as: 'records' } },
   ];
+}
+
+/** Both in the order of their positions. */
+function merged(
+  records: readonly ChangeRow[],
+  deletions: readonly ChangeRow[],
+  limit: number,
+): readonly ChangeRow[] {
+  return [...records, ...deletions].toSorted((a, b) => a.feed_position - b.feed_position).slice(0, limit + 1);
 }
 
 /** Requests for the same are one. */

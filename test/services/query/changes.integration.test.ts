@@ -117,6 +117,40 @@ describe('a walk from the beginning', () => {
   });
 });
 
+it('a page that makes more than 16 MiB is told, deletions too, and what is asked beside it', async () => {
+  const one = await newStore();
+  const other = await newStore();
+  const addresses = Array.from({ length: 50 }, () => ({ reference: '😀'.repeat(4_500) }));
+  const ids = Array.from({ length: 24 }, (_, index) => `c${index}`);
+  // As many as Kafka takes in one batch.
+  for (let first = 0; first < ids.length; first += 5) {
+    await service.apply(
+      ids.slice(first, first + 5).map((id) => ({
+        entity: 'customer',
+        storeId: one.storeId,
+        id,
+        data: { name: id, addresses, created_at: '2026-03-01T12:00:00Z' },
+      })),
+    );
+  }
+  await service.apply([order(other.storeId, 'o1')]);
+  const beginning = (await changes('/api/customer/changes?page_size=1', one.token)).next;
+  await service.apply([deleted('customer', one.storeId, 'c3')]);
+  const told = async () => {
+    const headers = { authorization: `Bearer ${one.token}`, 'accept-encoding': 'identity' };
+    const response = await fetch(`${service.url}/api/customer/changes?page_size=100&after=${beginning}`, {
+      headers,
+    });
+    return ((await response.json()) as Changes).results;
+  };
+  const [large, ...beside] = await Promise.all([
+    told(),
+    ...Array.from({ length: 6 }, () => changes('/api/order/changes', other.token)),
+  ]);
+  expect(idsOf(large)).toEqual([...ids.filter((id) => !['c0', 'c3'].includes(id)), '-c3']);
+  expect(beside.map(({ results }) => idsOf(results))).toEqual(beside.map(() => ['o1']));
+});
+
 describe('whoever goes on from next', () => {
   it('is told late, old-dated and future events, records made again and nothing twice', async () => {
     const { storeId, token: bearer } = await newStore();
