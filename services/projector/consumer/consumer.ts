@@ -93,6 +93,9 @@ const LONGEST_ENDING_MS = 1_000;
 /** How long a partition to which nothing comes may go without a look at its log and its checkpoint. */
 const LOOK_MS = 10_000;
 
+/** Within this time the group is told how far partitions are: all of them at once, and not with every slice. */
+const COMMIT_MS = 250;
+
 /** After so long without an answer Kafka counts as away. */
 const SILENT_MS = 30_000;
 
@@ -276,6 +279,8 @@ class Assignment<R> {
   #shown = new Set<number>();
   #stopping = false;
   #unknownMember: Error | null = null;
+  /** Until the offsets are committed. */
+  #committing: NodeJS.Timeout | null = null;
 
   constructor(options: ConsumerOptions<R>, consumer: Consumer) {
     this.#options = options;
@@ -313,6 +318,9 @@ class Assignment<R> {
   async stop(): Promise<void> {
     this.#stopping = true;
     await Promise.all(this.#partitions.values().map((partition) => partition.settled()));
+    if (this.#committing === null) return;
+    clearTimeout(this.#committing);
+    this.#commitOffsets();
   }
 
   /** Looks whether the logs and checkpoints are still what they were, where nothing is under way. */
@@ -368,17 +376,23 @@ class Assignment<R> {
     await partition.load();
   }
 
-  /** Tells the group how far a partition is, for tools that show lag; positions come from checkpoints alone. */
-  commitOffset(number: number, partition: Partition): void {
-    const { position } = partition;
-    if (partition.state !== 'ready' || position === null) return;
+  /** Tells the group in a moment how far partitions are, for tools that show lag; positions come from checkpoints alone. */
+  #commitSoon(): void {
+    this.#committing ??= setTimeout(() => this.#commitOffsets(), COMMIT_MS).unref();
+  }
+
+  #commitOffsets(): void {
+    this.#committing = null;
+    const { topic, logger } = this.#options;
     const partitions = this.#partitions;
-    this.#consumer
-      .commitOffsets([{ topic: this.#options.topic, partition: number, offset: String(position) }])
-      .catch((error: unknown) => {
-        this.#options.logger.debug({ error: describeError(error) }, 'offset not committed');
-        if (isUnknownMember(error) && this.#partitions === partitions) this.#unknownMember = error;
-      });
+    const offsets = [...partitions].flatMap(([partition, { state, position }]) =>
+      state === 'ready' && position !== null ? { topic, partition, offset: String(position) } : [],
+    );
+    if (offsets.length === 0) return;
+    this.#consumer.commitOffsets(offsets).catch((error: unknown) => {
+      logger.debug({ error: describeError(error) }, 'offsets not committed');
+      if (isUnknownMember(error) && this.#partitions === partitions) this.#unknownMember = error;
+    });
   }
 
   /**
@@ -423,9 +437,9 @@ class Assignment<R> {
           if (!isCurrent()) return;
           this.#consumer.seek({ topic, partition: number, offset: String(offset) });
           this.#consumer.resume([{ topic, partitions: [number] }]);
-          this.commitOffset(number, created);
+          this.#commitSoon();
         },
-        batchEnded: () => this.commitOffset(number, created),
+        batchEnded: () => this.#commitSoon(),
       },
       target: {
         claim: async (former) => {
