@@ -1,5 +1,6 @@
 /** Clients that wait: what thousands of them cost, and how soon those of busy stores are answered beside them. */
 import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readFile } from 'node:fs/promises';
 import { eventually, type Installation } from '#test/installation.ts';
@@ -7,6 +8,7 @@ import { type LiveStore, publishSteadily } from '../freshness/stream.ts';
 import { rounded } from '../median.ts';
 import { cpuSeconds } from '../process-figures.ts';
 import type { Say } from '../say.ts';
+import type { FollowersOrder, FollowersReport } from './followers.ts';
 import type { WaitersOrder, WaitersReport } from './waiters.ts';
 
 export interface WaitingSetup {
@@ -74,7 +76,7 @@ export async function measureWaiting(
   };
 }
 
-/** One client follows each live store meanwhile. */
+/** One client follows each live store meanwhile, in a process that does nothing else. */
 async function follow(
   url: string,
   live: readonly LiveStore[],
@@ -83,36 +85,34 @@ async function follow(
 ): Promise<{ ages: number[]; answers: number }> {
   const ages: number[] = [];
   let answers = 0;
-  const stopping = new AbortController();
-  const begun: Promise<void>[] = [];
-  const following = live.map(async ({ storeId, waiting }) => {
-    const headers = { authorization: `Bearer ${tokenOf(storeId)}` };
-    let after = '';
-    let caughtUp: () => void = () => undefined;
-    begun.push(new Promise((resolve) => (caughtUp = resolve)));
-    while (!stopping.signal.aborted) {
-      const response = await fetch(`${url}/api/order/changes?wait=1&page_size=100${after}`, { headers });
-      if (response.status !== 200) throw new Error(`changes were answered ${response.status}`);
-      const page = (await response.json()) as { results: { id: string }[]; next: string; more: boolean };
-      const now = Date.now();
-      for (const { id } of page.results) {
-        const time = waiting.get(id);
-        if (time === undefined) continue;
-        waiting.delete(id);
-        ages.push(now - time);
-      }
-      answers += 1;
-      after = `&after=${page.next}`;
-      if (!page.more) caughtUp();
+  const caughtUp = new Set<number>();
+  const child = fork(new URL('./followers.ts', import.meta.url));
+  const gone = once(child, 'exit').then(() => Promise.reject(new Error('those who follow are gone')));
+  gone.catch(() => undefined);
+  child.on('message', ({ follower, ids, at, hasCaughtUp }: FollowersReport) => {
+    answers += 1;
+    if (hasCaughtUp) caughtUp.add(follower);
+    const waiting = live[follower]?.waiting;
+    for (const id of ids) {
+      const time = waiting?.get(id);
+      if (time === undefined) continue;
+      waiting?.delete(id);
+      ages.push(at - time);
     }
   });
-  await Promise.race([Promise.all(begun), Promise.all(following)]);
-  ages.length = 0;
-  answers = 0;
-  await meanwhile();
-  await eventually('all changes are told', () => live.every(({ waiting }) => waiting.size === 0), 60_000);
-  stopping.abort();
-  await Promise.all(following);
+  const order: FollowersOrder = { url, tokens: live.map(({ storeId }) => tokenOf(storeId)) };
+  child.send(order);
+  const published = async () => {
+    await eventually('they have caught up', () => caughtUp.size === live.length, 60_000);
+    answers = 0;
+    await meanwhile();
+    await eventually('all changes are told', () => live.every(({ waiting }) => waiting.size === 0), 60_000);
+  };
+  try {
+    await Promise.race([published(), gone]);
+  } finally {
+    child.kill();
+  }
   return { ages, answers };
 }
 
