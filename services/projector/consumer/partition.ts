@@ -36,6 +36,11 @@ const HOPELESS_ATTEMPTS = 3;
 const FIRST_SLICE_EVENTS = 20;
 /** How long nothing is fetched for any partition because one is not done with its batch: longer ones pause. */
 const LONGEST_WAIT_MS = 100;
+/**
+ * Where nothing waits in the log the next fetch comes so long after the last batch was begun. A transaction costs 8 ms of processor time
+ * however small it is: more of them make all of them slow.
+ */
+const BATCHES_APART_MS = 40;
 /** How often a partition that stopped at a batch that cannot be read looks whether an operator had it passed by. */
 const SKIP_LOOK_MS = 1_000;
 /** How often it reads the batch anew: another broker may have it whole. */
@@ -279,9 +284,12 @@ export class Partition {
       this.#waiting = taken;
       return;
     }
+    const began = performance.now();
     this.#startBatch(taken);
-    // What comes meanwhile comes as one batch then: a transaction for each message would cost too much.
-    if (taken.next >= taken.logEnd) await this.#settledOr(LONGEST_WAIT_MS);
+    if (taken.next < taken.logEnd) return;
+    // What comes meanwhile comes as one batch then.
+    await this.#settledOr(LONGEST_WAIT_MS);
+    await sleep(Math.max(0, began + BATCHES_APART_MS - performance.now()));
   }
 
   /**
