@@ -2,6 +2,7 @@
  * What the projector counts, by its glossary's names. No label ever holds an id of a store or a person. The label
  * `generation` is `g` and a number, or `control` for access, which belongs to no generation.
  */
+import { poolMetrics } from '#shared/mongodb-pool.ts';
 import { createRegistry, makersIn } from '#shared/process-metrics.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
 
@@ -13,6 +14,12 @@ export function createMetrics() {
   const { counter, gauge, histogram } = makersIn(registry);
   return {
     registry,
+    pool: poolMetrics({ gauge }),
+    assignments: counter(
+      'store_data_assignments_total',
+      'How often this process was assigned its partitions anew, as projectors come and go',
+      ['topic', 'generation'],
+    ),
     applied: counter('store_data_events_applied_total', 'Events that took effect', [
       'environment',
       'generation',

@@ -13,6 +13,7 @@ import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { checkTopics, createKafka } from '#shared/kafka.ts';
 import type { Logger } from '#shared/logging.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
+import { watchPool } from '#shared/mongodb-pool.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import {
   controlDatabase,
@@ -63,6 +64,7 @@ export async function startProjector(
   { projectionVersion = PROJECTION_VERSION, metrics = createMetrics() }: ProjectorOptions = {},
 ): Promise<RunningProjector> {
   const client = createWriterClient(config, 'projector');
+  watchPool(client, metrics.pool);
   const redis = createRedisClient(config, (error) => logger.debug({ error: describeError(error) }, 'redis'));
   const stopping: (() => Promise<unknown>)[] = [async () => redis.disconnect(), () => client.close()];
   const stop = async () => {

@@ -1,4 +1,5 @@
 /** What the query service measures. No label ever holds an id of a store or a person. */
+import { poolMetrics } from '#shared/mongodb-pool.ts';
 import { createRegistry, makersIn } from '#shared/process-metrics.ts';
 
 export type QueryMetrics = ReturnType<typeof createMetrics>;
@@ -9,6 +10,7 @@ export function createMetrics() {
   const { counter, gauge, histogram } = makersIn(registry);
   return {
     registry,
+    pool: poolMetrics({ gauge }),
     requestSeconds: histogram(
       'store_data_request_seconds',
       'Seconds from the arrival of a request to the end of its answer, without those for which it waited for changes',

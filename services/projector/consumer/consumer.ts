@@ -143,6 +143,7 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
     const partitions = payload.memberAssignment[topic] ?? [];
     const { kept } = assignment.take(partitions);
     assignment.showNoOther(partitions);
+    options.metrics.assignments.inc({ topic, generation: options.generation });
     logger.info({ topic, partitions, kept, joinMs: payload.duration }, 'partitions are assigned');
   });
   consumer.on(STOP, () => assignment.take([]));

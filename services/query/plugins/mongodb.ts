@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify';
 import plugin from 'fastify-plugin';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { createReaderClient } from '#shared/mongodb.ts';
+import { watchPool } from '#shared/mongodb-pool.ts';
 import { controlDatabase } from '#shared/read-models/generation.ts';
 import { soon } from '../at-start.ts';
 import { keepConnecting } from '../connect.ts';
@@ -14,6 +15,7 @@ const RECONNECT_MS = 500;
 export default plugin(
   async (app) => {
     const client = createReaderClient(app.config, 'query');
+    watchPool(client, app.metrics.pool);
     app.decorate('mongodb', client);
     const { readTimeoutMs } = app.config.mongodb;
     const bounded = boundedBy(readTimeoutMs);

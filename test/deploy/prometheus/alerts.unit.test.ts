@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { createMetrics as createProjectorMetrics } from '#projector/metrics.ts';
-import { createMetrics as createQueryMetrics } from '#query/metrics.ts';
+import { knownMetrics } from '../known-metrics.ts';
 
 interface Rule {
   alert: string;
@@ -16,25 +15,6 @@ const file = new URL('../../../deploy/prometheus/alerts.yaml', import.meta.url);
 const { groups } = parse(await readFile(file, 'utf8')) as { groups: { name: string; rules: Rule[] }[] };
 const rules = groups.flatMap((group) => group.rules);
 
-/** Every metric of both services with its labels; a histogram under the names that it is queried by. */
-function knownMetrics(): Map<string, Set<string>> {
-  const projector = createProjectorMetrics();
-  // Prometheus' own.
-  const known = new Map<string, Set<string>>([['up', new Set(['job', 'instance'])]]);
-  for (const { registry } of [projector, createQueryMetrics()]) {
-    for (const metric of registry.getMetricsAsArray()) {
-      const { name, type } = metric as unknown as { name: string; type: string };
-      const { labelNames = [] } = metric as unknown as { labelNames?: string[] };
-      if (type === 'histogram') {
-        known.set(`${name}_bucket`, new Set([...labelNames, 'le']));
-        known.set(`${name}_count`, new Set(labelNames));
-        known.set(`${name}_sum`, new Set(labelNames));
-      } else known.set(name, new Set(labelNames));
-    }
-  }
-  return known;
-}
-
 const operations = await readFile(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
 const anchors = [...operations.matchAll(/^##+ (.+)$/gm)].map(([, title = '']) =>
   title
@@ -44,7 +24,8 @@ const anchors = [...operations.matchAll(/^##+ (.+)$/gm)].map(([, title = '']) =>
 );
 
 describe('the alerting rules', () => {
-  const known = knownMetrics();
+  // `up` is Prometheus' own.
+  const known = new Map([...knownMetrics(), ['up', new Set(['job', 'instance'])]]);
   const metricsOf = (expr: string) => [...new Set(expr.match(/\b(?:store_data_[a-z_]+|up(?=\{))/g) ?? [])];
 
   it.each(rules.map((rule) => [rule.alert, rule] as const))('%s asks for what exists', (_name, rule) => {

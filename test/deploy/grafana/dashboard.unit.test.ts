@@ -1,0 +1,53 @@
+import { readFile } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { knownMetrics } from '../known-metrics.ts';
+
+interface Panel {
+  id: number;
+  type: string;
+  title: string;
+  description?: string;
+  gridPos: { x: number; y: number; w: number; h: number };
+  targets?: { expr: string; legendFormat: string }[];
+}
+
+const file = new URL('../../../deploy/grafana/store-data.json', import.meta.url);
+const { panels } = JSON.parse(await readFile(file, 'utf8')) as { panels: Panel[] };
+const queries = panels.flatMap(({ title, targets = [] }) =>
+  targets.map(({ expr, legendFormat }) => [`${title}: ${legendFormat}`, expr, legendFormat] as const),
+);
+/** What Prometheus puts on everything. */
+const ADDED = ['job', 'instance'];
+
+describe('the dashboard', () => {
+  const known = knownMetrics();
+
+  it.each(queries)('%s asks for what exists', (_name, expr, legend) => {
+    const names = expr.match(/\b(?:store_data|process|nodejs)_[a-z0-9_]+/g) ?? [];
+    expect(names.length).toBeGreaterThan(0);
+    const grouped = [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, list = '']) => list.split(/,\s*/));
+    const matched = [...expr.matchAll(/[{,]([a-z]+)(?:=|!)/g)].map(([, label = '']) => label);
+    for (const name of names) {
+      expect([...known.keys()]).toContain(name);
+      const labels = [...(known.get(name) ?? []), ...ADDED];
+      for (const label of [...grouped, ...matched]) expect(labels).toContain(label);
+    }
+    for (const [, label = ''] of legend.matchAll(/\{\{(\w+)\}\}/g)) expect(grouped).toContain(label);
+    expect(expr.match(/\(/g)?.length).toBe(expr.match(/\)/g)?.length);
+  });
+
+  it('says of every panel what it shows, and none lies on another', () => {
+    const taken = new Set<string>();
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+    for (const { type, title, description, gridPos } of panels) {
+      if (type !== 'row') expect([title, description]).toEqual([title, expect.stringMatching(/\w/)]);
+      expect(gridPos.x + gridPos.w).toBeLessThanOrEqual(24);
+      for (let x = gridPos.x; x < gridPos.x + gridPos.w; x += 1) {
+        for (let y = gridPos.y; y < gridPos.y + gridPos.h; y += 1) {
+          expect([title, taken.has(`${x}/${y}`)]).toEqual([title, false]);
+          taken.add(`${x}/${y}`);
+        }
+      }
+    }
+  });
+});

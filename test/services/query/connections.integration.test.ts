@@ -1,0 +1,33 @@
+/** What the metrics say of connections to MongoDB while many requests are answered, and when none is. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { eventually } from '#test/installation.ts';
+import { type QueryService, startQueryService } from '#test/query-service.ts';
+
+let service: QueryService;
+
+beforeAll(async () => {
+  service = await startQueryService();
+  await service.setKey({ clientId: 'reader' });
+});
+afterAll(() => service.close());
+
+const now = async (name: string): Promise<number | undefined> => {
+  const metrics = await service.app.metrics.registry.getMetricsAsJSON();
+  return metrics.find((metric) => metric.name === name)?.values[0]?.value;
+};
+
+it('counts connections that are in use and operations that wait for one, and is back at none when all is answered', async () => {
+  const token = await service.api.token('reader', 'secret');
+  const used: Promise<number | undefined>[] = [];
+  service.app.mongodb.on('connectionCheckedOut', () => {
+    used.push(now('store_data_mongodb_connections_in_use'));
+  });
+  const customers = Array.from({ length: 50 }, (_, index) => `/api/customer/list?search=a${index}`);
+  const answers = await Promise.all(customers.map((path) => service.api.get(path, token)));
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  expect(Math.max(...(await Promise.all(used)).map((value) => value ?? 0))).toBeGreaterThan(0);
+  await eventually('nothing is under way', async () => {
+    const inUse = await now('store_data_mongodb_connections_in_use');
+    return inUse === 0 && (await now('store_data_mongodb_connections_awaited')) === 0;
+  });
+});
