@@ -18,70 +18,49 @@ import { required } from '../parameters/parameter.ts';
 import { id } from '../parameters/kinds.ts';
 import { parameterReader } from '../parameters/read.ts';
 import { orderListParameters } from '../reading/orders.ts';
-import { as, Text, words } from '../records/fields.ts';
+import { as, part, Text } from '../records/fields.ts';
 import { asTokenRefusal, invalidClient, slowDown, tokenErrorBody } from '../token/refusals.ts';
 import { COUNTED_REFUSAL, headers, type HEADERS } from './headers.ts';
 import type { MediaType, ResponseObject } from './objects.ts';
 
-const ErrorCode = words(
-  'ErrorCode',
-  [
-    'invalid_request',
-    'invalid_token',
-    'insufficient_scope',
-    'not_found',
-    'method_not_allowed',
-    'invalid_parameters',
-    'rate_limit_exceeded',
-    'internal_error',
-    'environment_unavailable',
-  ],
-  'For programs: one code for each kind of error.',
-);
-const TokenErrorCode = words(
-  'TokenErrorCode',
-  [
-    'invalid_request',
-    'unsupported_grant_type',
-    'invalid_scope',
-    'unauthorized_client',
-    'invalid_client',
-    'method_not_allowed',
-    'slow_down',
-    'internal_error',
-    'temporarily_unavailable',
-  ],
-  'For programs: the OAuth 2.0 error code (RFC 6749 section 5.2), or one of ours where it has none.',
-);
 const Detail = as(
   Text,
   'What is wrong, in words for people; they may change. Never holds personal data or secrets.',
 );
 
-const ErrorBody = Type.Object(
-  { code: ErrorCode, detail: Detail },
-  { title: 'Error', description: 'Why there is no other answer.', additionalProperties: false },
-);
+/**
+ * The body of one kind of answer, a component of its own with a plain list of its codes: generators make nothing of schemas that
+ * narrow another.
+ */
+function errorBody(name: string, codes: readonly string[]): TSchema {
+  return part(nameOf(name), 'Why there is no other answer.', {
+    code: codeOf(codes, 'For programs: one code for each kind of error.'),
+    detail: Detail,
+  });
+}
 
-const TokenErrorBody = Type.Object(
-  {
-    error: TokenErrorCode,
+function tokenError(name: string, codes: readonly string[]): TSchema {
+  return part(nameOf(name), 'Why there is no token.', {
+    error: codeOf(
+      codes,
+      'For programs: the OAuth 2.0 error code (RFC 6749 section 5.2), or one of ours where it has none.',
+    ),
     error_description: Detail,
-    code: as(TokenErrorCode, 'The same as `error`.'),
+    code: codeOf(codes, 'The same as `error`.'),
     detail: as(Text, 'The same as `error_description`.'),
-  },
-  {
-    title: 'TokenError',
-    description: 'Why there is no token.',
-    additionalProperties: false,
-  },
-);
+  });
+}
 
-/** An error body that has one of the codes that an answer can have. */
-function withCode(body: TSchema, field: string, codes: readonly string[]): TSchema {
-  const [code] = codes;
-  const value = codes.length === 1 && code !== undefined ? Type.Literal(code) : Type.Enum([...codes]);
-  return Type.Intersect([body, Type.Object({ [field]: value })]);
+function nameOf(answer: string): string {
+  return `${answer.replace(/Error$/, '')}Error`;
+}
+
+function codeOf(codes: readonly string[], description: string): TSchema {
+  return Type.String({ enum: codes, description });
+}
+
+function codesOf(examples: Record<string, Refusal>): string[] {
+  return [...new Set(Object.values(examples).map(({ code }) => code))];
 }
 
 function content(
@@ -96,30 +75,30 @@ function content(
 }
 
 function refusal(
+  name: string,
   description: string,
   sent: (keyof typeof HEADERS)[],
   examples: Record<string, Refusal>,
 ): ResponseObject {
-  const codes = [...new Set(Object.values(examples).map(({ code }) => code))];
   const toBody = ({ code, detail }: Refusal) => ({ code, detail });
   return {
     description,
     headers: headers(...sent),
-    content: content(withCode(ErrorBody, 'code', codes), toBody, examples),
+    content: content(errorBody(name, codesOf(examples)), toBody, examples),
   };
 }
 
-/** An answer of the token endpoint that refuses. */
+/** An answer of the token endpoint that refuses; `name` leads its schema's. */
 export function tokenRefusal(
+  name: string,
   description: string,
   sent: (keyof typeof HEADERS)[],
   examples: Record<string, Refusal>,
 ): ResponseObject {
-  const codes = [...new Set(Object.values(examples).map(({ code }) => code))];
   return {
     description,
     headers: headers('No-Store', ...sent),
-    content: content(withCode(TokenErrorBody, 'error', codes), tokenErrorBody, examples),
+    content: content(tokenError(name, codesOf(examples)), tokenErrorBody, examples),
   };
 }
 
@@ -140,6 +119,7 @@ const readOrder = parameterReader({ order_id: required(id, { description: '' }) 
 /** Every answer that refuses, besides those of the token endpoint. */
 export const REFUSALS = {
   InvalidRequest: refusal(
+    'InvalidRequest',
     'What was sent is not well-formed HTTP/1.1. Requests that are too large or too slow get 413, 431 or 408 with the same code.',
     [],
     {
@@ -148,6 +128,7 @@ export const REFUSALS = {
     },
   ),
   InvalidToken: refusal(
+    'InvalidToken',
     'The bearer token is missing, invalid, expired or revoked. Get a new one with the same credentials and repeat the call once. Nothing is taken from the quota.',
     ['Bearer-Challenge', 'Refusal-Cache'],
     {
@@ -156,19 +137,22 @@ export const REFUSALS = {
     },
   ),
   InsufficientScope: refusal(
+    'InsufficientScope',
     'The token lacks a scope that the endpoint requires; `detail` names those that are missing. Repeating does not help: ask for a token with them, or for a key that holds them.',
     ['Scope-Challenge', ...COUNTED_REFUSAL],
     { missing: insufficientScope(['crm', 'order'], ['crm']) },
   ),
-  NotFound: refusal('This store has no such record in this environment.', [...COUNTED_REFUSAL], {
+  NotFound: refusal('NotFound', 'This store has no such record in this environment.', [...COUNTED_REFUSAL], {
     record: notFound('this store has no such record'),
   }),
   MethodNotAllowed: refusal(
+    'MethodNotAllowed',
     'The path is right, but the method is not: data is read with `GET`, or `HEAD` for the headers alone.',
     ['Allow'],
     { method: methodNotAllowed(['GET', 'HEAD']) },
   ),
   InvalidParameters: refusal(
+    'InvalidParameters',
     'A parameter is unknown, missing, repeated, empty or of another form than is allowed; `detail` names it. Correct the request before trying again.',
     [...COUNTED_REFUSAL],
     {
@@ -179,11 +163,13 @@ export const REFUSALS = {
     },
   ),
   RateLimitExceeded: refusal(
+    'RateLimitExceeded',
     'The store’s quota is used up. Wait for `Retry-After` seconds, and make no calls until then: they would count too.',
     ['Retry-After', ...COUNTED_REFUSAL],
     { exceeded: rateLimitExceeded(42) },
   ),
   InternalError: refusal(
+    'InternalError',
     'The request failed on our side. Try again a limited number of times, with growing pauses.',
     [],
     {
@@ -191,29 +177,39 @@ export const REFUSALS = {
     },
   ),
   EnvironmentUnavailable: refusal(
+    'EnvironmentUnavailable',
     'The data of this environment cannot be reached for now, or more is asked than can be answered in time. Try again after `Retry-After` seconds, a limited number of times, with growing pauses.',
     ['Retry-After', 'Refusal-Cache'],
     { unavailable: environmentUnavailable(), overloaded: overloaded() },
   ),
   InvalidClient: tokenRefusal(
+    'InvalidClient',
     'Wrong `client_id` or `client_secret`, no Basic credentials, or a revoked key.',
     ['Basic-Challenge'],
     { client: invalidClient() },
   ),
-  TokenMethodNotAllowed: tokenRefusal('The path is right, but the method is not.', ['Allow'], {
-    method: methodNotAllowed(['POST']),
-  }),
+  TokenMethodNotAllowed: tokenRefusal(
+    'TokenMethodNotAllowed',
+    'The path is right, but the method is not.',
+    ['Allow'],
+    {
+      method: methodNotAllowed(['POST']),
+    },
+  ),
   SlowDown: tokenRefusal(
+    'SlowDown',
     'Too many failed authentications of this client from this address, or, where the secret is wrong, of this client or from this address. Wait for `Retry-After` seconds.',
     ['Retry-After'],
     { failures: slowDown(30) },
   ),
   TokenInternalError: tokenRefusal(
+    'TokenInternalError',
     'The request failed on our side. Try again a limited number of times, with growing pauses.',
     [],
     { failed: asTokenRefusal(internalError()) },
   ),
   TemporarilyUnavailable: tokenRefusal(
+    'TemporarilyUnavailable',
     'No tokens can be issued for now, or more is asked than can be answered in time. Try again after `Retry-After` seconds, a limited number of times, with growing pauses.',
     ['Retry-After'],
     { unavailable: asTokenRefusal(environmentUnavailable()), overloaded: asTokenRefusal(overloaded()) },

@@ -95,6 +95,7 @@ export const INFO = {
   version: VERSION,
   summary: 'Read-only access to the data of one store',
   description: DESCRIPTION,
+  contact: { name: 'The operator who gave you your API key' },
   license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
 };
 
@@ -108,7 +109,8 @@ const SCOPE_MEANINGS: Record<Scope, string> = {
 export const SECURITY_SCHEMES = {
   [TOKEN_SCHEME]: {
     type: 'oauth2',
-    description: 'A short-lived bearer token, bound to one store and one environment.',
+    description:
+      'A short-lived bearer token, bound to one store and one environment: a JWT that follows RFC8725.',
     flows: {
       clientCredentials: {
         tokenUrl: TOKEN_PATH,

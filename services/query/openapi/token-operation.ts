@@ -91,6 +91,7 @@ export const tokenOperation: OperationObject = {
       },
     },
     400: tokenRefusal(
+      'TokenRequest',
       'The form is malformed, the grant or a scope cannot be granted, or the key may get no tokens.',
       [],
       {
