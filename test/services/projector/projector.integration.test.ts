@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { changesTopic } from '#shared/events/topics.ts';
 import { readConfig } from '#shared/config.ts';
 import { createLogger } from '#shared/logging.ts';
+import { generationGroup } from '#shared/read-models/generation.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
 import { stream } from '#test/streams.ts';
@@ -60,6 +61,34 @@ describe('projector', () => {
     ]);
     await caughtUp(installation);
     expect(await find('orders', 's1/v')).toMatchObject({ sequence: 5 });
+  });
+
+  it('tells the group how far it is, for tools that show lag', async () => {
+    await installation.publish([
+      { entity: 'order', storeId: 's1', subject: 'lag', sequence: 1, data: order },
+    ]);
+    await caughtUp(installation);
+    const { config, environment } = installation;
+    const admin = installation.kafka.admin();
+    await admin.connect();
+    try {
+      const topic = changesTopic(environment);
+      const ends = await admin.fetchTopicOffsets(topic);
+      const groupId = generationGroup(config.namePrefix, environment, 1);
+      await expect
+        .poll(
+          async () => {
+            const [committed] = await admin.fetchOffsets({ groupId, topics: [topic] });
+            return Object.fromEntries(
+              (committed?.partitions ?? []).map(({ partition, offset }) => [partition, offset]),
+            );
+          },
+          { timeout: 120_000 },
+        )
+        .toEqual(Object.fromEntries(ends.map(({ partition, high }) => [partition, high])));
+    } finally {
+      await admin.disconnect();
+    }
   });
 
   it('keeps a deleted entity deleted until a newer version comes', async () => {
