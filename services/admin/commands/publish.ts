@@ -7,11 +7,13 @@ import { type Servers, withServers } from '../connection/servers.ts';
 import { chooseEnvironment, environmentOption, jsonOption } from '../options.ts';
 import { formatDuration } from '../output/durations.ts';
 import { markFailed, print, printJson } from '../output/print.ts';
+import { checkEvents } from '../publish/check.ts';
 import { type Input, openInput } from '../publish/input.ts';
 import { Progress } from '../publish/progress.ts';
 import { type Counts, noCounts, publishStream } from '../publish/publish-stream.ts';
 
 interface Flags {
+  check?: true;
   environment?: string;
   json?: true;
 }
@@ -33,6 +35,7 @@ Texts and lists have bounds: docs/events.md. A record whose data names no
 updated_at was updated at the event's time.
 
 Examples:
+  npm run store-data -- publish events.ndjson --check
   npm run store-data -- publish events.ndjson --environment sandbox
   zcat export.ndjson.gz | npm run store-data -- publish - -e production`;
 
@@ -42,16 +45,18 @@ export function addPublishCommand(program: Command): void {
     .description('Send events to Kafka, from a file of NDJSON or, for "-", from standard input')
     .argument('<file>', 'the file, or "-"')
     .addOption(environmentOption('environment to feed; needed where there are several'))
+    .option('--check', 'send nothing: tell which lines are no events')
     .addOption(jsonOption())
     .addHelpText('after', EXAMPLES)
-    .action((file: string, flags: Flags) =>
-      withServers(async (servers) => {
+    .action(async (file: string, flags: Flags) => {
+      if (flags.check) return checkEvents(file, flags.json === true);
+      return withServers(async (servers) => {
         const environment = chooseEnvironment(servers.config, flags.environment);
         const input = await openInput(file);
         await checkTopics(await servers.kafkaAdmin(), [changesTopic(environment), accessTopic(environment)]);
         await run(servers, input, file, environment, flags.json === true);
-      }),
-    );
+      });
+    });
 }
 
 async function run(
