@@ -68,15 +68,20 @@ export function kafkaSockets({ atOnceMs, othersMs }: AnswerLimits): ISocketFacto
       // The broker turns to the next one only now.
       if (asked[0] !== undefined) asked[0].at = connection.heardAt;
     });
+    const isLate = ({ at, limitMs }: Asked) => performance.now() - at > limitMs;
     const timer = setInterval(() => {
       const [oldest] = asked;
-      if (oldest === undefined || performance.now() - oldest.at <= oldest.limitMs) return;
-      const silent = [...connections].filter(
-        (other) => other.heardAt < oldest.at && other.asked[0]?.waitsForGroup !== true,
-      );
-      for (const one of new Set([connection, ...silent])) {
-        one.socket.destroy(new Error(`no answer from ${address} for ${oldest.limitMs} ms`));
-      }
+      if (oldest === undefined || !isLate(oldest)) return;
+      // Where this process stood still, its timers come before it reads what was answered meanwhile.
+      setImmediate(() => {
+        if (asked[0] !== oldest || !isLate(oldest) || !connections.has(connection)) return;
+        const silent = [...connections].filter(
+          (other) => other.heardAt < oldest.at && other.asked[0]?.waitsForGroup !== true,
+        );
+        for (const one of new Set([connection, ...silent])) {
+          one.socket.destroy(new Error(`no answer from ${address} for ${oldest.limitMs} ms`));
+        }
+      });
     }, LOOK_MS);
     timer.unref();
     socket.once('close', () => {

@@ -123,6 +123,18 @@ describe('a connection to Kafka', () => {
     expect([answered?.destroyed, joining?.destroyed]).toEqual([false, false]);
   });
 
+  it('stays where the answer came while this process stood still', async () => {
+    const socket = await connectTo((end) => {
+      end.write(frame(FETCH));
+      const until = performance.now() + 3 * LIMITS.atOnceMs;
+      while (performance.now() < until);
+    });
+    socket.write(frame(FETCH));
+    // Rejects where it ends.
+    await once(socket, 'data');
+    expect(socket.destroyed).toBe(false);
+  });
+
   it('stays while it is asked nothing, and where it is answered, in pieces or together', async () => {
     const [idle, answered] = await Promise.all([
       connectTo(() => undefined),
