@@ -95,7 +95,7 @@ export class Menus {
     const { each } = view.shared;
     if (isFew(stamp) && !this.#notSmall.has(key)) {
       const menu = await each((signal) => view.shared.smallMenu(storeId, signal));
-      if (menu !== null) return this.#keep(key, menu.stamp, Buffer.from(menu.text));
+      if (menu !== null) return this.#keep(key, menu.stamp, menu.body);
       this.#notSmall.set(key, true);
     }
     const release = await each((signal) => this.#slots.take(key, signal));

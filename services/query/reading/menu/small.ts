@@ -30,7 +30,7 @@ type Row = Stamp & {
 };
 
 export interface SmallMenu {
-  text: string;
+  body: Buffer;
   stamp: Stamp | null;
 }
 
@@ -63,12 +63,13 @@ export async function readSmallMenus(
     const row = found.get(storeId);
     if (row === undefined) {
       const menu = new MenuText(storeId, offsetOf(null));
-      menus.set(storeId, { text: menu.begin() + menu.end(), stamp: null });
+      menus.set(storeId, { body: Buffer.from(menu.begin() + menu.end()), stamp: null });
       continue;
     }
     const text = textOf(row);
     const { products: _products, categories: _categories, groups: _groups, ...stamp } = row;
-    if (text !== null) menus.set(storeId, { text, stamp });
+    // Each text goes at once: large strings that wait for one another end up where only a full collection frees them.
+    if (text !== null) menus.set(storeId, { body: Buffer.from(text), stamp });
   }
   return menus;
 }
