@@ -27,6 +27,8 @@ export interface FirstPage {
   stamp: Stamp | null;
   /** Of products: the layout by which they were found. */
   layout?: Layout;
+  /** The one by its stamp, where that is another one and came along. */
+  present?: Layout | undefined;
   /** Whether it could not be read with others. */
   isAlone?: boolean;
 }

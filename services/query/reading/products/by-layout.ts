@@ -34,10 +34,11 @@ export async function readByLayout(view: View, request: PageRequest): Promise<Co
   const readKnown = () => bounded((signal) => shared.layouts.layoutOf(storeId, signal));
   let known = await readKnown();
   for (let guess = 0; guess < GUESSES; guess += 1) {
-    const { rows, stamp, layout } = await readGuessed(view, known, request);
+    const { rows, stamp, layout, present } = await readGuessed(view, known, request);
     const page = { rows, stamp, count: stamp?.counts?.product ?? 0 };
     if (stamp?.layout === layout.version) return page;
-    shared.layouts.forget(storeId, layout);
+    if (present === undefined) shared.layouts.forget(storeId, layout);
+    else shared.layouts.remember(storeId, present);
     known = await readKnown();
     // What has moved may stand behind the page.
     if (stamp?.layout === known.version && isSamePage(known, layout, request)) return page;
@@ -63,6 +64,7 @@ interface Guessed {
   rows: readonly PageRow[];
   stamp: Stamp | null;
   layout: Layout;
+  present?: Layout | undefined;
 }
 
 /** A page as a layout says where it lies, that layout, and the stamp of the page's snapshot. */

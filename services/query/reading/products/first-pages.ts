@@ -1,21 +1,29 @@
 /**
  * First pages of the product lists of several stores in one read, where they lie in few products: those of the first categories of
- * the layouts that are remembered, and the stamps that prove them.
+ * the layouts that are remembered, and the stamps that prove them. Where categories have moved since, their positions come along.
  */
-import { COLLECTIONS, STAMPS, type Stamp } from '#shared/read-models/collections.ts';
+import { type CategoryDocument, COLLECTIONS, STAMPS, type Stamp } from '#shared/read-models/collections.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
 import type { Bounded } from '../../deadline.ts';
 import { idIn } from '../id-in.ts';
 import type { PageRow } from '../page.ts';
 import type { FirstPage } from '../shared-pages.ts';
 import { SNAPSHOT } from '../snapshot.ts';
-import { firstShelves, type Layout, NO_LAYOUT, WITHIN_CATEGORY } from './layout.ts';
+import { firstShelves, type Layout, movedLayout, NO_LAYOUT, WITHIN_CATEGORY } from './layout.ts';
 import type { Layouts } from './layouts.ts';
 
-type Row = Stamp & { products: (PageRow & { category_id: string })[] };
+type Row = Stamp & {
+  products: (PageRow & { category_id: string })[];
+  /** Those of the store, where its layout is not the one that was known; nothing else is looked up then. */
+  categories: Pick<CategoryDocument, '_id' | 'position'>[];
+  moved: string;
+};
 
 /** Products that are read beside those of a page, at most. */
 const MOST_BESIDE = 100;
+
+/** Categories that come along with a page, at most. */
+const MOST_CATEGORIES = 200;
 
 /** Whether the first page lies in few products of categories, each of which has a position of its own. */
 export function isCompact(layout: Layout, pageSize: number): boolean {
@@ -40,6 +48,7 @@ export async function readFirstProducts(
       firstShelves(layout, pageSize).flatMap(({ categories }) => categories),
     ]),
   );
+  const versions = [...used.values()].flatMap(({ version }) => version ?? []);
   // A category of one store may have the id of one that another store has further down.
   const most = 2 * (pageSize + MOST_BESIDE);
   const rows = await bounded((signal) =>
@@ -48,6 +57,21 @@ export async function readFirstProducts(
       .aggregate<Row>(
         [
           { $match: { _id: idIn(storeIds) } },
+          { $set: { moved: { $cond: [{ $in: ['$layout', { $literal: versions }] }, '', '$_id'] } } },
+          {
+            $lookup: {
+              from: COLLECTIONS.category,
+              localField: 'moved',
+              foreignField: 'store_id',
+              pipeline: [
+                // In the order of the index that holds all that is asked for.
+                { $sort: { position: 1, name: 1, _id: 1 } },
+                { $limit: MOST_CATEGORIES + 1 },
+                { $project: { position: 1 } },
+              ],
+              as: 'categories',
+            },
+          },
           {
             $lookup: {
               from: COLLECTIONS.product,
@@ -68,15 +92,20 @@ export async function readFirstProducts(
       .toArray(),
   );
   return new Map(
-    rows.map(({ products, ...stamp }) => {
+    rows.map(({ products, categories: present, moved: _moved, ...stamp }) => {
       const byCategory = Map.groupBy(products, ({ category_id: category }) => category);
       const categories = wanted.get(stamp._id);
+      const layout = used.get(stamp._id) ?? NO_LAYOUT;
       const page: FirstPage = {
         rows: (categories ?? []).flatMap((id) => byCategory.get(id) ?? []).slice(0, pageSize),
         stamp,
-        layout: used.get(stamp._id) ?? NO_LAYOUT,
+        layout,
         isAlone: categories === undefined || products.length === most,
       };
+      if (stamp.layout !== layout.version && present.length <= MOST_CATEGORIES) {
+        const positions = new Map(present.map(({ _id, position }) => [_id, position]));
+        page.present = movedLayout(layout, stamp, positions);
+      }
       return [stamp._id, page];
     }),
   );

@@ -167,6 +167,40 @@ describe('categories that move', () => {
   });
 });
 
+describe('a category that moves in a small store', () => {
+  it('costs the next first page no read of its own, and the one after it is right as well', async () => {
+    const storeId = 'rearranged';
+    await service.apply([
+      ...['a', 'b', 'c'].map((id, at) => category(storeId, id, at)),
+      ...['a', 'b', 'c'].flatMap((of) => [product(storeId, `${of}1`, of), product(storeId, `${of}2`, of)]),
+    ]);
+    const list = await readerOf(storeId);
+    expect(idsOf(await list(''))).toEqual(['a1', 'a2', 'b1', 'b2', 'c1', 'c2']);
+    await service.apply([category(storeId, 'c', 9)]);
+    const { mongodb, config, environment } = service.installation;
+    const db = mongodb.db(`${config.namePrefix}_${environment}_g1`);
+    const began = new Date();
+    await db.command({ profile: 2 });
+    expect(idsOf(await list(''))).toEqual(['a1', 'a2', 'b1', 'b2', 'c1', 'c2']);
+    await db.command({ profile: 0 });
+    const reads = await db
+      .collection('system.profile')
+      .find({
+        ns: { $regex: `^${db.databaseName}\\.` },
+        'command.aggregate': { $exists: true },
+        ts: { $gte: began },
+      })
+      .toArray();
+    expect(reads.map(({ command }) => (command as { aggregate: string }).aggregate)).toEqual([STAMPS]);
+
+    await service.apply([category(storeId, 'a', 11)]);
+    expect(idsOf(await list(''))).toEqual(['b1', 'b2', 'c1', 'c2', 'a1', 'a2']);
+    // A product that changes its category together with one that moves.
+    await service.apply([category(storeId, 'b', 12), product(storeId, 'c1', 'b')]);
+    expect(idsOf(await list(''))).toEqual(['c2', 'a1', 'a2', 'b1', 'b2', 'c1']);
+  });
+});
+
 describe('stores that are asked for their first pages at once', () => {
   /** Of categories with the same ids, which have few products in one store and very many in another. */
   const SIZES: Record<string, Record<string, number>> = {
