@@ -6,14 +6,14 @@ import { type CategoryDocument, COLLECTIONS, STAMPS, type Stamp } from '#shared/
 import type { Generation } from '#shared/read-models/generation.ts';
 import type { Bounded } from '../../deadline.ts';
 import { idIn } from '../id-in.ts';
-import type { PageRow } from '../page.ts';
+import { PAGE_FIELDS } from '../page.ts';
 import type { FirstPage } from '../shared-pages.ts';
 import { SNAPSHOT } from '../snapshot.ts';
 import { firstShelves, type Layout, movedLayout, NO_LAYOUT, WITHIN_CATEGORY } from './layout.ts';
 import type { Layouts } from './layouts.ts';
 
 type Row = Stamp & {
-  products: (PageRow & { category_id: string })[];
+  products: { summary: string; offset: string }[];
   /** Those of the store, where its layout is not the one that was known; nothing else is looked up then. */
   categories: Pick<CategoryDocument, '_id' | 'position'>[];
   moved: string;
@@ -81,7 +81,7 @@ export async function readFirstProducts(
                 { $match: { category_id: { $in: [...new Set([...wanted.values()].flat())] } } },
                 { $sort: { category_id: 1, ...WITHIN_CATEGORY } },
                 { $limit: most },
-                { $project: { _id: 0, category_id: 1, summary: 1, offset: 1 } },
+                PAGE_FIELDS,
               ],
               as: 'products',
             },
@@ -93,7 +93,7 @@ export async function readFirstProducts(
   );
   return new Map(
     rows.map(({ products, categories: present, moved: _moved, ...stamp }) => {
-      const byCategory = Map.groupBy(products, ({ category_id: category }) => category);
+      const byCategory = Map.groupBy(products, ({ summary }) => categoryIn(summary));
       const categories = wanted.get(stamp._id);
       const layout = used.get(stamp._id) ?? NO_LAYOUT;
       const page: FirstPage = {
@@ -109,4 +109,12 @@ export async function readFirstProducts(
       return [stamp._id, page];
     }),
   );
+}
+
+const BEFORE_CATEGORY = '"category_id":';
+
+/** The category that a product's summary names, empty for none: to read it beside would cost as much as all else of the row. */
+function categoryIn(summary: string): string {
+  const at = summary.indexOf(BEFORE_CATEGORY) + BEFORE_CATEGORY.length;
+  return summary[at] === '"' ? summary.slice(at + 1, summary.indexOf('"', at + 1)) : '';
 }
