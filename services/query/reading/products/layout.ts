@@ -25,7 +25,7 @@ export interface Layout {
 export const NO_LAYOUT: Layout = { version: undefined, numbers: numbersOf(null), shelves: [] };
 
 /** A layout as it was read with its stamp. */
-export function layoutOf(stamp: Stamp | null, shelves: Shelf[]): Layout {
+export function stampedLayout(stamp: Stamp | null, shelves: Shelf[]): Layout {
   return { version: stamp?.layout, numbers: numbersOf(stamp), shelves };
 }
 
@@ -51,7 +51,7 @@ export function movedLayout(
     products.set(documentId(stamp._id, category), count);
   }
   if (layout.numbers !== numbersOf(stamp)) return undefined;
-  return layoutOf(stamp, shelvesOf(stamp._id, positions, products));
+  return stampedLayout(stamp, shelvesOf(stamp._id, positions, products));
 }
 
 /**

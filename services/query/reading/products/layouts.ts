@@ -16,7 +16,7 @@ import { batched, type BatchLimits, type ReadOne } from '../../batched.ts';
 import type { Bounded } from '../../deadline.ts';
 import { idIn } from '../id-in.ts';
 import { openSnapshot, type SnapshotReads } from '../snapshot.ts';
-import { type Layout, layoutOf, NO_LAYOUT, shelvesOf } from './layout.ts';
+import { type Layout, NO_LAYOUT, shelvesOf, stampedLayout } from './layout.ts';
 
 /** Categories of all layouts together: a hundred bytes each. */
 const REMEMBERED_CATEGORIES = 200_000;
@@ -127,7 +127,7 @@ async function readLayouts(
   return new Map(
     [...ofStores].map(([storeId, { positions, products }]) => {
       const stamp = stamps.get(storeId) ?? null;
-      const layout = layoutOf(stamp, shelvesOf(storeId, positions, products));
+      const layout = stampedLayout(stamp, shelvesOf(storeId, positions, products));
       return [storeId, { layout, positions, stamp }];
     }),
   );

@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Stamp } from '#shared/read-models/collections.ts';
-import { layoutOf, movedLayout, piecesOf, type Shelf, shelvesOf } from '#query/reading/products/layout.ts';
+import {
+  stampedLayout,
+  movedLayout,
+  piecesOf,
+  type Shelf,
+  shelvesOf,
+} from '#query/reading/products/layout.ts';
 
 describe('the shelves of a store', () => {
   it('are its categories in order, those of one position together, and at the end whatever is unknown', () => {
@@ -40,8 +46,8 @@ describe('the layout after categories moved', () => {
   ]);
 
   it('has the same numbers of products at other places', () => {
-    expect(movedLayout(layoutOf(stamp, shelves), moved, positions)).toEqual(
-      layoutOf(moved, [
+    expect(movedLayout(stampedLayout(stamp, shelves), moved, positions)).toEqual(
+      stampedLayout(moved, [
         { categories: ['b'], products: 5 },
         { categories: ['a'], products: 4 },
         { categories: ['gone'], products: 1 },
@@ -50,11 +56,11 @@ describe('the layout after categories moved', () => {
   });
 
   it('is not known where products may have changed, or where categories of one position are counted together', () => {
-    const layout = layoutOf(stamp, shelves);
+    const layout = stampedLayout(stamp, shelves);
     expect(movedLayout(layout, { ...moved, product: 10 }, positions)).toBeUndefined();
     // A restored backup, in which the counter has come as far with other events.
     expect(movedLayout(layout, { ...moved, epochs: 'e:1,f:30' }, positions)).toBeUndefined();
-    const together = layoutOf(stamp, [{ categories: ['a', 'b'], products: 9 }]);
+    const together = stampedLayout(stamp, [{ categories: ['a', 'b'], products: 9 }]);
     expect(movedLayout(together, moved, positions)).toBeUndefined();
   });
 });
