@@ -1,13 +1,12 @@
 /** The script that shows the reference: Scalar's, taken out of its package. */
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
+import { execFile } from 'node:child_process';
+import { hash } from 'node:crypto';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { gzippedContent, type StaticContent } from '../answers/static-content.ts';
 
-/** What the worker sends. */
-export interface PackedScript {
-  gzipped: Uint8Array;
-  sha256: string;
-}
+const PROGRAM = join(import.meta.dirname, 'unpack-reference-script.ts');
+const MAX_BYTES = 16 * 1_048_576;
 
 export interface ReferenceScript {
   content: StaticContent;
@@ -16,14 +15,18 @@ export interface ReferenceScript {
 }
 
 /**
- * Makes it, in a thread that ends: the package keeps the script as one string of several megabytes, and whoever imports it
+ * Makes it, in a process that ends: the package keeps the script as one string of several megabytes, and whoever imports it
  * keeps that for ever.
  */
 export async function makeReferenceScript(): Promise<ReferenceScript> {
-  const worker = new Worker(new URL('reference-script-worker.ts', import.meta.url));
-  const [{ gzipped, sha256 }] = (await once(worker, 'message')) as [PackedScript];
+  const { stdout: gzipped } = await promisify(execFile)(process.execPath, [PROGRAM], {
+    env: {},
+    encoding: 'buffer',
+    maxBuffer: MAX_BYTES,
+  });
+  const sha256 = hash('sha256', gzipped, 'base64url');
   return {
-    content: gzippedContent('text/javascript; charset=utf-8', Buffer.from(gzipped.buffer), sha256),
+    content: gzippedContent('text/javascript; charset=utf-8', gzipped, sha256),
     version: sha256.slice(0, 16),
   };
 }
