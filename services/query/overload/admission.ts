@@ -47,6 +47,7 @@ export class Admission {
   /** Since the last look. */
   #lookedAt = performance.now();
   #peak = 0;
+  #asked = 0;
   #answers = 0;
   #answersMs = 0;
   /** Since it was told last. */
@@ -85,6 +86,7 @@ export class Admission {
       }
       const now = performance.now();
       if (now - this.#lookedAt >= LOOK_MS) this.#look(now);
+      this.#asked += 1;
       if (this.#inFlight.size >= this.#limit.value) {
         this.#refuse(request, response, now);
         return;
@@ -148,12 +150,14 @@ export class Admission {
       elapsedMs: now - this.#lookedAt,
       inFlight: this.#inFlight.size,
       peak: this.#peak,
+      asked: this.#asked,
       answers: this.#answers,
       answerMs: this.#answersMs / this.#answers,
     });
     this.#metrics.inFlightLimit.set(this.#limit.value);
     this.#lookedAt = now;
     this.#peak = this.#inFlight.size;
+    this.#asked = 0;
     this.#answers = 0;
     this.#answersMs = 0;
   }

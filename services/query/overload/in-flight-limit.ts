@@ -10,6 +10,8 @@ export interface Seen {
   /** Requests in flight now, and the most that there were. */
   inFlight: number;
   peak: number;
+  /** Requests that arrived, refused or not. */
+  asked: number;
   answers: number;
   /** What an answer took, in milliseconds; mean. Of no meaning without answers. */
   answerMs: number;
@@ -23,8 +25,13 @@ const MOST_PER_MS = 10;
 const [SLOWER_THAN_USUAL, MOST_TIMES] = [2, 4];
 /** How fast the limit grows back with each look, and how much of what is in flight one look leaves at least. */
 const [GROWTH, SHRINKAGE] = [1.1, 0.5];
-/** In one look answers also fall behind where more are asked than before, or where the machine stood still for a moment. */
-const LOOKS = 2;
+/** From so much more asked than answered on the load outruns the service. Else what is in flight does not grow, and may be so many times as much. */
+const [OUTRUN, STEADY_TIMES] = [1.25, 3];
+/**
+ * In one look answers also fall behind where more are asked than before, or where the machine stood still for a moment. Where the load
+ * does not outrun the service a look counts less: there is time to see.
+ */
+const [LOOKS, STEADY_LOOK] = [2, 0.2];
 /** How fast the usual time follows. */
 const FOLLOWS = 0.1;
 
@@ -34,7 +41,7 @@ export class InFlightLimit {
   #limit: number;
   /** What answers take while few are in flight. */
   #usualMs = 0;
-  /** How many looks in turn have shown that more is in flight than is answered in time. */
+  /** How many looks in turn, each by its weight, have shown that more is in flight than is answered in time. */
   #late = 0;
 
   /** @param latencyMs what answers may take. */
@@ -49,14 +56,15 @@ export class InFlightLimit {
   }
 
   /** Takes in what was seen in a twentieth of a second or more. */
-  adapt({ elapsedMs, inFlight, peak, answers, answerMs }: Seen): void {
+  adapt({ elapsedMs, inFlight, peak, asked, answers, answerMs }: Seen): void {
     // Where nothing is answered nothing is known: a server that is away is no load.
     if (answers === 0) return;
+    const isOutrun = asked > answers * OUTRUN;
     if (peak <= LEAST) this.#usualMs += (this.#usualMs === 0 ? 1 : FOLLOWS) * (answerMs - this.#usualMs);
     const [least, most] = [this.#latencyMs, this.#latencyMs * MOST_TIMES];
     const allowedMs = Math.min(most, Math.max(least, this.#usualMs * SLOWER_THAN_USUAL));
-    const inTime = (answers / elapsedMs) * allowedMs;
-    this.#late = inFlight > inTime ? this.#late + 1 : 0;
+    const inTime = (answers / elapsedMs) * allowedMs * (isOutrun ? 1 : STEADY_TIMES);
+    this.#late = inFlight > inTime ? this.#late + (isOutrun ? 1 : STEADY_LOOK) : 0;
     if (this.#late >= LOOKS) {
       const shrunk = Math.max(inTime, Math.min(inFlight, this.#limit) * SHRINKAGE);
       this.#limit = Math.max(LEAST, Math.min(this.#limit, shrunk));

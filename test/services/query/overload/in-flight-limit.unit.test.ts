@@ -24,17 +24,42 @@ class Play {
   readonly #inFlight: number[] = [];
   #now = 0;
   #room = 0;
-  #asked = 0;
-  #seen = { answers: 0, sumMs: 0, peak: 0 };
+  #seen = { asked: 0, answers: 0, sumMs: 0, peak: 0 };
 
-  ask({ perSecond, leastMs }: Service, askedPerSecond: number, seconds: number): Result {
+  /** So many a second, whatever becomes of those before. */
+  ask(service: Service, askedPerSecond: number, seconds: number): Result {
+    let due = 0;
+    return this.#play(service, seconds, () => {
+      due += (askedPerSecond * STEP_MS) / 1_000;
+      const now = Math.floor(due);
+      due -= now;
+      return now;
+    });
+  }
+
+  /** Clients of which each asks again as soon as it was answered. */
+  askInTurn(service: Service, clients: number, seconds: number): Result {
+    return this.#play(service, seconds, () => clients - this.#inFlight.length);
+  }
+
+  /** All at once. */
+  askAtOnce(service: Service, requests: number, seconds: number): Result {
+    let left = requests;
+    return this.#play(service, seconds, () => {
+      const now = left;
+      left = 0;
+      return now;
+    });
+  }
+
+  #play({ perSecond, leastMs }: Service, seconds: number, asks: () => number): Result {
     const result = { answers: 0, slowestMs: 0, refused: 0 };
     const until = this.#now + seconds * 1_000;
     while (this.#now < until) {
       this.#now += STEP_MS;
       if (this.#now % LOOK_MS === 0) this.#look();
-      this.#asked += (askedPerSecond * STEP_MS) / 1_000;
-      for (; this.#asked >= 1; this.#asked -= 1) {
+      for (let asked = asks(); asked > 0; asked -= 1) {
+        this.#seen.asked += 1;
         if (this.#inFlight.length < this.limit.value) this.#inFlight.push(this.#now);
         else result.refused += 1;
       }
@@ -56,10 +81,11 @@ class Play {
   }
 
   #look(): void {
-    const { answers, sumMs, peak } = this.#seen;
+    const { asked, answers, sumMs, peak } = this.#seen;
     const inFlight = this.#inFlight.length;
-    this.limit.adapt({ elapsedMs: LOOK_MS, inFlight, peak, answers, answerMs: sumMs / answers });
-    this.#seen = { answers: 0, sumMs: 0, peak: inFlight };
+    const seen = { elapsedMs: LOOK_MS, inFlight, peak, asked, answers, answerMs: sumMs / answers };
+    this.limit.adapt(seen);
+    this.#seen = { asked: 0, answers: 0, sumMs: 0, peak: this.#inFlight.length };
   }
 }
 
@@ -67,6 +93,7 @@ describe('the limit of what is in flight', () => {
   it.each<[string, Service]>([
     ['a quick service', { perSecond: 8_000, leastMs: 4 }],
     ['one that reads much', { perSecond: 1_300, leastMs: 10 }],
+    ['one that reads very much', { perSecond: 400, leastMs: 20 }],
     ['one whose answers are work', { perSecond: 150, leastMs: 20 }],
     ['one that is far from its servers', { perSecond: 4_000, leastMs: 60 }],
   ])('lets %s answer all it can, soon, at three times that, from the first moment', (_what, service) => {
@@ -108,10 +135,41 @@ describe('the limit of what is in flight', () => {
     }
   });
 
+  it.each([64, 100, 128, 256, 500])(
+    'lets %i clients be answered that ask again once they were',
+    (clients) => {
+      const service = { perSecond: 2_000, leastMs: 10 };
+      const { perSecond, refused } = new Play().askInTurn(service, clients, 5);
+      expect(refused).toBe(0);
+      expect(perSecond).toBeGreaterThan(1_900);
+    },
+  );
+
+  it('lets a burst be answered that comes after quiet', () => {
+    const play = new Play();
+    const service = { perSecond: 1_300, leastMs: 10 };
+    expect(play.ask(service, 100, 3).refused).toBe(0);
+    for (let burst = 0; burst < 5; burst += 1) expect(play.askAtOnce(service, 500, 2).refused).toBe(0);
+  });
+
+  it('lets nobody wait long where only a little more is asked than can be answered', () => {
+    const service = { perSecond: 1_300, leastMs: 10 };
+    const { perSecond, slowestMs } = new Play().ask(service, service.perSecond * 1.1, 20);
+    expect(slowestMs).toBeLessThan(500);
+    expect(perSecond).toBeGreaterThan(service.perSecond * 0.95);
+  });
+
   it('never refuses a few', () => {
     const limit = new InFlightLimit(LATENCY_MS);
     for (let look = 0; look < 100; look += 1) {
-      limit.adapt({ elapsedMs: LOOK_MS, inFlight: 10_000, peak: 10_000, answers: 1, answerMs: 5_000 });
+      limit.adapt({
+        elapsedMs: LOOK_MS,
+        inFlight: 10_000,
+        peak: 10_000,
+        asked: 10_000,
+        answers: 1,
+        answerMs: 5_000,
+      });
     }
     expect(limit.value).toBe(LEAST);
   });
@@ -119,7 +177,14 @@ describe('the limit of what is in flight', () => {
   it('is judged by answers alone: nothing is known where nothing is answered', () => {
     const limit = new InFlightLimit(LATENCY_MS);
     const before = limit.value;
-    limit.adapt({ elapsedMs: LOOK_MS, inFlight: 500, peak: 500, answers: 0, answerMs: Number.NaN });
+    limit.adapt({
+      elapsedMs: LOOK_MS,
+      inFlight: 500,
+      peak: 500,
+      asked: 500,
+      answers: 0,
+      answerMs: Number.NaN,
+    });
     expect(limit.value).toBe(before);
   });
 });
