@@ -1,105 +1,29 @@
 /** Campaigns of a store: messages to its customers, from the first draft to what came of them. */
-import type {
-  CAMPAIGN_CHANNELS,
-  CAMPAIGN_STATUSES,
-  CampaignState,
-} from '#shared/events/entities/campaign.ts';
+import { Type } from 'typebox';
+import { CampaignState } from '#shared/events/entities/campaign.ts';
+import { orNull, readData } from '../data/read.ts';
 import { instant, localDay } from '../instant.ts';
 import { percentOf } from '../money.ts';
 import { type Chance, draw } from '../random.ts';
 import type { CustomerOrigin } from './customer.ts';
 
-type Status = (typeof CAMPAIGN_STATUSES)[number];
+type Status = CampaignState['status'];
 
-interface CampaignRecipe {
-  name: string;
-  channel: (typeof CAMPAIGN_CHANNELS)[number];
-  status: Status;
+const CampaignRecipe = Type.Object({
+  name: Type.String(),
+  channel: CampaignState.properties.channel,
+  status: CampaignState.properties.status,
   /** Days from now at which it begins and ends; a draft has none. */
-  days: { from: number; to: number } | null;
-  message: string;
-  audience: string;
-  couponId: string | null;
-}
+  days: orNull(Type.Object({ from: Type.Integer(), to: Type.Integer() })),
+  message: Type.String(),
+  audience: Type.String(),
+  couponId: orNull(Type.String()),
+});
+type CampaignRecipe = Type.Static<typeof CampaignRecipe>;
 
+const RECIPES = readData('campaigns', Type.Array(CampaignRecipe));
 /** Campaigns are written so many days before they begin. */
 const PREPARED_DAYS = 5;
-
-/** The first five have every status once. `{}` stands for the store's name. */
-const RECIPES: readonly CampaignRecipe[] = [
-  {
-    name: 'Volta, cliente!',
-    channel: 'whatsapp',
-    status: 'running',
-    days: { from: -3, to: 4 },
-    message: 'Saudades da {}? Use VOLTA5 e ganhe R$ 5,00 no seu próximo pedido.',
-    audience: 'Clientes sem pedidos há 30 dias',
-    couponId: 'cp2',
-  },
-  {
-    name: 'Entrega grátis no mês',
-    channel: 'push',
-    status: 'finished',
-    days: { from: -40, to: -10 },
-    message: 'Entrega grátis na {} com FRETEGRATIS em pedidos a partir de R$ 50,00.',
-    audience: 'Quem já pediu entrega',
-    couponId: 'cp3',
-  },
-  {
-    name: 'Feriado em casa',
-    channel: 'email',
-    status: 'scheduled',
-    days: { from: 9, to: 13 },
-    message: 'No feriado, R$ 15,00 de desconto na {} para os primeiros 200 pedidos.',
-    audience: 'Todos os que aceitam receber ofertas',
-    couponId: 'cp5',
-  },
-  {
-    name: 'Novos pratos',
-    channel: 'sms',
-    status: 'draft',
-    days: null,
-    message: 'A {} tem novidades no cardápio. Venha provar!',
-    audience: 'Clientes com mais de cinco pedidos',
-    couponId: null,
-  },
-  {
-    name: 'Noite em dobro',
-    channel: 'whatsapp',
-    status: 'cancelled',
-    days: { from: -20, to: -19 },
-    message: 'Só nesta noite na {}: peça um e leve dois.',
-    audience: 'Todos os que aceitam receber ofertas',
-    couponId: null,
-  },
-  {
-    name: 'Aniversário da loja',
-    channel: 'email',
-    status: 'finished',
-    days: { from: -80, to: -73 },
-    message: 'A {} faz aniversário e o presente é seu: 20% com ANIVERSARIO20.',
-    audience: 'Todos os que aceitam receber ofertas',
-    couponId: 'cp4',
-  },
-  {
-    name: 'Sabor para todos',
-    channel: 'push',
-    status: 'running',
-    days: { from: -1, to: 6 },
-    message: 'Hoje tem {}! 10% em qualquer pedido com SABOR10.',
-    audience: 'Quem tem o aplicativo',
-    couponId: 'cp1',
-  },
-  {
-    name: 'Avalie o seu pedido',
-    channel: 'sms',
-    status: 'finished',
-    days: { from: -15, to: -8 },
-    message: 'O que achou da {}? A sua opinião nos ajuda a melhorar.',
-    audience: 'Quem pediu na última semana',
-    couponId: null,
-  },
-];
 const LEAST = 5;
 const ORDERS_PER_CAMPAIGN = 25;
 

@@ -1,5 +1,7 @@
 /** Reviews of orders that have come to their end: most are content, some are not, and some of them get a reply. */
+import { Type } from 'typebox';
 import type { ReviewState } from '#shared/events/entities/review.ts';
+import { readData } from '../data/read.ts';
 import { instant } from '../instant.ts';
 import { type Chance, happens, pick } from '../random.ts';
 import type { SimulatedOrder } from './order.ts';
@@ -22,45 +24,17 @@ const RATINGS = [
   { weight: 8, value: 1 },
 ];
 
-/** What people say, and what the store answers. */
-const GLAD = {
-  comments: [
-    'Muito bom, chegou quentinho!',
-    'Melhor da região, sempre peço.',
-    'Entrega rápida e bem embalado.',
-    'Tudo perfeito, como sempre.',
-    'Porção caprichada, recomendo.',
-    'Adorei! Já é o preferido aqui em casa.',
-  ],
-  replies: ['Obrigado pelo carinho! Até a próxima.', 'Que bom que gostou! Volte sempre.'],
-  silent: 50,
-  replied: 25,
-};
-const LUKEWARM = {
-  comments: [
-    'Gostoso, mas demorou mais que o previsto.',
-    'Bom, só achei pouco recheio.',
-    'Já foi melhor, mas ainda vale a pena.',
-    'Veio sem os talheres que pedi.',
-  ],
-  replies: ['Obrigado pelo retorno, vamos caprichar mais na próxima!'],
-  silent: 30,
-  replied: 40,
-};
-const ANGRY = {
-  comments: [
-    'Chegou frio e com mais de uma hora de atraso.',
-    'Veio errado e ninguém atendeu o telefone.',
-    'Faltou item no pedido.',
-    'Embalagem aberta, vazou tudo na sacola.',
-  ],
-  replies: [
-    'Pedimos desculpas pelo ocorrido. Já falamos com a equipe e enviamos um cupom para você.',
-    'Sentimos muito! Chame a gente no WhatsApp para resolvermos.',
-  ],
-  silent: 15,
-  replied: 70,
-};
+const Mood = Type.Object({
+  comments: Type.Array(Type.String()),
+  replies: Type.Array(Type.String()),
+  /** Percentages: of those who write no comment, and of those who get a reply. */
+  silent: Type.Number(),
+  replied: Type.Number(),
+});
+const { glad, lukewarm, angry } = readData(
+  'reviews',
+  Type.Object({ glad: Mood, lukewarm: Mood, angry: Mood }),
+);
 
 /** What the customer of a concluded order writes; `null` where nobody does. */
 export function orderReview(
@@ -71,7 +45,7 @@ export function orderReview(
   const { customer } = order.placed;
   if (!isReviewable(order) || !customer || !happens(chance, REVIEWED_PERCENT)) return null;
   const rating = chance.helpers.weightedArrayElement(RATINGS);
-  const mood = rating > 3 ? GLAD : rating === 3 ? LUKEWARM : ANGRY;
+  const mood = rating > 3 ? glad : rating === 3 ? lukewarm : angry;
   return {
     id: `r-${order.id}`,
     state: {

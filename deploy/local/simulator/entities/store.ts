@@ -5,8 +5,8 @@ import { type City, cityOf } from '../brazil/cities.ts';
 import { cnpj } from '../brazil/documents.ts';
 import { asciiLetters } from '../brazil/person.ts';
 import { instant } from '../instant.ts';
-import type { Cuisine } from '../menus/cuisine.ts';
-import { cuisineOf } from '../menus/index.ts';
+import { type Cuisine, cuisineOf } from '../menus/cuisine.ts';
+
 import { makeMenu } from '../menus/make-menu.ts';
 import type { Menu } from '../menus/menu.ts';
 import { money } from '../money.ts';

@@ -90,7 +90,7 @@ function optionGroup(recipe: OptionGroupRecipe, number: number, level: number): 
     priceMethod,
     position: number,
     externalCode: `GRP-${number}`,
-    options: recipe.options.map(([name, price, description = null], index) => ({
+    options: recipe.options.map(({ name, price, description = null }, index) => ({
       id: `g${number}-${index + 1}`,
       name,
       description,
