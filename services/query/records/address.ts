@@ -18,16 +18,3 @@ export const Address = part(
     longitude: nullable(Type.Number()),
   },
 );
-
-export const exampleAddress = {
-  street: 'Rua Augusta',
-  number: '1508',
-  complement: 'Apto 42',
-  district: 'Consolação',
-  city: 'São Paulo',
-  state: 'SP',
-  postal_code: '01304-001',
-  reference: 'Em frente à praça',
-  latitude: -23.5559,
-  longitude: -46.6582,
-};

@@ -1,17 +1,7 @@
 /** Campaigns: the list record and the details answer (rule R9.7). */
 import { CAMPAIGN_CHANNELS, CAMPAIGN_STATUSES } from '#shared/events/entities/campaign.ts';
+import examples from './examples.json' with { type: 'json' };
 import { Id, LocalDateTime, nullable, record, Text, Whole, words } from './fields.ts';
-
-const example = {
-  id: 'm12',
-  name: 'Volta do feriado',
-  channel: 'whatsapp',
-  status: 'finished',
-  starts_at: '2026-11-16T18:00:00',
-  ends_at: '2026-11-16T21:00:00',
-  created_at: '2026-11-12T11:20:09',
-  updated_at: '2026-11-16T21:00:03',
-};
 
 export const CampaignStatus = words('CampaignStatus', CAMPAIGN_STATUSES, 'How far a campaign is.');
 
@@ -26,7 +16,12 @@ const summary = {
   updated_at: LocalDateTime,
 };
 
-export const CampaignSummary = record('CampaignSummary', 'A campaign, as lists show it.', summary, example);
+export const CampaignSummary = record(
+  'CampaignSummary',
+  'A campaign, as lists show it.',
+  summary,
+  examples.campaign,
+);
 
 export const Campaign = record(
   'Campaign',
@@ -40,13 +35,5 @@ export const Campaign = record(
     delivered_count: nullable(Whole),
     converted_count: nullable(Whole, 'How many orders came of it.'),
   },
-  {
-    ...example,
-    message: 'Saudade da nossa pizza? Use PIZZA15 e ganhe 15% de desconto.',
-    audience: 'Clientes sem pedidos há 30 dias',
-    coupon_id: 'k15',
-    sent_count: 840,
-    delivered_count: 811,
-    converted_count: 57,
-  },
+  examples.campaign,
 );

@@ -1,14 +1,6 @@
 /** Categories: the list record and the details answer (rule R9.11). */
+import examples from './examples.json' with { type: 'json' };
 import { as, Flag, Id, LocalDateTime, nullable, record, Text, Whole } from './fields.ts';
-
-export const exampleCategory = {
-  id: 'k1',
-  name: 'Pizzas',
-  description: 'Massa de longa fermentação, forno a lenha',
-  position: 1,
-  active: true,
-  image_url: 'https://cdn.example.com/s1/pizzas.jpg',
-};
 
 export const categoryFields = {
   id: Id,
@@ -23,7 +15,7 @@ export const CategorySummary = record(
   'CategorySummary',
   'A category, as lists show it.',
   categoryFields,
-  exampleCategory,
+  examples.category,
 );
 
 export const Category = record(
@@ -35,10 +27,5 @@ export const Category = record(
     updated_at: LocalDateTime,
     product_count: as(Whole, 'How many products name it, those that are not active included.'),
   },
-  {
-    ...exampleCategory,
-    created_at: '2024-02-29T10:05:00',
-    updated_at: '2026-09-14T16:48:22',
-    product_count: 18,
-  },
+  examples.category,
 );

@@ -1,22 +1,9 @@
 /** Coupons: the list record and the details answer (rule R9.4). */
 import { Type } from 'typebox';
 import { DISCOUNT_TYPES } from '#shared/events/entities/coupon.ts';
+import examples from './examples.json' with { type: 'json' };
 import { as, Flag, Id, LocalDateTime, Money, nullable, record, Text, Whole, words } from './fields.ts';
 import { OrderType } from './order-words.ts';
-
-const example = {
-  id: 'k15',
-  code: 'PIZZA15',
-  description: '15% de desconto em pedidos acima de R$ 60,00',
-  discount_type: 'percentage',
-  discount_value: '15.00',
-  minimum_order_value: '60.00',
-  active: true,
-  starts_at: '2026-11-01T00:00:00',
-  ends_at: '2026-11-30T23:59:59',
-  created_at: '2026-10-28T09:12:40',
-  updated_at: '2026-11-02T17:05:11',
-};
 
 const summary = {
   id: Id,
@@ -36,7 +23,7 @@ const summary = {
   updated_at: LocalDateTime,
 };
 
-export const CouponSummary = record('CouponSummary', 'A coupon, as lists show it.', summary, example);
+export const CouponSummary = record('CouponSummary', 'A coupon, as lists show it.', summary, examples.coupon);
 
 export const Coupon = record(
   'Coupon',
@@ -49,12 +36,5 @@ export const Coupon = record(
     per_customer_limit: nullable(Whole, 'How often one customer can use it.'),
     order_types: Type.Array(OrderType, { description: 'The order types that it holds for.' }),
   },
-  {
-    ...example,
-    maximum_discount: '30.00',
-    usage_limit: 500,
-    usage_count: 132,
-    per_customer_limit: 1,
-    order_types: ['delivery', 'takeout'],
-  },
+  examples.coupon,
 );

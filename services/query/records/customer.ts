@@ -1,6 +1,7 @@
 /** Customers, as lists show them (rule R9.5). */
 import { Type } from 'typebox';
-import { Address, exampleAddress } from './address.ts';
+import { Address } from './address.ts';
+import examples from './examples.json' with { type: 'json' };
 import { as, Flag, Id, LocalDateTime, nullable, record, Text } from './fields.ts';
 
 const BirthDate = Type.String({ format: 'date' });
@@ -20,16 +21,5 @@ export const Customer = record(
     created_at: LocalDateTime,
     updated_at: LocalDateTime,
   },
-  {
-    id: 'c204',
-    name: 'José Antônio da Silva',
-    document: '529.982.247-25',
-    phone: '+5511987654321',
-    email: 'jose.silva@example.com',
-    birth_date: '1988-07-14',
-    accepts_marketing: true,
-    addresses: [exampleAddress],
-    created_at: '2025-03-09T19:41:07',
-    updated_at: '2026-11-20T18:15:04',
-  },
+  examples.customer,
 );

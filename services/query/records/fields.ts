@@ -3,6 +3,7 @@
  * document, referred to by that name; one without is written where it stands.
  */
 import { type TProperties, type TSchema, Type } from 'typebox';
+import { Value } from 'typebox/value';
 import {
   ClockTime as ClockTimeInEvents,
   ID_PATTERN,
@@ -61,7 +62,10 @@ export function nullable(type: TSchema, description?: string): TSchema {
   return Type.Union([type, Type.Null()], description === undefined ? {} : { description });
 }
 
-/** An object with exactly these fields: what else an answer held would be a mistake of ours. */
+/**
+ * An object with exactly these fields: what else an answer held would be a mistake of ours.
+ * @param example may have more than these: one example serves a record's summary and the whole of it.
+ */
 export function record(
   title: string,
   description: string,
@@ -70,7 +74,9 @@ export function record(
 ): TSchema & {
   properties: TProperties;
 } {
-  return Type.Object(fields, { title, description, additionalProperties: false, examples: [example] });
+  const options = { title, description, additionalProperties: false };
+  const shown = Value.Clean(Type.Object(fields, options), Value.Clone(example));
+  return Type.Object(fields, { ...options, examples: [shown] });
 }
 
 /** An object inside a record. */

@@ -1,12 +1,12 @@
 /** The menu: what the store sells now, composed (rule R9.14). */
 import { Type } from 'typebox';
-import { categoryFields, exampleCategory } from './category.ts';
+import { categoryFields } from './category.ts';
+import examples from './examples.json' with { type: 'json' };
 import { Id, LocalDateTime, nullable, record } from './fields.ts';
-import { exampleOptionGroup, OptionGroup } from './option-group.ts';
-import { exampleProduct, productFields } from './product.ts';
+import { OptionGroup } from './option-group.ts';
+import { productFields } from './product.ts';
 
-const product = { ...exampleProduct, option_groups: [exampleOptionGroup] };
-const category = { ...exampleCategory, products: [product] };
+const category = { ...examples.category, products: [examples.product] };
 
 const MenuProduct = record(
   'MenuProduct',
@@ -17,7 +17,7 @@ const MenuProduct = record(
       description: 'In the order in which customers choose, with their active options alone.',
     }),
   },
-  product,
+  examples.product,
 );
 
 const MenuCategory = record(

@@ -1,6 +1,7 @@
 /** Option groups, the add-ons of products: the same record in lists, products and the menu (rule R9.13). */
 import { Type } from 'typebox';
 import { PRICE_METHODS } from '#shared/events/entities/option-group.ts';
+import examples from './examples.json' with { type: 'json' };
 import { as, Flag, Id, Money, nullable, part, record, Text, Whole, words } from './fields.ts';
 
 const Option = part('Option', 'One choice of an option group.', {
@@ -13,38 +14,6 @@ const Option = part('Option', 'One choice of an option group.', {
   position: as(Whole, 'Its place in the group, smallest first.'),
   external_code: nullable(Text, 'Its code in the store’s own system.'),
 });
-
-export const exampleOptionGroup = {
-  id: 'g2',
-  name: 'Sabores',
-  min: 1,
-  max: 2,
-  price_method: 'max',
-  position: 1,
-  external_code: null,
-  options: [
-    {
-      id: 'calabresa',
-      name: 'Calabresa',
-      description: 'Calabresa fatiada, cebola e azeitona',
-      price: '69.90',
-      max_quantity: 1,
-      active: true,
-      position: 1,
-      external_code: 'SAB-01',
-    },
-    {
-      id: 'marguerita',
-      name: 'Marguerita',
-      description: null,
-      price: '64.90',
-      max_quantity: 1,
-      active: true,
-      position: 2,
-      external_code: 'SAB-02',
-    },
-  ],
-};
 
 export const OptionGroup = record(
   'OptionGroup',
@@ -65,5 +34,5 @@ export const OptionGroup = record(
     external_code: nullable(Text, 'Its code in the store’s own system.'),
     options: Type.Array(Option, { description: 'In order of position.' }),
   },
-  exampleOptionGroup,
+  examples.optionGroup,
 );

@@ -1,6 +1,7 @@
 /** Orders: the list record and the details answer (rules R9.8 to R9.10). */
 import { type TProperties, Type } from 'typebox';
-import { Address, exampleAddress } from './address.ts';
+import { Address } from './address.ts';
+import examples from './examples.json' with { type: 'json' };
 import { as, Id, LocalDateTime, Money, nullable, part, record, Text, Whole, words } from './fields.ts';
 import { OrderStatus, OrderType } from './order-words.ts';
 
@@ -81,33 +82,11 @@ function fields(customer: TProperties): TProperties {
   };
 }
 
-function example(customer: object) {
-  return {
-    id: 'o1001',
-    display_id: '1001',
-    status: 'dispatched',
-    order_type: 'delivery',
-    sales_channel: 'app',
-    customer,
-    item_count: 2,
-    subtotal: '84.80',
-    delivery_fee: '7.00',
-    service_fee: '0.99',
-    discount: '12.72',
-    total: '80.07',
-    scheduled_for: null,
-    created_at: '2026-11-20T18:15:04',
-    updated_at: '2026-11-20T18:52:40',
-  };
-}
-
-const buyer = { id: 'c204', name: 'José Antônio da Silva', phone: '+5511987654321' };
-
 export const OrderSummary = record(
   'OrderSummary',
   'An order, as lists show it.',
   fields({ customer: nullable(CustomerOfSummary, '`null` where the order names nobody.') }),
-  example(buyer),
+  examples.order,
 );
 
 export const Order = record(
@@ -136,51 +115,5 @@ export const Order = record(
     ),
     notes: nullable(Text),
   },
-  {
-    ...example({ ...buyer, document: '529.982.247-25' }),
-    items: [
-      {
-        id: 'i1',
-        product_id: 'p7',
-        external_code: 'PIZ-007',
-        name: 'Pizza grande',
-        quantity: 1,
-        unit_price: '0.00',
-        options: [
-          {
-            option_group_id: 'g2',
-            option_id: 'calabresa',
-            external_code: null,
-            name: 'Calabresa',
-            quantity: 1,
-            unit_price: '69.90',
-          },
-        ],
-        notes: 'Sem cebola',
-        total: '69.90',
-      },
-      {
-        id: 'i2',
-        product_id: 'p31',
-        external_code: 'BEB-2L',
-        name: 'Guaraná 2 L',
-        quantity: 1,
-        unit_price: '14.90',
-        options: [],
-        notes: null,
-        total: '14.90',
-      },
-    ],
-    delivery: { address: exampleAddress, fee: '7.00', estimated_at: '2026-11-20T19:05:00' },
-    payments: [{ method: 'pix', type: 'prepaid', amount: '80.07', change_for: null }],
-    coupon: { id: 'k15', code: 'PIZZA15' },
-    status_history: [
-      { status: 'pending', at: '2026-11-20T18:15:04' },
-      { status: 'confirmed', at: '2026-11-20T18:16:20' },
-      { status: 'preparing', at: '2026-11-20T18:18:02' },
-      { status: 'dispatched', at: '2026-11-20T18:52:40' },
-    ],
-    cancellation: null,
-    notes: 'Tocar o interfone',
-  },
+  examples.order,
 );

@@ -1,21 +1,8 @@
 /** Products: the list record and the details answer (rule R9.12). */
 import { Type } from 'typebox';
+import examples from './examples.json' with { type: 'json' };
 import { as, Flag, Id, LocalDateTime, Money, nullable, record, Text, Whole } from './fields.ts';
-import { exampleOptionGroup, OptionGroup } from './option-group.ts';
-
-export const exampleProduct = {
-  id: 'p7',
-  category_id: 'k1',
-  name: 'Pizza grande',
-  description: '8 fatias, até dois sabores',
-  price: '0.00',
-  promotional_price: null,
-  active: true,
-  position: 1,
-  image_url: 'https://cdn.example.com/s1/pizza-grande.jpg',
-  external_code: 'PIZ-007',
-  updated_at: '2026-10-30T12:00:00',
-};
+import { OptionGroup } from './option-group.ts';
 
 export const productFields = {
   id: Id,
@@ -35,7 +22,7 @@ export const ProductSummary = record(
   'ProductSummary',
   'A product, as lists show it.',
   productFields,
-  exampleProduct,
+  examples.product,
 );
 
 export const Product = record(
@@ -48,11 +35,5 @@ export const Product = record(
     option_groups: Type.Array(OptionGroup, { description: 'In the order in which customers choose.' }),
     created_at: nullable(LocalDateTime),
   },
-  {
-    ...exampleProduct,
-    ean: null,
-    serves: 3,
-    option_groups: [exampleOptionGroup],
-    created_at: '2024-02-29T10:11:00',
-  },
+  examples.product,
 );

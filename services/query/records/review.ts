@@ -1,16 +1,7 @@
 /** Reviews: the list record and the details answer (rule R9.6). */
 import { Type } from 'typebox';
+import examples from './examples.json' with { type: 'json' };
 import { as, Id, LocalDateTime, nullable, record, Text } from './fields.ts';
-
-const example = {
-  id: 'r310',
-  order_id: 'o1001',
-  customer_id: 'c204',
-  customer_name: 'José Antônio da Silva',
-  rating: 5,
-  comment: 'Pizza chegou quente e antes do prazo.',
-  created_at: '2026-11-20T20:02:33',
-};
 
 /** From 1 to 5 stars, as filters ask for them too. */
 export const Rating = Type.Integer({
@@ -30,7 +21,7 @@ const summary = {
   created_at: as(LocalDateTime, 'When the customer wrote it.'),
 };
 
-export const ReviewSummary = record('ReviewSummary', 'A review, as lists show it.', summary, example);
+export const ReviewSummary = record('ReviewSummary', 'A review, as lists show it.', summary, examples.review);
 
 export const Review = record(
   'Review',
@@ -40,5 +31,5 @@ export const Review = record(
     reply: nullable(Text, 'What the store answered.'),
     replied_at: nullable(LocalDateTime, 'When the store answered.'),
   },
-  { ...example, reply: 'Obrigado, José! Volte sempre.', replied_at: '2026-11-21T09:30:00' },
+  examples.review,
 );

@@ -1,7 +1,8 @@
 /** The store's own record (rule R9.3). */
 import { Type } from 'typebox';
 import { WEEKDAYS } from '#shared/events/entities/store.ts';
-import { Address, exampleAddress } from './address.ts';
+import { Address } from './address.ts';
+import examples from './examples.json' with { type: 'json' };
 import {
   as,
   ClockTime,
@@ -43,24 +44,5 @@ export const StoreInfo = record(
     created_at: LocalDateTime,
     updated_at: LocalDateTime,
   },
-  {
-    id: 's1',
-    name: 'Pizzaria Bela Napoli',
-    legal_name: 'Bela Napoli Alimentos Ltda.',
-    document: '12.345.678/0001-95',
-    phone: '+551130334455',
-    email: 'contato@belanapoli.example.com',
-    status: 'active',
-    timezone_offset: '-03:00',
-    currency: 'BRL',
-    order_types: ['delivery', 'takeout', 'indoor'],
-    minimum_order_value: '25.00',
-    address: { ...exampleAddress, complement: null, reference: null },
-    opening_hours: [
-      { weekday: 'friday', opens: '18:00', closes: '23:30' },
-      { weekday: 'saturday', opens: '18:00', closes: '24:00' },
-    ],
-    created_at: '2024-02-29T10:00:00',
-    updated_at: '2026-11-03T14:22:31',
-  },
+  examples.store,
 );
