@@ -1,5 +1,5 @@
 /** Options and arguments that several commands share, checked before anything is connected. */
-import { InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import type { Config } from '#shared/config.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { CLIENT_ID_PATTERN, type Scope, SCOPES } from '#shared/events/access-event.ts';
@@ -12,24 +12,23 @@ export class WrongUsage extends StoreDataError {
   }
 }
 
-export const jsonOption = (): Option => new Option('--json', 'print JSON, for programs');
+export const jsonOption = () => new Option('--json', 'print JSON, for programs');
 
-export const environmentOption = (meaning: string): Option =>
+export const environmentOption = (meaning: string) =>
   new Option('-e, --environment <name>', meaning).argParser(nonEmpty);
 
-export const storeOption = (meaning: string): Option =>
-  new Option('-s, --store <id>', meaning).argParser(storeId);
+export const storeOption = (meaning: string) => new Option('-s, --store <id>', meaning).argParser(storeId);
 
-export const scopesOption = (flags: string, meaning: string): Option =>
+export const scopesOption = <const F extends string>(flags: F, meaning: string) =>
   new Option(flags, `${meaning}: ${SCOPES.join(', ')}`).argParser(scopes);
 
-export const waitOption = (): Option =>
+export const waitOption = () =>
   new Option('--wait <seconds>', 'how long to wait until the change is live')
     .default(15, '15')
     .argParser(wholeNumber(0, 3_600));
 
 /** How much a command shows unless asked for more; `of` says which, where there is a choice. */
-export const limitOption = (usual: number, of = ''): Option =>
+export const limitOption = (usual: number, of = '') =>
   new Option('--limit <n>', `how many at most${of}`)
     .default(usual, String(usual))
     .argParser(wholeNumber(1, 1_000_000));
@@ -90,6 +89,9 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
     return value;
   };
 }
+
+/** An argument that is the number of a generation. */
+export const generationNumber = wholeNumber(1, 1_000_000_000);
 
 /**
  * The environment that a command works in: the one given, or the only one there is.

@@ -1,25 +1,36 @@
 /** The tree of commands, and what all of them have in common: help, wrong usage, exit codes. */
-import { Command } from 'commander';
+import { Command, type CommandUnknownOpts } from '@commander-js/extra-typings';
 import { actor, ACTOR_VARIABLE } from './audit/actor.ts';
-import { addAuditCommand } from './commands/audit.ts';
-import { addConfigCommand } from './commands/config.ts';
-import { addDeadLetterCommands } from './commands/dead-letters/index.ts';
-import { addEventsCommand } from './commands/events.ts';
-import { addGenerationCommands } from './commands/generations/index.ts';
-import { addKeyCommands } from './commands/keys/index.ts';
-import { addLagCommand } from './commands/lag.ts';
-import { addPrepareCommand } from './commands/prepare.ts';
-import { addPublishCommand } from './commands/publish.ts';
-import { addQuotaCommands } from './commands/quota/index.ts';
-import { addRebuildCommand } from './commands/rebuild.ts';
-import { addRollbackCommand } from './commands/rollback.ts';
-import { addSessionCommands } from './commands/sessions.ts';
-import { addSigningKeyCommands } from './commands/signing-keys.ts';
-import { addStoreCommands } from './commands/stores.ts';
-import { addVerifyCommand } from './commands/verify.ts';
+import { auditCommand } from './commands/audit.ts';
+import { configCommand } from './commands/config.ts';
+import { dropCommand as dropLetters } from './commands/dead-letters/drop.ts';
+import { listCommand as listLetters } from './commands/dead-letters/list.ts';
+import { retryCommand as retryLetters } from './commands/dead-letters/retry.ts';
+import { showCommand as showLetter } from './commands/dead-letters/show.ts';
+import { skipCommand as skipBatch } from './commands/dead-letters/skip.ts';
+import { eventsCommand } from './commands/events.ts';
+import { dropCommand as dropGeneration } from './commands/generations/drop.ts';
+import { flipCommand as flipGeneration } from './commands/generations/flip.ts';
+import { listCommand as listGenerations } from './commands/generations/list.ts';
+import { createCommand as createKey } from './commands/keys/create.ts';
+import { listCommand as listKeys } from './commands/keys/list.ts';
+import { rotateSecretCommand } from './commands/keys/rotate-secret.ts';
+import { scopesCommand } from './commands/keys/scopes.ts';
+import { statusCommands } from './commands/keys/status.ts';
+import { lagCommand } from './commands/lag.ts';
+import { prepareCommand } from './commands/prepare.ts';
+import { publishCommand } from './commands/publish.ts';
+import { resetCommand as resetQuota, setCommand as setQuota } from './commands/quota/change.ts';
+import { showCommand as showQuota } from './commands/quota/show.ts';
+import { rebuildCommand } from './commands/rebuild.ts';
+import { rollbackCommand } from './commands/rollback.ts';
+import { revokeCommand as revokeSession } from './commands/sessions.ts';
+import * as signingKeys from './commands/signing-keys.ts';
+import { storeCommands } from './commands/stores.ts';
+import { verifyCommand } from './commands/verify.ts';
 
 /** Makes the program; every action ends by returning or throwing, none by exiting. */
-export function createProgram(): Command {
+export function createProgram(): CommandUnknownOpts {
   const program = new Command('store-data')
     .description('Feeds the Store Data API with events, and lets operators decide who may read what.')
     .exitOverride()
@@ -29,7 +40,7 @@ export function createProgram(): Command {
       actor,
     )
     .hook('preAction', (command) => {
-      const { actor: name } = command.opts<{ actor?: string }>();
+      const { actor: name } = command.opts();
       if (name !== undefined) process.env[ACTOR_VARIABLE] = name;
     })
     .configureOutput({ outputError: (text, write) => write(oneLine(text)) })
@@ -43,23 +54,60 @@ where none of them is set, those of a local stack that runs here (npm start).
 
 Exit codes: 0 done, 1 failed, 2 wrong usage.`,
     );
-  addPrepareCommand(program);
-  addEventsCommand(program);
-  addPublishCommand(program);
-  addKeyCommands(program);
-  addStoreCommands(program);
-  addQuotaCommands(program);
-  addSessionCommands(program);
-  addSigningKeyCommands(program);
-  addAuditCommand(program);
-  addDeadLetterCommands(program);
-  addRebuildCommand(program);
-  addRollbackCommand(program);
-  addGenerationCommands(program);
-  addLagCommand(program);
-  addVerifyCommand(program);
-  addConfigCommand(program);
+  add(program, [
+    prepareCommand(),
+    eventsCommand(),
+    publishCommand(),
+    group('keys', 'Make access keys, and decide what they may read', [
+      createKey(),
+      listKeys(),
+      scopesCommand(),
+      rotateSecretCommand(),
+      ...statusCommands(),
+    ]),
+    group('stores', 'Block stores, and let them in again', storeCommands()),
+    group('quota', 'Give stores a quota of their own', [setQuota(), resetQuota(), showQuota()]),
+    group('sessions', 'End issued tokens before their time', [revokeSession()]),
+    group('signing-keys', 'Rotate the keys that sign tokens', [
+      signingKeys.listCommand(),
+      signingKeys.rotateCommand(),
+      signingKeys.retireCommand(),
+    ]).addHelpText('after', signingKeys.HELP),
+    auditCommand(),
+    group('dead-letters', 'Look at messages that could not be applied; retry or drop them', [
+      listLetters(),
+      showLetter(),
+      retryLetters(),
+      dropLetters(),
+      skipBatch(),
+    ]),
+    rebuildCommand(),
+    rollbackCommand(),
+    group('generations', 'Look at the generations of read models; take one into use or drop it', [
+      listGenerations(),
+      flipGeneration(),
+      dropGeneration(),
+    ]),
+    lagCommand(),
+    verifyCommand(),
+    configCommand(),
+  ]);
   return program;
+}
+
+/** A command that consists of others. */
+function group(name: string, description: string, commands: readonly CommandUnknownOpts[]): Command {
+  const parent = new Command(name).description(description);
+  for (const command of commands) parent.addCommand(command);
+  return parent;
+}
+
+/** Adds commands, for which all holds then that the program decides about wrong usage. */
+function add(parent: CommandUnknownOpts, commands: readonly CommandUnknownOpts[]): void {
+  for (const command of commands) {
+    if (command.parent === null) parent.addCommand(command);
+    add(command.copyInheritedSettings(parent), command.commands);
+  }
 }
 
 /** Commander breaks hints off into lines of their own. */

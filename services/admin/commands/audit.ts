@@ -1,22 +1,13 @@
 /** `audit`: who changed access, and when. */
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import type { Filter } from 'mongodb';
-import { AUDIT_ACTIONS, type AuditAction, type AuditRecord, auditIn } from '#shared/access/audit.ts';
+import { AUDIT_ACTIONS, type AuditRecord, auditIn } from '#shared/access/audit.ts';
 import { parseInstant } from '#shared/events/instant.ts';
 import { withServers } from '../connection/servers.ts';
 import { clientId as readClientId, duration, jsonOption, limitOption, storeOption } from '../options.ts';
-import { print, printJson, remark } from '../output/print.ts';
+import { printResult, remark } from '../output/print.ts';
 import { printable } from '../output/printable.ts';
-import { renderTable } from '../output/table.ts';
-
-interface Flags {
-  since?: Date;
-  store?: string;
-  clientId?: string;
-  action?: AuditAction;
-  limit: number;
-  json?: true;
-}
+import { tableOf } from '../output/table.ts';
 
 /** A change, from its first record to its last. */
 interface Change {
@@ -36,9 +27,8 @@ Examples:
   npm run store-data -- audit --store s1 --action keys.revoke \\
     --since 2026-11-01T00:00:00Z`;
 
-export function addAuditCommand(program: Command): void {
-  program
-    .command('audit')
+export const auditCommand = () =>
+  new Command('audit')
     .description('Show who changed access, and when')
     .option('--since <time>', 'only what is not older: a span such as 24h, or a date-time with zone', since)
     .addOption(storeOption('only what is about a store'))
@@ -47,32 +37,29 @@ export function addAuditCommand(program: Command): void {
     .addOption(limitOption(100, ', the newest'))
     .addOption(jsonOption())
     .addHelpText('after', EXAMPLES)
-    .action(audit);
-}
-
-async function audit(flags: Flags): Promise<void> {
-  await withServers(async (servers) => {
-    const records = auditIn(await servers.control());
-    const filter: Filter<AuditRecord> = {
-      phase: { $in: ['begun', 'applied'] },
-      ...(flags.since === undefined ? {} : { at: { $gte: flags.since } }),
-      ...(flags.store === undefined ? {} : { store_id: flags.store }),
-      ...(flags.clientId === undefined ? {} : { client_id: flags.clientId }),
-      ...(flags.action === undefined ? {} : { action: flags.action }),
-    };
-    const found = await records.find(filter, { sort: { at: -1, _id: -1 }, limit: flags.limit + 1 }).toArray();
-    const shown = found.slice(0, flags.limit).toReversed();
-    const ends = await records.find({ began: { $in: shown.map(({ _id }) => _id) } }).toArray();
-    const changes = shown.map((began): Change => {
-      const ended = ends.find((end) => end.began?.equals(began._id));
-      return { began, ended: began.phase === 'applied' ? began : (ended ?? null) };
-    });
-    if (flags.json) printJson(changes.map(toJson));
-    else if (changes.length === 0) print('nothing');
-    else print(toTable(changes));
-    if (found.length > shown.length) remark(`there are more than ${flags.limit}: --limit shows more`);
-  });
-}
+    .action((flags) =>
+      withServers(async (servers) => {
+        const records = auditIn(await servers.control());
+        const filter: Filter<AuditRecord> = {
+          phase: { $in: ['begun', 'applied'] },
+          ...(flags.since === undefined ? {} : { at: { $gte: flags.since } }),
+          ...(flags.store === undefined ? {} : { store_id: flags.store }),
+          ...(flags.clientId === undefined ? {} : { client_id: flags.clientId }),
+          ...(flags.action === undefined ? {} : { action: flags.action }),
+        };
+        const found = await records
+          .find(filter, { sort: { at: -1, _id: -1 }, limit: flags.limit + 1 })
+          .toArray();
+        const shown = found.slice(0, flags.limit).toReversed();
+        const ends = await records.find({ began: { $in: shown.map(({ _id }) => _id) } }).toArray();
+        const changes = shown.map((began): Change => {
+          const ended = ends.find((end) => end.began?.equals(began._id));
+          return { began, ended: began.phase === 'applied' ? began : (ended ?? null) };
+        });
+        printResult(flags, changes.map(toJson), changes.length === 0 ? 'nothing' : toTable(changes));
+        if (found.length > shown.length) remark(`there are more than ${flags.limit}: --limit shows more`);
+      }),
+    );
 
 function toJson({ began, ended }: Change): object {
   const { at, actor, action, details, environment, store_id, client_id, session_id, kid } = {
@@ -98,28 +85,19 @@ function toJson({ began, ended }: Change): object {
 }
 
 function toTable(changes: Change[]): string {
-  return renderTable(
-    [
-      { title: 'AT' },
-      { title: 'ACTOR' },
-      { title: 'ACTION' },
-      { title: 'ABOUT' },
-      { title: 'OUTCOME', fills: true },
-    ],
-    changes.map((change) => {
-      const { began, ended } = change;
-      const { environment, store_id, client_id, session_id, kid } = { ...began, ...ended };
-      const store = store_id === undefined ? undefined : `${environment ?? ''}/${store_id}`;
-      const about = [store, client_id, session_id, kid].filter((part) => part !== undefined);
-      return [
-        began.at.toISOString(),
-        printable(began.actor),
-        began.action,
-        printable(about.join(' ')),
-        printable(outcomeInWords(change)),
-      ];
-    }),
-  );
+  return tableOf(changes, [
+    ['AT', ({ began }) => began.at.toISOString()],
+    ['ACTOR', ({ began }) => printable(began.actor)],
+    ['ACTION', ({ began }) => began.action],
+    ['ABOUT', (change) => printable(aboutInWords(change))],
+    ['OUTCOME', (change) => printable(outcomeInWords(change)), 'fills'],
+  ]);
+}
+
+function aboutInWords({ began, ended }: Change): string {
+  const { environment, store_id, client_id, session_id, kid } = { ...began, ...ended };
+  const store = store_id === undefined ? undefined : `${environment ?? ''}/${store_id}`;
+  return [store, client_id, session_id, kid].filter((part) => part !== undefined).join(' ');
 }
 
 function outcomeInWords({ ended }: Change): string {

@@ -1,11 +1,11 @@
 /** `config`: every setting there is, and whether those of the environment make a configuration. */
-import type { Command } from 'commander';
+import { Command } from '@commander-js/extra-typings';
 import { describeSettings, readConfig } from '#shared/config.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { connectionEnvironment } from '../connection/settings.ts';
 import { jsonOption } from '../options.ts';
-import { markFailed, print, printJson, remark } from '../output/print.ts';
-import { renderTable } from '../output/table.ts';
+import { markFailed, printResult, remark } from '../output/print.ts';
+import { tableOf } from '../output/table.ts';
 
 const EXAMPLES = `
 Values are not shown, since some are secrets.
@@ -13,38 +13,27 @@ Values are not shown, since some are secrets.
 Example:
   npm run store-data -- config`;
 
-export function addConfigCommand(program: Command): void {
-  program
-    .command('config')
+export const configCommand = () =>
+  new Command('config')
     .description('Show every setting, and check those of the environment')
     .addOption(jsonOption())
     .addHelpText('after', EXAMPLES)
-    .action(config);
-}
-
-async function config(flags: { json?: true }): Promise<void> {
-  const { env, origin } = await connectionEnvironment(process.env);
-  const settings = describeSettings().map((setting) => ({ ...setting, set: Boolean(env[setting.name]) }));
-  const mistakes = findMistakes(env);
-  if (flags.json) printJson({ origin, settings, mistakes });
-  else {
-    print(
-      renderTable(
-        [{ title: 'SETTING' }, { title: 'DEFAULT' }, { title: 'MEANING', fills: true }],
-        settings.map(({ name, default: fallback, meaning, set }) => [
-          `${set ? '*' : ' '} ${name}`,
-          fallback === null ? '(required)' : fallback || '(none)',
-          meaning.replaceAll('`', ''),
-        ]),
-      ),
-    );
-    print(`\n* is set; servers come from ${origin}`);
-    if (mistakes.length === 0) print('the settings make a configuration');
-  }
-  if (mistakes.length === 0) return;
-  for (const mistake of mistakes) remark(`store-data: ${mistake}`);
-  markFailed();
-}
+    .action(async (flags) => {
+      const { env, origin } = await connectionEnvironment(process.env);
+      const settings = describeSettings().map((setting) => ({ ...setting, set: Boolean(env[setting.name]) }));
+      const mistakes = findMistakes(env);
+      const table = tableOf(settings, [
+        ['SETTING', ({ name, set }) => `${set ? '*' : ' '} ${name}`],
+        ['DEFAULT', ({ default: value }) => (value === null ? '(required)' : value || '(none)')],
+        ['MEANING', ({ meaning }) => meaning.replaceAll('`', ''), 'fills'],
+      ]);
+      const verdict = mistakes.length === 0 ? '\nthe settings make a configuration' : '';
+      const text = `${table}\n* is set; servers come from ${origin}${verdict}`;
+      printResult(flags, { origin, settings, mistakes }, text);
+      if (mistakes.length === 0) return;
+      for (const mistake of mistakes) remark(`store-data: ${mistake}`);
+      markFailed();
+    });
 
 function findMistakes(env: NodeJS.ProcessEnv): string[] {
   try {

@@ -1,13 +1,13 @@
 /** `events`: what an event of an entity holds, and an example that can be sent as it is. */
-import { Argument, type Command } from 'commander';
+import { Argument, Command } from '@commander-js/extra-typings';
 import { AccessKeyData, StoreAccessData } from '#shared/events/access-event.ts';
 import { describeFields, type FieldDescription } from '#shared/events/describe-fields.ts';
 import { entitySchemas } from '#shared/events/entities/index.ts';
 import { exampleEvent } from '#shared/events/examples.ts';
 import { Address } from '#shared/events/fields.ts';
 import { jsonOption } from '../options.ts';
-import { print, printJson } from '../output/print.ts';
-import { renderTable } from '../output/table.ts';
+import { printResult } from '../output/print.ts';
+import { tableOf } from '../output/table.ts';
 
 const SCHEMAS = { ...entitySchemas, access_key: AccessKeyData, store_access: StoreAccessData };
 const NAMES = Object.keys(SCHEMAS) as (keyof typeof SCHEMAS)[];
@@ -21,61 +21,54 @@ Examples:
   npm run store-data -- events order
   npm run --silent store-data -- events order --json | jq -c .example`;
 
-export function addEventsCommand(program: Command): void {
-  program
-    .command('events')
+export const eventsCommand = () =>
+  new Command('events')
     .description('Show the fields of an event, and an example')
     .addArgument(new Argument('[entity]', 'of what').choices(NAMES))
     .addOption(jsonOption())
     .addHelpText('after', EXAMPLES)
-    .action((entity: keyof typeof SCHEMAS | undefined, flags: { json?: true }) => {
+    .action((entity, flags) => {
       if (entity === undefined) list(flags);
       else show(entity, flags);
     });
+
+interface Flags {
+  json?: true | undefined;
 }
 
-function list({ json }: { json?: true }): void {
+function list(flags: Flags): void {
   const found = NAMES.map((entity) => ({
     entity,
     required: describeFields(SCHEMAS[entity]).flatMap(({ name, isRequired }) => (isRequired ? [name] : [])),
   }));
-  if (json) printJson(found);
-  else {
-    print(
-      renderTable(
-        [{ title: 'ENTITY' }, { title: 'REQUIRED', fills: true }],
-        found.map(({ entity, required }) => [entity, required.join(' ')]),
-      ),
-    );
-  }
+  const table = tableOf(found, [
+    ['ENTITY', ({ entity }) => entity],
+    ['REQUIRED', ({ required }) => required.join(' '), 'fills'],
+  ]);
+  printResult(flags, found, table);
 }
 
-function show(entity: keyof typeof SCHEMAS, { json }: { json?: true }): void {
+function show(entity: keyof typeof SCHEMAS, flags: Flags): void {
   const fields = describeFields(SCHEMAS[entity]);
   const example = exampleEvent(entity);
-  if (json) {
-    const described = fields.map(({ name, type, isRequired, whenAbsent }) => ({
-      name,
-      type,
-      required: isRequired,
-      when_absent: whenAbsent,
-    }));
-    printJson({ entity, fields: described, example });
-    return;
-  }
-  print(tableOf(fields));
-  if (fields.some(({ type }) => type.includes('address')))
-    print(`\naddress:\n${tableOf(describeFields(Address))}`);
-  print(`\n${JSON.stringify(example, null, 2)}`);
+  const described = fields.map(({ name, type, isRequired, whenAbsent }) => ({
+    name,
+    type,
+    required: isRequired,
+    when_absent: whenAbsent,
+  }));
+  const address = fields.some(({ type }) => type.includes('address'))
+    ? `\naddress:\n${fieldTable(describeFields(Address))}`
+    : '';
+  const text = `${fieldTable(fields)}${address}\n${JSON.stringify(example, null, 2)}`;
+  printResult(flags, { entity, fields: described, example }, text);
 }
 
-function tableOf(fields: readonly FieldDescription[]): string {
-  return renderTable(
-    [{ title: 'FIELD' }, { title: 'TYPE', fills: true }, { title: 'WHEN ABSENT' }],
-    fields.map(({ name, type, isRequired, whenAbsent }) => [
-      name,
-      type.replaceAll('`', ''),
-      isRequired ? '(required)' : (whenAbsent ?? '').replaceAll('`', ''),
-    ]),
-  );
+function fieldTable(fields: readonly FieldDescription[]): string {
+  const words = (text: string) => text.replaceAll('`', '');
+  return tableOf(fields, [
+    ['FIELD', ({ name }) => name],
+    ['TYPE', ({ type }) => words(type), 'fills'],
+    ['WHEN ABSENT', ({ isRequired, whenAbsent }) => (isRequired ? '(required)' : words(whenAbsent ?? ''))],
+  ]);
 }

@@ -1,5 +1,5 @@
 /** `lag`: how far the projector is behind the logs. */
-import type { Command } from 'commander';
+import { Command } from '@commander-js/extra-typings';
 import { StoreDataError } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { pause } from '#shared/pause.ts';
@@ -7,14 +7,9 @@ import { withServers } from '../connection/servers.ts';
 import { measureLag, type PartitionLag } from '../lag/measure.ts';
 import { chooseEnvironments, environmentOption, jsonOption } from '../options.ts';
 import { formatAge } from '../output/durations.ts';
-import { print, printJson } from '../output/print.ts';
+import { print, printResult } from '../output/print.ts';
 import { renderTable } from '../output/table.ts';
-
-interface Flags {
-  environment?: string;
-  watch?: true;
-  json?: true;
-}
+import { stopSignal } from '../stop-signal.ts';
 
 const WATCH_MS = 1_000;
 const CLEAR_SCREEN = '\u001B[2J\u001B[H';
@@ -27,47 +22,41 @@ Examples:
   npm run store-data -- lag
   npm run store-data -- lag -e production --watch`;
 
-export function addLagCommand(program: Command): void {
-  program
-    .command('lag')
+export const lagCommand = () =>
+  new Command('lag')
     .description('Show how many messages are not applied yet')
     .addOption(environmentOption('only that environment'))
     .option('-w, --watch', 'measure every second until Ctrl-C')
     .addOption(jsonOption())
     .addHelpText('after', EXAMPLES)
-    .action(lag);
-}
+    .action((flags) =>
+      withServers(async (servers) => {
+        const environments = chooseEnvironments(servers.config, flags.environment);
+        const admin = await servers.kafkaAdmin();
+        const mongodb = await servers.mongodb();
+        const existing = new Set(await admin.listTopics());
+        for (const topic of environments.flatMap((name) => [changesTopic(name), accessTopic(name)])) {
+          if (!existing.has(topic)) throw new StoreDataError('not_found', `topic ${topic} does not exist`);
+        }
+        const measure = () => measureLag(admin, mongodb, servers.config.namePrefix, environments);
+        if (!flags.watch) {
+          show(await measure(), flags);
+          return;
+        }
+        const stopped = stopSignal();
+        do {
+          const lags = await measure();
+          if (flags.json) print(JSON.stringify(toJson(lags)));
+          else {
+            if (process.stdout.isTTY) process.stdout.write(CLEAR_SCREEN);
+            show(lags, flags);
+          }
+        } while (await pause(WATCH_MS, stopped));
+      }),
+    );
 
-async function lag(flags: Flags): Promise<void> {
-  await withServers(async (servers) => {
-    const environments = chooseEnvironments(servers.config, flags.environment);
-    const admin = await servers.kafkaAdmin();
-    const mongodb = await servers.mongodb();
-    const existing = new Set(await admin.listTopics());
-    for (const topic of environments.flatMap((name) => [changesTopic(name), accessTopic(name)])) {
-      if (!existing.has(topic)) throw new StoreDataError('not_found', `topic ${topic} does not exist`);
-    }
-    const measure = () => measureLag(admin, mongodb, servers.config.namePrefix, environments);
-    if (!flags.watch) {
-      show(await measure(), flags.json === true);
-      return;
-    }
-    const stopped = new AbortController();
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopped.abort());
-    do {
-      const lags = await measure();
-      if (flags.json) print(JSON.stringify(toJson(lags)));
-      else {
-        if (process.stdout.isTTY) process.stdout.write(CLEAR_SCREEN);
-        show(lags, false);
-      }
-    } while (await pause(WATCH_MS, stopped.signal));
-  });
-}
-
-function show(lags: readonly PartitionLag[], json: boolean): void {
-  if (json) printJson(toJson(lags));
-  else print(toTable(lags));
+function show(lags: readonly PartitionLag[], flags: { json?: true | undefined }): void {
+  printResult(flags, toJson(lags), toTable(lags));
 }
 
 function toTable(lags: readonly PartitionLag[]): string {

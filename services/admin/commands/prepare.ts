@@ -1,18 +1,13 @@
 /** `prepare`: makes what the services only check: the replica set, the topics, the key that signs tokens. */
-import type { Command } from 'commander';
+import { Command } from '@commander-js/extra-typings';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { checkTopics, createTopics } from '#shared/kafka.ts';
 import { readConnection } from '../connection/settings.ts';
 import { withServers } from '../connection/servers.ts';
 import { jsonOption, wholeNumber } from '../options.ts';
-import { print, printJson } from '../output/print.ts';
+import { printResult } from '../output/print.ts';
 import { initiateReplicaSet } from '../prepare/replica-set.ts';
 import { createSigningKeys } from '../prepare/signing-keys.ts';
-
-interface Flags {
-  partitions: number;
-  json?: true;
-}
 
 const EXAMPLES = `
 What is there already stays as it is, so it can be run before every start.
@@ -24,9 +19,8 @@ exist.
 Example:
   npm run store-data -- prepare --partitions 12`;
 
-export function addPrepareCommand(program: Command): void {
-  program
-    .command('prepare')
+export const prepareCommand = () =>
+  new Command('prepare')
     .description('Make the replica set, topics and signing key that are missing')
     .option(
       '-p, --partitions <number>',
@@ -36,31 +30,29 @@ export function addPrepareCommand(program: Command): void {
     )
     .addOption(jsonOption())
     .addHelpText('after', EXAMPLES)
-    .action(prepare);
-}
-
-async function prepare({ partitions, json }: Flags): Promise<void> {
-  const { config } = await readConnection(process.env);
-  const replicaSet = await initiateReplicaSet(config.mongodb.uri);
-  const topics = await withServers(async (servers) => {
-    const admin = await servers.kafkaAdmin();
-    const changes = config.environments.map(changesTopic);
-    const access = config.environments.map(accessTopic);
-    // Keys are few: their topics stay small, and one partition applies them in any case.
-    const made = [
-      ...(await createTopics(admin, changes, { partitions })),
-      ...(await createTopics(admin, access, { partitions: 1 })),
-    ];
-    await checkTopics(admin, [...changes, ...access]);
-    return made;
-  });
-  const { signingKeysFile } = config.tokens;
-  const signingKeys = signingKeysFile === null ? false : await createSigningKeys(signingKeysFile);
-  if (json) printJson({ replica_set: replicaSet, topics, signing_keys: signingKeys });
-  else {
-    print(replicaSet ? 'replica set made' : 'replica set was there');
-    print(topics.length > 0 ? `topics made: ${topics.join(', ')}` : 'topics were there');
-    if (signingKeysFile !== null)
-      print(signingKeys ? `signing key made: ${signingKeysFile}` : 'signing keys were there');
-  }
-}
+    .action(async ({ partitions, ...flags }) => {
+      const { config } = await readConnection(process.env);
+      const replicaSet = await initiateReplicaSet(config.mongodb.uri);
+      const topics = await withServers(async (servers) => {
+        const admin = await servers.kafkaAdmin();
+        const changes = config.environments.map(changesTopic);
+        const access = config.environments.map(accessTopic);
+        // Keys are few: their topics stay small, and one partition applies them in any case.
+        const made = [
+          ...(await createTopics(admin, changes, { partitions })),
+          ...(await createTopics(admin, access, { partitions: 1 })),
+        ];
+        await checkTopics(admin, [...changes, ...access]);
+        return made;
+      });
+      const { signingKeysFile } = config.tokens;
+      const signingKeys = signingKeysFile === null ? false : await createSigningKeys(signingKeysFile);
+      const words = [
+        replicaSet ? 'replica set made' : 'replica set was there',
+        topics.length > 0 ? `topics made: ${topics.join(', ')}` : 'topics were there',
+        ...(signingKeysFile === null
+          ? []
+          : [signingKeys ? `signing key made: ${signingKeysFile}` : 'signing keys were there']),
+      ];
+      printResult(flags, { replica_set: replicaSet, topics, signing_keys: signingKeys }, words.join('\n'));
+    });

@@ -1,22 +1,16 @@
 /** `publish`: feeds events of one's own, from a file or a pipe. */
-import type { Command } from 'commander';
+import { Command } from '@commander-js/extra-typings';
 import { describeError, StoreDataError } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { checkTopics } from '#shared/kafka.ts';
 import { type Servers, withServers } from '../connection/servers.ts';
 import { chooseEnvironment, environmentOption, jsonOption } from '../options.ts';
 import { formatDuration } from '../output/durations.ts';
-import { markFailed, print, printJson } from '../output/print.ts';
-import { checkEvents } from '../publish/check.ts';
+import { markFailed, printResult } from '../output/print.ts';
 import { type Input, openInput } from '../publish/input.ts';
 import { Progress } from '../publish/progress.ts';
 import { type Counts, noCounts, publishStream } from '../publish/publish-stream.ts';
-
-interface Flags {
-  check?: true;
-  environment?: string;
-  json?: true;
-}
+import { stopSignal } from '../stop-signal.ts';
 
 const EXAMPLES = `
 Each line is one CloudEvent in JSON; this one is broken to fit:
@@ -39,35 +33,35 @@ Examples:
   npm run store-data -- publish events.ndjson --environment sandbox
   zcat export.ndjson.gz | npm run store-data -- publish - -e production`;
 
-export function addPublishCommand(program: Command): void {
-  program
-    .command('publish')
+export const publishCommand = () =>
+  new Command('publish')
     .description('Send events to Kafka, from a file of NDJSON or, for "-", from standard input')
     .argument('<file>', 'the file, or "-"')
     .addOption(environmentOption('environment to feed; needed where there are several'))
     .option('--check', 'send nothing: tell which lines are no events')
     .addOption(jsonOption())
     .addHelpText('after', EXAMPLES)
-    .action(async (file: string, flags: Flags) => {
-      if (flags.check) return checkEvents(file, flags.json === true);
-      return withServers(async (servers) => {
+    .action((file, flags) =>
+      withServers(async (servers) => {
         const environment = chooseEnvironment(servers.config, flags.environment);
         const input = await openInput(file);
         await checkTopics(await servers.kafkaAdmin(), [changesTopic(environment), accessTopic(environment)]);
-        await run(servers, input, file, environment, flags.json === true);
-      });
-    });
+        await run(servers, input, { file, environment, json: flags.json });
+      }),
+    );
+
+interface Flags {
+  file: string;
+  environment: string;
+  json: true | undefined;
 }
 
-async function run(
-  servers: Servers,
-  input: Input,
-  file: string,
-  environment: string,
-  json: boolean,
-): Promise<void> {
+async function run(servers: Servers, input: Input, flags: Flags): Promise<void> {
+  const { file, environment, json } = flags;
   const counts = noCounts();
-  const stopping = stopOnSignal(input);
+  const stopping = stopSignal();
+  // Else one that brings nothing would be waited for.
+  stopping.addEventListener('abort', () => input.stream.destroy());
   const producer = await servers.producer();
   const progress = new Progress({ output: process.stderr, counts, totalBytes: input.totalBytes });
   const startedAt = performance.now();
@@ -83,7 +77,7 @@ async function run(
     });
   } catch (error) {
     progress.stop();
-    report(counts, performance.now() - startedAt, environment, json);
+    report(counts, performance.now() - startedAt, flags);
     throw new StoreDataError(
       'environment_unavailable',
       `stopped after line ${counts.doneUpToLine}: ${describeError(error)}; ${howToGoOn(file, counts)}`,
@@ -91,7 +85,7 @@ async function run(
     );
   }
   progress.stop();
-  report(counts, performance.now() - startedAt, environment, json);
+  report(counts, performance.now() - startedAt, flags);
   if (stopping.aborted) {
     progress.say(`stopped after line ${counts.doneUpToLine}; ${howToGoOn(file, counts)}`);
     markFailed();
@@ -99,27 +93,15 @@ async function run(
   if (counts.rejected > 0) markFailed();
 }
 
-/** The first signal ends the work between two lines, a second one the process. */
-function stopOnSignal({ stream }: Input): AbortSignal {
-  const controller = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => {
-      controller.abort();
-      // A stream that brings nothing would be waited for.
-      stream.destroy();
-    });
-  }
-  return controller.signal;
-}
-
-function report(counts: Counts, elapsedMs: number, environment: string, json: boolean): void {
+function report(counts: Counts, elapsedMs: number, flags: Flags): void {
+  const { environment } = flags;
   const { sent, rejected, blank, bytes } = counts;
-  if (json) {
-    printJson({ environment, sent, rejected, blank, bytes, seconds: Math.round(elapsedMs) / 1_000 });
-    return;
-  }
   const rate = Math.round((sent * 1_000) / Math.max(1, elapsedMs));
-  print(`sent ${sent}, rejected ${rejected}, took ${formatDuration(elapsedMs)} (${rate} events/s)`);
+  printResult(
+    flags,
+    { environment, sent, rejected, blank, bytes, seconds: Math.round(elapsedMs) / 1_000 },
+    `sent ${sent}, rejected ${rejected}, took ${formatDuration(elapsedMs)} (${rate} events/s)`,
+  );
 }
 
 function howToGoOn(file: string, { doneUpToLine }: Counts): string {

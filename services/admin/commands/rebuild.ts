@@ -1,22 +1,15 @@
 /** `rebuild`: makes the read models of an environment anew, beside those that answer, and takes them into use. */
-import { type Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
 import { withServers } from '../connection/servers.ts';
 import { chooseEnvironment, environmentOption, jsonOption, wholeNumber } from '../options.ts';
-import { markFailed, print, printJson } from '../output/print.ts';
+import { markFailed, printResult } from '../output/print.ts';
 import { describeUnattended } from '../rebuild/catch-up.ts';
 import { comparisonJson, describeComparison } from '../rebuild/report.ts';
 import type { Acceptance } from '../rebuild/comparison.ts';
 import { installationOf } from '../rebuild/installation.ts';
 import { describeCatchUp, ProgressLine, Rate } from '../rebuild/progress.ts';
 import { rebuild, type Rebuilt } from '../rebuild/rebuild.ts';
-
-interface Flags {
-  environment?: string;
-  share?: number;
-  wait?: true;
-  accept: Acceptance;
-  json?: true;
-}
+import { stopSignal } from '../stop-signal.ts';
 
 const HELP = `
 The projectors fill a new generation from the topic's beginning while the
@@ -38,9 +31,8 @@ export function acceptance(text: string): Acceptance {
   throw new InvalidArgumentError('Differences that can be accepted are content and all.');
 }
 
-export function addRebuildCommand(program: Command): void {
-  program
-    .command('rebuild')
+export const rebuildCommand = () =>
+  new Command('rebuild')
     .description('Make the read models anew beside the present ones, and take them into use')
     .addOption(environmentOption('environment; needed where there are several'))
     .option(
@@ -57,41 +49,35 @@ export function addRebuildCommand(program: Command): void {
     )
     .addOption(jsonOption())
     .addHelpText('after', HELP)
-    .action(run);
-}
-
-async function run(flags: Flags): Promise<void> {
-  await withServers(async (servers) => {
-    const environment = chooseEnvironment(servers.config, flags.environment);
-    const installation = await installationOf(servers);
-    const stopped = new AbortController();
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopped.abort());
-    const line = new ProgressLine(process.stderr);
-    const rate = new Rate();
-    let number = 0;
-    const rebuilt = await rebuild(installation, environment, {
-      share: flags.share ?? null,
-      accepted: flags.accept,
-      wait: flags.wait === true,
-      signal: stopped.signal,
-      begun: (begun) => {
-        ({ number } = begun);
-        line.say(`${begun.isResumed ? 'goes on with' : 'builds'} generation ${number} of ${environment}`);
-      },
-      progress: ({ applied, total }) => line.show(describeCatchUp(applied, total, rate.take(applied))),
-      unattended: () => line.say(describeUnattended(environment, number, installation.projectionVersion)),
-      comparing: (stores, of) => line.show(`comparing: ${stores} of ${of} stores`),
-    }).finally(() => line.clear());
-    if (flags.json) {
-      const { comparison, flipped } = rebuilt;
-      printJson({ environment, generation: number, flipped, comparison: comparisonJson(comparison) });
-    } else {
-      print(describeComparison(rebuilt.comparison));
-      print(outcome(environment, rebuilt, flags.wait === true));
-    }
-    if (rebuilt.flipped === null && flags.wait !== true) markFailed();
-  });
-}
+    .action((flags) =>
+      withServers(async (servers) => {
+        const environment = chooseEnvironment(servers.config, flags.environment);
+        const installation = await installationOf(servers);
+        const line = new ProgressLine(process.stderr);
+        const rate = new Rate();
+        let number = 0;
+        const rebuilt = await rebuild(installation, environment, {
+          share: flags.share ?? null,
+          accepted: flags.accept,
+          wait: flags.wait === true,
+          signal: stopSignal(),
+          begun: (begun) => {
+            ({ number } = begun);
+            line.say(`${begun.isResumed ? 'goes on with' : 'builds'} generation ${number} of ${environment}`);
+          },
+          progress: ({ applied, total }) => line.show(describeCatchUp(applied, total, rate.take(applied))),
+          unattended: () => line.say(describeUnattended(environment, number, installation.projectionVersion)),
+          comparing: (stores, of) => line.show(`comparing: ${stores} of ${of} stores`),
+        }).finally(() => line.clear());
+        const { comparison, flipped } = rebuilt;
+        printResult(
+          flags,
+          { environment, generation: number, flipped, comparison: comparisonJson(comparison) },
+          `${describeComparison(comparison)}\n${outcome(environment, rebuilt, flags.wait === true)}`,
+        );
+        if (flipped === null && flags.wait !== true) markFailed();
+      }),
+    );
 
 function outcome(environment: string, { number, flipped }: Rebuilt, wait: boolean): string {
   if (flipped !== null) {

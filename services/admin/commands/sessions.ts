@@ -1,5 +1,5 @@
 /** `sessions revoke`: ends one issued token before its time. */
-import type { Command } from 'commander';
+import { Command } from '@commander-js/extra-typings';
 import { text as readText } from 'node:stream/consumers';
 import type { Collection } from 'mongodb';
 import { controlCollections, type RevokedSession } from '#shared/access/access-keys.ts';
@@ -19,17 +19,9 @@ import {
   storeOption,
   WrongUsage,
 } from '../options.ts';
-import { markFailed, print, printJson, remark } from '../output/print.ts';
+import { markFailed, printResult, remark } from '../output/print.ts';
 import { renderFacts } from '../output/table.ts';
 import { SESSION_ID_PATTERN, sessionOfToken, type SessionOfToken } from '../sessions/token-claims.ts';
-
-interface Flags {
-  store?: string;
-  environment?: string;
-  client?: string;
-  token?: true;
-  json?: true;
-}
 
 /** The longest lifetime that a token can be configured to have. */
 const LONGEST_LIFETIME_MS = 86_400_000;
@@ -45,10 +37,8 @@ Examples:
   npm run store-data -- sessions revoke 0f9c51d2a4b86e7390c1d5f2ab48e673 \\
     --store s1 --environment production --client 5Q2ncPBXlYsKEvoH3RwTgm8d`;
 
-export function addSessionCommands(program: Command): void {
-  const sessions = program.command('sessions').description('End issued tokens before their time');
-  sessions
-    .command('revoke')
+export const revokeCommand = () =>
+  new Command('revoke')
     .description('End a session, at once: its token answers 401')
     .argument('[session_id]', 'the session, with the three options that say whose it is')
     .addOption(storeOption('store of the session'))
@@ -57,53 +47,55 @@ export function addSessionCommands(program: Command): void {
     .option('--token', 'read the token from standard input instead')
     .addOption(jsonOption())
     .addHelpText('after', EXAMPLES)
-    .action(revoke);
-}
-
-async function revoke(id: string | undefined, flags: Flags): Promise<void> {
-  const session = flags.token ? await sessionFromInput(id, flags) : sessionFromFlags(id, flags);
-  await withServers(async (servers) => {
-    chooseEnvironment(servers.config, session.environment);
-    if (session.expiresAt.getTime() <= Date.now()) {
-      remark('note: the token has expired already');
-    }
-    const { revokedSessions } = controlCollections(await servers.control());
-    const about = {
-      action: 'sessions.revoke',
-      environment: session.environment,
-      store_id: session.storeId,
-      client_id: session.clientId,
-      session_id: session.id,
-      details: {},
-    } as const;
-    const { before, live } = await audited(servers, about, async () => {
-      const wasLive = await isLiveNow(servers, session);
-      const noted = await noteRevocation(revokedSessions, session, session.expiresAt);
-      const ended = (await endNow(servers, revokedSessions, session)) || wasLive;
-      return {
-        result: { before: noted, live: ended },
-        details: { was_live: ended, revoked_before: noted },
-      };
+    .action(async (id, flags) => {
+      const session = flags.token ? await sessionFromInput(id, flags) : sessionFromFlags(id, flags);
+      await withServers(async (servers) => {
+        chooseEnvironment(servers.config, session.environment);
+        if (session.expiresAt.getTime() <= Date.now()) {
+          remark('note: the token has expired already');
+        }
+        const { revokedSessions } = controlCollections(await servers.control());
+        const about = {
+          action: 'sessions.revoke',
+          environment: session.environment,
+          store_id: session.storeId,
+          client_id: session.clientId,
+          session_id: session.id,
+          details: {},
+        } as const;
+        const { before, live } = await audited(servers, about, async () => {
+          const wasLive = await isLiveNow(servers, session);
+          const noted = await noteRevocation(revokedSessions, session, session.expiresAt);
+          const ended = (await endNow(servers, revokedSessions, session)) || wasLive;
+          return {
+            result: { before: noted, live: ended },
+            details: { was_live: ended, revoked_before: noted },
+          };
+        });
+        if (live === false && !before && session.expiresAt.getTime() > Date.now()) {
+          markFailed();
+          remark(
+            `store-data: the revocation is noted, but no such session was live for store ${session.storeId} in ${session.environment}: it has expired, or these are not its store and environment`,
+          );
+        }
+        const facts = {
+          store: session.storeId,
+          environment: session.environment,
+          client_id: session.clientId,
+        };
+        const status = before && !live ? 'was revoked before' : live === false ? 'was not live' : 'revoked';
+        printResult(
+          flags,
+          { session_id: session.id, ...facts, was_live: live, revoked_before: before },
+          renderFacts([['session', session.id], ...Object.entries(facts), ['status', status]]),
+        );
+      });
     });
-    if (live === false && !before && session.expiresAt.getTime() > Date.now()) {
-      markFailed();
-      remark(
-        `store-data: the revocation is noted, but no such session was live for store ${session.storeId} in ${session.environment}: it has expired, or these are not its store and environment`,
-      );
-    }
-    const facts = { store: session.storeId, environment: session.environment, client_id: session.clientId };
-    if (flags.json) {
-      printJson({ session_id: session.id, ...facts, was_live: live, revoked_before: before });
-    } else {
-      print(
-        renderFacts([
-          ['session', session.id],
-          ...Object.entries(facts),
-          ['status', before && !live ? 'was revoked before' : live === false ? 'was not live' : 'revoked'],
-        ]),
-      );
-    }
-  });
+
+interface Flags {
+  store?: string | undefined;
+  environment?: string | undefined;
+  client?: string | undefined;
 }
 
 /**

@@ -1,5 +1,5 @@
 /** `signing-keys`: the keys that sign tokens, replaced without a refused token and without a restart. */
-import type { Command } from 'commander';
+import { Command } from '@commander-js/extra-typings';
 import { dirname, join } from 'node:path';
 import { newSigningKey, type SigningJwk } from '#shared/access/signing-key-set.ts';
 import { StoreDataError } from '#shared/errors.ts';
@@ -7,22 +7,16 @@ import { audited } from '../audit/audited.ts';
 import { withServers } from '../connection/servers.ts';
 import { type Connection, readConnection, STACK_FILE } from '../connection/settings.ts';
 import { duration, jsonOption, WrongUsage } from '../options.ts';
-import { print, printJson } from '../output/print.ts';
-import { renderTable } from '../output/table.ts';
+import { printResult } from '../output/print.ts';
+import { tableOf } from '../output/table.ts';
 import { changeKeys, readKeys } from '../signing-keys/key-file.ts';
 import { type KeySchedule, scheduleOf } from '../signing-keys/schedule.ts';
-
-interface Flags {
-  activateAfter: number;
-  force?: true;
-  json?: true;
-}
 
 /** Services read the file every second; one that is slow reads it a little later. */
 const MIN_ACTIVATION_MS = 3_000;
 const ACTIVATION_MS = 300_000;
 
-const HELP = `
+export const HELP = `
 The keys are those of SIGNING_KEYS_FILE; private parts are never shown.
 To rotate:
   1. "signing-keys rotate" adds a key. Every service knows it within a second,
@@ -31,19 +25,18 @@ To rotate:
   2. "signing-keys list" shows until when tokens of the former key live.
   3. "signing-keys retire <kid>" removes it after that.`;
 
-export function addSigningKeyCommands(program: Command): void {
-  const keys = program
-    .command('signing-keys')
-    .description('Rotate the keys that sign tokens')
-    .addHelpText('after', HELP);
-  keys
-    .command('list')
+export const listCommand = () =>
+  new Command('list')
     .description('Show what each key does, and until when its tokens live')
     .addOption(jsonOption())
     .addHelpText('after', '\nExample:\n  npm run store-data -- signing-keys list')
-    .action(list);
-  keys
-    .command('rotate')
+    .action(async (flags) => {
+      const { file, lifetimeMs } = await keyFile();
+      show(await readKeys(file), lifetimeMs, flags);
+    });
+
+export const rotateCommand = () =>
+  new Command('rotate')
     .description('Add a key that signs as soon as every service knows it')
     .option('--activate-after <time>', 'when it begins to sign', duration, ACTIVATION_MS)
     .addOption(jsonOption())
@@ -51,9 +44,28 @@ export function addSigningKeyCommands(program: Command): void {
       'after',
       '\nThe former key verifies until it is retired.\n\nExample:\n  npm run store-data -- signing-keys rotate --activate-after 10min',
     )
-    .action(rotate);
-  keys
-    .command('retire')
+    .action(async (flags) => {
+      const { activateAfter } = flags;
+      if (activateAfter < MIN_ACTIVATION_MS) {
+        throw new WrongUsage(
+          `--activate-after must be at least ${MIN_ACTIVATION_MS / 1_000} s: no service may get a token of a key that it does not know`,
+        );
+      }
+      const { file, lifetimeMs } = await keyFile();
+      const keys = await withServers((servers) => {
+        const details = { activate_after_seconds: activateAfter / 1_000 };
+        return audited(servers, { action: 'signing-keys.rotate', details }, async () => {
+          const result = await changeKeys(file, (before) => withNewKey(before, lifetimeMs, activateAfter));
+          const [made] = result;
+          const subject = made === undefined ? {} : { kid: made.kid };
+          return { result, subject, details: { signs_from: inWords((made?.nbf ?? 0) * 1_000) } };
+        });
+      });
+      show(keys, lifetimeMs, flags);
+    });
+
+export const retireCommand = () =>
+  new Command('retire')
     .description('Remove a key whose tokens have all expired')
     .argument('<kid>', 'the key, as "list" shows it')
     .option('--force', 'also where tokens of it may still live: they answer 401 from then on')
@@ -62,44 +74,17 @@ export function addSigningKeyCommands(program: Command): void {
       'after',
       '\nExample:\n  npm run store-data -- signing-keys retire \\\n    Zf1pJq0vE4u0zJ0Zp2b5m0B5pT5y3m4o1c8oZkqk0lA',
     )
-    .action(retire);
-}
-
-async function list(flags: Flags): Promise<void> {
-  const { file, lifetimeMs } = await keyFile();
-  show(await readKeys(file), lifetimeMs, flags);
-}
-
-async function rotate(flags: Flags): Promise<void> {
-  if (flags.activateAfter < MIN_ACTIVATION_MS) {
-    throw new WrongUsage(
-      `--activate-after must be at least ${MIN_ACTIVATION_MS / 1_000} s: no service may get a token of a key that it does not know`,
-    );
-  }
-  const { file, lifetimeMs } = await keyFile();
-  const keys = await withServers((servers) => {
-    const details = { activate_after_seconds: flags.activateAfter / 1_000 };
-    return audited(servers, { action: 'signing-keys.rotate', details }, async () => {
-      const result = await changeKeys(file, (before) => withNewKey(before, lifetimeMs, flags.activateAfter));
-      const [made] = result;
-      const subject = made === undefined ? {} : { kid: made.kid };
-      return { result, subject, details: { signs_from: inWords((made?.nbf ?? 0) * 1_000) } };
+    .action(async (kid, flags) => {
+      const { file, lifetimeMs } = await keyFile();
+      const force = flags.force === true;
+      const keys = await withServers((servers) =>
+        audited(servers, { action: 'signing-keys.retire', kid, details: { force } }, async () => ({
+          result: await changeKeys(file, async (before) => without(before, kid, lifetimeMs, force)),
+          details: {},
+        })),
+      );
+      show(keys, lifetimeMs, flags);
     });
-  });
-  show(keys, lifetimeMs, flags);
-}
-
-async function retire(kid: string, flags: Flags): Promise<void> {
-  const { file, lifetimeMs } = await keyFile();
-  const keys = await withServers((servers) => {
-    const details = { force: flags.force === true };
-    return audited(servers, { action: 'signing-keys.retire', kid, details }, async () => ({
-      result: await changeKeys(file, async (before) => without(before, kid, lifetimeMs, flags)),
-      details: {},
-    }));
-  });
-  show(keys, lifetimeMs, flags);
-}
 
 async function withNewKey(
   before: SigningJwk[],
@@ -117,7 +102,7 @@ async function withNewKey(
   return [{ ...key, nbf: Math.ceil((Date.now() + activateAfterMs) / 1_000) }, ...before];
 }
 
-function without(before: SigningJwk[], kid: string, lifetimeMs: number, { force }: Flags): SigningJwk[] {
+function without(before: SigningJwk[], kid: string, lifetimeMs: number, force: boolean): SigningJwk[] {
   const now = Date.now();
   const found = scheduleOf(before, now, lifetimeMs).find((key) => key.kid === kid);
   if (found === undefined) throw new StoreDataError('not_found', `there is no signing key ${kid}`);
@@ -171,25 +156,19 @@ function fileOfStack({ origin }: Connection): string | null {
   return origin.endsWith(STACK_FILE) ? join(dirname(origin), 'signing-keys.json') : null;
 }
 
-function show(keys: readonly SigningJwk[], lifetimeMs: number, { json }: Flags): void {
+function show(keys: readonly SigningJwk[], lifetimeMs: number, flags: { json?: true | undefined }): void {
   const schedule = scheduleOf(keys, Date.now(), lifetimeMs);
-  if (json) {
-    printJson(
-      schedule.map(({ kid, state, signsFrom, tokensUntil }) => ({
-        kid,
-        state,
-        signs_from: signsFrom === null ? null : new Date(signsFrom),
-        tokens_until: tokensUntil === null ? null : new Date(tokensUntil),
-      })),
-    );
-    return;
-  }
-  print(
-    renderTable(
-      [{ title: 'KID' }, { title: 'STATE' }],
-      schedule.map((key) => [key.kid, stateInWords(key)]),
-    ),
-  );
+  const shown = schedule.map(({ kid, state, signsFrom, tokensUntil }) => ({
+    kid,
+    state,
+    signs_from: signsFrom === null ? null : new Date(signsFrom),
+    tokens_until: tokensUntil === null ? null : new Date(tokensUntil),
+  }));
+  const table = tableOf(schedule, [
+    ['KID', ({ kid }) => kid],
+    ['STATE', stateInWords],
+  ]);
+  printResult(flags, shown, table);
 }
 
 function stateInWords({ state, signsFrom, tokensUntil }: KeySchedule): string {

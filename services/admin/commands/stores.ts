@@ -1,7 +1,7 @@
 /** `stores block` and `stores unblock`: whether anybody may read a store's data. */
-import type { Command } from 'commander';
+import { Command } from '@commander-js/extra-typings';
 import { controlCollections, isBlocked, storeAccessId } from '#shared/access/access-keys.ts';
-import { hasStoreRecord } from '../access/store-record.ts';
+import { remarkUnknownStore } from '../access/store-record.ts';
 import { storeSubject } from '../access/store-subject.ts';
 import { auditedChange } from '../audit/audited-change.ts';
 import { withServers } from '../connection/servers.ts';
@@ -12,14 +12,8 @@ import {
   storeId as readStoreId,
   waitOption,
 } from '../options.ts';
-import { print, printJson, remark } from '../output/print.ts';
+import { printResult, remark } from '../output/print.ts';
 import { renderFacts } from '../output/table.ts';
-
-interface Flags {
-  environment?: string;
-  wait: number;
-  json?: true;
-}
 
 const COMMANDS = [
   {
@@ -36,51 +30,42 @@ const COMMANDS = [
   },
 ] as const;
 
-export function addStoreCommands(program: Command): void {
-  const stores = program.command('stores').description('Block stores, and let them in again');
-  for (const { name, status, description, help } of COMMANDS) {
-    stores
-      .command(name)
-      .description(description)
-      .argument('<store>', 'the store', readStoreId)
-      .addOption(environmentOption('environment; needed where there are several'))
-      .addOption(waitOption())
-      .addOption(jsonOption())
-      .addHelpText('after', `\n${help}\n\nExample:\n  npm run store-data -- stores ${name} s1 -e production`)
-      .action((storeId: string, flags: Flags) => setStatus(storeId, flags, status));
-  }
-}
+export const storeCommands = () => COMMANDS.map(statusCommand);
 
-async function setStatus(storeId: string, flags: Flags, status: 'active' | 'blocked'): Promise<void> {
-  await withServers(async (servers) => {
-    const environment = chooseEnvironment(servers.config, flags.environment);
-    if (!(await hasStoreRecord(servers, environment, storeId))) {
-      remark(`note: no record of a store ${storeId} has arrived in ${environment} yet`);
-    }
-    const subject = storeSubject(environment, storeId, servers.config.namePrefix);
-    const action = status === 'blocked' ? 'stores.block' : 'stores.unblock';
-    const about = { action, environment, store_id: storeId } as const;
-    const { changed, live } = await auditedChange(servers, about, subject, {
-      compose: () => ({ status }),
-      holds: (state) => state.status === status,
-      waitMs: flags.wait * 1_000,
-    });
-    if (!changed) remark(`note: it was ${status} already`);
-    const stores = controlCollections(await servers.control()).stores;
-    const blocked = isBlocked(await stores.findOne({ _id: storeAccessId(environment, storeId) }));
-    if (status === 'active' && live && blocked) {
-      remark('note: the store’s own record says "blocked", so it stays blocked until that changes');
-    }
-    if (flags.json)
-      printJson({ store_id: storeId, environment, access_status: status, blocked, changed, live });
-    else {
-      print(
-        renderFacts([
-          ['store', storeId],
-          ['environment', environment],
-          ['status', `${blocked ? 'blocked' : 'active'}${live ? '' : ` (${status} is not live yet)`}`],
-        ]),
-      );
-    }
-  });
+function statusCommand({ name, status, description, help }: (typeof COMMANDS)[number]) {
+  return new Command(name)
+    .description(description)
+    .argument('<store>', 'the store', readStoreId)
+    .addOption(environmentOption('environment; needed where there are several'))
+    .addOption(waitOption())
+    .addOption(jsonOption())
+    .addHelpText('after', `\n${help}\n\nExample:\n  npm run store-data -- stores ${name} s1 -e production`)
+    .action((storeId, flags) =>
+      withServers(async (servers) => {
+        const environment = chooseEnvironment(servers.config, flags.environment);
+        await remarkUnknownStore(servers, environment, storeId);
+        const subject = storeSubject(environment, storeId, servers.config.namePrefix);
+        const about = { action: `stores.${name}`, environment, store_id: storeId } as const;
+        const { changed, live } = await auditedChange(servers, about, subject, {
+          compose: () => ({ status }),
+          holds: (state) => state.status === status,
+          waitMs: flags.wait * 1_000,
+        });
+        if (!changed) remark(`note: it was ${status} already`);
+        const { stores } = controlCollections(await servers.control());
+        const blocked = isBlocked(await stores.findOne({ _id: storeAccessId(environment, storeId) }));
+        if (status === 'active' && live && blocked) {
+          remark('note: the store’s own record says "blocked", so it stays blocked until that changes');
+        }
+        printResult(
+          flags,
+          { store_id: storeId, environment, access_status: status, blocked, changed, live },
+          renderFacts([
+            ['store', storeId],
+            ['environment', environment],
+            ['status', `${blocked ? 'blocked' : 'active'}${live ? '' : ` (${status} is not live yet)`}`],
+          ]),
+        );
+      }),
+    );
 }

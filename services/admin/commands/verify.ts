@@ -2,7 +2,7 @@
  * `verify`: whether counts and rank trees are what the records say, counted one by one, and makes them so; with `--deep`
  * also whether the records are what the log says.
  */
-import type { Command } from 'commander';
+import { Command } from '@commander-js/extra-typings';
 import type { Db } from 'mongodb';
 import { repairStore } from '#shared/projection/ranking/repair.ts';
 import { type Difference, verifyStore } from '#shared/projection/ranking/verify.ts';
@@ -14,16 +14,8 @@ import { chooseEnvironments, environmentOption, jsonOption, storeOption } from '
 import { ProgressLine } from '../rebuild/progress.ts';
 import { hasAnything, storesIn } from '../comparison/stores.ts';
 import { compareWithLog } from '../verify/with-log.ts';
-import { markFailed, print, printJson, remark } from '../output/print.ts';
-import { renderTable } from '../output/table.ts';
-
-interface Flags {
-  environment?: string;
-  store?: string;
-  repair?: true;
-  deep?: true;
-  json?: true;
-}
+import { markFailed, printResult, remark } from '../output/print.ts';
+import { tableOf } from '../output/table.ts';
 
 interface Found extends Difference {
   environment: string;
@@ -54,9 +46,8 @@ Examples:
   npm run store-data -- verify -e production --store s1 --repair
   npm run store-data -- verify -e production --deep`;
 
-export function addVerifyCommand(program: Command): void {
-  program
-    .command('verify')
+export const verifyCommand = () =>
+  new Command('verify')
     .description('Count records one by one, and compare counts and rank trees with that')
     .addOption(environmentOption('only that environment'))
     .addOption(storeOption('only that store'))
@@ -64,32 +55,29 @@ export function addVerifyCommand(program: Command): void {
     .option('--repair', 'make counts and trees that differ anew')
     .addOption(jsonOption())
     .addHelpText('after', HELP)
-    .action(verify);
-}
-
-async function verify(flags: Flags): Promise<void> {
-  await withServers(async (servers) => {
-    const deep = flags.deep ? { records: 0, messages: 0, differences: 0 } : null;
-    const result: Result = { found: [], stores: 0, repaired: 0, deep };
-    for (const environment of chooseEnvironments(servers.config, flags.environment)) {
-      const db = await openGeneration(servers, environment);
-      if (db === null) continue;
-      await verifyCounts(servers, environment, db, flags, result);
-      if (flags.deep) await verifyDeep(servers, environment, db, flags, result);
-    }
-    if (flags.store !== undefined && result.stores === 0 && result.found.length === 0) {
-      throw new StoreDataError('not_found', `no record of a store ${flags.store} has arrived`);
-    }
-    show(result, flags.json === true);
-    if (result.found.length > 0) markFailed();
-  });
-}
+    .action((flags) =>
+      withServers(async (servers) => {
+        const deep = flags.deep ? { records: 0, messages: 0, differences: 0 } : null;
+        const result: Result = { found: [], stores: 0, repaired: 0, deep };
+        for (const environment of chooseEnvironments(servers.config, flags.environment)) {
+          const db = await openGeneration(servers, environment);
+          if (db === null) continue;
+          await verifyCounts(servers, environment, db, flags, result);
+          if (flags.deep) await verifyDeep(servers, environment, db, flags, result);
+        }
+        if (flags.store !== undefined && result.stores === 0 && result.found.length === 0) {
+          throw new StoreDataError('not_found', `no record of a store ${flags.store} has arrived`);
+        }
+        show(result, flags);
+        if (result.found.length > 0) markFailed();
+      }),
+    );
 
 async function verifyCounts(
   servers: Servers,
   environment: string,
   db: Db,
-  { store, repair }: Flags,
+  { store, repair }: { store?: string | undefined; repair?: true | undefined },
   result: Result,
 ): Promise<void> {
   for (const storeId of await storesOf(db, store)) {
@@ -109,7 +97,7 @@ async function verifyDeep(
   servers: Servers,
   environment: string,
   db: Db,
-  { store, json }: Flags,
+  { store, json }: { store?: string | undefined; json?: true | undefined },
   result: Result,
 ): Promise<void> {
   const progress = new ProgressLine(process.stderr);
@@ -153,45 +141,32 @@ async function verifyInSnapshot(servers: Servers, db: Db, storeId: string): Prom
   return client.withSession({ snapshot: true }, (session) => verifyStore(forSnapshots(db), session, storeId));
 }
 
-function show({ found, stores, repaired, deep }: Result, json: boolean): void {
-  if (json) {
-    const differences = found.map(({ environment, storeId, what, stored, counted }) => ({
-      environment,
-      store: storeId,
-      what,
-      stored,
-      counted,
-    }));
-    printJson({ stores, repaired, ...(deep === null ? {} : { deep }), differences });
-    return;
-  }
-  if (found.length > 0) {
-    print(
-      renderTable(
-        [
-          { title: 'ENVIRONMENT' },
-          { title: 'STORE' },
-          { title: 'WHAT', fills: true },
-          { title: 'STORED' },
-          { title: 'EXPECTED' },
-        ],
-        found.map(({ environment, storeId, what, stored, counted }) => [
-          environment,
-          storeId,
-          what,
-          shortened(stored),
-          shortened(counted),
-        ]),
-      ),
-    );
-  }
+function show({ found, stores, repaired, deep }: Result, flags: { json?: true | undefined }): void {
+  const differences = found.map(({ environment, storeId, what, stored, counted }) => ({
+    environment,
+    store: storeId,
+    what,
+    stored,
+    counted,
+  }));
+  const table = tableOf(found, [
+    ['ENVIRONMENT', ({ environment }) => environment],
+    ['STORE', ({ storeId }) => storeId],
+    ['WHAT', ({ what }) => what, 'fills'],
+    ['STORED', ({ stored }) => shortened(stored)],
+    ['EXPECTED', ({ counted }) => shortened(counted)],
+  ]);
   const after = repaired > 0 ? `, ${repaired} made anew` : '';
   const compared =
     deep === null ? '' : `, ${deep.records} records compared with the ${deep.messages} messages of the log`;
   // Not all that a deep verification finds is listed.
   const unlisted = Math.max(0, (deep?.differences ?? 0) - found.length);
   const verdict = found.length === 0 ? 'all is right' : `${found.length + unlisted} differences`;
-  print(`${stores} stores verified${after}${compared}: ${verdict}`);
+  printResult(
+    flags,
+    { stores, repaired, ...(deep !== null && { deep }), differences },
+    `${found.length > 0 ? table : ''}${stores} stores verified${after}${compared}: ${verdict}`,
+  );
 }
 
 /** Counts of all facets would fill the screen; `--json` has them whole. */

@@ -2,6 +2,7 @@
 import type { DeadLetter } from '#shared/read-models/collections.ts';
 import { shortened } from '../output/printable.ts';
 import { toBuffer } from './message.ts';
+import type { LetterSummary } from './selection.ts';
 
 /** The attributes that operators look for; the data, with what it says of people, is not among them. */
 const ATTRIBUTES = [
@@ -42,6 +43,26 @@ export function describeLetter(letter: DeadLetter): Description {
   );
   if (value === undefined) return { attributes, structure: null };
   return { attributes, structure: structureOf(isBinaryMode ? value : (asObject(value)['data'] ?? value)) };
+}
+
+/** A letter for programs, without its message. */
+export function letterJson(letter: LetterSummary): object {
+  const { _id, topic, partition, offset, reason, detail, key, value_bytes, gathered } = letter;
+  return {
+    id: _id,
+    topic,
+    partition,
+    offset,
+    reason,
+    detail,
+    key: key === null ? null : toBuffer(key).toString('utf8'),
+    value_bytes,
+    cut: letter.cut === true,
+    erased: letter.erased === true,
+    gathered: gathered ?? null,
+    published_at: letter.published_at,
+    dead_at: letter.dead_at,
+  };
 }
 
 /** Names and types, without values. */

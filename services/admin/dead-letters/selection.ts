@@ -7,9 +7,9 @@ import { WrongUsage } from '../options.ts';
 import type { LetterBox } from './boxes.ts';
 
 export interface SelectionFlags {
-  environment?: string;
-  reason?: RejectionReason;
-  all?: true;
+  environment?: string | undefined;
+  reason?: RejectionReason | undefined;
+  all?: true | undefined;
 }
 
 /** A dead letter without its bytes. */

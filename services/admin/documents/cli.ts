@@ -1,5 +1,5 @@
 /** The part of `docs/cli.md` that is made from the commands: what `--help` says of each. */
-import type { Command } from 'commander';
+import type { CommandUnknownOpts } from '@commander-js/extra-typings';
 import { createProgram } from '../program.ts';
 
 /** As wide as a terminal at least is. */
@@ -12,7 +12,7 @@ export function cliMarkdown(): string {
 }
 
 /** A command's help and those of the commands under it, each by its whole name. */
-export function commandHelps(command: Command, parents = ''): { name: string; help: string }[] {
+export function commandHelps(command: CommandUnknownOpts, parents = ''): { name: string; help: string }[] {
   const name = `${parents}${command.name()}`;
   let help = '';
   command.configureOutput({

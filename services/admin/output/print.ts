@@ -14,6 +14,12 @@ export function printJson(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
 }
 
+/** Writes a result in words, or as JSON where it was asked for. */
+export function printResult(flags: { json?: true | undefined }, value: unknown, text: string): void {
+  if (flags.json) printJson(value);
+  else print(text);
+}
+
 /** Tells the operator something that is no result. */
 export function remark(text: string): void {
   process.stderr.write(`${text}\n`);

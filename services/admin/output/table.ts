@@ -65,6 +65,21 @@ export function renderTable(
     .join('\n')}\n`;
 }
 
+/** A column by what it shows of a row. */
+type CellOf<R> = readonly [title: string, cell: (row: R) => string, layout?: 'right' | 'fills'];
+
+/** Lays out rows by their columns; ends with a line break. */
+export function tableOf<R>(rows: readonly R[], columns: readonly CellOf<R>[]): string {
+  return renderTable(
+    columns.map(([title, , layout]) => ({
+      title,
+      ...(layout === 'right' && { align: layout }),
+      ...(layout === 'fills' && { fills: true }),
+    })),
+    rows.map((row) => columns.map(([, cell]) => cell(row))),
+  );
+}
+
 /** Lays out names and values under each other; ends with a line break. */
 export function renderFacts(facts: readonly (readonly [name: string, value: string])[]): string {
   const width = Math.max(...facts.map(([name]) => name.length));

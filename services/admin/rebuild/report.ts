@@ -1,15 +1,17 @@
 /** Shows what a comparison found. */
-import { renderTable } from '../output/table.ts';
+import { tableOf } from '../output/table.ts';
 import type { Comparison, Difference } from './comparison.ts';
 
 /** In words, for a terminal. */
 export function describeComparison(comparison: Comparison): string {
   const { counts, differences, sampled, stores, unsettled } = comparison;
-  const table = renderTable(
-    [{ title: 'RECORDS' }, { title: 'LIVE', align: 'right' }, { title: 'NEW', align: 'right' }],
-    counts
-      .filter(({ live, rebuilt }) => live + rebuilt > 0)
-      .map(({ collection, live, rebuilt }) => [collection, String(live), String(rebuilt)]),
+  const table = tableOf(
+    counts.filter(({ live, rebuilt }) => live + rebuilt > 0),
+    [
+      ['RECORDS', ({ collection }) => collection],
+      ['LIVE', ({ live }) => String(live), 'right'],
+      ['NEW', ({ rebuilt }) => String(rebuilt), 'right'],
+    ],
   );
   const lines = differences.map((difference) => describeDifference(comparison, difference));
   const moving = unsettled > 0 ? `\n${unsettled} records are newer there, or changed all the time` : '';

@@ -1,5 +1,4 @@
 /** `dead-letters retry`: applies what could not be applied before, after a release or a key that was missing. */
-import type { Command } from 'commander';
 import { Epochs } from '#shared/projection/changes/epochs.ts';
 import { type Servers, withServers } from '../../connection/servers.ts';
 import { type LetterBox, letterBoxes, otherBoxes } from '../../dead-letters/boxes.ts';
@@ -10,15 +9,12 @@ import {
   findSummaries,
   letterFilter,
   type LetterSummary,
-  type SelectionFlags,
 } from '../../dead-letters/selection.ts';
 import { letterSlices } from '../../dead-letters/slices.ts';
 import { chooseEnvironments } from '../../options.ts';
-import { markFailed, print, printJson, remark } from '../../output/print.ts';
+import { markFailed, printResult, remark } from '../../output/print.ts';
 import { printable } from '../../output/printable.ts';
-import { addSelection } from './selection-options.ts';
-
-type Flags = SelectionFlags & { json?: true };
+import { selectionCommand } from './selection-options.ts';
 
 const HELP = `
 A letter is applied as the projector would: one that is older than what is
@@ -30,40 +26,40 @@ Examples:
   npm run store-data -- dead-letters retry store-changes.production/0/1234
   npm run store-data -- dead-letters retry --reason unknown_type -e production`;
 
-export function addRetryCommand(letters: Command): void {
-  addSelection(letters.command('retry').description('Apply dead letters'), 'retry')
+export const retryCommand = () =>
+  selectionCommand('retry', 'Apply dead letters')
     .addHelpText('after', HELP)
-    .action(retry);
-}
-
-async function retry(ids: string[], flags: Flags): Promise<void> {
-  checkSelection(ids, flags);
-  await withServers(async (servers) => {
-    const retrying: Retrying = { servers, inKafka: new MessagesInKafka(servers), epochs: new Map() };
-    const total: RetryResult = { applied: 0, outdated: 0, stayed: [], gone: [] };
-    const seen = new Set<string>();
-    for (const box of await letterBoxes(servers, chooseEnvironments(servers.config, flags.environment))) {
-      const found = findSummaries(box, letterFilter(box, { ids, reason: flags.reason }));
-      for await (const slice of letterSlices(found)) {
-        for (const { _id } of slice) seen.add(_id);
-        const result = await retrySlice(retrying, box, slice);
-        await retryElsewhere(retrying, box, slice);
-        total.applied += result.applied;
-        total.outdated += result.outdated;
-        total.stayed.push(...result.stayed);
-        total.gone.push(...result.gone);
-        if (!flags.json) for (const stayed of result.stayed) remark(describeStayed(stayed));
-      }
-    }
-    await retrying.inKafka.close();
-    const missing = ids.filter((id) => !seen.has(id));
-    for (const id of missing) remark(`store-data: there is no dead letter ${id}`);
-    const { applied, outdated, stayed, gone } = total;
-    if (flags.json) printJson({ applied, outdated, stayed, gone, missing });
-    else print(`applied ${applied}, outdated ${outdated}, still dead ${stayed.length}`);
-    if (stayed.length > 0 || missing.length > 0) markFailed();
-  });
-}
+    .action(async (ids, flags) => {
+      checkSelection(ids, flags);
+      await withServers(async (servers) => {
+        const retrying: Retrying = { servers, inKafka: new MessagesInKafka(servers), epochs: new Map() };
+        const total: RetryResult = { applied: 0, outdated: 0, stayed: [], gone: [] };
+        const seen = new Set<string>();
+        for (const box of await letterBoxes(servers, chooseEnvironments(servers.config, flags.environment))) {
+          const found = findSummaries(box, letterFilter(box, { ids, reason: flags.reason }));
+          for await (const slice of letterSlices(found)) {
+            for (const { _id } of slice) seen.add(_id);
+            const result = await retrySlice(retrying, box, slice);
+            await retryElsewhere(retrying, box, slice);
+            total.applied += result.applied;
+            total.outdated += result.outdated;
+            total.stayed.push(...result.stayed);
+            total.gone.push(...result.gone);
+            if (!flags.json) for (const stayed of result.stayed) remark(describeStayed(stayed));
+          }
+        }
+        await retrying.inKafka.close();
+        const missing = ids.filter((id) => !seen.has(id));
+        for (const id of missing) remark(`store-data: there is no dead letter ${id}`);
+        const { applied, outdated, stayed, gone } = total;
+        printResult(
+          flags,
+          { applied, outdated, stayed, gone, missing },
+          `applied ${applied}, outdated ${outdated}, still dead ${stayed.length}`,
+        );
+        if (stayed.length > 0 || missing.length > 0) markFailed();
+      });
+    });
 
 interface Retrying {
   servers: Servers;

@@ -1,10 +1,11 @@
 /** The arguments and options with which `retry` and `drop` say which letters they mean. */
-import type { Command } from 'commander';
-import { environmentOption, jsonOption } from '../../options.ts';
+import { Command } from '@commander-js/extra-typings';
 import { letterIds, letterReason } from '../../dead-letters/selection.ts';
+import { environmentOption, jsonOption } from '../../options.ts';
 
-export function addSelection(command: Command, verb: string): Command {
-  return command
+export function selectionCommand(verb: string, description: string) {
+  return new Command(verb)
+    .description(description)
     .argument('[ids...]', `letters to ${verb}: <topic>/<partition>/<offset>`, letterIds)
     .option('--reason <reason>', `${verb} those of one reason`, letterReason)
     .option('--all', `${verb} all`)

@@ -1,11 +1,11 @@
 /** `dead-letters show`: one message that could not be applied; what it says of people only when asked for. */
-import type { Command } from 'commander';
+import { Command } from '@commander-js/extra-typings';
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
 import { REJECTION_MEANINGS } from '#shared/events/rejection.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
 import { type Servers, withServers } from '../../connection/servers.ts';
 import { letterBoxes } from '../../dead-letters/boxes.ts';
-import { describeLetter } from '../../dead-letters/describe.ts';
+import { describeLetter, letterJson } from '../../dead-letters/describe.ts';
 import { readShown } from '../../dead-letters/erased.ts';
 import { MessagesInKafka } from '../../dead-letters/from-kafka.ts';
 import { toBuffer, withMessage } from '../../dead-letters/message.ts';
@@ -14,12 +14,6 @@ import { jsonOption, WrongUsage } from '../../options.ts';
 import { print, printJson, remark } from '../../output/print.ts';
 import { printable, shortened } from '../../output/printable.ts';
 import { renderFacts } from '../../output/table.ts';
-
-interface Flags {
-  value?: true;
-  raw?: true;
-  json?: true;
-}
 
 const EXAMPLES = `
 Without --value or --raw only the names and types of the data's fields are
@@ -33,29 +27,25 @@ Examples:
 
 const PREVIEW_CHARACTERS = 4_096;
 
-export function addShowCommand(letters: Command): void {
-  letters
-    .command('show')
+export const showCommand = () =>
+  new Command('show')
     .description('Show one dead letter')
     .argument('<id>', 'its id: <topic>/<partition>/<offset>', letterId)
     .option('--value', `show the beginning of the message too, at most ${PREVIEW_CHARACTERS} characters`)
     .option('--raw', 'write nothing but the bytes of the message to standard output')
     .addOption(jsonOption())
     .addHelpText('after', EXAMPLES)
-    .action(show);
-}
-
-async function show(id: string, flags: Flags): Promise<void> {
-  if (flags.raw && (flags.json || flags.value)) throw new WrongUsage('--raw goes with no other option');
-  await withServers(async (servers) => {
-    const kept = await findLetter(servers, id);
-    const { letter, remark: words } = await complete(servers, kept);
-    if (words !== null) remark(`store-data: ${words}`);
-    if (flags.raw) process.stdout.write(letter.value === null ? '' : toBuffer(letter.value));
-    else if (flags.json) printJson(toJson(letter, flags.value === true));
-    else print(toText(letter, flags.value === true));
-  });
-}
+    .action(async (id, flags) => {
+      if (flags.raw && (flags.json || flags.value)) throw new WrongUsage('--raw goes with no other option');
+      await withServers(async (servers) => {
+        const kept = await findLetter(servers, id);
+        const { letter, remark: words } = await complete(servers, kept);
+        if (words !== null) remark(`store-data: ${words}`);
+        if (flags.raw) process.stdout.write(letter.value === null ? '' : toBuffer(letter.value));
+        else if (flags.json) printJson(toJson(letter, flags.value === true));
+        else print(toText(letter, flags.value === true));
+      });
+    });
 
 async function findLetter(servers: Servers, id: string): Promise<DeadLetter> {
   const topic = id.slice(0, id.indexOf('/'));
@@ -141,27 +131,12 @@ function formatted(text: string): string {
 }
 
 function toJson(letter: DeadLetter, withValue: boolean): object {
-  const { attributes, structure } = describeLetter(letter);
+  const { value } = letter;
   return {
-    id: letter._id,
-    topic: letter.topic,
-    partition: letter.partition,
-    offset: letter.offset,
-    reason: letter.reason,
-    detail: letter.detail,
-    key: letter.key === null ? null : toBuffer(letter.key).toString('utf8'),
-    value_bytes: letter.value_bytes,
+    ...letterJson(letter),
     meaning: meaningOf(letter.reason),
-    cut: letter.cut === true,
-    erased: letter.erased === true,
-    gathered: letter.gathered ?? null,
-    published_at: letter.published_at,
-    dead_at: letter.dead_at,
     headers: letter.headers.map(({ name }) => name),
-    attributes,
-    structure,
-    ...(withValue
-      ? { value_base64: letter.value === null ? null : toBuffer(letter.value).toString('base64') }
-      : {}),
+    ...describeLetter(letter),
+    ...(withValue && { value_base64: value === null ? null : toBuffer(value).toString('base64') }),
   };
 }

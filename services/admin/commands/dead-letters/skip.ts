@@ -1,22 +1,12 @@
 /** `dead-letters skip`: goes on behind a record batch that cannot be read, at which a partition has stopped. */
-import type { Command } from 'commander';
-import { StoreDataError } from '#shared/errors.ts';
+import { Command } from '@commander-js/extra-typings';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { audited } from '../../audit/audited.ts';
 import { type Servers, withServers } from '../../connection/servers.ts';
 import { findUnreadable, lastToSkip, noteSkip } from '../../dead-letters/skip.ts';
 import { jsonOption, WrongUsage, wholeNumber } from '../../options.ts';
-import { canAsk, confirm } from '../../output/confirm.ts';
-import { print, printJson } from '../../output/print.ts';
-
-interface Flags {
-  topic: string;
-  partition: number;
-  offset: number;
-  to?: number;
-  yes?: true;
-  json?: true;
-}
+import { askFor, checkCanAsk } from '../../output/confirm.ts';
+import { printResult } from '../../output/print.ts';
 
 const HELP = `
 The projector's log names topic, partition and offset. Exactly that batch is
@@ -29,12 +19,10 @@ Example:
   npm run store-data -- dead-letters skip --topic store-changes.production \\
     --partition 3 --offset 1234`;
 
-const MAX_OFFSET = 999_999_999_999_999;
+const offset = wholeNumber(0, 999_999_999_999_999);
 
-export function addSkipCommand(letters: Command): void {
-  const offset = wholeNumber(0, MAX_OFFSET);
-  letters
-    .command('skip')
+export const skipCommand = () =>
+  new Command('skip')
     .description('Pass by a record batch that cannot be read, where a partition has stopped')
     .requiredOption('--topic <topic>', 'where it lies')
     .requiredOption('--partition <n>', 'where it lies', wholeNumber(0, 1_000_000))
@@ -43,34 +31,26 @@ export function addSkipCommand(letters: Command): void {
     .option('-y, --yes', 'do not ask')
     .addOption(jsonOption())
     .addHelpText('after', HELP)
-    .action(skip);
-}
-
-async function skip(flags: Flags): Promise<void> {
-  if (!flags.yes && !canAsk()) {
-    throw new WrongUsage('nobody can be asked here: give --yes to pass a batch by');
-  }
-  await withServers(async (servers) => {
-    const { topic, partition } = flags;
-    const environment = environmentOf(servers, topic);
-    const batch = await findUnreadable(servers, flags);
-    const to = lastToSkip(batch, flags.to);
-    const { from, reason, detail } = batch;
-    const count = to - from + 1;
-    const question = `Pass by ${count} offsets of ${topic}/${partition}, ${from} to ${to} (${reason}: ${detail})?`;
-    if (!flags.yes && !(await confirm(question))) {
-      throw new StoreDataError('command_invalid', 'nothing is passed by');
-    }
-    const details = { topic, partition, from, to, reason };
-    await audited(servers, { action: 'dead-letters.skip', environment, details }, async () => {
-      await noteSkip(await servers.control(), flags, batch, to);
-      return { result: undefined, details };
+    .action(async (flags) => {
+      checkCanAsk(flags, 'pass a batch by');
+      await withServers(async (servers) => {
+        const { topic, partition } = flags;
+        const environment = environmentOf(servers, topic);
+        const batch = await findUnreadable(servers, flags);
+        const to = lastToSkip(batch, flags.to);
+        const { from, reason, detail } = batch;
+        const count = to - from + 1;
+        const question = `Pass by ${count} offsets of ${topic}/${partition}, ${from} to ${to} (${reason}: ${detail})?`;
+        await askFor(flags, question, 'nothing is passed by');
+        const details = { topic, partition, from, to, reason };
+        await audited(servers, { action: 'dead-letters.skip', environment, details }, async () => {
+          await noteSkip(await servers.control(), flags, batch, to);
+          return { result: undefined, details };
+        });
+        const place = `${topic}/${partition}`;
+        printResult(flags, details, `${place} goes on at ${to + 1}; the dead letter is ${place}/${from}`);
+      });
     });
-    if (flags.json) printJson(details);
-    else
-      print(`${topic}/${partition} goes on at ${to + 1}; the dead letter is ${topic}/${partition}/${from}`);
-  });
-}
 
 /** @throws {WrongUsage} when it is none of ours. */
 function environmentOf({ config: { environments } }: Servers, topic: string): string {

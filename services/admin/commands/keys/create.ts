@@ -1,15 +1,11 @@
 /** `keys create`: a new key for a store, or credentials that a client has already. */
-import type { Command } from 'commander';
+import { Command } from '@commander-js/extra-typings';
 import { readFile } from 'node:fs/promises';
 import { text as readText } from 'node:stream/consumers';
 import { hashSecret, newClientId, newClientSecret } from '#shared/access/secrets.ts';
 import { StoreDataError } from '#shared/errors.ts';
-import type { Scope } from '#shared/events/access-event.ts';
 import type { AccessKeyData } from '../../access/announce.ts';
-import { NotLiveYet } from '../../access/change.ts';
-import { keySubject } from '../../access/key-subject.ts';
-import { hasStoreRecord } from '../../access/store-record.ts';
-import { auditedChange } from '../../audit/audited-change.ts';
+import { remarkUnknownStore } from '../../access/store-record.ts';
 import { withServers } from '../../connection/servers.ts';
 import {
   chooseEnvironment,
@@ -22,18 +18,7 @@ import {
   WrongUsage,
 } from '../../options.ts';
 import { remark } from '../../output/print.ts';
-import { printKey } from './print-key.ts';
-
-interface Flags {
-  store: string;
-  environment?: string;
-  scopes: Scope[];
-  clientId?: string;
-  secretFile?: string;
-  secretStdin?: true;
-  wait: number;
-  json?: true;
-}
+import { changeKey } from './change-key.ts';
 
 const EXAMPLES = `
 The secret is printed once and stored nowhere; only its SHA-256 travels.
@@ -47,9 +32,8 @@ Examples:
 const SHORTEST_SAFE_SECRET = 22;
 const MAX_SECRET_LENGTH = 1_024;
 
-export function addCreateCommand(keys: Command): void {
-  keys
-    .command('create')
+export const createCommand = () =>
+  new Command('create')
     .description('Make a key; it is live when the command ends')
     .addOption(storeOption('store whose data it may read').makeOptionMandatory())
     .addOption(environmentOption('environment; needed where there are several'))
@@ -60,51 +44,38 @@ export function addCreateCommand(keys: Command): void {
     .addOption(waitOption())
     .addOption(jsonOption())
     .addHelpText('after', EXAMPLES)
-    .action(create);
-}
-
-async function create(flags: Flags): Promise<void> {
-  const imported = await importedSecret(flags);
-  await withServers(async (servers) => {
-    const environment = chooseEnvironment(servers.config, flags.environment);
-    const clientId = flags.clientId ?? newClientId();
-    const secret = imported ?? newClientSecret();
-    const hash = hashSecret(secret);
-    const key: AccessKeyData = {
-      environment,
-      store_id: flags.store,
-      secret_sha256: [hash],
-      scopes: flags.scopes,
-      status: 'active',
-    };
-    if (!(await hasStoreRecord(servers, environment, flags.store))) {
-      remark(`note: no record of a store ${flags.store} has arrived in ${environment} yet`);
-    }
-    const shown = { json: flags.json === true, ...(imported === null ? { secret } : {}) };
-    try {
-      const about = {
-        action: 'keys.create',
-        environment,
-        store_id: flags.store,
-        client_id: clientId,
-        details: { scopes: flags.scopes, secret: imported === null ? 'made' : 'brought' },
-      } as const;
-      const changed = await auditedChange(servers, about, keySubject(clientId, servers.config.namePrefix), {
-        compose: (before) => {
-          if (before !== null) throw alreadyThere(clientId, before);
-          return key;
-        },
-        holds: ({ secret_sha256 }) => secret_sha256.includes(hash),
-        waitMs: flags.wait * 1_000,
+    .action(async (flags) => {
+      const imported = await importedSecret(flags);
+      await withServers(async (servers) => {
+        const environment = chooseEnvironment(servers.config, flags.environment);
+        const clientId = flags.clientId ?? newClientId();
+        const secret = imported ?? newClientSecret();
+        const hash = hashSecret(secret);
+        const key: AccessKeyData = {
+          environment,
+          store_id: flags.store,
+          secret_sha256: [hash],
+          scopes: flags.scopes,
+          status: 'active',
+        };
+        await remarkUnknownStore(servers, environment, flags.store);
+        const about = {
+          action: 'keys.create',
+          environment,
+          store_id: flags.store,
+          details: { scopes: flags.scopes, secret: imported === null ? 'made' : 'brought' },
+        } as const;
+        const change = {
+          compose: (before: AccessKeyData | null) => {
+            if (before !== null) throw alreadyThere(clientId, before);
+            return key;
+          },
+          holds: ({ secret_sha256 }: AccessKeyData) => secret_sha256.includes(hash),
+        };
+        const fresh = { secret: imported === null ? secret : null };
+        await changeKey(servers, clientId, flags, about, change, fresh);
       });
-      printKey(clientId, changed, shown);
-    } catch (error) {
-      // The key is on its way, and its secret is nowhere else.
-      if (error instanceof NotLiveYet) printKey(clientId, { state: key, changed: true, live: false }, shown);
-      throw error;
-    }
-  });
-}
+    });
 
 function alreadyThere(clientId: string, { environment, store_id, status }: AccessKeyData): StoreDataError {
   return new StoreDataError(
@@ -114,7 +85,15 @@ function alreadyThere(clientId: string, { environment, store_id, status }: Acces
 }
 
 /** The secret that the operator brings; `null` where one is to be made. */
-async function importedSecret({ clientId, secretFile, secretStdin }: Flags): Promise<string | null> {
+async function importedSecret({
+  clientId,
+  secretFile,
+  secretStdin,
+}: {
+  clientId?: string | undefined;
+  secretFile?: string | undefined;
+  secretStdin?: true | undefined;
+}): Promise<string | null> {
   if (secretFile !== undefined && secretStdin === true) {
     throw new WrongUsage('--secret-file and --secret-stdin exclude each other');
   }

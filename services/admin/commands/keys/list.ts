@@ -1,8 +1,8 @@
 /** `keys list`: the keys as they are applied. */
-import { type Command, Option } from 'commander';
+import { Command, Option } from '@commander-js/extra-typings';
 import type { Filter } from 'mongodb';
 import { type AccessKey, controlCollections, validSecrets } from '#shared/access/access-keys.ts';
-import { KEY_STATUSES, type KeyStatus } from '#shared/events/access-event.ts';
+import { KEY_STATUSES } from '#shared/events/access-event.ts';
 import { withServers } from '../../connection/servers.ts';
 import {
   chooseEnvironments,
@@ -11,25 +11,16 @@ import {
   storeOption,
   limitOption,
 } from '../../options.ts';
-import { print, printJson, remark } from '../../output/print.ts';
-import { renderTable } from '../../output/table.ts';
-
-interface Flags {
-  store?: string;
-  environment?: string;
-  status?: KeyStatus;
-  limit: number;
-  json?: true;
-}
+import { printResult, remark } from '../../output/print.ts';
+import { tableOf } from '../../output/table.ts';
 
 const EXAMPLES = `
 Examples:
   npm run store-data -- keys list --store s1
   npm run store-data -- keys list -e production --status active --json`;
 
-export function addListCommand(keys: Command): void {
-  keys
-    .command('list')
+export const listCommand = () =>
+  new Command('list')
     .description('List keys, never their secrets')
     .addOption(storeOption('only those of a store'))
     .addOption(environmentOption('only those of an environment'))
@@ -37,45 +28,31 @@ export function addListCommand(keys: Command): void {
     .addOption(limitOption(100))
     .addOption(jsonOption())
     .addHelpText('after', EXAMPLES)
-    .action(list);
-}
-
-async function list(flags: Flags): Promise<void> {
-  await withServers(async (servers) => {
-    const filter: Filter<AccessKey> = {
-      environment: { $in: chooseEnvironments(servers.config, flags.environment) },
-      ...(flags.store === undefined ? {} : { store_id: flags.store }),
-      ...(flags.status === undefined ? {} : { status: flags.status }),
-    };
-    const { keys } = controlCollections(await servers.control());
-    const found = await keys
-      .find(filter, { sort: { environment: 1, store_id: 1, _id: 1 }, limit: flags.limit + 1 })
-      .toArray();
-    const shown = found.slice(0, flags.limit);
-    if (flags.json) printJson(shown.map(toJson));
-    else if (shown.length === 0) print('no keys');
-    else print(toTable(shown));
-    if (found.length > shown.length) remark(`there are more than ${flags.limit}: --limit shows more`);
-  });
-}
+    .action((flags) =>
+      withServers(async (servers) => {
+        const filter: Filter<AccessKey> = {
+          environment: { $in: chooseEnvironments(servers.config, flags.environment) },
+          ...(flags.store === undefined ? {} : { store_id: flags.store }),
+          ...(flags.status === undefined ? {} : { status: flags.status }),
+        };
+        const { keys } = controlCollections(await servers.control());
+        const found = await keys
+          .find(filter, { sort: { environment: 1, store_id: 1, _id: 1 }, limit: flags.limit + 1 })
+          .toArray();
+        const shown = found.slice(0, flags.limit);
+        printResult(flags, shown.map(toJson), shown.length === 0 ? 'no keys' : toTable(shown));
+        if (found.length > shown.length) remark(`there are more than ${flags.limit}: --limit shows more`);
+      }),
+    );
 
 function toTable(keys: AccessKey[]): string {
-  return renderTable(
-    [
-      { title: 'CLIENT_ID' },
-      { title: 'STORE' },
-      { title: 'ENVIRONMENT' },
-      { title: 'STATUS' },
-      { title: 'SCOPES' },
-    ],
-    keys.map(({ _id, store_id, environment, status, scopes }) => [
-      _id,
-      store_id,
-      environment,
-      status,
-      scopes.join(' '),
-    ]),
-  );
+  return tableOf(keys, [
+    ['CLIENT_ID', ({ _id }) => _id],
+    ['STORE', ({ store_id }) => store_id],
+    ['ENVIRONMENT', ({ environment }) => environment],
+    ['STATUS', ({ status }) => status],
+    ['SCOPES', ({ scopes }) => scopes.join(' ')],
+  ]);
 }
 
 function toJson(key: AccessKey): object {

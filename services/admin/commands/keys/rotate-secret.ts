@@ -1,25 +1,14 @@
 /** `keys rotate-secret`: a new secret beside the old one, which ends when nobody needs it any longer. */
-import type { Command } from 'commander';
+import { Command } from '@commander-js/extra-typings';
 import { validSecrets } from '#shared/access/access-keys.ts';
 import { hashSecret, newClientSecret } from '#shared/access/secrets.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import type { AccessKeyData } from '../../access/announce.ts';
-import { NotLiveYet } from '../../access/change.ts';
 import { existingKey } from '../../access/existing-key.ts';
-import { keySubject } from '../../access/key-subject.ts';
-import { auditedChange } from '../../audit/audited-change.ts';
 import { type Servers, withServers } from '../../connection/servers.ts';
 import { clientId as readClientId, duration, jsonOption, waitOption, WrongUsage } from '../../options.ts';
 import { remark } from '../../output/print.ts';
-import { printKey } from './print-key.ts';
-
-interface Flags {
-  retireOld?: true;
-  /** Milliseconds. */
-  retireOldAfter?: number;
-  wait: number;
-  json?: true;
-}
+import { changeKey } from './change-key.ts';
 
 const EXAMPLES = `
 Both secrets count until the old one is retired, so that clients can change
@@ -32,9 +21,8 @@ Examples:
   npm run store-data -- keys rotate-secret 5Q2ncPBXlYsKEvoH3RwTgm8d \\
     --retire-old-after 24h`;
 
-export function addRotateSecretCommand(keys: Command): void {
-  keys
-    .command('rotate-secret')
+export const rotateSecretCommand = () =>
+  new Command('rotate-secret')
     .description('Give a key a new secret; the old one counts until it is retired')
     .argument('<client_id>', 'the key', readClientId)
     .option('--retire-old', 'make no new secret: end the older of the two, at once')
@@ -42,7 +30,7 @@ export function addRotateSecretCommand(keys: Command): void {
     .addOption(waitOption())
     .addOption(jsonOption())
     .addHelpText('after', EXAMPLES)
-    .action(async (clientId: string, flags: Flags) => {
+    .action(async (clientId, flags) => {
       if (flags.retireOld && flags.retireOldAfter !== undefined) {
         throw new WrongUsage('--retire-old and --retire-old-after exclude each other');
       }
@@ -50,6 +38,12 @@ export function addRotateSecretCommand(keys: Command): void {
         flags.retireOld ? retire(servers, clientId, flags) : rotate(servers, clientId, flags),
       );
     });
+
+interface Flags {
+  /** Milliseconds. */
+  retireOldAfter?: number | undefined;
+  wait: number;
+  json?: true | undefined;
 }
 
 async function rotate(servers: Servers, clientId: string, flags: Flags): Promise<void> {
@@ -57,44 +51,34 @@ async function rotate(servers: Servers, clientId: string, flags: Flags): Promise
   const hash = hashSecret(secret);
   const end =
     flags.retireOldAfter === undefined ? null : new Date(Date.now() + flags.retireOldAfter).toISOString();
-  const shown = { json: flags.json === true, secret };
-  try {
-    const about = {
-      action: 'keys.rotate-secret',
-      client_id: clientId,
-      details: { old_secret_ends_at: end },
-    } as const;
-    const changed = await auditedChange(servers, about, keySubject(clientId, servers.config.namePrefix), {
-      compose: (before) => withNewSecret(clientId, existingKey(clientId, before), hash, end),
-      holds: ({ secret_sha256: hashes }) => hashes.includes(hash),
-      waitMs: flags.wait * 1_000,
-    });
-    printKey(clientId, changed, shown);
-  } catch (error) {
-    // The secret is on its way, and nowhere else.
-    if (error instanceof NotLiveYet && 'scopes' in error.state) {
-      printKey(clientId, { state: error.state, changed: true, live: false }, shown);
-    }
-    throw error;
-  }
+  const about = { action: 'keys.rotate-secret', details: { old_secret_ends_at: end } } as const;
+  const change = {
+    compose: (before: AccessKeyData | null) =>
+      withNewSecret(clientId, existingKey(clientId, before), hash, end),
+    holds: ({ secret_sha256: hashes }: AccessKeyData) => hashes.includes(hash),
+  };
+  await changeKey(servers, clientId, flags, about, change, { secret });
 }
 
 /** Ends the secret that came first. It takes a right away, so it counts at once, without a projector. */
 async function retire(servers: Servers, clientId: string, flags: Flags): Promise<void> {
   let retired: string[] = [];
-  const about = { action: 'keys.retire-secret', client_id: clientId } as const;
-  const changed = await auditedChange(servers, about, keySubject(clientId, servers.config.namePrefix), {
-    compose: (before) => {
-      const key = existingKey(clientId, before);
-      const [newest, ...old] = secretsOf(key);
-      if (newest === undefined || old.length === 0) throw nothingToRetire(clientId);
-      retired = old;
-      return { ...withoutExpiry(key), secret_sha256: [newest] };
+  await changeKey(
+    servers,
+    clientId,
+    flags,
+    { action: 'keys.retire-secret' },
+    {
+      compose: (before) => {
+        const key = existingKey(clientId, before);
+        const [newest, ...old] = secretsOf(key);
+        if (newest === undefined || old.length === 0) throw nothingToRetire(clientId);
+        retired = old;
+        return { ...withoutExpiry(key), secret_sha256: [newest] };
+      },
+      holds: ({ secret_sha256: hashes }) => !retired.some((hash) => hashes.includes(hash)),
     },
-    holds: ({ secret_sha256: hashes }) => !retired.some((hash) => hashes.includes(hash)),
-    waitMs: flags.wait * 1_000,
-  });
-  printKey(clientId, changed, { json: flags.json === true });
+  );
   if (!flags.json) remark('the old secret is retired; tokens that it got live on until they expire');
 }
 

@@ -1,18 +1,9 @@
 /** `keys scopes`: what a key may read, from now on and for tokens already issued. */
-import type { Command } from 'commander';
-import type { Scope } from '#shared/events/access-event.ts';
+import { Command } from '@commander-js/extra-typings';
 import { existingKey } from '../../access/existing-key.ts';
-import { keySubject } from '../../access/key-subject.ts';
-import { auditedChange } from '../../audit/audited-change.ts';
 import { withServers } from '../../connection/servers.ts';
 import { clientId as readClientId, jsonOption, scopesOption, waitOption } from '../../options.ts';
-import { printKey } from './print-key.ts';
-
-interface Flags {
-  set: Scope[];
-  wait: number;
-  json?: true;
-}
+import { changeKey } from './change-key.ts';
 
 const EXAMPLES = `
 Scopes that are taken away count at once, whether a projector runs or not.
@@ -20,9 +11,8 @@ Scopes that are taken away count at once, whether a projector runs or not.
 Example:
   npm run store-data -- keys scopes 5Q2ncPBXlYsKEvoH3RwTgm8d --set order,menu`;
 
-export function addScopesCommand(keys: Command): void {
-  keys
-    .command('scopes')
+export const scopesCommand = () =>
+  new Command('scopes')
     .description('Replace the scopes of a key')
     .argument('<client_id>', 'the key', readClientId)
     .addOption(
@@ -31,19 +21,12 @@ export function addScopesCommand(keys: Command): void {
     .addOption(waitOption())
     .addOption(jsonOption())
     .addHelpText('after', EXAMPLES)
-    .action((clientId: string, flags: Flags) =>
+    .action((clientId, flags) =>
       withServers(async (servers) => {
-        const about = {
-          action: 'keys.scopes',
-          client_id: clientId,
-          details: { scopes: flags.set },
-        } as const;
-        const changed = await auditedChange(servers, about, keySubject(clientId, servers.config.namePrefix), {
+        const about = { action: 'keys.scopes', details: { scopes: flags.set } } as const;
+        await changeKey(servers, clientId, flags, about, {
           compose: (before) => ({ ...existingKey(clientId, before), scopes: flags.set }),
           holds: ({ scopes }) => scopes.join() === flags.set.join(),
-          waitMs: flags.wait * 1_000,
         });
-        printKey(clientId, changed, { json: flags.json === true });
       }),
     );
-}

@@ -1,18 +1,11 @@
 /** `keys revoke`, `keys deactivate` and `keys activate`. */
-import type { Command } from 'commander';
+import { Command } from '@commander-js/extra-typings';
 import type { KeyStatus } from '#shared/events/access-event.ts';
 import { existingKey } from '../../access/existing-key.ts';
-import { keySubject } from '../../access/key-subject.ts';
-import { auditedChange } from '../../audit/audited-change.ts';
 import { withServers } from '../../connection/servers.ts';
 import { clientId as readClientId, jsonOption, waitOption } from '../../options.ts';
 import { remark } from '../../output/print.ts';
-import { printKey } from './print-key.ts';
-
-interface Flags {
-  wait: number;
-  json?: true;
-}
+import { changeKey } from './change-key.ts';
 
 interface StatusCommand {
   name: 'revoke' | 'deactivate' | 'activate';
@@ -44,32 +37,32 @@ const COMMANDS: StatusCommand[] = [
   },
 ];
 
-export function addStatusCommands(keys: Command): void {
-  for (const command of COMMANDS) {
-    keys
-      .command(command.name)
-      .description(command.description)
-      .argument('<client_id>', 'the key', readClientId)
-      .addOption(waitOption())
-      .addOption(jsonOption())
-      .addHelpText(
-        'after',
-        `\n${command.help}\n\nExample:\n  npm run store-data -- keys ${command.name} 5Q2ncPBXlYsKEvoH3RwTgm8d`,
-      )
-      .action((clientId: string, flags: Flags) => setStatus(clientId, flags, command));
-  }
-}
+export const statusCommands = () => COMMANDS.map(statusCommand);
 
-async function setStatus(clientId: string, flags: Flags, { name, status }: StatusCommand): Promise<void> {
-  const revoked = status === 'revoked' ? 'accept' : 'refuse';
-  await withServers(async (servers) => {
-    const about = { action: `keys.${name}`, client_id: clientId } as const;
-    const changed = await auditedChange(servers, about, keySubject(clientId, servers.config.namePrefix), {
-      compose: (before) => ({ ...existingKey(clientId, before, { revoked }), status }),
-      holds: (state) => state.status === status,
-      waitMs: flags.wait * 1_000,
-    });
-    if (!changed.changed) remark(`note: it was ${status} already`);
-    printKey(clientId, changed, { json: flags.json === true });
-  });
+function statusCommand({ name, description, status, help }: StatusCommand) {
+  return new Command(name)
+    .description(description)
+    .argument('<client_id>', 'the key', readClientId)
+    .addOption(waitOption())
+    .addOption(jsonOption())
+    .addHelpText(
+      'after',
+      `\n${help}\n\nExample:\n  npm run store-data -- keys ${name} 5Q2ncPBXlYsKEvoH3RwTgm8d`,
+    )
+    .action((clientId, flags) =>
+      withServers(async (servers) => {
+        const revoked = status === 'revoked' ? 'accept' : 'refuse';
+        const { changed } = await changeKey(
+          servers,
+          clientId,
+          flags,
+          { action: `keys.${name}` },
+          {
+            compose: (before) => ({ ...existingKey(clientId, before, { revoked }), status }),
+            holds: (state) => state.status === status,
+          },
+        );
+        if (!changed) remark(`note: it was ${status} already`);
+      }),
+    );
 }

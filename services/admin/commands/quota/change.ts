@@ -1,24 +1,13 @@
 /** `quota set` and `quota reset`. */
-import type { Command } from 'commander';
+import { Command } from '@commander-js/extra-typings';
 import { type OwnQuota, writeQuota } from '../../access/store-quota.ts';
-import { hasStoreRecord } from '../../access/store-record.ts';
+import { remarkUnknownStore } from '../../access/store-record.ts';
 import { audited } from '../../audit/audited.ts';
 import { withServers } from '../../connection/servers.ts';
 import { chooseEnvironment, environmentOption, jsonOption, storeOption, wholeNumber } from '../../options.ts';
-import { print, printJson, remark } from '../../output/print.ts';
+import { printResult, remark } from '../../output/print.ts';
 import { renderFacts } from '../../output/table.ts';
 import { inWords, toJson } from './in-words.ts';
-
-interface Flags {
-  store: string;
-  environment?: string;
-  json?: true;
-}
-
-interface SetFlags extends Flags {
-  requests: number;
-  window?: number;
-}
 
 const SET_HELP = `
 It counts from the next request on, in every query service. Requests made in the
@@ -34,9 +23,8 @@ QUOTA_REQUESTS and QUOTA_WINDOW_SECONDS hold again, from the next request on.
 Example:
   npm run store-data -- quota reset -e production -s s1`;
 
-export function addQuotaChangeCommands(quota: Command): void {
-  quota
-    .command('set')
+export const setCommand = () =>
+  new Command('set')
     .description('Give a store a quota of its own, at once')
     .addOption(storeOption('store').makeOptionMandatory())
     .addOption(environmentOption('environment; needed where there are several'))
@@ -44,27 +32,31 @@ export function addQuotaChangeCommands(quota: Command): void {
     .option('--window <seconds>', 'its window, if not the configured one', wholeNumber(1, 86_400))
     .addOption(jsonOption())
     .addHelpText('after', SET_HELP)
-    .action((flags: SetFlags) => {
+    .action((flags) => {
       const { requests, window } = flags;
       return change(flags, { requests, ...(window === undefined ? {} : { window_seconds: window }) });
     });
-  quota
-    .command('reset')
+
+export const resetCommand = () =>
+  new Command('reset')
     .description('Let the configured quota hold for a store again, at once')
     .addOption(storeOption('store').makeOptionMandatory())
     .addOption(environmentOption('environment; needed where there are several'))
     .addOption(jsonOption())
     .addHelpText('after', RESET_HELP)
-    .action((flags: Flags) => change(flags, null));
+    .action((flags) => change(flags, null));
+
+interface Flags {
+  store: string;
+  environment?: string | undefined;
+  json?: true | undefined;
 }
 
 async function change(flags: Flags, quota: OwnQuota): Promise<void> {
   const { store } = flags;
   await withServers(async (servers) => {
     const environment = chooseEnvironment(servers.config, flags.environment);
-    if (!(await hasStoreRecord(servers, environment, store))) {
-      remark(`note: no record of a store ${store} has arrived in ${environment} yet`);
-    }
+    await remarkUnknownStore(servers, environment, store);
     const about = {
       action: quota === null ? 'quota.reset' : 'quota.set',
       environment,
@@ -76,16 +68,14 @@ async function change(flags: Flags, quota: OwnQuota): Promise<void> {
       return { result, details: { changed: result } };
     });
     if (!changed) remark(`note: it was ${inWords(quota)} already`);
-    if (flags.json) {
-      printJson({ store_id: store, environment, quota: toJson(quota), changed });
-    } else {
-      print(
-        renderFacts([
-          ['store', store],
-          ['environment', environment],
-          ['quota', inWords(quota)],
-        ]),
-      );
-    }
+    printResult(
+      flags,
+      { store_id: store, environment, quota: toJson(quota), changed },
+      renderFacts([
+        ['store', store],
+        ['environment', environment],
+        ['quota', inWords(quota)],
+      ]),
+    );
   });
 }
