@@ -9,21 +9,25 @@ import { retryCommand as retryLetters } from './commands/dead-letters/retry.ts';
 import { showCommand as showLetter } from './commands/dead-letters/show.ts';
 import { skipCommand as skipBatch } from './commands/dead-letters/skip.ts';
 import { eventsCommand } from './commands/events.ts';
-import { dropCommand as dropGeneration } from './commands/generations/drop.ts';
-import { flipCommand as flipGeneration } from './commands/generations/flip.ts';
-import { listCommand as listGenerations } from './commands/generations/list.ts';
+import {
+  dropCommand as dropGeneration,
+  flipCommand as flipGeneration,
+  listCommand as listGenerations,
+  rollbackCommand,
+} from './commands/generations.ts';
 import { createCommand as createKey } from './commands/keys/create.ts';
 import { listCommand as listKeys } from './commands/keys/list.ts';
 import { rotateSecretCommand } from './commands/keys/rotate-secret.ts';
-import { scopesCommand } from './commands/keys/scopes.ts';
-import { statusCommands } from './commands/keys/status.ts';
+import { scopesCommand, statusCommands } from './commands/keys/rights.ts';
 import { lagCommand } from './commands/lag.ts';
 import { prepareCommand } from './commands/prepare.ts';
 import { publishCommand } from './commands/publish.ts';
-import { resetCommand as resetQuota, setCommand as setQuota } from './commands/quota/change.ts';
-import { showCommand as showQuota } from './commands/quota/show.ts';
+import {
+  resetCommand as resetQuota,
+  setCommand as setQuota,
+  showCommand as showQuota,
+} from './commands/quota.ts';
 import { rebuildCommand } from './commands/rebuild.ts';
-import { rollbackCommand } from './commands/rollback.ts';
 import { revokeCommand as revokeSession } from './commands/sessions.ts';
 import * as signingKeys from './commands/signing-keys.ts';
 import { storeCommands } from './commands/stores.ts';

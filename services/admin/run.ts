@@ -2,8 +2,7 @@
 import { CommanderError } from 'commander';
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
 import { WrongUsage } from './options.ts';
-import { runToEnd } from './output/print.ts';
-import { printable } from './output/printable.ts';
+import { printable, runToEnd } from './output/print.ts';
 import { createProgram } from './program.ts';
 
 /** Runs the command that the arguments name, with the process's environment and streams, and answers its exit code. */

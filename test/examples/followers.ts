@@ -3,7 +3,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
-import { cacheFolder } from '#local/stack/fetch/platform.ts';
+import { cacheFolder } from '#local/stack/fetch/package.ts';
 import { findOnPath } from '#local/stack/program/find.ts';
 import { installPythonPackages } from '#test/python-packages.ts';
 

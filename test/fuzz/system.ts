@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { type IssuedKey, type StackFile, stackFilePath } from '#local/start/stack-file.ts';
+import { type IssuedKey, type StackFile, stackFilePath } from '#local/start/files.ts';
 
 const START = fileURLToPath(import.meta.resolve('#local/start.ts'));
 const READY_LIMIT_MS = 180_000;

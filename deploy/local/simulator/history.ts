@@ -3,12 +3,10 @@
  * final states with what was said of them, and its coupons and campaigns.
  */
 import { campaigns } from './entities/campaign.ts';
-import { categoryState } from './entities/category.ts';
+import { categoryState, optionGroupState, productState } from './entities/menu.ts';
 import { couponStates, type CouponUsage } from './entities/coupon.ts';
 import { type CustomerOrigin, regularCustomer, type SimulatedCustomer } from './entities/customer.ts';
-import { optionGroupState } from './entities/option-group.ts';
 import { orderState, placeOrder, type SimulatedOrder } from './entities/order.ts';
-import { productState } from './entities/product.ts';
 import { orderReview, repliedReview } from './entities/review.ts';
 import type { SimulatedEvent } from './event.ts';
 import { openInstants } from './opening-hours.ts';

@@ -1,11 +1,9 @@
 // Chooses where a part comes from, says so in one line, and starts it: an address, a container, or a program.
 import { readAddress, shownAddress } from '#shared/address.ts';
-import type { EngineAnswer } from './container/engine.ts';
-import { missingImage } from './container/image.ts';
+import { type EngineAnswer, missingImage } from './container/engine.ts';
 import { startContainer } from './container/start.ts';
 import { StackError, reasonOf } from './errors.ts';
-import type { PartSource, RunningPart, StartContext } from './part.ts';
-import type { PartDefinition } from './definition.ts';
+import type { PartDefinition, PartSource, RunningPart, StartContext } from './part.ts';
 import { startProgram } from './program/start.ts';
 
 const SOURCES: readonly PartSource[] = ['address', 'container', 'program'];

@@ -8,16 +8,13 @@ import { describeError } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { createTopics } from '#shared/kafka.ts';
 import { StartError } from './failure.ts';
-import { makeKeys, publishKeys } from './keys.ts';
+import { awaitToken, makeKeys, publishKeys } from './keys.ts';
 import { type HistoryProgress, showLiveLine } from './live-line.ts';
 import type { StartOptions } from './options.ts';
-import { ProjectorWatch } from './projector-watch.ts';
-import { awaitProjector } from './readiness.ts';
+import { awaitProjector, ProjectorWatch } from './projector-watch.ts';
 import type { Screen } from './screen.ts';
 import { Service } from './service.ts';
-import { prepareSigningKey } from './signing-key.ts';
-import type { StackFile } from './stack-file.ts';
-import { awaitToken } from './token.ts';
+import { prepareSigningKey, type StackFile } from './files.ts';
 
 export const ENVIRONMENTS = ['production', 'sandbox'] as const;
 

@@ -1,11 +1,13 @@
-/** Keys for the simulated stores: made here, published through Kafka like those of every other source. */
+/** Keys for the simulated stores: made here, published through Kafka like those of every other source, and live once one gets a token. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Kafka } from 'kafkajs';
-import { createProducer } from '#shared/kafka.ts';
 import { hashSecret, newClientId, newClientSecret } from '#shared/access/secrets.ts';
-import { SCOPES, type Scope } from '#shared/events/access-event.ts';
+import { type Scope, SCOPES } from '#shared/events/access-event.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
 import { accessTopic } from '#shared/events/topics.ts';
-import type { IssuedKey } from './stack-file.ts';
+import { createProducer } from '#shared/kafka.ts';
+import { StartError } from './failure.ts';
+import type { IssuedKey } from './files.ts';
 
 const KEYS_PER_REQUEST = 500;
 
@@ -59,4 +61,41 @@ function asMessage(key: IssuedKey) {
     data: { secret_sha256: hashSecret(key.client_secret), scopes: key.scopes, status: 'active' },
     source: '/local/keys',
   });
+}
+
+const LIMIT_MS = 30_000;
+/** Seldom enough not to look like somebody who guesses secrets. */
+const PAUSE_MS = 200;
+
+/**
+ * Waits until the key gets a token.
+ * @throws {StartError} with the last answer when it gets none in time.
+ */
+export async function awaitToken(queryUrl: string, key: IssuedKey, stopping: AbortSignal): Promise<void> {
+  const limit = Date.now() + LIMIT_MS;
+  for (;;) {
+    const answer = await askForToken(queryUrl, key);
+    if (answer === null) return;
+    if (Date.now() > limit) {
+      throw new StartError(`no token for a key of ${key.store_id} in ${key.environment}: ${answer}`);
+    }
+    await sleep(PAUSE_MS, undefined, { signal: stopping });
+  }
+}
+
+/** `null` when there was a token, else what the answer was. */
+async function askForToken(queryUrl: string, key: IssuedKey): Promise<string | null> {
+  const credentials = Buffer.from(`${key.client_id}:${key.client_secret}`).toString('base64');
+  try {
+    const response = await fetch(`${queryUrl}/api/auth/token/`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${credentials}` },
+      body: new URLSearchParams({ grant_type: 'client_credentials' }),
+      signal: AbortSignal.timeout(2_000),
+    });
+    const body = await response.text();
+    return response.ok ? null : `${response.status} ${body}`;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
 }

@@ -1,5 +1,5 @@
 /** What the projector has done so far, from its metrics; counts go on when it is started again and counts from zero. */
-import { readSamples, type Sample } from './metrics.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface ProjectorState {
   /** Events that took effect. */
@@ -88,4 +88,48 @@ export class ProjectorWatch {
 
 function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
+}
+
+export interface Sample {
+  name: string;
+  labels: Readonly<Record<string, string>>;
+  value: number;
+}
+
+const SAMPLE = /^(?<name>[a-z_]+)(?:\{(?<labels>[^}]*)\})? (?<value>\S+)$/;
+const LABEL = /(?<name>[a-z_]+)="(?<value>[^"]*)"/g;
+
+/** All samples of a scrape. */
+export function readSamples(text: string): Sample[] {
+  return text.split('\n').flatMap((line) => {
+    const { name, labels = '', value } = SAMPLE.exec(line)?.groups ?? {};
+    if (name === undefined) return [];
+    const pairs = [...labels.matchAll(LABEL)].map(({ groups }) => [
+      groups?.['name'] ?? '',
+      groups?.['value'] ?? '',
+    ]);
+    return [{ name, labels: Object.fromEntries(pairs), value: Number(value) }];
+  });
+}
+
+const POLL_MS = 100;
+/** A projector that was started again has lost some of its counts; so long without a lag, all has arrived just the same. */
+const IDLE_MS = 3_000;
+
+/** Looks at the projector until `isDone`, or until `isIdle` has been true for a while. */
+export async function awaitProjector(
+  watch: ProjectorWatch,
+  stopping: AbortSignal,
+  { isDone, isIdle }: Record<'isDone' | 'isIdle', (state: ProjectorState) => boolean>,
+): Promise<void> {
+  let idleSince: number | null = null;
+  for (;;) {
+    const state = await watch.look();
+    if (state !== null) {
+      if (isDone(state)) return;
+      idleSince = isIdle(state) ? (idleSince ?? Date.now()) : null;
+      if (idleSince !== null && Date.now() - idleSince > IDLE_MS) return;
+    }
+    await sleep(POLL_MS, undefined, { signal: stopping });
+  }
 }

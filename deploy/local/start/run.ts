@@ -8,8 +8,7 @@ import { StartError } from './failure.ts';
 import type { StartOptions } from './options.ts';
 import type { Screen } from './screen.ts';
 import { type StopRequest, stopRequested } from './signals.ts';
-import { signingKeyPath } from './signing-key.ts';
-import { removeStackFile, stackFilePath, writeStackFile } from './stack-file.ts';
+import { removeStackFile, signingKeyPath, stackFilePath, writeStackFile } from './files.ts';
 import { summary } from './summary.ts';
 
 /** Runs until it is stopped or a part dies; answers the exit code. */

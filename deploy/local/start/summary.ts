@@ -1,10 +1,9 @@
 /** What the screen says once everything is ready: parts, addresses, a key, and requests to copy. */
-import { shownAddress } from '#shared/address.ts';
 import type { Stack } from '#local/stack/stack.ts';
+import { shownAddress } from '#shared/address.ts';
 import type { StartOptions } from './options.ts';
-import { firstRequests } from './requests.ts';
-import { stackFilePath, type StackFile } from './stack-file.ts';
-import { grouped } from './status.ts';
+import { type IssuedKey, type StackFile, stackFilePath } from './files.ts';
+import { grouped } from './live-line.ts';
 
 /** The lines; what was said while starting is not repeated. */
 export function summary(
@@ -56,4 +55,24 @@ function describeStores({ stores, history, traffic, ordersPerMinute }: StartOpti
 
 function sourceOf(stack: Stack, name: Stack['parts'][number]['name']): string {
   return stack.parts.find((part) => part.name === name)?.source ?? 'unknown';
+}
+
+/** One for each group of endpoints, short enough for a line of the screen. */
+const PATHS = [
+  '/api/store/info/',
+  '/api/review/list?page_size=2',
+  '/api/order/list?page_size=3',
+  '/api/menu/',
+] as const;
+
+/** A token, and with it one request for each group of endpoints: each is a line of its own. */
+export function firstRequests(queryUrl: string, key: IssuedKey): { token: string[]; groups: string[] } {
+  return {
+    token: [
+      `TOKEN=$(curl -s -u ${key.client_id}:${key.client_secret} \\`,
+      `  -d grant_type=client_credentials ${queryUrl}/api/auth/token/ \\`,
+      `  | sed -E 's/.*"access_token":"([^"]+)".*/\\1/'); echo "$TOKEN"`,
+    ],
+    groups: PATHS.map((path) => `curl -sw '\\n' -H "Authorization: Bearer $TOKEN" '${queryUrl}${path}'`),
+  };
 }

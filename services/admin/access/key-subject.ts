@@ -1,6 +1,7 @@
 /** An access key as something that commands change. */
 import { type AccessKey, applyKeyChange, controlCollections } from '#shared/access/access-keys.ts';
 import { publishAccess } from '#shared/access/grants.ts';
+import { StoreDataError } from '#shared/errors.ts';
 import type { AccessKeyData } from './announce.ts';
 import type { Subject } from './change.ts';
 import { keyIsLive } from './live.ts';
@@ -56,4 +57,17 @@ function stateOf(key: AccessKey): AccessKeyData {
     status: key.status,
     ...(key.secret_expires_at === undefined ? {} : { secret_expires_at: key.secret_expires_at }),
   };
+}
+
+/** @throws {StoreDataError} `not_found`, or `command_invalid` where it is revoked and may not be. */
+export function existingKey(
+  clientId: string,
+  key: AccessKeyData | null,
+  options: { revoked: 'refuse' | 'accept' } = { revoked: 'refuse' },
+): AccessKeyData {
+  if (key === null) throw new StoreDataError('not_found', `there is no key ${clientId}`);
+  if (key.status === 'revoked' && options.revoked === 'refuse') {
+    throw new StoreDataError('command_invalid', `key ${clientId} is revoked, which is final: make a new one`);
+  }
+  return key;
 }

@@ -5,9 +5,7 @@ import { AUDIT_ACTIONS, type AuditRecord, auditIn } from '#shared/access/audit.t
 import { parseInstant } from '#shared/events/instant.ts';
 import { withServers } from '../connection/servers.ts';
 import { clientId as readClientId, duration, jsonOption, limitOption, storeOption } from '../options.ts';
-import { printResult, remark } from '../output/print.ts';
-import { printable } from '../output/printable.ts';
-import { tableOf } from '../output/table.ts';
+import { printable, printResult, remark, tableOf } from '../output/print.ts';
 
 /** A change, from its first record to its last. */
 interface Change {

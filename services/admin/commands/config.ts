@@ -4,8 +4,7 @@ import { describeSettings, readConfig } from '#shared/config.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { connectionEnvironment } from '../connection/settings.ts';
 import { jsonOption } from '../options.ts';
-import { markFailed, printResult, remark } from '../output/print.ts';
-import { tableOf } from '../output/table.ts';
+import { markFailed, printResult, remark, tableOf } from '../output/print.ts';
 
 const EXAMPLES = `
 Values are not shown, since some are secrets.

@@ -6,8 +6,7 @@ import { entitySchemas } from '#shared/events/entities/index.ts';
 import { exampleEvent } from '#shared/events/examples.ts';
 import { Address } from '#shared/events/fields.ts';
 import { jsonOption } from '../options.ts';
-import { printResult } from '../output/print.ts';
-import { tableOf } from '../output/table.ts';
+import { printResult, tableOf } from '../output/print.ts';
 
 const SCHEMAS = { ...entitySchemas, access_key: AccessKeyData, store_access: StoreAccessData };
 const NAMES = Object.keys(SCHEMAS) as (keyof typeof SCHEMAS)[];

@@ -7,8 +7,7 @@ import { withServers } from '../connection/servers.ts';
 import { measureLag, type PartitionLag } from '../lag/measure.ts';
 import { chooseEnvironments, environmentOption, jsonOption } from '../options.ts';
 import { formatAge } from '../output/durations.ts';
-import { print, printResult } from '../output/print.ts';
-import { renderTable } from '../output/table.ts';
+import { print, printResult, renderTable } from '../output/print.ts';
 import { stopSignal } from '../stop-signal.ts';
 
 const WATCH_MS = 1_000;

@@ -19,8 +19,7 @@ import {
   storeOption,
   WrongUsage,
 } from '../options.ts';
-import { markFailed, printResult, remark } from '../output/print.ts';
-import { renderFacts } from '../output/table.ts';
+import { markFailed, printResult, remark, renderFacts } from '../output/print.ts';
 import { SESSION_ID_PATTERN, sessionOfToken, type SessionOfToken } from '../sessions/token-claims.ts';
 
 /** The longest lifetime that a token can be configured to have. */

@@ -7,8 +7,7 @@ import { audited } from '../audit/audited.ts';
 import { withServers } from '../connection/servers.ts';
 import { type Connection, readConnection, STACK_FILE } from '../connection/settings.ts';
 import { duration, jsonOption, WrongUsage } from '../options.ts';
-import { printResult } from '../output/print.ts';
-import { tableOf } from '../output/table.ts';
+import { printResult, tableOf } from '../output/print.ts';
 import { changeKeys, readKeys } from '../signing-keys/key-file.ts';
 import { type KeySchedule, scheduleOf } from '../signing-keys/schedule.ts';
 

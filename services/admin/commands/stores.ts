@@ -12,8 +12,7 @@ import {
   storeId as readStoreId,
   waitOption,
 } from '../options.ts';
-import { printResult, remark } from '../output/print.ts';
-import { renderFacts } from '../output/table.ts';
+import { printResult, remark, renderFacts } from '../output/print.ts';
 
 const COMMANDS = [
   {

@@ -14,8 +14,7 @@ import { chooseEnvironments, environmentOption, jsonOption, storeOption } from '
 import { ProgressLine } from '../rebuild/progress.ts';
 import { hasAnything, storesIn } from '../comparison/stores.ts';
 import { compareWithLog } from '../verify/with-log.ts';
-import { markFailed, printResult, remark } from '../output/print.ts';
-import { tableOf } from '../output/table.ts';
+import { markFailed, printResult, remark, tableOf } from '../output/print.ts';
 
 interface Found extends Difference {
   environment: string;

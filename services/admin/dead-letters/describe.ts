@@ -1,6 +1,6 @@
 /** What a dead letter says: the attributes of its event as far as they can be read, and the shape of its data. */
 import type { DeadLetter } from '#shared/read-models/collections.ts';
-import { shortened } from '../output/printable.ts';
+import { shortened } from '../output/print.ts';
 import { toBuffer } from './message.ts';
 import type { LetterSummary } from './selection.ts';
 

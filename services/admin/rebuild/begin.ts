@@ -9,8 +9,7 @@ import {
   findGenerations,
   type KnownGeneration,
 } from '#shared/read-models/generation.ts';
-import type { InstallationServers } from './installation.ts';
-import { type LogBounds, readLogBounds } from './positions.ts';
+import { type InstallationServers, type LogBounds, readLogBounds } from './installation.ts';
 
 /** The share of time that filling takes where nobody said another. */
 export const DEFAULT_SHARE = 25;

@@ -4,15 +4,15 @@ import { changesTopic } from '#shared/events/topics.ts';
 import { findGenerations, generationGroup, liveOf } from '#shared/read-models/generation.ts';
 import { pause } from '#shared/pause.ts';
 import { checkReachesBack } from './begin.ts';
-import type { InstallationServers } from './installation.ts';
 import {
   countApplied,
   hasReached,
+  type InstallationServers,
   type Positions,
   readLogBounds,
   readPositions,
   targetOf,
-} from './positions.ts';
+} from './installation.ts';
 
 const LOOK_MS = 500;
 /** Who has reached what the live one had applied this long ago has caught up. */

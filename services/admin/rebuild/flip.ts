@@ -5,8 +5,13 @@ import { StoreDataError } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { changePointer, pointersIn, withLive } from '#shared/read-models/generation-pointer.ts';
 import { controlDatabase, findGenerations, type KnownGeneration } from '#shared/read-models/generation.ts';
-import type { InstallationServers } from './installation.ts';
-import { hasReached, readLogBounds, readPositions, targetOf } from './positions.ts';
+import {
+  hasReached,
+  type InstallationServers,
+  readLogBounds,
+  readPositions,
+  targetOf,
+} from './installation.ts';
 
 const LOOK_MS = 20;
 /** How long the other may take to reach the positions of the live one. */

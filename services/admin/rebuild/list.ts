@@ -1,7 +1,6 @@
 /** What there is of an environment's generations, for operators. */
 import { findGenerations, generationGroup, type KnownGeneration } from '#shared/read-models/generation.ts';
-import type { InstallationServers } from './installation.ts';
-import { countApplied, readLogBounds, readPositions } from './positions.ts';
+import { countApplied, type InstallationServers, readLogBounds, readPositions } from './installation.ts';
 
 export interface GenerationStatus {
   environment: string;

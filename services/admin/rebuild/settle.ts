@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClientSession, MongoClient } from 'mongodb';
 import type { Generation } from '#shared/read-models/generation.ts';
-import { hasReached, type Positions, readPositions } from './positions.ts';
+import { hasReached, type Positions, readPositions } from './installation.ts';
 import { differingFields } from '../comparison/content.ts';
 import { type Contents, kindOf, readContents } from '../comparison/scan.ts';
 import { inSnapshot } from '../comparison/snapshot.ts';

@@ -10,7 +10,7 @@ import { droppedLettersIn } from '#shared/projection/dead-letters/dropped.ts';
 import { sliceLength } from '#shared/projection/slice/slice.ts';
 import { createReadModels, DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
 import type { LogReader } from '../log/reader.ts';
-import type { Positions } from '../rebuild/positions.ts';
+import type { Positions } from '../rebuild/installation.ts';
 import { inTransaction } from '../transaction.ts';
 
 const LIMITS = { events: 500, bytes: 4_194_304 };

@@ -23,7 +23,7 @@ import { type Range, rangesOf, type Side } from '../comparison/ranges.ts';
 import { type Contents, kindOf, readContents, scanRange } from '../comparison/scan.ts';
 import { hasAnything, storesIn } from '../comparison/stores.ts';
 import { LogReader } from '../log/reader.ts';
-import { readPositions } from '../rebuild/positions.ts';
+import { readPositions } from '../rebuild/installation.ts';
 import { deadPlaces, Replay } from './replay.ts';
 
 /** More are counted and not listed: a lost collection would fill the memory. */

@@ -1,5 +1,5 @@
 /** The result for the terminal and for `docs/benchmarks.md`. */
-import { type Column, renderTable } from '../../../services/admin/output/table.ts';
+import { type Column, renderTable } from '../../../services/admin/output/print.ts';
 import { grouped } from '../query/report/columns.ts';
 import type { Pace } from './phases.ts';
 import type { ProjectorBenchResult } from './result.ts';

@@ -1,12 +1,29 @@
 // Keeps packages in the cache: fetched once, checked against committed checksums at every use, and never half there.
+import { execFile } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { StackError, reasonOf } from '../errors.ts';
+import { promisify } from 'node:util';
+import { reasonOf, StackError } from '../errors.ts';
 import type { StartContext } from '../part.ts';
-import { findDamaged } from './checksums.ts';
-import { cacheFolder, requirePlatform } from './platform.ts';
 import { watchGrowth } from './progress.ts';
+
+/** Refuses a machine that the fetched programs are not made for. */
+export function requirePlatform(platform: string = process.platform, arch: string = process.arch): void {
+  if (platform === 'linux' && arch === 'x64') return;
+  throw new StackError(
+    `servers can be fetched for Linux on x86_64 only, and this is ${platform} on ${arch}: ` +
+      'start a Docker engine, or give addresses in KAFKA_BROKERS, MONGODB_URI and REDIS_URL',
+  );
+}
+
+/** The folder that fetched programs are kept in, outside the repository. */
+export function cacheFolder(env: NodeJS.ProcessEnv): string {
+  const { STORE_DATA_CACHE: own, XDG_CACHE_HOME: shared } = env;
+  if (own !== undefined && own !== '') return own;
+  return join(shared !== undefined && shared !== '' ? shared : join(homedir(), '.cache'), 'store-data');
+}
 
 const INSTALL_ATTEMPTS = 10;
 
@@ -95,4 +112,34 @@ async function install(whole: string, folder: string, staging: string, wanted: P
     // The damaged package is moved away, unless another process was quicker.
     await rename(folder, join(staging, `replaced-${attempt}`)).catch(() => undefined);
   }
+}
+
+const run = promisify(execFile);
+
+/**
+ * The names of the files in `folder` that are missing or differ from the list; none when all is as committed.
+ * sha256sum does it on a core of its own, while this process goes on starting the other servers.
+ */
+export async function findDamaged(folder: string, listFile: string): Promise<string[]> {
+  try {
+    await run('sha256sum', ['--check', '--quiet', '--strict', listFile], {
+      cwd: folder,
+      // The words below are not to be translated.
+      env: { ...process.env, LC_ALL: 'C' },
+    });
+    return [];
+  } catch (error) {
+    const damaged = namesIn(outputOf(error));
+    if (damaged.length === 0) throw error;
+    return damaged;
+  }
+}
+
+function outputOf(error: unknown): string {
+  if (error instanceof Error && 'stdout' in error && typeof error.stdout === 'string') return error.stdout;
+  return '';
+}
+
+function namesIn(output: string): string[] {
+  return [...output.matchAll(/^(.+): FAILED(?: open or read)?$/gm)].flatMap(([, name]) => name ?? []);
 }

@@ -1,7 +1,7 @@
 // The data folder of a stack: a subfolder with each part's data, `logs/` with each part's output, and its owner.
 import { rmSync, rmdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { PartName } from '../part-name.ts';
+import type { PartName } from '../part.ts';
 
 /** Where things lie in the data folder of a stack. */
 export interface DataFolder {

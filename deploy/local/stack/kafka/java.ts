@@ -2,8 +2,7 @@
 import { chmod, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ensurePackage } from '../fetch/package.ts';
-import type { Package } from '../fetch/package.ts';
+import { ensurePackage, type Package } from '../fetch/package.ts';
 import { fetchWheel, takeFrom } from '../fetch/wheel.ts';
 import type { StartContext } from '../part.ts';
 import { askVersion, findOnPath, isExecutable, majorOf } from '../program/find.ts';

@@ -1,7 +1,7 @@
 // Kafka as a part of the stack.
 import { Kafka, logLevel } from 'kafkajs';
 import type { Admin } from 'kafkajs';
-import type { PartDefinition } from '../definition.ts';
+import type { PartDefinition } from '../part.ts';
 import { awaitPort, retryUntil } from '../wait.ts';
 import { CLUSTER_ID, locateBroker } from './program.ts';
 import { JVM_OPTIONS, asImageEnvironment, brokerSettings } from './settings.ts';

@@ -4,13 +4,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { StackError } from '../errors.ts';
 import { fetchJars } from '../fetch/jars.ts';
-import { ensurePackage } from '../fetch/package.ts';
-import type { Package } from '../fetch/package.ts';
-import type { StartContext } from '../part.ts';
+import { ensurePackage, type Package } from '../fetch/package.ts';
+import type { LocatedProgram, StartContext } from '../part.ts';
 import { startHeld } from '../program/held-process.ts';
 import type { Command } from '../program/held-process.ts';
 import { lastLines } from '../program/log-tail.ts';
-import type { LocatedProgram } from '../definition.ts';
 import { findJava } from './java.ts';
 import { JVM_OPTIONS, asProperties, brokerSettings } from './settings.ts';
 

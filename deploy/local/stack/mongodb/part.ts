@@ -1,6 +1,6 @@
 // MongoDB as a part of the stack.
 import { MongoClient } from 'mongodb';
-import type { PartDefinition } from '../definition.ts';
+import type { PartDefinition } from '../part.ts';
 import { awaitPort } from '../wait.ts';
 import { locateMongod } from './program.ts';
 import { REPLICA_SET, becomePrimary } from './replica-set.ts';

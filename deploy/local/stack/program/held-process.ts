@@ -2,7 +2,6 @@
 // known to the guardian before its first instruction, its output in a file.
 import { spawn } from 'node:child_process';
 import { openSync, closeSync } from 'node:fs';
-import type { PartExit } from '../part.ts';
 import type { Guard } from './guard.ts';
 
 /** A program and what it is started with. */
@@ -11,6 +10,12 @@ export interface Command {
   args: readonly string[];
   env?: NodeJS.ProcessEnv;
   cwd?: string;
+}
+
+/** How a process ended. */
+export interface PartExit {
+  exitCode: number | null;
+  signal: NodeJS.Signals | null;
 }
 
 /** A program that was started. */

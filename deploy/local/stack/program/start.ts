@@ -2,8 +2,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StackError, reasonOf } from '../errors.ts';
-import type { PartExit, RunningPart, StartContext } from '../part.ts';
-import type { LocatedProgram, PartDefinition } from '../definition.ts';
+import type { LocatedProgram, PartDefinition, RunningPart, StartContext } from '../part.ts';
+import type { PartExit } from './held-process.ts';
 import { startHeld } from './held-process.ts';
 import type { HeldProcess } from './held-process.ts';
 import { lastLines } from './log-tail.ts';

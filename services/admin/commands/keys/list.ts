@@ -11,8 +11,7 @@ import {
   storeOption,
   limitOption,
 } from '../../options.ts';
-import { printResult, remark } from '../../output/print.ts';
-import { tableOf } from '../../output/table.ts';
+import { printResult, remark, tableOf } from '../../output/print.ts';
 
 const EXAMPLES = `
 Examples:

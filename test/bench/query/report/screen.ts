@@ -1,5 +1,5 @@
 /** The result for the terminal. */
-import { type Column, renderTable } from '../../../../services/admin/output/table.ts';
+import { type Column, renderTable } from '../../../../services/admin/output/print.ts';
 import type { QueryBenchResult, RowResult } from '../result.ts';
 import { cellsOf, grouped, TITLES } from './columns.ts';
 import { verdict } from './verdict.ts';

@@ -1,7 +1,6 @@
 // Which source a part is started from, and what is said where none will do.
 import { expect, test } from 'vitest';
-import type { StartContext } from '#local/stack/part.ts';
-import type { PartDefinition } from '#local/stack/definition.ts';
+import type { PartDefinition, StartContext } from '#local/stack/part.ts';
 import { forcedSource, startPart } from '#local/stack/source.ts';
 
 const noEngine = () => Promise.resolve({ absent: 'no Docker engine answers' });

@@ -1,7 +1,6 @@
 // Which sources of servers this machine has, so that the stack's tests need neither a Docker engine nor Maven.
-import { findEngine } from '#local/stack/container/engine.ts';
-import { missingImage } from '#local/stack/container/image.ts';
-import { requirePlatform } from '#local/stack/fetch/platform.ts';
+import { findEngine, missingImage } from '#local/stack/container/engine.ts';
+import { requirePlatform } from '#local/stack/fetch/package.ts';
 import { kafkaPart } from '#local/stack/kafka/part.ts';
 import { mongodbPart } from '#local/stack/mongodb/part.ts';
 import { findOnPath } from '#local/stack/program/find.ts';

@@ -5,8 +5,13 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { loadSigningKeys } from '#query/token/signing-keys.ts';
 import { readConfig } from '#shared/config.ts';
-import { prepareSigningKey } from '#local/start/signing-key.ts';
-import { removeStackFile, type StackFile, stackFilePath, writeStackFile } from '#local/start/stack-file.ts';
+import {
+  prepareSigningKey,
+  removeStackFile,
+  type StackFile,
+  stackFilePath,
+  writeStackFile,
+} from '#local/start/files.ts';
 
 let folder: string;
 beforeEach(() => {

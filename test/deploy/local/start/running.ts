@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { type StackFile, stackFilePath } from '#local/start/stack-file.ts';
+import { type StackFile, stackFilePath } from '#local/start/files.ts';
 import { environmentWithoutAddresses } from '../stack/processes.ts';
 
 const START = fileURLToPath(import.meta.resolve('#local/start.ts'));

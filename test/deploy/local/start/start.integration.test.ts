@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { type StackFile, stackFilePath } from '#local/start/stack-file.ts';
+import { type StackFile, stackFilePath } from '#local/start/files.ts';
 import { awaitGone } from '../stack/processes.ts';
 import { childrenOf, type RunningStart, startIn } from './running.ts';
 

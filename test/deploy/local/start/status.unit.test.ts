@@ -1,7 +1,7 @@
 /** The live line. */
 import { expect, test } from 'vitest';
 import type { ProjectorState } from '#local/start/projector-watch.ts';
-import { StatusLine } from '#local/start/status.ts';
+import { StatusLine } from '#local/start/live-line.ts';
 
 const state = (applied: number, rest: Partial<ProjectorState> = {}): ProjectorState => ({
   applied,

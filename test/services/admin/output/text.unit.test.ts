@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { formatAge, formatBytes, formatDuration } from '#admin/output/durations.ts';
-import { printable, shortened } from '#admin/output/printable.ts';
-import { renderFacts, renderTable } from '#admin/output/table.ts';
+import { printable, renderFacts, renderTable, shortened } from '#admin/output/print.ts';
 
 describe('text for terminals', () => {
   it('shows what a terminal would obey', () => {

@@ -1,5 +1,5 @@
 /** The result for the terminal. */
-import { type Column, renderTable } from '../../../../../services/admin/output/table.ts';
+import { type Column, renderTable } from '../../../../../services/admin/output/print.ts';
 import type { ScaleResult, ScaleRowResult } from '../result.ts';
 import { cellsOf, figureOf, footprintCells, FOOTPRINT_TITLES, memoryCells, sizeOf, TITLES } from './cells.ts';
 import { measuredOn } from './machine.ts';

@@ -4,8 +4,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { ensurePackage } from '#local/stack/fetch/package.ts';
-import type { Package } from '#local/stack/fetch/package.ts';
+import { ensurePackage, type Package } from '#local/stack/fetch/package.ts';
 import { testableSources } from '../sources.ts';
 import { fetchWheel } from '#local/stack/fetch/wheel.ts';
 import { dataFolderAt } from '#local/stack/folder/data-folder.ts';

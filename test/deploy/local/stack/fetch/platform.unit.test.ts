@@ -1,7 +1,7 @@
 // Where programs can be fetched for, and where they are kept.
 import { homedir } from 'node:os';
 import { describe, expect, test } from 'vitest';
-import { cacheFolder, requirePlatform } from '#local/stack/fetch/platform.ts';
+import { cacheFolder, requirePlatform } from '#local/stack/fetch/package.ts';
 
 test('another platform is told what to do instead', () => {
   expect(() => requirePlatform('linux', 'x64')).not.toThrow();

@@ -1,6 +1,7 @@
-/** `stack.json`: what a running stack leaves for its clients. It holds secrets, so nobody else may read it. */
-import { rename, rm, writeFile } from 'node:fs/promises';
+/** What lies in the folder of a running stack: `stack.json` for its clients, and the key that signs tokens. */
+import { rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { newSigningKey } from '#shared/access/signing-key-set.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 
 export interface IssuedKey {
@@ -40,4 +41,22 @@ export async function writeStackFile(folder: string, content: StackFile): Promis
 /** Removes it, if it is there. */
 export async function removeStackFile(folder: string): Promise<void> {
   await rm(stackFilePath(folder), { force: true });
+}
+
+/** Where it lies. */
+export function signingKeyPath(folder: string): string {
+  return join(folder, 'signing-keys.json');
+}
+
+/** Makes a key, unless one is to be kept and is there. */
+export async function prepareSigningKey(folder: string, keepData: boolean): Promise<string> {
+  const path = signingKeyPath(folder);
+  const isThere = await stat(path).then(
+    () => true,
+    () => false,
+  );
+  if (keepData && isThere) return path;
+  await rm(path, { force: true });
+  await writeFile(path, JSON.stringify({ keys: [await newSigningKey()] }), { mode: 0o600 });
+  return path;
 }

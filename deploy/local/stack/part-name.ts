@@ -1,4 +1,0 @@
-// The names of the stack's servers.
-
-/** The three servers. */
-export type PartName = 'kafka' | 'mongodb' | 'redis';

@@ -1,0 +1,175 @@
+/** `generations` and `rollback`: the sets of read models that there are, which of them answers, and what becomes of them. */
+import { Command } from '@commander-js/extra-typings';
+import { StoreDataError } from '#shared/errors.ts';
+import { findGenerations } from '#shared/read-models/generation.ts';
+import { withServers } from '../connection/servers.ts';
+import {
+  chooseEnvironment,
+  chooseEnvironments,
+  environmentOption,
+  generationNumber,
+  jsonOption,
+} from '../options.ts';
+import { askFor, checkCanAsk } from '../output/confirm.ts';
+import { formatAge } from '../output/durations.ts';
+import { printResult, tableOf } from '../output/print.ts';
+import { building } from '../rebuild/begin.ts';
+import { type Acceptance, describeComparison, unacceptable } from '../rebuild/comparison.ts';
+import { dropGeneration } from '../rebuild/drop.ts';
+import { flip, previousOf } from '../rebuild/flip.ts';
+import { installationOf, type InstallationServers } from '../rebuild/installation.ts';
+import { type GenerationStatus, listGenerations } from '../rebuild/list.ts';
+import { compareWithLive } from '../rebuild/rebuild.ts';
+import { acceptance } from './rebuild.ts';
+
+const LIST_HELP = `
+"live" answers; "building" is being filled; "kept" was live and goes on being
+projected; "dropping" is about to go. VERSION is that of the projection, and
+belongs to a release.
+
+Example:
+  npm run store-data -- generations list -e production`;
+
+export const listCommand = () =>
+  new Command('list')
+    .description('List generations')
+    .addOption(environmentOption('only that environment'))
+    .addOption(jsonOption())
+    .addHelpText('after', LIST_HELP)
+    .action((flags) =>
+      withServers(async (servers) => {
+        const installation = await installationOf(servers);
+        const found: GenerationStatus[] = [];
+        for (const environment of chooseEnvironments(servers.config, flags.environment)) {
+          found.push(...(await listGenerations(installation, environment)));
+        }
+        printResult(flags, { generations: found.map(toJson) }, toTable(found));
+      }),
+    );
+
+function toTable(found: readonly GenerationStatus[]): string {
+  return tableOf(found, [
+    ['ENVIRONMENT', ({ environment }) => environment],
+    ['NUMBER', ({ number }) => String(number), 'right'],
+    ['STATE', ({ state }) => state],
+    ['VERSION', ({ projectionVersion: version }) => (version === null ? '-' : String(version)), 'right'],
+    ['AGE', ({ createdAt }) => (createdAt === null ? '-' : formatAge(createdAt)), 'right'],
+    ['LAG', ({ lag }) => String(lag), 'right'],
+    ['PROJECTORS', ({ projectors }) => String(projectors), 'right'],
+  ]);
+}
+
+function toJson({ projectionVersion, createdAt, ...rest }: GenerationStatus): object {
+  return { ...rest, projection_version: projectionVersion, created_at: createdAt };
+}
+
+const FLIP_HELP = `
+One that never answered is compared with the live one before, unless --accept
+all.
+
+Examples:
+  npm run store-data -- generations flip -e production
+  npm run store-data -- generations flip 4 -e production --accept content`;
+
+export const flipCommand = () =>
+  new Command('flip')
+    .description('Answer from another generation')
+    .argument('[number]', 'the generation; by default the one that is being built', generationNumber)
+    .addOption(environmentOption('environment; needed where there are several'))
+    .option('--accept <what>', 'in spite of differences: content, all', acceptance, 'nothing')
+    .addOption(jsonOption())
+    .addHelpText('after', FLIP_HELP)
+    .action((given, flags) =>
+      withServers(async (servers) => {
+        const environment = chooseEnvironment(servers.config, flags.environment);
+        const installation = await installationOf(servers);
+        const { mongodb, prefix } = installation;
+        const built = building(await findGenerations(mongodb, prefix, environment))?.number;
+        const number = given ?? built;
+        if (number === undefined) {
+          throw new StoreDataError(
+            'not_found',
+            `no generation of ${environment} is being built: give its number`,
+          );
+        }
+        if (number === built) await checkDifferences(installation, environment, number, flags.accept);
+        const flipped = await flip(installation, environment, number);
+        const text = `generation ${flipped.to} of ${environment} answers now instead of ${flipped.from}`;
+        printResult(flags, { environment, ...flipped }, text);
+      }),
+    );
+
+async function checkDifferences(
+  installation: InstallationServers,
+  environment: string,
+  number: number,
+  accepted: Acceptance,
+): Promise<void> {
+  if (accepted === 'all') return;
+  const comparison = await compareWithLive(installation, environment, number, () => undefined);
+  if (unacceptable(comparison, accepted).length === 0) return;
+  throw new StoreDataError(
+    'command_invalid',
+    `generation ${number} of ${environment} differs from the live one, and --accept does not say that it may:\n${describeComparison(comparison)}`,
+  );
+}
+
+/** Who goes back is in a hurry. */
+const PATIENCE_MS = 5_000;
+
+const ROLLBACK_HELP = `
+It went on being projected, so that nothing is lost; where it lacks messages
+that the live one has, the command says so and ends. Done again it goes forth
+again.
+
+Example:
+  npm run store-data -- rollback -e production`;
+
+export const rollbackCommand = () =>
+  new Command('rollback')
+    .description('Answer from the generation that was live before')
+    .addOption(environmentOption('environment; needed where there are several'))
+    .option('--force', 'even if it lacks messages, which it applies later')
+    .addOption(jsonOption())
+    .addHelpText('after', ROLLBACK_HELP)
+    .action((flags) =>
+      withServers(async (servers) => {
+        const environment = chooseEnvironment(servers.config, flags.environment);
+        const installation = await installationOf(servers);
+        const previous = await previousOf(installation, environment);
+        const { from, to } = await flip(installation, environment, previous, {
+          force: flags.force === true,
+          patienceMs: PATIENCE_MS,
+        });
+        const text = `generation ${to} of ${environment} answers now instead of ${from}`;
+        printResult(flags, { environment, from, to }, text);
+      }),
+    );
+
+const DROP_HELP = `
+Projectors and query services are told first, and then have a few seconds to
+leave it. The live one is never dropped. On a terminal the command asks first;
+elsewhere it needs --yes.
+
+Example:
+  npm run store-data -- generations drop 3 -e production`;
+
+export const dropCommand = () =>
+  new Command('drop')
+    .description('Remove a generation that is not live, for good')
+    .argument('<number>', 'the generation', generationNumber)
+    .addOption(environmentOption('environment; needed where there are several'))
+    .option('-y, --yes', 'do not ask')
+    .addOption(jsonOption())
+    .addHelpText('after', DROP_HELP)
+    .action(async (number, flags) => {
+      checkCanAsk(flags, 'drop a generation for good');
+      await withServers(async (servers) => {
+        const environment = chooseEnvironment(servers.config, flags.environment);
+        const question = `Drop generation ${number} of ${environment} for good? No rollback leads to it then.`;
+        await askFor(flags, question, 'nothing was dropped');
+        await dropGeneration(await installationOf(servers), environment, number);
+        const text = `generation ${number} of ${environment} is dropped`;
+        printResult(flags, { environment, dropped: number }, text);
+      });
+    });

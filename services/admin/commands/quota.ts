@@ -1,0 +1,162 @@
+/** `quota`: how many requests a store may make, where that differs from the configuration. */
+import { Command } from '@commander-js/extra-typings';
+import { controlCollections, type StoreAccess, storeAccessId } from '#shared/access/access-keys.ts';
+import { type OwnQuota, writeQuota } from '../access/store-quota.ts';
+import { remarkUnknownStore } from '../access/store-record.ts';
+import { audited } from '../audit/audited.ts';
+import { type Servers, withServers } from '../connection/servers.ts';
+import {
+  chooseEnvironment,
+  chooseEnvironments,
+  environmentOption,
+  jsonOption,
+  limitOption,
+  storeOption,
+  wholeNumber,
+} from '../options.ts';
+import { printResult, remark, renderFacts, tableOf } from '../output/print.ts';
+
+const SET_HELP = `
+It counts from the next request on, in every query service. Requests made in the
+present window stay counted; another window begins anew.
+
+Examples:
+  npm run store-data -- quota set -e production -s s1 --requests 6000
+  npm run store-data -- quota set -e production -s s1 --requests 100 --window 1`;
+
+const RESET_HELP = `
+QUOTA_REQUESTS and QUOTA_WINDOW_SECONDS hold again, from the next request on.
+
+Example:
+  npm run store-data -- quota reset -e production -s s1`;
+
+export const setCommand = () =>
+  new Command('set')
+    .description('Give a store a quota of its own, at once')
+    .addOption(storeOption('store').makeOptionMandatory())
+    .addOption(environmentOption('environment; needed where there are several'))
+    .requiredOption('--requests <n>', 'requests in a window', wholeNumber(1, 1_000_000_000))
+    .option('--window <seconds>', 'its window, if not the configured one', wholeNumber(1, 86_400))
+    .addOption(jsonOption())
+    .addHelpText('after', SET_HELP)
+    .action((flags) => {
+      const { requests, window } = flags;
+      return change(flags, { requests, ...(window === undefined ? {} : { window_seconds: window }) });
+    });
+
+export const resetCommand = () =>
+  new Command('reset')
+    .description('Let the configured quota hold for a store again, at once')
+    .addOption(storeOption('store').makeOptionMandatory())
+    .addOption(environmentOption('environment; needed where there are several'))
+    .addOption(jsonOption())
+    .addHelpText('after', RESET_HELP)
+    .action((flags) => change(flags, null));
+
+interface ChangeFlags {
+  store: string;
+  environment?: string | undefined;
+  json?: true | undefined;
+}
+
+async function change(flags: ChangeFlags, quota: OwnQuota): Promise<void> {
+  const { store } = flags;
+  await withServers(async (servers) => {
+    const environment = chooseEnvironment(servers.config, flags.environment);
+    await remarkUnknownStore(servers, environment, store);
+    const about = {
+      action: quota === null ? 'quota.reset' : 'quota.set',
+      environment,
+      store_id: store,
+      details: { ...quota },
+    } as const;
+    const changed = await audited(servers, about, async () => {
+      const result = await writeQuota(servers, environment, store, quota);
+      return { result, details: { changed: result } };
+    });
+    if (!changed) remark(`note: it was ${inWords(quota)} already`);
+    printResult(
+      flags,
+      { store_id: store, environment, quota: toJson(quota), changed },
+      renderFacts([
+        ['store', store],
+        ['environment', environment],
+        ['quota', inWords(quota)],
+      ]),
+    );
+  });
+}
+
+type Row = Pick<StoreAccess, 'store_id' | 'environment' | 'quota'>;
+
+const SHOW_HELP = `
+Of a store it says also that the configured quota holds: QUOTA_REQUESTS and
+QUOTA_WINDOW_SECONDS of the query service.
+
+Examples:
+  npm run store-data -- quota show
+  npm run store-data -- quota show -e production -s s1 --json`;
+
+export const showCommand = () =>
+  new Command('show')
+    .description('Show the stores that have a quota of their own')
+    .addOption(storeOption('this store, whatever its quota'))
+    .addOption(environmentOption('only in this environment'))
+    .addOption(limitOption(100))
+    .addOption(jsonOption())
+    .addHelpText('after', SHOW_HELP)
+    .action((flags) =>
+      withServers(async (servers) => {
+        const environments = chooseEnvironments(servers.config, flags.environment);
+        const found =
+          flags.store === undefined
+            ? await withOwnQuota(servers, environments, flags.limit + 1)
+            : await ofStore(servers, environments, flags.store);
+        const shown = found.slice(0, flags.limit);
+        const quotas = shown.map(({ store_id, environment, quota }) => ({
+          store_id,
+          environment,
+          quota: toJson(quota ?? null),
+        }));
+        printResult(flags, quotas, shown.length === 0 ? 'no store has a quota of its own' : toTable(shown));
+        if (found.length > shown.length) remark(`there are more than ${flags.limit}: --limit shows more`);
+      }),
+    );
+
+function toTable(rows: readonly Row[]): string {
+  return tableOf(rows, [
+    ['STORE', ({ store_id }) => store_id],
+    ['ENVIRONMENT', ({ environment }) => environment],
+    ['QUOTA', ({ quota }) => inWords(quota ?? null)],
+  ]);
+}
+
+async function withOwnQuota(servers: Servers, environments: string[], limit: number): Promise<Row[]> {
+  const { stores } = controlCollections(await servers.control());
+  const filter = { environment: { $in: environments }, quota: { $exists: true } };
+  return stores.find(filter, { sort: { environment: 1, store_id: 1 }, limit }).toArray();
+}
+
+async function ofStore(servers: Servers, environments: string[], storeId: string): Promise<Row[]> {
+  const { stores } = controlCollections(await servers.control());
+  const ids = environments.map((environment) => storeAccessId(environment, storeId));
+  const found = await stores.find({ _id: { $in: ids } }).toArray();
+  return environments.map(
+    (environment) =>
+      found.find((store) => store.environment === environment) ?? { store_id: storeId, environment },
+  );
+}
+
+/** A store's quota for people. */
+export function inWords(quota: OwnQuota): string {
+  if (quota === null) return 'as configured';
+  const requests = `${quota.requests} ${quota.requests === 1 ? 'request' : 'requests'}`;
+  return quota.window_seconds === undefined
+    ? `${requests} in the configured window`
+    : `${requests} in ${quota.window_seconds} s`;
+}
+
+/** A store's quota for programs; `window_seconds` is `null` where the configured one holds. */
+export function toJson(quota: OwnQuota): object | null {
+  return quota === null ? null : { requests: quota.requests, window_seconds: quota.window_seconds ?? null };
+}
