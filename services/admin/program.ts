@@ -1,4 +1,5 @@
 /** The tree of commands, and what all of them have in common: help, wrong usage, exit codes. */
+import { readFileSync } from 'node:fs';
 import { Command, type CommandUnknownOpts } from '@commander-js/extra-typings';
 import { actor, ACTOR_VARIABLE } from './audit/actor.ts';
 import { auditCommand } from './commands/audit.ts';
@@ -33,6 +34,13 @@ import * as signingKeys from './commands/signing-keys.ts';
 import { storeCommands } from './commands/stores.ts';
 import { verifyCommand } from './commands/verify.ts';
 
+/** What `help.txt` says below the options of each command, by its whole name. */
+const HELP = new Map(
+  readFileSync(new URL('./help.txt', import.meta.url), 'utf8')
+    .split(/^== /m)
+    .map((part) => [part.slice(0, part.indexOf('\n')), part.slice(part.indexOf('\n')).trimEnd()]),
+);
+
 /** Makes the program; every action ends by returning or throwing, none by exiting. */
 export function createProgram(): CommandUnknownOpts {
   const program = new Command('store-data')
@@ -48,16 +56,7 @@ export function createProgram(): CommandUnknownOpts {
       if (name !== undefined) process.env[ACTOR_VARIABLE] = name;
     })
     .configureOutput({ outputError: (text, write) => write(oneLine(text)) })
-    .addHelpText(
-      'after',
-      `
-Run it as "npm run store-data -- <command>"; "<command> --help" shows examples.
-For programs that read it: "npm run --silent store-data -- <command> --json".
-It reaches the servers that KAFKA_BROKERS, MONGODB_URI and REDIS_URL name, or,
-where none of them is set, those of a local stack that runs here (npm start).
-
-Exit codes: 0 done, 1 failed, 2 wrong usage.`,
-    );
+    .addHelpText('after', HELP.get('store-data') ?? '');
   add(program, [
     prepareCommand(),
     eventsCommand(),
@@ -76,7 +75,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.`,
       signingKeys.listCommand(),
       signingKeys.rotateCommand(),
       signingKeys.retireCommand(),
-    ]).addHelpText('after', signingKeys.HELP),
+    ]),
     auditCommand(),
     group('dead-letters', 'Look at messages that could not be applied; retry or drop them', [
       listLetters(),
@@ -106,11 +105,13 @@ function group(name: string, description: string, commands: readonly CommandUnkn
   return parent;
 }
 
-/** Adds commands, for which all holds then that the program decides about wrong usage. */
+/** Adds commands, for which all holds then that the program decides about wrong usage, and what `help.txt` says of them. */
 function add(parent: CommandUnknownOpts, commands: readonly CommandUnknownOpts[]): void {
   for (const command of commands) {
     if (command.parent === null) parent.addCommand(command);
     add(command.copyInheritedSettings(parent), command.commands);
+    const path = [parent.parent === null ? '' : `${parent.name()} `, command.name()];
+    command.addHelpText('after', HELP.get(path.join('')) ?? '');
   }
 }
 

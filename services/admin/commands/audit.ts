@@ -14,17 +14,6 @@ interface Change {
   ended: AuditRecord | null;
 }
 
-const EXAMPLES = `
-Newest last. Commands are recorded before they change anything, and again when
-they end; changes that come as events are recorded with the event's source as
-the actor.
-
-Examples:
-  npm run store-data -- audit --since 24h
-  npm run store-data -- audit --client-id 5Q2ncPBXlYsKEvoH3RwTgm8d --json
-  npm run store-data -- audit --store s1 --action keys.revoke \\
-    --since 2026-11-01T00:00:00Z`;
-
 export const auditCommand = () =>
   new Command('audit')
     .description('Show who changed access, and when')
@@ -34,7 +23,6 @@ export const auditCommand = () =>
     .addOption(new Option('--action <action>', 'only one kind').choices(AUDIT_ACTIONS))
     .addOption(limitOption(100, ', the newest'))
     .addOption(jsonOption())
-    .addHelpText('after', EXAMPLES)
     .action((flags) =>
       withServers(async (servers) => {
         const records = auditIn(await servers.control());

@@ -6,17 +6,10 @@ import { connectionEnvironment } from '../connection/settings.ts';
 import { jsonOption } from '../options.ts';
 import { markFailed, printResult, remark, tableOf } from '../output/print.ts';
 
-const EXAMPLES = `
-Values are not shown, since some are secrets.
-
-Example:
-  npm run store-data -- config`;
-
 export const configCommand = () =>
   new Command('config')
     .description('Show every setting, and check those of the environment')
     .addOption(jsonOption())
-    .addHelpText('after', EXAMPLES)
     .action(async (flags) => {
       const { env, origin } = await connectionEnvironment(process.env);
       const settings = describeSettings().map((setting) => ({ ...setting, set: Boolean(env[setting.name]) }));

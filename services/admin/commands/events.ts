@@ -11,21 +11,11 @@ import { printResult, tableOf } from '../output/print.ts';
 const SCHEMAS = { ...entitySchemas, access_key: AccessKeyData, store_access: StoreAccessData };
 const NAMES = Object.keys(SCHEMAS) as (keyof typeof SCHEMAS)[];
 
-const EXAMPLES = `
-Without a name it lists all of them with what each requires. The same is in
-docs/events.md. No server is asked.
-
-Examples:
-  npm run store-data -- events
-  npm run store-data -- events order
-  npm run --silent store-data -- events order --json | jq -c .example`;
-
 export const eventsCommand = () =>
   new Command('events')
     .description('Show the fields of an event, and an example')
     .addArgument(new Argument('[entity]', 'of what').choices(NAMES))
     .addOption(jsonOption())
-    .addHelpText('after', EXAMPLES)
     .action((entity, flags) => {
       if (entity === undefined) list(flags);
       else show(entity, flags);

@@ -22,20 +22,11 @@ import { type GenerationStatus, listGenerations } from '../rebuild/list.ts';
 import { compareWithLive } from '../rebuild/rebuild.ts';
 import { acceptance } from './rebuild.ts';
 
-const LIST_HELP = `
-"live" answers; "building" is being filled; "kept" was live and goes on being
-projected; "dropping" is about to go. VERSION is that of the projection, and
-belongs to a release.
-
-Example:
-  npm run store-data -- generations list -e production`;
-
 export const listCommand = () =>
   new Command('list')
     .description('List generations')
     .addOption(environmentOption('only that environment'))
     .addOption(jsonOption())
-    .addHelpText('after', LIST_HELP)
     .action((flags) =>
       withServers(async (servers) => {
         const installation = await installationOf(servers);
@@ -63,14 +54,6 @@ function toJson({ projectionVersion, createdAt, ...rest }: GenerationStatus): ob
   return { ...rest, projection_version: projectionVersion, created_at: createdAt };
 }
 
-const FLIP_HELP = `
-One that never answered is compared with the live one before, unless --accept
-all.
-
-Examples:
-  npm run store-data -- generations flip -e production
-  npm run store-data -- generations flip 4 -e production --accept content`;
-
 export const flipCommand = () =>
   new Command('flip')
     .description('Answer from another generation')
@@ -78,7 +61,6 @@ export const flipCommand = () =>
     .addOption(environmentOption('environment; needed where there are several'))
     .option('--accept <what>', 'in spite of differences: content, all', acceptance, 'nothing')
     .addOption(jsonOption())
-    .addHelpText('after', FLIP_HELP)
     .action((given, flags) =>
       withServers(async (servers) => {
         const environment = chooseEnvironment(servers.config, flags.environment);
@@ -117,21 +99,12 @@ async function checkDifferences(
 /** Who goes back is in a hurry. */
 const PATIENCE_MS = 5_000;
 
-const ROLLBACK_HELP = `
-It went on being projected, so that nothing is lost; where it lacks messages
-that the live one has, the command says so and ends. Done again it goes forth
-again.
-
-Example:
-  npm run store-data -- rollback -e production`;
-
 export const rollbackCommand = () =>
   new Command('rollback')
     .description('Answer from the generation that was live before')
     .addOption(environmentOption('environment; needed where there are several'))
     .option('--force', 'even if it lacks messages, which it applies later')
     .addOption(jsonOption())
-    .addHelpText('after', ROLLBACK_HELP)
     .action((flags) =>
       withServers(async (servers) => {
         const environment = chooseEnvironment(servers.config, flags.environment);
@@ -146,14 +119,6 @@ export const rollbackCommand = () =>
       }),
     );
 
-const DROP_HELP = `
-Projectors and query services are told first, and then have a few seconds to
-leave it. The live one is never dropped. On a terminal the command asks first;
-elsewhere it needs --yes.
-
-Example:
-  npm run store-data -- generations drop 3 -e production`;
-
 export const dropCommand = () =>
   new Command('drop')
     .description('Remove a generation that is not live, for good')
@@ -161,7 +126,6 @@ export const dropCommand = () =>
     .addOption(environmentOption('environment; needed where there are several'))
     .option('-y, --yes', 'do not ask')
     .addOption(jsonOption())
-    .addHelpText('after', DROP_HELP)
     .action(async (number, flags) => {
       checkCanAsk(flags, 'drop a generation for good');
       await withServers(async (servers) => {

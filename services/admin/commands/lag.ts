@@ -13,21 +13,12 @@ import { stopSignal } from '../stop-signal.ts';
 const WATCH_MS = 1_000;
 const CLEAR_SCREEN = '\u001B[2J\u001B[H';
 
-const EXAMPLES = `
-LAST is the age of the message that was applied last. With --watch and --json
-each measurement is one line.
-
-Examples:
-  npm run store-data -- lag
-  npm run store-data -- lag -e production --watch`;
-
 export const lagCommand = () =>
   new Command('lag')
     .description('Show how many messages are not applied yet')
     .addOption(environmentOption('only that environment'))
     .option('-w, --watch', 'measure every second until Ctrl-C')
     .addOption(jsonOption())
-    .addHelpText('after', EXAMPLES)
     .action((flags) =>
       withServers(async (servers) => {
         const environments = chooseEnvironments(servers.config, flags.environment);

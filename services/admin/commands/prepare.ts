@@ -9,16 +9,6 @@ import { printResult } from '../output/print.ts';
 import { initiateReplicaSet } from '../prepare/replica-set.ts';
 import { createSigningKeys } from '../prepare/signing-keys.ts';
 
-const EXAMPLES = `
-What is there already stays as it is, so it can be run before every start.
-Topics get cleanup.policy=delete and retention.ms=-1, since they keep
-everything; the broker's own setting decides how often they are replicated.
-SIGNING_KEYS_FILE is made with one new ES256 key if it is set and does not
-exist.
-
-Example:
-  npm run store-data -- prepare --partitions 12`;
-
 export const prepareCommand = () =>
   new Command('prepare')
     .description('Make the replica set, topics and signing key that are missing')
@@ -29,7 +19,6 @@ export const prepareCommand = () =>
       6,
     )
     .addOption(jsonOption())
-    .addHelpText('after', EXAMPLES)
     .action(async ({ partitions, ...flags }) => {
       const { config } = await readConnection(process.env);
       const replicaSet = await initiateReplicaSet(config.mongodb.uri);

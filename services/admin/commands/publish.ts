@@ -12,27 +12,6 @@ import { Progress } from '../publish/progress.ts';
 import { type Counts, noCounts, publishStream } from '../publish/publish-stream.ts';
 import { stopSignal } from '../stop-signal.ts';
 
-const EXAMPLES = `
-Each line is one CloudEvent in JSON; this one is broken to fit:
-
-  {"specversion":"1.0","id":"1","source":"/pos",
-   "type":"store-data.store.changed","subject":"s1","storeid":"s1",
-   "sequence":"1","time":"2026-11-20T21:15:04Z",
-   "data":{"name":"Pizzaria Bela","timezone_offset":"-03:00",
-           "created_at":"2026-01-02T10:00:00Z"}}
-
-Events of entities go to store-changes.<environment>, access_key and
-store_access to store-access.<environment>, under their store's id, in the
-order of the lines. A line that is no event is reported with its number and
-the reason, and the rest is sent all the same; the exit code is then 1.
-Texts and lists have bounds: docs/events.md. A record whose data names no
-updated_at was updated at the event's time.
-
-Examples:
-  npm run store-data -- publish events.ndjson --check
-  npm run store-data -- publish events.ndjson --environment sandbox
-  zcat export.ndjson.gz | npm run store-data -- publish - -e production`;
-
 export const publishCommand = () =>
   new Command('publish')
     .description('Send events to Kafka, from a file of NDJSON or, for "-", from standard input')
@@ -40,7 +19,6 @@ export const publishCommand = () =>
     .addOption(environmentOption('environment to feed; needed where there are several'))
     .option('--check', 'send nothing: tell which lines are no events')
     .addOption(jsonOption())
-    .addHelpText('after', EXAMPLES)
     .action((file, flags) =>
       withServers(async (servers) => {
         const environment = chooseEnvironment(servers.config, flags.environment);

@@ -16,20 +16,6 @@ import {
 } from '../options.ts';
 import { printResult, remark, renderFacts, tableOf } from '../output/print.ts';
 
-const SET_HELP = `
-It counts from the next request on, in every query service. Requests made in the
-present window stay counted; another window begins anew.
-
-Examples:
-  npm run store-data -- quota set -e production -s s1 --requests 6000
-  npm run store-data -- quota set -e production -s s1 --requests 100 --window 1`;
-
-const RESET_HELP = `
-QUOTA_REQUESTS and QUOTA_WINDOW_SECONDS hold again, from the next request on.
-
-Example:
-  npm run store-data -- quota reset -e production -s s1`;
-
 export const setCommand = () =>
   new Command('set')
     .description('Give a store a quota of its own, at once')
@@ -38,7 +24,6 @@ export const setCommand = () =>
     .requiredOption('--requests <n>', 'requests in a window', wholeNumber(1, 1_000_000_000))
     .option('--window <seconds>', 'its window, if not the configured one', wholeNumber(1, 86_400))
     .addOption(jsonOption())
-    .addHelpText('after', SET_HELP)
     .action((flags) => {
       const { requests, window } = flags;
       return change(flags, { requests, ...(window === undefined ? {} : { window_seconds: window }) });
@@ -50,7 +35,6 @@ export const resetCommand = () =>
     .addOption(storeOption('store').makeOptionMandatory())
     .addOption(environmentOption('environment; needed where there are several'))
     .addOption(jsonOption())
-    .addHelpText('after', RESET_HELP)
     .action((flags) => change(flags, null));
 
 interface ChangeFlags {
@@ -89,14 +73,6 @@ async function change(flags: ChangeFlags, quota: OwnQuota): Promise<void> {
 
 type Row = Pick<StoreAccess, 'store_id' | 'environment' | 'quota'>;
 
-const SHOW_HELP = `
-Of a store it says also that the configured quota holds: QUOTA_REQUESTS and
-QUOTA_WINDOW_SECONDS of the query service.
-
-Examples:
-  npm run store-data -- quota show
-  npm run store-data -- quota show -e production -s s1 --json`;
-
 export const showCommand = () =>
   new Command('show')
     .description('Show the stores that have a quota of their own')
@@ -104,7 +80,6 @@ export const showCommand = () =>
     .addOption(environmentOption('only in this environment'))
     .addOption(limitOption(100))
     .addOption(jsonOption())
-    .addHelpText('after', SHOW_HELP)
     .action((flags) =>
       withServers(async (servers) => {
         const environments = chooseEnvironments(servers.config, flags.environment);

@@ -10,20 +10,6 @@ import { describeCatchUp, ProgressLine, Rate } from '../rebuild/progress.ts';
 import { rebuild, type Rebuilt } from '../rebuild/rebuild.ts';
 import { stopSignal } from '../stop-signal.ts';
 
-const HELP = `
-The projectors fill a new generation from the topic's beginning while the
-present one goes on answering. When it has caught up the two are compared, and
-the new one answers if nothing differs. Both go on being projected: "rollback"
-goes back within a second, "generations drop" ends that.
-
-It can be interrupted: run it again to go on. Differences are listed; look at
-them, and run it again with --accept content (other answers of the same
-versions, as after a change of the projection) or --accept all.
-
-Examples:
-  npm run store-data -- rebuild -e production
-  npm run store-data -- rebuild -e production --share 60 --wait`;
-
 /** An option that says which differences are accepted. */
 export function acceptance(text: string): Acceptance {
   if (text === 'content' || text === 'all') return text;
@@ -47,7 +33,6 @@ export const rebuildCommand = () =>
       'nothing',
     )
     .addOption(jsonOption())
-    .addHelpText('after', HELP)
     .action((flags) =>
       withServers(async (servers) => {
         const environment = chooseEnvironment(servers.config, flags.environment);

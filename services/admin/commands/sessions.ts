@@ -27,15 +27,6 @@ const LONGEST_LIFETIME_MS = 86_400_000;
 /** How long Redis may take to say whether the session is live. */
 const LOOK_MS = 1_000;
 
-const EXAMPLES = `
-The token itself is never an argument: everyone on the machine sees those.
-A session's id is the "jti" of its token.
-
-Examples:
-  npm run store-data -- sessions revoke --token < token.txt
-  npm run store-data -- sessions revoke 0f9c51d2a4b86e7390c1d5f2ab48e673 \\
-    --store s1 --environment production --client 5Q2ncPBXlYsKEvoH3RwTgm8d`;
-
 export const revokeCommand = () =>
   new Command('revoke')
     .description('End a session, at once: its token answers 401')
@@ -45,7 +36,6 @@ export const revokeCommand = () =>
     .option('-c, --client <id>', 'client_id of the session', readClientId)
     .option('--token', 'read the token from standard input instead')
     .addOption(jsonOption())
-    .addHelpText('after', EXAMPLES)
     .action(async (id, flags) => {
       const session = flags.token ? await sessionFromInput(id, flags) : sessionFromFlags(id, flags);
       await withServers(async (servers) => {

@@ -15,20 +15,10 @@ import { type KeySchedule, scheduleOf } from '../signing-keys/schedule.ts';
 const MIN_ACTIVATION_MS = 3_000;
 const ACTIVATION_MS = 300_000;
 
-export const HELP = `
-The keys are those of SIGNING_KEYS_FILE; private parts are never shown.
-To rotate:
-  1. "signing-keys rotate" adds a key. Every service knows it within a second,
-     and signs with it from the time that is shown. Where the file takes longer
-     to reach every service, say so with --activate-after.
-  2. "signing-keys list" shows until when tokens of the former key live.
-  3. "signing-keys retire <kid>" removes it after that.`;
-
 export const listCommand = () =>
   new Command('list')
     .description('Show what each key does, and until when its tokens live')
     .addOption(jsonOption())
-    .addHelpText('after', '\nExample:\n  npm run store-data -- signing-keys list')
     .action(async (flags) => {
       const { file, lifetimeMs } = await keyFile();
       show(await readKeys(file), lifetimeMs, flags);
@@ -39,10 +29,6 @@ export const rotateCommand = () =>
     .description('Add a key that signs as soon as every service knows it')
     .option('--activate-after <time>', 'when it begins to sign', duration, ACTIVATION_MS)
     .addOption(jsonOption())
-    .addHelpText(
-      'after',
-      '\nThe former key verifies until it is retired.\n\nExample:\n  npm run store-data -- signing-keys rotate --activate-after 10min',
-    )
     .action(async (flags) => {
       const { activateAfter } = flags;
       if (activateAfter < MIN_ACTIVATION_MS) {
@@ -69,10 +55,6 @@ export const retireCommand = () =>
     .argument('<kid>', 'the key, as "list" shows it')
     .option('--force', 'also where tokens of it may still live: they answer 401 from then on')
     .addOption(jsonOption())
-    .addHelpText(
-      'after',
-      '\nExample:\n  npm run store-data -- signing-keys retire \\\n    Zf1pJq0vE4u0zJ0Zp2b5m0B5pT5y3m4o1c8oZkqk0lA',
-    )
     .action(async (kid, flags) => {
       const { file, lifetimeMs } = await keyFile();
       const force = flags.force === true;

@@ -19,26 +19,23 @@ const COMMANDS = [
     name: 'block',
     status: 'blocked',
     description: 'Let no key of a store in',
-    help: 'It counts at once, for tokens already issued too, also while no projector runs.',
   },
   {
     name: 'unblock',
     status: 'active',
     description: 'Let the keys of a store in again',
-    help: 'A store that its own record calls blocked stays blocked until that changes.',
   },
 ] as const;
 
 export const storeCommands = () => COMMANDS.map(statusCommand);
 
-function statusCommand({ name, status, description, help }: (typeof COMMANDS)[number]) {
+function statusCommand({ name, status, description }: (typeof COMMANDS)[number]) {
   return new Command(name)
     .description(description)
     .argument('<store>', 'the store', readStoreId)
     .addOption(environmentOption('environment; needed where there are several'))
     .addOption(waitOption())
     .addOption(jsonOption())
-    .addHelpText('after', `\n${help}\n\nExample:\n  npm run store-data -- stores ${name} s1 -e production`)
     .action((storeId, flags) =>
       withServers(async (servers) => {
         const environment = chooseEnvironment(servers.config, flags.environment);

@@ -28,23 +28,6 @@ interface Result {
   deep: { records: number; messages: number; differences: number } | null;
 }
 
-const HELP = `
-Each store is read in one snapshot, beside services at work. Where something
-differs it ends with exit code 1; with --repair the store's stamp and trees are
-made anew from its records, and it ends with 1 only where they still differ
-then.
-
-With --deep the log is read from its beginning to where the projector is, and
-applied to a database of its own, with which every record is compared:
-versions, bodies, deletions. It takes about as long as a rebuild, and as much
-room, which is free again at its end. What differs there only a rebuild can
-mend.
-
-Examples:
-  npm run store-data -- verify
-  npm run store-data -- verify -e production --store s1 --repair
-  npm run store-data -- verify -e production --deep`;
-
 export const verifyCommand = () =>
   new Command('verify')
     .description('Count records one by one, and compare counts and rank trees with that')
@@ -53,7 +36,6 @@ export const verifyCommand = () =>
     .option('--deep', 'compare every record with the log too')
     .option('--repair', 'make counts and trees that differ anew')
     .addOption(jsonOption())
-    .addHelpText('after', HELP)
     .action((flags) =>
       withServers(async (servers) => {
         const deep = flags.deep ? { records: 0, messages: 0, differences: 0 } : null;

@@ -9,18 +9,9 @@ import { askFor, checkCanAsk } from '../../output/confirm.ts';
 import { markFailed, printResult, remark } from '../../output/print.ts';
 import { selectionCommand } from './selection-options.ts';
 
-const HELP = `
-A dropped letter cannot be brought back, and a rebuild leaves its message out.
-On a terminal the command asks first; elsewhere it needs --yes.
-
-Examples:
-  npm run store-data -- dead-letters drop store-changes.production/0/1234
-  npm run store-data -- dead-letters drop --reason too_large -e sandbox --yes`;
-
 export const dropCommand = () =>
   selectionCommand('drop', 'Remove dead letters for good')
     .option('-y, --yes', 'do not ask')
-    .addHelpText('after', HELP)
     .action(async (ids, flags) => {
       checkSelection(ids, flags);
       checkCanAsk(flags, 'drop dead letters for good');

@@ -15,11 +15,6 @@ import { chooseEnvironments, environmentOption, jsonOption, limitOption } from '
 import { formatAge, formatBytes } from '../../output/durations.ts';
 import { printResult, tableOf } from '../../output/print.ts';
 
-const EXAMPLES = `
-Examples:
-  npm run store-data -- dead-letters list
-  npm run store-data -- dead-letters list -e production --reason invalid_data`;
-
 export const listCommand = () =>
   new Command('list')
     .description('List dead letters in the order of their log')
@@ -27,7 +22,6 @@ export const listCommand = () =>
     .option('--reason <reason>', 'only those of one reason', letterReason)
     .addOption(limitOption(50))
     .addOption(jsonOption())
-    .addHelpText('after', EXAMPLES)
     .action((flags) =>
       withServers(async (servers) => {
         const boxes = await letterBoxes(servers, chooseEnvironments(servers.config, flags.environment));

@@ -15,50 +15,38 @@ import { chooseEnvironments } from '../../options.ts';
 import { markFailed, printable, printResult, remark } from '../../output/print.ts';
 import { selectionCommand } from './selection-options.ts';
 
-const HELP = `
-A letter is applied as the projector would: one that is older than what is
-applied by now changes nothing. What was applied is removed from the dead
-letters, what still cannot be applied stays, and the exit code is then 1.
-Messages that are not kept are read from Kafka.
-
-Examples:
-  npm run store-data -- dead-letters retry store-changes.production/0/1234
-  npm run store-data -- dead-letters retry --reason unknown_type -e production`;
-
 export const retryCommand = () =>
-  selectionCommand('retry', 'Apply dead letters')
-    .addHelpText('after', HELP)
-    .action(async (ids, flags) => {
-      checkSelection(ids, flags);
-      await withServers(async (servers) => {
-        const retrying: Retrying = { servers, inKafka: new MessagesInKafka(servers), epochs: new Map() };
-        const total: RetryResult = { applied: 0, outdated: 0, stayed: [], gone: [] };
-        const seen = new Set<string>();
-        for (const box of await letterBoxes(servers, chooseEnvironments(servers.config, flags.environment))) {
-          const found = findSummaries(box, letterFilter(box, { ids, reason: flags.reason }));
-          for await (const slice of letterSlices(found)) {
-            for (const { _id } of slice) seen.add(_id);
-            const result = await retrySlice(retrying, box, slice);
-            await retryElsewhere(retrying, box, slice);
-            total.applied += result.applied;
-            total.outdated += result.outdated;
-            total.stayed.push(...result.stayed);
-            total.gone.push(...result.gone);
-            if (!flags.json) for (const stayed of result.stayed) remark(describeStayed(stayed));
-          }
+  selectionCommand('retry', 'Apply dead letters').action(async (ids, flags) => {
+    checkSelection(ids, flags);
+    await withServers(async (servers) => {
+      const retrying: Retrying = { servers, inKafka: new MessagesInKafka(servers), epochs: new Map() };
+      const total: RetryResult = { applied: 0, outdated: 0, stayed: [], gone: [] };
+      const seen = new Set<string>();
+      for (const box of await letterBoxes(servers, chooseEnvironments(servers.config, flags.environment))) {
+        const found = findSummaries(box, letterFilter(box, { ids, reason: flags.reason }));
+        for await (const slice of letterSlices(found)) {
+          for (const { _id } of slice) seen.add(_id);
+          const result = await retrySlice(retrying, box, slice);
+          await retryElsewhere(retrying, box, slice);
+          total.applied += result.applied;
+          total.outdated += result.outdated;
+          total.stayed.push(...result.stayed);
+          total.gone.push(...result.gone);
+          if (!flags.json) for (const stayed of result.stayed) remark(describeStayed(stayed));
         }
-        await retrying.inKafka.close();
-        const missing = ids.filter((id) => !seen.has(id));
-        for (const id of missing) remark(`store-data: there is no dead letter ${id}`);
-        const { applied, outdated, stayed, gone } = total;
-        printResult(
-          flags,
-          { applied, outdated, stayed, gone, missing },
-          `applied ${applied}, outdated ${outdated}, still dead ${stayed.length}`,
-        );
-        if (stayed.length > 0 || missing.length > 0) markFailed();
-      });
+      }
+      await retrying.inKafka.close();
+      const missing = ids.filter((id) => !seen.has(id));
+      for (const id of missing) remark(`store-data: there is no dead letter ${id}`);
+      const { applied, outdated, stayed, gone } = total;
+      printResult(
+        flags,
+        { applied, outdated, stayed, gone, missing },
+        `applied ${applied}, outdated ${outdated}, still dead ${stayed.length}`,
+      );
+      if (stayed.length > 0 || missing.length > 0) markFailed();
     });
+  });
 
 interface Retrying {
   servers: Servers;

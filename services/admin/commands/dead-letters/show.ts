@@ -13,16 +13,6 @@ import { letterId } from '../../dead-letters/selection.ts';
 import { jsonOption, WrongUsage } from '../../options.ts';
 import { print, printable, printJson, remark, renderFacts, shortened } from '../../output/print.ts';
 
-const EXAMPLES = `
-Without --value or --raw only the names and types of the data's fields are
-shown: the values may be personal data. A message that is not kept is read from
-Kafka, unless it names a customer who is deleted.
-
-Examples:
-  npm run store-data -- dead-letters show store-changes.production/0/1234
-  npm run --silent store-data -- dead-letters show --raw \\
-    store-changes.production/0/1234 > message`;
-
 const PREVIEW_CHARACTERS = 4_096;
 
 export const showCommand = () =>
@@ -32,7 +22,6 @@ export const showCommand = () =>
     .option('--value', `show the beginning of the message too, at most ${PREVIEW_CHARACTERS} characters`)
     .option('--raw', 'write nothing but the bytes of the message to standard output')
     .addOption(jsonOption())
-    .addHelpText('after', EXAMPLES)
     .action(async (id, flags) => {
       if (flags.raw && (flags.json || flags.value)) throw new WrongUsage('--raw goes with no other option');
       await withServers(async (servers) => {

@@ -8,17 +8,6 @@ import { jsonOption, WrongUsage, wholeNumber } from '../../options.ts';
 import { askFor, checkCanAsk } from '../../output/confirm.ts';
 import { printResult } from '../../output/print.ts';
 
-const HELP = `
-The projector's log names topic, partition and offset. Exactly that batch is
-passed by, in every generation, and becomes a dead letter that stands for its
-offsets: "dead-letters retry" applies it should it become readable, and
-publishing the entities' present state again makes up for it.
-On a terminal the command asks first; elsewhere it needs --yes.
-
-Example:
-  npm run store-data -- dead-letters skip --topic store-changes.production \\
-    --partition 3 --offset 1234`;
-
 const offset = wholeNumber(0, 999_999_999_999_999);
 
 export const skipCommand = () =>
@@ -30,7 +19,6 @@ export const skipCommand = () =>
     .option('--to <n>', 'the last one, where that cannot be told', offset)
     .option('-y, --yes', 'do not ask')
     .addOption(jsonOption())
-    .addHelpText('after', HELP)
     .action(async (flags) => {
       checkCanAsk(flags, 'pass a batch by');
       await withServers(async (servers) => {

@@ -20,14 +20,6 @@ import {
 import { remark } from '../../output/print.ts';
 import { changeKey } from './change-key.ts';
 
-const EXAMPLES = `
-The secret is printed once and stored nowhere; only its SHA-256 travels.
-
-Examples:
-  npm run store-data -- keys create -s s1 -e production --scopes order,crm
-  npm run store-data -- keys create -s s1 -e production --scopes order \\
-    --client-id pos-17 --secret-file ./pos-17.secret`;
-
 /** Shorter ones, which we would not make, can be guessed from their hash. */
 const SHORTEST_SAFE_SECRET = 22;
 const MAX_SECRET_LENGTH = 1_024;
@@ -43,7 +35,6 @@ export const createCommand = () =>
     .option('--secret-stdin', 'read the secret of --client-id from standard input')
     .addOption(waitOption())
     .addOption(jsonOption())
-    .addHelpText('after', EXAMPLES)
     .action(async (flags) => {
       const imported = await importedSecret(flags);
       await withServers(async (servers) => {

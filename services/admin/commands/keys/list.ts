@@ -13,11 +13,6 @@ import {
 } from '../../options.ts';
 import { printResult, remark, tableOf } from '../../output/print.ts';
 
-const EXAMPLES = `
-Examples:
-  npm run store-data -- keys list --store s1
-  npm run store-data -- keys list -e production --status active --json`;
-
 export const listCommand = () =>
   new Command('list')
     .description('List keys, never their secrets')
@@ -26,7 +21,6 @@ export const listCommand = () =>
     .addOption(new Option('--status <status>', 'only those with a status').choices(KEY_STATUSES))
     .addOption(limitOption(100))
     .addOption(jsonOption())
-    .addHelpText('after', EXAMPLES)
     .action((flags) =>
       withServers(async (servers) => {
         const filter: Filter<AccessKey> = {

@@ -7,12 +7,6 @@ import { clientId as readClientId, jsonOption, scopesOption, waitOption } from '
 import { remark } from '../../output/print.ts';
 import { changeKey } from './change-key.ts';
 
-const SCOPES_HELP = `
-Scopes that are taken away count at once, whether a projector runs or not.
-
-Example:
-  npm run store-data -- keys scopes 5Q2ncPBXlYsKEvoH3RwTgm8d --set order,menu`;
-
 export const scopesCommand = () =>
   new Command('scopes')
     .description('Replace the scopes of a key')
@@ -22,7 +16,6 @@ export const scopesCommand = () =>
     )
     .addOption(waitOption())
     .addOption(jsonOption())
-    .addHelpText('after', SCOPES_HELP)
     .action((clientId, flags) =>
       withServers(async (servers) => {
         const about = { action: 'keys.scopes', details: { scopes: flags.set } } as const;
@@ -37,44 +30,34 @@ interface StatusCommand {
   name: 'revoke' | 'deactivate' | 'activate';
   description: string;
   status: KeyStatus;
-  help: string;
 }
-
-const AT_ONCE = 'It counts at once, for tokens already issued too, also while no projector runs.';
 
 const COMMANDS: StatusCommand[] = [
   {
     name: 'revoke',
     description: 'End a key for good',
     status: 'revoked',
-    help: `${AT_ONCE}\nA revoked key never comes back.`,
   },
   {
     name: 'deactivate',
     description: 'Suspend a key until it is activated',
     status: 'inactive',
-    help: AT_ONCE,
   },
   {
     name: 'activate',
     description: 'Let a suspended key in again',
     status: 'active',
-    help: 'It is live when the command ends.',
   },
 ];
 
 export const statusCommands = () => COMMANDS.map(statusCommand);
 
-function statusCommand({ name, description, status, help }: StatusCommand) {
+function statusCommand({ name, description, status }: StatusCommand) {
   return new Command(name)
     .description(description)
     .argument('<client_id>', 'the key', readClientId)
     .addOption(waitOption())
     .addOption(jsonOption())
-    .addHelpText(
-      'after',
-      `\n${help}\n\nExample:\n  npm run store-data -- keys ${name} 5Q2ncPBXlYsKEvoH3RwTgm8d`,
-    )
     .action((clientId, flags) =>
       withServers(async (servers) => {
         const revoked = status === 'revoked' ? 'accept' : 'refuse';

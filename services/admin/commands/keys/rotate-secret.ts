@@ -10,17 +10,6 @@ import { clientId as readClientId, duration, jsonOption, waitOption, WrongUsage 
 import { remark } from '../../output/print.ts';
 import { changeKey } from './change-key.ts';
 
-const EXAMPLES = `
-Both secrets count until the old one is retired, so that clients can change
-over one by one. Tokens already issued live on. The new secret is printed once
-and stored nowhere.
-
-Examples:
-  npm run store-data -- keys rotate-secret 5Q2ncPBXlYsKEvoH3RwTgm8d
-  npm run store-data -- keys rotate-secret 5Q2ncPBXlYsKEvoH3RwTgm8d --retire-old
-  npm run store-data -- keys rotate-secret 5Q2ncPBXlYsKEvoH3RwTgm8d \\
-    --retire-old-after 24h`;
-
 export const rotateSecretCommand = () =>
   new Command('rotate-secret')
     .description('Give a key a new secret; the old one counts until it is retired')
@@ -29,7 +18,6 @@ export const rotateSecretCommand = () =>
     .option('--retire-old-after <time>', 'let the old secret end by itself, such as after 24h', duration)
     .addOption(waitOption())
     .addOption(jsonOption())
-    .addHelpText('after', EXAMPLES)
     .action(async (clientId, flags) => {
       if (flags.retireOld && flags.retireOldAfter !== undefined) {
         throw new WrongUsage('--retire-old and --retire-old-after exclude each other');
