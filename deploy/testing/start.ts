@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Service } from '#local/start/service.ts';
-import { prepareSigningKey } from '#local/start/signing-key.ts';
+import { prepareSigningKey } from '#local/start/files.ts';
 import { type Guard, startGuard } from '#local/stack/program/guard.ts';
 import { startStack } from '#local/stack/stack.ts';
 import { readConfig } from '#shared/config.ts';

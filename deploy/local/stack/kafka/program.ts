@@ -1,7 +1,6 @@
 // The broker as a program: its jars by Maven, its storage formatted once, then `kafka.Kafka`.
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { StackError } from '../errors.ts';
 import { fetchJars } from '../fetch/jars.ts';
 import { ensurePackage, type Package } from '../fetch/package.ts';
@@ -69,9 +68,9 @@ function brokerPackage(java: string): Package {
   return {
     title: 'Kafka 4.3.1',
     name: 'kafka-4.3.1',
-    checksums: fileURLToPath(new URL('./jars.sha256', import.meta.url)),
+    checksums: join(import.meta.dirname, 'jars.sha256'),
     downloadBytes: 54_000_000,
     fetch: (target, staging, context) =>
-      fetchJars(fileURLToPath(new URL('./pom.xml', import.meta.url)), java, target, staging, context),
+      fetchJars(join(import.meta.dirname, 'pom.xml'), java, target, staging, context),
   };
 }

