@@ -6,7 +6,8 @@ import { markFailed, printResult } from '../output/print.ts';
 import { describeUnattended } from '../rebuild/catch-up.ts';
 import { type Acceptance, comparisonJson, describeComparison } from '../rebuild/comparison.ts';
 import { installationOf } from '../rebuild/installation.ts';
-import { describeCatchUp, ProgressLine, Rate } from '../rebuild/progress.ts';
+import { ProgressLine } from '../output/progress-line.ts';
+import { describeCatchUp, Rate } from '../rebuild/progress.ts';
 import { rebuild, type Rebuilt } from '../rebuild/rebuild.ts';
 import { stopSignal } from '../stop-signal.ts';
 

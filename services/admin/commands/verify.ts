@@ -11,7 +11,7 @@ import { forSnapshots } from '#shared/mongodb.ts';
 import { findLiveGeneration, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { type Servers, withServers } from '../connection/servers.ts';
 import { chooseEnvironments, environmentOption, jsonOption, storeOption } from '../options.ts';
-import { ProgressLine } from '../rebuild/progress.ts';
+import { ProgressLine } from '../output/progress-line.ts';
 import { hasAnything, storesIn } from '../comparison/stores.ts';
 import { compareWithLog } from '../verify/with-log.ts';
 import { markFailed, printResult, remark, tableOf } from '../output/print.ts';

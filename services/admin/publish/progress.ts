@@ -1,54 +1,36 @@
-/** Shows how far a publication is: one line that is rewritten on a terminal, else a line every few seconds. */
+/** Shows how far a publication is. */
 import { formatBytes, formatDuration } from '../output/durations.ts';
+import { type Output, ProgressLine } from '../output/progress-line.ts';
 import type { Counts } from './publish-stream.ts';
 
-const TERMINAL_MS = 200;
-const LOG_MS = 5_000;
-
 export interface ProgressOptions {
-  output: Pick<NodeJS.WriteStream, 'write' | 'isTTY' | 'columns'>;
+  output: Output;
   counts: Readonly<Counts>;
   /** Size of the whole input; `null` where nobody knows. */
   totalBytes: number | null;
 }
 
 export class Progress {
-  readonly #options: ProgressOptions;
-  readonly #startedAt = performance.now();
+  readonly #line: ProgressLine;
   readonly #timer: NodeJS.Timeout;
-  #shown = false;
 
-  constructor(options: ProgressOptions) {
-    this.#options = options;
-    this.#timer = setInterval(() => this.#show(), options.output.isTTY ? TERMINAL_MS : LOG_MS);
+  constructor({ output, counts, totalBytes }: ProgressOptions) {
+    const startedAt = performance.now();
+    const line = new ProgressLine(output);
+    const show = () => line.show(describeProgress(counts, totalBytes, performance.now() - startedAt));
+    this.#line = line;
+    this.#timer = setInterval(show, line.everyMs);
     this.#timer.unref();
   }
 
   /** Writes a line between two showings. */
   say(text: string): void {
-    this.#clear();
-    this.#options.output.write(`${text}\n`);
+    this.#line.say(text);
   }
 
   stop(): void {
     clearInterval(this.#timer);
-    this.#clear();
-  }
-
-  #show(): void {
-    const { output, counts, totalBytes } = this.#options;
-    const text = describeProgress(counts, totalBytes, performance.now() - this.#startedAt);
-    if (output.isTTY) {
-      output.write(`\r${text.slice(0, (output.columns ?? 80) - 1)}\u001B[K`);
-      this.#shown = true;
-    } else {
-      output.write(`${text}\n`);
-    }
-  }
-
-  #clear(): void {
-    if (this.#shown) this.#options.output.write('\r\u001B[K');
-    this.#shown = false;
+    this.#line.clear();
   }
 }
 
