@@ -76,7 +76,6 @@ export function replaceVersioned(
   return setVersioned(multi.zremrangebyscore(key, version, version), key, version, member);
 }
 
-/** What Redis is to hold of a record. */
 export interface Published {
   redisKey: string;
   version: number;

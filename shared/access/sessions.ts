@@ -22,7 +22,6 @@ export function newSessionId(): string {
   return pool.toString('hex', poolUsed - ID_BYTES, poolUsed);
 }
 
-/** Whose a session is. */
 export interface SessionOwner {
   id: string;
   environment: string;

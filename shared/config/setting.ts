@@ -8,9 +8,7 @@ import { Format } from 'typebox/format';
 import { Check, Errors } from 'typebox/value';
 import { readAddress } from '../address.ts';
 
-/** A setting in words, for tables. */
 export interface Setting {
-  /** The environment variable. */
   name: string;
   /** As the table shows it: empty where nothing is set, `null` where the variable is required. */
   default: string | null;

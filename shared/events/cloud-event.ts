@@ -29,7 +29,6 @@ export interface CloudEvent {
   /** The entity's id. */
   subject: string;
   storeId: string;
-  /** The entity's version. */
   sequence: number;
   /** When it happened, milliseconds since 1970. */
   time: number;

@@ -34,7 +34,6 @@ export class BatchRejected extends Error {
 /** What a batch says of itself, its records left aside. */
 export interface BatchHeader {
   baseOffset: number;
-  /** Bytes of all of it. */
   bytes: number;
   magic: number;
   lastOffsetDelta: number;

@@ -111,7 +111,6 @@ export interface OptionGroupDocument extends ReadModelDocument {
   active_summary: string;
 }
 
-/** The document type of each entity. */
 export interface Documents {
   store: StoreDocument;
   coupon: CouponDocument;

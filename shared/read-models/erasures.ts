@@ -29,7 +29,6 @@ export interface ErasureProgress {
 /** Kinds of records that name customers. */
 export const NAMING_CUSTOMERS = ['order', 'review'] as const satisfies EntityName[];
 
-/** A document that may name a customer. */
 export type NamingDocument = OrderDocument | ReviewDocument;
 
 /** The body of an order or a review, a list record or a details answer, without what it says of its customer but the id. */

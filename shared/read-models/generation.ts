@@ -28,7 +28,6 @@ export interface Generation {
   db: Db;
 }
 
-/** A generation that the pointer knows. */
 export interface KnownGeneration {
   number: number;
   state: 'live' | OtherState;

@@ -23,7 +23,6 @@ export interface SimulatorOptions {
   onTrouble: (error: unknown) => void;
 }
 
-/** How much of the history is published. */
 export interface Published {
   events: number;
   /** Those of them that are orders. */
@@ -36,7 +35,6 @@ export interface Simulator {
   historyOrders: number;
   /** Publishes the history, and tells how much of it is published so far. */
   publishHistory: (progress: (published: Published) => void) => Promise<void>;
-  /** Begins the living flow. */
   startTraffic: () => void;
   stop: () => Promise<void>;
 }

@@ -3,7 +3,6 @@ import type { DataFolder } from './folder/data-folder.ts';
 import type { Guard } from './program/guard.ts';
 import type { Command, PartExit } from './program/held-process.ts';
 
-/** The three servers. */
 export type PartName = 'kafka' | 'mongodb' | 'redis';
 
 /** An address from the environment, a container, or a program of this machine or of a package registry. */
@@ -25,7 +24,6 @@ export interface RunningPart {
   stop(): Promise<void>;
 }
 
-/** What every part gets to start with. */
 export interface StartContext {
   env: NodeJS.ProcessEnv;
   /** Writes one line for people, already marked with the part's name. */
@@ -46,7 +44,6 @@ export interface ContainerPlan {
   workingFolder?: string;
 }
 
-/** A program that can be started. */
 export interface LocatedProgram {
   /** Its name, its version and where it was found. */
   description: string;

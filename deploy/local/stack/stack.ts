@@ -16,7 +16,6 @@ import { describeExit } from './program/start.ts';
 import { redisPart } from './redis/part.ts';
 import { forcedSource, startPart } from './source.ts';
 
-/** What clients need to reach the servers. */
 export interface StackAddresses {
   kafkaBrokers: string[];
   mongodbUri: string;
@@ -38,7 +37,6 @@ export interface StackFailure extends PartExit {
   lastLines: string[];
 }
 
-/** A running stack. */
 export interface Stack extends StackAddresses {
   parts: StackPart[];
   /** The process ids of the parts that are programs, for tests of faults. */
@@ -49,7 +47,6 @@ export interface Stack extends StackAddresses {
   stop(): Promise<void>;
 }
 
-/** How to start a stack. */
 export interface StackOptions {
   /** Made if need be; belongs to one stack at a time. The parts' logs lie in its `logs/`, and stay there where one failed. */
   dataFolder: string;

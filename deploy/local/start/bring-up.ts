@@ -35,7 +35,6 @@ export interface BringUp {
   stopping: AbortSignal;
 }
 
-/** What works once everything is up. */
 export interface System {
   file: StackFile;
   simulator: Simulator;

@@ -6,7 +6,6 @@ import type { Screen } from './screen.ts';
 
 const INTERVAL_MS = 1_000;
 
-/** How far the history is. */
 export interface HistoryProgress extends Published {
   /** Orders that it will have. */
   ofOrders: number;

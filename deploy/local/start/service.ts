@@ -10,7 +10,6 @@ import { awaitReadyLine, type ReadyLine } from './ready-line.ts';
 
 export interface ServiceOptions {
   name: string;
-  /** The file that Node runs. */
   file: string;
   env: NodeJS.ProcessEnv;
   logFile: string;

@@ -18,7 +18,6 @@ export interface AuditedWork extends AuditSubject {
   details: AuditDetails;
 }
 
-/** What came of it. */
 export interface AuditedResult<T> {
   result: T;
   /** Of the record of its end. */

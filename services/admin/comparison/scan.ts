@@ -13,7 +13,6 @@ export interface Scanned {
   actual: number;
   /** Records whose whole content was compared. */
   sampled: number;
-  /** Ids of records that differ. */
   differing: string[];
 }
 

@@ -11,7 +11,6 @@ import {
 } from '#shared/read-models/generation.ts';
 import type { Servers } from '../connection/servers.ts';
 
-/** The dead letters of one topic. */
 export interface LetterBox {
   environment: string;
   kind: 'changes' | 'access';

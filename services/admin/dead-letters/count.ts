@@ -3,7 +3,6 @@ import { letterFilter, type LetterSelection } from './selection.ts';
 import type { LetterBox } from './boxes.ts';
 
 export interface LetterCount {
-  /** Letters. */
   letters: number;
   /** Messages: one letter may stand for a batch. */
   total: number;

@@ -53,7 +53,6 @@ export class MessagesInKafka {
     return found;
   }
 
-  /** Leaves the groups that were joined. */
   async close(): Promise<void> {
     const opened = await Promise.allSettled(this.#readers.values());
     for (const result of opened) if (result.status === 'fulfilled') await result.value.close();

@@ -94,7 +94,6 @@ interface Attempt {
   result: RetryResult;
   /** Brings what changed to Redis, once it is committed. */
   publish: Publish | null;
-  /** The positions that were given. */
   given?: GivenPositions;
 }
 

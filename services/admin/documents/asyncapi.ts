@@ -1,9 +1,13 @@
-/** The topics in AsyncAPI 3, `docs/asyncapi.json`: made from the schemas that the projector validates with. */
+/**
+ * The topics in AsyncAPI 3, `docs/asyncapi.json`: what stays the same is in `asyncapi.json` here, the rest is made from the schemas that
+ * the projector validates with.
+ */
 import { Type, type TSchema } from 'typebox';
 import { AccessKeyData, CLIENT_ID_PATTERN, StoreAccessData } from '#shared/events/access-event.ts';
 import { type EntityName, ENTITY_NAMES, entitySchemas } from '#shared/events/entities/index.ts';
 import { exampleEvent } from '#shared/events/examples.ts';
 import { Address, ID_PATTERN } from '#shared/events/fields.ts';
+import skeleton from './asyncapi.json' with { type: 'json' };
 
 type Json = Record<string, unknown>;
 
@@ -22,37 +26,22 @@ const FORMATS: Readonly<Record<string, Json>> = {
   'calendar-date': { format: 'date' },
 };
 
-const SECURITY = ['scram', 'certificate'].map((name) => ({
-  $ref: `#/components/securitySchemes/${name}`,
-}));
-
 /** The document. */
 export function asyncApiDocument(): Json {
   const changes = ENTITY_NAMES.flatMap((entity) => [changed(entity, ENTITY_ID), deleted(entity)]);
   const access = [changed('access_key', CLIENT_ID), changed('store_access', ENTITY_ID)];
+  const { asyncapi, info, defaultContentType, operations, securitySchemes } = skeleton;
   return {
-    asyncapi: '3.0.0',
-    info: {
-      title: 'Store Data events',
-      version: '1.0.0',
-      description:
-        'What publishers send: CloudEvents 1.0 in structured mode, under the store’s id as message key. An event carries the whole state of one entity. Rules: docs/rules.md, chapters R11 to R14.',
-      license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
-    },
-    defaultContentType: 'application/cloudevents+json',
+    asyncapi,
+    info,
+    defaultContentType,
     channels: {
       changes: channel('store-changes', 'The data of stores.', changes),
       access: channel('store-access', 'Keys, and the blocking of stores.', access),
     },
-    operations: {
-      applyChanges: operation('changes', 'Applies changes to the read models, each exactly once.'),
-      applyAccess: operation('access', 'Applies who may read what.'),
-    },
+    operations,
     components: {
-      securitySchemes: {
-        scram: { type: 'scramSha512', description: 'SASL over TLS, where the cluster asks for it.' },
-        certificate: { type: 'X509', description: 'A client certificate, where the cluster asks for one.' },
-      },
+      securitySchemes,
       messages: Object.fromEntries([...changes, ...access].map((message) => [message.name, message.body])),
       schemas: {
         address: jsonSchema(Address, true),
@@ -100,30 +89,15 @@ function message(name: string, summary: string, payload: Json, examples: Json[])
 }
 
 function envelope(type: string, subject: Json, { data }: { data?: Json }): Json {
-  const text = { type: 'string', minLength: 1 };
-  const required = ['specversion', 'id', 'source', 'type', 'subject', 'time', 'storeid', 'sequence'];
+  const { required, properties } = skeleton.envelope;
   return {
     type: 'object',
     required: data === undefined ? required : [...required, 'data'],
     properties: {
-      specversion: { type: 'string', const: '1.0' },
-      id: { ...text, description: 'The event’s own id.' },
-      source: { ...text, description: 'Who sent it.' },
+      ...properties,
       type: { type: 'string', const: type },
       subject,
-      time: { type: 'string', format: 'date-time', description: 'When it happened.' },
       storeid: STORE_ID,
-      sequence: {
-        type: 'string',
-        pattern: '^[0-9]{1,40}$',
-        description:
-          'The entity’s version, at most 2^53−1. An event that is not above the last one applied changes nothing.',
-      },
-      dataschema: {
-        type: 'string',
-        description: 'Its last path segment is the schema’s version; 1 without it.',
-      },
-      datacontenttype: { type: 'string', description: 'application/json, the default.' },
       ...(data === undefined ? {} : { data }),
     },
   };
@@ -133,21 +107,12 @@ function channel(topic: string, description: string, messages: readonly Message[
   return {
     address: `${topic}.{environment}`,
     description,
-    parameters: { environment: { description: 'Such as production or sandbox.', default: 'production' } },
+    parameters: skeleton.channel.parameters,
     messages: Object.fromEntries(
       messages.map(({ name }) => [name, { $ref: `#/components/messages/${name}` }]),
     ),
-    bindings: {
-      kafka: {
-        topicConfiguration: { 'cleanup.policy': ['delete'], 'retention.ms': -1 },
-        bindingVersion: '0.5.0',
-      },
-    },
+    bindings: skeleton.channel.bindings,
   };
-}
-
-function operation(name: string, summary: string): Json {
-  return { action: 'receive', summary, channel: { $ref: `#/channels/${name}` }, security: SECURITY };
 }
 
 /** A schema of ours as JSON Schema for everybody: known formats, and an address by reference unless it is `itself`. */

@@ -158,7 +158,6 @@ export class LogReader {
     }
   }
 
-  /** Leaves, and removes the group. */
   async close(): Promise<void> {
     await this.#consumer.disconnect();
     await this.#admin.deleteGroups([this.#groupId]).catch(() => undefined);

@@ -10,10 +10,8 @@ import { type Line, LineSplitter } from './line-splitter.ts';
 export interface Counts {
   /** Events that Kafka has taken. */
   sent: number;
-  /** Lines that are no events. */
   rejected: number;
   blank: number;
-  /** Bytes read. */
   bytes: number;
   /** Up to this line, itself included, each was sent or reported. */
   doneUpToLine: number;

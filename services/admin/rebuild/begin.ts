@@ -16,7 +16,6 @@ export const DEFAULT_SHARE = 25;
 
 export interface Begun {
   number: number;
-  /** Whether it was begun before. */
   isResumed: boolean;
 }
 

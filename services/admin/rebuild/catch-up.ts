@@ -27,7 +27,6 @@ export interface CatchUpState {
 
 export interface CatchUpOptions {
   signal: AbortSignal;
-  /** Told after every look. */
   progress: (state: CatchUpState) => void;
   /** Told once when no projector fills the generation. */
   unattended: () => void;

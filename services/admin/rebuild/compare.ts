@@ -22,7 +22,6 @@ export interface CompareOptions {
   environment: string;
   live: Generation;
   rebuilt: Generation;
-  /** Told after every store. */
   progress?: (stores: number, of: number) => void;
   /** How long to wait for events that are on their way. */
   patienceMs?: number;

@@ -8,7 +8,6 @@ export interface Difference {
   /** `counts`: the new one's own counts or rank trees are not what its records say. */
   kind: DifferenceKind | 'counts';
   count: number;
-  /** Names of fields that differ. */
   fields: string[];
   /** Ids of the first records. */
   examples: string[];

@@ -5,7 +5,6 @@ import { formatDuration } from '../output/durations.ts';
 const RATE_MS = 10_000;
 const BAR = 24;
 
-/** The rate at which something is applied. */
 export class Rate {
   readonly #samples: { at: number; applied: number }[] = [];
 

@@ -15,7 +15,6 @@ export interface RebuildOptions extends CatchUpOptions {
   /** Leaves the flip to the operator. */
   wait: boolean;
   begun: (begun: Begun) => void;
-  /** Told while generations are compared. */
   comparing: (stores: number, of: number) => void;
 }
 

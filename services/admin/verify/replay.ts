@@ -23,7 +23,6 @@ export interface ReplayOptions {
   topic: string;
   /** Only this store; `null` for all. */
   only: string | null;
-  /** Told how many messages were read. */
   progress: (read: number) => void;
 }
 

@@ -22,7 +22,6 @@ import { RedisTrail } from './redis-trail.ts';
 /** Stands for one opening of the gate. */
 export type Passage = symbol;
 
-/** Redis as it was looked at. */
 interface Sight {
   server: RedisServer;
   /** Whether every environment has a mark that is trusted. */
@@ -38,7 +37,6 @@ export class RedisGate {
   readonly #trail: RedisTrail;
   /** Kept until a look comes to its end: the next number is left even where the rest of a look fails. */
   #trailIsBroken = false;
-  /** The server as it was last called. */
   #identity: string | null = null;
   /** The names of sessions that were given away since the last look, and of those that a Redis that went back gave. */
   #sessions: string[] = [];

@@ -25,7 +25,6 @@ export interface Caller {
   quota: QuotaState;
 }
 
-/** What the framework runs before a handler. */
 export type Step = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
 /** Makes the step that finds out who calls; from here on every answer tells the quota. */

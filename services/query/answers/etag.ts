@@ -6,7 +6,6 @@ import type { GenerationMarker } from '#shared/read-models/generation.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 
 export interface EtagSource {
-  /** The route's path. */
   path: string;
   /** As they were understood: two ways to ask for the same have the same tag. */
   parameters: Record<string, unknown>;

@@ -4,7 +4,6 @@
  */
 import { Type, type TSchema } from 'typebox';
 
-/** One kind of value. */
 export interface Kind<T> {
   /** What is allowed, to follow "must be". */
   allowed: string;
@@ -31,7 +30,6 @@ export interface Parameter<T> extends Meaning {
 
 export type Parameters = Record<string, Parameter<unknown>>;
 
-/** The values that parameters are read to. */
 export type Values<P extends Parameters> = {
   [N in keyof P]: P[N] extends Parameter<infer T> ? T : never;
 };

@@ -38,7 +38,6 @@ export interface WantedSession {
   scopes: readonly Scope[];
 }
 
-/** Where is decided. */
 export interface DecisionSources {
   redis: Redis;
   prefix: string;

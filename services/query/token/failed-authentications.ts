@@ -21,7 +21,6 @@ export interface FailedAuthentications {
   attempt: (clientId: string, address: string | undefined) => Attempt;
 }
 
-/** One attempt of a client to authenticate. */
 export interface Attempt {
   /**
    * Refuses at once what is known here to be refused for now.

@@ -9,7 +9,6 @@ import type { Collection } from 'mongodb';
 import type { DeadLetter } from '../../read-models/collections.ts';
 import { NOTHING_KEPT } from './letter.ts';
 
-/** What lies in a letter box. */
 export interface LetterCensus {
   letters: number;
   bytes: number;

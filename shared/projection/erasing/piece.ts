@@ -16,7 +16,6 @@ export const ERASED_BY_PIECE = { documents: 200, characters: 2 * 1_048_576, lett
 const MOST_TOGETHER = 100;
 
 export interface ErasedPiece {
-  /** Documents. */
   rewritten: number;
   /** Whether nothing is left of the store's erasures. */
   isLast: boolean;

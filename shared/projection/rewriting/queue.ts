@@ -10,7 +10,6 @@ import type { Progress } from './progress.ts';
 /** Bodies are made for another offset, or without customers who are being erased. */
 export type RewritingKind = 'offset' | 'erasures';
 
-/** A store that waits, or is worked on. */
 export interface Rewriting {
   /** `<store id>/<kind>` */
   _id: string;

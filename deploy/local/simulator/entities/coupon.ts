@@ -22,7 +22,6 @@ export class CouponUsage {
   }
 }
 
-/** What a coupon's record is made for. */
 export interface CouponOrigin {
   store: SimulatedStore;
   usage: CouponUsage;

@@ -9,7 +9,6 @@ import { reasonOf } from '../errors.ts';
 /** The engine's client, as testcontainers found it. */
 export type Engine = ContainerRuntimeClient;
 
-/** An engine, or why there is none. */
 export type EngineAnswer = { engine: Engine } | { absent: string };
 
 const ANSWER_LIMIT_MS = 5_000;

@@ -1,8 +1,6 @@
 // The broker's settings: the same for the program and for the container.
 
-/** Where the broker listens. */
 export interface BrokerListeners {
-  /** What the listeners bind to. */
   bind: string;
   /** What clients are told to connect to. */
   advertised: string;

@@ -4,7 +4,6 @@ import { spawn } from 'node:child_process';
 import { openSync, closeSync } from 'node:fs';
 import type { Guard } from './guard.ts';
 
-/** A program and what it is started with. */
 export interface Command {
   file: string;
   args: readonly string[];
@@ -12,13 +11,11 @@ export interface Command {
   cwd?: string;
 }
 
-/** How a process ended. */
 export interface PartExit {
   exitCode: number | null;
   signal: NodeJS.Signals | null;
 }
 
-/** A program that was started. */
 export interface HeldProcess {
   pid: number;
   exited: Promise<PartExit>;
