@@ -271,10 +271,7 @@ export function validSecrets(
 /** Where a store's blocking comes from: events of the access topic, or the store's own record. */
 export type BlockSource = 'access' | 'record';
 
-/**
- * Applies what one source says of a store's blocking.
- * @returns the record as it is now if it changed, else `null`.
- */
+/** Applies what one source says of a store's blocking. @returns the record as it is now if it changed, else `null`. */
 export async function applyStoreStatus(
   stores: Collection<StoreAccess>,
   environment: string,

@@ -62,10 +62,7 @@ export interface StoreAccessChange {
 
 export type AccessChange = AccessKeyChange | StoreAccessChange;
 
-/**
- * Reads a message of the access topic.
- * @throws {EventRejected} when it is poison.
- */
+/** Reads a message of the access topic. @throws {EventRejected} when it is poison. */
 export function readAccessChange(message: EventMessage): AccessChange {
   const event = readCloudEvent(message);
   const { storeId, sequence } = event;

@@ -37,10 +37,7 @@ export interface CloudEvent {
   data: unknown;
 }
 
-/**
- * Reads one message.
- * @throws {EventRejected} naming the first thing that makes it no event.
- */
+/** Reads one message. @throws {EventRejected} naming the first thing that makes it no event. */
 export function readCloudEvent(message: EventMessage): CloudEvent {
   const { key, value } = message;
   const unreadable = unreadableBatch(message);

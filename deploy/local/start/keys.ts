@@ -67,10 +67,7 @@ const LIMIT_MS = 30_000;
 /** Seldom enough not to look like somebody who guesses secrets. */
 const PAUSE_MS = 200;
 
-/**
- * Waits until the key gets a token.
- * @throws {StartError} with the last answer when it gets none in time.
- */
+/** Waits until the key gets a token. @throws {StartError} with the last answer when it gets none in time. */
 export async function awaitToken(queryUrl: string, key: IssuedKey, stopping: AbortSignal): Promise<void> {
   const limit = Date.now() + LIMIT_MS;
   for (;;) {

@@ -45,10 +45,7 @@ export class LogReader {
     this.#control = control;
   }
 
-  /**
-   * Joins a group of its own; the caller closes it.
-   * @throws {StoreDataError} `environment_unavailable`.
-   */
+  /** Joins a group of its own; the caller closes it. @throws {StoreDataError} `environment_unavailable`. */
   static async open(servers: Servers, topic: string): Promise<LogReader> {
     const groupId = `${servers.config.namePrefix}.reader.${randomUUID()}`;
     const consumer = await servers.consumer(groupId, { maxBytesPerPartition: FETCH_BYTES });

@@ -13,10 +13,7 @@ export function checkCanAsk({ yes }: { yes?: true | undefined }, to: string): vo
   throw new WrongUsage(`nobody can be asked here: give --yes to ${to}`);
 }
 
-/**
- * Asks, unless `--yes` is given.
- * @throws {StoreDataError} `command_invalid` with `otherwise` when the answer is no.
- */
+/** Asks, unless `--yes` is given. @throws {StoreDataError} `command_invalid` with `otherwise` when the answer is no. */
 export async function askFor(
   { yes }: { yes?: true | undefined },
   question: string,

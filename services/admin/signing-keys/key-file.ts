@@ -6,10 +6,7 @@ import { StoreDataError } from '#shared/errors.ts';
 
 const OWNER_ONLY = 0o600;
 
-/**
- * The keys of a file.
- * @throws {StoreDataError} `not_found`, or `config_invalid` where it is no set of keys.
- */
+/** The keys of a file. @throws {StoreDataError} `not_found`, or `config_invalid` where it is no set of keys. */
 export async function readKeys(file: string): Promise<SigningJwk[]> {
   let text: string;
   try {

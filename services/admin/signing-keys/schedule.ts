@@ -14,10 +14,7 @@ export interface KeySchedule {
   tokensUntil: number | null;
 }
 
-/**
- * The schedule of a set's keys, in the set's order.
- * @param lifetime of a token.
- */
+/** The schedule of a set's keys, in the set's order. @param lifetime of a token. */
 export function scheduleOf(keys: readonly SigningJwk[], now: number, lifetime: number): KeySchedule[] {
   const signing = signingIndex(keys, now);
   return keys.map(({ kid, nbf }, index) => {

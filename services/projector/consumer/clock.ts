@@ -5,10 +5,7 @@
 
 const LOOK_MS = 200;
 
-/**
- * Calls `setBack` once the clock goes back by more than `toleratedMs` at once.
- * @returns what ends the watching.
- */
+/** Calls `setBack` once the clock goes back by more than `toleratedMs` at once. @returns what ends the watching. */
 export function watchClock(toleratedMs: number, setBack: (byMs: number) => void): () => void {
   let ahead = Date.now() - performance.now();
   const timer = setInterval(() => {

@@ -73,10 +73,7 @@ export class RedisGate {
     return this.#passage !== null;
   }
 
-  /**
-   * Lets a request through to Redis.
-   * @throws {StoreDataError} `environment_unavailable` while the gate is closed.
-   */
+  /** Lets a request through to Redis. @throws {StoreDataError} `environment_unavailable` while the gate is closed. */
   enter(): Passage {
     if (this.#passage === null) throw closed();
     return this.#passage;

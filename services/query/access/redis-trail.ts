@@ -24,10 +24,7 @@ export class RedisTrail {
     this.#key = trailKey(prefix, randomUUID());
   }
 
-  /**
-   * Leaves the next number.
-   * @returns whether the last one is still there; false where there was none yet.
-   */
+  /** Leaves the next number. @returns whether the last one is still there; false where there was none yet. */
   async step(): Promise<boolean> {
     this.#last += 1;
     const number = String(this.#last);

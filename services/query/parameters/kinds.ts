@@ -47,9 +47,7 @@ export const cursor: Kind<string> = {
   read: (text) => (cursorShape.test(text) ? text : null),
 };
 
-/**
- * A local date-time: milliseconds of the text read as if it were UTC, to be shifted by the store's offset.
- */
+/** A local date-time: milliseconds of the text read as if it were UTC, to be shifted by the store's offset. */
 export const localDateTime: Kind<number> = {
   allowed: 'a date-time YYYY-MM-DDTHH:MM:SS of the calendar, in local store time without a zone',
   schema: LocalDateTime,

@@ -22,10 +22,7 @@ export interface FailedAuthentications {
 }
 
 export interface Attempt {
-  /**
-   * Refuses at once what is known here to be refused for now.
-   * @throws {Refused} 429 `slow_down`.
-   */
+  /** Refuses at once what is known here to be refused for now. @throws {Refused} 429 `slow_down`. */
   requireUnrefused: () => void;
   /**
    * Refuses whatever secret comes, once this client has failed too often from this address.

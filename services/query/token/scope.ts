@@ -16,10 +16,7 @@ export function scopesNeeded(requested: string | null): Scope[] | null {
   return requested === null ? [] : scopesWithin(requested, SCOPES);
 }
 
-/**
- * The scopes that a token gets.
- * @throws {Refused} 400 `invalid_scope` for one that is unknown or not the key's.
- */
+/** The scopes that a token gets. @throws {Refused} 400 `invalid_scope` for one that is unknown or not the key's. */
 export function grantedScopes(requested: string | null, held: readonly Scope[]): Scope[] {
   const scopes = scopesWithin(requested, held);
   if (scopes !== null) return scopes;

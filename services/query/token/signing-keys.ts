@@ -34,10 +34,7 @@ export async function loadSigningKeys(settings: Config['tokens']): Promise<Signi
   return importKeys(await readKeyFile(signingKeysFile), 'SIGNING_KEYS_FILE');
 }
 
-/**
- * Reads the file of keys.
- * @throws {StoreDataError} `config_invalid`, naming the file.
- */
+/** Reads the file of keys. @throws {StoreDataError} `config_invalid`, naming the file. */
 export async function readKeyFile(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
@@ -46,10 +43,7 @@ export async function readKeyFile(file: string): Promise<string> {
   }
 }
 
-/**
- * Makes the keys of a set's text.
- * @throws {StoreDataError} `config_invalid`, without quoting a key.
- */
+/** Makes the keys of a set's text. @throws {StoreDataError} `config_invalid`, without quoting a key. */
 export async function importKeys(text: string, origin: string): Promise<SigningKeys> {
   const jwks = await parseKeySet(text, origin);
   const verifying = new Map<string, CryptoKey>();

@@ -4,10 +4,7 @@ import { CATEGORY_PRODUCTS, type CategoryProducts } from '../../read-models/coll
 import { nextVersion } from '../ranking/version.ts';
 import type { LayoutChanges } from './layout.ts';
 
-/**
- * Writes them in the session's transaction.
- * @returns the versions of the layouts that changed, by store id.
- */
+/** Writes them in the session's transaction. @returns the versions of the layouts that changed, by store id. */
 export async function writeLayouts(
   db: Db,
   session: ClientSession,

@@ -30,10 +30,7 @@ export interface ProjectedChange extends Pick<
 const CACHED_OFFSETS = 10_000;
 const offsetCache = new LRUCache<string, string>({ max: CACHED_OFFSETS });
 
-/**
- * Reads a message, and makes its document.
- * @throws {EventRejected} when it is poison.
- */
+/** Reads a message, and makes its document. @throws {EventRejected} when it is poison. */
 export function projectChange(message: EventMessage): ProjectedChange {
   const change = readChange(message);
   const { entity, storeId, id, sequence, time, newerVersion } = change;

@@ -39,10 +39,7 @@ function readOne(message: KafkaMessage): void {
   }
 }
 
-/**
- * A message's change, whether or not it was read ahead.
- * @throws {EventRejected} when it is poison.
- */
+/** A message's change, whether or not it was read ahead. @throws {EventRejected} when it is poison. */
 export function takeChange(message: KafkaMessage): ProjectedChange {
   const ahead = read.get(message);
   if (ahead === undefined) return projectChange(message);

@@ -35,10 +35,7 @@ function isTooLarge({ leafRecords, leafBytes }: RankTree, { total, bytes = 0 }: 
 /** An update that removes more pieces of text than this would be nested too deep. */
 const MOST_REMOVED = 20;
 
-/**
- * Changes the leaves of one node, in which what comes and goes is counted.
- * @returns how many leaves there are more.
- */
+/** Changes the leaves of one node, in which what comes and goes is counted. @returns how many leaves there are more. */
 export async function changeLeaves(
   transaction: TreeTransaction,
   { node, end, shares }: Touched,

@@ -24,10 +24,7 @@ export interface Difference {
   counted: string;
 }
 
-/**
- * Counts a store's records.
- * @param session one with a snapshot.
- */
+/** Counts a store's records. @param session one with a snapshot. */
 export async function verifyStore(db: Db, session: ClientSession, storeId: string): Promise<Difference[]> {
   const stamp = await db.collection<Stamp>(STAMPS).findOne({ _id: storeId }, { session });
   const differences: Difference[] = [];

@@ -5,10 +5,7 @@ import { type Static, type TSchema, Type } from 'typebox';
 import { Value } from 'typebox/value';
 import { parse } from 'yaml';
 
-/**
- * The content of a file.
- * @throws {TypeError} when it is not what the schema says.
- */
+/** The content of a file. @throws {TypeError} when it is not what the schema says. */
 export function readData<S extends TSchema>(name: string, schema: S): Static<S> {
   const content: unknown = parse(readFileSync(join(import.meta.dirname, `${name}.yaml`), 'utf8'));
   if (!Value.Check(schema, content)) {
