@@ -2,10 +2,10 @@
 import { LRUCache } from 'lru-cache';
 
 const SAID_EVERY_MS = 60_000;
-const REMEMBERED = 100;
+const CACHED_LINES = 100;
 
 export class RepeatedLines {
-  readonly #said = new LRUCache<string, { at: number; leftOut: number }>({ max: REMEMBERED });
+  readonly #said = new LRUCache<string, { at: number; leftOut: number }>({ max: CACHED_LINES });
 
   /** @returns how often the line was left out since it was said last; `null` where it is to be left out now. */
   say(line: string, now = performance.now()): number | null {

@@ -4,7 +4,7 @@
  */
 import type { MongoClient } from 'mongodb';
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
-import { untilAsFar } from './as-far.ts';
+import { untilCaughtUp } from './caught-up.ts';
 import { soon } from './at-start.ts';
 import type { Bounded } from './deadline.ts';
 import type { Logger } from '#shared/logging.ts';
@@ -107,7 +107,7 @@ async function lookUp(
     if (before !== undefined && !('reason' in before)) {
       const [from, to] = [before, found];
       // What clients have seen they shall see again, as far as that is to be had in a moment.
-      await bounded(() => untilAsFar(client, to, from, stopped)).catch(() => undefined);
+      await bounded(() => untilCaughtUp(client, to, from, stopped)).catch(() => undefined);
     }
     live.set(environment, found);
     logger.info({ environment, generation: found.marker.number }, 'answers from a generation');

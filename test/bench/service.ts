@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Guard } from '#local/stack/program/guard.ts';
-import { startHeld } from '#local/stack/program/held-process.ts';
+import { startGuarded } from '#local/stack/program/guarded-process.ts';
 import type { Program } from './programs.ts';
 
 export interface ServiceOptions extends Program {
@@ -33,7 +33,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     args: ['--disable-warning=TimeoutNegativeWarning', ...flags, file],
     env: { PATH: process.env['PATH'] ?? '', ...variables, ...env, LOG_LEVEL: 'info' },
   };
-  const held = await startHeld(guard, command, logFile);
+  const held = await startGuarded(guard, command, logFile);
   let isRunning = true;
   const ended = () => {
     isRunning = false;

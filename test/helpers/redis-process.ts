@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { dataFolderAt } from '#local/stack/folder/data-folder.ts';
 import { startGuard } from '#local/stack/program/guard.ts';
-import { type HeldProcess, startHeld } from '#local/stack/program/held-process.ts';
+import { type GuardedProcess, startGuarded } from '#local/stack/program/guarded-process.ts';
 import { freePorts } from '#local/stack/program/ports.ts';
 import { locateRedis } from '#local/stack/redis/program.ts';
 
@@ -39,13 +39,13 @@ export async function startRedisProcess(settings: readonly string[] = []): Promi
   const url = `redis://127.0.0.1:${port}`;
   const client = new Redis(url, { lazyConnect: true, retryStrategy: () => 50 });
   client.on('error', () => undefined);
-  let held: HeldProcess | null = null;
+  let held: GuardedProcess | null = null;
 
   const start = async (snapshot?: Buffer) => {
     const file = join(data, 'dump.rdb');
     await rm(file, { force: true });
     if (snapshot !== undefined) await writeFile(file, snapshot);
-    held = await startHeld(guard, { ...command, args: [...command.args, ...settings] }, logFile);
+    held = await startGuarded(guard, { ...command, args: [...command.args, ...settings] }, logFile);
     if (client.status === 'wait') await client.connect().catch(() => undefined);
     // Commands wait in the client's queue until the server has loaded its snapshot.
     await client.ping();

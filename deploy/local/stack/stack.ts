@@ -8,7 +8,7 @@ import { claimFolder } from './folder/owner.ts';
 import { kafkaPart } from './kafka/part.ts';
 import { mongodbPart } from './mongodb/part.ts';
 import type { PartDefinition, PartName, PartSource, RunningPart, StartContext } from './part.ts';
-import type { PartExit } from './program/held-process.ts';
+import type { PartExit } from './program/guarded-process.ts';
 import { startGuard } from './program/guard.ts';
 import type { Guard } from './program/guard.ts';
 import { lastLines } from './program/log-tail.ts';

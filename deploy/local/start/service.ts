@@ -1,7 +1,7 @@
 /** One of our own services as a process: started, watched, started again when it dies, ended. */
 import { statSync, writeFileSync } from 'node:fs';
 import type { Guard } from '#local/stack/program/guard.ts';
-import { type HeldProcess, startHeld } from '#local/stack/program/held-process.ts';
+import { type GuardedProcess, startGuarded } from '#local/stack/program/guarded-process.ts';
 import { lastLines } from '#local/stack/program/log-tail.ts';
 import { describeExit } from '#local/stack/program/start.ts';
 import { pause } from '#shared/pause.ts';
@@ -31,7 +31,7 @@ const GRACE_MS = 10_000;
 export class Service {
   readonly #options: ServiceOptions;
   readonly #stopping = new AbortController();
-  #current: Promise<HeldProcess> | null = null;
+  #current: Promise<GuardedProcess> | null = null;
   #watching: Promise<void> = Promise.resolve();
   #env: NodeJS.ProcessEnv;
 
@@ -67,10 +67,10 @@ export class Service {
     await this.#watching;
   }
 
-  async #launch(): Promise<{ process: HeldProcess; ready: ReadyLine }> {
+  async #launch(): Promise<{ process: GuardedProcess; ready: ReadyLine }> {
     const { name, file, logFile, guard } = this.#options;
     const offset = statSync(logFile).size;
-    this.#current = startHeld(guard, { file: process.execPath, args: [file], env: this.#env }, logFile);
+    this.#current = startGuarded(guard, { file: process.execPath, args: [file], env: this.#env }, logFile);
     const held = await this.#current;
     const waiting = new AbortController();
     const signal = AbortSignal.any([
@@ -92,10 +92,10 @@ export class Service {
     }
   }
 
-  async #watch(first: HeldProcess): Promise<void> {
+  async #watch(first: GuardedProcess): Promise<void> {
     const { name, log, firstPauseMs = FIRST_PAUSE_MS } = this.#options;
     const { signal } = this.#stopping;
-    let running: HeldProcess | null = first;
+    let running: GuardedProcess | null = first;
     let since = Date.now();
     let pauseMs = firstPauseMs;
     while (!signal.aborted) {

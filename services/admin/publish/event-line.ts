@@ -32,9 +32,9 @@ export function readEventLine(line: Line): EventLine | null {
   const marked = number === 1 && bytes.subarray(0, 3).equals(BYTE_ORDER_MARK);
   const value = marked ? bytes.subarray(3) : bytes;
   if (isBlank(value)) return null;
-  const guessed = guessStoreId(value);
+  const found = findStoreId(value);
   try {
-    return read(value, guessed);
+    return read(value, found);
   } catch (error) {
     if (!(error instanceof EventRejected) || error.reason !== 'key_mismatch') throw error;
     return read(value, parseStoreId(value));
@@ -69,7 +69,7 @@ function channelOf(message: { key: Buffer | null; value: Buffer }): EventLine['c
 }
 
 /** Finds the store without parsing the line twice: right wherever the attribute stands before the data. */
-function guessStoreId(value: Buffer): string | null {
+function findStoreId(value: Buffer): string | null {
   const at = value.indexOf('"storeid"');
   if (at === -1) return null;
   const found = /^"storeid"\s*:\s*"([A-Za-z0-9_-]{1,64})"/.exec(value.toString('latin1', at, at + 96));

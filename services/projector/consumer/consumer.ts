@@ -22,7 +22,7 @@ import {
 import { assigners } from './assigner.ts';
 import { watchClock } from './clock.ts';
 import { Partition, type Prepare } from './partition.ts';
-import { Places } from './places.ts';
+import { Semaphore } from './semaphore.ts';
 import { skippedTo } from '#shared/projection/slice/skips.ts';
 import type { Slice, SliceLimits } from '#shared/projection/slice/slice.ts';
 import { runInTransaction } from '#shared/projection/slice/transaction.ts';
@@ -274,7 +274,7 @@ class Connection {
 class Assignment<R> {
   readonly #options: ConsumerOptions<R>;
   readonly #consumer: Consumer;
-  readonly #places: Places;
+  readonly #semaphore: Semaphore;
   #partitions = new Map<number, Partition>();
   /** Those whose lag the metrics show. While Kafka is away nothing is assigned, and the last lag known is shown still. */
   #shown = new Set<number>();
@@ -286,7 +286,7 @@ class Assignment<R> {
   constructor(options: ConsumerOptions<R>, consumer: Consumer) {
     this.#options = options;
     this.#consumer = consumer;
-    this.#places = new Places(options.concurrentPartitions);
+    this.#semaphore = new Semaphore(options.concurrentPartitions);
   }
 
   partition(number: number): Partition | undefined {
@@ -462,7 +462,7 @@ class Assignment<R> {
 
   /** A turn among the generations, and one of the places that this consumer has. */
   async #nextTurn(partition: string, isLost: () => boolean): Promise<Turn> {
-    const leave = await this.#places.enter();
+    const leave = await this.#semaphore.acquire();
     const turn = await this.#options.turns.next(partition, () => this.#stopping || isLost());
     return {
       events: turn.events,

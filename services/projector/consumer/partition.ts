@@ -18,7 +18,7 @@ import {
 } from '#shared/projection/slice/checkpoint.ts';
 import { Continuity, type Taken } from './continuity.ts';
 import { Failing } from './failing.ts';
-import { Places } from './places.ts';
+import { Semaphore } from './semaphore.ts';
 import { type Slice, sliceLength, type SliceLimits } from '#shared/projection/slice/slice.ts';
 import { withTimeLimit } from '#shared/time-limit.ts';
 
@@ -139,7 +139,7 @@ export class Partition {
   /** The batch that is being applied, while kafkajs fetches the next; `null` when there is none. Never rejects. */
   #underWay: Promise<void> | null = null;
   /** What is done in the claim's session is done one after the other. */
-  readonly #session = new Places(1);
+  readonly #session = new Semaphore(1);
   /** The batch after it, for which the partition paused. */
   #waiting: TakenBatch | null = null;
 
@@ -168,7 +168,7 @@ export class Partition {
   }
 
   async #alone<R>(work: () => Promise<R>): Promise<R> {
-    const leave = await this.#session.enter();
+    const leave = await this.#session.acquire();
     return work().finally(leave);
   }
 

@@ -10,7 +10,7 @@ import { type AppliedSlice, applyChanges } from '#shared/projection/changes/appl
 import { Epochs } from '#shared/projection/changes/epochs.ts';
 import { readAhead } from '#shared/projection/changes/read-ahead.ts';
 import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
-import { DroppedLetters } from '#shared/projection/dead-letters/dropped.ts';
+import { DropDecisions } from '#shared/projection/dead-letters/dropped.ts';
 import type { LetterExpiry } from '../dead-letters/expiry-loop.ts';
 import { countDeadLetters } from '../metrics.ts';
 import { Rewriter, type RewriterOptions } from '../rewriting/rewriter.ts';
@@ -51,7 +51,7 @@ export async function projectGeneration(
   const label = generationLabel(marker);
   const topic = changesTopic(environment);
   const limits = letters.limits(db, topic);
-  const dropped = new DroppedLetters(control, topic);
+  const dropped = new DropDecisions(control, topic);
   const epochs = new Epochs();
   const consumer = await startConsumer({
     ...base,

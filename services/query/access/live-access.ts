@@ -28,17 +28,17 @@ export interface LiveAccessSources {
   quota: Quota;
   control: ControlCollections;
   prefix: string;
-  passed: PassedSessions;
+  passed: SessionCache;
 }
 
 /** Sessions that passed when they were last looked at, with the seconds of their store's quota window. */
-export type PassedSessions = LRUCache<string, number>;
+export type SessionCache = LRUCache<string, number>;
 
-const REMEMBERED_SESSIONS = 20_000;
+const CACHED_SESSIONS = 20_000;
 
-/** Makes the memory of sessions that passed. It decides nothing: only whether to count before it is known who asks. */
-export function rememberPassed(): PassedSessions {
-  return new LRUCache({ max: REMEMBERED_SESSIONS });
+/** Makes the cache of sessions that passed. It decides nothing: only whether to count before it is known who asks. */
+export function createSessionCache(): SessionCache {
+  return new LRUCache({ max: CACHED_SESSIONS });
 }
 
 /**

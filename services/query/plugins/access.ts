@@ -2,7 +2,7 @@
 import plugin from 'fastify-plugin';
 import { createQuota } from '../access/quota.ts';
 import { createTokens } from '../token/access-tokens.ts';
-import { lookUpAccess, rememberPassed } from '../access/live-access.ts';
+import { lookUpAccess, createSessionCache } from '../access/live-access.ts';
 import { shareLooks } from '../access/shared-look.ts';
 import { authenticate, authenticateAgain } from '../access/steps.ts';
 
@@ -11,7 +11,7 @@ export default plugin(
     const { config, redis, redisGate, control, signingKeys } = app;
     const tokens = createTokens(() => signingKeys, config.tokens);
     const quota = createQuota(redis, config.namePrefix, config.query.quota);
-    const sources = { redis, quota, control, prefix: config.namePrefix, passed: rememberPassed() };
+    const sources = { redis, quota, control, prefix: config.namePrefix, passed: createSessionCache() };
     app.decorate('tokens', tokens);
     app.decorateRequest('caller', null);
     app.decorateRequest('clientId', null);

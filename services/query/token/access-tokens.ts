@@ -29,12 +29,12 @@ export interface Tokens {
 const MAX_TOKEN_LENGTH = 4_096;
 /** The longest lifetime that can be configured, and the second that rounding adds. */
 const LONGEST_LIFETIME_SECONDS = 86_400 + 1;
-/** Verified tokens that are remembered: about 1 KiB each. */
-const REMEMBERED_TOKENS = 20_000;
+/** Verified tokens in the cache: about 1 KiB each. */
+const CACHED_TOKENS = 20_000;
 
 /** Makes the issuing and verifying of tokens. `keys` is asked each time, so that keys can be replaced while running. */
 export function createTokens(keys: () => SigningKeys, settings: Config['tokens']): Tokens {
-  const remembered = new LRUCache<string, TokenClaims>({ max: REMEMBERED_TOKENS });
+  const cache = new LRUCache<string, TokenClaims>({ max: CACHED_TOKENS });
   let verifiedWith = keys().verifying;
   const headerOf = encodedHeaders();
   return {
@@ -59,17 +59,17 @@ export function createTokens(keys: () => SigningKeys, settings: Config['tokens']
     async verify(token) {
       const current = keys();
       // A token of a key that is gone does not count any longer.
-      if (current.verifying !== verifiedWith) remembered.clear();
+      if (current.verifying !== verifiedWith) cache.clear();
       verifiedWith = current.verifying;
-      const known = remembered.get(token);
+      const known = cache.get(token);
       if (known !== undefined) {
         if (known.expiresAt > Date.now() / 1_000) return known;
-        remembered.delete(token);
+        cache.delete(token);
         return null;
       }
       if (token.length > MAX_TOKEN_LENGTH || !isCanonical(token)) return null;
       const claims = await verifySignature(token, current, settings);
-      if (claims !== null && current.verifying === verifiedWith) remembered.set(token, claims);
+      if (claims !== null && current.verifying === verifiedWith) cache.set(token, claims);
       return claims;
     },
   };

@@ -37,7 +37,7 @@ export interface Attempt {
 const CAUTIOUS = 5;
 
 /** Clients and addresses that are known to be refused for now, or have come before. */
-const REMEMBERED = 10_000;
+const CACHED = 10_000;
 
 /** When a refusal ends in Redis, by `performance.now()` here: refused until the one, told to wait for the other. */
 interface RefusalEnd {
@@ -62,10 +62,14 @@ export function createFailedAuthentications(
     rejectIfRedisNotReady: true,
   });
   /** While a refusal surely lasts in Redis, it needs no look-up and no count: a flood costs neither. */
-  const refused = new LRUCache<string, RefusalEnd>({ max: REMEMBERED });
+  const refused = new LRUCache<string, RefusalEnd>({ max: CACHED });
 
-  const groupOf = remembering(addressGroup);
-  const digest = remembering((text: string) => hash('sha256', text, 'hex'));
+  // The same clients come from the same addresses again and again.
+  const groups = new LRUCache<string, string>({ max: CACHED, memoMethod: addressGroup });
+  const digests = new LRUCache<string, string>({
+    max: CACHED,
+    memoMethod: (text) => hash('sha256', text, 'hex'),
+  });
 
   const slow = (limit: FailureLimit, milliseconds: number): Refusal => {
     counter.inc({ limit });
@@ -80,7 +84,7 @@ export function createFailedAuthentications(
 
   return {
     attempt(clientId, address) {
-      const keys = keysOf(prefix, digest(clientId), digest(groupOf(address)));
+      const keys = keysOf(prefix, digests.memo(clientId), digests.memo(groups.memo(address ?? '')));
       const requireUnrefused = () => {
         const end = refused.get(keys.pair);
         const now = performance.now();
@@ -144,17 +148,5 @@ function keysOf(
     pair: `${tag}:client:${client}`,
     address: `${tag}:address`,
     client: `${prefix}:{failed:client:${client}}`,
-  };
-}
-
-/** The same clients come from the same addresses again and again. */
-function remembering<T extends string | undefined>(make: (of: T) => string): (of: T) => string {
-  const made = new LRUCache<string, string>({ max: REMEMBERED });
-  return (of) => {
-    const known = made.get(of ?? '');
-    if (known !== undefined) return known;
-    const result = make(of);
-    made.set(of ?? '', result);
-    return result;
   };
 }

@@ -25,7 +25,7 @@ export interface DroppedLetter {
 }
 
 /** How old the knowledge may be that there is no decision for what lies ahead. */
-const REMEMBERED_MS = 1_000;
+const FRESH_MS = 1_000;
 const AT_ONCE = 1_000;
 
 export function droppedLettersIn(control: Db): Collection<DroppedLetter> {
@@ -78,7 +78,7 @@ export async function forgetDropped(
 }
 
 /** The decisions about one topic, as a consumer asks for them slice by slice. */
-export class DroppedLetters {
+export class DropDecisions {
   readonly #decisions: Collection<DroppedLetter>;
   readonly #topic: string;
   /** By partition: behind which offset there is no decision, and since when that is known. */
@@ -115,7 +115,7 @@ export class DroppedLetters {
   async #endOf(partition: number): Promise<number> {
     const now = performance.now();
     const known = this.#ends.get(partition);
-    if (known !== undefined && now - known.at < REMEMBERED_MS) return known.end;
+    if (known !== undefined && now - known.at < FRESH_MS) return known.end;
     const [highest] = await this.#decisions
       .find({ topic: this.#topic, partition }, { sort: { to: -1 }, limit: 1, projection: { to: 1 } })
       .toArray();

@@ -1,4 +1,4 @@
-/** Erasing orders and reviews in one transaction, as far as there is room: it stays short however much names a customer. */
+/** Erasing orders and reviews in one transaction, within a budget: it stays short however much names a customer. */
 import type { AnyBulkWriteOperation, ClientSession, Db, Filter } from 'mongodb';
 import type { EntityName } from '../../events/entities/index.ts';
 import { COLLECTIONS } from '../../read-models/collections.ts';
@@ -11,12 +11,12 @@ export interface Erasing {
   session: ClientSession;
   storeId: string;
   /** How much may still be looked at: documents, and characters of their bodies. The last one may be larger. */
-  room: { documents: number; characters: number };
+  budget: { documents: number; characters: number };
   /** The store's positions: each erased record takes one. */
   taken: Taken;
   /** How many were erased. */
   erased: number;
-  /** Whether a customer of whom there is no room for everything loses what there is room for. */
+  /** Whether a customer whose records exceed the budget loses what is within it. */
   inPart: boolean;
 }
 
@@ -29,7 +29,7 @@ export interface Target {
   after: string;
 }
 
-/** Where there was no more room: the first customer of whom something may be left, and the last key that was looked at. */
+/** Where the budget ended: the first customer of whom something may be left, and the last key that was looked at. */
 export interface End {
   id: string;
   after: string;
@@ -42,14 +42,14 @@ export async function eraseKind(
   targets: readonly Target[],
 ): Promise<End | null> {
   if (targets.length === 0) return null;
-  const { db, session, room } = work;
+  const { db, session, budget } = work;
   const collection = db.collection<NamingDocument>(COLLECTIONS[entity]);
   const found = collection.find(naming(work.storeId, targets), {
     session,
     hint: 'by_customer',
     sort: { customer_id: 1, rank_key: 1 },
-    // One more than there is room for tells that it is too little.
-    limit: Math.max(0, room.documents) + 1,
+    // One more than the budget allows tells that it is too little.
+    limit: Math.max(0, budget.documents) + 1,
   });
   const byId = new Map(targets.map((target) => [target.id, target]));
   let end: End | null = null;
@@ -59,12 +59,12 @@ export async function eraseKind(
     const { _id, customer_id, rank_key, feed_position, summary, whole } = document;
     const target = byId.get(customer_id ?? '');
     if (target === undefined) continue;
-    if (room.documents <= 0 || room.characters <= 0) {
+    if (budget.documents <= 0 || budget.characters <= 0) {
       end = { id: target.id, after: last.id === target.id ? last.after : target.after };
       break;
     }
-    room.documents -= 1;
-    room.characters -= summary.length + whole.length;
+    budget.documents -= 1;
+    budget.characters -= summary.length + whole.length;
     last = { id: target.id, after: rank_key };
     const bodies = feed_position <= target.upTo ? erasedBodies(document) : null;
     if (bodies !== null) erased.push({ id: _id, of: target.id, bodies });

@@ -39,7 +39,7 @@ export async function erasePiece(
     db,
     session,
     storeId,
-    room: { documents, characters: ERASED_BY_PIECE.characters },
+    budget: { documents, characters: ERASED_BY_PIECE.characters },
     taken: { position: stamp?.position ?? 0, positions: {} },
     erased: 0,
     inPart: true,
@@ -66,7 +66,7 @@ function firstOf(next: readonly Erasure[]): readonly Erasure[] {
 /** How far erasures are that are not done: `null` for those that were not begun. */
 type Reached = Map<string, ErasureProgress | null>;
 
-/** Erases as far as there is room. @returns the erasures that are not done. */
+/** Erases within the budget. @returns the erasures that are not done. */
 async function eraseTogether(work: Erasing, erasures: readonly Erasure[]): Promise<Reached> {
   const reached: Reached = new Map();
   let { collection, after } = erasures[0]?.done ?? { collection: '', after: '' };

@@ -26,7 +26,7 @@ export async function eraseCustomers(
 ): Promise<string[]> {
   if (plan.erased.size === 0) return [];
   const { documents, characters } = ERASED_BY_SLICE;
-  const room = { documents, characters };
+  const budget = { documents, characters };
   const erasures: Erasure[] = [];
   const began_at = new Date();
   const hasLettersLeft = await leavesLetters(db, session, plan);
@@ -34,7 +34,7 @@ export async function eraseCustomers(
     const stamp = plan.stamps.get(storeId);
     if (stamp === undefined) continue;
     const customers = [...deletions.keys()].toSorted();
-    const work = { db, session, storeId, room, taken: stamp, erased: 0, inPart: false };
+    const work = { db, session, storeId, budget, taken: stamp, erased: 0, inPart: false };
     const left = await eraseDocuments(work, customers);
     const position = stored.stamps.get(storeId)?.position ?? 0;
     for (const id of hasLettersLeft ? customers : left) {

@@ -4,7 +4,7 @@ import { createWriteStream, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StackError, reasonOf } from '../errors.ts';
 import type { PartDefinition, RunningPart, StartContext } from '../part.ts';
-import type { PartExit } from '../program/held-process.ts';
+import type { PartExit } from '../program/guarded-process.ts';
 import { lastLines } from '../program/log-tail.ts';
 import { freePorts, rememberedPorts } from '../program/ports.ts';
 import type { Engine } from './engine.ts';

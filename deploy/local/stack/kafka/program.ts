@@ -5,8 +5,8 @@ import { StackError } from '../errors.ts';
 import { fetchJars } from '../fetch/jars.ts';
 import { ensurePackage, type Package } from '../fetch/package.ts';
 import type { LocatedProgram, StartContext } from '../part.ts';
-import { startHeld } from '../program/held-process.ts';
-import type { Command } from '../program/held-process.ts';
+import { startGuarded } from '../program/guarded-process.ts';
+import type { Command } from '../program/guarded-process.ts';
 import { lastLines } from '../program/log-tail.ts';
 import { findJava } from './java.ts';
 import { JVM_OPTIONS, asProperties, brokerSettings } from './settings.ts';
@@ -50,7 +50,7 @@ export async function locateBroker(
         if (existsSync(mark)) return;
         rmSync(storage, { recursive: true, force: true });
         mkdirSync(storage);
-        const { exitCode } = await (await startHeld(context.guard, format, logFile)).exited;
+        const { exitCode } = await (await startGuarded(context.guard, format, logFile)).exited;
         if (exitCode !== 0) {
           throw new StackError(
             ['kafka: its storage could not be formatted', ...lastLines(logFile)].join('\n    '),

@@ -3,9 +3,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StackError, reasonOf } from '../errors.ts';
 import type { LocatedProgram, PartDefinition, RunningPart, StartContext } from '../part.ts';
-import type { PartExit } from './held-process.ts';
-import { startHeld } from './held-process.ts';
-import type { HeldProcess } from './held-process.ts';
+import type { PartExit } from './guarded-process.ts';
+import { startGuarded } from './guarded-process.ts';
+import type { GuardedProcess } from './guarded-process.ts';
 import { lastLines } from './log-tail.ts';
 import { freePorts, rememberedPorts } from './ports.ts';
 
@@ -29,7 +29,7 @@ export async function startProgram(
     // Each attempt is judged by its own output.
     writeFileSync(logFile, '');
     const command = await program.prepare(folder, ports, logFile);
-    const held = await startHeld(context.guard, command, logFile);
+    const held = await startGuarded(context.guard, command, logFile);
     try {
       const address = await readyOrExited(part, held, ports[0] ?? 0);
       const stop = () => held.stop(context.keepData ? GRACE_MS : 0);
@@ -48,7 +48,7 @@ function choosePorts(part: PartDefinition, folder: string, remember: boolean): P
   return remember ? rememberedPorts(join(folder, 'ports.json'), part.portCount) : freePorts(part.portCount);
 }
 
-async function readyOrExited(part: PartDefinition, held: HeldProcess, port: number): Promise<string> {
+async function readyOrExited(part: PartDefinition, held: GuardedProcess, port: number): Promise<string> {
   const waiting = new AbortController();
   const died = held.exited.then((exit) => Promise.reject(new Error(describeExit(exit))));
   try {

@@ -6,7 +6,7 @@ import type { Db } from 'mongodb';
 import { dataFolderAt } from '#local/stack/folder/data-folder.ts';
 import { asProperties } from '#local/stack/kafka/settings.ts';
 import { lastLines } from '#local/stack/program/log-tail.ts';
-import { startHeld } from '#local/stack/program/held-process.ts';
+import { startGuarded } from '#local/stack/program/guarded-process.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import type { Ground } from '../../ground.ts';
 import type { Say } from '../../say.ts';
@@ -63,7 +63,7 @@ export async function connectorSide(
       const classes = ['-cp', join(worker, '*'), 'org.apache.kafka.connect.cli.ConnectStandalone'];
       const args = [...JVM_OPTIONS, ...classes, workerFile, sinkFile];
       const logFile = join(folder, `${name}.log`);
-      const held = await startHeld(guard, { file: java.file, args }, logFile);
+      const held = await startGuarded(guard, { file: java.file, args }, logFile);
       let hasEnded = false;
       const ended = () => {
         hasEnded = true;

@@ -16,7 +16,7 @@ export interface PartExit {
   signal: NodeJS.Signals | null;
 }
 
-export interface HeldProcess {
+export interface GuardedProcess {
   pid: number;
   exited: Promise<PartExit>;
   /** Ends it: SIGTERM and then, after `graceMs`, SIGKILL; with no grace SIGKILL at once. */
@@ -28,7 +28,7 @@ export interface HeldProcess {
 const HOLD_BEFORE_EXEC = 'read -r _ && exec "$@" </dev/null';
 
 /** Starts a program; resolves when the guardian holds it. Its output is appended to `logFile`. */
-export async function startHeld(guard: Guard, command: Command, logFile: string): Promise<HeldProcess> {
+export async function startGuarded(guard: Guard, command: Command, logFile: string): Promise<GuardedProcess> {
   const output = openSync(logFile, 'a');
   const child = spawn('/bin/sh', ['-c', HOLD_BEFORE_EXEC, 'held', command.file, ...command.args], {
     detached: true,

@@ -9,7 +9,7 @@ const PATIENCE_MS = 300;
 const LOOK_MS = 10;
 
 /** Resolves when a generation is as far as another, seen in one snapshot of both, or after a moment. */
-export async function untilAsFar(
+export async function untilCaughtUp(
   client: MongoClient,
   generation: Generation,
   other: Generation,
@@ -17,11 +17,11 @@ export async function untilAsFar(
 ): Promise<void> {
   const end = performance.now() + PATIENCE_MS;
   do {
-    if (await isAsFar(client, generation, other)) return;
+    if (await isCaughtUp(client, generation, other)) return;
   } while (performance.now() < end && (await pause(LOOK_MS, signal)));
 }
 
-function isAsFar(client: MongoClient, generation: Generation, other: Generation): Promise<boolean> {
+function isCaughtUp(client: MongoClient, generation: Generation, other: Generation): Promise<boolean> {
   return client.withSession({ snapshot: true }, async (session) => {
     const positions = async ({ db }: Generation) => {
       const checkpoints = db.collection<{ _id: string; position: number }>(CHECKPOINTS);
