@@ -1,9 +1,7 @@
 // What a part of the stack is, whichever of the three servers it is and wherever it comes from.
-import type { DataFolder } from './folder/data-folder.ts';
+import type { DataFolder, PartName } from './folder/data-folder.ts';
 import type { Guard } from './program/guard.ts';
 import type { Command, PartExit } from './program/guarded-process.ts';
-
-export type PartName = 'kafka' | 'mongodb' | 'redis';
 
 /** An address from the environment, a container, or a program of this machine or of a package registry. */
 export type PartSource = 'address' | 'container' | 'program';

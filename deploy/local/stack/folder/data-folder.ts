@@ -1,7 +1,8 @@
 // The data folder of a stack: a subfolder with each part's data, `logs/` with each part's output, and its owner.
 import { rmSync, rmdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { PartName } from '../part.ts';
+
+export type PartName = 'kafka' | 'mongodb' | 'redis';
 
 /** Where things lie in the data folder of a stack. */
 export interface DataFolder {
