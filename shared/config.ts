@@ -341,10 +341,7 @@ export function describeSettings(): Setting[] {
   return settingsOf(settings);
 }
 
-/**
- * Reads the configuration. An empty variable counts as not set.
- * @throws {StoreDataError} `config_invalid`, its message one line for each mistake.
- */
+/** Reads the configuration. @throws {StoreDataError} `config_invalid`, its message one line for each mistake. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const mistakes: string[] = [];
   const config = readSettings(settings, env, mistakes);

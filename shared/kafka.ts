@@ -98,10 +98,7 @@ export const TOPIC_CONFIG = {
   'retention.bytes': '-1',
 } as const;
 
-/**
- * Creates topics that are missing, with the settings that keep everything.
- * @returns the names of those that were made.
- */
+/** Creates topics that are missing, with the settings that keep everything. @returns the names of those made. */
 export async function createTopics(
   admin: Admin,
   topics: string[],

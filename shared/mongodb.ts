@@ -3,10 +3,7 @@ import { type Db, MongoClient, type MongoClientOptions } from 'mongodb';
 import { readPassword } from './config/files.ts';
 import type { Config } from './config.ts';
 
-/**
- * A client for writers: majority writes, and time enough for an election.
- * The caller connects by its first operation and closes it.
- */
+/** A client for writers: majority writes, and time for an election. It connects by its first operation. */
 export function createWriterClient(config: Config, appName: string): MongoClient {
   return new MongoClient(config.mongodb.uri, {
     ...securityOf(config.mongodb),

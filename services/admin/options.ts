@@ -93,10 +93,7 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
 /** An argument that is the number of a generation. */
 export const generationNumber = wholeNumber(1, 1_000_000_000);
 
-/**
- * The environment that a command works in: the one given, or the only one there is.
- * @throws {WrongUsage} naming those that are configured.
- */
+/** The environment given, or the only one there is. @throws {WrongUsage} naming those that are configured. */
 export function chooseEnvironment({ environments }: Config, given: string | undefined): string {
   const configured = `configured are ${environments.join(', ')}`;
   const [only] = environments;

@@ -6,10 +6,7 @@ import type { Logger } from '#shared/logging.ts';
 const RETRY_MS = 1_000;
 const TOLD_EVERY_MS = 60_000;
 
-/**
- * Does something that needs a server, until that could be reached.
- * @throws what says that it is a mistake, and no outage.
- */
+/** Does something that needs a server, until that could be reached. @throws what is a mistake, and no outage. */
 export async function onceReached<T>(server: string, attempt: () => Promise<T>, logger: Logger): Promise<T> {
   const began = performance.now();
   for (let toldAt = Number.NEGATIVE_INFINITY; ; await sleep(RETRY_MS)) {

@@ -21,10 +21,7 @@ export class MongodbCircuit {
   #isOpen = false;
   #probing: Promise<void> | null = null;
 
-  /**
-   * @param bounded gives a read its whole time.
-   * @param away is 1 while it is known to be away.
-   */
+  /** @param bounded gives a read its whole time. @param away is 1 while MongoDB is known to be away. */
   constructor(client: MongoClient, bounded: Bounded, away: Gauge, logger: Logger) {
     const { readPreference } = client;
     this.#ping = () =>

@@ -81,10 +81,7 @@ export async function endSessions(
   return ended;
 }
 
-/**
- * Ends a session in Redis, from where the next request of every instance sees it, after its revocation was noted.
- * @returns whether the session was live.
- */
+/** Ends a session in Redis after its revocation was noted, for every instance. @returns whether it was live. */
 export async function endRevokedSession(
   redis: Redis,
   revoked: Collection<RevokedSession>,

@@ -58,10 +58,7 @@ export function listOf<T extends TSchema>(entry: T, maxItems: number) {
   return Type.Array(entry, { maxItems });
 }
 
-/**
- * A field that may be left out; `null` equals absent.
- * @param shown what answers show then, where that is not `null` (an empty list, of lists).
- */
+/** A field that may be left out; `null` equals absent. @param shown what answers show then, where that is not `null`. */
 export function absent<T extends TSchema>(schema: T, shown?: string | number | boolean) {
   return Type.Optional(Type.Union([schema, Type.Null()], shown === undefined ? {} : { default: shown }));
 }

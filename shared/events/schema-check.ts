@@ -17,10 +17,7 @@ const FORMATS: Record<string, string> = {
   'calendar-date': 'must be a date YYYY-MM-DD that is on the calendar',
 };
 
-/**
- * Makes the check of one schema.
- * @returns a function that answers the value as the schema's type, or throws `EventRejected`.
- */
+/** Makes the check of one schema: it answers the value as the schema's type, or throws `EventRejected`. */
 export function schemaCheck<T extends TSchema>(schema: T): (value: unknown) => Static<T> {
   const validator = Compile(schema);
   return (value) => {

@@ -91,11 +91,7 @@ export interface DecodedBatch {
   unpackedBytes: number;
 }
 
-/**
- * Reads a batch as far as it is wanted.
- * @param most bytes that it may unpack to.
- * @throws {BatchRejected}
- */
+/** Reads a batch as far as it is wanted. @param most bytes that it may unpack to. @throws {BatchRejected} */
 export function decodeBatch(batch: Buffer, most: number, wanted: Wanted): DecodedBatch {
   if (!isIntact(batch)) throw new BatchRejected('corrupt', 'its checksum is wrong');
   const attributes = batch.readInt16BE(ATTRIBUTES_AT);

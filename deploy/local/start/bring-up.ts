@@ -46,10 +46,7 @@ interface Services {
   operationsUrls: string[];
 }
 
-/**
- * Brings everything up; resolves when each environment answers and the history is visible.
- * @throws {StartError} when something does not come up.
- */
+/** Brings everything up: each environment answers, and the history is visible. @throws {StartError} where that fails. */
 export async function bringUp(context: BringUp): Promise<System> {
   const { options, stack, screen, cleanup, stopping } = context;
   const kafka = new Kafka({

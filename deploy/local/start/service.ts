@@ -41,10 +41,7 @@ export class Service {
     writeFileSync(options.logFile, '');
   }
 
-  /**
-   * Starts it and resolves when it is ready; from then on it is kept running, at the same addresses.
-   * @throws {StartError} when it ends before it is ready.
-   */
+  /** Resolves when it is ready; from then on it is kept running, at the same addresses. @throws {StartError} otherwise. */
   async start(): Promise<ReadyLine> {
     const { process, ready } = await this.#launch();
     const ports = { OPERATIONS_PORT: new URL(ready.operations).port };

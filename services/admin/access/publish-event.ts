@@ -15,11 +15,7 @@ export interface AccessEvent {
 
 const SOURCE = '/store-data/admin';
 
-/**
- * Publishes an event.
- * @returns the `_id` that its dead letter would have; `null` where the broker did not say.
- * @throws {StoreDataError} `environment_unavailable`
- */
+/** @returns the `_id` of its dead letter, if it had one; `null` where the broker did not say. */
 export async function publishAccessEvent(servers: Servers, event: AccessEvent): Promise<string | null> {
   const { environment, ...rest } = event;
   const topic = accessTopic(environment);

@@ -16,10 +16,7 @@ export function actor(text: string): string {
   return text;
 }
 
-/**
- * The name in the environment, else the user and the machine.
- * @throws {WrongUsage} when the name in the environment cannot be one.
- */
+/** The name in the environment, else the user and the machine. @throws {WrongUsage} when that name cannot be one. */
 export function actorOf(env: NodeJS.ProcessEnv): string {
   const named = env[ACTOR_VARIABLE];
   if (named === undefined || named === '') return `${userName()}@${hostname()}`;

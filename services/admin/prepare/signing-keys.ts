@@ -4,10 +4,7 @@ import { dirname } from 'node:path';
 import { newSigningKey, printKeySet } from '#shared/access/signing-key-set.ts';
 import { StoreDataError } from '#shared/errors.ts';
 
-/**
- * Makes the file with one new key, readable by its owner alone. An existing file is left as it is.
- * @returns whether it was made now.
- */
+/** Makes the file with one new key, for its owner alone, unless it is there. @returns whether it was made now. */
 export async function createSigningKeys(file: string): Promise<boolean> {
   const text = printKeySet([await newSigningKey()]);
   try {

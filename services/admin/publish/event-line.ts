@@ -16,11 +16,7 @@ export interface EventLine {
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/**
- * Reads a line.
- * @returns `null` for a blank one.
- * @throws {EventRejected} when it is no event.
- */
+/** Reads a line. @returns `null` for a blank one. @throws {EventRejected} when it is no event. */
 export function readEventLine(line: Line): EventLine | null {
   const { bytes, number, length } = line;
   if (bytes === null) {

@@ -74,10 +74,7 @@ function checkRelease(
   );
 }
 
-/**
- * Checks that a log still begins at its beginning.
- * @throws {StoreDataError} `topic_unsuitable`, naming each partition that has lost messages.
- */
+/** Checks that a log is whole. @throws {StoreDataError} `topic_unsuitable`, naming each partition that lost messages. */
 export function checkReachesBack(environment: string, bounds: LogBounds): void {
   const lost = [...bounds]
     .filter(([, { start }]) => start > 0)

@@ -64,10 +64,7 @@ export async function flip(
   return { from: live.number, to };
 }
 
-/**
- * The generation that was live before.
- * @throws {StoreDataError} `not_found` where there was none, or it was dropped.
- */
+/** The generation that was live before. @throws {StoreDataError} `not_found` where there is none any more. */
 export async function previousOf(
   { mongodb, prefix }: InstallationServers,
   environment: string,

@@ -28,10 +28,7 @@ export class Failing {
     return { attempts: this.#attempts, seconds: Math.round((now - this.#since) / 1_000) };
   }
 
-  /**
-   * Notes that the database answers: the failure before was no outage.
-   * @returns how many of those in turn were none.
-   */
+  /** Notes that the database answers: the failure before was no outage. @returns how many of those in turn were none. */
   answered(): number {
     if (this.#attempts > 0) this.#answered += 1;
     return this.#answered;

@@ -186,10 +186,7 @@ export class Partition {
       .catch(() => undefined);
   }
 
-  /**
-   * Called when the partition was assigned to us once more: what is under way goes on.
-   * @returns `false` where it cannot, and the partition has to be taken anew.
-   */
+  /** Called when it was assigned to us once more: what is under way goes on. @returns `false` where it has to be taken anew. */
   keep(): boolean {
     if (this.#state === 'loading') return this.#claim === null;
     if (this.#state !== 'ready' || this.#continuity === null) return false;
@@ -461,10 +458,7 @@ export class Partition {
     return last !== null && found !== undefined && isSameMessage(last, found) ? at + 1 : -1;
   }
 
-  /**
-   * Applies one slice.
-   * @returns `applied` if it is; if not, the next is half as long, since a transaction can be too large.
-   */
+  /** Applies one slice. @returns `applied` if it is; if not, the next is half as long: a transaction can be too large. */
   async #applySlice(slice: Slice): Promise<'applied' | keyof typeof QUICK_ATTEMPTS> {
     const { metrics, logger, topic, generation } = this.#options;
     const claim = this.#claim;

@@ -79,10 +79,7 @@ export class RedisGate {
     return this.#passage;
   }
 
-  /**
-   * What Redis answered counts only if the gate has not closed meanwhile.
-   * @throws {StoreDataError} `environment_unavailable` where it has.
-   */
+  /** What Redis answered counts only if the gate is open still. @throws {StoreDataError} `environment_unavailable`. */
   confirm(passage: Passage): void {
     if (this.#passage !== passage) throw closed();
   }

@@ -7,10 +7,7 @@ export interface Credentials {
   clientSecret: string;
 }
 
-/**
- * The two readings of an `Authorization` header: as sent and form-decoded, often the same. `null` when it holds
- * no Basic credentials.
- */
+/** The readings of an `Authorization` header, as sent and form-decoded; `null` when it holds no Basic credentials. */
 export function basicCredentials(
   header: string | undefined,
 ): { asSent: Credentials; decoded: Credentials } | null {

@@ -152,10 +152,7 @@ function whyRefused(answers: readonly Answer[]): { reason?: Failure; clientId?: 
   return {};
 }
 
-/**
- * Stops a key that may get no tokens.
- * @throws {Refused} 400 `unauthorized_client` when the key is inactive or its store blocked.
- */
+/** @throws {Refused} 400 `unauthorized_client` when the key is inactive or its store blocked. */
 export function requireActive({ clientId, decision }: Authenticated): Client {
   if (decision.outcome === 'allowed') return decision.client;
   throw new Refused({ ...unauthorizedClient(), reason: decision.outcome, clientId });

@@ -24,10 +24,7 @@ export interface FailedAuthentications {
 export interface Attempt {
   /** Refuses at once what is known here to be refused for now. @throws {Refused} 429 `slow_down`. */
   requireUnrefused: () => void;
-  /**
-   * Refuses whatever secret comes, once this client has failed too often from this address.
-   * @throws {Refused} 429 `slow_down`.
-   */
+  /** Refuses any secret once this client has failed too often from this address. @throws {Refused} 429 `slow_down`. */
   requireWithin: () => Promise<void>;
   /** Counts a failure. @returns how it is answered: 401 `invalid_client`, or 429 beyond a limit. */
   failed: () => Promise<Refusal>;

@@ -19,10 +19,7 @@ export interface WatchedKeys extends SigningKeys {
   stop: () => Promise<void>;
 }
 
-/**
- * Loads the keys, and follows their file, if they are in one.
- * @throws {StoreDataError} `config_invalid` when there are none to begin with.
- */
+/** Loads the keys, and follows their file. @throws {StoreDataError} `config_invalid` when there are none to begin with. */
 export async function watchSigningKeys(
   settings: Config['tokens'],
   logger: Logger,

@@ -15,10 +15,7 @@ interface Inserted {
   writeErrors?: ConstructorParameters<typeof MongoServerError>[0][];
 }
 
-/**
- * Inserts documents in the session's transaction, with one command as a rule.
- * @throws {MongoServerError} of the first that cannot be inserted.
- */
+/** Inserts documents, with one command as a rule. @throws {MongoServerError} of the first that cannot be inserted. */
 export async function insertDocuments(
   db: Db,
   session: ClientSession,

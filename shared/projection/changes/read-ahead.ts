@@ -12,10 +12,7 @@ const A_TURN = 32;
 
 const read = new WeakMap<KafkaMessage, ProjectedChange | EventRejected>();
 
-/**
- * Begins to read messages, a few at a time.
- * @returns a function that ends it; what is read by then is kept until it is taken.
- */
+/** Begins to read messages. @returns what ends it; what is read by then is kept until it is taken. */
 export function readAhead(messages: readonly KafkaMessage[]): () => void {
   let isWanted = true;
   void (async () => {

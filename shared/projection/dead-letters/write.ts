@@ -15,10 +15,7 @@ import type { LetterLimits } from './limits.ts';
 /** Where in the log customers were deleted last, of those whom a slice deletes: by `<store id>/<customer id>`. */
 export type Deletions = ReadonlyMap<string, number>;
 
-/**
- * Writes dead letters in the session's transaction, as its last step.
- * @param limits `null` where they replace letters that are there.
- */
+/** Writes dead letters as the transaction's last step. @param limits `null` where they replace letters that are there. */
 export async function writeDeadLetters(
   db: Db,
   session: ClientSession,

@@ -17,11 +17,7 @@ export interface Aside {
   removed: Between[];
 }
 
-/**
- * Changes a tree in memory.
- * @param root how it was before.
- * @returns `null` while its records are too few to need leaves.
- */
+/** Changes a tree, whose `root` was that before, in memory. @returns `null` while it has too few records for leaves. */
 export async function changeTree(
   transaction: TreeTransaction,
   change: TreeChange,
