@@ -2,11 +2,9 @@
 import { readOptions } from './start/options.ts';
 import { run } from './start/run.ts';
 import { createScreen } from './start/screen.ts';
-import { silenceTimerWarnings } from './start/warnings.ts';
 
 const read = readOptions(process.argv.slice(2));
 if ('exitCode' in read) process.exit(read.exitCode);
-silenceTimerWarnings();
 // Whoever reads along may stop doing so (`npm start | head`): that is no reason to end.
 process.stdout.on('error', () => undefined);
 process.exit(await run(read.options, createScreen(process.stdout)));

@@ -7,7 +7,7 @@ import type { Stack } from '#local/stack/stack.ts';
 import { describeError } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { createTopics } from '#shared/kafka.ts';
-import { StartError } from './failure.ts';
+import { StackError } from '#local/stack/errors.ts';
 import { awaitToken, makeKeys, publishKeys } from './keys.ts';
 import { type HistoryProgress, showLiveLine } from './live-line.ts';
 import type { StartOptions } from './options.ts';
@@ -46,7 +46,7 @@ interface Services {
   operationsUrls: string[];
 }
 
-/** Brings everything up: each environment answers, and the history is visible. @throws {StartError} where that fails. */
+/** Brings everything up: each environment answers, and the history is visible. @throws {StackError} where that fails. */
 export async function bringUp(context: BringUp): Promise<System> {
   const { options, stack, screen, cleanup, stopping } = context;
   const kafka = new Kafka({
@@ -86,7 +86,7 @@ export async function bringUp(context: BringUp): Promise<System> {
       await publishKeys(kafka, keys);
       await simulator.publishHistory((published) => Object.assign(history, published));
     } catch (error) {
-      throw new StartError(`Kafka does not take events: ${describeError(error)}`, { cause: error });
+      throw new StackError(`Kafka does not take events: ${describeError(error)}`, { cause: error });
     }
   };
   const [{ watch, queryUrl, operationsUrls }] = await Promise.all([
@@ -164,7 +164,7 @@ async function startServices(
   const watch = new ProjectorWatch(projectorReady.operations);
   const showing = showLiveLine(screen, watch, history, stopping);
   cleanup.defer(() => showing);
-  if (queryReady.url === null) throw new StartError('the query service does not say where it listens');
+  if (queryReady.url === null) throw new StackError('the query service does not say where it listens');
   return {
     watch,
     queryUrl: queryReady.url,

@@ -6,7 +6,7 @@ import { type Scope, SCOPES } from '#shared/events/access-event.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
 import { accessTopic } from '#shared/events/topics.ts';
 import { createProducer } from '#shared/kafka.ts';
-import { StartError } from './failure.ts';
+import { StackError } from '#local/stack/errors.ts';
 import type { IssuedKey } from './files.ts';
 
 const KEYS_PER_REQUEST = 500;
@@ -67,14 +67,14 @@ const LIMIT_MS = 30_000;
 /** Seldom enough not to look like somebody who guesses secrets. */
 const PAUSE_MS = 200;
 
-/** Waits until the key gets a token. @throws {StartError} with the last answer when it gets none in time. */
+/** Waits until the key gets a token. @throws {StackError} with the last answer when it gets none in time. */
 export async function awaitToken(queryUrl: string, key: IssuedKey, stopping: AbortSignal): Promise<void> {
   const limit = Date.now() + LIMIT_MS;
   for (;;) {
     const answer = await askForToken(queryUrl, key);
     if (answer === null) return;
     if (Date.now() > limit) {
-      throw new StartError(`no token for a key of ${key.store_id} in ${key.environment}: ${answer}`);
+      throw new StackError(`no token for a key of ${key.store_id} in ${key.environment}: ${answer}`);
     }
     await sleep(PAUSE_MS, undefined, { signal: stopping });
   }

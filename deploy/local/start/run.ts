@@ -1,10 +1,9 @@
 /** The life of `npm start`: the servers, all that runs on them, and an end that leaves nothing behind. */
 import { rm } from 'node:fs/promises';
 import { startGuard } from '#local/stack/program/guard.ts';
-import { StackError } from '#local/stack/errors.ts';
 import { type Stack, startStack } from '#local/stack/stack.ts';
 import { bringUp } from './bring-up.ts';
-import { StartError } from './failure.ts';
+import { StackError } from '#local/stack/errors.ts';
 import type { StartOptions } from './options.ts';
 import type { Screen } from './screen.ts';
 import { type StopRequest, stopRequested } from './signals.ts';
@@ -20,7 +19,7 @@ export async function run(options: StartOptions, screen: Screen): Promise<number
   try {
     return await runUntilStopped(options, screen, { began, stop, cleanup, stopping });
   } catch (error) {
-    if (!(error instanceof StartError) && !(error instanceof StackError)) throw error;
+    if (!(error instanceof StackError)) throw error;
     screen.live('');
     screen.line(error.message);
     return 1;

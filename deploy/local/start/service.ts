@@ -5,7 +5,7 @@ import { type GuardedProcess, startGuarded } from '#local/stack/program/guarded-
 import { lastLines } from '#local/stack/program/log-tail.ts';
 import { describeExit } from '#local/stack/program/start.ts';
 import { pause } from '#shared/pause.ts';
-import { StartError } from './failure.ts';
+import { StackError } from '#local/stack/errors.ts';
 import { awaitReadyLine, type ReadyLine } from './ready-line.ts';
 
 export interface ServiceOptions {
@@ -41,7 +41,7 @@ export class Service {
     writeFileSync(options.logFile, '');
   }
 
-  /** Resolves when it is ready; from then on it is kept running, at the same addresses. @throws {StartError} otherwise. */
+  /** Resolves when it is ready; from then on it is kept running, at the same addresses. @throws {StackError} otherwise. */
   async start(): Promise<ReadyLine> {
     const { process, ready } = await this.#launch();
     const ports = { OPERATIONS_PORT: new URL(ready.operations).port };
@@ -81,7 +81,7 @@ export class Service {
     } catch (error) {
       await held.stop(0);
       const reason = error instanceof Error ? error.message : String(error);
-      throw new StartError([`${name} did not start: ${reason}`, ...lastLines(logFile)].join('\n    '), {
+      throw new StackError([`${name} did not start: ${reason}`, ...lastLines(logFile)].join('\n    '), {
         cause: error,
       });
     } finally {

@@ -1,19 +1,14 @@
 // Starts one server as a container and waits until it serves.
 import { createHash } from 'node:crypto';
-import { createWriteStream, mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { StackError, reasonOf } from '../errors.ts';
+import { createWriteStream, writeFileSync } from 'node:fs';
 import type { PartDefinition, RunningPart, StartContext } from '../part.ts';
 import type { PartExit } from '../program/guarded-process.ts';
-import { lastLines } from '../program/log-tail.ts';
-import { freePorts, rememberedPorts } from '../program/ports.ts';
+import { onFreePorts, readyOrExited } from '../program/start.ts';
 import type { Engine } from './engine.ts';
 
 type Container = ReturnType<Engine['container']['dockerode']['getContainer']>;
 
-const ATTEMPTS = 3;
 const GRACE_SECONDS = 20;
-const PORT_TAKEN = /port is already allocated|address already in use/i;
 
 /**
  * Starts it on a free port, the same inside and outside, since Kafka and a replica set tell clients their own address.
@@ -26,56 +21,28 @@ export async function startContainer(
   image: string,
   context: StartContext,
 ): Promise<Omit<RunningPart, 'source' | 'reason'>> {
-  const folder = context.folder.part(part.name);
-  mkdirSync(folder, { recursive: true });
+  const logFile = context.folder.logFile(part.name);
   const volume = volumeName(context.folder.path, part.name);
   if (!context.keepData) await removeVolume(engine, volume);
-  for (let attempt = 1; ; attempt++) {
-    const remember = context.keepData && attempt === 1;
-    const ports = await (remember
-      ? rememberedPorts(join(folder, 'ports.json'), part.portCount)
-      : freePorts(part.portCount));
+  return onFreePorts(part, context, async (_folder, ports) => {
     const kept = context.keepData ? volume : undefined;
     const container = await createContainer(part, engine, image, ports, kept, context.folder.path);
     await context.guard.hold('container', container.id);
     try {
-      return await runContainer(part, engine, container, ports[0] ?? 0, context);
+      await container.start();
+      await copyLog(engine, container, logFile);
+      const exited = awaitExit(container);
+      const address = await readyOrExited(part, hostOf(engine), ports[0] ?? 0, exited);
+      const stop = async () => {
+        if (context.keepData) await container.stop({ t: GRACE_SECONDS }).catch(() => undefined);
+        await removeContainer(container, context);
+      };
+      return { address, logFile, exited, stop };
     } catch (error) {
       await removeContainer(container, context);
-      if (attempt < ATTEMPTS && PORT_TAKEN.test(reasonOf(error))) continue;
       throw error;
     }
-  }
-}
-
-async function runContainer(
-  part: PartDefinition,
-  engine: Engine,
-  container: Container,
-  port: number,
-  context: StartContext,
-): Promise<Omit<RunningPart, 'source' | 'reason'>> {
-  const logFile = context.folder.logFile(part.name);
-  await container.start();
-  await copyLog(engine, container, logFile);
-  const exited = awaitExit(container);
-  const waiting = new AbortController();
-  try {
-    const died = exited.then(({ exitCode }) =>
-      Promise.reject(new Error(`it ended with code ${exitCode ?? 'unknown'}`)),
-    );
-    const address = await Promise.race([part.awaitReady(hostOf(engine), port, waiting.signal), died]);
-    const stop = async () => {
-      if (context.keepData) await container.stop({ t: GRACE_SECONDS }).catch(() => undefined);
-      await removeContainer(container, context);
-    };
-    return { address, logFile, exited, stop };
-  } catch (error) {
-    const lines = [`${part.name} did not start: ${reasonOf(error)}`, ...lastLines(logFile)];
-    throw new StackError(lines.join('\n    '), { cause: error });
-  } finally {
-    waiting.abort();
-  }
+  });
 }
 
 async function createContainer(

@@ -1,11 +1,9 @@
-// Starts one server as a program of this machine and waits until it serves.
+// Starts one server on free ports, as a program of this machine, and waits until it serves.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StackError, reasonOf } from '../errors.ts';
 import type { LocatedProgram, PartDefinition, RunningPart, StartContext } from '../part.ts';
-import type { PartExit } from './guarded-process.ts';
-import { startGuarded } from './guarded-process.ts';
-import type { GuardedProcess } from './guarded-process.ts';
+import { type PartExit, startGuarded } from './guarded-process.ts';
 import { lastLines } from './log-tail.ts';
 import { freePorts, rememberedPorts } from './ports.ts';
 
@@ -13,46 +11,71 @@ const HOST = '127.0.0.1';
 const ATTEMPTS = 3;
 /** Kafka writes its state on the way down; the other two need a second at most. */
 const GRACE_MS = 20_000;
-const PORT_TAKEN = /address already in use|failed to bind|could not create server tcp listening socket/i;
+const PORT_TAKEN =
+  /address already in use|port is already allocated|failed to bind|could not create server tcp listening socket/i;
 
-/** Starts it on free ports, again on others when somebody was quicker to take one. */
-export async function startProgram(
+/** Starts it on free ports. */
+export function startProgram(
   part: PartDefinition,
   program: LocatedProgram,
   context: StartContext,
 ): Promise<Omit<RunningPart, 'source' | 'reason'>> {
-  const folder = context.folder.part(part.name);
   const logFile = context.folder.logFile(part.name);
-  mkdirSync(folder, { recursive: true });
-  for (let attempt = 1; ; attempt++) {
-    const ports = await choosePorts(part, folder, context.keepData && attempt === 1);
+  return onFreePorts(part, context, async (folder, ports) => {
     // Each attempt is judged by its own output.
     writeFileSync(logFile, '');
     const command = await program.prepare(folder, ports, logFile);
     const held = await startGuarded(context.guard, command, logFile);
     try {
-      const address = await readyOrExited(part, held, ports[0] ?? 0);
+      const address = await readyOrExited(part, HOST, ports[0] ?? 0, held.exited);
       const stop = () => held.stop(context.keepData ? GRACE_MS : 0);
       return { address, pid: held.pid, logFile, exited: held.exited, stop };
     } catch (error) {
       await held.stop(0);
-      const lines = lastLines(logFile);
+      throw error;
+    }
+  });
+}
+
+/**
+ * Starts a part on free ports, again on others when somebody was quicker to take one. With kept data on the same ports as last time,
+ * so that clients' settings stay true; see also mongodb/replica-set.ts.
+ */
+export async function onFreePorts<T>(
+  { name, portCount }: PartDefinition,
+  { folder: data, keepData }: StartContext,
+  start: (folder: string, ports: readonly number[]) => Promise<T>,
+): Promise<T> {
+  const folder = data.part(name);
+  mkdirSync(folder, { recursive: true });
+  for (let attempt = 1; ; attempt++) {
+    const remember = keepData && attempt === 1;
+    const ports = await (remember
+      ? rememberedPorts(join(folder, 'ports.json'), portCount)
+      : freePorts(portCount));
+    try {
+      return await start(folder, ports);
+    } catch (error) {
+      const lines = [reasonOf(error), ...lastLines(data.logFile(name))];
       if (attempt < ATTEMPTS && lines.some((line) => PORT_TAKEN.test(line))) continue;
-      throw new StackError([`${part.name} did not start: ${reasonOf(error)}`, ...lines].join('\n    '));
+      if (error instanceof StackError) throw error;
+      lines[0] = `${name} did not start: ${lines[0]}`;
+      throw new StackError(lines.join('\n    '), { cause: error });
     }
   }
 }
 
-/** With kept data the same ports as last time, so that clients' settings stay true; see also mongodb/replica-set.ts. */
-function choosePorts(part: PartDefinition, folder: string, remember: boolean): Promise<number[]> {
-  return remember ? rememberedPorts(join(folder, 'ports.json'), part.portCount) : freePorts(part.portCount);
-}
-
-async function readyOrExited(part: PartDefinition, held: GuardedProcess, port: number): Promise<string> {
+/** The address of a part that serves its clients. @throws when it ends before it does. */
+export async function readyOrExited(
+  part: PartDefinition,
+  host: string,
+  port: number,
+  exited: Promise<PartExit>,
+): Promise<string> {
   const waiting = new AbortController();
-  const died = held.exited.then((exit) => Promise.reject(new Error(describeExit(exit))));
+  const died = exited.then((exit) => Promise.reject(new Error(describeExit(exit))));
   try {
-    return await Promise.race([part.awaitReady(HOST, port, waiting.signal), died]);
+    return await Promise.race([part.awaitReady(host, port, waiting.signal), died]);
   } finally {
     waiting.abort();
   }

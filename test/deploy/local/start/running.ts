@@ -22,10 +22,14 @@ export interface RunningStart {
 
 /** Starts it with its data in the folder. */
 export function startIn(folder: string, ...args: string[]): RunningStart {
-  const child = spawn(process.execPath, [START, '--folder', folder, ...args], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: environmentWithoutAddresses(),
-  });
+  const child = spawn(
+    process.execPath,
+    ['--disable-warning=TimeoutNegativeWarning', START, '--folder', folder, ...args],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: environmentWithoutAddresses(),
+    },
+  );
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
