@@ -41,6 +41,12 @@ export class StoreDataError extends Error {
   }
 }
 
+/** What refuses an operator's command. */
+export const commandInvalid = (message: string) => new StoreDataError('command_invalid', message);
+
+/** What says that nothing has the given name. */
+export const notFound = (message: string) => new StoreDataError('not_found', message);
+
 // kafkajs spreads its errors into its exports, where named imports cannot find them.
 const { KafkaJSError } = kafkajs;
 

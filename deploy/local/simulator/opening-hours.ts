@@ -1,5 +1,6 @@
 /** When orders came in: instants of past days at which a store was open, more of them at its busiest hour. */
 import { WEEKDAYS } from '#shared/events/entities/store.ts';
+import { offsetMilliseconds } from '#shared/read-models/local-time.ts';
 import type { SimulatedStore } from './entities/store.ts';
 import type { Chance } from './random.ts';
 
@@ -29,7 +30,7 @@ interface Shift {
 
 /** Each opening of the store that was over, or had at least begun, at `until`. */
 function pastShifts({ city, cuisine }: SimulatedStore, days: number, until: number): Shift[] {
-  const offset = minutesOfOffset(city.timezoneOffset) * MINUTE;
+  const offset = offsetMilliseconds(city.timezoneOffset);
   const today = Math.floor((until + offset) / DAY) * DAY;
   return Array.from({ length: days }, (_, ago) => today - ago * DAY)
     .filter((day) => cuisine.opens.days.includes(weekdayOf(day)))
@@ -48,8 +49,4 @@ function weekdayOf(day: number): (typeof WEEKDAYS)[number] {
 function minutesOfClock(clock: string): number {
   const [hours = 0, minutes = 0] = clock.split(':').map(Number);
   return hours * 60 + minutes;
-}
-
-function minutesOfOffset(offset: string): number {
-  return (offset.startsWith('-') ? -1 : 1) * minutesOfClock(offset.slice(1));
 }

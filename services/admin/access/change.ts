@@ -5,7 +5,7 @@
  */
 import type { Redis } from 'ioredis';
 import type { Db } from 'mongodb';
-import { describeError, StoreDataError } from '#shared/errors.ts';
+import { commandInvalid, describeError, StoreDataError } from '#shared/errors.ts';
 import type { Servers } from '../connection/servers.ts';
 import {
   announce,
@@ -86,8 +86,7 @@ export async function changeAccess<S extends AccessKeyData | StoreAccessData, R>
       change.compose,
       (before, after) => {
         if (!subject.givesRights(before, after)) return;
-        throw new StoreDataError(
-          'command_invalid',
+        throw commandInvalid(
           `${subject.name} has the last sequence that there is: it can only be ${subject.atTheLast} from now on`,
         );
       },
@@ -104,7 +103,7 @@ export async function changeAccess<S extends AccessKeyData | StoreAccessData, R>
     // Else something newer is there that somebody else wrote meanwhile.
     if (holds) return atOnce(servers, control, subject, announced, record);
   }
-  throw new StoreDataError('command_invalid', `${subject.name} is being changed by others again and again`);
+  throw commandInvalid(`${subject.name} is being changed by others again and again`);
 }
 
 /** Asked for again it counts too: whatever was missing the last time, Redis or the log, is made good. */
@@ -189,16 +188,12 @@ async function throughTheLog<S extends AccessKeyData | StoreAccessData, R>(
     await forget(announcements, announced);
     const { state } = subject.appliedOf(ended.record);
     if (change.holds(state)) return { state, sequence, changed, live: true };
-    throw new StoreDataError(
-      'command_invalid',
-      `somebody else changed ${subject.name} meanwhile: it is ${describe(state)} now`,
-    );
+    throw commandInvalid(`somebody else changed ${subject.name} meanwhile: it is ${describe(state)} now`);
   }
   if (ended.outcome === 'dead_letter') {
     await withdraw(announcements, announced);
     const { _id, reason, detail } = ended.letter;
-    throw new StoreDataError(
-      'command_invalid',
+    throw commandInvalid(
       `the projector refused the change of ${subject.name}: ${reason}: ${detail} (dead letter ${_id})`,
     );
   }

@@ -1,7 +1,7 @@
 /** An access key as something that commands change. */
 import { type AccessKey, applyKeyChange, controlCollections } from '#shared/access/access-keys.ts';
 import { publishAccess } from '#shared/access/grants.ts';
-import { StoreDataError } from '#shared/errors.ts';
+import { commandInvalid, notFound } from '#shared/errors.ts';
 import type { AccessKeyData } from './announce.ts';
 import type { Subject } from './change.ts';
 import { keyIsLive } from './live.ts';
@@ -65,9 +65,9 @@ export function existingKey(
   key: AccessKeyData | null,
   options: { revoked: 'refuse' | 'accept' } = { revoked: 'refuse' },
 ): AccessKeyData {
-  if (key === null) throw new StoreDataError('not_found', `there is no key ${clientId}`);
+  if (key === null) throw notFound(`there is no key ${clientId}`);
   if (key.status === 'revoked' && options.revoked === 'refuse') {
-    throw new StoreDataError('command_invalid', `key ${clientId} is revoked, which is final: make a new one`);
+    throw commandInvalid(`key ${clientId} is revoked, which is final: make a new one`);
   }
   return key;
 }

@@ -1,6 +1,6 @@
 /** `generations` and `rollback`: the sets of read models that there are, which of them answers, and what becomes of them. */
 import { Command } from '@commander-js/extra-typings';
-import { StoreDataError } from '#shared/errors.ts';
+import { commandInvalid, notFound } from '#shared/errors.ts';
 import { findGenerations } from '#shared/read-models/generation.ts';
 import { withServers } from '../connection/servers.ts';
 import {
@@ -69,10 +69,7 @@ export const flipCommand = () =>
         const built = building(await findGenerations(mongodb, prefix, environment))?.number;
         const number = given ?? built;
         if (number === undefined) {
-          throw new StoreDataError(
-            'not_found',
-            `no generation of ${environment} is being built: give its number`,
-          );
+          throw notFound(`no generation of ${environment} is being built: give its number`);
         }
         if (number === built) await checkDifferences(installation, environment, number, flags.accept);
         const flipped = await flip(installation, environment, number);
@@ -90,8 +87,7 @@ async function checkDifferences(
   if (accepted === 'all') return;
   const comparison = await compareWithLive(installation, environment, number, () => undefined);
   if (unacceptable(comparison, accepted).length === 0) return;
-  throw new StoreDataError(
-    'command_invalid',
+  throw commandInvalid(
     `generation ${number} of ${environment} differs from the live one, and --accept does not say that it may:\n${describeComparison(comparison)}`,
   );
 }

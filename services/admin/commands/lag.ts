@@ -1,6 +1,6 @@
 /** `lag`: how far the projector is behind the logs. */
 import { Command } from '@commander-js/extra-typings';
-import { StoreDataError } from '#shared/errors.ts';
+import { notFound } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { pause } from '#shared/pause.ts';
 import { withServers } from '../connection/servers.ts';
@@ -26,7 +26,7 @@ export const lagCommand = () =>
         const mongodb = await servers.mongodb();
         const existing = new Set(await admin.listTopics());
         for (const topic of environments.flatMap((name) => [changesTopic(name), accessTopic(name)])) {
-          if (!existing.has(topic)) throw new StoreDataError('not_found', `topic ${topic} does not exist`);
+          if (!existing.has(topic)) throw notFound(`topic ${topic} does not exist`);
         }
         const measure = () => measureLag(admin, mongodb, servers.config.namePrefix, environments);
         if (!flags.watch) {

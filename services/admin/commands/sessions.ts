@@ -5,7 +5,7 @@ import type { Collection } from 'mongodb';
 import { controlCollections, type RevokedSession } from '#shared/access/access-keys.ts';
 import { redisKeys } from '#shared/access/redis-keys.ts';
 import { endRevokedSession, noteRevocation } from '#shared/access/sessions.ts';
-import { describeError, StoreDataError } from '#shared/errors.ts';
+import { commandInvalid, describeError, StoreDataError } from '#shared/errors.ts';
 import { withTimeLimit } from '#shared/time-limit.ts';
 import { UNTIL_REDIS_IS_BACK } from '../access/change.ts';
 import { tellReplicas } from '../access/replicas.ts';
@@ -137,8 +137,7 @@ async function sessionFromInput(id: string | undefined, flags: Flags): Promise<S
   }
   if (process.stdin.isTTY) remark('paste the token and end with Enter and Ctrl-D');
   const session = sessionOfToken((await readText(process.stdin)).trim());
-  if (session === null)
-    throw new StoreDataError('command_invalid', 'standard input is no access token of ours');
+  if (session === null) throw commandInvalid('standard input is no access token of ours');
   return { ...session, expiresAt: earlier(session.expiresAt, latestExpiry()) };
 }
 

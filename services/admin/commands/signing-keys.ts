@@ -2,7 +2,7 @@
 import { Command } from '@commander-js/extra-typings';
 import { dirname, join } from 'node:path';
 import { newSigningKey, type SigningJwk } from '#shared/access/signing-key-set.ts';
-import { StoreDataError } from '#shared/errors.ts';
+import { commandInvalid, notFound } from '#shared/errors.ts';
 import { audited } from '../audit/audited.ts';
 import { withServers } from '../connection/servers.ts';
 import { type Connection, readConnection, STACK_FILE } from '../connection/settings.ts';
@@ -74,10 +74,7 @@ async function withNewKey(
 ): Promise<SigningJwk[]> {
   const waiting = scheduleOf(before, Date.now(), lifetimeMs).find(({ state }) => state === 'waits');
   if (waiting !== undefined) {
-    throw new StoreDataError(
-      'command_invalid',
-      `key ${waiting.kid} waits already, to sign from ${inWords(waiting.signsFrom)} on`,
-    );
+    throw commandInvalid(`key ${waiting.kid} waits already, to sign from ${inWords(waiting.signsFrom)} on`);
   }
   const key = await newSigningKey();
   return [{ ...key, nbf: Math.ceil((Date.now() + activateAfterMs) / 1_000) }, ...before];
@@ -86,9 +83,9 @@ async function withNewKey(
 function without(before: SigningJwk[], kid: string, lifetimeMs: number, force: boolean): SigningJwk[] {
   const now = Date.now();
   const found = scheduleOf(before, now, lifetimeMs).find((key) => key.kid === kid);
-  if (found === undefined) throw new StoreDataError('not_found', `there is no signing key ${kid}`);
+  if (found === undefined) throw notFound(`there is no signing key ${kid}`);
   if (before.length === 1) {
-    throw new StoreDataError('command_invalid', `${kid} is the only key: "signing-keys rotate" first`);
+    throw commandInvalid(`${kid} is the only key: "signing-keys rotate" first`);
   }
   if (!force) refuseWhileInUse(found, now);
   return before.filter((key) => key.kid !== kid);
@@ -97,18 +94,12 @@ function without(before: SigningJwk[], kid: string, lifetimeMs: number, force: b
 /** @throws {StoreDataError} `command_invalid` while a token of the key may live. */
 function refuseWhileInUse({ kid, state, tokensUntil }: KeySchedule, now: number): void {
   const forced = '; --force removes it all the same, and its tokens answer 401';
-  if (state === 'signs') throw new StoreDataError('command_invalid', `${kid} signs now${forced}`);
+  if (state === 'signs') throw commandInvalid(`${kid} signs now${forced}`);
   if (tokensUntil === null) {
-    throw new StoreDataError(
-      'command_invalid',
-      `nothing says since when ${kid} does not sign, so its tokens may live${forced}`,
-    );
+    throw commandInvalid(`nothing says since when ${kid} does not sign, so its tokens may live${forced}`);
   }
   if (now < tokensUntil) {
-    throw new StoreDataError(
-      'command_invalid',
-      `tokens of ${kid} may live until ${inWords(tokensUntil)}${forced}`,
-    );
+    throw commandInvalid(`tokens of ${kid} may live until ${inWords(tokensUntil)}${forced}`);
   }
 }
 
@@ -122,13 +113,12 @@ async function keyFile(): Promise<KeyFile> {
   const connection = await readConnection(process.env);
   const { signingKeys, lifetimeSeconds } = connection.config.tokens;
   if (signingKeys !== null) {
-    throw new StoreDataError(
-      'command_invalid',
+    throw commandInvalid(
       'the keys are in SIGNING_KEYS, which no command can change for running services: move them to a file and set SIGNING_KEYS_FILE, or change the variable (docs/deploying.md says in which steps)',
     );
   }
   const file = connection.config.tokens.signingKeysFile ?? fileOfStack(connection);
-  if (file === null) throw new StoreDataError('command_invalid', 'SIGNING_KEYS_FILE is not set');
+  if (file === null) throw commandInvalid('SIGNING_KEYS_FILE is not set');
   return { file, lifetimeMs: lifetimeSeconds * 1_000 };
 }
 

@@ -6,7 +6,7 @@ import { Command } from '@commander-js/extra-typings';
 import type { Db } from 'mongodb';
 import { repairStore } from '#shared/projection/ranking/repair.ts';
 import { type Difference, verifyStore } from '#shared/projection/ranking/verify.ts';
-import { StoreDataError } from '#shared/errors.ts';
+import { notFound, StoreDataError } from '#shared/errors.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
 import { findLiveGeneration, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { type Servers, withServers } from '../connection/servers.ts';
@@ -47,7 +47,7 @@ export const verifyCommand = () =>
           if (flags.deep) await verifyDeep(servers, environment, db, flags, result);
         }
         if (flags.store !== undefined && result.stores === 0 && result.found.length === 0) {
-          throw new StoreDataError('not_found', `no record of a store ${flags.store} has arrived`);
+          throw notFound(`no record of a store ${flags.store} has arrived`);
         }
         show(result, flags);
         if (result.found.length > 0) markFailed();

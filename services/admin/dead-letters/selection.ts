@@ -12,25 +12,25 @@ export interface SelectionFlags {
   all?: true | undefined;
 }
 
+const SUMMARY_FIELDS = [
+  'topic',
+  'partition',
+  'offset',
+  'reason',
+  'detail',
+  'key',
+  'value_bytes',
+  'published_at',
+  'dead_at',
+  'cut',
+  'erased',
+  'gathered',
+  'customers',
+  'positions',
+] as const;
+
 /** A dead letter without its bytes. */
-export type LetterSummary = Pick<
-  DeadLetter,
-  | '_id'
-  | 'topic'
-  | 'partition'
-  | 'offset'
-  | 'reason'
-  | 'detail'
-  | 'key'
-  | 'value_bytes'
-  | 'published_at'
-  | 'dead_at'
-  | 'cut'
-  | 'erased'
-  | 'gathered'
-  | 'customers'
-  | 'positions'
->;
+export type LetterSummary = Pick<DeadLetter, '_id' | (typeof SUMMARY_FIELDS)[number]>;
 
 const LETTER_ID = /^[A-Za-z0-9._-]{1,249}\/\d{1,10}\/\d{1,15}$/;
 
@@ -93,22 +93,7 @@ export function findSummaries(
       { $match: filter },
       {
         // Before the sorting, which would otherwise carry every letter's bytes along.
-        $project: {
-          topic: 1,
-          partition: 1,
-          offset: 1,
-          reason: 1,
-          detail: 1,
-          key: 1,
-          value_bytes: 1,
-          published_at: 1,
-          dead_at: 1,
-          cut: 1,
-          erased: 1,
-          gathered: 1,
-          customers: 1,
-          positions: 1,
-        },
+        $project: Object.fromEntries(SUMMARY_FIELDS.map((field) => [field, 1])),
       },
       { $sort: { topic: 1, partition: 1, offset: 1 } },
       ...(limit === undefined ? [] : [{ $limit: limit }]),

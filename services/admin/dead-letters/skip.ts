@@ -1,6 +1,6 @@
 /** Has a record batch that cannot be read passed by: found in Kafka first, so that nothing else is. */
 import type { Db } from 'mongodb';
-import { StoreDataError } from '#shared/errors.ts';
+import { commandInvalid } from '#shared/errors.ts';
 import { offsetsInWords, type UnreadableBatch, unreadableBatch } from '#shared/kafka/unreadable.ts';
 import { decisionToSkip, skippedBatchesIn } from '#shared/projection/slice/skips.ts';
 import type { Servers } from '../connection/servers.ts';
@@ -30,10 +30,7 @@ export async function findUnreadable(
     await reader.close();
   }
   if (found === undefined) {
-    throw new StoreDataError(
-      'command_invalid',
-      `what lies at ${topic}/${partition}/${offset} can be read: nothing is passed by`,
-    );
+    throw commandInvalid(`what lies at ${topic}/${partition}/${offset} can be read: nothing is passed by`);
   }
   return found;
 }
@@ -47,22 +44,17 @@ export function lastToSkip(batch: UnreadableBatch, given: number | undefined): n
   const offsets = offsetsInWords(batch);
   if (batch.to === null) {
     if (given === undefined) {
-      throw new StoreDataError(
-        'command_invalid',
+      throw commandInvalid(
         `the batch has the offsets ${offsets}, and where it ends cannot be told: give --to, the last offset to pass by`,
       );
     }
     if (given < batch.from) {
-      throw new StoreDataError(
-        'command_invalid',
-        `the batch has the offsets ${offsets}: --to lies before it`,
-      );
+      throw commandInvalid(`the batch has the offsets ${offsets}: --to lies before it`);
     }
     return given;
   }
   if (given !== undefined && given !== batch.to) {
-    throw new StoreDataError(
-      'command_invalid',
+    throw commandInvalid(
       `the batch has the offsets ${offsets}: leave out --to, no more than that is passed by`,
     );
   }

@@ -1,6 +1,6 @@
 /** Asks before something is done that cannot be undone. */
 import { createInterface } from 'node:readline/promises';
-import { StoreDataError } from '#shared/errors.ts';
+import { commandInvalid } from '#shared/errors.ts';
 import { WrongUsage } from '../options.ts';
 
 /**
@@ -19,7 +19,7 @@ export async function askFor(
   question: string,
   otherwise: string,
 ): Promise<void> {
-  if (!yes && !(await confirm(question))) throw new StoreDataError('command_invalid', otherwise);
+  if (!yes && !(await confirm(question))) throw commandInvalid(otherwise);
 }
 
 /** Asks on the terminal; anything but yes is no, the end of input too. */

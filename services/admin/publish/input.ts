@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
-import { StoreDataError } from '#shared/errors.ts';
+import { notFound, StoreDataError } from '#shared/errors.ts';
 import { remark } from '../output/print.ts';
 
 export interface Input {
@@ -21,14 +21,14 @@ export async function openInput(path: string): Promise<Input> {
   }
   try {
     const found = await stat(path);
-    if (found.isDirectory()) throw new StoreDataError('not_found', `${path} is a folder, not a file`);
+    if (found.isDirectory()) throw notFound(`${path} is a folder, not a file`);
     const stream = createReadStream(path, { highWaterMark: CHUNK_BYTES });
     await once(stream, 'open');
     // A pipe has no size.
     return { stream, totalBytes: found.isFile() ? found.size : null };
   } catch (error) {
     if (error instanceof StoreDataError) throw error;
-    throw new StoreDataError('not_found', `${path} cannot be read: ${reasonOf(error)}`);
+    throw notFound(`${path} cannot be read: ${reasonOf(error)}`);
   }
 }
 

@@ -1,5 +1,5 @@
 /** Begins a rebuild, or goes on with one that was begun: a new generation that the projectors fill. */
-import { StoreDataError } from '#shared/errors.ts';
+import { commandInvalid, StoreDataError } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { checkTopics } from '#shared/kafka.ts';
 import { changePointer, withNew, withShare } from '#shared/read-models/generation-pointer.ts';
@@ -45,10 +45,7 @@ export async function beginRebuild(
   const { last = 0 } = await changePointer(control, environment, (pointer) => {
     // Another command may have begun one meanwhile: running this one again finds it.
     if (pointer.others?.some(({ state }) => state === 'building')) {
-      throw new StoreDataError(
-        'command_invalid',
-        `a generation of ${environment} is being built already: run it again`,
-      );
+      throw commandInvalid(`a generation of ${environment} is being built already: run it again`);
     }
     return withNew(pointer, share ?? DEFAULT_SHARE);
   });
@@ -68,8 +65,7 @@ function checkRelease(
   projectionVersion: number,
 ): void {
   if (marker === null || marker.projection_version === projectionVersion) return;
-  throw new StoreDataError(
-    'command_invalid',
+  throw commandInvalid(
     `generation ${number} of ${environment} is being built with projection version ${marker.projection_version}, by another release than this one (${projectionVersion}): let that one finish it, or drop it with "store-data generations drop ${number} --environment ${environment}"`,
   );
 }

@@ -1,5 +1,5 @@
 /** Follows a generation that is being filled until it has caught up with the live one. */
-import { StoreDataError } from '#shared/errors.ts';
+import { commandInvalid, notFound, StoreDataError } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { findGenerations, generationGroup, liveOf } from '#shared/read-models/generation.ts';
 import { pause } from '#shared/pause.ts';
@@ -52,7 +52,7 @@ export async function catchUp(
     const built = generations.find((generation) => generation.number === number);
     const live = liveOf(environment, generations);
     if (built === undefined || built.state === 'dropping' || live === null) {
-      throw new StoreDataError('not_found', `generation ${number} of ${environment} was dropped`);
+      throw notFound(`generation ${number} of ${environment} was dropped`);
     }
     // Positions first: what comes meanwhile counts as not applied.
     const positions = await readPositions(built.db, environment);
@@ -76,8 +76,7 @@ export async function catchUp(
 
 /** What a command says that was told to stop. */
 function interrupted(environment: string, number: number): StoreDataError {
-  return new StoreDataError(
-    'command_invalid',
+  return commandInvalid(
     `interrupted: projectors go on filling generation ${number} of ${environment}. Run the command again to go on from there, or drop it with "store-data generations drop ${number} --environment ${environment}"`,
   );
 }

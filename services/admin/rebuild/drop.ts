@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoNetworkTimeoutError, MongoServerError } from 'mongodb';
-import { StoreDataError } from '#shared/errors.ts';
+import { commandInvalid } from '#shared/errors.ts';
 import { changePointer, without, withDropping } from '#shared/read-models/generation-pointer.ts';
 import { controlDatabase, findGenerations, generationGroup } from '#shared/read-models/generation.ts';
 import type { InstallationServers } from './installation.ts';
@@ -66,8 +66,7 @@ async function untilLeft(
       return;
     }
     if (performance.now() > end) {
-      throw new StoreDataError(
-        'command_invalid',
+      throw commandInvalid(
         `generation ${number} of ${environment} is not dropped yet: ${found.members.length} projectors don't leave its consumer group ${group}. Run the command again once they do`,
       );
     }

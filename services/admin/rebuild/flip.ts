@@ -1,7 +1,7 @@
 /** Flips an environment to another generation, once that has everything that is answered now. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { forgetDropped } from '#shared/projection/dead-letters/dropped.ts';
-import { StoreDataError } from '#shared/errors.ts';
+import { commandInvalid, notFound } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { changePointer, pointersIn, withLive } from '#shared/read-models/generation-pointer.ts';
 import { controlDatabase, findGenerations, type KnownGeneration } from '#shared/read-models/generation.ts';
@@ -44,20 +44,17 @@ export async function flip(
   const next = generations.find(({ number }) => number === to);
   const live = generations.find(({ state }) => state === 'live');
   if (next === undefined || live === undefined || next.marker === null) {
-    throw new StoreDataError('not_found', `${environment} has no generation ${to}`);
+    throw notFound(`${environment} has no generation ${to}`);
   }
   if (next.number === live.number) {
-    throw new StoreDataError('command_invalid', `generation ${to} of ${environment} is live already`);
+    throw commandInvalid(`generation ${to} of ${environment} is live already`);
   }
   if (!force) await untilReached(servers, environment, live, next, patienceMs);
   const control = controlDatabase(mongodb, prefix);
   await forgetDropped(control, { db: next.db, since: next.marker.created_at }, changesTopic(environment));
   await changePointer(control, environment, (pointer) => {
     if (pointer.live !== live.number) {
-      throw new StoreDataError(
-        'command_invalid',
-        `generation ${pointer.live} of ${environment} became live meanwhile`,
-      );
+      throw commandInvalid(`generation ${pointer.live} of ${environment} became live meanwhile`);
     }
     return withLive(pointer, to);
   });
@@ -71,7 +68,7 @@ export async function previousOf(
 ): Promise<number> {
   const pointer = await pointersIn(controlDatabase(mongodb, prefix)).findOne({ _id: environment });
   if (pointer?.previous !== undefined) return pointer.previous;
-  throw new StoreDataError('not_found', `${environment} has no generation to go back to`);
+  throw notFound(`${environment} has no generation to go back to`);
 }
 
 async function untilReached(
@@ -93,8 +90,7 @@ async function untilReached(
       (sum, [partition, position]) => sum + Math.max(0, position - (positions.get(partition) ?? 0)),
       0,
     );
-    throw new StoreDataError(
-      'command_invalid',
+    throw commandInvalid(
       `generation ${next.number} of ${environment} lacks ${missing} messages that the live one has: does a projector of its release (projection version ${next.marker?.projection_version}) run?`,
     );
   }

@@ -1,5 +1,5 @@
 /** A rebuild from its beginning to the flip; each step can be the one with which a command goes on that was killed before. */
-import { StoreDataError } from '#shared/errors.ts';
+import { notFound, StoreDataError } from '#shared/errors.ts';
 import { findGenerations, type KnownGeneration, liveOf } from '#shared/read-models/generation.ts';
 import { beginRebuild, type Begun } from './begin.ts';
 import { catchUp, type CatchUpOptions } from './catch-up.ts';
@@ -54,7 +54,7 @@ export async function compareWithLive(
   const live = liveOf(environment, generations);
   const rebuilt = generations.find((generation) => generation.number === number);
   if (live === null || rebuilt === undefined || rebuilt.marker === null) {
-    throw new StoreDataError('not_found', `${environment} has no generation ${number}`);
+    throw notFound(`${environment} has no generation ${number}`);
   }
   checkVersion(environment, rebuilt, projectionVersion);
   return compareGenerations({

@@ -1,6 +1,6 @@
 /** `dead-letters show`: one message that could not be applied; what it says of people only when asked for. */
 import { Command } from '@commander-js/extra-typings';
-import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
+import { describeError, isUnavailable, notFound } from '#shared/errors.ts';
 import { REJECTION_MEANINGS } from '#shared/events/rejection.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
 import { type Servers, withServers } from '../../connection/servers.ts';
@@ -43,7 +43,7 @@ async function findLetter(servers: Servers, id: string): Promise<DeadLetter> {
     );
     if (letter !== undefined) return letter;
   }
-  throw new StoreDataError('not_found', `there is no dead letter ${id}`);
+  throw notFound(`there is no dead letter ${id}`);
 }
 
 /** The letter with its whole message, and what is to be said where that cannot be. */

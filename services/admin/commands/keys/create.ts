@@ -3,7 +3,7 @@ import { Command } from '@commander-js/extra-typings';
 import { readFile } from 'node:fs/promises';
 import { text as readText } from 'node:stream/consumers';
 import { hashSecret, newClientId, newClientSecret } from '#shared/access/secrets.ts';
-import { StoreDataError } from '#shared/errors.ts';
+import { commandInvalid, StoreDataError } from '#shared/errors.ts';
 import type { AccessKeyData } from '../../access/announce.ts';
 import { remarkUnknownStore } from '../../access/store-record.ts';
 import { withServers } from '../../connection/servers.ts';
@@ -69,8 +69,7 @@ export const createCommand = () =>
     });
 
 function alreadyThere(clientId: string, { environment, store_id, status }: AccessKeyData): StoreDataError {
-  return new StoreDataError(
-    'command_invalid',
+  return commandInvalid(
     `client_id ${clientId} exists already: store ${store_id} in ${environment}, ${status}`,
   );
 }

@@ -2,7 +2,7 @@
 import { Command } from '@commander-js/extra-typings';
 import { validSecrets } from '#shared/access/access-keys.ts';
 import { hashSecret, newClientSecret } from '#shared/access/secrets.ts';
-import { StoreDataError } from '#shared/errors.ts';
+import { commandInvalid, StoreDataError } from '#shared/errors.ts';
 import type { AccessKeyData } from '../../access/announce.ts';
 import { existingKey } from '../../access/key-subject.ts';
 import { type Servers, withServers } from '../../connection/servers.ts';
@@ -98,15 +98,13 @@ function withoutExpiry({ secret_expires_at: _ends, ...rest }: AccessKeyData): Ac
 
 function twoAlready(clientId: string, { secret_expires_at: expiry }: AccessKeyData): StoreDataError {
   const [end] = Object.values(expiry ?? {});
-  return new StoreDataError(
-    'command_invalid',
+  return commandInvalid(
     `key ${clientId} has two secrets already${end === undefined ? '' : `, the old one until ${end}`}: end the old one first, with "keys rotate-secret ${clientId} --retire-old"`,
   );
 }
 
 function nothingToRetire(clientId: string): StoreDataError {
-  return new StoreDataError(
-    'command_invalid',
+  return commandInvalid(
     `key ${clientId} has no older secret to retire: "keys rotate-secret ${clientId}" makes a new one, and "keys revoke ${clientId}" ends the key`,
   );
 }
