@@ -1,6 +1,6 @@
-/** The headers of requests and answers (rules R7.4, R7.8). */
+/** The headers of requests and answers (rules R7.4, R7.8); those of answers are in `headers.json`. */
 import { Type } from 'typebox';
-import { REALM } from '../answers/refusal.ts';
+import answers from './headers.json' with { type: 'json' };
 import {
   type HeaderObject,
   optionalExample,
@@ -9,92 +9,11 @@ import {
   type Reference,
 } from './objects.ts';
 
-function text(description: string, pattern: string, example: string): HeaderObject {
-  return { description, required: true, schema: Type.String({ pattern }), example };
-}
-
 /** Made for the document alone: what the code sends is checked against it. */
-export const HEADERS = {
-  'X-Request-Id': text(
-    'The id by which this request is found in our logs; the request’s own where it sent a usable one.',
-    '^[A-Za-z0-9._-]{1,128}$',
-    '6f1c0a9e-7c39-4a53-9d0b-0b8f2f6a4a11',
-  ),
-  'RateLimit-Policy': text(
-    'The quota of the store in this environment: `q` requests in `w` seconds, shared by all its tokens.',
-    '^"store";q=[0-9]+;w=[0-9]+$',
-    '"store";q=600;w=60',
-  ),
-  RateLimit: text(
-    'What is left of the quota: `r` requests, and `t` seconds until it is full again.',
-    '^"store";r=[0-9]+;t=[0-9]+$',
-    '"store";r=588;t=42',
-  ),
-  'Retry-After': {
-    description: 'How many seconds to wait before the next attempt.',
-    required: true,
-    schema: Type.Integer({ minimum: 1 }),
-    example: 2,
-  },
-  ETag: text(
-    'Names this state of the answer. Send it back as `If-None-Match` to learn whether anything changed.',
-    '^W/"[A-Za-z0-9_-]+"$',
-    'W/"q8ZSxZ0cN8l7sQm1x4b5w0uGd2k"',
-  ),
-  'Cache-Control': text(
-    'Caches of one client may keep the answer, and ask with `If-None-Match` before using it again.',
-    '^private, no-cache$',
-    'private, no-cache',
-  ),
-  'Public-Cache': text(
-    'The document may be kept for a while: it changes with releases only.',
-    '^public, max-age=[0-9]+$',
-    'public, max-age=300',
-  ),
-  'Private-No-Store': text(
-    'The answer is for one client at one moment, and never to be kept.',
-    '^private, no-store$',
-    'private, no-store',
-  ),
-  'Refusal-Cache': text(
-    'No shared cache may keep the answer; those of change feeds are never to be kept.',
-    '^private, no-(?:cache|store)$',
-    'private, no-cache',
-  ),
-  'No-Store': text('What this endpoint answers is never to be kept.', '^no-store$', 'no-store'),
-  Vary: text(
-    'The answer is compressed for clients that accept `gzip` or `br`.',
-    'accept-encoding',
-    'accept-encoding',
-  ),
-  Allow: text('The methods that there are at this path.', '^[A-Z]+(?:, [A-Z]+)*$', 'GET, HEAD'),
-  'Bearer-Challenge': text(
-    'Says that a valid bearer token is needed, and what is wrong with the one that was sent.',
-    `^Bearer realm="${REALM}", error="invalid_token", error_description="[^"\\\\]+"$`,
-    `Bearer realm="${REALM}", error="invalid_token", error_description="the token is invalid, expired or revoked"`,
-  ),
-  'Scope-Challenge': text(
-    'Names all scopes that the endpoint requires.',
-    `^Bearer realm="${REALM}", error="insufficient_scope", scope="[a-z]+(?: [a-z]+)*"$`,
-    `Bearer realm="${REALM}", error="insufficient_scope", scope="crm order"`,
-  ),
-  'Basic-Challenge': text(
-    'Says that Basic credentials are needed.',
-    `^Basic realm="${REALM}"$`,
-    `Basic realm="${REALM}"`,
-  ),
-} satisfies Record<string, HeaderObject>;
+export const HEADERS = answers.headers satisfies Record<string, HeaderObject>;
 
 /** Sent under another name than that of the component. */
-const SENT_AS: Partial<Record<keyof typeof HEADERS, string>> = {
-  'Public-Cache': 'Cache-Control',
-  'No-Store': 'Cache-Control',
-  'Private-No-Store': 'Cache-Control',
-  'Refusal-Cache': 'Cache-Control',
-  'Bearer-Challenge': 'WWW-Authenticate',
-  'Scope-Challenge': 'WWW-Authenticate',
-  'Basic-Challenge': 'WWW-Authenticate',
-};
+const SENT_AS: Partial<Record<keyof typeof HEADERS, string>> = answers.sentAs;
 
 /** The headers of an answer, of which `X-Request-Id` is always one. */
 export function headers(...names: (keyof typeof HEADERS)[]): Record<string, Reference> {
