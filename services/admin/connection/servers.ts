@@ -65,8 +65,7 @@ export class Servers {
   }
 
   kafkaAdmin(): Promise<Admin> {
-    this.#admin ??= this.#connect('Kafka', shownAddress(this.config.kafka.brokers.join(',')), async () => {
-      await probeBrokers(this.config.kafka.brokers);
+    this.#admin ??= this.#connectKafka(async () => {
       const admin = this.#kafka.admin({ retry: { retries: 4 } });
       this.#closing.push(() => admin.disconnect());
       await admin.connect();
@@ -78,8 +77,7 @@ export class Servers {
   }
 
   producer(): Promise<Producer> {
-    this.#producer ??= this.#connect('Kafka', shownAddress(this.config.kafka.brokers.join(',')), async () => {
-      await probeBrokers(this.config.kafka.brokers);
+    this.#producer ??= this.#connectKafka(async () => {
       const producer = createProducer(this.#kafka);
       this.#closing.push(() => producer.disconnect());
       await producer.connect();
@@ -90,8 +88,7 @@ export class Servers {
 
   /** A consumer that has connected and not joined its group yet. */
   consumer(groupId: string, options: Omit<ConsumerConfig, 'groupId'>): Promise<Consumer> {
-    return this.#connect('Kafka', shownAddress(this.config.kafka.brokers.join(',')), async () => {
-      await probeBrokers(this.config.kafka.brokers);
+    return this.#connectKafka(async () => {
       const consumer = this.#kafka.consumer({
         groupId,
         allowAutoTopicCreation: false,
@@ -113,6 +110,14 @@ export class Servers {
         .splice(0)
         .map((close) => withTimeLimit(CLOSE_MS, () => new Error('not closed'), close).catch(() => undefined)),
     );
+  }
+
+  #connectKafka<T>(connect: () => Promise<T>): Promise<T> {
+    const { brokers } = this.config.kafka;
+    return this.#connect('Kafka', shownAddress(brokers.join(',')), async () => {
+      await probeBrokers(brokers);
+      return connect();
+    });
   }
 
   /** @throws {StoreDataError} `environment_unavailable`, naming the server, its address and where that came from. */
