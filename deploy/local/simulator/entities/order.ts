@@ -1,13 +1,12 @@
-/** Orders: what was ordered, by whom, for how much, and the state of an order at each step of its way. */
+/** Orders: what was ordered, by whom, for how much and how it is paid, and the state of an order at each step of its way. */
 import type { OrderState } from '#shared/events/entities/order.ts';
-import { COUPONS, discountOf, isUsable } from '../coupons.ts';
 import { instant } from '../instant.ts';
 import { money, percentOf } from '../money.ts';
 import { type Chance, happens, pick } from '../random.ts';
+import { COUPONS, discountOf, isUsable } from './coupon.ts';
 import type { SimulatedCustomer } from './customer.ts';
 import { orderItems } from './order-items.ts';
 import { type Journey, orderJourney, type OrderType } from './order-journey.ts';
-import { orderPayments } from './order-payments.ts';
 import type { SimulatedStore } from './store.ts';
 
 export interface SimulatedOrder {
@@ -96,4 +95,41 @@ function orderType(chance: Chance, { cuisine }: SimulatedStore): OrderType {
 
 function identity({ id, state }: SimulatedCustomer): NonNullable<OrderState['customer']> {
   return { id, name: state.name, phone: state.phone ?? null, document: state.document ?? null };
+}
+
+type Payment = NonNullable<OrderState['payments']>[number];
+
+/** Above this much (in cents) people carry notes of a hundred, below it tens. */
+const LARGE = 10_000;
+
+/** One payment, now and then two: a voucher and the rest. */
+export function orderPayments(chance: Chance, type: OrderType, total: number): Payment[] {
+  if (total > 3_000 && happens(chance, 5)) {
+    const voucher = chance.number.int({ min: 10, max: Math.floor(total / 100) - 1 }) * 100;
+    return [
+      { method: 'voucher', type: 'prepaid', amount: money(voucher), change_for: null },
+      { method: 'pix', type: 'prepaid', amount: money(total - voucher), change_for: null },
+    ];
+  }
+  const method = chance.helpers.weightedArrayElement([
+    { weight: 45, value: 'pix' as const },
+    { weight: 30, value: 'credit' as const },
+    { weight: 14, value: 'debit' as const },
+    { weight: 10, value: 'cash' as const },
+    { weight: 1, value: 'other' as const },
+  ]);
+  const prepaid = type !== 'indoor' && (method === 'pix' || (method === 'credit' && happens(chance, 70)));
+  return [
+    {
+      method,
+      type: prepaid ? 'prepaid' : 'on_delivery',
+      amount: money(total),
+      change_for: method === 'cash' && happens(chance, 70) ? money(nextNotes(total)) : null,
+    },
+  ];
+}
+
+function nextNotes(total: number): number {
+  const note = total > LARGE ? 5_000 : 1_000;
+  return Math.ceil((total + 1) / note) * note;
 }

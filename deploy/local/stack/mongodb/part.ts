@@ -2,9 +2,8 @@
 import { MongoClient } from 'mongodb';
 import type { PartDefinition } from '../part.ts';
 import { awaitPort } from '../wait.ts';
-import { locateMongod } from './program.ts';
+import { locateMongod, mongodArguments } from './program.ts';
 import { REPLICA_SET, becomePrimary } from './replica-set.ts';
-import { mongodArguments } from './settings.ts';
 
 const START_LIMIT_MS = 60_000;
 const CHECK_LIMIT_MS = 5_000;

