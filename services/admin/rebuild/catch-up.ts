@@ -1,5 +1,5 @@
 /** Follows a generation that is being filled until it has caught up with the live one. */
-import { commandInvalid, notFound, StoreDataError } from '#shared/errors.ts';
+import { commandInvalid, notFound, type StoreDataError } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { findGenerations, generationGroup, liveOf } from '#shared/read-models/generation.ts';
 import { pause } from '#shared/pause.ts';

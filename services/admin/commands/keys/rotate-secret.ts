@@ -2,7 +2,7 @@
 import { Command } from '@commander-js/extra-typings';
 import { validSecrets } from '#shared/access/access-keys.ts';
 import { hashSecret, newClientSecret } from '#shared/access/secrets.ts';
-import { commandInvalid, StoreDataError } from '#shared/errors.ts';
+import { commandInvalid, type StoreDataError } from '#shared/errors.ts';
 import type { AccessKeyData } from '../../access/announce.ts';
 import { existingKey } from '../../access/key-subject.ts';
 import { type Servers, withServers } from '../../connection/servers.ts';
