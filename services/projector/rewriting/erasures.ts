@@ -4,8 +4,8 @@ import type { ClientSession } from 'mongodb';
 import { isWriteConflict } from '#shared/errors.ts';
 import type { Epochs } from '#shared/projection/changes/epochs.ts';
 import { ERASED_BY_PIECE, erasePiece } from '#shared/projection/erasing/piece.ts';
-import { advance, type Claimed, release } from '#shared/projection/rewriting/queue.ts';
-import type { Shift } from './shift.ts';
+import { advance, type Claimed, waitedSeconds } from '#shared/projection/rewriting/queue.ts';
+import type { Pieces, Workplace } from './pieces.ts';
 
 /** A repair of the store, or a rewriting of its bodies by another process, is in the way. */
 const CONFLICT_MS = 50;
@@ -26,42 +26,43 @@ export interface ErasingOptions {
   ) => Promise<R | null>;
 }
 
-/** Works on a claimed store until it is done, or others' turn has come. */
-export async function eraseInStore(
-  shift: Shift,
+/** The rest of the work on a claimed store. */
+export function erasurePieces(
+  { db, logger, metrics, labels }: Workplace,
   { epochs, inTransaction }: ErasingOptions,
   claimed: Claimed,
-): Promise<void> {
-  const { db, metrics, labels, logger } = shift;
+): Pieces {
   const { store_id: storeId, partition = 0 } = claimed;
   let most = Math.min(FIRST_PIECE, ERASED_BY_PIECE.documents);
-  while (!shift.isOver()) {
-    const piece = await shift.beside(most, async (documents) => {
+  const erase = async (documents: number) => {
+    let began = 0;
+    const erased = await inTransaction(partition, (session) => {
+      began = performance.now();
+      return erasePiece(db, session, storeId, documents, epochs);
+    });
+    const next = Math.floor((documents * PIECE_MS) / (performance.now() - began));
+    most = Math.min(Math.max(next, SMALLEST_PIECE), 2 * documents, ERASED_BY_PIECE.documents);
+    return erased;
+  };
+  return {
+    get most() {
+      return most;
+    },
+    async next(documents) {
       try {
-        let began = 0;
-        const erased = await inTransaction(partition, (session) => {
-          began = performance.now();
-          return erasePiece(db, session, storeId, documents, epochs);
-        });
-        const next = Math.floor((documents * PIECE_MS) / (performance.now() - began));
-        most = Math.min(Math.max(next, SMALLEST_PIECE), 2 * documents, ERASED_BY_PIECE.documents);
-        return erased;
+        const piece = await erase(documents);
+        if (piece === null) return 'others';
+        epochs.remember(piece.given);
+        metrics.erased.inc(labels, piece.rewritten);
+        if (!piece.isLast) return (await advance(db, claimed, null)) ? 'more' : 'ended';
+        const seconds = waitedSeconds(claimed);
+        logger.info({ store: storeId, seconds }, 'the erasures of the store are done');
+        return 'ended';
       } catch (error) {
         if (!isWriteConflict(error)) throw error;
         await sleep(CONFLICT_MS);
-        return { conflict: true } as const;
+        return 'more';
       }
-    });
-    if (piece === null) break;
-    if ('conflict' in piece) continue;
-    epochs.remember(piece.given);
-    metrics.erased.inc(labels, piece.rewritten);
-    if (piece.isLast) {
-      const seconds = Math.max(0, Math.round((Date.now() - claimed.entered_at.getTime()) / 1_000));
-      logger.info({ store: storeId, seconds }, 'the erasures of the store are done');
-      return;
-    }
-    if (!(await advance(db, claimed, null))) return;
-  }
-  await release(db, claimed);
+    },
+  };
 }

@@ -9,12 +9,12 @@ import type { Logger } from '#shared/logging.ts';
 import { pause } from '#shared/pause.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import type { Pace } from '../generations/pace.ts';
-import { eraseInStore, type ErasingOptions } from './erasures.ts';
+import { erasurePieces, type ErasingOptions } from './erasures.ts';
 import { countErasures, countLeft } from './remaining.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
-import { rewriteMovedStore } from './offset.ts';
-import { claim } from '#shared/projection/rewriting/queue.ts';
-import type { Shift } from './shift.ts';
+import { offsetPieces } from './offset.ts';
+import type { Pieces } from './pieces.ts';
+import { claim, release } from '#shared/projection/rewriting/queue.ts';
 
 /** How often it is looked whether a store has entered. */
 const LOOK_MS = 1_000;
@@ -68,26 +68,26 @@ export class Rewriter {
     const claimed = await claim(db, this.#owner, erasing.partitions());
     if (claimed === null) return;
     const until = performance.now() + TURN_MS;
-    const shift: Shift = {
-      db,
-      logger: logger.child(labels),
-      metrics,
-      labels,
-      isOver: () => stopped.aborted || performance.now() > until,
-      beside: (most, work) => this.#beside(stopped, most, work),
-    };
-    if (claimed.kind === 'erasures') await eraseInStore(shift, erasing, claimed);
-    else await rewriteMovedStore(shift, claimed);
+    const workplace = { db, logger: logger.child(labels), metrics, labels };
+    const pieces =
+      claimed.kind === 'erasures'
+        ? erasurePieces(workplace, erasing, claimed)
+        : await offsetPieces(workplace, claimed);
+    let state: Awaited<ReturnType<Pieces['next']>> = 'more';
+    while (state === 'more' && !stopped.aborted && performance.now() <= until) {
+      state = await this.#beside(stopped, pieces);
+    }
+    if (state !== 'ended') await release(db, claimed);
     return 0;
   }
 
-  /** As `Shift.beside`. */
-  async #beside<T>(stopped: AbortSignal, most: number, work: (documents: number) => Promise<T>): Promise<T> {
+  /** Does a piece when its time has come, and rests in proportion to what it took. */
+  async #beside(stopped: AbortSignal, { most, next }: Pieces): ReturnType<Pieces['next']> {
     const { pace, share } = this.#options;
     const turn = await pace.nextAside(() => stopped.aborted);
     const began = performance.now();
     try {
-      return await work(Math.min(most, turn.events, share * BATCH_PER_PERCENT));
+      return await next(Math.min(most, turn.events, share * BATCH_PER_PERCENT));
     } finally {
       turn.end();
       const rest = ((performance.now() - began) * (100 - share)) / share;

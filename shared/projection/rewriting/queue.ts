@@ -131,6 +131,11 @@ export async function finish(db: Db, { _id, owner, entry }: Claimed): Promise<bo
   return deletedCount === 1;
 }
 
+/** For how long a store has been in the queue. */
+export function waitedSeconds({ entered_at }: Rewriting): number {
+  return Math.max(0, Math.round((Date.now() - entered_at.getTime()) / 1_000));
+}
+
 /** Every store whose offset has moved and that is in the queue, and how far it is. */
 export async function waiting(db: Db): Promise<Pick<Rewriting, 'store_id' | 'done'>[]> {
   return queue(db)
