@@ -7,6 +7,7 @@ import { type Servers, withServers } from '../connection/servers.ts';
 import { chooseEnvironment, environmentOption, jsonOption } from '../options.ts';
 import { formatDuration } from '../output/durations.ts';
 import { markFailed, printResult } from '../output/print.ts';
+import { checkEvents } from '../publish/check.ts';
 import { type Input, openInput } from '../publish/input.ts';
 import { Progress } from '../publish/progress.ts';
 import { type Counts, noCounts, publishStream } from '../publish/publish-stream.ts';
@@ -19,14 +20,15 @@ export const publishCommand = () =>
     .addOption(environmentOption('environment to feed; needed where there are several'))
     .option('--check', 'send nothing: tell which lines are no events')
     .addOption(jsonOption())
-    .action((file, flags) =>
-      withServers(async (servers) => {
+    .action(async (file, flags) => {
+      if (flags.check) return checkEvents(file, flags);
+      return withServers(async (servers) => {
         const environment = chooseEnvironment(servers.config, flags.environment);
         const input = await openInput(file);
         await checkTopics(await servers.kafkaAdmin(), [changesTopic(environment), accessTopic(environment)]);
         await run(servers, input, { file, environment, json: flags.json });
-      }),
-    );
+      });
+    });
 
 interface Flags {
   file: string;

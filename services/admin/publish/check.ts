@@ -1,10 +1,10 @@
 /** `publish --check`: reads events as they would be sent, but sends none and needs no server. */
-import { markFailed, print, printJson } from '../output/print.ts';
+import { markFailed, printResult } from '../output/print.ts';
 import { openInput } from './input.ts';
 import { noCounts, publishStream } from './publish-stream.ts';
 
 /** Tells every line of a file that is no event; one such line makes the command fail. */
-export async function checkEvents(file: string, json: boolean): Promise<void> {
+export async function checkEvents(file: string, flags: { json?: true | undefined }): Promise<void> {
   const { stream } = await openInput(file);
   const counts = noCounts();
   await publishStream({
@@ -15,12 +15,14 @@ export async function checkEvents(file: string, json: boolean): Promise<void> {
     signal: new AbortController().signal,
     counts,
     rejected: (line, { reason, detail }) => {
-      const told = json ? JSON.stringify({ line, reason, detail }) : `line ${line}: ${reason}: ${detail}`;
+      const told = flags.json
+        ? JSON.stringify({ line, reason, detail })
+        : `line ${line}: ${reason}: ${detail}`;
       process.stderr.write(`${told}\n`);
     },
   });
   const { sent: valid, rejected, blank, bytes } = counts;
-  if (json) printJson({ valid, rejected, blank, bytes });
-  else print(`${valid} are events, ${rejected} are not`);
+  const text = `${valid} are events, ${rejected} are not`;
+  printResult(flags, { valid, rejected, blank, bytes }, text);
   if (rejected > 0) markFailed();
 }
