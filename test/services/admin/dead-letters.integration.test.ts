@@ -31,6 +31,9 @@ interface RetryAnswer {
   missing: string[];
 }
 
+/** What these tests see, the commands see too: they read what a majority has. */
+const MAJORITY = { readConcern: { level: 'majority' } } as const;
+
 describe('dead-letters', () => {
   let installation: Installation;
   let projector: Awaited<ReturnType<typeof startProjector>>;
@@ -41,9 +44,10 @@ describe('dead-letters', () => {
     // The letters below died long ago.
     installation = await createInstallation({ partitions: 2, settings: { DEAD_LETTER_DAYS: '0' } });
     projector = await startProjector(installation.config, createLogger('test', 'silent'));
-    letters = (await readModels(installation)).collection(DEAD_LETTERS);
+    letters = (await readModels(installation)).collection(DEAD_LETTERS, MAJORITY);
     accessLetters = controlDatabase(installation.mongodb, installation.config.namePrefix).collection(
       DEAD_LETTERS,
+      MAJORITY,
     );
     topic = changesTopic(installation.environment);
   });

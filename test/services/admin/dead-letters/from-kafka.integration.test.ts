@@ -27,7 +27,10 @@ describe('dead letters whose messages are in Kafka alone', () => {
     topic = changesTopic(installation.environment);
     const projector = await startProjector(installation.config, createLogger('test', 'silent'));
     await projector.stop();
-    letters = (await readModels(installation)).collection(DEAD_LETTERS);
+    // As the commands read.
+    letters = (await readModels(installation)).collection(DEAD_LETTERS, {
+      readConcern: { level: 'majority' },
+    });
     // No projector runs: these are what one that knew less has passed by.
     await installation.send(
       topic,
