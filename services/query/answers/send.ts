@@ -1,5 +1,6 @@
 /** How refusals leave the house: with a body of two fields, at the token endpoint of four. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { GUIDES_PATH } from '../docs/guides.ts';
 import { asTokenRefusal, tokenErrorBody } from '../token/refusals.ts';
 import { pathOf } from './path.ts';
 import type { Refusal } from './refusal.ts';
@@ -11,12 +12,18 @@ export function sendRefusal(request: FastifyRequest, reply: FastifyReply, refusa
   const toToken = pathOf(request.raw.url) === TOKEN_PATH;
   const { status, headers, code, detail } = toToken ? asTokenRefusal(refusal) : refusal;
   if (toToken) forbidStoring(reply);
+  if (request.server.config.query.docs) reply.header('link', helpLink(code, toToken));
   request.refused = { reason: refusal.reason ?? code, clientId: refusal.clientId ?? null };
   return reply
     .code(status)
     .headers(headers)
     .header('content-type', 'application/json; charset=utf-8')
     .send(errorBody({ status, headers, code, detail }, toToken));
+}
+
+/** Where the guide says what to do about a code. */
+export function helpLink(code: string, toToken: boolean): string {
+  return `<${GUIDES_PATH}/errors#${toToken ? 'token-endpoint' : code}>; rel="help"`;
 }
 
 /** The JSON of a refusal. */

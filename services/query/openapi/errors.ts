@@ -83,7 +83,7 @@ function refusal(
   const toBody = ({ code, detail }: Refusal) => ({ code, detail });
   return {
     description,
-    headers: headers(...sent),
+    headers: headers(...sent, 'Help-Link'),
     content: content(errorBody(name, codesOf(examples)), toBody, examples),
   };
 }
@@ -97,7 +97,7 @@ export function tokenRefusal(
 ): ResponseObject {
   return {
     description,
-    headers: headers('No-Store', ...sent),
+    headers: headers('No-Store', ...sent, 'Help-Link'),
     content: content(tokenError(name, codesOf(examples)), tokenErrorBody, examples),
   };
 }

@@ -2,6 +2,7 @@ import { Writable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLogger } from '#shared/logging.ts';
 import { sendRaw, TOKEN_PATH } from '#test/api-client.ts';
+import { openApi } from '#test/documented.ts';
 import { type QueryService, startApp, startQueryService } from '#test/query-service.ts';
 
 let service: QueryService;
@@ -124,6 +125,47 @@ describe('a path that is not there', () => {
     expect(detail).toMatch(/^there is nothing at this path; the nearest is \/[a-z/-]+$/);
     expect(detail).toContain(` ${nearest}`);
     expect(detail).not.toContain('xxx');
+  });
+});
+
+interface ErrorSchema {
+  properties?: { code?: { enum?: string[] }; error?: object };
+}
+
+describe('the link of an error', () => {
+  const linkOf = async (path: string, headers: Record<string, string>, api = service.api) =>
+    (await api.call(path, { headers })).headers.get('link');
+  const errors = () =>
+    [
+      ['/nope', {}, 'not_found'],
+      ['/api/order/list', {}, 'invalid_token'],
+      ['/api/order/list?status=x', { authorization: `Bearer ${token}` }, 'invalid_parameters'],
+      [TOKEN_PATH, {}, 'token-endpoint'],
+    ] as const;
+
+  it('leads to its place in the guide', async () => {
+    const guide = await (await fetch(`${service.url}/docs/guides/errors`)).text();
+    for (const [path, headers, anchor] of errors()) {
+      expect(await linkOf(path, headers)).toBe(`</docs/guides/errors#${anchor}>; rel="help"`);
+      expect(guide).toContain(` id="${anchor}"`);
+    }
+    const { schemas = {} } = openApi.components as Record<string, Record<string, ErrorSchema>>;
+    const codes = Object.values(schemas).flatMap(({ properties: { code, error } = {} }) =>
+      error === undefined ? (code?.enum ?? []) : [],
+    );
+    expect(codes).toContain('environment_unavailable');
+    for (const code of codes) expect(guide).toContain(` id="${code}"`);
+    expect(await linkOf('/health', {})).toBeNull();
+  });
+
+  it('is not there where the pages are switched off', async () => {
+    const { config } = service.installation;
+    const off = await startApp({ ...config, query: { ...config.query, docs: false } });
+    try {
+      for (const [path, headers] of errors()) expect(await linkOf(path, headers, off.api)).toBeNull();
+    } finally {
+      await off.app.close();
+    }
   });
 });
 

@@ -23,11 +23,12 @@ it.each([
 it.each([
   [undefined, /^a bearer token is required/],
   ['Basic dTpw', /^Basic credentials get a token at POST \/api\/auth\/token\//],
-  ['Token abc', /^the scheme of the Authorization header must be Bearer/],
-  ['abc', /^the scheme of the Authorization header must be Bearer/],
+  ['token abc', /^the scheme of the Authorization header must be Bearer, not token: /],
+  ['s3cr3t abc', /^the scheme of the Authorization header must be Bearer: /],
+  ['abc', /^the Authorization header has no scheme: Authorization: Bearer /],
   ['Bearer a b', /^what follows Bearer is no token$/],
 ])('%s is told as what it is, without a word of it', (header, words) => {
   const told = bearerMissing(header);
   expect(told).toMatch(words);
-  expect(told).not.toMatch(/["\\]|dTpw|abc/);
+  expect(told).not.toMatch(/["\\]|dTpw|abc|s3cr3t/);
 });
