@@ -56,6 +56,11 @@ export function createMetrics() {
       'When Kafka last answered a consumer of this process, with messages or without, in seconds since 1970',
       ['topic', 'generation'],
     ),
+    progress: gauge(
+      'store_data_last_progress_timestamp_seconds',
+      'When a partition last applied something or had nothing to apply, in seconds since 1970',
+      ['topic', 'partition', 'generation'],
+    ),
     freshness: histogram(
       'store_data_freshness_seconds',
       'Seconds from the time of an event to its commit, in generations that answer',

@@ -362,8 +362,10 @@ class Assignment<R> {
   showNoOther(numbers: readonly number[]): void {
     const { metrics, topic, generation } = this.#options;
     const shown = new Set(numbers);
-    for (const partition of this.#shown.difference(shown))
+    for (const partition of this.#shown.difference(shown)) {
       metrics.lag.remove({ topic, partition, generation });
+      metrics.progress.remove({ topic, partition, generation });
+    }
     this.#shown = shown;
   }
 

@@ -149,6 +149,7 @@ export class Partition {
     this.#target = options.target;
     this.#turns = options.turns;
     this.#sliceEvents = Math.min(FIRST_SLICE_EVENTS, options.limits.events);
+    this.#noteProgress();
   }
 
   get state(): 'loading' | 'ready' | 'stopped' | 'lost' {
@@ -303,6 +304,7 @@ export class Partition {
     if (!isIdle() || claim.position !== position) return;
     // Most often another projector has the partition, and the group is about to tell us.
     const isNews = place === 'not ours' && !this.#isClaimLost;
+    if (place === 'here') this.#noteProgress();
     this.#isClaimLost = place === 'not ours';
     if (isNews) return;
     if (place !== 'here') {
@@ -670,8 +672,16 @@ export class Partition {
   }
 
   #setLag(lag: number): void {
+    // Another's to show.
+    if (this.#lost()) return;
     this.#options.metrics.lag.set(this.#labels(), lag);
     this.#turns.noteLag(lag);
+    this.#noteProgress();
+  }
+
+  /** It was assigned, applied something, or has nothing under way. */
+  #noteProgress(): void {
+    this.#options.metrics.progress.set(this.#labels(), Date.now() / 1_000);
   }
 
   #labels(): { topic: string; partition: number; generation: string } {

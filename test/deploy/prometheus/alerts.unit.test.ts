@@ -58,6 +58,7 @@ describe('the alerting rules', () => {
       'store_data_partition_stopped',
       'store_data_kafka_connected',
       'store_data_last_fetch_timestamp_seconds',
+      'store_data_last_progress_timestamp_seconds',
       'store_data_shed_requests_total',
       'store_data_mongodb_away',
       'up',

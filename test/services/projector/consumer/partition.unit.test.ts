@@ -203,6 +203,27 @@ describe('a partition', () => {
     expect(seen).toEqual(['seek 0', 'applied up to 1', 'applied up to 2']);
   });
 
+  it('shows when it last made progress: what is idle still does, and what hangs or is lost does not', async () => {
+    const gate = Promise.withResolvers<void>();
+    const { partition, metrics } = await loaded({ apply: () => gate.promise });
+    const progressSince = async (act: () => Promise<unknown>) => {
+      metrics.progress.set({ topic: 't', partition: 0, generation: 'g1' }, 0);
+      await act();
+      return (await metrics.progress.get()).values[0]?.value !== 0;
+    };
+    expect(await progressSince(() => partition.look())).toBe(true);
+    const hanging = () => partition.takeBatch(batch(0, 10)).then(() => partition.look());
+    expect(await progressSince(hanging)).toBe(false);
+    const applied = () => {
+      gate.resolve();
+      return partition.settled();
+    };
+    expect(await progressSince(applied)).toBe(true);
+    await partition.takeBatch(batch(10, 10));
+    partition.lose();
+    expect(await progressSince(() => partition.settled())).toBe(false);
+  });
+
   it('shows that it fails again and again though the database answers, and says so once', async () => {
     let attempts = 0;
     const { partition, metrics, lines } = await loaded({

@@ -1,0 +1,251 @@
+/**
+ * For each alert what Prometheus sees when it has to fire, and what comes nearest to that without a reason to fire. Series are in
+ * the notation of `promtool test rules`, a value a minute, from an installation on which all is well.
+ */
+
+/** Values by the series' names; `null` where nobody shows it. */
+export type SeriesValues = Record<string, string | null>;
+
+export interface Scenario {
+  alert: string;
+  /** What differs when it fires, when it does at the latest, and the labels that say where. */
+  fires: { series: SeriesValues; at: string; labels?: Record<string, string> };
+  /** What differs, and until when it does not fire. */
+  silent: { series: SeriesValues; at: string };
+}
+
+const PROJECTOR = 'job="store-data-projector",instance="p1"';
+const QUERY = 'job="store-data-query",instance="q1"';
+const TOPIC = { topic: 'store-changes.production', generation: 'g1' };
+const PARTITION = { ...TOPIC, partition: '0' };
+const LETTERS = { environment: 'production', topic: TOPIC.topic };
+const OF_TOPIC = `${PROJECTOR},topic="${TOPIC.topic}",generation="g1"`;
+const OF_PARTITION = `${OF_TOPIC},partition="0"`;
+const OF_LETTERS = `${PROJECTOR},environment="production",topic="${TOPIC.topic}"`;
+const OF_ENVIRONMENT = `${PROJECTOR},environment="production",generation="g1"`;
+const OF_LIST = `${QUERY},route="/api/order/list",method="GET"`;
+
+const NAMES = {
+  upProjector: `up{${PROJECTOR}}`,
+  upQuery: `up{${QUERY}}`,
+  pending: `store_data_access_pending{${PROJECTOR}}`,
+  ahead: `store_data_access_ahead{${PROJECTOR}}`,
+  kafkaConnected: `store_data_kafka_connected{${OF_TOPIC}}`,
+  fetched: `store_data_last_fetch_timestamp_seconds{${OF_TOPIC}}`,
+  progress: `store_data_last_progress_timestamp_seconds{${OF_PARTITION}}`,
+  lag: `store_data_partition_lag{${OF_PARTITION}}`,
+  stopped: `store_data_partition_stopped{${OF_PARTITION}}`,
+  unreadable: `store_data_partition_unreadable{${OF_PARTITION},reason="corrupt"}`,
+  failing: `store_data_partition_failing{${OF_PARTITION}}`,
+  freshSoon: `store_data_freshness_seconds_bucket{${OF_ENVIRONMENT},le="1"}`,
+  freshLate: `store_data_freshness_seconds_bucket{${OF_ENVIRONMENT},le="60"}`,
+  freshAll: `store_data_freshness_seconds_bucket{${OF_ENVIRONMENT},le="+Inf"}`,
+  transactionsFail: `store_data_transaction_failures_total{${OF_TOPIC},kind="unavailable"}`,
+  fenced: `store_data_transaction_failures_total{${OF_TOPIC},kind="fenced"}`,
+  erasures: `store_data_erasures_oldest_seconds{${OF_ENVIRONMENT}}`,
+  erased: `store_data_documents_erased_total{${OF_ENVIRONMENT}}`,
+  newerSchema: `store_data_events_newer_schema_total{${OF_ENVIRONMENT},entity="order"}`,
+  letters: `store_data_dead_letters_total{${OF_LETTERS},generation="g1",reason="data_invalid"}`,
+  lettersOldest: `store_data_dead_letters_oldest_seconds{${OF_LETTERS},database="d"}`,
+  lettersUsed: `store_data_dead_letters_used_ratio{${OF_LETTERS},database="d"}`,
+  lettersExpired: `store_data_dead_letters_expired_total{${OF_LETTERS},reason="data_invalid"}`,
+  gate: `store_data_redis_gate_open{${QUERY}}`,
+  mongodbAway: `store_data_mongodb_away{${QUERY}}`,
+  shed: `store_data_shed_requests_total{${QUERY}}`,
+  good: `store_data_request_seconds_count{${OF_LIST},status="200"}`,
+  bad: `store_data_request_seconds_count{${OF_LIST},status="503"}`,
+  quick: `store_data_request_seconds_bucket{${OF_LIST},status="200",le="0.1"}`,
+  slow: `store_data_request_seconds_bucket{${OF_LIST},status="200",le="1"}`,
+  answers: `store_data_request_seconds_bucket{${OF_LIST},status="200",le="+Inf"}`,
+} as const;
+
+/** Two hours of an installation on which all is well. */
+export const HEALTHY: SeriesValues = {
+  [NAMES.upProjector]: '1x120',
+  [NAMES.upQuery]: '1x120',
+  [NAMES.pending]: '0x120',
+  [NAMES.ahead]: '0x120',
+  [NAMES.kafkaConnected]: '1x120',
+  [NAMES.fetched]: '0+60x120',
+  [NAMES.progress]: '0+60x120',
+  [NAMES.lag]: '5x120',
+  [NAMES.freshSoon]: '0+600x120',
+  [NAMES.freshLate]: '0+600x120',
+  [NAMES.freshAll]: '0+600x120',
+  [NAMES.erasures]: '0x120',
+  [NAMES.lettersOldest]: '0x120',
+  [NAMES.lettersUsed]: '0x120',
+  [NAMES.gate]: '1x120',
+  [NAMES.mongodbAway]: '0x120',
+  [NAMES.shed]: '0x120',
+  [NAMES.good]: '0+6000x120',
+  [NAMES.bad]: '0+6x120',
+  [NAMES.quick]: '0+6000x120',
+  [NAMES.slow]: '0+6000x120',
+  [NAMES.answers]: '0+6000x120',
+};
+
+/** Which of the healthy series a process shows; they end after ten minutes. */
+const gone = (of: string): SeriesValues =>
+  Object.fromEntries(
+    Object.entries(HEALTHY).flatMap(([name, values]) =>
+      name.includes(of) && !name.startsWith('up') ? [[name, `${values?.replace('x120', 'x10')} _x110`]] : [],
+    ),
+  );
+
+/** For an alert that one series alone decides. */
+const alone = (
+  name: string,
+  fires: string,
+  silent: string,
+  at: string,
+  labels: Record<string, string> = {},
+): Pick<Scenario, 'fires' | 'silent'> => ({
+  fires: { series: { [name]: fires }, at, labels },
+  silent: { series: { [name]: silent }, at: '1h' },
+});
+
+export const SCENARIOS: readonly Scenario[] = [
+  {
+    alert: 'StoreDataProjectorsGone',
+    fires: { series: { ...gone(PROJECTOR), [NAMES.upProjector]: null }, at: '20m' },
+    // One of two.
+    silent: { series: { ...gone(PROJECTOR), 'store_data_access_pending{instance="p2"}': '0x120' }, at: '1h' },
+  },
+  {
+    alert: 'StoreDataQueryServicesGone',
+    fires: { series: { ...gone(QUERY), [NAMES.upQuery]: null }, at: '20m' },
+    silent: { series: { ...gone(QUERY), 'store_data_redis_gate_open{instance="q2"}': '1x120' }, at: '1h' },
+  },
+  {
+    alert: 'StoreDataInstanceDown',
+    fires: {
+      series: { [NAMES.upQuery]: '1x10 0x110' },
+      at: '17m',
+      labels: { job: 'store-data-query', instance: 'q1' },
+    },
+    // A restart.
+    silent: {
+      series: { [NAMES.upQuery]: '1x10 0x3 1x106', 'up{job="other",instance="o"}': '0x120' },
+      at: '17m',
+    },
+  },
+  {
+    alert: 'StoreDataKafkaAway',
+    fires: { series: { [NAMES.kafkaConnected]: '1x10 0x110' }, at: '13m', labels: TOPIC },
+    // One of two projectors alone.
+    silent: {
+      series: {
+        [NAMES.kafkaConnected]: '1x10 0x110',
+        'store_data_kafka_connected{instance="p2",topic="store-changes.production",generation="g1"}': '1x120',
+      },
+      at: '1h',
+    },
+  },
+  {
+    alert: 'StoreDataNothingFetched',
+    fires: { series: { [NAMES.fetched]: '0+60x10 600x110' }, at: '15m', labels: TOPIC },
+    silent: { series: { [NAMES.fetched]: '0x1 60x1 180+60x117' }, at: '1h' },
+  },
+  {
+    alert: 'StoreDataPartitionStands',
+    fires: { series: { [NAMES.progress]: '0+60x10 600x110' }, at: '18m', labels: PARTITION },
+    // One that stopped has an alert of its own.
+    silent: { series: { [NAMES.progress]: '0+60x10 600x110', [NAMES.stopped]: '_x11 1x110' }, at: '1h' },
+  },
+  {
+    alert: 'StoreDataPartitionStopped',
+    fires: { series: { [NAMES.stopped]: '_x10 1x110' }, at: '12m', labels: PARTITION },
+    silent: { series: { [NAMES.stopped]: '1x120', [NAMES.unreadable]: '1x120' }, at: '1h' },
+  },
+  {
+    alert: 'StoreDataBatchUnreadable',
+    fires: {
+      series: { [NAMES.stopped]: '1x120', [NAMES.unreadable]: '1x120' },
+      at: '1m',
+      labels: { ...PARTITION, reason: 'corrupt' },
+    },
+    silent: { series: { [NAMES.stopped]: '1x120' }, at: '1h' },
+  },
+  {
+    alert: 'StoreDataPartitionFails',
+    ...alone(NAMES.failing, '_x10 1+4x110', '4x120', '15m', PARTITION),
+  },
+  {
+    alert: 'StoreDataLagGrows',
+    fires: { series: { [NAMES.lag]: '0+1000x120' }, at: '30m', labels: TOPIC },
+    // A backlog that is being worked off.
+    silent: { series: { [NAMES.lag]: '100000-500x120' }, at: '1h' },
+  },
+  {
+    alert: 'StoreDataNotFresh',
+    fires: { series: { [NAMES.freshSoon]: '0+300x120' }, at: '30m', labels: { environment: 'production' } },
+    silent: { series: { [NAMES.freshSoon]: '0+599x120' }, at: '1h' },
+  },
+  {
+    alert: 'StoreDataTransactionsFail',
+    fires: {
+      series: { [NAMES.transactionsFail]: '0+60x120' },
+      at: '15m',
+      labels: { topic: TOPIC.topic, kind: 'unavailable' },
+    },
+    silent: { series: { [NAMES.transactionsFail]: '0+6x120', [NAMES.fenced]: '0+60x120' }, at: '1h' },
+  },
+  { alert: 'StoreDataAccessPending', ...alone(NAMES.pending, '0x10 1x110', '0x10 3x1 0x108', '15m') },
+  { alert: 'StoreDataAccessAhead', ...alone(NAMES.ahead, '0x10 1x110', '0x10 1x9 0x100', '30m') },
+  {
+    alert: 'StoreDataErasureStands',
+    // Nothing was ever erased by the process that has to.
+    fires: {
+      series: { [NAMES.erasures]: '0+60x120' },
+      at: '45m',
+      labels: { environment: 'production', generation: 'g1' },
+    },
+    silent: { series: { [NAMES.erasures]: '0+60x120', [NAMES.erased]: '0+200x120' }, at: '1h' },
+  },
+  {
+    alert: 'StoreDataNewerSchema',
+    // The first event makes the series.
+    fires: {
+      series: { [NAMES.newerSchema]: '_x10 1x110' },
+      at: '12m',
+      labels: { environment: 'production', entity: 'order' },
+    },
+    silent: { series: { [NAMES.newerSchema]: '7x120' }, at: '90m' },
+  },
+  {
+    alert: 'StoreDataDeadLetters',
+    // The first one makes the series.
+    fires: {
+      series: { [NAMES.letters]: '_x10 1x110' },
+      at: '12m',
+      labels: { ...LETTERS, reason: 'data_invalid' },
+    },
+    silent: { series: { [NAMES.letters]: '3x120' }, at: '1h' },
+  },
+  {
+    alert: 'StoreDataDeadLettersForgotten',
+    ...alone(NAMES.lettersOldest, '604000+60x120', '600000x120', '30m', LETTERS),
+  },
+  {
+    alert: 'StoreDataDeadLettersFull',
+    ...alone(NAMES.lettersUsed, '0.8x120', '0.79x120', '5m', LETTERS),
+  },
+  {
+    alert: 'StoreDataDeadLettersExpired',
+    fires: {
+      series: { [NAMES.lettersExpired]: '2x10 3x110' },
+      at: '12m',
+      labels: { ...LETTERS, reason: 'data_invalid' },
+    },
+    silent: { series: { [NAMES.lettersExpired]: '2x120' }, at: '90m' },
+  },
+  {
+    alert: 'StoreDataRedisGateClosed',
+    ...alone(NAMES.gate, '1x10 0x110', '1x10 0x0 1x110', '13m'),
+  },
+  { alert: 'StoreDataErrors', ...alone(NAMES.bad, '0+120x120', '0+59x120', '15m') },
+  { alert: 'StoreDataOverloaded', ...alone(NAMES.shed, '0+120x120', '0+59x120', '15m') },
+  { alert: 'StoreDataMongodbAway', ...alone(NAMES.mongodbAway, '0x10 1x110', '0x10 1x0 0x110', '13m') },
+  { alert: 'StoreDataSlow', ...alone(NAMES.quick, '0+5000x120', '0+5990x120', '30m') },
+];
