@@ -6,7 +6,8 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { EntityName } from '#shared/events/entities/index.ts';
 import type { Scope } from '#shared/events/access-event.ts';
-import { callerOf, enforceQuota, requireScopes, type Step } from './access/steps.ts';
+import { callerOf, enforceQuota, requireScopes } from './access/steps.ts';
+import { deprecationHeaders } from './answers/deprecation.ts';
 import { conditionOf, etagOf, type EtagSource, names } from './answers/etag.ts';
 import { notFound, Refused } from './answers/refusal.ts';
 import { dataOperation, type Documentation } from './openapi/data-operation.ts';
@@ -57,13 +58,17 @@ export function dataRoute<P extends Parameters>(
 ) {
   const readParameters = parameterReader(parameters);
   const operation = dataOperation(documentation, scopes, parameters);
+  const deprecation = deprecationHeaders(documentation.deprecation, parameters);
   return async (app: FastifyInstance): Promise<void> => {
     app.route({
       method: ['GET', 'HEAD'],
       url: path,
       config: { access: { scopes, parameters }, operation },
       onRequest: [
-        forbidCaches(cacheControl),
+        async (request, reply) => {
+          // On every answer, refusals too: what one client is told is nothing for a shared cache.
+          reply.headers({ 'cache-control': cacheControl, ...deprecation(queryOf(request)) });
+        },
         async (request, reply) => app.authenticate(request, reply),
         enforceQuota,
         requireScopes(scopes),
@@ -73,13 +78,6 @@ export function dataRoute<P extends Parameters>(
       ],
       handler: async (request, reply) => handler(app, request, reply, request.values as Values<P>),
     });
-  };
-}
-
-/** On every answer, refusals too: what one client is told is nothing for a shared cache. */
-function forbidCaches(cacheControl: string): Step {
-  return async (_request, reply) => {
-    reply.header('cache-control', cacheControl);
   };
 }
 

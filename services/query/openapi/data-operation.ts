@@ -1,6 +1,7 @@
 /** What a data endpoint's declaration comes to in the OpenAPI document. */
 import type { TSchema } from 'typebox';
 import type { Scope } from '#shared/events/access-event.ts';
+import { type Deprecation, withDeprecation } from '../answers/deprecation.ts';
 import type { Parameter, Parameters } from '../parameters/parameter.ts';
 import { changesOf } from '../records/changes.ts';
 import { listOf } from '../records/list.ts';
@@ -26,6 +27,7 @@ export interface Documentation {
   answer: Answer;
   /** Other operations that take an id out of the answer. */
   links?: readonly Link[];
+  deprecation?: Deprecation;
 }
 
 /** What a 200 holds. */
@@ -78,13 +80,13 @@ export const TOKEN_SCHEME = 'accessToken';
 
 /** The operation of a data endpoint. */
 export function dataOperation(
-  { operationId, tag, summary, description, answer, links = [] }: Documentation,
+  { operationId, tag, summary, description, answer, links = [], deprecation }: Documentation,
   scopes: readonly Scope[],
   parameters: Parameters,
 ): OperationObject {
-  return {
+  const operation = {
     operationId,
-    tags: [tag],
+    tags: [tag] satisfies [Tag],
     summary,
     description: `${description}\n\n${scopeSentence(scopes)}`,
     security: [{ [TOKEN_SCHEME]: scopes }],
@@ -109,6 +111,7 @@ export function dataOperation(
       }),
     },
   };
+  return withDeprecation(operation, deprecation);
 }
 
 /** References to answers that refuse. */
@@ -130,8 +133,8 @@ function scopeSentence(scopes: readonly Scope[]): string {
 }
 
 function queryParameter(name: string, parameter: Parameter<unknown>): ParameterObject {
-  const { description, schema, required, repeatable } = parameter;
-  return {
+  const { description, schema, required, repeatable, deprecation } = parameter;
+  const object: ParameterObject = {
     name,
     in: 'query',
     description,
@@ -140,6 +143,7 @@ function queryParameter(name: string, parameter: Parameter<unknown>): ParameterO
     schema,
     ...exampleObject(parameter),
   };
+  return withDeprecation(object, deprecation);
 }
 
 function exampleObject({

@@ -18,6 +18,7 @@ export interface ParameterObject {
   in: 'query' | 'header';
   description: string;
   required?: true;
+  deprecated?: true;
   explode?: true;
   schema: TSchema;
   example?: string | number;
@@ -48,6 +49,7 @@ export interface OperationObject {
   tags: [Tag];
   summary: string;
   description: string;
+  deprecated?: true;
   security: Record<string, readonly string[]>[];
   parameters: (ParameterObject | Reference)[];
   requestBody?: { description: string; required: true; content: Record<string, MediaType> };

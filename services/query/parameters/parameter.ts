@@ -3,6 +3,7 @@
  * that answers and the OpenAPI document cannot disagree.
  */
 import { Type, type TSchema } from 'typebox';
+import type { Deprecation } from '../answers/deprecation.ts';
 
 export interface Kind<T> {
   /** What is allowed, to follow "must be". */
@@ -16,6 +17,7 @@ export interface Kind<T> {
 export interface Meaning {
   description: string;
   example?: string | number;
+  deprecation?: Deprecation;
 }
 
 /** A kind of value in its place: whether it may be absent or repeated, and what it is then. */
