@@ -8,20 +8,26 @@ import { type Command, Redis, type RedisOptions } from 'ioredis';
 
 export class RedisConnection extends Redis {
   readonly #timeoutMs: number;
+  readonly #answered: (seconds: number) => void;
   /** The commands of this turn, oldest first. */
   #turn: Command[] = [];
   #turnEnds = false;
   #lastOfTurn: (() => void)[] = [];
   #corked: Socket | null = null;
 
-  /** @param timeoutMs after which a command fails that Redis has not answered. */
+  /**
+   * @param timeoutMs after which a command fails that Redis has not answered.
+   * @param answered is told how long the commands of a turn took, together.
+   */
   constructor(
     url: string,
     timeoutMs: number,
     options: Omit<RedisOptions, 'commandTimeout' | 'replyMapping'>,
+    answered: (seconds: number) => void = () => undefined,
   ) {
     super(url, options);
     this.#timeoutMs = timeoutMs;
+    this.#answered = answered;
   }
 
   override sendCommand(...args: Parameters<Redis['sendCommand']>): unknown {
@@ -59,8 +65,12 @@ export class RedisConnection extends Redis {
       // It means nothing to those that are answered.
       for (const command of commands) command.reject(new Error('Command timed out'));
     }, this.#timeoutMs);
+    const sent = performance.now();
     // Redis answers in order.
-    const answered = () => clearTimeout(timer);
+    const answered = () => {
+      clearTimeout(timer);
+      this.#answered((performance.now() - sent) / 1_000);
+    };
     commands.at(-1)?.promise.then(answered, answered);
   };
 }

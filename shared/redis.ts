@@ -1,17 +1,33 @@
 /** The Redis client: fails fast instead of queueing, so that an outage is an error and never a wait. */
 import type { Redis, RedisOptions } from 'ioredis';
+import type { Histogram } from 'prom-client';
 import { readPassword, readTlsFiles } from './config/files.ts';
 import type { Config } from './config.ts';
+import type { makersIn } from './process-metrics.ts';
 import { RedisConnection } from './redis-connection.ts';
+
+/** Makes the metric of how long Redis takes to answer. */
+export function redisSecondsIn({ histogram }: Pick<ReturnType<typeof makersIn>, 'histogram'>): Histogram {
+  return histogram(
+    'store_data_redis_seconds',
+    'Seconds until Redis has answered the commands that were sent together',
+    [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
+  );
+}
 
 /**
  * Makes a client that connects at once and goes on trying. Commands fail while it is not connected
  * (`enableOfflineQueue: false`) and after `REDIS_COMMAND_TIMEOUT_MS` when Redis is frozen. Commands
  * sent in one turn of the event loop travel together.
  * @param onError is told of connection errors; without a listener they would end the process.
+ * @param seconds measures how long Redis takes to answer.
  */
-export function createRedisClient(config: Config, onError: (error: Error) => void): RedisConnection {
-  const redis = new RedisConnection(config.redis.url, config.redis.commandTimeoutMs, {
+export function createRedisClient(
+  config: Config,
+  onError: (error: Error) => void,
+  seconds?: Histogram,
+): RedisConnection {
+  const options: RedisOptions = {
     ...securityOf(config.redis),
     enableOfflineQueue: false,
     // A frozen Redis: the connection goes, and with it what piles up behind commands nobody answers.
@@ -19,7 +35,9 @@ export function createRedisClient(config: Config, onError: (error: Error) => voi
     connectTimeout: Math.max(config.redis.commandTimeoutMs, 1_000),
     maxRetriesPerRequest: 0,
     retryStrategy: (attempt) => Math.min(50 * attempt, 500),
-  });
+  };
+  const { url, commandTimeoutMs } = config.redis;
+  const redis = new RedisConnection(url, commandTimeoutMs, options, (took) => seconds?.observe(took));
   redis.on('error', onError);
   return redis;
 }

@@ -4,6 +4,7 @@
  */
 import { poolMetrics } from '#shared/mongodb-pool.ts';
 import { createRegistry, makersIn } from '#shared/process-metrics.ts';
+import { redisSecondsIn } from '#shared/redis.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
 
 export type ProjectorMetrics = ReturnType<typeof createMetrics>;
@@ -14,7 +15,8 @@ export function createMetrics() {
   const { counter, gauge, histogram } = makersIn(registry);
   return {
     registry,
-    pool: poolMetrics({ gauge }),
+    pool: poolMetrics({ gauge, histogram }),
+    redisSeconds: redisSecondsIn({ histogram }),
     assignments: counter(
       'store_data_assignments_total',
       'How often this process was assigned its partitions anew, as projectors come and go',

@@ -65,7 +65,8 @@ export async function startProjector(
 ): Promise<RunningProjector> {
   const client = createWriterClient(config, 'projector');
   watchPool(client, metrics.pool);
-  const redis = createRedisClient(config, (error) => logger.debug({ error: describeError(error) }, 'redis'));
+  const noteAway = (error: Error) => logger.debug({ error: describeError(error) }, 'redis');
+  const redis = createRedisClient(config, noteAway, metrics.redisSeconds);
   const stopping: (() => Promise<unknown>)[] = [async () => redis.disconnect(), () => client.close()];
   const stop = async () => {
     for (const step of stopping.splice(0).toReversed()) {

@@ -1,6 +1,7 @@
 /** What the query service measures. No label ever holds an id of a store or a person. */
 import { poolMetrics } from '#shared/mongodb-pool.ts';
 import { createRegistry, makersIn } from '#shared/process-metrics.ts';
+import { redisSecondsIn } from '#shared/redis.ts';
 
 export type QueryMetrics = ReturnType<typeof createMetrics>;
 
@@ -10,7 +11,8 @@ export function createMetrics() {
   const { counter, gauge, histogram } = makersIn(registry);
   return {
     registry,
-    pool: poolMetrics({ gauge }),
+    pool: poolMetrics({ gauge, histogram }),
+    redisSeconds: redisSecondsIn({ histogram }),
     requestSeconds: histogram(
       'store_data_request_seconds',
       'Seconds from the arrival of a request to the end of its answer, without those for which it waited for changes',

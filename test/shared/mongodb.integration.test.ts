@@ -1,7 +1,10 @@
 import type { Db, MongoClient } from 'mongodb';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually, createInstallation, type Installation } from '#test/installation.ts';
+import { Registry } from 'prom-client';
 import { createWriterClient, forSnapshots } from '#shared/mongodb.ts';
+import { poolMetrics, watchPool } from '#shared/mongodb-pool.ts';
+import { makersIn } from '#shared/process-metrics.ts';
 
 let installation: Installation;
 let client: MongoClient;
@@ -39,5 +42,36 @@ it('reads of a snapshot session see one moment, also with a client that reads by
         .toArray();
       expect(row).toEqual({ n: round });
     });
+  }
+});
+
+it('each command is timed, those of a transaction too, and no connection counts as used afterwards', async () => {
+  const metrics = poolMetrics(makersIn(new Registry()));
+  const watched = createWriterClient(installation.config, 'test');
+  try {
+    await watched.connect();
+    watchPool(watched, metrics);
+    const collection = watched.db(db.databaseName).collection('a');
+    const commands = async (act: () => Promise<unknown>) => {
+      metrics.seconds.reset();
+      await act();
+      const { values } = await metrics.seconds.get();
+      return values.find(({ metricName }) => metricName?.endsWith('_count'))?.value;
+    };
+    expect(await commands(() => Promise.all([1, 2, 3].map((n) => collection.findOne({ n }))))).toBe(3);
+    const transaction = () =>
+      watched.withSession((session) =>
+        session.withTransaction(async () => {
+          await collection.insertOne({ n: 3 }, { session });
+          await collection.findOne({ n: 3 }, { session });
+        }),
+      );
+    // And its commit.
+    expect(await commands(transaction)).toBeGreaterThanOrEqual(3);
+    for (const gauge of [metrics.inUse, metrics.waiting]) {
+      expect((await gauge.get()).values.map(({ value }) => value)).toEqual([0]);
+    }
+  } finally {
+    await watched.close();
   }
 });

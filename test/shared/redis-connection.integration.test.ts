@@ -1,6 +1,8 @@
 /** What travels together, what a silent Redis does to it, and that nothing of it is lost or mixed up. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createRedisClient, redisReady } from '#shared/redis.ts';
+import { Registry } from 'prom-client';
+import { makersIn } from '#shared/process-metrics.ts';
+import { createRedisClient, redisReady, redisSecondsIn } from '#shared/redis.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
 
@@ -9,6 +11,7 @@ const TIMEOUT_MS = 300;
 let installation: Installation;
 let proxy: TcpProxy;
 let redis: ReturnType<typeof createRedisClient>;
+const seconds = redisSecondsIn(makersIn(new Registry()));
 beforeAll(async () => {
   installation = await createInstallation();
   const { hostname, port } = new URL(installation.config.redis.url);
@@ -18,7 +21,7 @@ beforeAll(async () => {
     url: `redis://127.0.0.1:${proxy.port}`,
     commandTimeoutMs: TIMEOUT_MS,
   };
-  redis = createRedisClient({ ...installation.config, redis: settings }, () => undefined);
+  redis = createRedisClient({ ...installation.config, redis: settings }, () => undefined, seconds);
   await redisReady(redis, 5_000);
 });
 afterEach(async () => {
@@ -48,6 +51,21 @@ describe('commands of one turn', () => {
     });
     const first = redis.ping('first');
     expect(await Promise.all([first, last.promise])).toEqual(['first', 'last']);
+  });
+
+  it('are timed together, also where Redis is silent', async () => {
+    const measured = async () => {
+      const { values } = await seconds.get();
+      const of = (end: string) => values.find(({ metricName }) => metricName?.endsWith(end))?.value ?? 0;
+      return { count: of('_count'), sum: of('_sum') };
+    };
+    const before = await measured();
+    await Promise.all([redis.ping(), redis.get(key('timed')), redis.ping()]);
+    const answered = await measured();
+    expect(answered.count - before.count).toBe(1);
+    proxy.freeze();
+    await expect(redis.ping()).rejects.toThrow('Command timed out');
+    expect((await measured()).sum - answered.sum).toBeGreaterThan((TIMEOUT_MS / 1_000) * 0.9);
   });
 
   it('may be only what is asked just before it ends, or nothing', async () => {

@@ -12,10 +12,11 @@ export default plugin(
   async (app) => {
     // One line for each outage, not one for each attempt.
     let away = false;
-    const redis = createRedisClient(app.config, (error) => {
+    const noteAway = (error: Error) => {
       if (!away) app.log.warn({ error: describeError(error) }, 'Redis cannot be reached');
       away = true;
-    });
+    };
+    const redis = createRedisClient(app.config, noteAway, app.metrics.redisSeconds);
     redis.on('ready', () => {
       if (away) app.log.info('Redis is back');
       away = false;
