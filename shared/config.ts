@@ -54,6 +54,12 @@ const settings = Type.Object({
     'info',
     'Least severe level that is logged.',
   ),
+  logFormat: setting(
+    'LOG_FORMAT',
+    oneOf('numbers', 'names'),
+    'numbers',
+    'How log lines tell level and time: `numbers` (30, milliseconds since 1970) or `names` (`info`, ISO 8601 in UTC).',
+  ),
   kafka: Type.Object({
     brokers: setting(
       'KAFKA_BROKERS',
@@ -254,6 +260,12 @@ const settings = Type.Object({
         'Failed authentications of one client in that time; beyond it wrong secrets of this client are answered 429.',
       ),
     }),
+    loggedPercent: setting(
+      'LOG_REQUESTS_PERCENT',
+      whole(0, 100),
+      '100',
+      'The percentage of requests, drawn by chance, that have a line of their own in the log; metrics count them all. `/health` never has one.',
+    ),
     docs: setting(
       'QUERY_DOCS',
       flag,

@@ -136,9 +136,26 @@ export function isUnknownMember(error: unknown): error is Error {
   return error instanceof Error && 'type' in error && error.type === 'UNKNOWN_MEMBER_ID';
 }
 
-/** A short description for logs: name and message, without stack, what it was called with, and credentials of servers. */
+/**
+ * A short description for logs: name and message, without stack, what it was called with, credentials of servers, and what was
+ * stored or asked for.
+ */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown error';
   const cause = error.cause === undefined ? '' : ` (${describeError(error.cause)})`;
-  return `${error.name}: ${withoutCredentials(error.message)}${cause}`;
+  return `${error.name}: ${messageOf(error)}${cause}`;
+}
+
+/** Where an error was made; its message, with which a stack begins, is `describeError`'s to tell. */
+export function framesOf(error: unknown): string | undefined {
+  const stack = error instanceof Error ? (error.stack ?? '') : '';
+  const at = stack.search(/^ +at /m);
+  return at === -1 ? undefined : withoutCredentials(stack.slice(at));
+}
+
+/** MongoDB quotes whole commands and keys, and parsers the text that they were given: there persons' data may stand. */
+function messageOf(error: Error): string {
+  const message = withoutCredentials(error.message);
+  const mayQuote = error instanceof MongoServerError || error instanceof SyntaxError;
+  return mayQuote ? message.replace(/\s*["'`{/][^]*$/, ' …') : message;
 }

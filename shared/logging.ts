@@ -1,8 +1,7 @@
 /** The logger: JSON lines on standard output, with what must never be logged cut out as a second line of defence. */
-import { type DestinationStream, type Logger, pino } from 'pino';
-import { withoutCredentials } from './address.ts';
+import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino';
 import type { Config } from './config.ts';
-import { describeError } from './errors.ts';
+import { describeError, framesOf } from './errors.ts';
 
 export type { Logger } from 'pino';
 
@@ -18,9 +17,13 @@ export function createLogger(
   service: string,
   level: Config['logLevel'],
   destination: DestinationStream = standardOutput(),
+  format: Config['logFormat'] = 'numbers',
 ): Logger {
   const options = {
     level,
+    ...(format === 'names'
+      ? { formatters: { level: (name: string) => ({ level: name }) }, timestamp: stdTimeFunctions.isoTime }
+      : {}),
     base: { service },
     serializers: { err: serializeError },
     redact: {
@@ -43,7 +46,7 @@ function serializeError(error: unknown): object {
   return {
     type: error.name,
     message: describeError(error),
-    ...(error.stack === undefined ? {} : { stack: withoutCredentials(error.stack) }),
+    stack: framesOf(error),
   };
 }
 

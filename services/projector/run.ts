@@ -11,7 +11,7 @@ import { type RunningProjector, startProjector } from './projector.ts';
 export async function runProjector(): Promise<void> {
   try {
     const config = readConfig(process.env);
-    const logger = createLogger('projector', config.logLevel);
+    const logger = createLogger('projector', config.logLevel, undefined, config.logFormat);
     const closing: (() => Promise<void>)[] = [];
     // From the start on: as the first process of a container it would not hear the signal otherwise.
     closeWithGrace({ delay: 20_000, logger }, async () => {

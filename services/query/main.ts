@@ -13,7 +13,7 @@ const CLOSE_DELAY_MS = 10_000;
 
 try {
   const config = readConfig(process.env);
-  const logger = createLogger('query', config.logLevel);
+  const logger = createLogger('query', config.logLevel, undefined, config.logFormat);
   for (const line of nearMisses(process.env)) logger.warn(line);
   const { shutdownDelayMs } = config.query;
   let isListening = false;

@@ -1,6 +1,6 @@
 import { MongoBulkWriteError, MongoNetworkError, MongoServerError } from 'mongodb';
 import { describe, expect, it } from 'vitest';
-import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
+import { describeError, framesOf, isUnavailable, StoreDataError } from '#shared/errors.ts';
 
 /** As the driver raises it for a bulk write that something else ended. */
 function duringBulkWrite(error: Error): MongoBulkWriteError {
@@ -39,4 +39,32 @@ it('nothing that is told of an error holds the credentials of a server', () => {
     'TypeError: Invalid URL redis://host:6379/0 (Error: no answer from redis://host:6379/0)',
     'redis://host:6379/0 is away',
   ]);
+});
+
+it('nothing that is told of an error holds what MongoDB or a parser quotes', () => {
+  const mongodb = [
+    'not authorized on shop to execute command { find: "customers", filter: { name: "Zulmira" } }',
+    'E11000 duplicate key error collection: shop.customers index: name_1 dup key: { name: "Zulmira" }',
+    'transaction took too long',
+  ].map((message) => new MongoServerError({ message }));
+  const thrown = (act: () => unknown): unknown => {
+    try {
+      return act();
+    } catch (error) {
+      return error;
+    }
+  };
+  const parsers = [thrown(() => JSON.parse('Zulmira')), thrown(() => new RegExp(['Zulmira', '('].join('')))];
+  expect([...mongodb, ...parsers].map(describeError)).toEqual([
+    'MongoServerError: not authorized on shop to execute command …',
+    'MongoServerError: E11000 duplicate key error collection: shop.customers index: name_1 dup key: …',
+    'MongoServerError: transaction took too long',
+    'SyntaxError: Unexpected token …',
+    'SyntaxError: Invalid regular expression: …',
+  ]);
+  const frames = parsers.map(framesOf);
+  for (const text of frames) {
+    expect(text).toContain('errors.unit.test.ts');
+    expect(text).not.toContain('Zulmira');
+  }
 });

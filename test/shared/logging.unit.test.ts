@@ -16,3 +16,16 @@ it('an error is logged with its kind, words and stack, and with nothing else tha
   expect(err['stack']).toContain('logging.unit.test.ts');
   expect(lines[0]).not.toContain('tail');
 });
+
+it('levels have names and times are ISO where that is set', () => {
+  const lines: string[] = [];
+  const destination = { write: (line: string) => lines.push(line) };
+  createLogger('test', 'info', destination).warn('as numbers');
+  createLogger('test', 'info', destination, 'names').child({ topic: 't' }).warn('as names');
+  const [numbers, names] = lines.map((line) => JSON.parse(line) as { level: unknown; time: unknown });
+  expect(numbers).toMatchObject({ level: 40, time: expect.any(Number) as number });
+  expect(names).toMatchObject({
+    level: 'warn',
+    time: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/) as string,
+  });
+});

@@ -1,7 +1,8 @@
 /** The answers to errors, to paths that are not there and to methods that they don't have. */
 import { closest } from 'fastest-levenshtein';
 import plugin from 'fastify-plugin';
-import { describeError } from '#shared/errors.ts';
+import { describeError, framesOf } from '#shared/errors.ts';
+import { RepeatedLines } from '#shared/repeated-lines.ts';
 import { classify } from '../answers/classify.ts';
 import { pathOf } from '../answers/path.ts';
 import { methodNotAllowed, notFound, type Refusal } from '../answers/refusal.ts';
@@ -10,13 +11,17 @@ import type { RouteEntry } from '../types.ts';
 
 export default plugin(
   async (app) => {
+    const repeated = new RepeatedLines();
     app.setErrorHandler((error, request, reply) => {
       const refusal = classify(error);
       const about = { request_id: request.id, route: request.routeOptions.url };
       // What else an error of a library has, such as a command's arguments, may be what a client sent.
       const told = { ...about, error: describeError(error) };
-      if (refusal.status === 500) app.log.error({ ...told, stack: stackOf(error) }, 'a request failed');
-      else if (refusal.status === 503) app.log.warn(told, 'unavailable');
+      if (refusal.status === 500) app.log.error({ ...told, stack: framesOf(error) }, 'a request failed');
+      else if (refusal.status === 503) {
+        const leftOut = repeated.say(told.error);
+        if (leftOut !== null) app.log.warn({ ...told, left_out: leftOut || undefined }, 'unavailable');
+      }
       return sendRefusal(request, reply, refusal);
     });
 
@@ -43,8 +48,4 @@ export function noSuchPath(path: string, routes: readonly RouteEntry[]): Refusal
   const paths = new Set(routes.filter(({ operation }) => operation !== null).map((route) => route.path));
   const nearest = closest(path.slice(0, COMPARED_LENGTH).toLowerCase(), [...paths]);
   return notFound(`there is nothing at this path; the nearest is ${nearest}`);
-}
-
-function stackOf(error: unknown): string | undefined {
-  return error instanceof Error ? error.stack : undefined;
 }

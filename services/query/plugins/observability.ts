@@ -1,6 +1,6 @@
 /**
- * One log line and one measurement for each request. Of what it asked for they tell the route: a query holds names and phone
- * numbers, and a path that is none of ours may be a secret in the wrong place.
+ * One measurement for each request, and one log line for as many as is set. Of what it asked for they tell the route: a query holds
+ * names and phone numbers, and a path that is none of ours may be a secret in the wrong place.
  */
 import plugin from 'fastify-plugin';
 
@@ -9,6 +9,9 @@ const METHODS = new Set(['GET', 'HEAD', 'POST']);
 export default plugin(
   async (app) => {
     const { requestSeconds, refusals } = app.metrics;
+    const { loggedPercent } = app.config.query;
+    const isLogged = (route: string | undefined) =>
+      route !== '/health' && (loggedPercent === 100 || Math.random() * 100 < loggedPercent);
     app.addHook('onResponse', (request, reply, done) => {
       const route = request.routeOptions.url;
       const milliseconds = reply.elapsedTime + app.admission.queuedMs(request.raw);
@@ -20,6 +23,10 @@ export default plugin(
       const { refused } = request;
       if (refused !== null) {
         refusals.inc({ route: route ?? 'none', status: reply.statusCode, reason: refused.reason });
+      }
+      if (!isLogged(route)) {
+        done();
+        return;
       }
       app.log.info(
         {

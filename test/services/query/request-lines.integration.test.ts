@@ -1,0 +1,85 @@
+/** Which requests have a line in the log. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { readConfig } from '#shared/config.ts';
+import { createLogger } from '#shared/logging.ts';
+import { TOKEN_PATH } from '#test/api-client.ts';
+import { startApp } from '#test/query-service.ts';
+import { createInstallation, type Installation } from '#test/installation.ts';
+import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+
+interface Line {
+  msg: string;
+  route?: string;
+  error?: string;
+}
+
+const REQUESTS = 100;
+
+let installation: Installation;
+let redis: TcpProxy;
+beforeAll(async () => {
+  installation = await createInstallation();
+  const { hostname, port } = new URL(installation.config.redis.url);
+  redis = await startTcpProxy({ host: hostname, port: Number(port) });
+});
+afterAll(async () => {
+  await redis?.close();
+  await installation?.close();
+});
+
+/** Starts a service, lets something be asked of it, and tells what was logged meanwhile. */
+async function linesOf(percent: string, ask: (url: string) => Promise<unknown>): Promise<Line[]> {
+  const lines: Line[] = [];
+  const config = readConfig({
+    ...installation.env,
+    REDIS_URL: `redis://127.0.0.1:${redis.port}`,
+    LOG_REQUESTS_PERCENT: percent,
+  });
+  const destination = { write: (line: string) => lines.push(JSON.parse(line) as Line) };
+  const service = await startApp(config, createLogger('query', 'info', destination));
+  try {
+    lines.length = 0;
+    await ask(service.url);
+    return [...lines];
+  } finally {
+    await service.app.close();
+  }
+}
+
+async function routesLogged(percent: string): Promise<unknown[]> {
+  const lines = await linesOf(percent, async (url) => {
+    for (let request = 0; request < REQUESTS; request += 1) {
+      await fetch(`${url}/health`);
+      await fetch(`${url}/openapi.json`);
+    }
+  });
+  return lines.filter(({ msg }) => msg === 'request').map(({ route }) => route);
+}
+
+it('is each one but those of /health, unless a sample or none is wanted', async () => {
+  expect(await routesLogged('100')).toEqual(Array.from({ length: REQUESTS }, () => '/openapi.json'));
+  const sample = (await routesLogged('50')).length;
+  expect(sample).toBeGreaterThan(REQUESTS * 0.25);
+  expect(sample).toBeLessThan(REQUESTS * 0.75);
+  expect(await routesLogged('0')).toEqual([]);
+});
+
+it('the reason of a 503 is told once, however many meet it', async () => {
+  const credentials = Buffer.from('client:secret').toString('base64');
+  const headers = {
+    authorization: `Basic ${credentials}`,
+    'content-type': 'application/x-www-form-urlencoded',
+  };
+  const statuses: number[] = [];
+  const lines = await linesOf('0', async (url) => {
+    await redis.cut();
+    for (let request = 0; request < REQUESTS; request += 1) {
+      const body = 'grant_type=client_credentials';
+      statuses.push((await fetch(`${url}${TOKEN_PATH}`, { method: 'POST', headers, body })).status);
+    }
+  });
+  expect(new Set(statuses)).toEqual(new Set([503]));
+  const reasons = lines.filter(({ msg }) => msg === 'unavailable').map(({ error }) => error);
+  expect(reasons.length).toBeGreaterThan(0);
+  expect(reasons).toEqual([...new Set(reasons)]);
+});
