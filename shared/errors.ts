@@ -109,7 +109,11 @@ export function isUnavailable(error: unknown): boolean {
   if (error instanceof KafkaJSError) {
     return (
       error.retriable ||
-      /Connection|BrokerNotFound|NumberOfRetriesExceeded|NoBrokerAvailable|RequestTimeout/.test(error.name)
+      /Connection|BrokerNotFound|CoordinatorNotFound|NumberOfRetriesExceeded|NoBrokerAvailable|RequestTimeout/.test(
+        error.name,
+      ) ||
+      // What ends its retries is wrapped.
+      (error.name === 'KafkaJSNonRetriableError' && isUnavailable(error.cause))
     );
   }
   if ('code' in error && typeof error.code === 'string' && NETWORK_CODES.has(error.code)) return true;

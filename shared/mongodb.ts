@@ -12,7 +12,8 @@ export function createWriterClient(config: Config, appName: string): MongoClient
     writeConcern: { w: 'majority' },
     readConcern: { level: 'majority' },
     serverSelectionTimeoutMS: 5_000,
-    connectTimeoutMS: 5_000,
+    // The monitor's limit too: beyond it every connection is closed, whatever it is used for.
+    connectTimeoutMS: Math.max(5_000, config.mongodb.readTimeoutMs),
     socketTimeoutMS: 60_000,
     maxPoolSize: 32,
   });

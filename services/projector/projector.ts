@@ -193,8 +193,11 @@ async function startConsumers(
     consumers.push(consumer);
     stopping.push(() => consumer.stop());
   }
+  const failed = Promise.race([followed.failed, ...consumers.map((consumer) => consumer.failed)]);
+  // Whoever started it may listen later, or only stop it.
+  failed.catch(() => undefined);
   return {
-    failed: Promise.race([followed.failed, ...consumers.map(({ failed }) => failed)]),
+    failed,
     isLive: () => followed.isLive() && consumers.every((consumer) => consumer.isLive()),
   };
 }

@@ -4,7 +4,7 @@
  */
 import type { Admin, Consumer, Kafka } from 'kafkajs';
 import type { ClientSession, Collection, Db, MongoClient } from 'mongodb';
-import { describeError, isUnknownMember, StoreDataError } from '#shared/errors.ts';
+import { describeError, isUnavailable, isUnknownMember, StoreDataError } from '#shared/errors.ts';
 import { unreadableBatch } from '#shared/kafka/unreadable.ts';
 import { rebalanceMs } from '#shared/kafka.ts';
 import type { Logger } from '#shared/logging.ts';
@@ -96,6 +96,9 @@ const LOOK_MS = 10_000;
 /** Within this time the group is told how far partitions are: all of them at once, and not with every slice. */
 const COMMIT_MS = 250;
 
+/** After this time a consumer that kafkajs gave up joins again. */
+const RESTART_MS = 1_000;
+
 /** After so long without an answer Kafka counts as away. */
 const SILENT_MS = 30_000;
 
@@ -124,6 +127,7 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
     },
   });
   const assignment = new Assignment(options, consumer);
+  let restarting: NodeJS.Timeout | undefined;
   const connection = new Connection(options);
   const repeated = new RepeatedLines();
   let lastActivity = Date.now();
@@ -147,6 +151,17 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
     logger.info({ topic, partitions, kept, joinMs: payload.duration }, 'partitions are assigned');
   });
   consumer.on(STOP, () => assignment.take([]));
+  const run = () =>
+    consumer.run({
+      autoCommit: false,
+      eachBatchAutoResolve: false,
+      partitionsConsumedConcurrently: TAKEN_AT_ONCE,
+      eachBatch: async (payload) => {
+        active();
+        assignment.requireMember();
+        await assignment.partition(payload.batch.partition)?.takeBatch(payload);
+      },
+    });
   let endWatching = () => {};
   const failed = new Promise<never>((_resolve, reject) => {
     endWatching = watchClock(options.sessionTimeoutMs / 2, (byMs) =>
@@ -156,9 +171,10 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
       active();
       connection.failed();
       const description = describeError(error);
-      if (!restart) reject(error);
-      else if (repeated.say(description) !== null)
-        logger.warn({ topic, error: description }, 'consumer restarts');
+      if (!restart && !isUnavailable(error)) return reject(error);
+      if (repeated.say(description) !== null) logger.warn({ topic, error: description }, 'consumer restarts');
+      // kafkajs gives up where no broker names the group's coordinator.
+      if (!restart) restarting = setTimeout(() => void run().catch(reject), RESTART_MS);
     });
   });
   failed.catch(() => undefined);
@@ -169,6 +185,7 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
   looking.unref();
 
   const stop = async () => {
+    clearTimeout(restarting);
     endWatching();
     clearInterval(looking);
     await assignment.stop();
@@ -180,16 +197,7 @@ export async function startConsumer<R>(options: ConsumerOptions<R>): Promise<Run
   try {
     await consumer.connect();
     await consumer.subscribe({ topics: [topic], fromBeginning: true });
-    await consumer.run({
-      autoCommit: false,
-      eachBatchAutoResolve: false,
-      partitionsConsumedConcurrently: TAKEN_AT_ONCE,
-      eachBatch: async (payload) => {
-        active();
-        assignment.requireMember();
-        await assignment.partition(payload.batch.partition)?.takeBatch(payload);
-      },
-    });
+    await run();
   } catch (error) {
     await stop().catch(() => undefined);
     throw error;

@@ -1,5 +1,5 @@
 /** Keys, a store and a session that lose what they had while no projector runs: nothing that Redis forgets may give it back. */
-import { expect } from 'vitest';
+import { eventually } from '#test/installation.ts';
 import type { QueryService, RunningApp } from '#test/query-service.ts';
 import { runJson } from '../admin/run-command.ts';
 
@@ -21,8 +21,14 @@ export async function giveAccess(service: QueryService, instances: readonly Runn
   const tokens: Tokens = {};
   for (const name of Object.keys(FINALLY)) {
     await service.setKey({ clientId: name, storeId: name === 'blocked' ? 'blocked' : 's1' });
-    tokens[name] = await service.api.token(name, 'secret');
-    for (const instance of instances) expect(await statusOf(instance, tokens[name])).toBe(200);
+    await eventually(`${name} is let in`, async () => {
+      const { status, json } = await service.api.askToken(name, 'secret');
+      if (status === 200) tokens[name] = (json as { access_token: string }).access_token;
+      return status === 200;
+    });
+    for (const instance of instances) {
+      await eventually(`${name} is served`, async () => (await statusOf(instance, tokens[name])) === 200);
+    }
   }
   return tokens;
 }
