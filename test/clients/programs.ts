@@ -1,15 +1,10 @@
 /** The OAuth clients of other languages, as programs: what they need is fetched once and kept in the cache. */
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { fetchJars } from '#local/stack/fetch/jars.ts';
-import { cacheFolder, ensurePackage } from '#local/stack/fetch/package.ts';
-import { dataFolderAt } from '#local/stack/folder/data-folder.ts';
-import { findJava } from '#local/stack/kafka/java.ts';
+import { cacheFolder } from '#local/stack/fetch/package.ts';
 import { findOnPath } from '#local/stack/program/find.ts';
-import { startGuard } from '#local/stack/program/guard.ts';
+import { javaWith } from '#test/java-packages.ts';
 import { installPythonPackages } from '#test/python-packages.ts';
 
 const run = promisify(execFile);
@@ -54,25 +49,12 @@ export async function prepareGo(): Promise<Program> {
 export async function prepareSpring(): Promise<Program> {
   requireProgram('mvn');
   const cwd = folderOf('spring');
-  const guard = startGuard();
-  const folder = await mkdtemp(join(tmpdir(), 'store-data-spring-'));
-  const data = dataFolderAt(join(folder, 'data'));
-  const context = { env: process.env, log: say, guard, folder: data, keepData: false };
-  try {
-    const java = await findJava(context);
-    const jars = await ensurePackage(
-      {
-        title: 'Spring Security 7.1.1',
-        name: 'spring-security-7.1.1',
-        checksums: join(cwd, 'jars.sha256'),
-        downloadBytes: 16_000_000,
-        fetch: (target, staging) => fetchJars(join(cwd, 'pom.xml'), java.file, target, staging, context),
-      },
-      context,
-    );
-    return { file: java.file, args: ['-cp', join(jars, '*'), 'Client.java'], cwd, env: process.env };
-  } finally {
-    await guard.close();
-    await rm(folder, { recursive: true, force: true });
-  }
+  const { file, args } = await javaWith({
+    title: 'Spring Security 7.1.1',
+    name: 'spring-security-7.1.1',
+    pom: join(cwd, 'pom.xml'),
+    checksums: join(cwd, 'jars.sha256'),
+    downloadBytes: 16_000_000,
+  });
+  return { file, args: [...args, 'Client.java'], cwd, env: process.env };
 }

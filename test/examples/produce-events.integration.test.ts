@@ -1,0 +1,150 @@
+/** The example producers, each run as its README says, and what they published read through the API. */
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, it, type TestContext } from 'vitest';
+import { changesTopic } from '#shared/events/topics.ts';
+import { cacheFolder } from '#local/stack/fetch/package.ts';
+import { findOnPath } from '#local/stack/program/find.ts';
+import { eventually } from '#test/installation.ts';
+import { javaWith } from '#test/java-packages.ts';
+import { installPythonPackages } from '#test/python-packages.ts';
+import { type QueryService, startQueryService } from '#test/query-service.ts';
+
+const run = promisify(execFile);
+const EXAMPLE = join(import.meta.dirname, '../../docs/examples/produce-events');
+
+/** Fetching may take this long on a slow line. */
+const FETCH_LIMIT_MS = 240_000;
+
+interface Program {
+  file: string;
+  args: string[];
+  env?: Record<string, string>;
+}
+
+/** They are prepared side by side. Where a machine lacks what one takes, its test is skipped and says why. */
+const PROGRAMS = { TypeScript: typescript, Python: python, Java: java };
+type Language = keyof typeof PROGRAMS;
+const prepared = Object.fromEntries(
+  Object.entries(PROGRAMS).map(([language, prepare]) => [language, Promise.allSettled([prepare()])]),
+) as Record<Language, Promise<[PromiseSettledResult<Program>]>>;
+
+async function typescript(): Promise<Program> {
+  const cwd = join(EXAMPLE, 'typescript');
+  await run('npm', ['ci', '--no-audit', '--no-fund'], { cwd });
+  await run('npm', ['run', 'check'], { cwd });
+  return { file: process.execPath, args: [join(cwd, 'produce.ts')] };
+}
+
+async function python(): Promise<Program> {
+  const file = requireProgram('python3');
+  const cwd = join(EXAMPLE, 'python');
+  const packages = await installPythonPackages(
+    { name: 'produce-events', requirements: join(cwd, 'requirements.txt') },
+    cacheFolder(process.env),
+    (line) => process.stderr.write(`${line}\n`),
+  );
+  const env = { PYTHONPATH: packages, PYTHONDONTWRITEBYTECODE: '1' };
+  return { file, args: [join(cwd, 'produce_events.py')], env };
+}
+
+async function java(): Promise<Program> {
+  requireProgram('mvn');
+  const cwd = join(EXAMPLE, 'java');
+  const { file, args } = await javaWith({
+    title: 'the Kafka client for Java',
+    name: 'produce-events-java',
+    pom: join(cwd, 'pom.xml'),
+    checksums: join(cwd, 'jars.sha256'),
+    downloadBytes: 21_000_000,
+  });
+  return { file, args: [...args, join(cwd, 'ProduceEvents.java')] };
+}
+
+function requireProgram(name: string): string {
+  const file = findOnPath(name, process.env);
+  if (file === undefined) throw new Error(`${name} is not installed`);
+  return file;
+}
+
+let service: QueryService;
+beforeAll(async () => {
+  service = await startQueryService({ partitions: 12 });
+});
+afterAll(() => service.close());
+
+interface Changes {
+  results: { id: string; deleted: boolean }[];
+  next: string;
+}
+
+/** How many messages each partition has got. */
+async function messages(): Promise<number[]> {
+  const { kafka, environment } = service.installation;
+  const admin = kafka.admin();
+  await admin.connect();
+  try {
+    const offsets = await admin.fetchTopicOffsets(changesTopic(environment));
+    return offsets.toSorted((a, b) => a.partition - b.partition).map(({ high }) => Number(high));
+  } finally {
+    await admin.disconnect();
+  }
+}
+
+async function programOf(language: Language, { skip }: TestContext): Promise<Program> {
+  const [outcome] = await prepared[language];
+  if (outcome.status === 'fulfilled') return outcome.value;
+  const reason = String(outcome.reason);
+  if (/hash|checksum|differs from/i.test(reason)) throw outcome.reason;
+  process.stderr.write(`not tested, the producer in ${language}: ${reason}\n`);
+  return skip(reason);
+}
+
+it.for(Object.keys(PROGRAMS) as Language[])(
+  '%s: what it publishes is answered, and lies with everything else of its store',
+  { timeout: FETCH_LIMIT_MS },
+  async (language, context) => {
+    const { file, args, env } = await programOf(language, context);
+    const { installation, api } = service;
+    const store = `pos-${language}`;
+    await service.setKey({ clientId: language, storeId: store });
+    const before = await messages();
+    const category = { name: 'Pizzas', position: 0, active: true };
+    await service.apply([{ entity: 'category', storeId: store, id: 'c1', data: category }]);
+    const token = await api.token(language, 'secret');
+    const changes = async (next: string | null) => {
+      const query = next === null ? '' : `?after=${next}`;
+      return (await api.get(`/api/order/changes${query}`, token)).json as Changes;
+    };
+    const { next: after } = await changes(null);
+    const partition = (await messages()).findIndex((count, index) => count > (before[index] ?? 0));
+
+    const settings = {
+      KAFKA_BROKERS: installation.config.kafka.brokers.join(','),
+      ENVIRONMENT: installation.environment,
+      STORE_ID: store,
+    };
+    const { stdout, stderr } = await run(file, args, { env: { ...process.env, ...env, ...settings } });
+    expect([stdout, stderr]).toEqual(['5 events are in Kafka\n', '']);
+    const six = before.map((count, index) => (index === partition ? count + 6 : count));
+    expect(await messages()).toEqual(six);
+
+    await eventually('the last order is deleted', async () =>
+      (await changes(after)).results.some(({ id, deleted }) => id === 'o2' && deleted),
+    );
+    const { results } = await api.list('/api/order/list', token);
+    expect(results).toMatchObject([{ id: 'o1', status: 'ready', total: '39.90' }]);
+    expect((await api.get('/api/store/info/', token)).json).toMatchObject({ name: 'Pizzaria Bela' });
+  },
+);
+
+it('the client for Java is as old as the broker that the stack starts', async () => {
+  const versions = ['docs/examples/produce-events/java/pom.xml', 'deploy/local/stack/kafka/pom.xml'].map(
+    async (pom) =>
+      /<artifactId>kafka[^<]*<\/artifactId>\s*<version>([^<]+)/.exec(await readFile(pom, 'utf8'))?.[1],
+  );
+  const [client, broker] = await Promise.all(versions);
+  expect(client).toBe(broker);
+});
