@@ -1,30 +1,16 @@
 /** What makes a change feed: one declaration for each kind, with the scopes of its list (rule R10.1). */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { TSchema } from 'typebox';
-import type { Scope } from '#shared/events/access-event.ts';
 import type { EntityName } from '#shared/events/entities/index.ts';
 import { callerOf } from '../access/steps.ts';
 import { invalidParameters, Refused } from '../answers/refusal.ts';
 import { dataRoute, sendBody } from '../data-endpoint.ts';
+import { KINDS, type KindName, operationOn } from '../kinds.ts';
 import { changes } from '../openapi/data-operation.ts';
-import type { Tag } from '../openapi/tags.ts';
-import { cursor, waitSeconds } from '../parameters/kinds.ts';
+import { cursor, paging, waitSeconds } from '../parameters/kinds.ts';
 import { optional, withDefault } from '../parameters/parameter.ts';
-import { paging } from '../reading/paging.ts';
 import { type Cursor, decodeCursor } from './cursor.ts';
 import { followChanges } from './follow.ts';
 import type { FeedRequest } from './read.ts';
-
-export interface ChangesEndpoint {
-  entity: EntityName;
-  scopes: readonly [Scope, ...Scope[]];
-  operationId: string;
-  tag: Tag;
-  /** What the records are called, in the plural. */
-  plural: string;
-  /** The record as the list shows it. */
-  type: TSchema;
-}
 
 const parameters = {
   after: optional(cursor, {
@@ -38,17 +24,20 @@ const parameters = {
   }),
 };
 
-/** Makes the plugin of a route file. */
-export function changesEndpoint({ entity, scopes, operationId, tag, plural, type }: ChangesEndpoint) {
+/** Makes the plugin of a kind's feed. */
+export function changesEndpoint(entity: KindName) {
+  const { scope, tag, summary } = KINDS[entity];
+  const plural = tag.toLowerCase();
   const documentation = {
-    operationId,
+    operationId: operationOn('follow', entity),
     tag,
     summary: `Follow changes of ${plural}`,
     description: descriptionOf(plural),
-    answer: changes(type),
+    answer: changes(summary),
   };
+  const path = `/${entity.replace('_', '-')}/changes`;
   return dataRoute(
-    { path: '/changes', scopes, parameters, documentation },
+    { path, scopes: [scope], parameters, documentation },
     'private, no-store',
     async (app, request, reply, { after, page_size: pageSize, wait }) => {
       const { environment } = callerOf(request);
@@ -59,7 +48,7 @@ export function changesEndpoint({ entity, scopes, operationId, tag, plural, type
         pageSize,
       };
       const seconds = request.method === 'HEAD' ? 0 : wait;
-      const body = await followChanges(app, { request, reply, feed, seconds, scopes });
+      const body = await followChanges(app, { request, reply, feed, seconds, scopes: [scope] });
       return body === null ? abandon(reply) : sendBody(reply, body);
     },
   );

@@ -40,7 +40,7 @@ export interface Answer {
   isTagged: boolean;
 }
 
-interface Link {
+export interface Link {
   operationId: string;
   parameter: string;
   /** Where the id lies in the answer, as a JSON pointer. */

@@ -15,9 +15,9 @@ import {
 } from '../answers/refusal.ts';
 import { bearerMissing } from '../access/bearer.ts';
 import { required } from '../parameters/parameter.ts';
-import { id } from '../parameters/kinds.ts';
+import { id, paging } from '../parameters/kinds.ts';
 import { parameterReader } from '../parameters/read.ts';
-import { orderListParameters } from '../reading/orders.ts';
+import { orderFilters } from '../reading/orders.ts';
 import { as, part, Text } from '../records/fields.ts';
 import { asTokenRefusal, invalidClient, slowDown, tokenErrorBody } from '../token/refusals.ts';
 import { COUNTED_REFUSAL, headers, type HEADERS } from './headers.ts';
@@ -113,7 +113,7 @@ function refusalOf(read: (query: string) => unknown, query: string): Refusal {
   throw new Error('the example of a mistake is none');
 }
 
-const readOrders = parameterReader(orderListParameters);
+const readOrders = parameterReader({ ...paging, ...orderFilters });
 const readOrder = parameterReader({ order_id: required(id, { description: '' }) });
 
 /** Every answer that refuses, besides those of the token endpoint. */

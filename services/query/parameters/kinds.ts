@@ -3,7 +3,7 @@ import { type TSchema, Type } from 'typebox';
 import { isId } from '#shared/events/fields.ts';
 import { parseLocalDateTime } from '#shared/events/instant.ts';
 import { Id, LocalDateTime } from '../records/fields.ts';
-import type { Kind } from './parameter.ts';
+import { type Kind, withDefault } from './parameter.ts';
 
 /** A whole number from 1, in decimal digits only. */
 function wholeNumber(allowed: string, most = Number.MAX_SAFE_INTEGER): Kind<number> {
@@ -20,11 +20,21 @@ function wholeNumber(allowed: string, most = Number.MAX_SAFE_INTEGER): Kind<numb
 const MOST_RECORDS = 100;
 const WHOLE_NUMBER = 'a whole number from 1 to 9007199254740991 in decimal digits without leading zeros';
 
-export const pageNumber = wholeNumber(WHOLE_NUMBER);
-export const pageSize = wholeNumber(
+const pageSize = wholeNumber(
   `${WHOLE_NUMBER} (above ${MOST_RECORDS} counts as ${MOST_RECORDS})`,
   MOST_RECORDS,
 );
+
+/** The parameters of every list (rule R6.2). */
+export const paging = {
+  page: withDefault(wholeNumber(WHOLE_NUMBER), 1, {
+    description: 'The page to answer, from 1. Beyond the last one `results` is empty.',
+  }),
+  page_size: withDefault(pageSize, 20, {
+    description:
+      'How many records a page has. More than 100 counts as 100; the answer tells what was applied.',
+  }),
+};
 
 const LONGEST_WAIT_SECONDS = 30;
 

@@ -35,10 +35,11 @@ export interface ListRequest extends PageRequest {
   few: boolean;
 }
 
-/** A request for a list without what is not said: all records of a kind, in their order. */
-export function listRequest(
-  asked: Pick<ListRequest, 'entity' | 'sort' | 'page' | 'pageSize'> & Partial<ListRequest>,
-): ListRequest {
+/** What is asked of a list but the page; without what is not said all records, in their order. */
+export type Wanted = Pick<ListRequest, 'sort'> & Partial<ListRequest>;
+
+/** The request for a page. */
+export function listRequest(wanted: Wanted & PageRequest & Pick<ListRequest, 'entity'>): ListRequest {
   return {
     arrange: [],
     tree: null,
@@ -49,16 +50,13 @@ export function listRequest(
     search: null,
     where: {},
     few: false,
-    ...asked,
+    ...wanted,
   };
 }
 
-/** A request for a list in the order of its rank tree. */
-export function rankedRequest(
-  tree: RankTree,
-  asked: PageRequest & Partial<ListRequest>,
-): ListRequest & { tree: RankTree } {
-  return { ...listRequest({ entity: tree.entity, sort: { [tree.keyField]: 1 }, ...asked }), tree };
+/** The order of a rank tree. */
+export function inOrderOf(tree: RankTree): Pick<ListRequest, 'tree' | 'entity' | 'sort'> {
+  return { tree, entity: tree.entity, sort: { [tree.keyField]: 1 } };
 }
 
 /** The condition of a field that has one of several values; none where none is asked for. */

@@ -1,20 +1,15 @@
-/** Lists of orders: their filters and their order. */
+/** What lists of orders can be filtered by, and what the filters ask for. */
 import { ORDER_STATUSES, ORDER_TYPES } from '#shared/events/entities/order.ts';
 import { orderFacets } from '#shared/read-models/rank-tree/facets.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { oneOf } from '../parameters/kinds.ts';
 import { repeatable, type Values } from '../parameters/parameter.ts';
 import { OrderStatus, OrderType } from '../records/order-words.ts';
-import type { Found } from './found.ts';
-import { readList } from './lists.ts';
-import { rankedRequest } from './list-request.ts';
-import { paging } from './paging.ts';
+import { inOrderOf, type Wanted } from './list-request.ts';
 import { createdBetween, createdRange, updatedBetween, updatedRange } from './range.ts';
-import type { View } from './view.ts';
 
-/** The parameters of every list of orders. */
-export const orderListParameters = {
-  ...paging,
+/** The filters of every list of orders. */
+export const orderFilters = {
   status: repeatable(oneOf(ORDER_STATUSES, OrderStatus), {
     description: 'Only orders with this status. Repeat it for several: `status=pending&status=preparing`.',
   }),
@@ -25,27 +20,19 @@ export const orderListParameters = {
   ...updatedRange,
 };
 
-/** Whose orders: everybody's, those that name a customer, or one customer's. */
-export type OrdersOf = 'anyone' | 'a customer' | { customerId: string };
-
-/** A page of orders, newest first. */
-export function readOrders(
-  view: View,
-  values: Values<typeof orderListParameters>,
-  of: OrdersOf,
-): Promise<Found> {
-  const ofOne = typeof of !== 'string';
-  return readList(
-    view,
-    rankedRequest(RANK_TREES.order, {
-      page: values.page,
-      pageSize: values.page_size,
-      facets: orderFacets(values.status, values.order_type, of !== 'anyone'),
-      created: (toInstant) => createdBetween(values.created_from, values.created_to, toInstant),
-      createdKey: 'rank_key',
-      updated: (toInstant) => updatedBetween(values.updated_from, values.updated_to, toInstant),
-      where: ofOne ? { customer_id: of.customerId } : {},
-      few: ofOne,
-    }),
-  );
+/** Orders, newest first: of everybody, those that name a customer, or one customer's. */
+export function ordersOf(
+  whom: 'anyone' | 'a customer' | { customerId: string },
+  values: Values<typeof orderFilters>,
+): Wanted {
+  const ofOne = typeof whom !== 'string';
+  return {
+    ...inOrderOf(RANK_TREES.order),
+    facets: orderFacets(values.status, values.order_type, whom !== 'anyone'),
+    created: createdBetween(values),
+    createdKey: 'rank_key',
+    updated: updatedBetween(values),
+    where: ofOne ? { customer_id: whom.customerId } : {},
+    few: ofOne,
+  };
 }

@@ -1,6 +1,6 @@
 /** Filters by date-time: bounds are whole seconds of local time, both inclusive. */
 import type { Document } from 'mongodb';
-import { optional } from '../parameters/parameter.ts';
+import { optional, type Values } from '../parameters/parameter.ts';
 import { localDateTime } from '../parameters/kinds.ts';
 import { type KeyRange, timeRange } from '#shared/read-models/rank-tree/keys.ts';
 import type { ToInstant } from './store-offset.ts';
@@ -37,20 +37,23 @@ export const updatedRange = {
 const SECOND = 1_000;
 
 /** The filter of `updated_at` between two bounds, either of which may be open. */
-export function updatedBetween(from: number | null, to: number | null, toInstant: ToInstant): Document {
-  if (from === null && to === null) return {};
-  return {
-    updated_at: {
-      ...(from === null ? {} : { $gte: new Date(toInstant(from)) }),
-      // What happened within the last second, at .999 too, belongs to it.
-      ...(to === null ? {} : { $lt: new Date(toInstant(to + SECOND)) }),
-    },
+export function updatedBetween({ updated_from: from, updated_to: to }: Values<typeof updatedRange>) {
+  return (toInstant: ToInstant): Document => {
+    if (from === null && to === null) return {};
+    return {
+      updated_at: {
+        ...(from === null ? {} : { $gte: new Date(toInstant(from)) }),
+        // What happened within the last second, at .999 too, belongs to it.
+        ...(to === null ? {} : { $lt: new Date(toInstant(to + SECOND)) }),
+      },
+    };
   };
 }
 
 /** The sort keys of what was created between two bounds, in a list of the newest first. */
-export function createdBetween(from: number | null, to: number | null, toInstant: ToInstant): KeyRange {
-  return timeRange(from === null ? null : toInstant(from), to === null ? null : toInstant(to + SECOND));
+export function createdBetween({ created_from: from, created_to: to }: Values<typeof createdRange>) {
+  return (toInstant: ToInstant): KeyRange =>
+    timeRange(from === null ? null : toInstant(from), to === null ? null : toInstant(to + SECOND));
 }
 
 /** The filter of a sort key in a range. */

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { Refused } from '#query/answers/refusal.ts';
-import { id, oneOf } from '#query/parameters/kinds.ts';
+import { id, oneOf, paging } from '#query/parameters/kinds.ts';
 import { optional, repeatable, required } from '#query/parameters/parameter.ts';
 import { parameterReader } from '#query/parameters/read.ts';
-import { customerListParameters } from '#query/reading/customers.ts';
-import { orderListParameters } from '#query/reading/orders.ts';
+import { orderFilters } from '#query/reading/orders.ts';
+import { customerFilters } from '#query/routes/api/customer/list.ts';
 import { Text } from '#query/records/fields.ts';
 
-const orders = parameterReader(orderListParameters);
-const customers = parameterReader(customerListParameters);
+const orders = parameterReader({ ...paging, ...orderFilters });
+const customers = parameterReader({ ...paging, ...customerFilters });
 
 function refusalOf(read: () => unknown): string {
   try {

@@ -3,7 +3,7 @@ import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { repairStore } from '#shared/projection/ranking/repair.ts';
 import { boundedBy } from '#query/deadline.ts';
-import { rankedRequest } from '#query/reading/list-request.ts';
+import { inOrderOf, listRequest } from '#query/reading/list-request.ts';
 import { readList } from '#query/reading/lists.ts';
 import { SharedReads } from '#query/reading/shared-reads.ts';
 import type { View } from '#query/reading/view.ts';
@@ -98,7 +98,7 @@ describe('a page by rank', () => {
   async function pageOf(range: KeyRange, facets: string[] | null, page: number): Promise<unknown> {
     const created = () => range;
     const asked = { facets, created, createdKey: tree.keyField, page, pageSize: PAGE_SIZE };
-    return JSON.parse((await readList(view, rankedRequest(tree, asked))).body);
+    return JSON.parse((await readList(view, listRequest({ ...inOrderOf(tree), ...asked }))).body);
   }
 
   function expected(
