@@ -16,7 +16,7 @@ import { queryOf } from './parameters/query.ts';
 import { parameterReader } from './parameters/read.ts';
 import type { Body, Found } from './reading/found.ts';
 import { namesCustomers } from './reading/masking.ts';
-import { hintOf, type View } from './reading/view.ts';
+import type { View } from './reading/view.ts';
 import { readStamp } from './reading/stamp.ts';
 
 export interface DataRoute<P extends Parameters> {
@@ -91,13 +91,9 @@ async function answer<P extends Parameters>(
   const { shows } = endpoint;
   const { environment, storeId } = callerOf(request);
   const generation = app.generations.of(environment);
-  const view: View = {
-    storeId,
-    generation,
-    bounded: app.deadlineOf(reply),
-    shared: app.sharedReads(generation),
-    masks: shows.some(namesCustomers) && hintOf({ storeId, generation }).erasing,
-  };
+  const shared = app.sharedOf(generation).reads;
+  const masks = shows.some(namesCustomers) && shared.hintOf(storeId).erasing;
+  const view: View = { storeId, generation, bounded: app.deadlineOf(reply), shared, masks };
   const path = request.routeOptions.url ?? '';
   const source: EtagSource = { path, parameters: values, storeId, marker: generation.marker, shows };
   const condition = conditionOf(request.headers['if-none-match']);

@@ -4,11 +4,12 @@
  */
 import type { MongoClient } from 'mongodb';
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
-import { untilCaughtUp } from './caught-up.ts';
 import { soon } from './at-start.ts';
 import type { Bounded } from './deadline.ts';
 import type { Logger } from '#shared/logging.ts';
+import { pause } from '#shared/pause.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
+import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import {
   answeringGeneration,
   findGenerations,
@@ -22,6 +23,8 @@ export interface LiveGenerations {
    * @throws {StoreDataError} `environment_unavailable` while there is none, or none that this release can read.
    */
   of: (environment: string) => Generation;
+  /** The same, and `null` where there is none. */
+  find: (environment: string) => Generation | null;
   /** Whether some environment's live generation belongs to another release and there is none of this one to answer from. */
   isForeign: () => boolean;
   stop: () => Promise<void>;
@@ -62,6 +65,10 @@ export async function watchGenerations(options: GenerationsOptions): Promise<Liv
         );
       }
       return found;
+    },
+    find(environment) {
+      const found = live.get(environment);
+      return found === undefined || 'reason' in found ? null : found;
     },
     isForeign: () => [...live.values()].some((found) => 'reason' in found && found.isForeign),
     stop: () => looking.stop(),
@@ -121,4 +128,34 @@ function absence(generations: readonly KnownGeneration[], projectionVersion: num
     reason: `the live generation ${live.number} has projection version ${live.marker.projection_version}, this release reads ${projectionVersion}: it answers once a generation of its own is live`,
     isForeign: true,
   };
+}
+
+/** The pointer rules: after this time the other is taken as it is. */
+const PATIENCE_MS = 300;
+const LOOK_MS = 10;
+
+/** Resolves when a generation is as far as another, seen in one snapshot of both, or after a moment. */
+async function untilCaughtUp(
+  client: MongoClient,
+  generation: Generation,
+  other: Generation,
+  signal: AbortSignal,
+): Promise<void> {
+  const end = performance.now() + PATIENCE_MS;
+  do {
+    if (await isCaughtUp(client, generation, other)) return;
+  } while (performance.now() < end && (await pause(LOOK_MS, signal)));
+}
+
+function isCaughtUp(client: MongoClient, generation: Generation, other: Generation): Promise<boolean> {
+  return client.withSession({ snapshot: true }, async (session) => {
+    const positions = async ({ db }: Generation) => {
+      const checkpoints = db.collection<{ _id: string; position: number }>(CHECKPOINTS);
+      const found = await checkpoints.find({}, { session, projection: { position: 1 } }).toArray();
+      return new Map(found.map(({ _id, position }) => [_id, position]));
+    };
+    const theirs = await positions(other);
+    const ours = await positions(generation);
+    return [...theirs].every(([id, position]) => (ours.get(id) ?? 0) >= position);
+  });
 }

@@ -3,8 +3,8 @@ import { createServer, type RequestListener, type Server, type ServerOptions } f
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { readTlsFiles, type TlsFiles } from '#shared/config/files.ts';
-import { describeError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
+import { PeriodicTask } from '#shared/periodic-task.ts';
 
 /** A request, headers and body, must have arrived within this time. */
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -18,7 +18,7 @@ const OPTIONS: ServerOptions = {
   headersTimeout: REQUEST_TIMEOUT_MS,
   connectionsCheckingInterval: 1_000,
   maxHeaderSize: 16_384,
-  // Checked by a hook of ours (plugins/unambiguous-headers.ts), whose answer has a body.
+  // Checked by a hook of ours (plugins/unambiguous.ts), whose answer has a body.
   requireHostHeader: false,
 };
 
@@ -52,26 +52,21 @@ export function createListener(handler: RequestListener, { tls, isEnding, logger
 function listenByTls(handler: RequestListener, files: TlsFiles, logger: Logger): TlsServer {
   let material = readTlsFiles(files);
   const server = createTlsServer({ ...OPTIONS, ...material }, handler);
-  let failure = '';
   // Certificates are renewed under a service that runs.
-  const timer = setInterval(() => {
-    try {
+  const work = {
+    run: async () => {
       const found = readTlsFiles(files);
       if (found.cert === material.cert && found.key === material.key) return;
       server.setSecureContext(found);
       material = found;
-      failure = '';
       logger.info('the certificate was read again');
-    } catch (error) {
-      // While both files are replaced they may not fit together.
-      const description = describeError(error);
-      if (description !== failure) {
-        logger.warn({ error: description }, 'the certificate cannot be read again, the former one goes on');
-      }
-      failure = description;
-    }
-  }, CERTIFICATE_LOOK_MS);
-  timer.unref();
-  server.once('close', () => clearInterval(timer));
+    },
+    everyMs: CERTIFICATE_LOOK_MS,
+    // While both files are replaced they may not fit together.
+    failed: (error: string) =>
+      logger.warn({ error }, 'the certificate cannot be read again, the former one goes on'),
+  };
+  const looking = new PeriodicTask(work, CERTIFICATE_LOOK_MS);
+  server.once('close', () => void looking.stop());
   return server;
 }

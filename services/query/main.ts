@@ -19,6 +19,7 @@ try {
   let isListening = false;
   let isStopping = false;
   let hasFailed = false;
+  let wasHealthy = false;
   const closing: (() => Promise<void>)[] = [];
   // From the start on: as the first process of a container it would not hear the signal otherwise.
   closeWithGrace({ delay: shutdownDelayMs + CLOSE_DELAY_MS, logger }, async ({ err, signal }) => {
@@ -44,7 +45,8 @@ try {
     ready: async () => {
       // A new release takes no traffic before it can answer; the one before it does meanwhile.
       if (!isListening || isStopping || app.generations.isForeign()) return false;
-      return app.wasHealthy();
+      // A server that is away later is away for every instance.
+      return (wasHealthy ||= await app.isHealthy());
     },
     registry: app.metrics.registry,
     logger,

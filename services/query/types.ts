@@ -18,9 +18,8 @@ import type { Admission } from './overload/admission.ts';
 import type { OperationObject } from './openapi/objects.ts';
 import type { Parameters } from './parameters/parameter.ts';
 import type { SharedReads } from './reading/shared-reads.ts';
-import type { AuthenticateClient } from './token/client.ts';
-import type { ClientAddress } from './token/client-address.ts';
-import type { FailedAuthentications } from './token/failed-authentications.ts';
+import type { Authenticated } from './token/client.ts';
+import type { WantedSession } from './token/decision.ts';
 
 /** Who may use a route: everybody, or tokens with all of some scopes. */
 export type RouteAccess = 'open' | { scopes: readonly [Scope, ...Scope[]]; parameters: Parameters };
@@ -54,27 +53,25 @@ declare module 'fastify' {
     /** Only generations made with it can be read. */
     projectionVersion: number;
     generations: LiveGenerations;
-    /** The reads of a generation that requests share. */
-    sharedReads: (generation: Generation) => SharedReads;
+    /** What belongs to a generation: the reads that requests share, and who waits for its changes. */
+    sharedOf: (generation: Generation) => { reads: SharedReads; watch: Watch };
     tokens: Tokens;
-    failedAuthentications: FailedAuthentications;
     /** The step of the token endpoint that finds out who asks. */
-    authenticateClient: AuthenticateClient;
-    clientAddress: ClientAddress;
+    authenticateClient: (
+      request: FastifyRequest,
+      session: WantedSession | null,
+      deadline: Bounded,
+    ) => Promise<Authenticated>;
     /** The step that finds out who calls. */
     authenticate: Step;
     /** Looks again at the caller of a request that was held; it is not counted again. */
     authenticateAgain: LookAgain;
-    /** Who waits for changes in a generation. */
-    watchOf: (generation: Generation) => Watch;
     /** Whether the service stops: nobody shall wait any longer. */
     isClosing: () => boolean;
     /** Ends each connection with its next answer from now on, so that none is left when the service stops. */
     endConnections: () => void;
     /** Whether requests can be served now. */
     isHealthy: () => Promise<boolean>;
-    /** The same, and whether they could be at any time before: a server that is away later is away for every instance. */
-    wasHealthy: () => Promise<boolean>;
     /** Every route, for answers about methods and for tests. */
     routeTable: RouteEntry[];
   }

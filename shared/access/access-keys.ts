@@ -3,7 +3,14 @@
  * Projector and command line share this code, so that both obey the same rules.
  */
 import { isDeepStrictEqual } from 'node:util';
-import type { ClientSession, Collection, Db, IndexDescription } from 'mongodb';
+import type {
+  ClientSession,
+  Collection,
+  Db,
+  Filter,
+  IndexDescription,
+  OptionalUnlessRequiredId,
+} from 'mongodb';
 import type { AccessKeyChange, KeyStatus, Scope, StoreAccessChange } from '../events/access-event.ts';
 import { LAST_SEQUENCE } from '../events/cloud-event.ts';
 import { EventRejected } from '../events/rejection.ts';
@@ -151,18 +158,33 @@ export async function applyKeyChange(
     publish_pending: true,
     updated_at: new Date(),
   };
-  if (stored === null) {
-    try {
-      await keys.insertOne(key, options);
-      return key;
-    } catch (error) {
-      if (session !== undefined || !isDuplicateKey(error)) throw error;
-      return applyKeyChange(keys, environment, change);
-    }
+  if (await writeOver<AccessKey>(keys, stored, key, session)) return key;
+  return applyKeyChange(keys, environment, change, session);
+}
+
+/**
+ * Writes a record unless somebody else, outside of this transaction, has written it since it was read.
+ * @returns false then: the second one starts again from what is stored.
+ */
+async function writeOver<R extends AccessKey | StoreAccess>(
+  collection: Collection<R>,
+  read: R | null,
+  record: R,
+  session?: ClientSession,
+): Promise<boolean> {
+  const options = session === undefined ? {} : { session };
+  if (read !== null) {
+    const filter = { _id: record._id, version: read.version } as Filter<R>;
+    const { matchedCount } = await collection.replaceOne(filter, record, options);
+    return matchedCount === 1;
   }
-  // Against a writer outside this transaction: the second one starts again from what is stored.
-  const written = await keys.replaceOne({ _id: key._id, version: stored.version }, withoutId(key), options);
-  return written.matchedCount === 1 ? key : applyKeyChange(keys, environment, change, session);
+  try {
+    await collection.insertOne(record as OptionalUnlessRequiredId<R>, options);
+    return true;
+  } catch (error) {
+    if (session === undefined && isDuplicateKey(error)) return false;
+    throw error;
+  }
 }
 
 type KeyContent = KeyRights & Pick<AccessKey, 'secret_expires_at' | 'status' | 'widest'>;
@@ -302,17 +324,8 @@ export async function applyStoreStatus(
     publish_pending: true,
     updated_at: new Date(),
   };
-  if (stored === null) {
-    try {
-      await stores.insertOne(store, options);
-      return store;
-    } catch (error) {
-      if (session !== undefined || !isDuplicateKey(error)) throw error;
-      return applyStoreStatus(stores, environment, change, source);
-    }
-  }
-  const written = await stores.replaceOne({ _id, version: stored.version }, withoutId(store), options);
-  return written.matchedCount === 1 ? store : applyStoreStatus(stores, environment, change, source, session);
+  if (await writeOver<StoreAccess>(stores, stored, store, session)) return store;
+  return applyStoreStatus(stores, environment, change, source, session);
 }
 
 /** At the last sequence an access event that has the same may still block. */
@@ -323,10 +336,6 @@ function blocksAtTheLast(
 ): boolean {
   const atTheLast = access_sequence === LAST_SEQUENCE && sequence === LAST_SEQUENCE;
   return source === 'access' && atTheLast && access_status === 'active' && status === 'blocked';
-}
-
-function withoutId<T extends { _id: string }>({ _id, ...rest }: T): Omit<T, '_id'> {
-  return rest;
 }
 
 function isDuplicateKey(error: unknown): boolean {

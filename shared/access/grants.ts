@@ -6,7 +6,7 @@
  * the highest score: a write that comes late with an older version removes itself.
  */
 import type { ChainableCommander, Redis } from 'ioredis';
-import type { Collection } from 'mongodb';
+import type { Collection, Filter, UpdateFilter } from 'mongodb';
 import type { KeyStatus, Scope } from '../events/access-event.ts';
 import { SCOPES } from '../events/access-event.ts';
 import type { AccessKey, StoreAccess } from './access-keys.ts';
@@ -126,16 +126,6 @@ export function publishedState(
   };
 }
 
-/** Publishes a key to Redis. An older version than the one there changes nothing. */
-export async function publishKey(redis: Redis, prefix: string, key: GrantedKey): Promise<void> {
-  await publishAll(redis, publishedKey(prefix, key));
-}
-
-/** Publishes whether a store is blocked. An older version than the one there changes nothing. */
-export async function publishStoreAccess(redis: Redis, prefix: string, store: StoreAccess): Promise<void> {
-  await publishAll(redis, [publishedBlocking(prefix, store)]);
-}
-
 /** Commands that are sent together: few enough that Redis answers them long before they time out. */
 export const PIPELINED = 500;
 
@@ -168,16 +158,18 @@ export async function publishAccess(
     { key: AccessKey; keys: Collection<AccessKey> } | { store: StoreAccess; stores: Collection<StoreAccess> },
 ): Promise<void> {
   if ('key' in record) {
-    await publishKey(redis, prefix, record.key);
-    await record.keys.updateOne(
-      { _id: record.key._id, version: record.key.version },
-      { $unset: { publish_pending: '' } },
-    );
+    await publishAll(redis, publishedKey(prefix, record.key));
+    await notePublished<AccessKey>(record.keys, record.key);
   } else {
-    await publishStoreAccess(redis, prefix, record.store);
-    await record.stores.updateOne(
-      { _id: record.store._id, version: record.store.version },
-      { $unset: { publish_pending: '' } },
-    );
+    await publishAll(redis, [publishedBlocking(prefix, record.store)]);
+    await notePublished<StoreAccess>(record.stores, record.store);
   }
+}
+
+async function notePublished<R extends AccessKey | StoreAccess>(
+  collection: Collection<R>,
+  { _id, version }: R,
+): Promise<void> {
+  const published = { $unset: { publish_pending: '' } } as unknown as UpdateFilter<R>;
+  await collection.updateOne({ _id, version } as Filter<R>, published);
 }

@@ -4,8 +4,8 @@ export interface RedisKeys {
   session: (sessionId: string) => string;
   grant: (clientId: string) => string;
   storeAccess: string;
-  /** The count of a window, by its length. */
-  quota: (windowSeconds: number) => string;
+  /** The count of a window, by its length; without one, what such names begin with. */
+  quota: (windowSeconds: number | '') => string;
 }
 
 /** The keys of one store in one environment. */

@@ -6,20 +6,9 @@ import type { RevokedSession } from './access-keys.ts';
 import { execute, PIPELINED } from './grants.ts';
 import { redisKeys } from './redis-keys.ts';
 
-const ID_BYTES = 16;
-/** Random bytes are drawn for many ids at once: asking for them costs as much as a Redis command. Each is used once. */
-const POOLED_IDS = 128;
-let pool = Buffer.alloc(0);
-let poolUsed = 0;
-
 /** A new session id: 128 random bits in hex. */
 export function newSessionId(): string {
-  if (poolUsed === pool.length) {
-    pool = randomBytes(POOLED_IDS * ID_BYTES);
-    poolUsed = 0;
-  }
-  poolUsed += ID_BYTES;
-  return pool.toString('hex', poolUsed - ID_BYTES, poolUsed);
+  return randomBytes(16).toString('hex');
 }
 
 export interface SessionOwner {
@@ -91,17 +80,4 @@ export async function endRevokedSession(
   const ended = await endSessions(redis, prefix, [session]);
   await revoked.updateOne({ _id: session._id }, { $unset: { publish_pending: '' } });
   return ended === 1;
-}
-
-/** Revokes a session: in MongoDB, then in Redis. @returns whether the session was live. */
-export async function revokeSession(
-  redis: Redis,
-  revoked: Collection<RevokedSession>,
-  prefix: string,
-  session: SessionOwner,
-  expiresAt: Date,
-): Promise<boolean> {
-  await noteRevocation(revoked, session, expiresAt);
-  const { id, environment, storeId } = session;
-  return endRevokedSession(redis, revoked, prefix, { _id: id, environment, store_id: storeId });
 }

@@ -1,17 +1,19 @@
 /**
- * What a verified token may do at this moment. Session, grant, blocking and quota come in one round trip to Redis; a
- * grant that Redis lost is loaded from MongoDB and put back.
+ * What a verified token may do at this moment. One script in Redis looks at session, grant and store, and counts the request where it
+ * passes (decision 0059); what Redis lost is loaded from MongoDB and put back.
  */
 import type { Redis } from 'ioredis';
-import { LRUCache } from 'lru-cache';
 import { type ControlCollections, storeAccessId } from '#shared/access/access-keys.ts';
-import { decodeGrant, type Grant, publishAll, publishedState, publishKey } from '#shared/access/grants.ts';
-import { type Counted, type Quota, type QuotaState, quotaState } from './quota.ts';
+import { decodeGrant, publishAll, publishedKey, publishedState } from '#shared/access/grants.ts';
 import { redisKeys } from '#shared/access/redis-keys.ts';
-import { decodeStoreState, type StoreState, storeStateOf } from '#shared/access/store-state.ts';
-import type { TokenClaims } from '../token/access-tokens.ts';
+import { decodeStoreState } from '#shared/access/store-state.ts';
+import type { Config } from '#shared/config.ts';
+import { StoreDataError } from '#shared/errors.ts';
 import type { Scope } from '#shared/events/access-event.ts';
+import type { TokenClaims } from '../token/access-tokens.ts';
 import type { Bounded } from '../deadline.ts';
+import { redisScript, runScript } from '../redis-script.ts';
+import { policyOf, type QuotaState, quotaState } from './quota.ts';
 
 export interface LiveAccess {
   /** The scopes that token and key both have. */
@@ -25,28 +27,36 @@ export type EndReason = 'session_ended' | 'key_not_active' | 'store_blocked';
 
 export interface LiveAccessSources {
   redis: Redis;
-  quota: Quota;
   control: ControlCollections;
   prefix: string;
-  passed: SessionCache;
-}
-
-/** Sessions that passed when they were last looked at, with the seconds of their store's quota window. */
-export type SessionCache = LRUCache<string, number>;
-
-const CACHED_SESSIONS = 20_000;
-
-/** Makes the cache of sessions that passed. It decides nothing: only whether to count before it is known who asks. */
-export function createSessionCache(): SessionCache {
-  return new LRUCache({ max: CACHED_SESSIONS });
+  quota: Config['query']['quota'];
 }
 
 /**
+ * The name of a count ends with its window's length, so that a quota with another window begins to count at once, and no count ever has
+ * an end that does not belong to it. Who does not pass is not counted: a client that goes on with a revoked token takes nothing from its store.
+ */
+const SCRIPT = redisScript(`
+local client, window = unpack(ARGV)
+local function newest(key) return redis.call('zrange', key, 0, 0, 'rev')[1] end
+local session, grant, state = redis.call('get', KEYS[1]), newest(KEYS[2]), newest(KEYS[3])
+local answer = {session, grant or false, state or false}
+if window == '' or session ~= client or not grant or not state then return answer end
+if not string.find(grant .. ' ', '^active ') or string.gsub(state, ' %d+', '') ~= 'active' then return answer end
+
+window = string.match(state, '^active %d+ (%d+)$') or window
+local count = KEYS[4] .. window
+redis.call('set', count, 0, 'ex', window, 'nx')
+answer[4] = redis.call('incr', count)
+answer[5] = redis.call('pttl', count)
+if answer[5] == -1 then
+  redis.call('expire', count, window)
+  answer[5] = window * 1000
+end
+return answer`);
+
+/**
  * Decides about a token, and counts its request where it passes; says why when the token no longer counts.
- *
- * Whoever passed the last time is counted in the same round trip, and in the rare case that they don't pass any
- * more, given back. Anyone else is counted only once it is known that they pass: otherwise a client that goes on with a revoked
- * token would, for moments, use up its store's quota.
  * @throws when Redis, or MongoDB where it is needed, is away: an outage is neither a yes nor a no.
  */
 export async function lookUpAccess(
@@ -54,24 +64,11 @@ export async function lookUpAccess(
   claims: TokenClaims,
   bounded: Bounded,
 ): Promise<LiveAccess | EndReason> {
-  const { redis, quota, prefix, passed } = sources;
-  const { environment, storeId, clientId, sessionId } = claims;
-  const keys = redisKeys(prefix, environment, storeId);
-  const window = passed.get(sessionId);
-  const [session, grants, states, early] = await Promise.all([
-    redis.get(keys.session(sessionId)),
-    redis.zrange(keys.grant(clientId), '0', '0', 'REV'),
-    redis.zrange(keys.storeAccess, '0', '0', 'REV'),
-    window === undefined ? null : quota.count(environment, storeId, window),
-  ]);
-  const found = await decide(sources, claims, bounded, { session, grant: grants[0], state: states[0] });
-  if (typeof found === 'object') {
-    const { scopes, store } = found;
-    return { scopes, quota: await countFor(sources, claims, store, early) };
-  }
-  passed.delete(sessionId);
-  if (early !== null) await quota.giveBack(early);
-  return found;
+  const found = await look(sources, claims, bounded, sources.quota.windowSeconds);
+  if (typeof found === 'string') return found;
+  const { scopes, store, consumed, milliseconds } = found;
+  const quota = quotaState({ consumed, milliseconds }, policyOf(sources.quota, store.quota));
+  return { scopes, quota };
 }
 
 /**
@@ -83,78 +80,57 @@ export async function lookAtAccess(
   claims: TokenClaims,
   bounded: Bounded,
 ): Promise<readonly Scope[] | EndReason> {
-  const { redis, prefix } = sources;
-  const keys = redisKeys(prefix, claims.environment, claims.storeId);
-  const [session, grants, states] = await Promise.all([
-    redis.get(keys.session(claims.sessionId)),
-    redis.zrange(keys.grant(claims.clientId), '0', '0', 'REV'),
-    redis.zrange(keys.storeAccess, '0', '0', 'REV'),
-  ]);
-  const found = await decide(sources, claims, bounded, { session, grant: grants[0], state: states[0] });
-  return typeof found === 'object' ? found.scopes : found;
+  const found = await look(sources, claims, bounded, '');
+  return typeof found === 'string' ? found : found.scopes;
 }
 
-/** What Redis has of a session, its key's grant and its store's state. */
-interface InRedis {
-  session: string | null;
-  grant: string | undefined;
-  state: string | undefined;
-}
-
-async function decide(
-  sources: LiveAccessSources,
-  claims: TokenClaims,
-  bounded: Bounded,
-  { session, grant: grantText, state }: InRedis,
-): Promise<{ scopes: Scope[]; store: StoreState } | EndReason> {
-  if (session !== claims.clientId) return 'session_ended';
-  const [grant, store] = await Promise.all([
-    decodeGrant(grantText) ?? loadGrant(sources, claims, bounded),
-    decodeStoreState(state) ?? loadStoreState(sources, claims, bounded),
-  ]);
-  if (store.blocked) return 'store_blocked';
-  if (grant?.status !== 'active') return 'key_not_active';
-  return { scopes: grant.scopes.filter((scope) => claims.scopes.includes(scope)), store };
-}
-
-/** Counts a request that passes, unless it was counted already, in the window that their store has now. */
-async function countFor(
-  { quota, passed }: LiveAccessSources,
-  { environment, storeId, sessionId }: TokenClaims,
-  store: StoreState,
-  early: Counted | null,
-): Promise<QuotaState> {
-  const policy = quota.policyOf(store.quota);
-  if (early?.windowSeconds === policy.windowSeconds) {
-    return quotaState(early, policy);
+/** @param window the seconds of the configured window; empty for a request that is not to be counted. */
+async function look(sources: LiveAccessSources, claims: TokenClaims, bounded: Bounded, window: number | '') {
+  let found = await ask(sources, claims, window);
+  if (found.session === claims.clientId && (found.grant === null || found.store === null)) {
+    await putBack(sources, claims, bounded);
+    found = await ask(sources, claims, window);
   }
-  const [counted] = await Promise.all([
-    quota.count(environment, storeId, policy.windowSeconds),
-    early === null ? null : quota.giveBack(early),
-  ]);
-  passed.set(sessionId, policy.windowSeconds);
-  return quotaState(counted, policy);
+  const { session, grant, store, consumed, milliseconds } = found;
+  if (session !== claims.clientId) return 'session_ended';
+  if (store === null) throw new StoreDataError('environment_unavailable', 'Redis keeps nothing');
+  if (store.blocked) return 'store_blocked';
+  // What there is no grant of there is no key of either.
+  if (grant?.status !== 'active') return 'key_not_active';
+  const scopes = grant.scopes.filter((scope) => claims.scopes.includes(scope));
+  return { scopes, store, consumed, milliseconds };
 }
 
-async function loadGrant(
+async function ask({ redis, prefix }: LiveAccessSources, claims: TokenClaims, window: number | '') {
+  const { environment, storeId, clientId, sessionId } = claims;
+  const keys = redisKeys(prefix, environment, storeId);
+  const names = [keys.session(sessionId), keys.grant(clientId), keys.storeAccess, keys.quota('')];
+  const [session, grant, state, consumed, milliseconds] = await runScript(redis, SCRIPT, names, [
+    clientId,
+    window,
+  ]);
+  return {
+    session,
+    grant: decodeGrant((grant ?? undefined) as string | undefined),
+    store: decodeStoreState((state ?? undefined) as string | undefined),
+    consumed: Number(consumed),
+    milliseconds: Number(milliseconds),
+  };
+}
+
+async function putBack(
   { redis, control, prefix }: LiveAccessSources,
   { clientId, environment, storeId }: TokenClaims,
   bounded: Bounded,
-): Promise<Grant | null> {
-  const filter = { _id: clientId, environment, store_id: storeId };
-  const key = await bounded((signal) => control.keys.findOne(filter, { signal }));
-  if (key === null) return null;
-  await publishKey(redis, prefix, key);
-  return key;
-}
-
-async function loadStoreState(
-  { redis, control, prefix }: LiveAccessSources,
-  { environment, storeId }: TokenClaims,
-  bounded: Bounded,
-): Promise<StoreState> {
-  const filter = { _id: storeAccessId(environment, storeId) };
-  const store = await bounded((signal) => control.stores.findOne(filter, { signal }));
-  await publishAll(redis, [publishedState(prefix, environment, storeId, store)]);
-  return storeStateOf(store);
+): Promise<void> {
+  const [key, store] = await bounded((signal) =>
+    Promise.all([
+      control.keys.findOne({ _id: clientId, environment, store_id: storeId }, { signal }),
+      control.stores.findOne({ _id: storeAccessId(environment, storeId) }, { signal }),
+    ]),
+  );
+  await publishAll(redis, [
+    ...(key === null ? [] : publishedKey(prefix, key)),
+    publishedState(prefix, environment, storeId, store),
+  ]);
 }

@@ -1,16 +1,8 @@
-/**
- * The quota of a store in an environment, shared by all its tokens and all instances (rule R8.1).
- *
- * A window begins with its first request. It is counted under a name that holds the window's length, so that a
- * quota with another window begins to count at once, and no count ever has an end that does not belong to it.
- */
-import type { Redis } from 'ioredis';
-import { RateLimiterRedis } from 'rate-limiter-flexible';
+/** The quota of a store in an environment, shared by all its tokens and all instances (rule R8.1): what a count of it means. */
 import type { Config } from '#shared/config.ts';
-import { redisKeys } from '#shared/access/redis-keys.ts';
 import type { StoreQuota } from '#shared/access/store-state.ts';
 
-/** How many requests a store may make in a window. */
+/** How many requests a store may make in a window; a window begins with its first request. */
 export interface QuotaPolicy {
   requests: number;
   windowSeconds: number;
@@ -28,58 +20,17 @@ export interface QuotaState {
 
 /** A request that was counted. */
 export interface Counted {
-  key: string;
-  windowSeconds: number;
   /** Requests of this window, this one included. */
   consumed: number;
   /** Until the window ends. */
   milliseconds: number;
 }
 
-export interface Quota {
-  /** The policy of a store: its own, or what the configuration says. */
-  policyOf: (own: StoreQuota | null) => QuotaPolicy;
-  /** Counts a request. @throws when Redis is away: that is an outage, never a refusal. */
-  count: (environment: string, storeId: string, windowSeconds: number) => Promise<Counted>;
-  /** Gives a request back, after it turned out that it should not have been counted. */
-  giveBack: (counted: Counted) => Promise<void>;
-}
-
-/**
- * Takes a request off a count while the window still runs in which it was counted: the time that is left has only
- * become shorter since, and by less than a second. In a window that began later it would let one more than the
- * quota pass, and without a window leave a count without an end. Redis has no command that decrements on a condition.
- */
-const GIVE_BACK = `
-local left = redis.call('pttl', KEYS[1])
-local counted = tonumber(ARGV[1])
-if left > 0 and left <= counted and left > counted - 1000 then redis.call('decr', KEYS[1]) end`;
-
-/** Makes the quota that the configuration describes. */
-export function createQuota(redis: Redis, prefix: string, settings: Config['query']['quota']): Quota {
-  // Only counts: what the count means is for the store's own policy to say, which comes in the same round trip.
-  const counter = new RateLimiterRedis({
-    storeClient: redis,
-    keyPrefix: '',
-    points: settings.requests,
-    duration: settings.windowSeconds,
-    rejectIfRedisNotReady: true,
-  });
+/** The policy of a store: its own, or what the configuration says. */
+export function policyOf(settings: Config['query']['quota'], own: StoreQuota | null): QuotaPolicy {
   return {
-    policyOf: (own) => ({
-      requests: own?.requests ?? settings.requests,
-      windowSeconds: own?.windowSeconds ?? settings.windowSeconds,
-    }),
-    async count(environment, storeId, windowSeconds) {
-      const key = redisKeys(prefix, environment, storeId).quota(windowSeconds);
-      const { consumedPoints, msBeforeNext } = await counter.penalty(key, 1, {
-        customDuration: windowSeconds,
-      });
-      return { key, windowSeconds, consumed: consumedPoints, milliseconds: msBeforeNext };
-    },
-    async giveBack({ key, milliseconds }) {
-      await redis.eval(GIVE_BACK, 1, key, milliseconds);
-    },
+    requests: own?.requests ?? settings.requests,
+    windowSeconds: own?.windowSeconds ?? settings.windowSeconds,
   };
 }
 

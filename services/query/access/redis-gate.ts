@@ -4,8 +4,10 @@
  * whose server turns out to have become another or to have gone back. Passing costs no command: the gate is kept by the
  * connection.
  */
+import { randomUUID } from 'node:crypto';
 import { ReplyError } from 'ioredis';
 import { PIPELINED } from '#shared/access/grants.ts';
+import { trailKey } from '#shared/access/redis-keys.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import { describeRedis, evictionProblem, type RedisServer } from '#shared/redis-server.ts';
@@ -17,7 +19,6 @@ import {
   type Reconciling,
   reconcileOnce,
 } from './reconciling.ts';
-import { RedisTrail } from './redis-trail.ts';
 
 /** Stands for one opening of the gate. */
 export type Passage = symbol;
@@ -31,10 +32,18 @@ interface Sight {
 /** How often an open gate looks whether the server is still the same, and whether MongoDB has something for it. */
 const LOOK_MS = 1_000;
 const RETRY_MS = 100;
+/** How long Redis keeps the trail of an instance that is gone. One that could not look for so long has no trail. */
+const TRAIL_MS = 600_000;
 
 export class RedisGate {
   readonly #options: Reconciling;
-  readonly #trail: RedisTrail;
+  /**
+   * The trail of this instance in Redis: a number, one higher with each look. A Redis that shows a lower one than the last that it
+   * confirmed has gone back to what it held before, whichever way that came about.
+   */
+  readonly #trail: string;
+  #number = 0;
+  #confirmed = 1;
   /** Kept until a look comes to its end: the next number is left even where the rest of a look fails. */
   #trailIsBroken = false;
   #identity: string | null = null;
@@ -52,7 +61,7 @@ export class RedisGate {
   constructor(options: Reconciling) {
     this.#options = options;
     const { redis, prefix } = options;
-    this.#trail = new RedisTrail(redis, prefix);
+    this.#trail = trailKey(prefix, randomUUID());
     this.#watching = new PeriodicTask({
       run: () => this.#watch(),
       everyMs: LOOK_MS,
@@ -188,7 +197,11 @@ export class RedisGate {
   }
 
   async #stepOn(): Promise<void> {
-    if (!(await this.#trail.step())) this.#trailIsBroken = true;
+    this.#number += 1;
+    const number = this.#number;
+    const before = await this.#options.redis.set(this.#trail, number, 'PX', TRAIL_MS, 'GET');
+    if (Number(before) < this.#confirmed) this.#trailIsBroken = true;
+    this.#confirmed = number;
   }
 
   /** Doubts what was given away since the last look, and lets nobody through who is on the way. */

@@ -5,10 +5,10 @@ import type { Stamp } from '#shared/read-models/collections.ts';
 import { presentEpoch } from '#shared/read-models/feed-epochs.ts';
 import { bodyIn } from '../reading/found.ts';
 import { masked, namesCustomers } from '../reading/masking.ts';
-import { hintOf, cacheHint, type View } from '../reading/view.ts';
+import type { View } from '../reading/view.ts';
 import { offsetOf } from '../reading/stamp.ts';
 import { type Cursor, encodeCursor } from './cursor.ts';
-import type { ChangeRow } from './shared-changes.ts';
+import type { ChangeRow, ChangesRead } from './shared-changes.ts';
 import { likelyStart, type Start, startAt } from './start.ts';
 
 export interface FeedRequest {
@@ -21,8 +21,8 @@ export interface FeedRequest {
 
 /** A page of changes. */
 export interface ChangesPage {
-  /** As they were read, for all who asked for the same. */
-  read: readonly ChangeRow[];
+  /** What was read for all who asked for the same. */
+  read: ChangesRead;
   rows: readonly ChangeRow[];
   more: boolean;
   stamp: Stamp | null;
@@ -41,17 +41,18 @@ export async function readChanges(
   const { storeId, bounded, shared } = view;
   const { mark } = shared.changes;
   let start = likelyStart(after, mark);
-  let masks = namesCustomers(entity) && hintOf(view).erasing;
+  let masks = namesCustomers(entity) && shared.hintOf(storeId).erasing;
   for (let attempt = 1; ; attempt += 1) {
     const request = { storeId, entity, limit: pageSize, masks, ...start };
-    const { rows, stamp } = await bounded((signal) => shared.changes.after(request, signal));
-    if (masks || stamp?.erasing === true) cacheHint(view, stamp);
+    const read = await bounded((signal) => shared.changes.after(request, signal));
+    const { stamp } = read;
+    if (masks || stamp?.erasing === true) shared.cacheHint(storeId, stamp);
     if (!masks && stamp?.erasing === true && namesCustomers(entity)) {
       masks = true;
       continue;
     }
     const right = startAt(after, mark, stamp);
-    if (isSame(start, right)) return pageOf(rows, stamp, start, { generation: mark, pageSize });
+    if (isSame(start, right)) return pageOf(read, start, { generation: mark, pageSize });
     if (attempt >= ATTEMPTS) {
       throw new StoreDataError(
         'environment_unavailable',
@@ -67,16 +68,16 @@ function isSame(one: Start, other: Start): boolean {
 }
 
 function pageOf(
-  rows: readonly ChangeRow[],
-  stamp: Stamp | null,
+  read: ChangesRead,
   { deletionsFrom }: Start,
   { generation, pageSize }: { generation: string; pageSize: number },
 ): ChangesPage {
+  const { rows, stamp } = read;
   const seen = stamp?.position ?? 0;
   const shown = rows.slice(0, pageSize);
   const more = rows.length > pageSize;
   return {
-    read: rows,
+    read,
     rows: shown,
     more,
     stamp,
@@ -91,17 +92,14 @@ function pageOf(
   };
 }
 
-/** Bodies of pages that requests share, by their rows: many follow the same store, and go on from the same place. */
-const shared = new WeakMap<readonly ChangeRow[], Buffer>();
-
-/** The body of an answer: as bytes, which all who share it are sent as they are. */
+/**
+ * The body of an answer: as bytes, which all who share the page are sent as they are. Many follow the same store, and go on from the
+ * same place.
+ */
 export function changesBody(view: View, request: FeedRequest, page: ChangesPage): Buffer {
-  const { read } = page;
-  const known = shared.get(read);
-  if (known !== undefined) return known;
-  const body = Buffer.from(makeBody(view, request, page));
-  if (read.length > 0) shared.set(read, body);
-  return body;
+  const { read, rows } = page;
+  if (rows.length === 0) return Buffer.from(makeBody(view, request, page));
+  return (read.body ??= Buffer.from(makeBody(view, request, page)));
 }
 
 function makeBody(

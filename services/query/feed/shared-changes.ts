@@ -7,11 +7,9 @@ import type { Document } from 'mongodb';
 import { isDocumentTooLarge } from '#shared/errors.ts';
 import type { EntityName } from '#shared/events/entities/index.ts';
 import { COLLECTIONS, type Stamp, STAMPS, TOMBSTONES } from '#shared/read-models/collections.ts';
-import type { Generation } from '#shared/read-models/generation.ts';
 import { type BatchLimits, batched, type ReadOne } from '../batched.ts';
-import type { Bounded } from '../deadline.ts';
 import { maskedFields } from '../reading/masking.ts';
-import { SNAPSHOT } from '../reading/snapshot.ts';
+import { readSnapshot, type Source } from '../reading/snapshot.ts';
 import { generationMark } from './cursor.ts';
 import type { Start } from './start.ts';
 
@@ -30,6 +28,8 @@ export interface ChangesRead {
   rows: readonly ChangeRow[];
   /** `null` while nothing of the store has arrived. */
   stamp: Stamp | null;
+  /** The answer, once somebody was given it. */
+  body?: Buffer;
 }
 
 export interface ChangesRequest extends Start {
@@ -50,26 +50,23 @@ type Row = Stamp & {
 };
 
 const LIMITS: BatchLimits = { underWay: 4, ids: 16 };
-const NOTHING: ChangesRead = { rows: [], stamp: null };
 
 export class SharedChanges {
   /** How cursors name the generation. */
   readonly mark: string;
-  readonly #generation: Generation;
-  readonly #bounded: Bounded;
+  readonly #source: Source;
   readonly #read: ReadOne<ChangesRead>;
 
-  /** @param bounded ends a read that the server keeps; requests that wait for it have deadlines of their own. */
-  constructor(generation: Generation, bounded: Bounded) {
-    this.mark = generationMark(generation.marker.id);
-    this.#generation = generation;
-    this.#bounded = bounded;
+  /** @param source ends a read that the server keeps; requests that wait for it have deadlines of their own. */
+  constructor(source: Source) {
+    this.mark = generationMark(source.generation.marker.id);
+    this.#source = source;
     this.#read = batched((keys) => this.#readMany(keys), LIMITS);
   }
 
   /** The changes after a start. `signal` as of `ReadOne`. */
   async after(request: ChangesRequest, signal: AbortSignal): Promise<ChangesRead> {
-    return (await this.#read(keyOf(request), signal)) ?? NOTHING;
+    return (await this.#read(keyOf(request), signal)) ?? { rows: [], stamp: null };
   }
 
   async #readMany(keys: readonly string[]): Promise<Map<string, ChangesRead>> {
@@ -103,12 +100,7 @@ export class SharedChanges {
       ...first,
       ...others.map((stages) => ({ $unionWith: { coll: STAMPS, pipeline: stages } })),
     ];
-    return this.#bounded((signal) =>
-      this.#generation.db
-        .collection(STAMPS)
-        .aggregate<Row>(pipeline, { ...SNAPSHOT, signal })
-        .toArray(),
-    );
+    return readSnapshot<Row>(this.#source, STAMPS, pipeline);
   }
 }
 

@@ -12,7 +12,7 @@ import { CHECKPOINTS, type Stamp, STAMPS } from '#shared/read-models/collections
 import type { Generation } from '#shared/read-models/generation.ts';
 import { pause } from '#shared/pause.ts';
 import type { Bounded } from '../deadline.ts';
-import { idIn } from '../reading/id-in.ts';
+import { idIn } from '../reading/snapshot.ts';
 
 /** Time between two looks. */
 const LOOK_MS = 50;
@@ -22,14 +22,9 @@ const BUSY_LOOK_MS = 10;
 const BUSY_MS = 500;
 /** Within this time every store is looked at, whoever changed it. */
 const ROUND_MS = 1_000;
-/** A look that ended later than this ago says nothing about now. */
-const FRESH_MS = 3_000;
 
 /** What a look shows of a store. */
-export type Shown = Pick<
-  Stamp,
-  '_id' | 'positions' | 'epochs' | 'timezone_offset' | 'slice_partition' | 'slice_end'
->;
+type Shown = Pick<Stamp, '_id' | 'positions' | 'epochs' | 'slice_partition' | 'slice_end'>;
 
 /** What a waiter has seen of its store. */
 export interface Known {
@@ -38,7 +33,7 @@ export interface Known {
   epochs: string | undefined;
 }
 
-const FIELDS: Document = { positions: 1, epochs: 1, timezone_offset: 1, slice_partition: 1, slice_end: 1 };
+const FIELDS: Document = { positions: 1, epochs: 1, slice_partition: 1, slice_end: 1 };
 /** Read as pages are, so that no page read later shows less. */
 const MAJORITY = { readConcern: 'majority', batchSize: 10_000 } as const;
 
@@ -58,7 +53,6 @@ export class Watch {
   #round: Iterator<string> | null = null;
   /** How far each partition's slices have been looked at. */
   readonly #ends = new Map<number, number>();
-  #lookedAt = -Infinity;
   /** When stores were last looked at in turn, and when somebody was last told of changes. */
   #turnAt = -Infinity;
   #newsAt = -Infinity;
@@ -67,16 +61,6 @@ export class Watch {
 
   constructor(options: WatchOptions) {
     this.#options = options;
-  }
-
-  /** Whether requests are answered from this generation. */
-  get isCurrent(): boolean {
-    return this.#options.isCurrent();
-  }
-
-  /** Whether the last look is so fresh that what it did not show has not happened. */
-  get isFresh(): boolean {
-    return performance.now() - this.#lookedAt < FRESH_MS;
   }
 
   /**
@@ -118,7 +102,6 @@ export class Watch {
       const began = performance.now();
       try {
         await this.#lookOnce(began);
-        this.#lookedAt = began;
         failing = false;
       } catch (error) {
         // One line for each outage.
@@ -222,11 +205,6 @@ export class Waiter {
   /** Whether nothing is to be waited for any longer, as the generation or the service goes. */
   get isOver(): boolean {
     return this.#isOver;
-  }
-
-  /** What was last seen of the store since the wait began. */
-  get shown(): Shown | null {
-    return this.#shown;
   }
 
   /**

@@ -3,8 +3,7 @@ import type { TSchema } from 'typebox';
 import type { Scope } from '#shared/events/access-event.ts';
 import { type Deprecation, withDeprecation } from '../answers/deprecation.ts';
 import type { Parameter, Parameters } from '../parameters/parameter.ts';
-import { changesOf } from '../records/changes.ts';
-import { listOf } from '../records/list.ts';
+import { changesOf, listOf } from '../records/envelopes.ts';
 import { COUNTED, headers, QUOTA, REQUEST_HEADERS } from './headers.ts';
 import {
   type MediaType,
@@ -47,33 +46,20 @@ export interface Link {
   from: string;
 }
 
-/** A page of records. */
-export function page(type: TSchema): Answer {
-  const schema = listOf(type);
-  return { schema, example: exampleOf(schema), mayBeMissing: false, isTagged: true };
-}
-
-/** One record, which the store may not have. */
-export function one(schema: TSchema): Answer {
-  return { schema, example: exampleOf(schema), mayBeMissing: true, isTagged: true };
-}
-
-/** What every store has, be it empty. */
-export function always(schema: TSchema): Answer {
-  return { schema, example: exampleOf(schema), mayBeMissing: false, isTagged: true };
-}
-
-/** Changes of records of one kind. */
-export function changes(type: TSchema): Answer {
-  const schema = changesOf(type);
-  return { schema, example: exampleOf(schema), mayBeMissing: false, isTagged: false };
-}
-
-function exampleOf(schema: TSchema): unknown {
+function answerOf(schema: TSchema, mayBeMissing = false, isTagged = true): Answer {
   if (!('examples' in schema) || !Array.isArray(schema.examples))
     throw new TypeError('a record has an example');
-  return schema.examples[0] as unknown;
+  return { schema, example: schema.examples[0] as unknown, mayBeMissing, isTagged };
 }
+
+/** A page of records. */
+export const page = (type: TSchema) => answerOf(listOf(type));
+/** One record, which the store may not have. */
+export const one = (type: TSchema) => answerOf(type, true);
+/** What every store has, be it empty. */
+export const always = (type: TSchema) => answerOf(type);
+/** Changes of records of one kind. */
+export const changes = (type: TSchema) => answerOf(changesOf(type), false, false);
 
 /** Name of the security scheme of bearer tokens. */
 export const TOKEN_SCHEME = 'accessToken';

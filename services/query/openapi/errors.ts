@@ -1,5 +1,5 @@
 /** The answers that refuse, with examples that the code itself made, so that words and codes are the real ones. */
-import { type TSchema, Type } from 'typebox';
+import { type TProperties, type TSchema, Type } from 'typebox';
 import {
   environmentUnavailable,
   insufficientScope,
@@ -28,19 +28,16 @@ const Detail = as(
   'What is wrong, in words for people; they may change. Never holds personal data or secrets.',
 );
 
-/**
- * The body of one kind of answer, a component of its own with a plain list of its codes: generators make nothing of schemas that
- * narrow another.
- */
-function errorBody(name: string, codes: readonly string[]): TSchema {
-  return part(nameOf(name), 'Why there is no other answer.', {
-    code: codeOf(codes, 'For programs: one code for each kind of error.'),
-    detail: Detail,
-  });
+function codeOf(codes: readonly string[], description: string): TSchema {
+  return Type.String({ enum: codes, description });
 }
 
-function tokenError(name: string, codes: readonly string[]): TSchema {
-  return part(nameOf(name), 'Why there is no token.', {
+function errorFields(codes: readonly string[]): TProperties {
+  return { code: codeOf(codes, 'For programs: one code for each kind of error.'), detail: Detail };
+}
+
+function tokenErrorFields(codes: readonly string[]): TProperties {
+  return {
     error: codeOf(
       codes,
       'For programs: the OAuth 2.0 error code (RFC 6749 section 5.2), or one of ours where it has none.',
@@ -48,59 +45,44 @@ function tokenError(name: string, codes: readonly string[]): TSchema {
     error_description: Detail,
     code: codeOf(codes, 'The same as `error`.'),
     detail: as(Text, 'The same as `error_description`.'),
-  });
-}
-
-function nameOf(answer: string): string {
-  return `${answer.replace(/Error$/, '')}Error`;
-}
-
-function codeOf(codes: readonly string[], description: string): TSchema {
-  return Type.String({ enum: codes, description });
-}
-
-function codesOf(examples: Record<string, Refusal>): string[] {
-  return [...new Set(Object.values(examples).map(({ code }) => code))];
-}
-
-function content(
-  schema: TSchema,
-  toBody: (refusal: Refusal) => object,
-  examples: Record<string, Refusal>,
-): Record<string, MediaType> {
-  const shown = Object.entries(examples).map(([name, refusal]) => [name, { value: toBody(refusal) }]);
-  return {
-    'application/json': { schema, examples: Object.fromEntries(shown) as NonNullable<MediaType['examples']> },
   };
 }
 
+/**
+ * An answer that refuses. Each kind's body is a component of its own with a plain list of its codes: generators make nothing of schemas
+ * that narrow another. @param name leads its schema's.
+ */
 function refusal(
   name: string,
   description: string,
   sent: (keyof typeof HEADERS)[],
   examples: Record<string, Refusal>,
+  ofToken = false,
 ): ResponseObject {
-  const toBody = ({ code, detail }: Refusal) => ({ code, detail });
+  const codes = [...new Set(Object.values(examples).map(({ code }) => code))];
+  const schema = part(
+    `${name.replace(/Error$/, '')}Error`,
+    ofToken ? 'Why there is no token.' : 'Why there is no other answer.',
+    ofToken ? tokenErrorFields(codes) : errorFields(codes),
+  );
+  const bodyOf = (example: Refusal) =>
+    ofToken ? tokenErrorBody(example) : { code: example.code, detail: example.detail };
+  const shown = Object.entries(examples).map(([of, example]) => [of, { value: bodyOf(example) }]);
   return {
     description,
     headers: headers(...sent, 'Help-Link'),
-    content: content(errorBody(name, codesOf(examples)), toBody, examples),
+    content: {
+      'application/json': {
+        schema,
+        examples: Object.fromEntries(shown) as NonNullable<MediaType['examples']>,
+      },
+    },
   };
 }
 
-/** An answer of the token endpoint that refuses; `name` leads its schema's. */
-export function tokenRefusal(
-  name: string,
-  description: string,
-  sent: (keyof typeof HEADERS)[],
-  examples: Record<string, Refusal>,
-): ResponseObject {
-  return {
-    description,
-    headers: headers('No-Store', ...sent, 'Help-Link'),
-    content: content(tokenError(name, codesOf(examples)), tokenErrorBody, examples),
-  };
-}
+/** An answer of the token endpoint that refuses. */
+export const tokenRefusal: typeof refusal = (name, description, sent, examples) =>
+  refusal(name, description, ['No-Store', ...sent], examples, true);
 
 /** What the reader of parameters says to a query. */
 function refusalOf(read: (query: string) => unknown, query: string): Refusal {

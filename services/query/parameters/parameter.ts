@@ -36,6 +36,16 @@ export type Values<P extends Parameters> = {
   [N in keyof P]: P[N] extends Parameter<infer T> ? T : never;
 };
 
+/** One that may be absent and not repeated, unless it is said otherwise. */
+function parameter<T>(
+  { allowed, schema }: Kind<unknown>,
+  meaning: Meaning,
+  read: Parameter<T>['read'],
+  differing: Partial<Parameter<T>> = {},
+): Parameter<T> {
+  return { ...meaning, allowed, schema, required: false, repeatable: false, read, ...differing };
+}
+
 function single<T, A>(kind: Kind<T>, absent: A): Parameter<T | A>['read'] {
   return ([text]) => {
     if (text === undefined) return { value: absent };
@@ -46,59 +56,26 @@ function single<T, A>(kind: Kind<T>, absent: A): Parameter<T | A>['read'] {
 
 /** A parameter that may be absent: `null` then. */
 export function optional<T>(kind: Kind<T>, meaning: Meaning): Parameter<T | null> {
-  return {
-    ...meaning,
-    allowed: kind.allowed,
-    schema: kind.schema,
-    required: false,
-    repeatable: false,
-    read: single(kind, null),
-  };
+  return parameter<T | null>(kind, meaning, single(kind, null));
 }
 
 /** A parameter that has a value when it is absent. */
 export function withDefault<T>(kind: Kind<T>, absent: T, meaning: Meaning): Parameter<T> {
-  return {
-    ...meaning,
-    allowed: kind.allowed,
-    schema: { ...kind.schema, default: absent },
-    required: false,
-    repeatable: false,
-    read: single(kind, absent),
-  };
+  return parameter(kind, meaning, single(kind, absent), { schema: { ...kind.schema, default: absent } });
 }
 
 /** A parameter without which there is no answer. */
 export function required<T>(kind: Kind<T>, meaning: Meaning): Parameter<T> {
-  return {
-    ...meaning,
-    allowed: kind.allowed,
-    schema: kind.schema,
-    required: true,
-    repeatable: false,
-    read: ([text]) => {
-      const value = text === undefined ? null : kind.read(text);
-      return value === null ? null : { value };
-    },
-  };
+  const read = ([text = '']: readonly string[]) => single(kind, null)([text]) as { value: T } | null;
+  return parameter(kind, meaning, read, { required: true });
 }
 
 /** A parameter that may be given several times: each value once, in a fixed order; empty when it is absent. */
 export function repeatable<T extends string>(kind: Kind<T>, meaning: Meaning): Parameter<readonly T[]> {
-  return {
-    ...meaning,
-    allowed: kind.allowed,
-    schema: Type.Array(kind.schema),
-    required: false,
-    repeatable: true,
-    read: (texts) => {
-      const values = new Set<T>();
-      for (const text of texts) {
-        const value = kind.read(text);
-        if (value === null) return null;
-        values.add(value);
-      }
-      return { value: [...values].toSorted() };
-    },
+  const read = (texts: readonly string[]) => {
+    const values = texts.map((text) => kind.read(text));
+    if (values.includes(null)) return null;
+    return { value: [...new Set(values as T[])].toSorted() };
   };
+  return parameter(kind, meaning, read, { schema: Type.Array(kind.schema), repeatable: true });
 }

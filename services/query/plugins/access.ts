@@ -1,8 +1,7 @@
 /** Tokens, and the step that finds out who calls. */
 import plugin from 'fastify-plugin';
-import { createQuota } from '../access/quota.ts';
 import { createTokens } from '../token/access-tokens.ts';
-import { lookUpAccess, createSessionCache } from '../access/live-access.ts';
+import { lookUpAccess } from '../access/live-access.ts';
 import { shareLooks } from '../access/shared-look.ts';
 import { authenticate, authenticateAgain } from '../access/steps.ts';
 
@@ -10,8 +9,7 @@ export default plugin(
   async (app) => {
     const { config, redis, redisGate, control, signingKeys } = app;
     const tokens = createTokens(() => signingKeys, config.tokens);
-    const quota = createQuota(redis, config.namePrefix, config.query.quota);
-    const sources = { redis, quota, control, prefix: config.namePrefix, passed: createSessionCache() };
+    const sources = { redis, control, prefix: config.namePrefix, quota: config.query.quota };
     app.decorate('tokens', tokens);
     app.decorateRequest('caller', null);
     app.decorateRequest('clientId', null);
@@ -32,5 +30,5 @@ export default plugin(
       authenticateAgain(tokens, redisGate, shareLooks(redis, sources), app.bounded),
     );
   },
-  { name: 'access', dependencies: ['mongodb', 'redis-gate'] },
+  { name: 'access', dependencies: ['mongodb', 'redis'] },
 );

@@ -1,8 +1,9 @@
-/** The answers to errors, to paths that are not there and to methods that they don't have. */
+/** `X-Request-Id` on every answer, and the answers to errors, to paths that are not there and to methods that they don't have. */
 import { closest } from 'fastest-levenshtein';
 import plugin from 'fastify-plugin';
 import { describeError, framesOf } from '#shared/errors.ts';
 import { RepeatedLines } from '#shared/repeated-lines.ts';
+import { REQUEST_ID_HEADER } from '#shared/request-id.ts';
 import { classify } from '../answers/classify.ts';
 import { pathOf } from '../answers/path.ts';
 import { methodNotAllowed, notFound, type Refusal } from '../answers/refusal.ts';
@@ -25,6 +26,10 @@ export default plugin(
       return sendRefusal(request, reply, refusal);
     });
 
+    app.addHook('onRequest', (request, reply, done) => {
+      reply.header(REQUEST_ID_HEADER, request.id);
+      done();
+    });
     // In a hook, not as the not-found handler: before that one the framework would judge the content type.
     app.addHook('onRequest', (request, reply, done) => {
       if (!request.is404) {
@@ -37,7 +42,7 @@ export default plugin(
       sendRefusal(request, reply, refusal);
     });
   },
-  { name: 'errors', dependencies: ['routes-table', 'request-id'] },
+  { name: 'errors', dependencies: ['routes-table'] },
 );
 
 /** A longer path is compared by its beginning. */

@@ -1,8 +1,9 @@
-/** The Redis client, which fails at once where it would have to wait. */
+/** The Redis client, which fails at once where it would have to wait, and the gate before it. */
 import plugin from 'fastify-plugin';
 import { describeError } from '#shared/errors.ts';
 import { checkRedisAtStart } from '#shared/redis-server.ts';
 import { createRedisClient } from '#shared/redis.ts';
+import { RedisGate } from '../access/redis-gate.ts';
 import { soon } from '../at-start.ts';
 
 /** How long a start waits for Redis; without it the service answers 503 until it is there. */
@@ -29,6 +30,14 @@ export default plugin(
     });
     if (failure === undefined) app.log.warn({}, 'starting without Redis, which does not answer');
     else if (failure !== null) app.log.warn({ error: failure }, 'starting without Redis');
+
+    const { config, control, metrics, logger } = app;
+    const { namePrefix: prefix, environments } = config;
+    // It opens once Redis is known to hold nothing that was taken away.
+    const gate = new RedisGate({ redis, prefix, control, environments, logger, metrics });
+    app.decorate('redisGate', gate);
+    app.addHook('onClose', () => gate.stop());
+    if (redis.status === 'ready') await soon(gate.firstAttempt);
   },
-  { name: 'redis' },
+  { name: 'redis', dependencies: ['mongodb'] },
 );

@@ -5,8 +5,9 @@ import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { type CountedPage, PAGE_FIELDS, type PageRequest, type PageRow, skippedBy } from './page.ts';
 import { keyWithin } from './range.ts';
 import { readByRank } from './ranked/by-rank.ts';
-import type { View } from './view.ts';
 import type { ReadInSnapshot } from './snapshot.ts';
+import type { View } from './view.ts';
+import { walk } from './walk.ts';
 
 const BY_NAME = RANK_TREES.customer;
 const BY_CREATION = RANK_TREES.customer_created;
@@ -31,11 +32,11 @@ export async function readCreatedByName(
   const all = stamp?.counts?.customer ?? 0;
   const walked = ((skippedBy(request) + request.pageSize) * all) / count;
   const match = { store_id: view.storeId, ...keyWithin(BY_CREATION.keyField, range) };
-  const rows =
-    count <= walked * KEYS_IN_THE_TIME_OF_A_CUSTOMER
-      ? await sortRange(read, view, match, request)
-      : await walkByName(read, match, request);
-  return { rows, stamp, count };
+  // Where the range holds many, one is soon met by name.
+  const isWalked = count > walked * KEYS_IN_THE_TIME_OF_A_CUSTOMER;
+  if (!isWalked) return { rows: await sortRange(read, view, match, request), stamp, count };
+  const { entity, keyField, keyIndex: index } = BY_NAME;
+  return walk(view, { ...request, entity, match, sort: { [keyField]: 1 }, index, count: () => count }, read);
 }
 
 /** Where the range holds few: their names are sorted in their index, and only the page's customers are read. */
@@ -62,22 +63,6 @@ async function sortRange(
     [
       { $match: { store_id: storeId, [keyField]: { $in: keys.map(({ key }) => key) } } },
       { $sort: { [keyField]: 1 } },
-      PAGE_FIELDS,
-    ],
-    keyIndex,
-  );
-}
-
-/** Where the range holds many: by name, one is met soon. */
-async function walkByName(read: ReadInSnapshot, match: Document, request: PageRequest): Promise<PageRow[]> {
-  const { collection, keyField, keyIndex } = BY_NAME;
-  return read<PageRow>(
-    collection,
-    [
-      { $match: match },
-      { $sort: { [keyField]: 1 } },
-      { $skip: skippedBy(request) },
-      { $limit: request.pageSize },
       PAGE_FIELDS,
     ],
     keyIndex,

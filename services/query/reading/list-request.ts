@@ -4,9 +4,8 @@ import type { EntityName } from '#shared/events/entities/index.ts';
 import { type KeyRange, WHOLE } from '#shared/read-models/rank-tree/keys.ts';
 import type { RankTree } from '#shared/read-models/rank-tree/trees.ts';
 import type { PageRequest } from './page.ts';
-import { keyWithin } from './range.ts';
+import { keyWithin, type ToInstant } from './range.ts';
 import { searchFilter, type SearchTerms } from './search/terms.ts';
-import type { ToInstant } from './store-offset.ts';
 
 /** The order of a list: an index has it. */
 export type Sort = Record<string, 1 | -1>;

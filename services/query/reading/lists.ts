@@ -17,6 +17,7 @@
  * | in a tree's order, anything else                    | `readByRank`           | counts and any page by two round trips (0017)      |
  * | anything else: one customer's orders, a status …    | `walkAndCount`         | what is left is few                                |
  */
+import { offsetMilliseconds } from '#shared/read-models/local-time.ts';
 import type { RankTree } from '#shared/read-models/rank-tree/trees.ts';
 import { readCreatedByName } from './created-by-name.ts';
 import type { Found } from './found.ts';
@@ -26,10 +27,11 @@ import { readByLayout, readUpdatedByLayout } from './products/by-layout.ts';
 import { estimate, estimatedCount, readByRank } from './ranked/by-rank.ts';
 import { countFromStamp, indexFor, isShallow, type RankedRequest } from './ranked/request.ts';
 import { readSearched } from './search/read.ts';
-import { readInOffset } from './store-offset.ts';
-import { inSnapshot, type StampHint, type View } from './view.ts';
-import { ALL, walk } from './walk.ts';
-import { sortWindow } from './window.ts';
+import type { StampHint } from './caches.ts';
+import { inSnapshot } from './snapshot.ts';
+import { offsetOf } from './stamp.ts';
+import type { View } from './view.ts';
+import { ALL, sortWindow, walk, walkNarrow } from './walk.ts';
 
 /** A request, and what is known of it before anything is read. */
 interface Asked {
@@ -57,17 +59,32 @@ const WAYS: readonly Way[] = [
   ranked,
 ];
 
-/** The page as the envelope of rule R6.1. */
+/**
+ * The page as the envelope of rule R6.1. Filters by date-time are local, and the store's offset lies in the same snapshot as the records:
+ * the cached one is taken, and if it is outdated, the read is made once more.
+ */
 export async function readList(view: View, request: ListRequest): Promise<Found> {
-  const page = await readInOffset(view, async (toInstant, hint) => {
-    const asked = { view, request, conditions: conditionsOf(view.storeId, request, toInstant), hint };
-    for (const way of WAYS) {
-      const found = await way(asked);
-      if (found !== null) return found;
-    }
-    return walkAndCount(asked);
-  });
-  return foundPage(page, request);
+  const { storeId, shared } = view;
+  for (;;) {
+    const hint = shared.hintOf(storeId);
+    const shift = offsetMilliseconds(hint.offset);
+    let dated = false;
+    const conditions = conditionsOf(storeId, request, (local) => {
+      dated = true;
+      return local - shift;
+    });
+    const page = await readPage({ view, request, conditions, hint });
+    shared.cacheHint(storeId, page.stamp);
+    if (!dated || offsetOf(page.stamp) === hint.offset) return foundPage(page, request);
+  }
+}
+
+async function readPage(asked: Asked): Promise<CountedPage> {
+  for (const way of WAYS) {
+    const found = await way(asked);
+    if (found !== null) return found;
+  }
+  return walkAndCount(asked);
 }
 
 function isUpdated({ conditions }: Asked): boolean {
@@ -139,7 +156,7 @@ async function createdCustomers(asked: Asked): Promise<CountedPage | null> {
   if (request.search !== null) return sortWindow(view, request, match, 'by_created');
   return (
     (await sortWindow(view, request, match, 'by_created', request.tree.leafRecords)) ??
-    inSnapshot(view, (read) => readCreatedByName(read, view, conditions.created, request))
+    inSnapshot(view, ({ read }) => readCreatedByName(read, view, conditions.created, request))
   );
 }
 
@@ -147,7 +164,7 @@ function searched(asked: Asked): Promise<CountedPage | null> | null {
   const { view, request, conditions } = asked;
   const { search } = request;
   if (search === null || isUpdated(asked) || !isWhole(conditions.created)) return null;
-  return inSnapshot(view, (read) => readSearched(read, view, search, request));
+  return inSnapshot(view, ({ read }) => readSearched(read, view, search, request));
 }
 
 /** Whether what passes is a range of the list's order and, perhaps, facets: what a tree counts. */
@@ -163,7 +180,8 @@ async function ranked(asked: Asked): Promise<CountedPage | null> {
   const tree = inTreeOf(asked);
   if (tree === null) return null;
   const inTree: RankedRequest = { ...request, tree };
-  if (hint.leafy?.has(tree.name) === false) return walkAndCount(asked, indexFor(inTree));
+  if (hint.levels !== null && hint.levels[tree.name] === undefined)
+    return walkAndCount(asked, indexFor(inTree));
   const { leafRecords } = tree;
   const estimated = estimate(view, inTree, conditions.created);
   if (
@@ -171,16 +189,11 @@ async function ranked(asked: Asked): Promise<CountedPage | null> {
     skippedBy(request) <= leafRecords &&
     estimatedCount(estimated) <= leafRecords
   ) {
-    // One more than a leaf holds tells that there is more.
-    const narrow = await walk(view, {
-      ...request,
-      match: conditions.match,
-      index: indexFor(inTree),
-      count: { atMost: leafRecords + 1 },
-    });
-    if (narrow.count <= leafRecords) return narrow;
+    const index = indexFor(inTree);
+    const narrow = await walkNarrow(view, leafRecords, { ...request, match: conditions.match, index });
+    if (narrow !== null) return narrow;
   }
-  return inSnapshot(view, (read) => readByRank(read, view, inTree, conditions.created, estimated));
+  return inSnapshot(view, ({ read }) => readByRank(read, view, inTree, conditions.created, estimated));
 }
 
 function walkAndCount({ view, request, conditions }: Asked, index?: string): Promise<CountedPage> {

@@ -22,9 +22,20 @@ export interface PageRow {
 /** The projection that leaves what a page shows. */
 export const PAGE_FIELDS = { $project: { _id: 0, summary: 1, offset: 1 } };
 
-/** The stages that leave what a page shows of records of one kind. */
-export function pageFields({ masks }: { masks: boolean }, entity: EntityName): Document[] {
-  return masks && namesCustomers(entity) ? maskedFields(PAGE_FIELDS.$project) : [PAGE_FIELDS];
+/** The stages that leave a page of records of one kind. */
+export function pageOf(
+  { masks }: { masks: boolean },
+  entity: EntityName,
+  sort: Document,
+  skip: number,
+  limit: number,
+): Document[] {
+  return [
+    { $sort: sort },
+    { $skip: skip },
+    { $limit: limit },
+    ...(masks && namesCustomers(entity) ? maskedFields(PAGE_FIELDS.$project) : [PAGE_FIELDS]),
+  ];
 }
 
 /** Skipping more than any collection holds is skipping everything, and no arithmetic overflows on the way. */
@@ -41,16 +52,6 @@ export interface CountedPage {
   rows: readonly PageRow[];
   stamp: Stamp | null;
   count: number;
-}
-
-/** The stage that adds how many records some stages leave; `countIn` finds it. */
-export function unionWithCount(collection: string, stages: Document[]): Document {
-  return { $unionWith: { coll: collection, pipeline: [...stages, { $count: 'count' }] } };
-}
-
-/** The number that `unionWithCount` added; a count of nothing is no row. */
-export function countIn(rows: readonly { count?: number }[]): number {
-  return rows.find(({ count }) => count !== undefined)?.count ?? 0;
 }
 
 /** The answer that shows a page: the envelope around those rows that are records. */

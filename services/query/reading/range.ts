@@ -3,7 +3,9 @@ import type { Document } from 'mongodb';
 import { optional, type Values } from '../parameters/parameter.ts';
 import { localDateTime } from '../parameters/kinds.ts';
 import { type KeyRange, timeRange } from '#shared/read-models/rank-tree/keys.ts';
-import type { ToInstant } from './store-offset.ts';
+
+/** The instant, in milliseconds since 1970, of a local date-time that was read as if it were UTC. */
+export type ToInstant = (local: number) => number;
 
 const INCLUSIVE = 'Inclusive, in local store time, without a zone.';
 

@@ -4,8 +4,9 @@ import { bodyIn, type Found } from './found.ts';
 import { masked, maskedFields } from './masking.ts';
 import { type Shape, SHAPES } from './shapes.ts';
 import type { StampedBody } from './shared-reads.ts';
-import { readSnapshot, cacheHint, type View } from './view.ts';
+import { readSnapshot } from './snapshot.ts';
 import { offsetOf, stampIn, unionWithStamp } from './stamp.ts';
+import type { View } from './view.ts';
 
 /** The record of this store with an id; `null` where the store has none. */
 export async function readRecord(
@@ -19,7 +20,7 @@ export async function readRecord(
     ? await readMasked(view, collection, documentId(storeId, id), shape)
     : await bounded((signal) => shared.record(collection, shape, documentId(storeId, id), signal));
   if (stored === null) return null;
-  if (view.masks || stored.stamp?.erasing === true) cacheHint(view, stored.stamp);
+  if (view.masks || stored.stamp?.erasing === true) shared.cacheHint(storeId, stored.stamp);
   const { stamp } = stored;
   return { body: bodyIn(offsetOf(stamp), stored), stamp };
 }

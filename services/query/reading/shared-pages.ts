@@ -3,17 +3,14 @@
  * 0032). As a rule it begins at the stamps, and each stamp brings the page of its own store along, so that what a request is
  * given lies in one snapshot with its stamp, and never comes from another store; products have a read of their own.
  */
-import { LRUCache } from 'lru-cache';
+import type { LRUCache } from 'lru-cache';
 import { isDocumentTooLarge } from '#shared/errors.ts';
 import type { EntityName } from '#shared/events/entities/index.ts';
 import { COLLECTIONS, STAMPS, type Stamp } from '#shared/read-models/collections.ts';
-import type { Generation } from '#shared/read-models/generation.ts';
 import { type BatchLimits, batched, type ReadOne } from '../batched.ts';
-import type { Bounded } from '../deadline.ts';
-import { idIn } from './id-in.ts';
 import { PAGE_FIELDS, type PageRow } from './page.ts';
 import type { Layout } from './products/layout.ts';
-import { SNAPSHOT } from './snapshot.ts';
+import { idIn, readSnapshot, type Source } from './snapshot.ts';
 
 /** All records of a kind, in the order of their list. */
 export interface WholeList {
@@ -27,8 +24,6 @@ export interface FirstPage {
   stamp: Stamp | null;
   /** Of products: the layout by which they were found. */
   layout?: Layout;
-  /** The one by its stamp, where that is another one and came along. */
-  present?: Layout | undefined;
   /** Whether it could not be read with others. */
   isAlone?: boolean;
 }
@@ -46,8 +41,6 @@ const LIMITS: BatchLimits = { underWay: 4, ids: 16 };
 
 /** Characters of bodies. Neighbours would wait for more, and MongoDB makes no document of more than 16 MiB. */
 const LARGEST = 256 * 1_024;
-const ALONE_FOR_MS = 60_000;
-const CACHED_LARGE_PAGES = 1_000;
 
 /** The field that the records of a store are found in, beside those of its stamp. */
 const PAGE = 'page';
@@ -57,10 +50,13 @@ export class SharedPages {
   /** By entity and page size. */
   readonly #reads = new Map<string, ReadOne<FirstPage>>();
   /** Pages that were too large lately. */
-  readonly #large = new LRUCache<string, true>({ max: CACHED_LARGE_PAGES, ttl: ALONE_FOR_MS });
+  readonly #large: LRUCache<string, true>;
+  readonly #keyOf: (of: string) => string;
 
-  constructor(readPages: ReadPages) {
+  constructor(readPages: ReadPages, large: LRUCache<string, true>, keyOf: (of: string) => string) {
     this.#readPages = readPages;
+    this.#large = large;
+    this.#keyOf = keyOf;
   }
 
   /** The first page of a store's list; `null` where it may be so large that it is to be read alone. `signal` as of `ReadOne`. */
@@ -71,7 +67,7 @@ export class SharedPages {
     signal: AbortSignal,
   ): Promise<FirstPage | null> {
     const kind = `${list.entity}/${pageSize}`;
-    const key = `${kind}/${storeId}`;
+    const key = this.#keyOf(`${kind}/${storeId}`);
     if (this.#large.has(key)) return null;
     let read = this.#reads.get(kind);
     if (read === undefined) {
@@ -93,34 +89,25 @@ export class SharedPages {
 
 /** Reads pages of lists whose order lies in one index. */
 export async function readByLookup(
-  { db }: Generation,
-  bounded: Bounded,
+  source: Source,
   { entity, sort }: WholeList,
   pageSize: number,
   storeIds: readonly string[],
 ): Promise<Map<string, FirstPage>> {
-  const stamps = await bounded((signal) =>
-    db
-      .collection<Stamp>(STAMPS)
-      .aggregate<Stamp & { [PAGE]: PageRow[] }>(
-        [
-          { $match: { _id: idIn(storeIds) } },
-          {
-            $lookup: {
-              from: COLLECTIONS[entity],
-              localField: '_id',
-              foreignField: 'store_id',
-              // No index can be named here. With no filter but the store's, the one in the order of the list wins every trial: it
-              // brings a record with every step, and all others bring none before they have read and sorted the whole store.
-              pipeline: [{ $sort: sort }, { $limit: pageSize }, PAGE_FIELDS],
-              as: PAGE,
-            },
-          },
-        ],
-        { ...SNAPSHOT, signal },
-      )
-      .toArray(),
-  );
+  const stamps = await readSnapshot<Stamp & { [PAGE]: PageRow[] }>(source, STAMPS, [
+    { $match: { _id: idIn(storeIds) } },
+    {
+      $lookup: {
+        from: COLLECTIONS[entity],
+        localField: '_id',
+        foreignField: 'store_id',
+        // No index can be named here. With no filter but the store's, the one in the order of the list wins every trial: it
+        // brings a record with every step, and all others bring none before they have read and sorted the whole store.
+        pipeline: [{ $sort: sort }, { $limit: pageSize }, PAGE_FIELDS],
+        as: PAGE,
+      },
+    },
+  ]);
   return new Map(stamps.map(({ [PAGE]: rows, ...stamp }) => [stamp._id, { rows, stamp }]));
 }
 

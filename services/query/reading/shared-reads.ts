@@ -1,22 +1,21 @@
 /**
- * Reads of records by their ids, and of stamps, from one generation: many requests share one (decision 0026). What a request
- * is given lies in one snapshot with the stamp of its store, and that snapshot was taken after the request arrived.
+ * Reads of one generation that requests share: records by their ids and stamps (decision 0026), first pages, changes and menus. What a
+ * request is given lies in one snapshot with the stamp of its store, and that snapshot was taken after the request arrived. Beside them
+ * the caches, for the stores of this generation.
  */
 import { STAMPS, type Stamp } from '#shared/read-models/collections.ts';
-import type { Generation } from '#shared/read-models/generation.ts';
+import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import { type BatchLimits, batched, type ReadOne } from '../batched.ts';
-import type { Bounded } from '../deadline.ts';
 import { SharedChanges } from '../feed/shared-changes.ts';
+import type { Caches, StampHint } from './caches.ts';
 import type { StoredBody } from './found.ts';
-import { Menus } from './menu/menus.ts';
+import type { Menus } from './menu/menus.ts';
 import { readSmallMenus, type SmallMenu } from './menu/small.ts';
-import { idIn } from './id-in.ts';
 import { readFirstProducts } from './products/first-pages.ts';
-import { Layouts } from './products/layouts.ts';
 import { readByLookup, SharedPages } from './shared-pages.ts';
 import { type Shape, SHAPES } from './shapes.ts';
-import { SNAPSHOT } from './snapshot.ts';
-import { openSnapshot } from './snapshot.ts';
+import { idIn, inSnapshot, readSnapshot, type Source } from './snapshot.ts';
+import { offsetOf } from './stamp.ts';
 
 /** What is stored of a record in one of its shapes, with the stamp of its store. */
 export interface StampedBody extends StoredBody {
@@ -29,6 +28,8 @@ const LIMITS: BatchLimits = { underWay: 4, ids: 100 };
 /** Each is a whole store. */
 const SMALL_MENUS: BatchLimits = { underWay: 4, ids: 8 };
 
+const NO_HINT: StampHint = { offset: DEFAULT_OFFSET, levels: null, erasing: false };
+
 export class SharedReads {
   /** The stamp of a store; `null` where it has none. */
   readonly stamp: ReadOne<Stamp>;
@@ -36,42 +37,55 @@ export class SharedReads {
   readonly pages: SharedPages;
   /** Pages of change feeds. */
   readonly changes: SharedChanges;
-  /** Of product lists. */
-  readonly layouts: Layouts;
   readonly menus: Menus;
   /** A menu that is made anew; `null` where it may be so large that it is to be read alone. */
   readonly smallMenu: ReadOne<SmallMenu>;
   /** For each read by itself, where an answer takes so many that they have no deadline together. */
-  readonly each: Bounded;
-  readonly #generation: Generation;
-  readonly #bounded: Bounded;
+  readonly source: Source;
+  readonly caches: Caches;
   readonly #records = new Map<string, ReadOne<StampedBody>>();
 
   /**
-   * @param bounded ends a read that the server keeps; requests that wait for it have deadlines of their own.
-   * @param menus those of other generations as well.
+   * @param source ends a read that the server keeps; requests that wait for it have deadlines of their own.
+   * @param menus those of other generations as well, as the caches are.
    */
-  constructor(generation: Generation, bounded: Bounded, menus: Menus = new Menus()) {
-    this.each = bounded;
+  constructor(source: Source, caches: Caches, menus: Menus) {
+    this.source = source;
+    this.caches = caches;
     this.menus = menus;
-    this.smallMenu = batched(async (storeIds) => {
-      const reads = openSnapshot(generation, bounded);
-      try {
-        return await readSmallMenus(reads, storeIds);
-      } finally {
-        await reads.end();
-      }
-    }, SMALL_MENUS);
-    this.#generation = generation;
-    this.#bounded = bounded;
-    this.layouts = new Layouts(generation, bounded);
-    this.pages = new SharedPages((list, pageSize, storeIds) =>
-      list.entity === 'product'
-        ? readFirstProducts(generation, bounded, this.layouts, pageSize, storeIds)
-        : readByLookup(generation, bounded, list, pageSize, storeIds),
+    this.smallMenu = batched((ids) => inSnapshot(source, (reads) => readSmallMenus(reads, ids)), SMALL_MENUS);
+    this.pages = new SharedPages(
+      (list, pageSize, storeIds) =>
+        list.entity === 'product'
+          ? readFirstProducts(source, (id) => caches.layouts.get(this.key(id)), pageSize, storeIds)
+          : readByLookup(source, list, pageSize, storeIds),
+      caches.largePages,
+      (of) => this.key(of),
     );
-    this.changes = new SharedChanges(generation, bounded);
+    this.changes = new SharedChanges(source);
     this.stamp = batched((ids) => this.#readStamps(ids), LIMITS);
+  }
+
+  /** The key in a cache of something of this generation. */
+  key(of: string): string {
+    return `${this.source.generation.marker.id}/${of}`;
+  }
+
+  /** What was true of a store when its stamp was read last. */
+  hintOf(storeId: string): StampHint {
+    return this.caches.hints.get(this.key(storeId)) ?? NO_HINT;
+  }
+
+  /** Caches what a stamp says, for the next request. */
+  cacheHint(storeId: string, stamp: Stamp | null): void {
+    const roots = Object.entries(stamp?.ranks ?? {});
+    this.caches.hints.set(this.key(storeId), {
+      offset: offsetOf(stamp),
+      levels: Object.fromEntries(
+        roots.flatMap(([tree, { levels }]) => (levels === undefined ? [] : [[tree, levels]])),
+      ),
+      erasing: stamp?.erasing === true,
+    });
   }
 
   /** The record of a collection with a document's id (`documentId`); `null` where there is none. `signal` as of `ReadOne`. */
@@ -91,8 +105,9 @@ export class SharedReads {
   }
 
   async #readStamps(ids: readonly string[]): Promise<Map<string, Stamp>> {
-    const stamps = this.#generation.db.collection<Stamp>(STAMPS);
-    const found = await this.#bounded((signal) => stamps.find({ _id: idIn(ids) }, { signal }).toArray());
+    const { generation, bounded } = this.source;
+    const stamps = generation.db.collection<Stamp>(STAMPS);
+    const found = await bounded((signal) => stamps.find({ _id: idIn(ids) }, { signal }).toArray());
     return new Map(found.map((stamp) => [stamp._id, stamp]));
   }
 
@@ -103,20 +118,12 @@ export class SharedReads {
   ): Promise<Map<string, StampedBody>> {
     const storeIds = [...new Set(ids.map(storeIdOf))];
     const { stages, bodyOf } = SHAPES[shape];
-    const rows = await this.#bounded((signal) =>
-      this.#generation.db
-        .collection(collection)
-        .aggregate<Row>(
-          [
-            { $match: { _id: idIn(ids) } },
-            ...stages,
-            // As they lie there: a projection would cost as much as the read.
-            { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: idIn(storeIds) } }] } },
-          ],
-          { ...SNAPSHOT, signal },
-        )
-        .toArray(),
-    );
+    const rows = await readSnapshot<Row>(this.source, collection, [
+      { $match: { _id: idIn(ids) } },
+      ...stages,
+      // As they lie there: a projection would cost as much as the read.
+      { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: idIn(storeIds) } }] } },
+    ]);
     const byId = new Map(rows.map((row) => [row._id, row]));
     const found = new Map<string, StampedBody>();
     for (const id of ids) {

@@ -1,24 +1,44 @@
-/** Reads in one snapshot: the options of a read that is one by itself, and several reads that share one. */
+/** Reads in one snapshot: one aggregate by itself, or several that share one. */
 import type { AggregateOptions, Document } from 'mongodb';
 import type { Generation } from '#shared/read-models/generation.ts';
 import type { Bounded } from '../deadline.ts';
 
-/**
- * One aggregate is one snapshot and one round trip, also when it unites several collections. A first batch as
- * large as the largest page spares a second trip.
- */
-export const SNAPSHOT: AggregateOptions = {
-  readConcern: { level: 'snapshot' },
-  batchSize: 1_000,
-  enableUtf8Validation: false,
-};
+/** What is read from, and for how long. */
+export interface Source {
+  generation: Generation;
+  bounded: Bounded;
+}
 
-/** Runs one aggregate in a snapshot that several share. */
+/** A first batch as large as the largest page spares a second trip. */
+const OPTIONS: AggregateOptions = { batchSize: 1_000, enableUtf8Validation: false };
+const ALONE: AggregateOptions = { ...OPTIONS, readConcern: { level: 'snapshot' } };
+
+/** Runs one aggregate; `hint` names the index that its first collection is read by. */
 export type ReadInSnapshot = <T extends Document>(
   collection: string,
   pipeline: Document[],
   hint?: string,
 ) => Promise<T[]>;
+
+/** One aggregate is one snapshot and one round trip, also when it unites several collections. */
+export async function readSnapshot<T extends Document>(
+  { generation: { db }, bounded }: Source,
+  collection: string,
+  pipeline: Document[],
+  hint?: string,
+  options = ALONE,
+): Promise<T[]> {
+  return bounded((signal) =>
+    db
+      .collection(collection)
+      .aggregate<T>(pipeline, { ...options, ...hinted(hint), signal })
+      .toArray(),
+  );
+}
+
+function hinted(hint: string | undefined): AggregateOptions {
+  return hint === undefined ? {} : { hint };
+}
 
 /** Reads that share a snapshot: that of the first. One follows the other. */
 export interface SnapshotReads {
@@ -34,31 +54,24 @@ export interface SnapshotReads {
   end: () => Promise<void>;
 }
 
-/** Begins a snapshot; `bounded` is for each read. */
-export function openSnapshot({ db }: Generation, bounded: Bounded): SnapshotReads {
-  const session = db.client.startSession({ snapshot: true });
-  const { readConcern: _ofTheSession, ...options } = SNAPSHOT;
-  const optionsOf = (hint?: string) => ({ ...options, session, ...(hint === undefined ? {} : { hint }) });
+/** Begins a snapshot; the source's limit is for each read. */
+export function openSnapshot(source: Source): SnapshotReads {
+  const { generation, bounded } = source;
+  const session = generation.db.client.startSession({ snapshot: true });
+  const options = { ...OPTIONS, session };
   return {
-    read: (collection, pipeline, hint) =>
-      bounded((signal) =>
-        db
-          .collection(collection)
-          .aggregate<never>(pipeline, { ...optionsOf(hint), signal })
-          .toArray(),
-      ),
+    read: (collection, pipeline, hint) => readSnapshot(source, collection, pipeline, hint, options),
     async *batches<T extends Document>(
       collection: string,
       pipeline: Document[],
       hint?: string,
-      size?: number,
+      size = OPTIONS.batchSize ?? 0,
     ) {
-      const batch = size === undefined ? {} : { batchSize: size };
       const stopped = new AbortController();
       const { signal } = stopped;
-      const cursor = db
+      const cursor = generation.db
         .collection(collection)
-        .aggregate<T>(pipeline, { ...optionsOf(hint), ...batch, signal });
+        .aggregate<T>(pipeline, { ...options, ...hinted(hint), batchSize: size, signal });
       try {
         while (await bounded(() => cursor.hasNext())) yield cursor.readBufferedDocuments();
       } catch (error) {
@@ -71,4 +84,20 @@ export function openSnapshot({ db }: Generation, bounded: Bounded): SnapshotRead
     },
     end: () => session.endSession(),
   };
+}
+
+/** Runs several reads, one after the other, in one snapshot. */
+export async function inSnapshot<R>(source: Source, run: (reads: SnapshotReads) => Promise<R>): Promise<R> {
+  const reads = openSnapshot(source);
+  try {
+    return await run(reads);
+  } finally {
+    await reads.end();
+  }
+}
+
+/** The condition that an id is one of several; one alone is found without an index scan. */
+export function idIn(ids: readonly string[]): string | { $in: string[] } {
+  const [id] = ids;
+  return ids.length === 1 && id !== undefined ? id : { $in: [...ids] };
 }

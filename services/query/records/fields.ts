@@ -10,7 +10,6 @@ import {
   Money as MoneyInEvents,
   TimezoneOffset as OffsetInEvents,
 } from '#shared/events/fields.ts';
-import { SHAPE_OF_LOCAL_DATE_TIME } from './local-date-time.ts';
 
 export const Text = Type.String();
 export const Flag = Type.Boolean();
@@ -30,12 +29,21 @@ export const Money = Type.String({
     'An amount in BRL as a string with exactly two decimals, so that nothing is lost to binary fractions: read it as a decimal, not as a floating-point number.',
 });
 
+// `YYYY-MM-DDTHH:MM:SS` on the calendar: JSON Schema has no format for a date-time without a zone that validators check.
+const LONG_MONTHS = '(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])';
+const SHORT_MONTHS = '(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)';
+const FEBRUARY = '02-(?:0[1-9]|1[0-9]|2[0-8])';
+const LEAP_YEAR = '(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)';
+const DATE = `(?:[0-9]{4}-(?:${LONG_MONTHS}|${SHORT_MONTHS}|${FEBRUARY})|${LEAP_YEAR}-02-29)`;
+
+const LOCAL_DATE_TIME = `^${DATE}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$`;
+
 export const LocalDateTime = Type.String({
   title: 'LocalDateTime',
   description:
     'A date-time in local store time, without a zone. To get the instant, append the `timezone_offset` of `GET /api/store/info/`: `2026-11-20T18:15:04` in a store at `-03:00` is `2026-11-20T18:15:04-03:00`. Fractions of a second are cut. The same offset holds for every date-time of the store, whatever the season.',
   format: 'date-time-local',
-  pattern: SHAPE_OF_LOCAL_DATE_TIME,
+  pattern: LOCAL_DATE_TIME,
 });
 
 export const TimezoneOffset = Type.String({

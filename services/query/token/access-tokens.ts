@@ -36,7 +36,6 @@ const CACHED_TOKENS = 20_000;
 export function createTokens(keys: () => SigningKeys, settings: Config['tokens']): Tokens {
   const cache = new LRUCache<string, TokenClaims>({ max: CACHED_TOKENS });
   let verifiedWith = keys().verifying;
-  const headerOf = encodedHeaders();
   return {
     async issue({ sessionId, clientId, storeId, environment, scopes }) {
       const { kid, key } = keys().signing;
@@ -54,7 +53,7 @@ export function createTokens(keys: () => SigningKeys, settings: Config['tokens']
         // Rounded up: cut, a token would expire before the time that its client was told. The session in Redis ends it to the second.
         exp: Math.ceil(now) + settings.lifetimeSeconds,
       };
-      return signJwt(headerOf(kid), payload, key);
+      return signJwt({ alg: SIGNING_ALGORITHM, typ: 'at+jwt', kid }, payload, key);
     },
     async verify(token) {
       const current = keys();
@@ -78,21 +77,11 @@ export function createTokens(keys: () => SigningKeys, settings: Config['tokens']
 /**
  * Signs a JWT (RFC 7515 section 7.1) with Node's own signing, which takes a third of what the Web Crypto API takes, and
  * with it jose (decision 0021).
- * @param header encoded.
  */
-function signJwt(header: string, payload: object, key: KeyObject): string {
-  const data = `${header}.${encode(payload)}`;
+function signJwt(header: object, payload: object, key: KeyObject): string {
+  const data = `${encode(header)}.${encode(payload)}`;
   const signature = joseSignature(sign('sha256', Buffer.from(data), key));
   return `${data}.${signature.toString('base64url')}`;
-}
-
-/** The header of tokens that a key signs, encoded. There are few keys, and one signs for days. */
-function encodedHeaders(): (kid: string) => string {
-  let last = { kid: '', header: '' };
-  return (kid) => {
-    if (kid !== last.kid) last = { kid, header: encode({ alg: SIGNING_ALGORITHM, typ: 'at+jwt', kid }) };
-    return last.header;
-  };
 }
 
 function encode(part: object): string {

@@ -58,21 +58,12 @@ type Failure = (typeof FAILURES)[number];
 const FAILURE_MS = 10;
 
 /**
- * Authenticates a client, and stores the session that it asks for where its key allows that.
- * @throws {Refused} 401 `invalid_client`; 429 `slow_down` after too many failures.
- */
-export type AuthenticateClient = (
-  claim: Claim,
-  session: WantedSession | null,
-  bounded: Bounded,
-) => Promise<Authenticated>;
-
-/**
  * Makes the step that finds out whether a client is who it says. Redis decides. A failure stands only if MongoDB says the same,
  * so that nobody is refused for what Redis lost or does not have yet. Whatever is wrong, the work and the time are the same.
+ * The step stores the session that is asked for where the key allows that. @throws {Refused} 401 `invalid_client`; 429 `slow_down` after too many failures.
  */
-export function authenticateClient(sources: ClientSources): AuthenticateClient {
-  return async (claim, session, bounded) => {
+export function authenticateClient(sources: ClientSources) {
+  return async (claim: Claim, session: WantedSession | null, bounded: Bounded): Promise<Authenticated> => {
     const began = performance.now();
     let answers = await ask(sources, claim, session);
     if (findDecided(answers) === undefined) {

@@ -3,13 +3,13 @@
  * key belongs, whether the secret is right, what the key may do and whether its store is blocked. Where all is well the session is
  * there when the answer leaves Redis.
  */
-import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { decodeGrant } from '#shared/access/grants.ts';
 import { clientKey } from '#shared/access/redis-keys.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import type { RefusalReason } from '../answers/refusal.ts';
+import { redisScript, runScript } from '../redis-script.ts';
 import type { Credentials } from './basic.ts';
 
 /** A client whose key may get tokens. */
@@ -49,7 +49,7 @@ export interface DecisionSources {
  * The names of the store's keys are those of `redisKeys`. Secrets are compared by their hashes, which Lua keeps once each and
  * compares by their place: the time it takes tells nothing.
  */
-const SCRIPT = `
+const SCRIPT = redisScript(`
 local prefix, client, hash, now, environments, session, seconds, wanted = unpack(ARGV)
 local function newest(key) return redis.call('zrange', key, 0, 0, 'rev', 'withscores') end
 local function words(text)
@@ -87,9 +87,7 @@ if words(state[1]).blocked then return {'store_blocked'} end
 local holds = session ~= ''
 for scope in string.gmatch(wanted, '%S+') do holds = holds and rights[scope] end
 if holds then redis.call('set', tag .. ':session:' .. session, client, 'ex', seconds) end
-return {'allowed', store, environment, grant[1]}`;
-
-const SCRIPT_NAME = createHash('sha1').update(SCRIPT).digest('hex');
+return {'allowed', store, environment, grant[1]}`);
 
 /**
  * Decides about one reading of a client's credentials.
@@ -102,7 +100,6 @@ export async function decide(
   session: WantedSession | null,
 ): Promise<Decision> {
   const args = [
-    clientKey(prefix, clientId),
     prefix,
     clientId,
     hashSecret(clientSecret),
@@ -112,7 +109,8 @@ export async function decide(
     session?.seconds ?? 0,
     session?.scopes.join(' ') ?? '',
   ];
-  const [outcome = '', ...facts] = await runScript(redis, args);
+  const answer = await runScript(redis, SCRIPT, [clientKey(prefix, clientId)], args);
+  const [outcome = '', ...facts] = answer as string[];
   switch (outcome) {
     case 'allowed': {
       const [storeId = '', environment = '', grant] = facts;
@@ -132,15 +130,5 @@ export async function decide(
       return { outcome };
     default:
       throw new Error(`Redis decided ${outcome}`);
-  }
-}
-
-async function runScript(redis: Redis, args: (string | number)[]): Promise<string[]> {
-  try {
-    return (await redis.evalsha(SCRIPT_NAME, 1, ...args)) as string[];
-  } catch (error) {
-    // A Redis that was just started does not know it yet.
-    if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
-    return (await redis.eval(SCRIPT, 1, ...args)) as string[];
   }
 }

@@ -33,7 +33,7 @@ export interface Attempt {
 /** What a client may still fail from an address while that address, or others for that client, fail a lot. */
 const CAUTIOUS = 5;
 
-/** Clients and addresses that are known to be refused for now, or have come before. */
+/** Clients and addresses that are known to be refused for now. */
 const CACHED = 10_000;
 
 /** When a refusal ends in Redis, by `performance.now()` here: refused until the one, told to wait for the other. */
@@ -61,13 +61,6 @@ export function createFailedAuthentications(
   /** While a refusal surely lasts in Redis, it needs no look-up and no count: a flood costs neither. */
   const refused = new LRUCache<string, RefusalEnd>({ max: CACHED });
 
-  // The same clients come from the same addresses again and again.
-  const groups = new LRUCache<string, string>({ max: CACHED, memoMethod: addressGroup });
-  const digests = new LRUCache<string, string>({
-    max: CACHED,
-    memoMethod: (text) => hash('sha256', text, 'hex'),
-  });
-
   const slow = (limit: FailureLimit, milliseconds: number): Refusal => {
     counter.inc({ limit });
     // A count still holds in the millisecond in which it ends.
@@ -81,7 +74,7 @@ export function createFailedAuthentications(
 
   return {
     attempt(clientId, address) {
-      const keys = keysOf(prefix, digests.memo(clientId), digests.memo(groups.memo(address ?? '')));
+      const keys = keysOf(prefix, clientId, address);
       const requireUnrefused = () => {
         const end = refused.get(keys.pair);
         const now = performance.now();
@@ -136,14 +129,18 @@ export function createFailedAuthentications(
  */
 function keysOf(
   prefix: string,
-  clientDigest: string,
-  addressDigest: string,
+  clientId: string,
+  address: string | undefined,
 ): Record<'pair' | 'address' | 'client', string> {
-  const client = clientDigest.slice(0, 4);
-  const tag = `${prefix}:{failed:${addressDigest.slice(0, 16)}}`;
+  const client = digestOf(clientId).slice(0, 4);
+  const tag = `${prefix}:{failed:${digestOf(addressGroup(address)).slice(0, 16)}}`;
   return {
     pair: `${tag}:client:${client}`,
     address: `${tag}:address`,
     client: `${prefix}:{failed:client:${client}}`,
   };
+}
+
+function digestOf(text: string): string {
+  return hash('sha256', text, 'hex');
 }

@@ -56,60 +56,42 @@ export interface RankTree {
   grows: 'in front' | 'anywhere';
 }
 
+/** A list of the newest first. */
+const TREE: Omit<RankTree, 'name' | 'entity' | 'collection'> = {
+  keyField: 'rank_key',
+  keyIndex: 'by_rank',
+  faceted: true,
+  searched: false,
+  leafRecords: 512,
+  leafBytes: Number.POSITIVE_INFINITY,
+  nodeParts: 64,
+  grows: 'in front',
+};
+
 export const RANK_TREES: Record<TreeName, RankTree> = {
-  order: {
-    name: 'order',
-    entity: 'order',
-    collection: COLLECTIONS.order,
-    keyField: 'rank_key',
-    keyIndex: 'by_rank',
-    faceted: true,
-    searched: false,
-    leafRecords: 512,
-    leafBytes: Number.POSITIVE_INFINITY,
-    nodeParts: 64,
-    grows: 'in front',
-  },
-  review: {
-    name: 'review',
-    entity: 'review',
-    collection: COLLECTIONS.review,
-    keyField: 'rank_key',
-    keyIndex: 'by_rank',
-    faceted: true,
-    searched: false,
-    leafRecords: 512,
-    leafBytes: Number.POSITIVE_INFINITY,
-    nodeParts: 64,
-    grows: 'in front',
-  },
+  order: { ...TREE, name: 'order', entity: 'order', collection: COLLECTIONS.order },
+  review: { ...TREE, name: 'review', entity: 'review', collection: COLLECTIONS.review },
   /** By name; its leaves are at the same time the blocks that a search reads. */
   customer: {
+    ...TREE,
     name: 'customer',
     entity: 'customer',
     collection: COLLECTIONS.customer,
-    keyField: 'rank_key',
-    keyIndex: 'by_rank',
     faceted: false,
     searched: true,
     leafRecords: 256,
     leafBytes: 65_536,
-    nodeParts: 64,
     grows: 'anywhere',
   },
   /** By creation: how many customers a range of time holds. */
   customer_created: {
+    ...TREE,
     name: 'customer_created',
     entity: 'customer',
     collection: COLLECTIONS.customer,
     keyField: 'created_key',
     keyIndex: 'by_created',
     faceted: false,
-    searched: false,
-    leafRecords: 512,
-    leafBytes: Number.POSITIVE_INFINITY,
-    nodeParts: 64,
-    grows: 'in front',
   },
 };
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { revokeSession } from '#shared/access/sessions.ts';
+import { endRevokedSession, noteRevocation } from '#shared/access/sessions.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { redisKeys } from '#shared/access/redis-keys.ts';
 import { type Answer, type ErrorAnswer, remainingOf } from '#test/api-client.ts';
@@ -362,9 +362,9 @@ describe('what takes effect at once', () => {
     };
     const { revokedSessions } = controlCollections(mongodb.db(`${config.namePrefix}_control`));
     const session = { id: jti, environment, storeId: 's1', clientId: 'full' };
-    expect(
-      await revokeSession(redis, revokedSessions, config.namePrefix, session, new Date(Date.now() + 60_000)),
-    ).toBe(true);
+    await noteRevocation(revokedSessions, session, new Date(Date.now() + 60_000));
+    const revoked = { _id: jti, environment, store_id: 's1' };
+    expect(await endRevokedSession(redis, revokedSessions, config.namePrefix, revoked)).toBe(true);
     expect(await statusNow('/api/order/list', own)).toBe(401);
     expect(await statusNow('/api/order/list', other)).toBe(200);
   });

@@ -6,7 +6,7 @@ import { eventually } from '#test/installation.ts';
 /** The newest number of each instance, by its trail. */
 async function newestNumbers(redis: Redis, prefix: string): Promise<Map<string, number>> {
   const trails = await redis.keys(trailKey(prefix, '*'));
-  const numbers = await Promise.all(trails.map((trail) => redis.lindex(trail, 0)));
+  const numbers = await Promise.all(trails.map((trail) => redis.get(trail)));
   return new Map(trails.map((trail, index) => [trail, Number(numbers[index])]));
 }
 

@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { decodeGrant, encodeGrant, publishKey, publishStoreAccess } from '#shared/access/grants.ts';
+import {
+  decodeGrant,
+  encodeGrant,
+  publishAll,
+  publishedBlocking,
+  publishedKey,
+} from '#shared/access/grants.ts';
 import type { AccessKey, StoreAccess } from '#shared/access/access-keys.ts';
 import { clientKey, redisKeys } from '#shared/access/redis-keys.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
@@ -38,7 +44,7 @@ describe('a grant', () => {
     const { redis, config } = installation;
     const { grant } = redisKeys(config.namePrefix, 'e', 's1');
     const publish = (version: number, status?: AccessKey['status']) =>
-      publishKey(redis, config.namePrefix, key(version, status));
+      publishAll(redis, publishedKey(config.namePrefix, key(version, status)));
     await publish(3);
     await publish(10, 'inactive');
     await publish(9, 'active');
@@ -55,8 +61,8 @@ describe('a grant', () => {
   it('that is revoked stays revoked, whatever version comes after', async () => {
     const { redis, config } = installation;
     const { grant } = redisKeys(config.namePrefix, 'e', 's1');
-    await publishKey(redis, config.namePrefix, key(20, 'revoked'));
-    await publishKey(redis, config.namePrefix, key(2 ** 50, 'active'));
+    await publishAll(redis, publishedKey(config.namePrefix, key(20, 'revoked')));
+    await publishAll(redis, publishedKey(config.namePrefix, key(2 ** 50, 'active')));
     expect(await redis.zrange(grant('k1'), '0', '-1')).toEqual(['revoked order']);
   });
 
@@ -73,7 +79,7 @@ describe('a grant', () => {
       [1, 'revoked', String(Number.MAX_SAFE_INTEGER)],
       [5, 'active', String(Number.MAX_SAFE_INTEGER)],
     ] as const) {
-      await publishKey(redis, config.namePrefix, key(version, status));
+      await publishAll(redis, publishedKey(config.namePrefix, key(version, status)));
       expect(await versions()).toEqual([expected, expected]);
     }
   });
@@ -100,12 +106,8 @@ it('a store is blocked while either source says so', async () => {
     [2, 'active', 'active', 'blocked'],
     [4, 'active', 'active', 'active'],
   ] as const) {
-    await publishStoreAccess(redis, config.namePrefix, {
-      ...base,
-      version,
-      access_status: access,
-      record_status: record,
-    });
+    const store = { ...base, version, access_status: access, record_status: record };
+    await publishAll(redis, [publishedBlocking(config.namePrefix, store)]);
     expect(await redis.zrange(storeAccess, '0', '-1')).toEqual([expected]);
   }
 });

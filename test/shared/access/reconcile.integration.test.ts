@@ -5,7 +5,7 @@ import {
   controlCollections,
   type StoreAccess,
 } from '#shared/access/access-keys.ts';
-import { publishKey } from '#shared/access/grants.ts';
+import { publishAll, publishedKey } from '#shared/access/grants.ts';
 import { reconcileAccess } from '#shared/access/reconcile.ts';
 import { clientKey, redisKeys } from '#shared/access/redis-keys.ts';
 import { noteRevocation } from '#shared/access/sessions.ts';
@@ -67,10 +67,10 @@ it('writes what Redis has older, otherwise or not at all, and nothing else', asy
     key('revoked', 5, { status: 'revoked' }),
     key('elsewhere', 5, { environment: 'other' }),
   ]);
-  await publishKey(redis, prefix(), key('same', 5));
-  await publishKey(redis, prefix(), key('older', 4));
+  await publishAll(redis, publishedKey(prefix(), key('same', 5)));
+  await publishAll(redis, publishedKey(prefix(), key('older', 4)));
   await redis.zadd(keysOf().grant('otherwise'), 5, 'nonsense that sorts above');
-  await publishKey(redis, prefix(), key('revoked', 7));
+  await publishAll(redis, publishedKey(prefix(), key('revoked', 7)));
   expect(await reconcile()).toEqual({
     compared: 5,
     repaired: 4,
@@ -95,7 +95,7 @@ it('writes the record of a client beside its grant, where it is missing, older o
   const right = [`s1 e ${one} ${two}:${Date.parse(ends)}`, '5'];
   const name = clientKey(prefix(), 'client');
   const held = () => redis.zrange(name, '0', '-1', 'WITHSCORES');
-  await publishKey(redis, prefix(), known);
+  await publishAll(redis, publishedKey(prefix(), known));
   expect(await held()).toEqual(right);
   expect(await reconcile()).toMatchObject({ compared: 1, repaired: 0, ahead: 0 });
   for (const damage of [
@@ -109,15 +109,18 @@ it('writes the record of a client beside its grant, where it is missing, older o
   }
   // A store of that name is no revocation.
   await control.keys.insertOne(key('odd', 5, { store_id: 'revoked' }));
-  await publishKey(redis, prefix(), key('odd', 9, { store_id: 'revoked', secret_hashes: [one] }));
+  await publishAll(
+    redis,
+    publishedKey(prefix(), key('odd', 9, { store_id: 'revoked', secret_hashes: [one] })),
+  );
   expect(await reconcile()).toMatchObject({ ahead: 1, revokedInRedis: [] });
 });
 
 it('keeps what Redis has newer, and tells which keys are revoked there', async () => {
   const { redis } = installation;
   await control.keys.insertMany([key('newer', 5), key('gone', 5)]);
-  await publishKey(redis, prefix(), key('newer', 9, { status: 'inactive' }));
-  await publishKey(redis, prefix(), key('gone', 4, { status: 'revoked' }));
+  await publishAll(redis, publishedKey(prefix(), key('newer', 9, { status: 'inactive' })));
+  await publishAll(redis, publishedKey(prefix(), key('gone', 4, { status: 'revoked' })));
   const found = await reconcile();
   expect(found).toMatchObject({ repaired: 0, ahead: 2 });
   expect(found.revokedInRedis.map(({ _id }) => _id)).toEqual(['gone']);

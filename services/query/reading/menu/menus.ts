@@ -3,76 +3,63 @@
  * same. One that is too large for that leaves as a stream, each time from one snapshot of its own.
  */
 import { Readable } from 'node:stream';
-import { LRUCache } from 'lru-cache';
 import type { ReadOne } from '../../batched.ts';
-import type { Bounded } from '../../deadline.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { type Stamp, STAMPS } from '#shared/read-models/collections.ts';
-import type { Generation } from '#shared/read-models/generation.ts';
+import type { CachedMenu, Caches } from '../caches.ts';
 import type { Found } from '../found.ts';
 import { offsetOf, readStamp, type StampView } from '../stamp.ts';
-import { openSnapshot, type SnapshotReads } from '../snapshot.ts';
+import { openSnapshot, type SnapshotReads, type Source } from '../snapshot.ts';
 import { readLargeMenu } from './large.ts';
 import { Slots } from './slots.ts';
 import { isFew, type SmallMenu } from './small.ts';
 
-/** Bytes of all menus that are kept. */
-const KEPT_BYTES = 96 * 1_048_576;
-/** A larger menu is not kept. */
-const LARGEST_KEPT = 24 * 1_048_576;
-/** For how long a menu that was too large is not tried again. */
-const LARGE_FOR_MS = 60_000;
-const LARGE_STORES = 1_000;
+/** A larger menu is not cached. */
+const LARGEST_CACHED = 24 * 1_048_576;
 /** Large menus that are put together at a time, and of one store: each takes some 30 MiB at most. */
 const AT_ONCE = 8;
 const AT_ONCE_OF_ONE = 2;
 /** Longer than MongoDB keeps a snapshot as a rule (300 s), a stream cannot go on. */
 const LONGEST_STREAM_MS = 240_000;
 
-interface Kept {
-  /** Of what it was made. */
-  tag: string;
-  stamp: Stamp | null;
-  body: Buffer;
-}
-
 interface Composing {
   /** Those who asked before it began may have its menu, whatever its stamp. */
   began: number;
   /** Resolves once it is known that it takes longer than a single read. */
   isLarge: Promise<void>;
-  /** `null` for a menu that is too large to be kept. */
-  done: Promise<Kept | null>;
+  /** `null` for a menu that is too large to be cached. */
+  done: Promise<CachedMenu | null>;
 }
 
 /** What the menu of a store is read with. */
-interface MenuView extends StampView {
-  generation: Generation;
-  shared: StampView['shared'] & { each: Bounded; smallMenu: ReadOne<SmallMenu> };
+interface MenuView extends StampView, Source {
+  shared: StampView['shared'] & {
+    source: Source;
+    smallMenu: ReadOne<SmallMenu>;
+    key: (of: string) => string;
+  };
 }
 
 export class Menus {
-  readonly #kept = new LRUCache<string, Kept>({
-    maxSize: KEPT_BYTES,
-    sizeCalculation: ({ body }) => body.length + 1_000,
-  });
+  readonly #caches: Caches;
   readonly #composing = new Map<string, Composing>();
-  /** Menus that were too large lately: to be kept, and to be read together with those of others. */
-  readonly #large = new LRUCache<string, true>({ max: LARGE_STORES, ttl: LARGE_FOR_MS });
-  readonly #notSmall = new LRUCache<string, true>({ max: LARGE_STORES, ttl: LARGE_FOR_MS });
   readonly #slots = new Slots(AT_ONCE, AT_ONCE_OF_ONE);
   #turn = 0;
 
+  constructor(caches: Caches) {
+    this.#caches = caches;
+  }
+
   /** The menu of a store; without categories where it has none to show. */
   async read(view: MenuView): Promise<Found<Buffer | Readable>> {
-    const key = `${view.generation.marker.id}/${view.storeId}`;
+    const key = view.shared.key(view.storeId);
     this.#turn += 1;
     const asked = this.#turn;
     const stamp = await readStamp(view);
     const tag = tagOf(stamp);
-    const kept = this.#kept.get(key);
-    if (kept?.tag === tag) return kept;
-    while (!this.#large.has(key)) {
+    const cached = this.#caches.menus.get(key);
+    if (cached?.tag === tag) return cached;
+    while (!this.#caches.largeMenus.has(key)) {
       const composing = this.#composing.get(key) ?? this.#compose(view, key, stamp);
       await view.bounded(() => Promise.race([composing.isLarge, composing.done]));
       const menu = await composing.done;
@@ -90,17 +77,23 @@ export class Menus {
     return composing;
   }
 
-  async #put(view: MenuView, key: string, stamp: Stamp | null, isLarge: () => void): Promise<Kept | null> {
-    const { generation, storeId } = view;
-    const { each } = view.shared;
-    if (isFew(stamp) && !this.#notSmall.has(key)) {
-      const menu = await each((signal) => view.shared.smallMenu(storeId, signal));
-      if (menu !== null) return this.#keep(key, menu.stamp, menu.body);
-      this.#notSmall.set(key, true);
+  async #put(
+    view: MenuView,
+    key: string,
+    stamp: Stamp | null,
+    isLarge: () => void,
+  ): Promise<CachedMenu | null> {
+    const { storeId, shared } = view;
+    const { bounded } = shared.source;
+    const { largeMenus, lonelyMenus } = this.#caches;
+    if (isFew(stamp) && !lonelyMenus.has(key)) {
+      const menu = await bounded((signal) => shared.smallMenu(storeId, signal));
+      if (menu !== null) return this.#cache(key, menu.stamp, menu.body);
+      lonelyMenus.set(key, true);
     }
-    const release = await each((signal) => this.#slots.take(key, signal));
+    const release = await bounded((signal) => this.#slots.take(key, signal));
     isLarge();
-    const reads = openSnapshot(generation, each);
+    const reads = openSnapshot(shared.source);
     try {
       const present = await stampIn(reads, storeId);
       const portions: Buffer[] = [];
@@ -108,28 +101,28 @@ export class Menus {
       for await (const portion of readLargeMenu(reads, storeId, offsetOf(present))) {
         portions.push(portion);
         bytes += portion.length;
-        if (bytes > LARGEST_KEPT) {
-          this.#large.set(key, true);
+        if (bytes > LARGEST_CACHED) {
+          largeMenus.set(key, true);
           return null;
         }
       }
-      return this.#keep(key, present, Buffer.concat(portions));
+      return this.#cache(key, present, Buffer.concat(portions));
     } finally {
       release();
       await reads.end();
     }
   }
 
-  #keep(key: string, stamp: Stamp | null, body: Buffer): Kept {
+  #cache(key: string, stamp: Stamp | null, body: Buffer): CachedMenu {
     const menu = { tag: tagOf(stamp), stamp, body };
-    this.#kept.set(key, menu);
+    this.#caches.menus.set(key, menu);
     return menu;
   }
 
   async #stream(view: MenuView, key: string): Promise<Found<Readable>> {
-    const { generation, bounded, storeId } = view;
+    const { bounded, storeId } = view;
     const release = await bounded((signal) => this.#slots.take(key, signal));
-    const reads = openSnapshot(generation, view.shared.each);
+    const reads = openSnapshot(view.shared.source);
     const end = () => {
       release();
       void reads.end();

@@ -8,9 +8,9 @@ interface Waiter {
 export class Slots {
   readonly #most: number;
   readonly #mostOfOne: number;
-  readonly #taken = new Map<string, number>();
-  #total = 0;
-  #waiting: Waiter[] = [];
+  /** The key of each slot that is taken. */
+  readonly #taken: string[] = [];
+  readonly #waiting: Waiter[] = [];
 
   constructor(most: number, mostOfOne: number) {
     this.#most = most;
@@ -24,52 +24,41 @@ export class Slots {
    */
   async take(key: string, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
-    if (!this.#isFree(key)) await this.#turn(key, signal);
-    else this.#count(key, 1);
+    const { promise, resolve: begin, reject } = Promise.withResolvers<void>();
+    const waiter = { key, begin };
+    const giveUp = () => {
+      remove(this.#waiting, waiter);
+      reject(signal.reason as Error);
+    };
+    signal.addEventListener('abort', giveUp, { once: true });
+    this.#waiting.push(waiter);
+    this.#beginNext();
+    await promise.finally(() => signal.removeEventListener('abort', giveUp));
     let isTaken = true;
     return () => {
       if (!isTaken) return;
       isTaken = false;
-      this.#count(key, -1);
+      remove(this.#taken, key);
       this.#beginNext();
     };
   }
 
-  /** The slot is counted when the turn comes. */
-  #turn(key: string, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const waiter: Waiter = {
-        key,
-        begin: () => {
-          signal.removeEventListener('abort', giveUp);
-          resolve();
-        },
-      };
-      const giveUp = () => {
-        this.#waiting = this.#waiting.filter((other) => other !== waiter);
-        reject(signal.reason as Error);
-      };
-      signal.addEventListener('abort', giveUp, { once: true });
-      this.#waiting.push(waiter);
-    });
-  }
-
+  /** The slot is taken when the turn comes. */
   #beginNext(): void {
     const next = this.#waiting.find(({ key }) => this.#isFree(key));
     if (next === undefined) return;
-    this.#waiting = this.#waiting.filter((other) => other !== next);
-    this.#count(next.key, 1);
+    remove(this.#waiting, next);
+    this.#taken.push(next.key);
     next.begin();
   }
 
   #isFree(key: string): boolean {
-    return this.#total < this.#most && (this.#taken.get(key) ?? 0) < this.#mostOfOne;
+    const ofKey = this.#taken.filter((taken) => taken === key);
+    return this.#taken.length < this.#most && ofKey.length < this.#mostOfOne;
   }
+}
 
-  #count(key: string, by: 1 | -1): void {
-    const taken = (this.#taken.get(key) ?? 0) + by;
-    if (taken === 0) this.#taken.delete(key);
-    else this.#taken.set(key, taken);
-    this.#total += by;
-  }
+function remove<T>(list: T[], item: T): void {
+  const at = list.indexOf(item);
+  if (at !== -1) list.splice(at, 1);
 }

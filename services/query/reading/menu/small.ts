@@ -8,10 +8,9 @@ import {
   type Stamp,
   STAMPS,
 } from '#shared/read-models/collections.ts';
-import { idIn } from '../id-in.ts';
 import { WITHIN_CATEGORY } from '../products/layout.ts';
 import { offsetOf } from '../stamp.ts';
-import type { SnapshotReads } from '../snapshot.ts';
+import { idIn, type SnapshotReads } from '../snapshot.ts';
 import { MenuText, type ShownCategory, type ShownProduct } from './text.ts';
 
 /** Records of all kinds together, of a store. */

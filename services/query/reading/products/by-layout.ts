@@ -1,17 +1,16 @@
 /**
- * Reads one page of the product list in the order of its categories, which no index has. Where they stand is cached (`layouts.ts`), and
+ * Reads one page of the product list in the order of its categories, which no index has. Where they stand is cached, and
  * the stamp in the snapshot of the page proves it, so that as a rule a page is one read.
  */
 import type { Document } from 'mongodb';
 import { COLLECTIONS, documentId, type Stamp } from '#shared/read-models/collections.ts';
 import { type CountedPage, PAGE_FIELDS, type PageRequest, type PageRow, skippedBy } from '../page.ts';
 import type { WholeList } from '../shared-pages.ts';
-import type { ReadInSnapshot } from '../snapshot.ts';
+import { inSnapshot, readSnapshot, type ReadInSnapshot } from '../snapshot.ts';
 import { readStamp, stampIn, unionWithStamp } from '../stamp.ts';
-import { inSnapshot, readSnapshot, type View } from '../view.ts';
+import type { View } from '../view.ts';
 import {
   type Layout,
-  NO_LAYOUT,
   PIECE_INDEX,
   pieceStages,
   piecesOf,
@@ -25,59 +24,48 @@ import { readLayout } from './layouts.ts';
 const COLLECTION = COLLECTIONS.product;
 const PRODUCTS: WholeList = { entity: 'product', sort: WITHIN_CATEGORY };
 
-/** How often a remembered layout may prove outdated before page and layout are read in one snapshot. */
-const GUESSES = 2;
-
-/** A page of all products: by the layout that is remembered, as long as the page lies where it says. */
+/** A page of all products: where the cached layout says that it lies, or by the layout of its own snapshot. */
 export async function readByLayout(view: View, request: PageRequest): Promise<CountedPage> {
-  const { storeId, bounded, shared } = view;
-  const readKnown = () => bounded((signal) => shared.layouts.layoutOf(storeId, signal));
-  let known = await readKnown();
-  for (let guess = 0; guess < GUESSES; guess += 1) {
-    const { rows, stamp, layout, present } = await readGuessed(view, known, request);
-    const page = { rows, stamp, count: stamp?.counts?.product ?? 0 };
-    if (stamp?.layout === layout.version) return page;
-    if (present === undefined) shared.layouts.forget(storeId, layout);
-    else shared.layouts.remember(storeId, present);
-    known = await readKnown();
-    // What has moved may stand behind the page.
-    if (stamp?.layout === known.version && isSamePage(known, layout, request)) return page;
-  }
-  return inSnapshot(view, async (read, reads) => {
+  const { storeId, shared } = view;
+  const key = shared.key(storeId);
+  const { layouts } = shared.caches;
+  const page = await readByCached(view, layouts.get(key), request);
+  if (page !== null) return counted(page);
+  return inSnapshot(view, async (reads) => {
     const { layout, stamp } = await readLayout(reads, storeId);
-    shared.layouts.remember(storeId, layout);
-    return {
-      rows: await readPage(read, view, layout, request, {}),
-      stamp,
-      count: stamp?.counts?.product ?? 0,
-    };
+    layouts.set(key, layout);
+    return counted({ rows: await readPage(reads.read, view, layout, request, {}), stamp });
   });
 }
 
-/** Whether a page lies at the same places by two layouts. */
-function isSamePage(one: Layout, other: Layout, request: PageRequest): boolean {
-  const places = ({ shelves }: Layout) => piecesOf(shelves, skippedBy(request), request.pageSize);
-  return JSON.stringify(places(one)) === JSON.stringify(places(other));
-}
-
-interface Guessed {
+interface StampedPage {
   rows: readonly PageRow[];
   stamp: Stamp | null;
-  layout: Layout;
-  present?: Layout | undefined;
 }
 
-/** A page as a layout says where it lies, that layout, and the stamp of the page's snapshot. */
-async function readGuessed(view: View, layout: Layout, request: PageRequest): Promise<Guessed> {
+function counted({ rows, stamp }: StampedPage): CountedPage {
+  return { rows, stamp, count: stamp?.counts?.product ?? 0 };
+}
+
+/** `null` where there is no layout, or the stamp of the page's snapshot names another one. */
+async function readByCached(
+  view: View,
+  layout: Layout | undefined,
+  request: PageRequest,
+): Promise<StampedPage | null> {
+  if (layout === undefined) return null;
   const { storeId, bounded, shared } = view;
   if (request.page === 1 && isCompact(layout, request.pageSize)) {
     const first = await bounded((signal) => shared.pages.first(PRODUCTS, request.pageSize, storeId, signal));
-    if (first !== null) return { layout: NO_LAYOUT, ...first };
+    if (first !== null) return first.stamp?.layout === first.layout?.version ? first : null;
   }
   const stages = pageStages(view, layout, request, {});
-  if (stages === null) return { rows: [], stamp: await readStamp(view), layout };
-  const rows = await readSnapshot<PageRow>(view, COLLECTION, [...stages, unionWithStamp(view)], PIECE_INDEX);
-  return { rows, stamp: stampIn(rows), layout };
+  const rows =
+    stages === null
+      ? []
+      : await readSnapshot<PageRow>(view, COLLECTION, [...stages, unionWithStamp(view)], PIECE_INDEX);
+  const stamp = stages === null ? await readStamp(view) : stampIn(rows);
+  return stamp?.layout === layout.version ? { rows, stamp } : null;
 }
 
 /** What was updated in a window with many products: as all products, but counted by category. */
@@ -86,7 +74,8 @@ export function readUpdatedByLayout(
   request: PageRequest,
   updated: Document,
 ): Promise<CountedPage> {
-  return inSnapshot(view, async (read, reads) => {
+  return inSnapshot(view, async (reads) => {
+    const { read } = reads;
     const { layout, positions, stamp } = await readLayout(reads, view.storeId);
     const counted = await read<{ _id: string; products: number }>(
       COLLECTION,

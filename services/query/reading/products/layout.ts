@@ -3,7 +3,7 @@
  * pieces, each of which an index has in order. Pure.
  */
 import type { Document } from 'mongodb';
-import { COLLECTIONS, documentId, type Stamp } from '#shared/read-models/collections.ts';
+import { COLLECTIONS, documentId } from '#shared/read-models/collections.ts';
 
 /** Categories of one position, whose products stand among one another. */
 export interface Shelf {
@@ -15,43 +15,8 @@ export interface Shelf {
 export interface Layout {
   /** That of the stamp; absent for a store that never had a category or product. */
   version: string | undefined;
-  /** As `numbersOf` its stamp: another one whenever a product may have come, gone or changed its category. */
-  numbers: string;
   /** In order, those without products left out; the last may be that of products whose category is unknown. */
   shelves: Shelf[];
-}
-
-/** The layout of a store with nothing. */
-export const NO_LAYOUT: Layout = { version: undefined, numbers: numbersOf(null), shelves: [] };
-
-/** A layout as it was read with its stamp. */
-export function stampedLayout(stamp: Stamp | null, shelves: Shelf[]): Layout {
-  return { version: stamp?.layout, numbers: numbersOf(stamp), shelves };
-}
-
-/** What tells whether products changed; after a restored backup the epochs differ where counters may not. */
-function numbersOf(stamp: Stamp | null): string {
-  return `${stamp?.product ?? 0}/${stamp?.epochs ?? ''}`;
-}
-
-/**
- * A layout after its categories moved.
- * @param positions where each category stands by the same stamp, by document id.
- * @returns `undefined` where products may have changed as well, or where it does not tell how many name each category.
- */
-export function movedLayout(
-  layout: Layout,
-  stamp: Stamp,
-  positions: ReadonlyMap<string, number>,
-): Layout | undefined {
-  const products = new Map<string, number>();
-  for (const { categories, products: count } of layout.shelves) {
-    const [category, ...others] = categories;
-    if (category === undefined || others.length > 0) return undefined;
-    products.set(documentId(stamp._id, category), count);
-  }
-  if (layout.numbers !== numbersOf(stamp)) return undefined;
-  return stampedLayout(stamp, shelvesOf(stamp._id, positions, products));
 }
 
 /**

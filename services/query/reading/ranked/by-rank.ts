@@ -12,7 +12,6 @@ import type { View } from '../view.ts';
 import type { ReadInSnapshot } from '../snapshot.ts';
 import { cutName, Descent, type Edge, type Start } from './descent.ts';
 import { readTogether, type Together } from './read-together.ts';
-import { cachedLevels, cachedNode, cacheLevels, cacheNode } from './node-cache.ts';
 import { ALL, walk } from '../walk.ts';
 import { countFromStamp, indexFor, isShallow, matching, type RankedRequest } from './request.ts';
 
@@ -54,14 +53,15 @@ export async function readByRank(
       read,
     );
   if (stamp === null || levels === undefined) return walkThem();
-  cacheLevels(view, tree.name, levels);
 
   const nodes = new Map<string, Packed>();
   const cuts = new Map<string, number>();
   for (;;) {
     for (const [id, node] of rows.nodes) {
       nodes.set(id, node);
-      cacheNode(view, id, node);
+      // What was read is a piece of the whole answer, which must not stay in memory with it.
+      const copy = { ...node, counts: Uint8Array.from(node.counts) };
+      view.shared.caches.nodes.set(view.shared.key(id), copy);
     }
     for (const [cut, count] of rows.cuts) cuts.set(cut, count);
     const found = findOut({ view, request, range, levels, nodeOf: (id) => nodes.get(id), cuts });
@@ -91,14 +91,15 @@ export function estimatedCount(estimated: Finding | null): number {
 
 /** What follows for a page from what was read last; `null` where nothing of the tree was. */
 export function estimate(view: View, request: RankedRequest, range: KeyRange): Finding | null {
-  const levels = cachedLevels(view, request.tree.name);
+  const { shared, storeId } = view;
+  const levels = shared.hintOf(storeId).levels?.[request.tree.name];
   if (levels === undefined) return null;
   return findOut({
     view,
     request,
     range,
     levels,
-    nodeOf: (id) => cachedNode(view, id),
+    nodeOf: (id) => shared.caches.nodes.get(shared.key(id)),
     cuts: new Map(),
   });
 }

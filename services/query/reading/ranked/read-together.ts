@@ -3,12 +3,12 @@ import type { Document } from 'mongodb';
 import { RANK_NODES, type Stamp } from '#shared/read-models/collections.ts';
 import type { RankNode } from '#shared/read-models/rank-tree/nodes.ts';
 import type { Packed } from '#shared/read-models/rank-tree/packed-counts.ts';
-import type { PageRow } from '../page.ts';
-import { type View } from '../view.ts';
+import { pageOf, type PageRow } from '../page.ts';
+import type { View } from '../view.ts';
 import { unionWithStamp } from '../stamp.ts';
 import type { ReadInSnapshot } from '../snapshot.ts';
 import { type Edge, type Start, cutName } from './descent.ts';
-import { indexFor, matching, pageStages, type RankedRequest } from './request.ts';
+import { indexFor, matching, type RankedRequest } from './request.ts';
 
 export interface Together {
   /** Where the page's records begin; `null` while that is not known. */
@@ -43,9 +43,11 @@ export async function readTogether(
     { $set: { cut } },
   ]);
   if (page !== null) {
-    ofRecords.push(
-      pageStages(view, matching(view.storeId, request, { from: page.key, to }), request, page.skip),
-    );
+    const { entity, keyField } = request.tree;
+    ofRecords.push([
+      { $match: matching(view.storeId, request, { from: page.key, to }) },
+      ...pageOf(view, entity, { [keyField]: 1 }, page.skip, request.pageSize),
+    ]);
   }
   const ids = [...nodes];
   const ofNodes = ids.length === 0 ? [] : [{ $match: { store_id: view.storeId, _id: { $in: ids } } }];

@@ -3,9 +3,8 @@ import type { Document } from 'mongodb';
 import type { Stamp } from '#shared/read-models/collections.ts';
 import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
 import type { RankTree } from '#shared/read-models/rank-tree/trees.ts';
-import { pageFields, type PageRequest } from '../page.ts';
+import type { PageRequest } from '../page.ts';
 import { keyWithin } from '../range.ts';
-import type { View } from '../view.ts';
 
 export interface RankedRequest extends PageRequest {
   tree: RankTree;
@@ -25,22 +24,6 @@ export function matching(storeId: string, { tree, facets }: RankedRequest, range
 /** The index that leads to these records in their order: by facet the matching ones lie together, merged from each. */
 export function indexFor({ tree, facets }: RankedRequest): string {
   return facets === null ? tree.keyIndex : 'by_facet';
-}
-
-/** The stages that leave a page: of the records that match from a key on, those after `skip`. */
-export function pageStages(
-  view: View,
-  match: Document,
-  { tree, pageSize }: RankedRequest,
-  skip: number,
-): Document[] {
-  return [
-    { $match: match },
-    { $sort: { [tree.keyField]: 1 } },
-    { $skip: skip },
-    { $limit: pageSize },
-    ...pageFields(view, tree.entity),
-  ];
 }
 
 /** How many of all records pass the filter by facets. */

@@ -2,7 +2,7 @@
 import type { Document } from 'mongodb';
 import { RANK_NODES, type Stamp } from '#shared/read-models/collections.ts';
 import { levelPrefix, ofLevel } from '#shared/read-models/rank-tree/nodes.ts';
-import { type View } from '../view.ts';
+import type { View } from '../view.ts';
 import { stampIn, unionWithStamp } from '../stamp.ts';
 import type { ReadInSnapshot } from '../snapshot.ts';
 import type { SearchTerms } from './terms.ts';

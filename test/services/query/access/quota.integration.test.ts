@@ -1,8 +1,18 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Counted, createQuota, type Quota, quotaState } from '#query/access/quota.ts';
+import {
+  type LiveAccess,
+  type LiveAccessSources,
+  lookAtAccess,
+  lookUpAccess,
+} from '#query/access/live-access.ts';
+import { quotaState } from '#query/access/quota.ts';
+import { boundedBy } from '#query/deadline.ts';
+import { controlCollections, type StoreAccess } from '#shared/access/access-keys.ts';
+import { publishAll, publishedKey, publishedState } from '#shared/access/grants.ts';
 import { redisKeys } from '#shared/access/redis-keys.ts';
+import { controlDatabase } from '#shared/read-models/generation.ts';
 import { createRedisClient, redisReady } from '#shared/redis.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { createInstallation, type Installation } from '#test/installation.ts';
 
 let installation: Installation;
 beforeAll(async () => {
@@ -11,63 +21,133 @@ beforeAll(async () => {
 afterAll(() => installation.close());
 
 const settings = { requests: 3, windowSeconds: 60 };
-const count = (quota: Quota, store: string, environment = 'e') =>
-  quota.count(environment, store, settings.windowSeconds);
+const bounded = boundedBy(10_000);
+const claimsOf = (storeId: string, environment = 'e') => ({
+  sessionId: 'a session',
+  clientId: 'client',
+  storeId,
+  environment,
+  scopes: ['order' as const],
+  expiresAt: 0,
+});
 
-it('counts for each store and environment apart, and takes back', async () => {
-  const { redis, config } = installation;
-  const quota = createQuota(redis, config.namePrefix, settings);
-  const consumed = async (store: string) => (await count(quota, store)).consumed;
-  expect([await consumed('a'), await consumed('a'), await consumed('b')]).toEqual([1, 2, 1]);
-  await quota.giveBack(await count(quota, 'a'));
-  expect([await consumed('a'), await consumed('a')]).toEqual([3, 4]);
-  expect((await count(quota, 'a', 'other')).consumed).toBe(1);
+function sources(change: Partial<LiveAccessSources> = {}): LiveAccessSources {
+  const { redis, config, mongodb } = installation;
+  const control = controlCollections(controlDatabase(mongodb, config.namePrefix));
+  return { redis, control, prefix: config.namePrefix, quota: settings, ...change };
+}
+
+let version = 0;
+/** Lets requests for a store pass, or not. */
+async function arrange(
+  storeId: string,
+  {
+    environment = 'e',
+    status = 'active',
+    session = 'client',
+    store = {},
+  }: Partial<{
+    environment: string;
+    status: 'active' | 'inactive';
+    session: string;
+    store: Partial<StoreAccess>;
+  }> = {},
+): Promise<void> {
+  const { redis, prefix } = sources();
+  version += 1;
+  const at = { environment, store_id: storeId, version };
+  const key = { ...at, _id: 'client', status, scopes: ['order' as const], secret_hashes: [] };
+  const access: StoreAccess = {
+    ...at,
+    _id: `${environment}/${storeId}`,
+    access_status: 'active',
+    access_sequence: 0,
+    record_status: 'active',
+    record_sequence: 0,
+    updated_at: new Date(),
+    ...store,
+  };
+  await publishAll(redis, [
+    ...publishedKey(prefix, key),
+    publishedState(prefix, environment, storeId, access),
+  ]);
+  await redis.set(redisKeys(prefix, environment, storeId).session('a session'), session);
+}
+
+async function request(storeId: string, environment = 'e', of = sources()): Promise<LiveAccess['quota']> {
+  const live = await lookUpAccess(of, claimsOf(storeId, environment), bounded);
+  if (typeof live === 'string') throw new Error(live);
+  return live.quota;
+}
+
+const remaining = async (storeId: string, environment?: string) =>
+  (await request(storeId, environment)).remaining;
+
+it('counts for each store and environment apart', async () => {
+  await arrange('a');
+  await arrange('b');
+  await arrange('a', { environment: 'other' });
+  expect([await remaining('a'), await remaining('a'), await remaining('b')]).toEqual([2, 1, 2]);
+  expect(await remaining('a', 'other')).toBe(2);
 });
 
 it('is shared by all instances, to the last request', async () => {
   const { redis, config } = installation;
+  await arrange('shared');
   const other = createRedisClient(config, () => undefined);
   await redisReady(other, 2_000);
   try {
-    const policy = { requests: 50, windowSeconds: 60 };
-    const quotas = [redis, other].map((client) => createQuota(client, config.namePrefix, policy));
-    const counts = await Promise.all(
-      Array.from({ length: 100 }, async (_, index) => quotas[index % 2]?.count('e', 'shared', 60)),
+    const quota = { requests: 50, windowSeconds: 60 };
+    const instances = [redis, other].map((client) => sources({ redis: client, quota }));
+    const states = await Promise.all(
+      Array.from({ length: 100 }, async (_, index) => request('shared', 'e', instances[index % 2])),
     );
-    const states = counts.map((counted) => counted && quotaState(counted, policy));
-    expect(states.filter((state) => state?.allowed)).toHaveLength(50);
+    expect(states.filter(({ allowed }) => allowed)).toHaveLength(50);
   } finally {
     other.disconnect();
   }
 });
 
 it('counts windows of different length apart, each with its own end', async () => {
-  const { redis, config } = installation;
-  const quota = createQuota(redis, config.namePrefix, settings);
-  await count(quota, 'windows');
-  const shorter = await quota.count('e', 'windows', 10);
-  expect(shorter.consumed).toBe(1);
-  expect(shorter.milliseconds).toBeLessThanOrEqual(10_000);
-  const longer = await count(quota, 'windows');
-  expect(longer.consumed).toBe(2);
-  expect(longer.milliseconds).toBeGreaterThan(50_000);
+  await arrange('windows');
+  expect(await request('windows')).toMatchObject({ limit: 3, windowSeconds: 60, remaining: 2 });
+  await arrange('windows', { store: { quota: { requests: 9, window_seconds: 10 } } });
+  const shorter = await request('windows');
+  expect(shorter).toMatchObject({ limit: 9, windowSeconds: 10, remaining: 8 });
+  expect(shorter.resetSeconds).toBeLessThanOrEqual(10);
+  // A changed number goes on with what was counted.
+  await arrange('windows', { store: { quota: { requests: 5 } } });
+  const longer = await request('windows');
+  expect(longer).toMatchObject({ limit: 5, windowSeconds: 60, remaining: 3 });
+  expect(longer.resetSeconds).toBeGreaterThan(50);
 });
 
-it('gives nothing back to a window that is over, nor to the one after it', async () => {
-  const { redis, config } = installation;
-  const quota = createQuota(redis, config.namePrefix, settings);
-  const { quota: keyOf } = redisKeys(config.namePrefix, 'e', 'edge');
-  const last = await quota.count('e', 'edge', 1);
-  await eventually('the window ends', async () => (await redis.exists(keyOf(1))) === 0);
-  await quota.giveBack(last);
-  expect(await redis.exists(keyOf(1))).toBe(0);
-  expect((await quota.count('e', 'edge', 1)).consumed).toBe(1);
-  // The next window has begun meanwhile: more of its time is left than the old one had when it was counted.
-  const old: Counted = { key: keyOf(60), windowSeconds: 60, consumed: 3, milliseconds: 200 };
-  expect((await count(quota, 'edge')).consumed).toBe(1);
-  await quota.giveBack(old);
-  expect((await count(quota, 'edge')).consumed).toBe(2);
-  expect(await redis.pttl(keyOf(60))).toBeGreaterThan(0);
+it.each([
+  ['session_ended', { session: 'somebody else' }],
+  ['key_not_active', { status: 'inactive' as const }],
+  ['store_blocked', { store: { record_status: 'blocked' as const } }],
+])('takes nothing for a token that does not pass: %s', async (reason, arranged) => {
+  const { prefix, redis } = sources();
+  await arrange(reason, arranged);
+  expect(await lookUpAccess(sources(), claimsOf(reason), bounded)).toBe(reason);
+  expect(await redis.exists(redisKeys(prefix, 'e', reason).quota(60))).toBe(0);
+  await arrange(reason);
+  expect(await remaining(reason)).toBe(2);
+});
+
+it('takes nothing for a request that was counted before', async () => {
+  await arrange('held');
+  expect(await lookAtAccess(sources(), claimsOf('held'), bounded)).toEqual(['order']);
+  expect(await remaining('held')).toBe(2);
+});
+
+it('gives an end to a count that lost its own', async () => {
+  const { prefix, redis } = sources();
+  await arrange('endless');
+  const name = redisKeys(prefix, 'e', 'endless').quota(60);
+  await redis.set(name, '1');
+  expect(await request('endless')).toMatchObject({ remaining: 1, resetSeconds: 60 });
+  expect(await redis.pttl(name)).toBeGreaterThan(0);
 });
 
 it('throws when Redis is away: an outage is no refusal', async () => {
@@ -77,21 +157,17 @@ it('throws when Redis is away: an outage is no refusal', async () => {
     () => undefined,
   );
   try {
-    const quota = createQuota(redis, 'x', settings);
-    await expect(count(quota, 's')).rejects.toBeInstanceOf(Error);
-    const counted = { key: 'x', windowSeconds: 60, consumed: 1, milliseconds: 1 };
-    await expect(quota.giveBack(counted)).rejects.toBeInstanceOf(Error);
+    await expect(request('s', 'e', sources({ redis }))).rejects.toBeInstanceOf(Error);
   } finally {
     redis.disconnect();
   }
 });
 
 it('survives that Redis forgets its scripts', async () => {
-  const { redis, config } = installation;
-  const quota = createQuota(redis, config.namePrefix, settings);
-  await count(quota, 'flushed');
-  await redis.script('FLUSH');
-  expect((await count(quota, 'flushed')).consumed).toBe(2);
+  await arrange('flushed');
+  await request('flushed');
+  await installation.redis.script('FLUSH');
+  expect(await remaining('flushed')).toBe(1);
 });
 
 it.each([
@@ -112,7 +188,7 @@ it.each([
     { allowed: false, remaining: 0, resetSeconds: 1 },
   ],
 ])('of %j says %j: a client that waits that long comes after the end', (counted, state) => {
-  expect(quotaState({ key: '', windowSeconds: 60, ...counted }, settings)).toEqual({
+  expect(quotaState(counted, settings)).toEqual({
     limit: 3,
     windowSeconds: 60,
     ...state,

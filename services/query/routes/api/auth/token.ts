@@ -4,7 +4,7 @@ import { newSessionId } from '#shared/access/sessions.ts';
 import { forbidStoring } from '#query/answers/send.ts';
 import { tokenOperation } from '#query/openapi/token-operation.ts';
 import { queryOf } from '#query/parameters/query.ts';
-import { readClaim, requireActive } from '#query/token/client.ts';
+import { requireActive } from '#query/token/client.ts';
 import { GRANT_TYPE, readForm, requireGrantType } from '#query/token/form.ts';
 import { grantedScopes, scopesNeeded } from '#query/token/scope.ts';
 
@@ -20,17 +20,13 @@ export default async function token(app: FastifyInstance): Promise<void> {
     config: { access: 'open', operation: tokenOperation },
     handler: async (request, reply) => {
       const { lifetimeSeconds } = app.config.tokens;
-      const { authorization, 'content-type': contentType, 'x-forwarded-for': forwardedFor } = request.headers;
       // 400 invalid_request
-      const form = readForm(contentType, request.body, queryOf(request));
-      // 401 invalid_client without credentials; 429 slow_down where it is known here
-      const address = app.clientAddress(request.raw.socket.remoteAddress, forwardedFor);
-      const claim = readClaim(app.failedAuthentications, authorization, address);
+      const form = readForm(request.headers['content-type'], request.body, queryOf(request));
       // 401 invalid_client, 429 slow_down; where nothing below can fail, the session is stored by the same decision
       const sessionId = newSessionId();
       const needed = form.grantType === GRANT_TYPE ? scopesNeeded(form.scope) : null;
       const session = needed === null ? null : { id: sessionId, seconds: lifetimeSeconds, scopes: needed };
-      const authenticated = await app.authenticateClient(claim, session, app.deadlineOf(reply));
+      const authenticated = await app.authenticateClient(request, session, app.deadlineOf(reply));
       // 400 unauthorized_client
       const { scopes: held, ...client } = requireActive(authenticated);
       // 400 unsupported_grant_type

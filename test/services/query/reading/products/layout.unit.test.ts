@@ -1,12 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Stamp } from '#shared/read-models/collections.ts';
-import {
-  stampedLayout,
-  movedLayout,
-  piecesOf,
-  type Shelf,
-  shelvesOf,
-} from '#query/reading/products/layout.ts';
+import { piecesOf, shelvesOf } from '#query/reading/products/layout.ts';
 
 describe('the shelves of a store', () => {
   it('are its categories in order, those of one position together, and at the end whatever is unknown', () => {
@@ -28,40 +21,6 @@ describe('the shelves of a store', () => {
       { categories: ['a', 'b'], products: 5 },
       { categories: ['', 'gone'], products: 6 },
     ]);
-  });
-});
-
-describe('the layout after categories moved', () => {
-  const stamp: Stamp = { _id: 's1', store_id: 's1', layout: 'v1', category: 3, product: 9, epochs: 'e:1' };
-  const shelves: Shelf[] = [
-    { categories: ['a'], products: 4 },
-    { categories: ['b'], products: 5 },
-    { categories: ['gone'], products: 1 },
-  ];
-  const moved = { ...stamp, layout: 'v2', category: 4 };
-  const positions = new Map([
-    ['s1/a', 7],
-    ['s1/b', 2],
-    ['s1/empty', 1],
-  ]);
-
-  it('has the same numbers of products at other places', () => {
-    expect(movedLayout(stampedLayout(stamp, shelves), moved, positions)).toEqual(
-      stampedLayout(moved, [
-        { categories: ['b'], products: 5 },
-        { categories: ['a'], products: 4 },
-        { categories: ['gone'], products: 1 },
-      ]),
-    );
-  });
-
-  it('is not known where products may have changed, or where categories of one position are counted together', () => {
-    const layout = stampedLayout(stamp, shelves);
-    expect(movedLayout(layout, { ...moved, product: 10 }, positions)).toBeUndefined();
-    // A restored backup, in which the counter has come as far with other events.
-    expect(movedLayout(layout, { ...moved, epochs: 'e:1,f:30' }, positions)).toBeUndefined();
-    const together = stampedLayout(stamp, [{ categories: ['a', 'b'], products: 9 }]);
-    expect(movedLayout(together, moved, positions)).toBeUndefined();
   });
 });
 

@@ -3,8 +3,10 @@ import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { repairStore } from '#shared/projection/ranking/repair.ts';
 import { boundedBy } from '#query/deadline.ts';
+import { createCaches } from '#query/reading/caches.ts';
 import { inOrderOf, listRequest } from '#query/reading/list-request.ts';
 import { readList } from '#query/reading/lists.ts';
+import { Menus } from '#query/reading/menu/menus.ts';
 import { SharedReads } from '#query/reading/shared-reads.ts';
 import type { View } from '#query/reading/view.ts';
 import {
@@ -72,11 +74,12 @@ describe('a page by rank', () => {
     };
     const generation = { marker, db: forSnapshots(db) };
     const bounded = boundedBy(60_000);
+    const caches = createCaches();
     view = {
       storeId: 's1',
       generation,
       bounded,
-      shared: new SharedReads(generation, bounded),
+      shared: new SharedReads({ generation, bounded }, caches, new Menus(caches)),
       masks: false,
     };
   });

@@ -1,13 +1,44 @@
-/** The envelope of every change feed (rule R10.1). */
+/** The envelopes of lists (rule R6.1) and of change feeds (rule R10.1). */
 import { type TSchema, Type } from 'typebox';
-import { as, Flag, Id, nullable, record, TimezoneOffset } from './fields.ts';
+import { as, Flag, Id, nullable, record, TimezoneOffset, Whole } from './fields.ts';
 
-/** Changes of records of one kind. */
-export function changesOf(type: TSchema & { title?: string; examples?: unknown }): TSchema {
-  const { title, examples } = type;
+type RecordSchema = TSchema & { title?: string; examples?: unknown };
+
+function shown({ title, examples }: RecordSchema): { title: string; example: { id?: string } } {
   if (title === undefined || !Array.isArray(examples))
     throw new TypeError('records have a title and an example');
-  const [example] = examples as { id: string }[];
+  return { title, example: examples[0] as { id?: string } };
+}
+
+/** A page of records of one kind. */
+export function listOf(type: RecordSchema): TSchema {
+  const { title, example } = shown(type);
+  return record(
+    `${title}List`,
+    'One page of records, and how many there are on all pages.',
+    {
+      count: as(
+        Whole,
+        'How many records match the filters, on all pages: there are ceil(count / page_size) pages.',
+      ),
+      page: Type.Integer({ minimum: 1, description: 'The page that this is.' }),
+      page_size: Type.Integer({
+        minimum: 1,
+        maximum: 100,
+        description: 'How many records a page has at most; what was asked for, at most 100.',
+      }),
+      results: Type.Array(type, {
+        maxItems: 100,
+        description: 'The records of the page; empty beyond the last page.',
+      }),
+    },
+    { count: 1, page: 1, page_size: 20, results: [example] },
+  );
+}
+
+/** Changes of records of one kind. */
+export function changesOf(type: RecordSchema): TSchema {
+  const { title, example } = shown(type);
   const change = Type.Object(
     {
       id: Id,
@@ -43,8 +74,8 @@ export function changesOf(type: TSchema & { title?: string; examples?: unknown }
     },
     {
       results: [
-        { id: example?.id, deleted: false, record: example },
-        { id: `${example?.id}-2`, deleted: true, record: null },
+        { id: example.id, deleted: false, record: example },
+        { id: `${example.id}-2`, deleted: true, record: null },
       ],
       timezone_offset: '-03:00',
       next: 'AWxvOZ8yZ0fkKD3m2vVbU0qkq3tXcA6wAAAAAABiAAAAAABiAAAA',

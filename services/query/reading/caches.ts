@@ -1,0 +1,59 @@
+/**
+ * The caches of what is read from MongoDB, made once for the process. All keys begin with the generation's id. `docs/caches.md` says why
+ * a wrong or old entry is harmless.
+ */
+import { LRUCache } from 'lru-cache';
+import type { Stamp } from '#shared/read-models/collections.ts';
+import type { TreeName } from '#shared/read-models/rank-tree/nodes.ts';
+import type { Packed } from '#shared/read-models/rank-tree/packed-counts.ts';
+import type { Layout } from './products/layout.ts';
+
+/** What a store’s stamp said when it was read last: a hint how to read, until the stamp is read again. */
+export interface StampHint {
+  /** The offset in which its answers are given. */
+  offset: string;
+  /** Of the rank trees that have leaves, how many levels they have; `null` for a store that was not read yet. */
+  levels: { readonly [T in TreeName]?: number } | null;
+  /** Whether it had erasures under way. */
+  erasing: boolean;
+}
+
+/** A menu, and what it was made of. */
+export interface CachedMenu {
+  tag: string;
+  stamp: Stamp | null;
+  body: Buffer;
+}
+
+/** For how long what was too large is not tried again. */
+const LARGE = { max: 1_000, ttl: 60_000 };
+/** Beside its characters, each of which may take two. */
+const BYTES_OF_A_BOUNDARY = 40;
+
+export type Caches = ReturnType<typeof createCaches>;
+
+export function createCaches() {
+  return {
+    hints: new LRUCache<string, StampHint>({ max: 10_000 }),
+    /** Nodes of rank trees, as they were read last; bounded in bytes. Boundaries may be the beginnings of names. */
+    nodes: new LRUCache<string, Packed>({
+      maxSize: 8_000_000,
+      sizeCalculation: ({ boundaries, counts }) =>
+        boundaries.reduce((sum, { length }) => sum + BYTES_OF_A_BOUNDARY + length * 2, counts.length),
+      ttl: 300_000,
+    }),
+    /** Layouts of product lists; bounded by their categories, of a hundred bytes each. */
+    layouts: new LRUCache<string, Layout>({
+      maxSize: 200_000,
+      sizeCalculation: ({ shelves }) => shelves.reduce((sum, { categories }) => sum + categories.length, 1),
+    }),
+    menus: new LRUCache<string, CachedMenu>({
+      maxSize: 96 * 1_048_576,
+      sizeCalculation: ({ body }) => body.length + 1_000,
+    }),
+    /** First pages that are read alone, menus that are not kept, and menus that are not read together with those of others. */
+    largePages: new LRUCache<string, true>(LARGE),
+    largeMenus: new LRUCache<string, true>(LARGE),
+    lonelyMenus: new LRUCache<string, true>(LARGE),
+  };
+}
