@@ -1,4 +1,5 @@
 // What a part of the stack is, whichever of the three servers it is and wherever it comes from.
+import type { ImageVariable } from './container/images.ts';
 import type { DataFolder, PartName } from './folder/data-folder.ts';
 import type { Guard } from './program/guard.ts';
 import type { Command, PartExit } from './program/guarded-process.ts';
@@ -54,9 +55,8 @@ export interface PartDefinition {
   name: PartName;
   /** The environment variable that gives its address. */
   addressVariable: string;
-  /** The environment variable that gives its image, and the image without it. */
-  imageVariable: string;
-  defaultImage: string;
+  /** The variable that gives its image, in the environment or in deploy/.env. */
+  imageVariable: ImageVariable;
   /** How many ports it listens on; the first is the one that clients use. */
   portCount: number;
   /** Rejects with the reason when no such server answers there. */

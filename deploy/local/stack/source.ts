@@ -1,6 +1,7 @@
 // Chooses where a part comes from, says so in one line, and starts it: an address, a container, or a program.
 import { readAddress, shownAddress } from '#shared/address.ts';
 import { type EngineAnswer, missingImage } from './container/engine.ts';
+import { imageOf } from './container/images.ts';
 import { startContainer } from './container/start.ts';
 import { StackError, reasonOf } from './errors.ts';
 import type { PartDefinition, PartSource, RunningPart, StartContext } from './part.ts';
@@ -31,7 +32,7 @@ export async function startPart(
   if (given && (forced ?? 'address') === 'address') return useAddress(part, address, context);
   const why: string[] = forced === undefined ? [] : [`STACK_SOURCE is ${forced}`];
   if (forced !== 'program') {
-    const image = context.env[part.imageVariable] ?? part.defaultImage;
+    const image = imageOf(part.imageVariable, context.env);
     const answer = await engine();
     const missing =
       'absent' in answer ? answer.absent : await missingImage(answer.engine, image, context.log);

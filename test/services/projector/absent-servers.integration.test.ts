@@ -17,7 +17,7 @@ it('waits for Kafka, then for MongoDB, and goes on once each is there', async ()
   const address = new URL(env['MONGODB_URI'] ?? '');
   const kafka = await startTcpProxy({ host: brokerHost, port: Number(brokerPort) });
   const mongodb = await startTcpProxy({ host: address.hostname, port: Number(address.port) });
-  address.port = String(mongodb.port);
+  address.host = `127.0.0.1:${mongodb.port}`;
   address.search = '?directConnection=true';
   await kafka.cut();
   await mongodb.cut();

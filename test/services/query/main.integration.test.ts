@@ -75,7 +75,7 @@ describe('the process', () => {
       const address = new URL(installation.env[variable] ?? '');
       const proxy = await startTcpProxy({ host: address.hostname, port: Number(address.port) });
       proxy.freeze();
-      address.port = String(proxy.port);
+      address.host = `127.0.0.1:${proxy.port}`;
       if (variable === 'MONGODB_URI') address.search = '?directConnection=true';
       // As patient with servers as can be configured.
       const patience = { MONGODB_READ_TIMEOUT_MS: '10000', REDIS_COMMAND_TIMEOUT_MS: '10000' };

@@ -24,7 +24,7 @@ async function startBehindProxy(
 ): Promise<{ proxy: TcpProxy; running: RunningApp }> {
   const address = new URL(env['MONGODB_URI'] ?? '');
   const proxy = await startTcpProxy({ host: address.hostname, port: Number(address.port) });
-  address.port = String(proxy.port);
+  address.host = `127.0.0.1:${proxy.port}`;
   address.search = '?directConnection=true';
   return { proxy, running: await startApp(readConfig({ ...env, ...settings, MONGODB_URI: address.href })) };
 }

@@ -303,7 +303,7 @@ describe('a service', () => {
     const proxy = await startTcpProxy({ host: hostname, port: Number(port) });
     const { config } = service.installation;
     const uri = new URL(config.mongodb.uri);
-    uri.port = String(proxy.port);
+    uri.host = `127.0.0.1:${proxy.port}`;
     uri.searchParams.set('directConnection', 'true');
     const behind = await startApp({
       ...config,

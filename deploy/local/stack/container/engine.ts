@@ -11,7 +11,8 @@ export type Engine = ContainerRuntimeClient;
 
 export type EngineAnswer = { engine: Engine } | { absent: string };
 
-const ANSWER_LIMIT_MS = 5_000;
+/** For an engine that hangs; on a busy machine one that does not takes many seconds, loading its client included. */
+const ANSWER_LIMIT_MS = 30_000;
 
 /** Asks the engine, where anything hints at one. Where it is said in the environment, it is this process's own. */
 export async function findEngine(): Promise<EngineAnswer> {

@@ -16,7 +16,6 @@ export const kafkaPart: PartDefinition = {
   name: 'kafka',
   addressVariable: 'KAFKA_BROKERS',
   imageVariable: 'KAFKA_IMAGE',
-  defaultImage: 'apache/kafka:4.1.0',
   portCount: 2,
   locateProgram: (context) => locateBroker(context),
 

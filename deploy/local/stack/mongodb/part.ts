@@ -13,7 +13,6 @@ export const mongodbPart: PartDefinition = {
   name: 'mongodb',
   addressVariable: 'MONGODB_URI',
   imageVariable: 'MONGO_IMAGE',
-  defaultImage: 'mongo:8.0',
   portCount: 1,
   locateProgram: locateMongod,
 

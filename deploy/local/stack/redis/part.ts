@@ -13,7 +13,6 @@ export const redisPart: PartDefinition = {
   name: 'redis',
   addressVariable: 'REDIS_URL',
   imageVariable: 'REDIS_IMAGE',
-  defaultImage: 'redis:7.4-alpine',
   portCount: 1,
   locateProgram: locateRedis,
   checkAddress: ping,

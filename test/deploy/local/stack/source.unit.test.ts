@@ -11,7 +11,6 @@ function makePart(overrides: Partial<PartDefinition>): PartDefinition {
     name: 'redis',
     addressVariable: 'REDIS_URL',
     imageVariable: 'REDIS_IMAGE',
-    defaultImage: 'redis',
     portCount: 1,
     checkAddress: unexpected,
     locateProgram: unexpected,

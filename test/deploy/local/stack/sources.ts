@@ -1,5 +1,6 @@
 // Which sources of servers this machine has, so that the stack's tests need neither a Docker engine nor Maven.
 import { findEngine, missingImage } from '#local/stack/container/engine.ts';
+import { imageOf } from '#local/stack/container/images.ts';
 import { requirePlatform } from '#local/stack/fetch/package.ts';
 import { kafkaPart } from '#local/stack/kafka/part.ts';
 import { mongodbPart } from '#local/stack/mongodb/part.ts';
@@ -33,7 +34,7 @@ async function missingContainer(): Promise<string | undefined> {
   const answer = await findEngine();
   if ('absent' in answer) return answer.absent;
   for (const part of [kafkaPart, mongodbPart, redisPart]) {
-    const image = process.env[part.imageVariable] ?? part.defaultImage;
+    const image = imageOf(part.imageVariable, process.env);
     const missing = await missingImage(answer.engine, image, () => undefined);
     if (missing !== undefined) return missing;
   }
