@@ -4,6 +4,7 @@ import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { imageOf } from '#local/stack/container/images.ts';
 import { serviceProgram } from '../bench/programs.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -11,7 +12,7 @@ const read = (path: string) => readFile(new URL(path, ROOT), 'utf8');
 
 const dockerfile = await read('deploy/Dockerfile');
 const { services } = parse(await read('deploy/compose.yaml'), { merge: true }) as {
-  services: Record<string, { command: string[]; environment: Record<string, string> }>;
+  services: Record<string, { image: string; command: string[]; environment: Record<string, string> }>;
 };
 
 /** The arguments of Node that npm starts a service with, but for those that the image gives every command. */
@@ -41,5 +42,51 @@ describe('the variables of the C library', () => {
       expect(dockerfile).toMatch(new RegExp(`^(?:ENV| {3}) ${variable}=${value}(?: |$)`, 'm'));
       expect(services[name]?.environment).not.toHaveProperty(variable);
     }
+  });
+});
+
+describe('the image', () => {
+  const [, base] = /^ARG NODE_IMAGE=(\S+)$/m.exec(dockerfile) ?? [];
+  const [, version] = /^ARG VERSION=(\S+)$/m.exec(dockerfile) ?? [];
+
+  it('is built on the base that the list of images names', () => {
+    expect(base).toBe(imageOf('NODE_IMAGE', {}));
+  });
+
+  it('says the version of the package', async () => {
+    expect(JSON.parse(await read('package.json'))).toMatchObject({ version });
+  });
+});
+
+describe('an image of a server', () => {
+  it('is the one that the environment names, and else one of a fixed version', () => {
+    expect(imageOf('REDIS_IMAGE', { REDIS_IMAGE: 'mirror/redis:7' })).toBe('mirror/redis:7');
+    expect(imageOf('REDIS_IMAGE', { REDIS_IMAGE: '' })).toMatch(/^redis:\d/);
+  });
+
+  it('is named in Compose by a variable, never by a name of its own', () => {
+    const images = Object.entries(services).map(([name, { image }]) => [name, image]);
+    expect(images).toEqual(
+      images.map(([name]) => [name, expect.stringMatching(/^\$\{[A-Z_]+_IMAGE:(\?|-store-data)\}$/)]),
+    );
+  });
+});
+
+describe('Prometheus of the Compose file', () => {
+  it('reads the alerts, and calls its jobs as they do', async () => {
+    const { rule_files: files, scrape_configs: jobs } = parse(
+      await read('deploy/prometheus/prometheus.yaml'),
+    ) as {
+      rule_files: string[];
+      scrape_configs: { job_name: string; dns_sd_configs: { names: string[] }[] }[];
+    };
+    expect(files).toEqual(['alerts.yaml']);
+    for (const {
+      job_name: name,
+      dns_sd_configs: [found],
+    } of jobs) {
+      expect([name]).toEqual((found?.names ?? []).map((service) => `store-data-${service}`));
+    }
+    expect(await read('deploy/prometheus/alerts.yaml')).toContain('up{job=~"store-data.*"}');
   });
 });

@@ -91,6 +91,7 @@ describe.each(await testableSources())('from source %s', (source) => {
 test('addresses that do not answer are errors that name them', async () => {
   const env = {
     ...process.env,
+    STACK_SOURCE: '',
     KAFKA_BROKERS: '127.0.0.1:1',
     MONGODB_URI: 'mongodb://127.0.0.1:1',
     REDIS_URL: 'redis://127.0.0.1:1',
@@ -106,7 +107,8 @@ test('addresses that do not answer are errors that name them', async () => {
 
 test('addresses that answer are used as they are', async () => {
   const { KAFKA_BROKERS, MONGODB_URI, REDIS_URL } = process.env;
-  const stack = await startStack({ dataFolder, log: () => undefined });
+  const env = { ...process.env, STACK_SOURCE: '' };
+  const stack = await startStack({ dataFolder, env, log: () => undefined });
   expect(stack.parts.map((part) => part.source)).toEqual(['address', 'address', 'address']);
   expect(stack).toMatchObject({
     kafkaBrokers: KAFKA_BROKERS?.split(','),
