@@ -1,11 +1,12 @@
 /** The operators' command line, `npm run store-data -- …`, as a process: its warnings, its streams and its end. */
 import { describeError } from '#shared/errors.ts';
-import { exitCodeOf, fail, runProgram } from './run.ts';
+import { fail } from './output/print.ts';
+import { exitCodeOf, runProgram } from './run.ts';
 
 // kafkajs passes negative delays to timers; nobody at a terminal can do anything about that.
 process.removeAllListeners('warning');
 process.on('warning', (warning) => {
-  if (warning.name !== 'TimeoutNegativeWarning') fail(describeError(warning));
+  if (warning.name !== 'TimeoutNegativeWarning') fail('warning', describeError(warning));
 });
 // `store-data … | head` ends our output, not our work.
 process.stdout.on('error', () => process.exit(0));

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Command, type CommandUnknownOpts } from '@commander-js/extra-typings';
 import { actor, ACTOR_VARIABLE } from './audit/actor.ts';
 import { auditCommand } from './commands/audit.ts';
+import { completionCommand } from './commands/completion.ts';
 import { configCommand } from './commands/config.ts';
 import { dropCommand as dropLetters } from './commands/dead-letters/drop.ts';
 import { listCommand as listLetters } from './commands/dead-letters/list.ts';
@@ -20,6 +21,7 @@ import { createCommand as createKey } from './commands/keys/create.ts';
 import { listCommand as listKeys } from './commands/keys/list.ts';
 import { rotateSecretCommand } from './commands/keys/rotate-secret.ts';
 import { scopesCommand, statusCommands } from './commands/keys/rights.ts';
+import { showCommand as showKey } from './commands/keys/show.ts';
 import { lagCommand } from './commands/lag.ts';
 import { prepareCommand } from './commands/prepare.ts';
 import { publishCommand } from './commands/publish.ts';
@@ -29,10 +31,13 @@ import {
   showCommand as showQuota,
 } from './commands/quota.ts';
 import { rebuildCommand } from './commands/rebuild.ts';
-import { revokeCommand as revokeSession } from './commands/sessions.ts';
+import { listCommand as listSessions } from './commands/sessions/list.ts';
+import { revokeCommand as revokeSession } from './commands/sessions/revoke.ts';
 import * as signingKeys from './commands/signing-keys.ts';
-import { storeCommands } from './commands/stores.ts';
+import { listCommand as listStores, showCommand as showStore } from './commands/stores/list.ts';
+import { statusCommands as storeStatusCommands } from './commands/stores/status.ts';
 import { verifyCommand } from './commands/verify.ts';
+import { fail } from './output/print.ts';
 
 /** What `help.txt` says below the options of each command, by its whole name. */
 const HELP = new Map(
@@ -55,8 +60,8 @@ export function createProgram(): CommandUnknownOpts {
       const { actor: name } = command.opts();
       if (name !== undefined) process.env[ACTOR_VARIABLE] = name;
     })
-    .configureOutput({ outputError: (text, write) => write(oneLine(text)) })
     .addHelpText('after', HELP.get('store-data') ?? '');
+  tellMistakes(program);
   add(program, [
     prepareCommand(),
     eventsCommand(),
@@ -64,13 +69,18 @@ export function createProgram(): CommandUnknownOpts {
     group('keys', 'Make access keys, and decide what they may read', [
       createKey(),
       listKeys(),
+      showKey(),
       scopesCommand(),
       rotateSecretCommand(),
       ...statusCommands(),
     ]),
-    group('stores', 'Block stores, and let them in again', storeCommands()),
+    group('stores', 'Look at stores; block them, and let them in again', [
+      listStores(),
+      showStore(),
+      ...storeStatusCommands(),
+    ]),
     group('quota', 'Give stores a quota of their own', [setQuota(), resetQuota(), showQuota()]),
-    group('sessions', 'End issued tokens before their time', [revokeSession()]),
+    group('sessions', 'Look at issued tokens; end them before their time', [listSessions(), revokeSession()]),
     group('signing-keys', 'Rotate the keys that sign tokens', [
       signingKeys.listCommand(),
       signingKeys.rotateCommand(),
@@ -94,6 +104,7 @@ export function createProgram(): CommandUnknownOpts {
     lagCommand(),
     verifyCommand(),
     configCommand(),
+    completionCommand(),
   ]);
   return program;
 }
@@ -110,15 +121,28 @@ function add(parent: CommandUnknownOpts, commands: readonly CommandUnknownOpts[]
   for (const command of commands) {
     if (command.parent === null) parent.addCommand(command);
     add(command.copyInheritedSettings(parent), command.commands);
+    tellMistakes(command);
     const path = [parent.parent === null ? '' : `${parent.name()} `, command.name()];
     command.addHelpText('after', HELP.get(path.join('')) ?? '');
   }
 }
 
+/** Says what is wrong with what was typed, and where it is said what is right. */
+function tellMistakes(command: CommandUnknownOpts): void {
+  command.configureOutput({
+    outputError: (text) => {
+      const names = [];
+      for (let at: CommandUnknownOpts | null = command; at !== null; at = at.parent) names.unshift(at.name());
+      fail('command_invalid', `${oneLine(text)}; see ${names.join(' ')} --help`);
+    },
+  });
+}
+
 /** Commander breaks hints off into lines of their own. */
 function oneLine(text: string): string {
-  return `store-data: ${text
+  return text
     .replace(/^error: /, '')
     .trim()
-    .replaceAll(/\s*\n\s*/g, ' ')}\n`;
+    .replaceAll(/\s*\n\s*/g, ' ')
+    .replace(/\.$/, '');
 }

@@ -2,35 +2,30 @@
 import { CommanderError } from 'commander';
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
 import { WrongUsage } from './options.ts';
-import { printable, runToEnd } from './output/print.ts';
+import { fail, runToEnd } from './output/print.ts';
 import { createProgram } from './program.ts';
 
 /** Runs the command that the arguments name, with the process's environment and streams, and answers its exit code. */
 export async function runProgram(args: readonly string[]): Promise<number> {
-  try {
-    const { isFailed } = await runToEnd(() => createProgram().parseAsync(args, { from: 'user' }));
-    return isFailed ? 1 : 0;
-  } catch (error) {
-    return exitCodeOf(error);
-  }
+  return runToEnd(args.includes('--json'), async () => {
+    try {
+      await createProgram().parseAsync(args, { from: 'user' });
+      return 0;
+    } catch (error) {
+      return exitCodeOf(error);
+    }
+  });
 }
 
 /** 1: it failed; 2: it was used wrongly. Says why, unless commander has already. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   if (error instanceof StoreDataError) {
-    fail(error.message);
+    fail(error.code, error.message);
     return error instanceof WrongUsage ? 2 : 1;
   }
-  fail(
-    isUnavailable(error)
-      ? `a server cannot be reached: ${describeError(error)}`
-      : `unexpected: ${describeError(error)}`,
-  );
+  if (isUnavailable(error))
+    fail('environment_unavailable', `a server cannot be reached: ${describeError(error)}`);
+  else fail('internal_error', `unexpected: ${describeError(error)}`);
   return 1;
-}
-
-/** Says what went wrong. */
-export function fail(message: string): void {
-  process.stderr.write(`store-data: ${message.split('\n').map(printable).join('\nstore-data: ')}\n`);
 }

@@ -73,9 +73,9 @@ function toJson({ began, ended }: Change): object {
 function toTable(changes: Change[]): string {
   return tableOf(changes, [
     ['AT', ({ began }) => began.at.toISOString()],
-    ['ACTOR', ({ began }) => printable(began.actor)],
+    ['ACTOR', ({ began }) => printable(began.actor), 'fills'],
     ['ACTION', ({ began }) => began.action],
-    ['ABOUT', (change) => printable(aboutInWords(change))],
+    ['ABOUT', (change) => printable(aboutInWords(change)), 'fills'],
     ['OUTCOME', (change) => printable(outcomeInWords(change)), 'fills'],
   ]);
 }

@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import Table from 'cli-table3';
 
 // A process may run several commands at once.
-const running = new AsyncLocalStorage<{ isFailed: boolean }>();
+const running = new AsyncLocalStorage<{ isFailed: boolean; isJson: boolean }>();
 
 /** Writes a result. */
 export function print(text: string): void {
@@ -32,17 +32,25 @@ export function markFailed(): void {
   if (command !== undefined) command.isFailed = true;
 }
 
-/** Runs a command to its end. @returns whether it was marked as failed. */
-export async function runToEnd(command: () => Promise<unknown>): Promise<{ isFailed: boolean }> {
-  const outcome = { isFailed: false };
-  await running.run(outcome, command);
-  return outcome;
+/** Says what went wrong; as JSON where the command was asked for that. */
+export function fail(code: string, message: string): void {
+  const text = running.getStore()?.isJson
+    ? JSON.stringify({ error: { code, message } })
+    : `store-data: ${message.split('\n').map(printable).join('\nstore-data: ')}`;
+  process.stderr.write(`${text}\n`);
+}
+
+/** Runs a command to its end. @returns its exit code: 1 where it was marked as failed. */
+export async function runToEnd(isJson: boolean, command: () => Promise<number>): Promise<number> {
+  const outcome = { isFailed: false, isJson };
+  const code = await running.run(outcome, command);
+  return code === 0 && outcome.isFailed ? 1 : code;
 }
 
 export interface Column {
   title: string;
   align?: 'left' | 'right';
-  /** Takes what the others leave of the terminal's width, and breaks lines at words. */
+  /** Gives way where the terminal is not as wide as the table, and breaks lines at words. */
   fills?: true;
 }
 
@@ -66,7 +74,7 @@ const NO_FRAME = Object.fromEntries(
   ].map((name) => [name, '']),
 );
 const GAP = 2;
-const NARROWEST_FILL = 20;
+const NARROWEST_FILL = 16;
 
 /** How wide the terminal is; 80 where the output is none. */
 export function terminalWidth(): number {
@@ -82,10 +90,13 @@ export function renderTable(
   const widths = columns.map(({ title }, index) =>
     Math.max(title.length, ...rows.map((row) => row[index]?.length ?? 0)),
   );
-  const fill = columns.findIndex(({ fills }) => fills);
-  if (fill !== -1) {
-    const others = widths.reduce((sum, each, index) => sum + (index === fill ? 0 : each + GAP), 0);
-    widths[fill] = Math.min(widths[fill] ?? 0, Math.max(NARROWEST_FILL, width - others));
+  const widthOf = (index: number) => widths[index] ?? 0;
+  for (let excess = widths.reduce((sum, each) => sum + each + GAP, -GAP) - width; excess > 0; excess--) {
+    const [widest] = [...columns.keys()]
+      .filter((index) => columns[index]?.fills && widthOf(index) > NARROWEST_FILL)
+      .toSorted((a, b) => widthOf(b) - widthOf(a));
+    if (widest === undefined) break;
+    widths[widest] = widthOf(widest) - 1;
   }
   const table = new Table({
     chars: NO_FRAME,

@@ -14,7 +14,7 @@ describe('the process', () => {
     expect(await runProcess(env, ['keys', 'reboke'])).toEqual({
       code: 2,
       stdout: '',
-      stderr: "store-data: unknown command 'reboke' (Did you mean revoke?)\n",
+      stderr: "store-data: unknown command 'reboke' (Did you mean revoke?); see store-data keys --help\n",
     });
     expect(await runCommand(env, ['stores', 'block', 's1', '-e', 'nowhere'])).toEqual({
       code: 2,

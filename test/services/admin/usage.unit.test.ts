@@ -54,7 +54,7 @@ describe('the command line', () => {
     const error = await parse(args);
     expect(error).toBeInstanceOf(CommanderError);
     expect(stderr).toMatch(message);
-    expect(stderr).toMatch(/^store-data: [^\n]+\n$/);
+    expect(stderr).toMatch(/^store-data: [^\n]+; see store-data[a-z -]* --help\n$/);
     expect(stdout).toBe('');
   });
 
@@ -78,12 +78,16 @@ describe('the command line', () => {
     'publish',
     'keys create',
     'keys list',
+    'keys show',
     'keys scopes',
     'keys revoke',
+    'stores list',
+    'stores show',
     'stores block',
     'quota set',
     'quota reset',
     'quota show',
+    'sessions list',
     'sessions revoke',
     'dead-letters list',
     'dead-letters show',

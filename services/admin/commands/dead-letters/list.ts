@@ -48,7 +48,11 @@ export const listCommand = () =>
 function toTable(letters: LetterSummary[]): string {
   return tableOf(letters, [
     ['ID', ({ _id }) => _id],
-    ['REASON', ({ reason, gathered }) => (gathered ? `${reason}, ${gathered.count} together` : reason)],
+    [
+      'REASON',
+      ({ reason, gathered }) => (gathered ? `${reason}, ${gathered.count} together` : reason),
+      'fills',
+    ],
     ['SIZE', ({ value_bytes, gathered }) => (gathered ? '' : formatBytes(value_bytes)), 'right'],
     ['DEAD FOR', ({ dead_at }) => formatAge(dead_at), 'right'],
   ]);

@@ -44,11 +44,12 @@ function toTable(keys: AccessKey[]): string {
     ['STORE', ({ store_id }) => store_id],
     ['ENVIRONMENT', ({ environment }) => environment],
     ['STATUS', ({ status }) => status],
-    ['SCOPES', ({ scopes }) => scopes.join(' ')],
+    ['SCOPES', ({ scopes }) => scopes.join(' '), 'fills'],
   ]);
 }
 
-function toJson(key: AccessKey): object {
+/** A key for programs. */
+export function toJson(key: AccessKey) {
   return {
     client_id: key._id,
     store_id: key.store_id,

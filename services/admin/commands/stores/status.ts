@@ -1,18 +1,18 @@
 /** `stores block` and `stores unblock`: whether anybody may read a store's data. */
 import { Command } from '@commander-js/extra-typings';
 import { controlCollections, isBlocked, storeAccessId } from '#shared/access/access-keys.ts';
-import { remarkUnknownStore } from '../access/store-record.ts';
-import { storeSubject } from '../access/store-subject.ts';
-import { auditedChange } from '../audit/audited-change.ts';
-import { withServers } from '../connection/servers.ts';
+import { remarkUnknownStore } from '../../access/store-record.ts';
+import { storeSubject } from '../../access/store-subject.ts';
+import { auditedChange } from '../../audit/audited-change.ts';
+import { withServers } from '../../connection/servers.ts';
 import {
   chooseEnvironment,
   environmentOption,
   jsonOption,
   storeId as readStoreId,
   waitOption,
-} from '../options.ts';
-import { printResult, remark, renderFacts } from '../output/print.ts';
+} from '../../options.ts';
+import { printResult, remark, renderFacts } from '../../output/print.ts';
 
 const COMMANDS = [
   {
@@ -27,7 +27,7 @@ const COMMANDS = [
   },
 ] as const;
 
-export const storeCommands = () => COMMANDS.map(statusCommand);
+export const statusCommands = () => COMMANDS.map(statusCommand);
 
 function statusCommand({ name, status, description }: (typeof COMMANDS)[number]) {
   return new Command(name)

@@ -7,10 +7,10 @@ import { redisKeys } from '#shared/access/redis-keys.ts';
 import { endRevokedSession, noteRevocation } from '#shared/access/sessions.ts';
 import { commandInvalid, describeError, StoreDataError } from '#shared/errors.ts';
 import { withTimeLimit } from '#shared/time-limit.ts';
-import { UNTIL_REDIS_IS_BACK } from '../access/change.ts';
-import { tellReplicas } from '../access/replicas.ts';
-import { audited } from '../audit/audited.ts';
-import { type Servers, withServers } from '../connection/servers.ts';
+import { UNTIL_REDIS_IS_BACK } from '../../access/change.ts';
+import { tellReplicas } from '../../access/replicas.ts';
+import { audited } from '../../audit/audited.ts';
+import { type Servers, withServers } from '../../connection/servers.ts';
 import {
   chooseEnvironment,
   clientId as readClientId,
@@ -18,9 +18,9 @@ import {
   jsonOption,
   storeOption,
   WrongUsage,
-} from '../options.ts';
-import { markFailed, printResult, remark, renderFacts } from '../output/print.ts';
-import { SESSION_ID_PATTERN, sessionOfToken, type SessionOfToken } from '../sessions/token-claims.ts';
+} from '../../options.ts';
+import { markFailed, printResult, remark, renderFacts } from '../../output/print.ts';
+import { SESSION_ID_PATTERN, sessionOfToken, type SessionOfToken } from '../../sessions/token-claims.ts';
 
 /** The longest lifetime that a token can be configured to have. */
 const LONGEST_LIFETIME_MS = 86_400_000;

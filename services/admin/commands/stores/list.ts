@@ -1,0 +1,189 @@
+/** `stores list` and `stores show`: which stores there are, who may read them, and what is there. */
+import { Command } from '@commander-js/extra-typings';
+import {
+  controlCollections,
+  isBlocked,
+  type StoreAccess,
+  storeAccessId,
+} from '#shared/access/access-keys.ts';
+import { notFound } from '#shared/errors.ts';
+import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { COLLECTIONS, type StoreDocument } from '#shared/read-models/collections.ts';
+import { findLiveGeneration } from '#shared/read-models/generation.ts';
+import { type Servers, withServers } from '../../connection/servers.ts';
+import { measureLag } from '../../lag/measure.ts';
+import {
+  chooseEnvironment,
+  chooseEnvironments,
+  environmentOption,
+  jsonOption,
+  limitOption,
+  storeId as readStoreId,
+} from '../../options.ts';
+import { printable, printResult, remark, renderFacts, tableOf } from '../../output/print.ts';
+import { inWords, toJson as quotaToJson } from '../quota.ts';
+
+interface Row {
+  store_id: string;
+  environment: string;
+  /** `null` until the store's own record has arrived. */
+  name: string | null;
+  access: StoreAccess | null;
+  keys: { active: number; all: number };
+}
+
+export const listCommand = () =>
+  new Command('list')
+    .description('List stores that have a record or a key')
+    .addOption(environmentOption('only those of an environment'))
+    .addOption(limitOption(100))
+    .addOption(jsonOption())
+    .action((flags) =>
+      withServers(async (servers) => {
+        const rows: Row[] = [];
+        for (const environment of chooseEnvironments(servers.config, flags.environment)) {
+          rows.push(...(await storesOf(servers, environment, {}, flags.limit + 1)));
+        }
+        const shown = rows.slice(0, flags.limit);
+        printResult(flags, shown.map(toJson), shown.length === 0 ? 'no stores' : toTable(shown));
+        if (rows.length > shown.length) remark(`there are more than ${flags.limit}: --limit shows more`);
+      }),
+    );
+
+export const showCommand = () =>
+  new Command('show')
+    .description('Show who may read a store, and how much there is')
+    .argument('<store>', 'the store', readStoreId)
+    .addOption(environmentOption('environment; needed where there are several'))
+    .addOption(jsonOption())
+    .action((store_id, flags) =>
+      withServers(async (servers) => {
+        const environment = chooseEnvironment(servers.config, flags.environment);
+        const [row] = await storesOf(servers, environment, { store_id }, 1);
+        if (row === undefined) throw notFound(`there is no store ${store_id} in ${environment}`);
+        const counts = await countsOf(servers, environment, store_id);
+        const lag = await lagOf(servers, environment);
+        const { name, access, keys } = row;
+        printResult(
+          flags,
+          { ...toJson(row), counts, environment_lag: lag },
+          renderFacts([
+            ['store', store_id],
+            ['environment', environment],
+            ['name', name === null ? '(its record has not arrived)' : printable(name)],
+            ['status', statusInWords(access)],
+            ['quota', inWords(access?.quota ?? null)],
+            ['keys', `${keys.active} active of ${keys.all}`],
+            ...Object.entries(counts).map(([collection, count]) => [collection, String(count)] as const),
+            ['lag', `${lag} messages of all stores of ${environment} are not applied yet`],
+          ]),
+        );
+      }),
+    );
+
+/** By id. What one source does not know another one may. */
+async function storesOf(
+  servers: Servers,
+  environment: string,
+  filter: { store_id?: string },
+  limit: number,
+): Promise<Row[]> {
+  const generation = await liveGeneration(servers, environment);
+  const { stores, keys } = controlCollections(await servers.control());
+  const first = { sort: { store_id: 1 }, limit } as const;
+  const [records, access, owners] = await Promise.all([
+    generation?.db.collection<StoreDocument>(COLLECTIONS.store).find(filter, first).toArray() ?? [],
+    stores.find({ environment, ...filter }, first).toArray(),
+    keys
+      .aggregate<{ _id: string; active: number; all: number }>([
+        { $match: { environment, ...filter } },
+        {
+          $group: {
+            _id: '$store_id',
+            active: { $sum: { $cond: [{ $eq: ['$status', 'active'] }, 1, 0] } },
+            all: { $sum: 1 },
+          },
+        },
+        { $sort: { _id: 1 } },
+        { $limit: limit },
+      ])
+      .toArray(),
+  ]);
+  const ids = new Set([
+    ...[...records, ...access].map((one) => one.store_id),
+    ...owners.map(({ _id }) => _id),
+  ]);
+  return [...ids]
+    .toSorted()
+    .slice(0, limit)
+    .map((store_id) => {
+      const record = records.find((one) => one.store_id === store_id);
+      const { active = 0, all = 0 } = owners.find(({ _id }) => _id === store_id) ?? {};
+      return {
+        store_id,
+        environment,
+        name: record === undefined ? null : (JSON.parse(record.summary) as { name: string }).name,
+        access: access.find(({ _id }) => _id === storeAccessId(environment, store_id)) ?? null,
+        keys: { active, all },
+      };
+    });
+}
+
+async function liveGeneration(servers: Servers, environment: string) {
+  return findLiveGeneration(await servers.mongodb(), servers.config.namePrefix, environment);
+}
+
+/** How many records of each kind there are, besides its own. */
+async function countsOf(
+  servers: Servers,
+  environment: string,
+  store_id: string,
+): Promise<Record<string, number>> {
+  const generation = await liveGeneration(servers, environment);
+  const kinds = ENTITY_NAMES.filter((entity) => entity !== 'store').map((entity) => COLLECTIONS[entity]);
+  const counts = kinds.map(
+    async (collection) =>
+      [collection, (await generation?.db.collection(collection).countDocuments({ store_id })) ?? 0] as const,
+  );
+  return Object.fromEntries(await Promise.all(counts));
+}
+
+async function lagOf(servers: Servers, environment: string): Promise<number> {
+  const { namePrefix } = servers.config;
+  const lags = await measureLag(await servers.kafkaAdmin(), await servers.mongodb(), namePrefix, [
+    environment,
+  ]);
+  const topic = changesTopic(environment);
+  return lags.reduce((sum, one) => sum + (one.topic === topic ? (one.lag ?? 0) : 0), 0);
+}
+
+function statusInWords(access: StoreAccess | null): string {
+  if (!isBlocked(access)) return 'active';
+  return access?.access_status === 'blocked' ? 'blocked' : 'blocked by its own record';
+}
+
+function toTable(rows: readonly Row[]): string {
+  return tableOf(rows, [
+    ['STORE', ({ store_id }) => store_id],
+    ['ENVIRONMENT', ({ environment }) => environment],
+    ['STATUS', ({ access }) => (isBlocked(access) ? 'blocked' : 'active')],
+    ['KEYS', ({ keys }) => String(keys.active), 'right'],
+    ['QUOTA', ({ access }) => inWords(access?.quota ?? null), 'fills'],
+    ['NAME', ({ name }) => printable(name ?? '-'), 'fills'],
+  ]);
+}
+
+function toJson({ store_id, environment, name, access, keys }: Row): object {
+  return {
+    store_id,
+    environment,
+    name,
+    blocked: isBlocked(access),
+    access_status: access?.access_status ?? 'active',
+    record_status: access?.record_status ?? 'active',
+    quota: quotaToJson(access?.quota ?? null),
+    active_keys: keys.active,
+    keys: keys.all,
+  };
+}

@@ -1,0 +1,58 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { runCommand } from './run-command.ts';
+
+const run = promisify(execFile);
+const scriptFor = async (shell: string) => (await runCommand({}, ['completion', shell])).stdout;
+
+describe('completion', () => {
+  let script: string;
+  beforeAll(async () => {
+    script = await scriptFor('bash');
+  });
+
+  it.each([
+    ['ke', ['keys']],
+    ['keys l', ['list']],
+    ['keys list --st', ['--store', '--status']],
+    ['keys list --status ', ['active', 'inactive', 'revoked']],
+    ['stores block list --e', ['--environment']],
+    ['events o', ['order', 'option_group']],
+    ['completion ', ['bash', 'zsh', '--help']],
+    ['nonsense', []],
+  ])('of "store-data %s" is %j', async (typed, words) => {
+    const line = ['store-data', ...typed.split(' ')].map((word) => `'${word}'`).join(' ');
+    const ask = `COMP_WORDS=(${line}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _store_data; echo "\${COMPREPLY[*]}"`;
+    const { stdout } = await run('bash', ['-c', `${script}\n${ask}`]);
+    expect(stdout.split(/\s+/).filter((word) => word !== '')).toEqual(words);
+  });
+
+  it('knows the same in zsh', async () => {
+    const wordsIn = (text: string) =>
+      text.slice(text.indexOf('_store_data_at()'), text.indexOf('\n_store_data()'));
+    expect(wordsIn(await scriptFor('zsh'))).toBe(wordsIn(script));
+    expect(script.split('\n').length).toBeGreaterThan(40);
+  });
+});
+
+describe('what is wrong', () => {
+  const env = { KAFKA_BROKERS: '', MONGODB_URI: 'nonsense', REDIS_URL: 'redis://127.0.0.1:1' };
+
+  it.each([
+    [
+      ['keys', 'list', '--nope'],
+      2,
+      'command_invalid',
+      /^unknown option '--nope'; see store-data keys list --help$/,
+    ],
+    [['sessions', 'revoke'], 2, 'command_invalid', /^give a session id, or --token/],
+    [['keys', 'list'], 1, 'config_invalid', /KAFKA_BROKERS/],
+  ])('with %j is JSON where JSON is asked for', async (args, code, name, words) => {
+    const result = await runCommand(env, [...args, '--json']);
+    const { error } = JSON.parse(result.stderr) as { error: { code: string; message: string } };
+    expect([result.code, result.stdout, error.code]).toEqual([code, '', name]);
+    expect(error.message).toMatch(words);
+    expect((await runCommand(env, args)).stderr).toMatch(/^store-data: /);
+  });
+});

@@ -1,0 +1,99 @@
+/** What commands show of stores, their keys and their sessions. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type QueryService, startQueryService } from '#test/query-service.ts';
+import { runCommand, runJson } from './run-command.ts';
+
+let service: QueryService;
+let environment: string;
+const KEY = 'A'.repeat(24);
+
+beforeAll(async () => {
+  service = await startQueryService();
+  ({ environment } = service.installation);
+  const created_at = '2026-01-01T00:00:00Z';
+  const order = { status: 'pending', order_type: 'delivery', total: '1.00', created_at };
+  const store = { name: 'Pizzaria Bela', timezone_offset: '-03:00', created_at };
+  await service.setKey({ clientId: KEY, storeId: 's1' });
+  await service.setKey({ clientId: 'former', storeId: 's1', status: 'inactive' });
+  await service.setKey({ clientId: 'early', storeId: 's0' });
+  await service.apply([
+    { entity: 'store', storeId: 's1', id: 's1', data: store },
+    { entity: 'store', storeId: 's2', id: 's2', data: { ...store, status: 'blocked', name: 'Closed' } },
+    { entity: 'order', storeId: 's1', id: 'o1', data: order },
+    { entity: 'order', storeId: 's1', id: 'o2', data: order },
+    { entity: 'order', storeId: 's2', id: 'o3', data: order },
+  ]);
+});
+afterAll(() => service.close());
+
+const json = <T>(...args: string[]) => runJson<T>(service.installation.env, args);
+const command = (...args: string[]) => runCommand(service.installation.env, args);
+
+it('stores list shows those with a record, a key or an access status', async () => {
+  await json('quota', 'set', '-s', 's1', '--requests', '7');
+  const active = {
+    environment,
+    access_status: 'active',
+    record_status: 'active',
+    blocked: false,
+    quota: null,
+  };
+  const s1 = { store_id: 's1', name: 'Pizzaria Bela', active_keys: 1, keys: 2 };
+  const s2 = { store_id: 's2', name: 'Closed', active_keys: 0, keys: 0 };
+  expect(await json('stores', 'list')).toEqual([
+    { ...active, store_id: 's0', name: null, active_keys: 1, keys: 1 },
+    { ...active, ...s1, quota: { requests: 7, window_seconds: null } },
+    { ...active, ...s2, blocked: true, record_status: 'blocked' },
+  ]);
+  const { stdout, stderr } = await command('stores', 'list', '--limit', '2');
+  expect(stderr).toBe('there are more than 2: --limit shows more\n');
+  expect(stdout).toMatch(/^STORE +ENVIRONMENT +STATUS +KEYS +QUOTA +NAME\ns0 /);
+  expect(stdout).toContain('Pizzaria Bela');
+  expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
+});
+
+it('stores show counts the records of the store alone, and says why it is blocked', async () => {
+  const shown = await json<{ counts: Record<string, number>; environment_lag: number }>(
+    'stores',
+    'show',
+    's1',
+  );
+  expect(shown).toMatchObject({ store_id: 's1', blocked: false, environment_lag: 0 });
+  expect(shown.counts).toMatchObject({ orders: 2, customers: 0, option_groups: 0 });
+  const { stdout } = await command('stores', 'show', 's2');
+  expect(stdout).toMatch(/^status +blocked by its own record$/m);
+  expect(stdout).toMatch(/^orders +1$/m);
+  const { code, stderr } = await command('stores', 'show', 'nobody');
+  expect([code, stderr]).toEqual([1, `store-data: there is no store nobody in ${environment}\n`]);
+});
+
+it('keys show tells all of a key but its secrets', async () => {
+  const key = await json<object>('keys', 'show', KEY);
+  const [listed] = await json<object[]>('keys', 'list', '--store', 's1');
+  expect(key).toEqual(listed);
+  expect((await command('keys', 'show', KEY)).stdout).toMatch(/^secrets +1$/m);
+  expect((await command('keys', 'show', 'nobody')).stderr).toBe('store-data: there is no key nobody\n');
+});
+
+it('sessions list shows those of the store that are live, until they are revoked', async () => {
+  await service.api.token(KEY, 'secret');
+  await service.api.token(KEY, 'secret');
+  await service.api.token('early', 'secret');
+  const list = (...args: string[]) =>
+    json<{ session_id: string; client_id: string; seconds_left: number }[]>(
+      'sessions',
+      'list',
+      '-s',
+      ...args,
+    );
+  const found = await list('s1');
+  expect(found.map(({ client_id }) => client_id)).toEqual([KEY, KEY]);
+  for (const { seconds_left } of found) expect(seconds_left).toBeGreaterThan(0);
+  expect(await list('s1', '--client', 'former')).toEqual([]);
+  expect(await list('s0')).toMatchObject([{ client_id: 'early' }]);
+  const { stdout } = await command('sessions', 'list', '-s', 's1', '--limit', '1');
+  expect(stdout).toMatch(/^SESSION +CLIENT_ID +ENDS IN\n[0-9a-f]{32}  A{24} +\d+ (?:min|s|h)\n$/);
+  const [{ session_id } = { session_id: '' }] = found;
+  await json('sessions', 'revoke', session_id, '-s', 's1', '-e', environment, '--client', KEY);
+  expect(await list('s1')).toHaveLength(1);
+});
