@@ -12,7 +12,6 @@ export class RedisConnection extends Redis {
   /** The commands of this turn, oldest first. */
   #turn: Command[] = [];
   #turnEnds = false;
-  #lastOfTurn: (() => void)[] = [];
   #corked: Socket | null = null;
 
   /**
@@ -40,12 +39,6 @@ export class RedisConnection extends Redis {
     return super.sendCommand(...args);
   }
 
-  /** Runs something just before the turn ends: the commands that it gives at once still travel with the others. */
-  beforeTurnEnds(run: () => void): void {
-    this.#scheduleEnd();
-    this.#lastOfTurn.push(run);
-  }
-
   #scheduleEnd(): void {
     if (this.#turnEnds) return;
     this.#turnEnds = true;
@@ -53,8 +46,6 @@ export class RedisConnection extends Redis {
   }
 
   readonly #endTurn = () => {
-    // Also what such a run puts off itself.
-    for (let run = this.#lastOfTurn.shift(); run !== undefined; run = this.#lastOfTurn.shift()) run();
     const commands = this.#turn;
     this.#turn = [];
     this.#turnEnds = false;

@@ -1,6 +1,7 @@
 /** Builds the query service: its plugins, then its routes, each found by its place in a folder. */
 import { join } from 'node:path';
 import autoload from '@fastify/autoload';
+import compress from '@fastify/compress';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { SigningKeys } from './token/signing-keys.ts';
 import type { Config } from '#shared/config.ts';
@@ -14,7 +15,7 @@ import { createListener } from './listener.ts';
 import docs from './docs/index.ts';
 import { createMetrics } from './metrics.ts';
 import { Admission } from './overload/admission.ts';
-import { keepQuery } from './parameters/query.ts';
+import { keepQuery } from './parameters/read.ts';
 import './types.ts';
 
 export interface AppOptions {
@@ -72,6 +73,12 @@ export async function buildApp({
     isEnding = true;
   });
   await app.register(autoload, { dir: join(import.meta.dirname, 'plugins') });
+  // Answers of more than 1 KiB, where it is asked for. A compressed request body is no form.
+  await app.register(compress, {
+    encodings: ['br', 'gzip', 'identity'],
+    threshold: 1_025,
+    globalDecompression: false,
+  });
   await app.register(autoload, { dir: join(import.meta.dirname, 'routes') });
   if (config.query.docs) await app.register(docs);
   await app.ready();

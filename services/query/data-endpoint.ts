@@ -12,7 +12,7 @@ import { conditionOf, etagOf, type EtagSource, names } from './answers/etag.ts';
 import { notFound, Refused } from './answers/refusal.ts';
 import { dataOperation, type Documentation } from './openapi/data-operation.ts';
 import type { Parameters, Values } from './parameters/parameter.ts';
-import { queryOf } from './parameters/query.ts';
+import { queryOf } from './parameters/read.ts';
 import { parameterReader } from './parameters/read.ts';
 import type { Body, Found } from './reading/found.ts';
 import { namesCustomers } from './reading/masking.ts';
@@ -92,8 +92,7 @@ async function answer<P extends Parameters>(
   const { environment, storeId } = callerOf(request);
   const generation = app.generations.of(environment);
   const shared = app.sharedOf(generation).reads;
-  const masks = shows.some(namesCustomers) && shared.hintOf(storeId).erasing;
-  const view: View = { storeId, generation, bounded: app.deadlineOf(reply), shared, masks };
+  const view: View = { storeId, generation, bounded: app.deadlineOf(reply), shared, masks: false };
   const path = request.routeOptions.url ?? '';
   const source: EtagSource = { path, parameters: values, storeId, marker: generation.marker, shows };
   const condition = conditionOf(request.headers['if-none-match']);
@@ -122,14 +121,14 @@ export function sendBody(reply: FastifyReply, body: Body): FastifyReply {
     .send(body instanceof Readable && body.destroyed ? Readable.from([]) : body);
 }
 
-/** Reads again where the stamp says what the first read did not know: that customers of the store are being erased. */
+/** Reads again where the stamp says that customers of the store are being erased. */
 async function readMasking<P extends Parameters>(
   { read, shows }: DataEndpoint<P>,
   view: View,
   values: Values<P>,
 ): Promise<Found<Body> | null> {
   const found = await read(view, values);
-  const isExposed = !view.masks && found?.stamp?.erasing === true && shows.some(namesCustomers);
+  const isExposed = found?.stamp?.erasing === true && shows.some(namesCustomers);
   return isExposed ? read({ ...view, masks: true }, values) : found;
 }
 

@@ -1,11 +1,9 @@
 /** The kinds of records that have a list and a change feed: their scope and tag, and the record as its list shows it. */
 import { CampaignSummary } from './records/campaign.ts';
-import { CategorySummary } from './records/category.ts';
+import { CategorySummary, OptionGroup, ProductSummary } from './records/catalog.ts';
 import { CouponSummary } from './records/coupon.ts';
 import { Customer } from './records/customer.ts';
-import { OptionGroup } from './records/option-group.ts';
 import { OrderSummary } from './records/order.ts';
-import { ProductSummary } from './records/product.ts';
 import { ReviewSummary } from './records/review.ts';
 
 export const KINDS = {

@@ -58,7 +58,8 @@ export class MongodbCircuit {
 
   async #probe(): Promise<void> {
     const { signal } = this.#stopped;
-    while (!(await this.#answers()) && !signal.aborted) {
+    // What answers, in whatever words, is there.
+    while (!signal.aborted && (await this.#ping().then(() => false, isUnavailable))) {
       if (!this.#isOpen) this.#logger.warn('MongoDB is away: who needs it is refused at once');
       this.#set(true);
       await pause(PROBE_MS, signal);
@@ -70,15 +71,5 @@ export class MongodbCircuit {
   #set(isOpen: boolean): void {
     this.#isOpen = isOpen;
     this.#away.set(isOpen ? 1 : 0);
-  }
-
-  async #answers(): Promise<boolean> {
-    try {
-      await this.#ping();
-      return true;
-    } catch (error) {
-      // What answers, in whatever words, is there.
-      return !isUnavailable(error);
-    }
   }
 }

@@ -83,12 +83,6 @@ const PENDING_INDEX: IndexDescription = {
   partialFilterExpression: { publish_pending: true },
 };
 
-const INDEXES: Record<'keys' | 'stores' | 'revokedSessions', IndexDescription[]> = {
-  keys: [{ name: 'by_store', key: { environment: 1, store_id: 1, _id: 1 } }, PENDING_INDEX],
-  stores: [PENDING_INDEX],
-  revokedSessions: [{ name: 'expiry', key: { expires_at: 1 }, expireAfterSeconds: 0 }, PENDING_INDEX],
-};
-
 /**
  * The collections of the control database that access is decided by. Read from the primary and from what a majority
  * has, whatever the connection string says: a secondary may not know yet what was revoked.
@@ -104,10 +98,16 @@ export function controlCollections(control: Db): ControlCollections {
 
 /** Creates the control database's indexes. Safe to call from several processes at once. */
 export async function createControlIndexes(control: Db): Promise<void> {
-  const collections = controlCollections(control);
-  await collections.keys.createIndexes(INDEXES.keys);
-  await collections.stores.createIndexes(INDEXES.stores);
-  await collections.revokedSessions.createIndexes(INDEXES.revokedSessions);
+  const { keys, stores, revokedSessions } = controlCollections(control);
+  await keys.createIndexes([
+    { name: 'by_store', key: { environment: 1, store_id: 1, _id: 1 } },
+    PENDING_INDEX,
+  ]);
+  await stores.createIndexes([PENDING_INDEX]);
+  await revokedSessions.createIndexes([
+    { name: 'expiry', key: { expires_at: 1 }, expireAfterSeconds: 0 },
+    PENDING_INDEX,
+  ]);
 }
 
 /** `_id` of a store's access record. */

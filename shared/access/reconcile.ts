@@ -53,15 +53,7 @@ export async function reconcileAccess(options: ReconcileOptions): Promise<Reconc
   const found: Reconciliation = { compared: 0, repaired: 0, sessionsEnded: 0, ahead: 0, revokedInRedis: [] };
   // First: they are few, and whoever revokes one while this runs ends it in Redis himself.
   found.sessionsEnded = await endRevokedSessions(options);
-  await compareAll<AccessKey>(
-    options,
-    control.keys,
-    found,
-    (key) => publishedKey(prefix, key),
-    (key, [, grant]) => {
-      if (grant?.member.startsWith('revoked')) found.revokedInRedis.push(key);
-    },
-  );
+  await compareAll<AccessKey>(options, control.keys, found, (key) => publishedKey(prefix, key));
   await compareAll<StoreAccess>(options, control.stores, found, (store) => [
     publishedBlocking(prefix, store),
   ]);
@@ -86,7 +78,6 @@ async function compareAll<R extends AccessKey | StoreAccess>(
   collection: Collection<R>,
   found: Reconciliation,
   publishedOf: (record: R) => Published[],
-  onAhead: (record: R, held: readonly (Held | null)[]) => void = () => undefined,
 ): Promise<void> {
   const readAfter = (id: string) => readBatch(options, collection, id);
   let reading = readAfter('');
@@ -97,7 +88,7 @@ async function compareAll<R extends AccessKey | StoreAccess>(
     // MongoDB reads the next ones while Redis answers for these.
     reading = readAfter(last._id);
     reading.catch(() => undefined);
-    await compareBatch(options.redis, records, found, publishedOf, onAhead);
+    await compareBatch(options.redis, records, found, publishedOf);
     await options.onBatch?.();
   }
 }
@@ -115,12 +106,11 @@ async function readBatch<R extends AccessKey | StoreAccess>(
   );
 }
 
-async function compareBatch<R>(
+async function compareBatch<R extends AccessKey | StoreAccess>(
   redis: Redis,
   records: readonly R[],
   found: Reconciliation,
   publishedOf: (record: R) => Published[],
-  onAhead: (record: R, held: readonly (Held | null)[]) => void,
 ): Promise<void> {
   const wanted = records.map((record) => ({ record, published: publishedOf(record) }));
   const reads = redis.pipeline();
@@ -138,7 +128,8 @@ async function compareBatch<R>(
     found.compared += 1;
     if (isAhead) {
       found.ahead += 1;
-      onAhead(record, held);
+      const isRevoked = held.some((there) => there?.member.startsWith('revoked'));
+      if ('secret_hashes' in record && isRevoked) found.revokedInRedis.push(record);
     }
     if (behind.length > 0) found.repaired += 1;
     for (const { one, there } of behind) {

@@ -30,33 +30,7 @@ export function offsetMilliseconds(offset: string): number {
 export function toLocalDateTime(instant: number, offset: string): string {
   const shifted = Math.floor(instant / 1_000) * 1_000 + offsetMilliseconds(offset);
   const kept = offset === EXACT ? shifted : Math.min(Math.max(shifted, YEAR_0), YEAR_9999_END);
-  const day = Math.floor(kept / DAY);
-  const second = (kept - day * DAY) / 1_000;
-  const minute = Math.floor(second / 60);
-  return `${dateOf(day)}${twoDigits(Math.floor(minute / 60))}:${twoDigits(minute % 60)}:${twoDigits(second % 60)}`;
-}
-
-const DAY = 86_400_000;
-/** Years of days; the events of a slice lie on few. */
-const CACHED_DATES = 4_096;
-const dateCache = new Map<number, string>();
-
-/** `YYYY-MM-DDT` of a day, counted from 1970: cached, since making it is most of the work. */
-function dateOf(day: number): string {
-  const known = dateCache.get(day);
-  if (known !== undefined) return known;
-  if (dateCache.size >= CACHED_DATES) dateCache.clear();
-  const iso = new Date(day * DAY).toISOString();
-  const made = iso.slice(0, iso.indexOf('T') + 1);
-  dateCache.set(day, made);
-  return made;
-}
-
-const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
-
-/** Of a number below 60. */
-function twoDigits(number: number): string {
-  return TWO_DIGITS[number] ?? '';
+  return new Date(kept).toISOString().slice(0, -'.000Z'.length);
 }
 
 /**

@@ -42,17 +42,6 @@ afterAll(async () => {
 const key = (name: string) => `${installation.config.namePrefix}:${name}`;
 
 describe('commands of one turn', () => {
-  it('include what is asked just before it ends', async () => {
-    const { stream } = redis;
-    const last = Promise.withResolvers<string>();
-    redis.beforeTurnEnds(() => {
-      expect(stream.writableCorked).toBe(1);
-      last.resolve(redis.ping('last'));
-    });
-    const first = redis.ping('first');
-    expect(await Promise.all([first, last.promise])).toEqual(['first', 'last']);
-  });
-
   it('are timed together, also where Redis is silent', async () => {
     const measured = async () => {
       const { values } = await seconds.get();
@@ -66,16 +55,6 @@ describe('commands of one turn', () => {
     proxy.freeze();
     await expect(redis.ping()).rejects.toThrow('Command timed out');
     expect((await measured()).sum - answered.sum).toBeGreaterThan((TIMEOUT_MS / 1_000) * 0.9);
-  });
-
-  it('may be only what is asked just before it ends, or nothing', async () => {
-    const only = Promise.withResolvers<string>();
-    redis.beforeTurnEnds(() => only.resolve(redis.ping('only')));
-    expect(await only.promise).toBe('only');
-    const nothing = Promise.withResolvers<void>();
-    redis.beforeTurnEnds(nothing.resolve);
-    await nothing.promise;
-    expect(await redis.ping()).toBe('PONG');
   });
 
   it('are sent with one write, those of a MULTI and of a script too', async () => {

@@ -13,7 +13,7 @@ import type { Scope } from '#shared/events/access-event.ts';
 import type { TokenClaims } from '../token/access-tokens.ts';
 import type { Bounded } from '../deadline.ts';
 import { redisScript, runScript } from '../redis-script.ts';
-import { policyOf, type QuotaState, quotaState } from './quota.ts';
+import { type QuotaState, quotaState } from './quota.ts';
 
 export interface LiveAccess {
   /** The scopes that token and key both have. */
@@ -66,9 +66,7 @@ export async function lookUpAccess(
 ): Promise<LiveAccess | EndReason> {
   const found = await look(sources, claims, bounded, sources.quota.windowSeconds);
   if (typeof found === 'string') return found;
-  const { scopes, store, consumed, milliseconds } = found;
-  const quota = quotaState({ consumed, milliseconds }, policyOf(sources.quota, store.quota));
-  return { scopes, quota };
+  return { scopes: found.scopes, quota: quotaState(found, sources.quota, found.store.quota) };
 }
 
 /**
@@ -133,4 +131,23 @@ async function putBack(
     ...(key === null ? [] : publishedKey(prefix, key)),
     publishedState(prefix, environment, storeId, store),
   ]);
+}
+
+/** Looks again at one that was counted before. It fails as `lookAtAccess` does. */
+export type Look = (claims: TokenClaims, bounded: Bounded) => Promise<readonly Scope[] | EndReason>;
+
+/**
+ * Makes the look at requests that were held: thousands of one token may end in the same turn of the event loop. What is asked of Redis in a
+ * turn leaves at its end.
+ */
+export function shareLooks(sources: LiveAccessSources): Look {
+  const ofThisTurn = new Map<TokenClaims, ReturnType<Look>>();
+  return (claims, bounded) => {
+    const shared = ofThisTurn.get(claims);
+    if (shared !== undefined) return shared;
+    const look = lookAtAccess(sources, claims, bounded);
+    ofThisTurn.set(claims, look);
+    setImmediate(() => ofThisTurn.delete(claims));
+    return look;
+  };
 }

@@ -2,12 +2,6 @@
 import type { Config } from '#shared/config.ts';
 import type { StoreQuota } from '#shared/access/store-state.ts';
 
-/** How many requests a store may make in a window; a window begins with its first request. */
-export interface QuotaPolicy {
-  requests: number;
-  windowSeconds: number;
-}
-
 export interface QuotaState {
   /** Whether this request is within the quota. */
   allowed: boolean;
@@ -20,25 +14,20 @@ export interface QuotaState {
 
 /** A request that was counted. */
 export interface Counted {
-  /** Requests of this window, this one included. */
+  /** Requests of this window, this one included. A window begins with its first request. */
   consumed: number;
   /** Until the window ends. */
   milliseconds: number;
 }
 
-/** The policy of a store: its own, or what the configuration says. */
-export function policyOf(settings: Config['query']['quota'], own: StoreQuota | null): QuotaPolicy {
-  return {
-    requests: own?.requests ?? settings.requests,
-    windowSeconds: own?.windowSeconds ?? settings.windowSeconds,
-  };
-}
-
-/** What a count means under a policy. */
+/** What a count means under the quota of a store: its own, or what the configuration says. */
 export function quotaState(
   { consumed, milliseconds }: Counted,
-  { requests: limit, windowSeconds }: QuotaPolicy,
+  settings: Config['query']['quota'],
+  own: StoreQuota | null,
 ): QuotaState {
+  const limit = own?.requests ?? settings.requests;
+  const windowSeconds = own?.windowSeconds ?? settings.windowSeconds;
   return {
     allowed: consumed <= limit,
     limit,

@@ -12,9 +12,8 @@ import {
 } from '../answers/refusal.ts';
 import type { Bounded } from '../deadline.ts';
 import { bearerMissing, bearerToken } from './bearer.ts';
-import type { EndReason, LiveAccess } from './live-access.ts';
+import type { EndReason, LiveAccess, Look } from './live-access.ts';
 import type { RedisGate } from './redis-gate.ts';
-import type { Look } from './shared-look.ts';
 
 /** Who makes a request, and what they may do at this moment. */
 export interface Caller {

@@ -46,7 +46,8 @@ export class Refused extends Error {
   }
 }
 
-function refusal(
+/** Makes one without a reason. */
+export function refusal(
   status: number,
   code: string,
   detail: string,

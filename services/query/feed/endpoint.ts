@@ -1,5 +1,5 @@
 /** What makes a change feed: one declaration for each kind, with the scopes of its list (rule R10.1). */
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import type { EntityName } from '#shared/events/entities/index.ts';
 import { callerOf } from '../access/steps.ts';
 import { invalidParameters, Refused } from '../answers/refusal.ts';
@@ -49,7 +49,8 @@ export function changesEndpoint(entity: KindName) {
       };
       const seconds = request.method === 'HEAD' ? 0 : wait;
       const body = await followChanges(app, { request, reply, feed, seconds, scopes: [scope] });
-      return body === null ? abandon(reply) : sendBody(reply, body);
+      // Nobody may be there any longer who could be answered.
+      return body === null ? reply.hijack() : sendBody(reply, body);
     },
   );
 }
@@ -61,11 +62,6 @@ function cursorIn(request: FastifyRequest, entity: EntityName, text: string | nu
   const found = decodeCursor({ environment, storeId, entity }, text);
   if (found === null) throw new Refused(invalidParameters(`after must be ${cursor.allowed}`));
   return found;
-}
-
-/** Nobody is there any longer who could be answered. */
-function abandon(reply: FastifyReply): FastifyReply {
-  return reply.hijack();
 }
 
 function descriptionOf(plural: string): string {

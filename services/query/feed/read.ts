@@ -2,8 +2,8 @@
 import { StoreDataError } from '#shared/errors.ts';
 import type { EntityName } from '#shared/events/entities/index.ts';
 import type { Stamp } from '#shared/read-models/collections.ts';
+import { shiftBody } from '#shared/read-models/local-time.ts';
 import { presentEpoch } from '#shared/read-models/feed-epochs.ts';
-import { bodyIn } from '../reading/found.ts';
 import { masked, namesCustomers } from '../reading/masking.ts';
 import type { View } from '../reading/view.ts';
 import { offsetOf } from '../reading/stamp.ts';
@@ -41,12 +41,11 @@ export async function readChanges(
   const { storeId, bounded, shared } = view;
   const { mark } = shared.changes;
   let start = likelyStart(after, mark);
-  let masks = namesCustomers(entity) && shared.hintOf(storeId).erasing;
+  let masks = false;
   for (let attempt = 1; ; attempt += 1) {
     const request = { storeId, entity, limit: pageSize, masks, ...start };
     const read = await bounded((signal) => shared.changes.after(request, signal));
     const { stamp } = read;
-    if (masks || stamp?.erasing === true) shared.cacheHint(storeId, stamp);
     if (!masks && stamp?.erasing === true && namesCustomers(entity)) {
       masks = true;
       continue;
@@ -121,7 +120,7 @@ function changeIn({ _id = '', summary, offset: madeFor, erased }: ChangeRow, off
   if (summary === undefined || madeFor === undefined) {
     return `{"id":"${_id.slice(_id.lastIndexOf('/') + 1)}","deleted":true,"record":null}`;
   }
-  const record = bodyIn(offset, { body: masked(summary, erased), offset: madeFor });
+  const record = shiftBody(masked(summary, erased), madeFor, offset);
   // The summary's own: to read it beside would cost as much as all else of the row.
   const id = record.slice(0, record.indexOf('"', BEFORE_ID.length));
   return `${id}","deleted":false,"record":${record}}`;

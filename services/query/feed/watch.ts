@@ -5,12 +5,11 @@
  * waits for in turn, each once a second.
  */
 import type { Document } from 'mongodb';
-import { describeError } from '#shared/errors.ts';
 import type { EntityName } from '#shared/events/entities/index.ts';
 import type { Logger } from '#shared/logging.ts';
 import { CHECKPOINTS, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
-import { pause } from '#shared/pause.ts';
+import { PeriodicTask } from '#shared/periodic-task.ts';
 import type { Bounded } from '../deadline.ts';
 import { idIn } from '../reading/snapshot.ts';
 
@@ -20,6 +19,8 @@ const LOOK_MS = 50;
 const BUSY_LOOK_MS = 10;
 /** For how long after that looks are so frequent. */
 const BUSY_MS = 500;
+/** Time between two looks whether somebody waits, unless they come first. */
+const IDLE_MS = 1_000;
 /** Within this time every store is looked at, whoever changed it. */
 const ROUND_MS = 1_000;
 
@@ -56,11 +57,15 @@ export class Watch {
   /** When stores were last looked at in turn, and when somebody was last told of changes. */
   #turnAt = -Infinity;
   #newsAt = -Infinity;
-  #looking: Promise<void> | null = null;
-  readonly #stopped = new AbortController();
+  readonly #looking: PeriodicTask;
 
   constructor(options: WatchOptions) {
     this.#options = options;
+    this.#looking = new PeriodicTask({
+      run: () => this.#look(),
+      everyMs: LOOK_MS,
+      failed: (error) => options.logger.warn({ error }, 'stores cannot be looked at for those who wait'),
+    });
   }
 
   /**
@@ -72,7 +77,7 @@ export class Watch {
     const waiters = this.#stores.get(storeId);
     if (waiters === undefined) this.#stores.set(storeId, new Set([waiter]));
     else waiters.add(waiter);
-    this.#looking ??= this.#look();
+    if (this.#stores.size === 1) this.#looking.wake();
     return waiter;
   }
 
@@ -90,36 +95,28 @@ export class Watch {
 
   /** Ends all waits and the looks. */
   async stop(): Promise<void> {
-    this.#stopped.abort();
     this.end();
-    await this.#looking;
+    await this.#looking.stop();
   }
 
-  /** Looks for as long as somebody waits. */
-  async #look(): Promise<void> {
-    let failing = false;
-    while (this.#stores.size > 0 && !this.#stopped.signal.aborted) {
-      const began = performance.now();
-      try {
-        await this.#lookOnce(began);
-        failing = false;
-      } catch (error) {
-        // One line for each outage.
-        const { logger } = this.#options;
-        if (!failing)
-          logger.warn({ error: describeError(error) }, 'stores cannot be looked at for those who wait');
-        failing = true;
-      }
-      if (!this.#options.isCurrent()) this.end();
-      const now = performance.now();
-      const interval = now - this.#newsAt < BUSY_MS ? BUSY_LOOK_MS : LOOK_MS;
-      await pause(Math.max(interval - (now - began), BUSY_LOOK_MS / 2), this.#stopped.signal);
+  /** Looks for as long as somebody waits. @returns when to look again. */
+  async #look(): Promise<number> {
+    if (this.#stores.size === 0) {
+      // Who comes next shall not take for seen what nobody looked at meanwhile.
+      this.#ends.clear();
+      this.#round = null;
+      this.#turnAt = -Infinity;
+      return IDLE_MS;
     }
-    // Who comes next shall not take for seen what nobody looked at meanwhile.
-    this.#ends.clear();
-    this.#round = null;
-    this.#turnAt = -Infinity;
-    this.#looking = null;
+    const began = performance.now();
+    try {
+      await this.#lookOnce(began);
+    } finally {
+      if (!this.#options.isCurrent()) this.end();
+    }
+    const now = performance.now();
+    const interval = now - this.#newsAt < BUSY_MS ? BUSY_LOOK_MS : LOOK_MS;
+    return Math.max(interval - (now - began), BUSY_LOOK_MS / 2);
   }
 
   async #lookOnce(began: number): Promise<void> {

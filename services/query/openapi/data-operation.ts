@@ -13,9 +13,9 @@ import {
   reference,
   type Reference,
   type ResponseObject,
+  type Tag,
 } from './objects.ts';
 import type { REFUSALS } from './errors.ts';
-import type { Tag } from './tags.ts';
 
 /** What a data endpoint says of itself to those who call it. */
 export interface Documentation {

@@ -4,9 +4,8 @@ import { NOT_MODIFIED } from './data-operation.ts';
 import { REFUSALS } from './errors.ts';
 import { HEADERS, REQUEST_HEADERS } from './headers.ts';
 import { INFO, SECURITY_SCHEMES } from './info.ts';
-import { type OperationObject, type ParameterObject, reference, type Reference } from './objects.ts';
+import { type OperationObject, type ParameterObject, reference, type Reference, TAGS } from './objects.ts';
 import { SchemaComponents } from './schemas.ts';
-import { TAGS } from './tags.ts';
 
 /** Makes the document of all routes, as an object that is ready for `JSON.stringify`. */
 export function openApiDocument(routes: readonly RouteEntry[]): object {

@@ -3,8 +3,7 @@ import { Type } from 'typebox';
 import { part } from '../records/fields.ts';
 import { refusals } from './data-operation.ts';
 import { headers, REQUEST_HEADERS } from './headers.ts';
-import { type OperationObject, reference } from './objects.ts';
-import type { Tag } from './tags.ts';
+import { type OperationObject, reference, type Tag } from './objects.ts';
 
 function health(title: string, description: string, status: string) {
   return {

@@ -1,8 +1,23 @@
 /** From a query string to the values of an endpoint's parameters, or to one sentence about the first mistake. */
 import { closest } from 'fastest-levenshtein';
+import type { FastifyRequest } from 'fastify';
 import { invalidParameters, Refused } from '../answers/refusal.ts';
 import type { Parameters, Values } from './parameter.ts';
 import { parseUrlEncoded } from './url-encoded.ts';
+
+interface RawQuery {
+  raw: string;
+}
+
+/** The app's query parser: it keeps the text whole for those who read it. */
+export function keepQuery(raw: string): Record<string, unknown> {
+  return { raw } satisfies RawQuery;
+}
+
+/** The query string of a request, without the `?`. */
+export function queryOf(request: FastifyRequest): string {
+  return (request.query as RawQuery).raw;
+}
 
 /** A longer name is cut where an answer names it. */
 const SHOWN_NAME_LENGTH = 64;

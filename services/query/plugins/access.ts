@@ -1,8 +1,7 @@
 /** Tokens, and the step that finds out who calls. */
 import plugin from 'fastify-plugin';
 import { createTokens } from '../token/access-tokens.ts';
-import { lookUpAccess } from '../access/live-access.ts';
-import { shareLooks } from '../access/shared-look.ts';
+import { lookUpAccess, shareLooks } from '../access/live-access.ts';
 import { authenticate, authenticateAgain } from '../access/steps.ts';
 
 export default plugin(
@@ -25,10 +24,7 @@ export default plugin(
         app.deadlineOf,
       ),
     );
-    app.decorate(
-      'authenticateAgain',
-      authenticateAgain(tokens, redisGate, shareLooks(redis, sources), app.bounded),
-    );
+    app.decorate('authenticateAgain', authenticateAgain(tokens, redisGate, shareLooks(sources), app.bounded));
   },
   { name: 'access', dependencies: ['mongodb', 'redis'] },
 );

@@ -27,7 +27,10 @@ export default plugin(
     // Those of all generations.
     const caches = createCaches();
     const menus = new Menus(caches);
-    const shared = new LRUCache<string, { reads: SharedReads; watch: Watch }>({ max: CACHED_GENERATIONS });
+    const shared = new LRUCache<string, { reads: SharedReads; watch: Watch }>({
+      max: CACHED_GENERATIONS,
+      dispose: ({ watch }) => void watch.stop(),
+    });
     const sharedOf: typeof app.sharedOf = (generation) => {
       const { id, environment } = generation.marker;
       const cached = shared.get(id);

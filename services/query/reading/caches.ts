@@ -3,7 +3,6 @@
  * a wrong or old entry is harmless.
  */
 import { LRUCache } from 'lru-cache';
-import type { Stamp } from '#shared/read-models/collections.ts';
 import type { TreeName } from '#shared/read-models/rank-tree/nodes.ts';
 import type { Packed } from '#shared/read-models/rank-tree/packed-counts.ts';
 import type { Layout } from './products/layout.ts';
@@ -14,19 +13,14 @@ export interface StampHint {
   offset: string;
   /** Of the rank trees that have leaves, how many levels they have; `null` for a store that was not read yet. */
   levels: { readonly [T in TreeName]?: number } | null;
-  /** Whether it had erasures under way. */
-  erasing: boolean;
 }
 
-/** A menu, and what it was made of. */
-export interface CachedMenu {
-  tag: string;
-  stamp: Stamp | null;
-  body: Buffer;
-}
+/** The bounds of the cache of menus, which makes them (`menu/menus.ts`). */
+export const MENU_BOUNDS = {
+  maxSize: 96 * 1_048_576,
+  sizeCalculation: ({ body }: { body: Buffer }) => body.length + 1_000,
+};
 
-/** For how long what was too large is not tried again. */
-const LARGE = { max: 1_000, ttl: 60_000 };
 /** Beside its characters, each of which may take two. */
 const BYTES_OF_A_BOUNDARY = 40;
 
@@ -47,13 +41,7 @@ export function createCaches() {
       maxSize: 200_000,
       sizeCalculation: ({ shelves }) => shelves.reduce((sum, { categories }) => sum + categories.length, 1),
     }),
-    menus: new LRUCache<string, CachedMenu>({
-      maxSize: 96 * 1_048_576,
-      sizeCalculation: ({ body }) => body.length + 1_000,
-    }),
-    /** First pages that are read alone, menus that are not kept, and menus that are not read together with those of others. */
-    largePages: new LRUCache<string, true>(LARGE),
-    largeMenus: new LRUCache<string, true>(LARGE),
-    lonelyMenus: new LRUCache<string, true>(LARGE),
+    /** Stores whose menus are too large to be cached: not tried again for a while. */
+    largeMenus: new LRUCache<string, true>({ max: 1_000, ttl: 60_000 }),
   };
 }

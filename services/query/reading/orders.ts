@@ -4,7 +4,7 @@ import { orderFacets } from '#shared/read-models/rank-tree/facets.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { oneOf } from '../parameters/kinds.ts';
 import { repeatable, type Values } from '../parameters/parameter.ts';
-import { OrderStatus, OrderType } from '../records/order-words.ts';
+import { OrderStatus, OrderType } from '../records/order.ts';
 import { inOrderOf, type Wanted } from './list-request.ts';
 import { createdBetween, createdRange, updatedBetween, updatedRange } from './range.ts';
 

@@ -2,7 +2,8 @@
 import type { Document } from 'mongodb';
 import type { EntityName } from '#shared/events/entities/index.ts';
 import type { Stamp } from '#shared/read-models/collections.ts';
-import { bodyIn, type Found } from './found.ts';
+import { shiftBody } from '#shared/read-models/local-time.ts';
+import type { Found } from './found.ts';
 import { masked, maskedFields, namesCustomers } from './masking.ts';
 import { offsetOf } from './stamp.ts';
 
@@ -60,7 +61,7 @@ export function foundPage({ rows, stamp, count }: CountedPage, { page, pageSize 
   const bodies: string[] = [];
   for (const { summary, offset: madeFor, erased } of rows) {
     if (summary === undefined || madeFor === undefined) continue;
-    bodies.push(bodyIn(offset, { body: masked(summary, erased), offset: madeFor }));
+    bodies.push(shiftBody(masked(summary, erased), madeFor, offset));
   }
   const body = `{"count":${count},"page":${page},"page_size":${pageSize},"results":[${bodies.join(',')}]}`;
   return { body, stamp };

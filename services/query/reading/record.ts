@@ -1,6 +1,7 @@
 /** Reads one record, whole or as its summary, from one snapshot. */
 import { documentId } from '#shared/read-models/collections.ts';
-import { bodyIn, type Found } from './found.ts';
+import { shiftBody } from '#shared/read-models/local-time.ts';
+import type { Found } from './found.ts';
 import { masked, maskedFields } from './masking.ts';
 import { type Shape, SHAPES } from './shapes.ts';
 import type { StampedBody } from './shared-reads.ts';
@@ -20,9 +21,8 @@ export async function readRecord(
     ? await readMasked(view, collection, documentId(storeId, id), shape)
     : await bounded((signal) => shared.record(collection, shape, documentId(storeId, id), signal));
   if (stored === null) return null;
-  if (view.masks || stored.stamp?.erasing === true) shared.cacheHint(storeId, stored.stamp);
-  const { stamp } = stored;
-  return { body: bodyIn(offsetOf(stamp), stored), stamp };
+  const { stamp, body, offset } = stored;
+  return { body: shiftBody(body, offset, offsetOf(stamp)), stamp };
 }
 
 /** Alone: with others' records only those of stores without erasures are read. */

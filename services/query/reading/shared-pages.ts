@@ -3,7 +3,6 @@
  * 0032). As a rule it begins at the stamps, and each stamp brings the page of its own store along, so that what a request is
  * given lies in one snapshot with its stamp, and never comes from another store; products have a read of their own.
  */
-import type { LRUCache } from 'lru-cache';
 import { isDocumentTooLarge } from '#shared/errors.ts';
 import type { EntityName } from '#shared/events/entities/index.ts';
 import { COLLECTIONS, STAMPS, type Stamp } from '#shared/read-models/collections.ts';
@@ -39,9 +38,6 @@ const NOTHING: FirstPage = { rows: [], stamp: null };
 
 const LIMITS: BatchLimits = { underWay: 4, ids: 16 };
 
-/** Characters of bodies. Neighbours would wait for more, and MongoDB makes no document of more than 16 MiB. */
-const LARGEST = 256 * 1_024;
-
 /** The field that the records of a store are found in, beside those of its stamp. */
 const PAGE = 'page';
 
@@ -49,17 +45,12 @@ export class SharedPages {
   readonly #readPages: ReadPages;
   /** By entity and page size. */
   readonly #reads = new Map<string, ReadOne<FirstPage>>();
-  /** Pages that were too large lately. */
-  readonly #large: LRUCache<string, true>;
-  readonly #keyOf: (of: string) => string;
 
-  constructor(readPages: ReadPages, large: LRUCache<string, true>, keyOf: (of: string) => string) {
+  constructor(readPages: ReadPages) {
     this.#readPages = readPages;
-    this.#large = large;
-    this.#keyOf = keyOf;
   }
 
-  /** The first page of a store's list; `null` where it may be so large that it is to be read alone. `signal` as of `ReadOne`. */
+  /** The first page of a store's list; `null` where it is to be read alone. `signal` as of `ReadOne`. */
   async first(
     list: WholeList,
     pageSize: number,
@@ -67,8 +58,6 @@ export class SharedPages {
     signal: AbortSignal,
   ): Promise<FirstPage | null> {
     const kind = `${list.entity}/${pageSize}`;
-    const key = this.#keyOf(`${kind}/${storeId}`);
-    if (this.#large.has(key)) return null;
     let read = this.#reads.get(kind);
     if (read === undefined) {
       read = batched((storeIds) => this.#readPages(list, pageSize, storeIds), LIMITS);
@@ -76,13 +65,11 @@ export class SharedPages {
     }
     try {
       const page = (await read(storeId, signal)) ?? NOTHING;
-      if (page.isAlone === true || sizeOf(page) > LARGEST) this.#large.set(key, true);
       return page.isAlone === true ? null : page;
     } catch (error) {
-      if (!isDocumentTooLarge(error)) throw error;
-      // Whose page it was is not told, so that for a while all of them are read alone.
-      this.#large.set(key, true);
-      return null;
+      // Whose page it was is not told, so that all of them are read alone.
+      if (isDocumentTooLarge(error)) return null;
+      throw error;
     }
   }
 }
@@ -109,8 +96,4 @@ export async function readByLookup(
     },
   ]);
   return new Map(stamps.map(({ [PAGE]: rows, ...stamp }) => [stamp._id, { rows, stamp }]));
-}
-
-function sizeOf({ rows }: FirstPage): number {
-  return rows.reduce((sum, { summary = '' }) => sum + summary.length, 0);
 }

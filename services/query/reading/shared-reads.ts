@@ -10,11 +10,10 @@ import { SharedChanges } from '../feed/shared-changes.ts';
 import type { Caches, StampHint } from './caches.ts';
 import type { StoredBody } from './found.ts';
 import type { Menus } from './menu/menus.ts';
-import { readSmallMenus, type SmallMenu } from './menu/small.ts';
 import { readFirstProducts } from './products/first-pages.ts';
 import { readByLookup, SharedPages } from './shared-pages.ts';
 import { type Shape, SHAPES } from './shapes.ts';
-import { idIn, inSnapshot, readSnapshot, type Source } from './snapshot.ts';
+import { idIn, readSnapshot, type Source } from './snapshot.ts';
 import { offsetOf } from './stamp.ts';
 
 /** What is stored of a record in one of its shapes, with the stamp of its store. */
@@ -25,10 +24,8 @@ export interface StampedBody extends StoredBody {
 type Row = { _id: string; offset?: string };
 
 const LIMITS: BatchLimits = { underWay: 4, ids: 100 };
-/** Each is a whole store. */
-const SMALL_MENUS: BatchLimits = { underWay: 4, ids: 8 };
 
-const NO_HINT: StampHint = { offset: DEFAULT_OFFSET, levels: null, erasing: false };
+const NO_HINT: StampHint = { offset: DEFAULT_OFFSET, levels: null };
 
 export class SharedReads {
   /** The stamp of a store; `null` where it has none. */
@@ -38,8 +35,6 @@ export class SharedReads {
   /** Pages of change feeds. */
   readonly changes: SharedChanges;
   readonly menus: Menus;
-  /** A menu that is made anew; `null` where it may be so large that it is to be read alone. */
-  readonly smallMenu: ReadOne<SmallMenu>;
   /** For each read by itself, where an answer takes so many that they have no deadline together. */
   readonly source: Source;
   readonly caches: Caches;
@@ -53,14 +48,10 @@ export class SharedReads {
     this.source = source;
     this.caches = caches;
     this.menus = menus;
-    this.smallMenu = batched((ids) => inSnapshot(source, (reads) => readSmallMenus(reads, ids)), SMALL_MENUS);
-    this.pages = new SharedPages(
-      (list, pageSize, storeIds) =>
-        list.entity === 'product'
-          ? readFirstProducts(source, (id) => caches.layouts.get(this.key(id)), pageSize, storeIds)
-          : readByLookup(source, list, pageSize, storeIds),
-      caches.largePages,
-      (of) => this.key(of),
+    this.pages = new SharedPages((list, pageSize, storeIds) =>
+      list.entity === 'product'
+        ? readFirstProducts(source, (id) => caches.layouts.get(this.key(id)), pageSize, storeIds)
+        : readByLookup(source, list, pageSize, storeIds),
     );
     this.changes = new SharedChanges(source);
     this.stamp = batched((ids) => this.#readStamps(ids), LIMITS);
@@ -84,7 +75,6 @@ export class SharedReads {
       levels: Object.fromEntries(
         roots.flatMap(([tree, { levels }]) => (levels === undefined ? [] : [[tree, levels]])),
       ),
-      erasing: stamp?.erasing === true,
     });
   }
 

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { DISCOUNT_TYPES } from '#shared/events/entities/coupon.ts';
 import examples from './examples.json' with { type: 'json' };
 import { as, Flag, Id, LocalDateTime, Money, nullable, record, Text, Whole, words } from './fields.ts';
-import { OrderType } from './order-words.ts';
+import { OrderType } from './order.ts';
 
 const summary = {
   id: Id,

@@ -1,8 +1,7 @@
 /** Customers, as lists show them (rule R9.5). */
 import { Type } from 'typebox';
-import { Address } from './address.ts';
 import examples from './examples.json' with { type: 'json' };
-import { as, Flag, Id, LocalDateTime, nullable, record, Text } from './fields.ts';
+import { Address, as, Flag, Id, LocalDateTime, nullable, record, Text } from './fields.ts';
 
 const BirthDate = Type.String({ format: 'date' });
 

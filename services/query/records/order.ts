@@ -1,9 +1,32 @@
 /** Orders: the list record and the details answer (rules R9.8 to R9.10). */
 import { type TProperties, Type } from 'typebox';
-import { Address } from './address.ts';
+import { ORDER_STATUSES, ORDER_TYPES } from '#shared/events/entities/order.ts';
 import examples from './examples.json' with { type: 'json' };
-import { as, Id, LocalDateTime, Money, nullable, part, record, Text, Whole, words } from './fields.ts';
-import { OrderStatus, OrderType } from './order-words.ts';
+import {
+  Address,
+  as,
+  Id,
+  LocalDateTime,
+  Money,
+  nullable,
+  part,
+  record,
+  Text,
+  Whole,
+  words,
+} from './fields.ts';
+
+export const OrderStatus = words(
+  'OrderStatus',
+  ORDER_STATUSES,
+  'How far an order is: from `pending` (placed, not yet accepted) to `concluded`, or `cancelled`.',
+);
+
+export const OrderType = words(
+  'OrderType',
+  ORDER_TYPES,
+  '`delivery`: brought to the customer. `takeout`: fetched by the customer. `indoor`: eaten in the store.',
+);
 
 const Quantity = Type.Integer({ minimum: 1 });
 const customerName = nullable(Text, '`null` also where the customer was deleted.');

@@ -1,9 +1,9 @@
 /** The store's own record (rule R9.3). */
 import { Type } from 'typebox';
 import { WEEKDAYS } from '#shared/events/entities/store.ts';
-import { Address } from './address.ts';
 import examples from './examples.json' with { type: 'json' };
 import {
+  Address,
   as,
   ClockTime,
   Id,
@@ -16,7 +16,7 @@ import {
   TimezoneOffset,
   words,
 } from './fields.ts';
-import { OrderType } from './order-words.ts';
+import { OrderType } from './order.ts';
 
 const OpeningHours = part('OpeningHours', 'One span of opening hours. A day may have several, or none.', {
   weekday: nullable(words('Weekday', WEEKDAYS, 'A day of the week.')),

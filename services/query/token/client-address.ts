@@ -1,4 +1,7 @@
-/** Finds a client's address: the peer's, or behind trusted proxies the one that the last of them saw. */
+/**
+ * A client's address: the peer's, or behind trusted proxies the one that the last of them saw. And which addresses count as one: what one
+ * subscriber has is one IPv4 address, or the 2^64 of an IPv6 network.
+ */
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
@@ -66,4 +69,16 @@ function networkOf(text: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
   if (bits !== undefined) return [ipaddr.parse(address), Number(bits)];
   const parsed = ipaddr.process(address);
   return [parsed, parsed.kind() === 'ipv4' ? 32 : 128];
+}
+
+/**
+ * The address or network of a client. An IPv4 address that came as IPv6 (`::ffff:203.0.113.9`) is the
+ * same one. What a proxy sent that is no address falls into one group.
+ */
+export function addressGroup(address: string | undefined): string {
+  if (address === undefined || isIP(address) === 0) return 'unknown';
+  const parsed = ipaddr.process(address);
+  if (parsed instanceof ipaddr.IPv4) return parsed.toString();
+  const network = parsed.parts.slice(0, 4).map((part) => part.toString(16));
+  return `${network.join(':')}::/64`;
 }

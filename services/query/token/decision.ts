@@ -8,7 +8,6 @@ import { decodeGrant } from '#shared/access/grants.ts';
 import { clientKey } from '#shared/access/redis-keys.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import type { Scope } from '#shared/events/access-event.ts';
-import type { RefusalReason } from '../answers/refusal.ts';
 import { redisScript, runScript } from '../redis-script.ts';
 import type { Credentials } from './basic.ts';
 
@@ -24,12 +23,14 @@ export interface Client {
 /** Why somebody is not who they say they are. */
 export const FAILURES = ['key_revoked', 'environment_not_served', 'secret_wrong', 'client_unknown'] as const;
 
+/** The same, and why a key may get no tokens. */
+const REFUSALS = [...FAILURES, 'key_not_active', 'store_blocked'] as const;
+
 export type Decision =
   | { outcome: 'allowed'; client: Client }
-  | { outcome: Extract<RefusalReason, 'key_not_active' | 'store_blocked'> }
+  | { outcome: (typeof REFUSALS)[number] }
   /** Redis lacks a record, or has the client's with another version than the grant. */
-  | { outcome: 'out_of_date'; grantVersion: number }
-  | { outcome: (typeof FAILURES)[number] };
+  | { outcome: 'out_of_date'; grantVersion: number };
 
 /** A session that is stored where a key may get tokens and has all of the scopes. */
 export interface WantedSession {
@@ -111,24 +112,13 @@ export async function decide(
   ];
   const answer = await runScript(redis, SCRIPT, [clientKey(prefix, clientId)], args);
   const [outcome = '', ...facts] = answer as string[];
-  switch (outcome) {
-    case 'allowed': {
-      const [storeId = '', environment = '', grant] = facts;
-      return {
-        outcome,
-        client: { clientId, storeId, environment, scopes: decodeGrant(grant)?.scopes ?? [] },
-      };
-    }
-    case 'out_of_date':
-      return { outcome, grantVersion: Number(facts[0]) };
-    case 'key_not_active':
-    case 'store_blocked':
-    case 'key_revoked':
-    case 'environment_not_served':
-    case 'secret_wrong':
-    case 'client_unknown':
-      return { outcome };
-    default:
-      throw new Error(`Redis decided ${outcome}`);
+  if (outcome === 'allowed') {
+    const [storeId = '', environment = '', grant] = facts;
+    const scopes = decodeGrant(grant)?.scopes ?? [];
+    return { outcome, client: { clientId, storeId, environment, scopes } };
   }
+  if (outcome === 'out_of_date') return { outcome, grantVersion: Number(facts[0]) };
+  const refusal = REFUSALS.find((known) => known === outcome);
+  if (refusal === undefined) throw new Error(`Redis decided ${outcome}`);
+  return { outcome: refusal };
 }

@@ -10,7 +10,7 @@ import type { Counter } from 'prom-client';
 import { RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible';
 import type { Config } from '#shared/config.ts';
 import { type Refusal, Refused } from '../answers/refusal.ts';
-import { addressGroup } from './address-group.ts';
+import { addressGroup } from './client-address.ts';
 import { invalidClient, slowDown } from './refusals.ts';
 
 /** The limit that a failure exceeded, for the metric. */
@@ -36,12 +36,6 @@ const CAUTIOUS = 5;
 /** Clients and addresses that are known to be refused for now. */
 const CACHED = 10_000;
 
-/** When a refusal ends in Redis, by `performance.now()` here: refused until the one, told to wait for the other. */
-interface RefusalEnd {
-  atLeast: number;
-  atMost: number;
-}
-
 /** Makes the limits that the configuration describes. */
 export function createFailedAuthentications(
   redis: Redis,
@@ -59,16 +53,15 @@ export function createFailedAuthentications(
     rejectIfRedisNotReady: true,
   });
   /** While a refusal surely lasts in Redis, it needs no look-up and no count: a flood costs neither. */
-  const refused = new LRUCache<string, RefusalEnd>({ max: CACHED });
+  const refused = new LRUCache<string, true>({ max: CACHED });
 
   const slow = (limit: FailureLimit, milliseconds: number): Refusal => {
     counter.inc({ limit });
     // A count still holds in the millisecond in which it ends.
     return slowDown(Math.min(windowSeconds, Math.floor(milliseconds / 1_000) + 1));
   };
-  /** @param asked when Redis was asked for the milliseconds left; they were counted from then on, or later. */
-  const refusePair = (pair: string, asked: number, milliseconds: number): Refusal => {
-    refused.set(pair, { atLeast: asked + milliseconds, atMost: performance.now() + milliseconds });
+  const refusePair = (pair: string, milliseconds: number): Refusal => {
+    refused.set(pair, true, { ttl: milliseconds });
     return slow('client_and_address', milliseconds);
   };
 
@@ -76,11 +69,8 @@ export function createFailedAuthentications(
     attempt(clientId, address) {
       const keys = keysOf(prefix, clientId, address);
       const requireUnrefused = () => {
-        const end = refused.get(keys.pair);
-        const now = performance.now();
-        if (end !== undefined && now < end.atLeast) {
-          throw new Refused(slow('client_and_address', end.atMost - now));
-        }
+        const left = refused.getRemainingTTL(keys.pair);
+        if (left > 0) throw new Refused(slow('client_and_address', left));
       };
       return {
         requireUnrefused,
@@ -89,7 +79,6 @@ export function createFailedAuthentications(
           // Nearly always there is none, and nothing else to ask.
           const failed = Number((await redis.get(keys.pair)) ?? 0);
           if (failed < cautious) return;
-          const asked = performance.now();
           const [ofAddress, ofClient, milliseconds] = await Promise.all([
             redis.get(keys.address),
             redis.get(keys.client),
@@ -97,17 +86,15 @@ export function createFailedAuthentications(
           ]);
           const suspected = Number(ofAddress ?? 0) >= perAddress || Number(ofClient ?? 0) >= perClient;
           if (failed < (suspected ? cautious : perClientAndAddress) || milliseconds < 0) return;
-          throw new Refused(refusePair(keys.pair, asked, milliseconds));
+          throw new Refused(refusePair(keys.pair, milliseconds));
         },
         async failed() {
-          const asked = performance.now();
           const [pair, ofAddress, ofClient] = await Promise.all([
             failures.penalty(keys.pair),
             failures.penalty(keys.address),
             failures.penalty(keys.client),
           ]);
-          if (pair.consumedPoints > perClientAndAddress)
-            return refusePair(keys.pair, asked, pair.msBeforeNext);
+          if (pair.consumedPoints > perClientAndAddress) return refusePair(keys.pair, pair.msBeforeNext);
           const exceeded: [FailureLimit, RateLimiterRes, number][] = [
             ['address', ofAddress, perAddress],
             ['client', ofClient, perClient],

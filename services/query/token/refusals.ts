@@ -1,14 +1,5 @@
 /** The refusals of the token endpoint: OAuth 2.0 error codes (RFC 6749 section 5.2), and its body of four fields. */
-import { REALM, type Refusal } from '../answers/refusal.ts';
-
-function refusal(
-  status: number,
-  code: string,
-  detail: string,
-  headers: Record<string, string> = {},
-): Refusal {
-  return { status, code, detail, headers };
-}
+import { REALM, type Refusal, refusal } from '../answers/refusal.ts';
 
 export function invalidForm(detail: string): Refusal {
   return refusal(400, 'invalid_request', detail);
@@ -41,11 +32,11 @@ export function slowDown(seconds: number): Refusal {
 }
 
 /** A refusal of any endpoint, as this one answers it. */
-export function asTokenRefusal(refusal: Refusal): Refusal {
-  if (refusal.code === 'environment_unavailable') return { ...refusal, code: 'temporarily_unavailable' };
+export function asTokenRefusal(other: Refusal): Refusal {
+  if (other.code === 'environment_unavailable') return { ...other, code: 'temporarily_unavailable' };
   // Whatever is wrong with the body, its size and type included, is a malformed request (rule R4.4).
-  if (refusal.code === 'invalid_request') return { ...refusal, status: 400 };
-  return refusal;
+  if (other.code === 'invalid_request') return { ...other, status: 400 };
+  return other;
 }
 
 /** The error body of rule R4.3. */

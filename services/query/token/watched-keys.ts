@@ -48,12 +48,13 @@ export async function watchSigningKeys(
       }
     }
   };
-  const work = {
-    run: (stopped: AbortSignal) => reload(file ?? '', stopped),
-    everyMs: intervalMs,
-    failed: () => undefined,
-  };
-  const reloading = file === null ? null : new PeriodicTask(work, intervalMs);
+  const reloading =
+    file === null
+      ? null
+      : new PeriodicTask(
+          { run: (stopped) => reload(file, stopped), everyMs: intervalMs, failed: () => undefined },
+          intervalMs,
+        );
 
   return {
     get signing() {

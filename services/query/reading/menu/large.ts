@@ -3,12 +3,7 @@
  * snapshot. What is held at a time is bounded, however large the menu is.
  */
 import { LRUCache } from 'lru-cache';
-import {
-  CATEGORY_PRODUCTS,
-  COLLECTIONS,
-  documentId,
-  type OptionGroupDocument,
-} from '#shared/read-models/collections.ts';
+import { COLLECTIONS, documentId, type OptionGroupDocument } from '#shared/read-models/collections.ts';
 import { PIECE_INDEX, united, WITHIN_CATEGORY } from '../products/layout.ts';
 import type { SnapshotReads } from '../snapshot.ts';
 import { MenuText, type ShownCategory, type ShownProduct } from './text.ts';
@@ -50,7 +45,7 @@ interface Shown {
 
 async function* shownProducts(reads: SnapshotReads, storeId: string): AsyncGenerator<Shown> {
   const groups = new Groups(reads, storeId);
-  for await (const categories of filledCategories(reads, storeId)) {
+  for await (const categories of activeCategories(reads, storeId)) {
     const byId = new Map(categories.map((category) => [category._id, category]));
     const stages =
       united(categories.map(({ _id }) => productsOf(storeId, _id.slice(storeId.length + 1)))) ?? [];
@@ -72,9 +67,9 @@ async function* shownProducts(reads: SnapshotReads, storeId: string): AsyncGener
   }
 }
 
-/** The active categories that products name, in order, some at a time. */
-async function* filledCategories(reads: SnapshotReads, storeId: string): AsyncGenerator<ShownCategory[]> {
-  const categories = reads.batches<ShownCategory>(
+/** The active categories in order, some at a time. */
+function activeCategories(reads: SnapshotReads, storeId: string): AsyncGenerator<ShownCategory[]> {
+  return reads.batches<ShownCategory>(
     COLLECTIONS.category,
     [
       { $match: { store_id: storeId, active: true } },
@@ -84,16 +79,6 @@ async function* filledCategories(reads: SnapshotReads, storeId: string): AsyncGe
     'by_position',
     CATEGORIES,
   );
-  for await (const some of categories) {
-    const ids = some.map(({ _id }) => _id);
-    const named = await reads.read<{ _id: string }>(CATEGORY_PRODUCTS, [
-      { $match: { _id: { $in: ids } } },
-      { $project: { _id: 1 } },
-    ]);
-    const filled = new Set(named.map(({ _id }) => _id));
-    const shown = some.filter(({ _id }) => filled.has(_id));
-    if (shown.length > 0) yield shown;
-  }
 }
 
 function productsOf(storeId: string, category: string) {

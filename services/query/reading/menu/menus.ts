@@ -3,96 +3,76 @@
  * same. One that is too large for that leaves as a stream, each time from one snapshot of its own.
  */
 import { Readable } from 'node:stream';
-import type { ReadOne } from '../../batched.ts';
+import { LRUCache } from 'lru-cache';
 import { StoreDataError } from '#shared/errors.ts';
 import { type Stamp, STAMPS } from '#shared/read-models/collections.ts';
-import type { CachedMenu, Caches } from '../caches.ts';
+import { type Caches, MENU_BOUNDS } from '../caches.ts';
 import type { Found } from '../found.ts';
 import { offsetOf, readStamp, type StampView } from '../stamp.ts';
 import { openSnapshot, type SnapshotReads, type Source } from '../snapshot.ts';
 import { readLargeMenu } from './large.ts';
 import { Slots } from './slots.ts';
-import { isFew, type SmallMenu } from './small.ts';
+import { isFew, readSmallMenu } from './small.ts';
 
 /** A larger menu is not cached. */
 const LARGEST_CACHED = 24 * 1_048_576;
 /** Large menus that are put together at a time, and of one store: each takes some 30 MiB at most. */
 const AT_ONCE = 8;
 const AT_ONCE_OF_ONE = 2;
+/** Small ones: each is a read of at most 16 MiB. */
+const SMALL_AT_ONCE = 16;
 /** Longer than MongoDB keeps a snapshot as a rule (300 s), a stream cannot go on. */
 const LONGEST_STREAM_MS = 240_000;
 
-interface Composing {
-  /** Those who asked before it began may have its menu, whatever its stamp. */
-  began: number;
-  /** Resolves once it is known that it takes longer than a single read. */
-  isLarge: Promise<void>;
-  /** `null` for a menu that is too large to be cached. */
-  done: Promise<CachedMenu | null>;
-}
-
 /** What the menu of a store is read with. */
 interface MenuView extends StampView, Source {
-  shared: StampView['shared'] & {
-    source: Source;
-    smallMenu: ReadOne<SmallMenu>;
-    key: (of: string) => string;
-  };
+  shared: StampView['shared'] & { source: Source; key: (of: string) => string };
+}
+
+interface Asked {
+  view: MenuView;
+  key: string;
+  stamp: Stamp | null;
 }
 
 export class Menus {
-  readonly #caches: Caches;
-  readonly #composing = new Map<string, Composing>();
+  readonly #largeMenus: LRUCache<string, true>;
+  /** By stamp: requests for a menu that is being made share it. One that is let go of meanwhile is answered all the same. */
+  readonly #cache = new LRUCache<string, Found<Buffer>, Asked>({
+    ...MENU_BOUNDS,
+    fetchMethod: async (_key, _stale, { context }) => this.#make(context),
+    ignoreFetchAbort: true,
+  });
   readonly #slots = new Slots(AT_ONCE, AT_ONCE_OF_ONE);
-  #turn = 0;
+  readonly #smallSlots = new Slots(SMALL_AT_ONCE, 1);
 
-  constructor(caches: Caches) {
-    this.#caches = caches;
+  constructor({ largeMenus }: Caches) {
+    this.#largeMenus = largeMenus;
   }
 
   /** The menu of a store; without categories where it has none to show. */
   async read(view: MenuView): Promise<Found<Buffer | Readable>> {
     const key = view.shared.key(view.storeId);
-    this.#turn += 1;
-    const asked = this.#turn;
     const stamp = await readStamp(view);
-    const tag = tagOf(stamp);
-    const cached = this.#caches.menus.get(key);
-    if (cached?.tag === tag) return cached;
-    while (!this.#caches.largeMenus.has(key)) {
-      const composing = this.#composing.get(key) ?? this.#compose(view, key, stamp);
-      await view.bounded(() => Promise.race([composing.isLarge, composing.done]));
-      const menu = await composing.done;
-      if (menu !== null && (menu.tag === tag || composing.began > asked)) return menu;
+    if (!this.#largeMenus.has(key)) {
+      const fetch = () => this.#cache.fetch(`${key} ${tagOf(stamp)}`, { context: { view, key, stamp } });
+      // What is read piece by piece may take longer than a request: each piece has a deadline of its own.
+      const menu = await (isFew(stamp) ? view.bounded(fetch) : fetch());
+      if (menu !== undefined) return menu;
     }
     return this.#stream(view, key);
   }
 
-  #compose(view: MenuView, key: string, stamp: Stamp | null): Composing {
-    this.#turn += 1;
-    const large = Promise.withResolvers<void>();
-    const done = this.#put(view, key, stamp, large.resolve).finally(() => this.#composing.delete(key));
-    const composing = { began: this.#turn, isLarge: large.promise, done };
-    this.#composing.set(key, composing);
-    return composing;
-  }
-
-  async #put(
-    view: MenuView,
-    key: string,
-    stamp: Stamp | null,
-    isLarge: () => void,
-  ): Promise<CachedMenu | null> {
+  /** `undefined` for a menu that is too large to be cached. */
+  async #make({ view, key, stamp }: Asked): Promise<Found<Buffer> | undefined> {
     const { storeId, shared } = view;
     const { bounded } = shared.source;
-    const { largeMenus, lonelyMenus } = this.#caches;
-    if (isFew(stamp) && !lonelyMenus.has(key)) {
-      const menu = await bounded((signal) => shared.smallMenu(storeId, signal));
-      if (menu !== null) return this.#cache(key, menu.stamp, menu.body);
-      lonelyMenus.set(key, true);
+    if (isFew(stamp)) {
+      const release = await bounded((signal) => this.#smallSlots.take(key, signal));
+      const menu = await readSmallMenu(shared.source, storeId).finally(release);
+      if (menu !== null) return menu;
     }
     const release = await bounded((signal) => this.#slots.take(key, signal));
-    isLarge();
     const reads = openSnapshot(shared.source);
     try {
       const present = await stampIn(reads, storeId);
@@ -102,21 +82,15 @@ export class Menus {
         portions.push(portion);
         bytes += portion.length;
         if (bytes > LARGEST_CACHED) {
-          largeMenus.set(key, true);
-          return null;
+          this.#largeMenus.set(key, true);
+          return undefined;
         }
       }
-      return this.#cache(key, present, Buffer.concat(portions));
+      return { body: Buffer.concat(portions), stamp: present };
     } finally {
       release();
       await reads.end();
     }
-  }
-
-  #cache(key: string, stamp: Stamp | null, body: Buffer): CachedMenu {
-    const menu = { tag: tagOf(stamp), stamp, body };
-    this.#caches.menus.set(key, menu);
-    return menu;
   }
 
   async #stream(view: MenuView, key: string): Promise<Found<Readable>> {

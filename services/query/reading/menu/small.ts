@@ -1,4 +1,4 @@
-/** Small menus, as nearly all are: everything of some stores in one read, joined in memory. */
+/** Small menus, as nearly all are: everything of a store in one read, joined in memory. */
 import type { Document } from 'mongodb';
 import { isDocumentTooLarge } from '#shared/errors.ts';
 import {
@@ -10,15 +10,13 @@ import {
 } from '#shared/read-models/collections.ts';
 import { WITHIN_CATEGORY } from '../products/layout.ts';
 import { offsetOf } from '../stamp.ts';
-import { idIn, type SnapshotReads } from '../snapshot.ts';
+import { readSnapshot, type Source } from '../snapshot.ts';
 import { MenuText, type ShownCategory, type ShownProduct } from './text.ts';
 
 /** Records of all kinds together, of a store. */
 const MOST_RECORDS = 1_000;
 /** Characters of the bodies of a store, and of its menu. */
 const MOST_CHARACTERS = 1_048_576;
-/** Characters of the bodies of all stores of a read. */
-const MOST_TOGETHER = 8 * MOST_CHARACTERS;
 
 /** A stamp, and what the menu shows of its store. */
 type Row = Stamp & {
@@ -39,38 +37,22 @@ export function isFew(stamp: Stamp | null): boolean {
   return category + product + groups <= MOST_RECORDS;
 }
 
-/** Reads the menus of some stores from one snapshot; those that turn out to be large are left out, and too many at once all of them. */
-export async function readSmallMenus(
-  reads: SnapshotReads,
-  storeIds: readonly string[],
-): Promise<Map<string, SmallMenu>> {
-  const found = new Map<string, Row>();
-  let together = 0;
+/** Reads the menu of a store; `null` where it turns out to be large. */
+export async function readSmallMenu(source: Source, storeId: string): Promise<SmallMenu | null> {
+  let found: Row | undefined;
   try {
-    for await (const rows of reads.batches<Row>(STAMPS, stagesOf(storeIds))) {
-      for (const row of rows) found.set(row._id, row);
-      together += rows.reduce((sum, row) => sum + charactersOf(row), 0);
-      if (together > MOST_TOGETHER) return new Map();
-    }
+    [found] = await readSnapshot<Row>(source, STAMPS, stagesOf(storeId));
   } catch (error) {
-    // Whose menu it was is not told.
-    if (isDocumentTooLarge(error)) return new Map();
+    if (isDocumentTooLarge(error)) return null;
     throw error;
   }
-  const menus = new Map<string, SmallMenu>();
-  for (const storeId of storeIds) {
-    const row = found.get(storeId);
-    if (row === undefined) {
-      const menu = new MenuText(storeId, offsetOf(null));
-      menus.set(storeId, { body: Buffer.from(menu.begin() + menu.end()), stamp: null });
-      continue;
-    }
-    const text = textOf(row);
-    const { products: _products, categories: _categories, groups: _groups, ...stamp } = row;
-    // Each text goes at once: large strings that wait for one another end up where only a full collection frees them.
-    if (text !== null) menus.set(storeId, { body: Buffer.from(text), stamp });
+  if (found === undefined) {
+    const menu = new MenuText(storeId, offsetOf(null));
+    return { body: Buffer.from(menu.begin() + menu.end()), stamp: null };
   }
-  return menus;
+  const text = textOf(found);
+  const { products: _products, categories: _categories, groups: _groups, ...stamp } = found;
+  return text === null ? null : { body: Buffer.from(text), stamp };
 }
 
 function charactersOf({ products, categories, groups }: Row): number {
@@ -97,13 +79,13 @@ function textOf(row: Row): string | null {
 }
 
 /** What a row holds lies in arrays: read one by one, a store's records would take the driver twice the time. */
-function stagesOf(storeIds: readonly string[]): Document[] {
+function stagesOf(storeId: string): Document[] {
   const shown = { summary: 1, offset: 1, updated_at: 1 };
   const ofStore = (from: string, as: string, pipeline: Document[]) => ({
     $lookup: { from, localField: '_id', foreignField: 'store_id', pipeline, as },
   });
   return [
-    { $match: { _id: idIn(storeIds) } },
+    { $match: { _id: storeId } },
     ofStore(COLLECTIONS.product, 'products', [
       { $match: { active: true } },
       { $sort: { category_id: 1, ...WITHIN_CATEGORY } },

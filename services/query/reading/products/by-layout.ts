@@ -14,12 +14,12 @@ import {
   PIECE_INDEX,
   pieceStages,
   piecesOf,
+  readLayout,
   shelvesOf,
   united,
   WITHIN_CATEGORY,
 } from './layout.ts';
 import { isCompact } from './first-pages.ts';
-import { readLayout } from './layouts.ts';
 
 const COLLECTION = COLLECTIONS.product;
 const PRODUCTS: WholeList = { entity: 'product', sort: WITHIN_CATEGORY };

@@ -38,7 +38,6 @@ export class Descent {
   /** `_id`s of the nodes that were asked for, whether they were there or not. */
   readonly visited = new Set<string>();
   readonly #options: DescentOptions;
-  readonly #sums = new Map<Packed, number[]>();
 
   constructor(options: DescentOptions) {
     this.#options = options;
@@ -84,8 +83,6 @@ export class Descent {
     this.visited.add(id);
     const node = nodeOf(id);
     if (node === undefined) return null;
-    let sums = this.#sums.get(node);
-    if (sums === undefined) this.#sums.set(node, (sums = sumCounts(node, facets)));
-    return { boundaries: node.boundaries, sums };
+    return { boundaries: node.boundaries, sums: sumCounts(node, facets) };
   }
 }

@@ -10,10 +10,9 @@ import { required } from '#query/parameters/parameter.ts';
 import { readRecord } from '#query/reading/record.ts';
 import type { Shape } from '#query/reading/shapes.ts';
 import { Campaign } from '#query/records/campaign.ts';
-import { Category } from '#query/records/category.ts';
+import { Category, Product } from '#query/records/catalog.ts';
 import { Coupon } from '#query/records/coupon.ts';
 import { Order } from '#query/records/order.ts';
-import { Product } from '#query/records/product.ts';
 import { Review } from '#query/records/review.ts';
 
 interface Details {

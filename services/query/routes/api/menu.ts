@@ -1,7 +1,7 @@
 /** `GET /api/menu/`: the whole menu, put together from its records. */
 import { dataEndpoint } from '#query/data-endpoint.ts';
 import { always } from '#query/openapi/data-operation.ts';
-import { Menu } from '#query/records/menu.ts';
+import { Menu } from '#query/records/catalog.ts';
 
 export default dataEndpoint({
   path: '/menu/',

@@ -188,7 +188,7 @@ it.each([
     { allowed: false, remaining: 0, resetSeconds: 1 },
   ],
 ])('of %j says %j: a client that waits that long comes after the end', (counted, state) => {
-  expect(quotaState(counted, settings)).toEqual({
+  expect(quotaState(counted, settings, null)).toEqual({
     limit: 3,
     windowSeconds: 60,
     ...state,

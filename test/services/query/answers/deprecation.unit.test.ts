@@ -7,7 +7,7 @@ import { always } from '#query/openapi/data-operation.ts';
 import { openApiDocument } from '#query/openapi/document.ts';
 import { searchText } from '#query/parameters/kinds.ts';
 import { optional } from '#query/parameters/parameter.ts';
-import { keepQuery } from '#query/parameters/query.ts';
+import { keepQuery } from '#query/parameters/read.ts';
 import routesTable from '../../../../services/query/plugins/routes-table.ts';
 
 const schema = Type.Object({}, { description: 'Nothing.', examples: [{}] });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { addressGroup } from '#query/token/address-group.ts';
+import { addressGroup } from '#query/token/client-address.ts';
 
 it.each([
   ['203.0.113.9', '203.0.113.9'],

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { newSessionId } from '#shared/access/sessions.ts';
 import { forbidStoring } from '#query/answers/send.ts';
 import { tokenOperation } from '#query/openapi/token-operation.ts';
-import { queryOf } from '#query/parameters/query.ts';
+import { queryOf } from '#query/parameters/read.ts';
 import { requireActive } from '#query/token/client.ts';
 import { GRANT_TYPE, readForm, requireGrantType } from '#query/token/form.ts';
 import { grantedScopes, scopesNeeded } from '#query/token/scope.ts';

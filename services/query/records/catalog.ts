@@ -1,0 +1,135 @@
+/** The catalogue: categories (rule R9.11), products (R9.12), their option groups (R9.13), and the menu that is composed of them (R9.14). */
+import { Type } from 'typebox';
+import { PRICE_METHODS } from '#shared/events/entities/option-group.ts';
+import examples from './examples.json' with { type: 'json' };
+import { as, Flag, Id, LocalDateTime, Money, nullable, part, record, Text, Whole, words } from './fields.ts';
+
+const categoryFields = {
+  id: Id,
+  name: Text,
+  description: nullable(Text),
+  position: as(Whole, 'Its place in the menu, smallest first.'),
+  active: as(Flag, 'Whether it is on sale.'),
+  image_url: nullable(Text),
+};
+
+export const CategorySummary = record(
+  'CategorySummary',
+  'A category, as lists show it.',
+  categoryFields,
+  examples.category,
+);
+
+export const Category = record(
+  'Category',
+  'A category, whole.',
+  {
+    ...categoryFields,
+    created_at: nullable(LocalDateTime),
+    updated_at: LocalDateTime,
+    product_count: as(Whole, 'How many products name it, those that are not active included.'),
+  },
+  examples.category,
+);
+
+const Option = part('Option', 'One choice of an option group.', {
+  id: as(Id, 'Unique within its group.'),
+  name: Text,
+  description: nullable(Text),
+  price: as(Money, 'What it adds to the product’s price.'),
+  max_quantity: nullable(Whole, 'How often it can be chosen; `null`: as often as the group allows.'),
+  active: as(Flag, 'Whether it is on sale.'),
+  position: as(Whole, 'Its place in the group, smallest first.'),
+  external_code: nullable(Text, 'Its code in the store’s own system.'),
+});
+
+export const OptionGroup = record(
+  'OptionGroup',
+  'Choices that go with a product, such as flavours or extras.',
+  {
+    id: Id,
+    name: Text,
+    min: as(Whole, 'How many must be chosen.'),
+    max: as(Whole, 'How many may be chosen.'),
+    price_method: nullable(
+      words(
+        'PriceMethod',
+        PRICE_METHODS,
+        'How the prices of several choices add up: their sum, the highest, or their average (half-and-half pizzas).',
+      ),
+    ),
+    position: Whole,
+    external_code: nullable(Text, 'Its code in the store’s own system.'),
+    options: Type.Array(Option, { description: 'In order of position.' }),
+  },
+  examples.optionGroup,
+);
+
+const productFields = {
+  id: Id,
+  category_id: nullable(Id, 'It may name a category that the store does not have (any more).'),
+  name: Text,
+  description: nullable(Text),
+  price: as(Money, 'The price of one, without options.'),
+  promotional_price: nullable(Money, 'Holds in place of `price` where there is one.'),
+  active: as(Flag, 'Whether it is on sale.'),
+  position: as(Whole, 'Its place in the category, smallest first.'),
+  image_url: nullable(Text),
+  external_code: nullable(Text, 'Its code in the store’s own system.'),
+  updated_at: LocalDateTime,
+};
+
+export const ProductSummary = record(
+  'ProductSummary',
+  'A product, as lists show it.',
+  productFields,
+  examples.product,
+);
+
+export const Product = record(
+  'Product',
+  'A product, whole.',
+  {
+    ...productFields,
+    ean: nullable(Text, 'The barcode.'),
+    serves: nullable(Whole, 'How many people it serves.'),
+    option_groups: Type.Array(OptionGroup, { description: 'In the order in which customers choose.' }),
+    created_at: nullable(LocalDateTime),
+  },
+  examples.product,
+);
+
+const exampleOfMenu = { ...examples.category, products: [examples.product] };
+
+const MenuProduct = record(
+  'MenuProduct',
+  'An active product of the menu.',
+  {
+    ...productFields,
+    option_groups: Type.Array(OptionGroup, {
+      description: 'In the order in which customers choose, with their active options alone.',
+    }),
+  },
+  examples.product,
+);
+
+const MenuCategory = record(
+  'MenuCategory',
+  'An active category that has an active product.',
+  { ...categoryFields, products: Type.Array(MenuProduct, { description: 'The active ones, in order.' }) },
+  exampleOfMenu,
+);
+
+export const Menu = record(
+  'Menu',
+  'What the store sells now: active categories, their active products and the options that can be chosen.',
+  {
+    store_id: Id,
+    updated_at: nullable(
+      LocalDateTime,
+      'The newest `updated_at` of the categories and products shown; `null` where nothing is.',
+    ),
+    categories: Type.Array(MenuCategory, { description: 'In order of position.' }),
+  },
+  { store_id: 's1', updated_at: '2026-10-30T12:00:00', categories: [exampleOfMenu] },
+);
