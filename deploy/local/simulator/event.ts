@@ -1,6 +1,7 @@
 /** An event as the simulator makes it, before it is encoded for Kafka. */
 import type { EntityName, EntityStates } from '#shared/events/entities/index.ts';
 import { encodeEvent, type EncodedMessage } from '#shared/events/encode.ts';
+import type { MenuOptionGroup, MenuProduct } from './menus/menu.ts';
 
 interface EventOf<E extends EntityName> {
   entity: E;
@@ -13,6 +14,26 @@ interface EventOf<E extends EntityName> {
 
 /** Entities as a union that TypeScript narrows by `entity`. */
 export type SimulatedEvent = { [E in EntityName]: EventOf<E> }[EntityName];
+
+/** The event of a product of a menu. */
+export function productEvent(
+  storeId: string,
+  { id, groups, ...product }: MenuProduct,
+  times: { created_at: string; updated_at: string },
+  sequence: number,
+): SimulatedEvent {
+  const data = { ...product, option_group_ids: groups.map((group) => group.id), ...times };
+  return { entity: 'product', storeId, subject: id, sequence, data };
+}
+
+/** The event of an option group of a menu. */
+export function optionGroupEvent(
+  storeId: string,
+  { id, ...data }: MenuOptionGroup,
+  sequence: number,
+): SimulatedEvent {
+  return { entity: 'option_group', storeId, subject: id, sequence, data };
+}
 
 /** The message that carries the event; it happened now. */
 export function asMessage(event: SimulatedEvent): EncodedMessage {

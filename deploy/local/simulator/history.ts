@@ -3,12 +3,12 @@
  * final states with what was said of them, and its coupons and campaigns.
  */
 import { campaigns } from './entities/campaign.ts';
-import { categoryState, optionGroupState, productState } from './entities/menu.ts';
 import { couponStates, type CouponUsage } from './entities/coupon.ts';
 import { type CustomerOrigin, regularCustomer, type SimulatedCustomer } from './entities/customer.ts';
 import { orderState, placeOrder, type SimulatedOrder } from './entities/order.ts';
 import { orderReview, repliedReview } from './entities/review.ts';
-import type { SimulatedEvent } from './event.ts';
+import { optionGroupEvent, productEvent, type SimulatedEvent } from './event.ts';
+import { instant } from './instant.ts';
 import { openInstants } from './opening-hours.ts';
 import { type Chance, draw, pick } from './random.ts';
 
@@ -58,7 +58,7 @@ function* events(origin: HistoryOrigin): Generator<SimulatedEvent> {
   yield* orderEvents(origin, customers);
 
   // After the orders, which say how often each was used.
-  for (const { id, state } of couponStates(origin)) {
+  for (const [id, state] of couponStates(origin)) {
     yield { ...ofStore, entity: 'coupon', subject: id, data: state };
   }
   for (const { id, state } of campaigns(origin, { orders, customers: customers.length })) {
@@ -68,20 +68,17 @@ function* events(origin: HistoryOrigin): Generator<SimulatedEvent> {
 
 function* menuEvents({ seed, store, now }: HistoryOrigin): Generator<SimulatedEvent> {
   const { categories, products, optionGroups } = store.menu;
-  const ofStore = { storeId: store.id, sequence: 1 };
-  for (const category of categories) {
-    const data = categoryState(store, category, now);
-    yield { ...ofStore, entity: 'category', subject: category.id, data };
+  const created_at = instant(now - store.age);
+  for (const { id, ...category } of categories) {
+    const data = { ...category, created_at, updated_at: created_at };
+    yield { storeId: store.id, sequence: 1, entity: 'category', subject: id, data };
   }
-  for (const group of optionGroups) {
-    yield { ...ofStore, entity: 'option_group', subject: group.id, data: optionGroupState(group) };
-  }
+  for (const group of optionGroups) yield optionGroupEvent(store.id, group, 1);
   for (const product of products) {
     const age = draw(seed, ['product', store.id, product.id], (chance) =>
       chance.number.int({ min: DAY, max: 60 * DAY }),
     );
-    const data = productState(store, product, { now, changedAt: now - age });
-    yield { ...ofStore, entity: 'product', subject: product.id, data };
+    yield productEvent(store.id, product, { created_at, updated_at: instant(now - age) }, 1);
   }
 }
 

@@ -1,12 +1,17 @@
 /** Money is counted in whole cents: binary fractions don't add up. */
 
 /** Cents as events carry money: `3990` is `"39.90"`. */
-export function money(cents: number): string {
-  const digits = String(cents).padStart(3, '0');
+export function money(amount: number): string {
+  const digits = String(amount).padStart(3, '0');
   return `${digits.slice(0, -2)}.${digits.slice(-2)}`;
 }
 
+/** The cents of an amount that an event carries. */
+export function cents(text: string): number {
+  return Number(text.replace('.', ''));
+}
+
 /** A share of an amount, to the nearest cent. */
-export function percentOf(cents: number, percent: number): number {
-  return Math.round((cents * percent) / 100);
+export function percentOf(amount: number, percent: number): number {
+  return Math.round((amount * percent) / 100);
 }

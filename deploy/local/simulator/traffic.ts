@@ -3,11 +3,11 @@
  * customers that change, coupons in use, and menus that change.
  * Opening hours count for the past only: somebody who watches at four in the morning wants to see something happen.
  */
-import { type CouponUsage, usedCoupon } from './entities/coupon.ts';
+import { type CouponUsage, couponStates } from './entities/coupon.ts';
 import {
   changedCustomer,
+  customer,
   type CustomerOrigin,
-  newCustomer,
   regularCustomer,
   type SimulatedCustomer,
 } from './entities/customer.ts';
@@ -123,15 +123,15 @@ export class Traffic {
     now: number,
   ): { customer: SimulatedCustomer; event: SimulatedEvent | null } {
     if (happens(chance, NEW_CUSTOMER_PERCENT)) {
-      const customer = newCustomer(chance, store, `c${this.#run}-${this.#placed}`, now);
-      return { customer, event: customerEvent(store, customer, 1) };
+      const added = customer(chance, store, `c${this.#run}-${this.#placed}`, now);
+      return { customer: added, event: customerEvent(store, added, 1) };
     }
     const { seed, environment, history, epoch } = this.#options;
     const origin: CustomerOrigin = { seed, environment, store, now: epoch };
     const known = regularCustomer(origin, chance.number.int({ min: 1, max: regularCustomers(history) }));
     if (!happens(chance, CHANGED_CUSTOMER_PERCENT)) return { customer: known, event: null };
-    const customer = changedCustomer(chance, store, known, now);
-    return { customer, event: customerEvent(store, customer, this.#nextVersion(now)) };
+    const changed = changedCustomer(chance, store, known, now);
+    return { customer: changed, event: customerEvent(store, changed, this.#nextVersion(now)) };
   }
 
   /** Moves an order one step on, and notes when the next one is due. */
@@ -180,8 +180,8 @@ export class Traffic {
   #couponEvents(now: number): SimulatedEvent[] {
     const { usage, epoch } = this.#options;
     const events = [...this.#used.values()].flatMap(({ store, couponId }): SimulatedEvent[] => {
-      const data = usedCoupon({ store, usage, now: epoch }, couponId, now);
-      if (data === null) return [];
+      const data = couponStates({ store, usage, now: epoch }, now).get(couponId);
+      if (data === undefined) return [];
       const sequence = this.#nextVersion(now);
       return [{ entity: 'coupon', storeId: store.id, subject: couponId, sequence, data }];
     });

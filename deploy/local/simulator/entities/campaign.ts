@@ -7,18 +7,11 @@ import { percentOf } from '../money.ts';
 import { type Chance, draw } from '../random.ts';
 import type { CustomerOrigin } from './customer.ts';
 
-type Status = CampaignState['status'];
-
-const CampaignRecipe = Type.Object({
-  name: Type.String(),
-  channel: CampaignState.properties.channel,
-  status: CampaignState.properties.status,
+const CampaignRecipe = Type.Intersect([
+  Type.Pick(CampaignState, ['name', 'channel', 'status', 'message', 'audience', 'coupon_id']),
   /** Days from now at which it begins and ends; a draft has none. */
-  days: orNull(Type.Object({ from: Type.Integer(), to: Type.Integer() })),
-  message: Type.String(),
-  audience: Type.String(),
-  couponId: orNull(Type.String()),
-});
+  Type.Object({ days: orNull(Type.Object({ from: Type.Integer(), to: Type.Integer() })) }),
+]);
 type CampaignRecipe = Type.Static<typeof CampaignRecipe>;
 
 const RECIPES = readData('campaigns', Type.Array(CampaignRecipe));
@@ -34,31 +27,27 @@ export function campaigns(
 ): { id: string; state: CampaignState }[] {
   const count = Math.max(LEAST, Math.ceil(orders / ORDERS_PER_CAMPAIGN));
   const day = (days: number) => instant(localDay(now, store.city.timezoneOffset, days));
-  return RECIPES.slice(0, count).map((recipe, index) => {
-    const { name, channel, status, days, message, audience, couponId } = recipe;
+  return RECIPES.slice(0, count).map(({ days, ...recipe }, index) => {
+    const prepared = Math.min(days?.from ?? 0, 0) - PREPARED_DAYS;
     return {
       id: `m${index + 1}`,
       state: {
-        name,
-        channel,
-        status,
+        ...recipe,
         starts_at: days === null ? null : day(days.from),
         ends_at: days === null ? null : day(days.to),
-        message: message.replace('{}', store.name),
-        audience,
-        coupon_id: couponId,
+        message: (recipe.message ?? '').replace('{}', store.name),
         ...draw(seed, ['campaign', environment, store.id, index], (chance) =>
-          outcome(chance, status, customers),
+          outcome(chance, recipe.status, customers),
         ),
-        created_at: day(preparedOn(recipe)),
-        updated_at: day(updatedOn(recipe)),
+        created_at: day(prepared),
+        updated_at: day(days === null ? prepared : changedOn(recipe.status, prepared, days)),
       },
     };
   });
 }
 
 /** To whom it went and what they did; nothing yet before it begins, nothing at all where it was called off. */
-function outcome(chance: Chance, status: Status, customers: number) {
+function outcome(chance: Chance, status: CampaignState['status'], customers: number) {
   if (status !== 'running' && status !== 'finished') {
     return { sent_count: 0, delivered_count: 0, converted_count: 0 };
   }
@@ -68,15 +57,13 @@ function outcome(chance: Chance, status: Status, customers: number) {
   return { sent_count: sent, delivered_count: delivered, converted_count: part(delivered, 4, 18) };
 }
 
-/** The day on which it was written. */
-function preparedOn({ days }: CampaignRecipe): number {
-  return Math.min(days?.from ?? 0, 0) - PREPARED_DAYS;
-}
-
 /** The day on which its status became what it is. */
-function updatedOn(recipe: CampaignRecipe): number {
-  const { status, days } = recipe;
-  if (days === null || status === 'scheduled') return preparedOn(recipe);
-  if (status === 'cancelled') return days.from - 1;
-  return status === 'finished' ? days.to : days.from;
+function changedOn(
+  status: CampaignState['status'],
+  prepared: number,
+  { from, to }: { from: number; to: number },
+): number {
+  if (status === 'scheduled') return prepared;
+  if (status === 'cancelled') return from - 1;
+  return status === 'finished' ? to : from;
 }

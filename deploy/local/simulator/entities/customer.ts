@@ -31,16 +31,6 @@ export function regularCustomer(origin: CustomerOrigin, number: number): Simulat
   });
 }
 
-/** Somebody who orders for the first time. */
-export function newCustomer(
-  chance: Chance,
-  store: SimulatedStore,
-  id: string,
-  createdAt: number,
-): SimulatedCustomer {
-  return customer(chance, store, id, createdAt);
-}
-
 /** The customer after a change of heart: another address, or another mind about advertising. */
 export function changedCustomer(
   chance: Chance,
@@ -55,7 +45,8 @@ export function changedCustomer(
   return { id, state: changed };
 }
 
-function customer(
+/** Somebody who knows the store since then. */
+export function customer(
   chance: Chance,
   { city }: SimulatedStore,
   id: string,

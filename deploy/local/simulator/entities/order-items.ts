@@ -7,9 +7,8 @@ import {
   type MenuProduct,
   onSale,
   priceOf,
-  type PriceMethod,
 } from '../menus/menu.ts';
-import { money } from '../money.ts';
+import { cents, money } from '../money.ts';
 import { type Chance, happens, pick } from '../random.ts';
 import type { SimulatedStore } from './store.ts';
 
@@ -44,19 +43,19 @@ function orderItem(chance: Chance, product: MenuProduct, place: number): { item:
   const options: ItemOption[] = [];
   for (const group of product.groups) {
     const chosen = chooseOptions(chance, group);
-    const summed = group.priceMethod === 'sum';
+    const prices = chosen.map(({ price }) => cents(price));
+    const summed = group.price_method === 'sum';
     // Half-and-half: what the halves cost together is the price of the dish, and no half has one of its own.
-    if (!summed) unitPrice += jointPrice(group.priceMethod, chosen);
-    for (const option of chosen) {
-      if (summed) optionPrice += option.price;
-      options.push(itemOption(group, option, summed ? option.price : 0));
-    }
+    if (summed) optionPrice += sum(prices);
+    else if (group.price_method === 'max') unitPrice += Math.max(0, ...prices);
+    else unitPrice += Math.round(sum(prices) / Math.max(1, prices.length));
+    options.push(...chosen.map((option) => itemOption(group, option, summed ? option.price : money(0))));
   }
   const total = quantity * (unitPrice + optionPrice);
   const item: Item = {
     id: `i${place}`,
     product_id: product.id,
-    external_code: product.externalCode,
+    external_code: product.external_code ?? null,
     name: product.name,
     quantity,
     unit_price: money(unitPrice),
@@ -75,19 +74,17 @@ function chooseOptions(chance: Chance, group: MenuOptionGroup): MenuOption[] {
   return chance.helpers.arrayElements(options, { min, max: happens(chance, 50) ? Math.max(min, 1) : most });
 }
 
-function jointPrice(method: PriceMethod, options: readonly MenuOption[]): number {
-  const prices = options.map(({ price }) => price);
-  if (method === 'max') return Math.max(0, ...prices);
-  return Math.round(prices.reduce((sum, price) => sum + price, 0) / Math.max(1, prices.length));
+function sum(prices: readonly number[]): number {
+  return prices.reduce((total, price) => total + price, 0);
 }
 
-function itemOption(group: MenuOptionGroup, option: MenuOption, price: number): ItemOption {
+function itemOption(group: MenuOptionGroup, option: MenuOption, price: string): ItemOption {
   return {
     option_group_id: group.id,
     option_id: option.id,
-    external_code: option.externalCode,
+    external_code: option.external_code ?? null,
     name: option.name,
     quantity: 1,
-    unit_price: money(price),
+    unit_price: price,
   };
 }

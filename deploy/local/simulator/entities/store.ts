@@ -6,7 +6,6 @@ import { cnpj } from '../brazil/documents.ts';
 import { asciiLetters } from '../brazil/person.ts';
 import { instant } from '../instant.ts';
 import { type Cuisine, cuisineOf } from '../menus/cuisine.ts';
-
 import { makeMenu } from '../menus/make-menu.ts';
 import type { Menu } from '../menus/menu.ts';
 import { money } from '../money.ts';
@@ -35,11 +34,12 @@ export function simulatedStore(seed: number, index: number): SimulatedStore {
 }
 
 function makeStore(chance: Chance, index: number): SimulatedStore {
+  const id = `s${index + 1}`;
   const city = cityOf(index);
   const cuisine = cuisineOf(index);
   const family = chance.person.lastName();
   const name = pick(chance, cuisine.names).replace('{}', family);
-  const menu = makeMenu(cuisine, chance);
+  const menu = makeMenu(id, cuisine, chance);
   const fee = chance.number.int({ min: 4, max: 8 }) * 100;
   const age = chance.number.int({ min: 200, max: 1_500 }) * DAY;
   const fixed: Omit<StoreState, 'created_at' | 'updated_at'> = {
@@ -67,7 +67,7 @@ function makeStore(chance: Chance, index: number): SimulatedStore {
     updated_at: instant(now - age / 10),
   });
   return {
-    id: `s${index + 1}`,
+    id,
     name,
     city,
     cuisine,
@@ -77,9 +77,4 @@ function makeStore(chance: Chance, index: number): SimulatedStore {
     deliveryFees: [0, fee, fee, fee + 200, fee + 400],
     record,
   };
-}
-
-/** Where the picture of a category or product would lie: nobody has to serve it. */
-export function imageUrl({ id }: Pick<SimulatedStore, 'id'>, name: string): string {
-  return `https://images.example.com/${id}/${name}.jpg`;
 }

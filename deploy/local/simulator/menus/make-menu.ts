@@ -1,73 +1,74 @@
 /** Makes the menu of one store out of what its kind sells: with ids, prices of its own, promotions and gaps. */
+import { cents, money } from '../money.ts';
 import { type Chance, pick } from '../random.ts';
 import type { Cuisine, OptionGroupRecipe, ProductRecipe } from './cuisine.ts';
-import { activeOptions, type Menu, type MenuOptionGroup, type MenuProduct } from './menu.ts';
+import { activeOptions, type Menu, type MenuOptionGroup, type MenuProduct, withToggled } from './menu.ts';
 
 /** Options of groups from which so many may be chosen can be had twice. */
 const MANY = 3;
 
-/** The menu of one store: the cuisine's dishes at this store's level of prices. */
-export function makeMenu(cuisine: Cuisine, chance: Chance): Menu {
+/** The menu of a store: the cuisine's dishes at this store's level of prices. */
+export function makeMenu(storeId: string, cuisine: Cuisine, chance: Chance): Menu {
   const level = pick(chance, [90, 95, 100, 105, 110, 115]);
+  const imageUrl = (id: string) => `https://images.example.com/${storeId}/${id}.jpg`;
   const groups = new Map(
     Object.entries(cuisine.optionGroups).map(([key, recipe], index) => [
       key,
       withGap(chance, optionGroup(recipe, index + 1, level)),
     ]),
   );
-  const products = cuisine.categories.flatMap((category, index) =>
-    category.products.map((recipe, place) => product(recipe, index + 1, place + 1, level, groups)),
-  );
-  return {
-    categories: cuisine.categories.map(({ name, description = null, active = true }, index) => ({
-      id: categoryId(index + 1),
+  const product = (recipe: ProductRecipe, category: number, position: number): MenuProduct => {
+    const number = category * 100 + position;
+    const { name, description, price, serves = null, packaged = false } = recipe;
+    return {
+      id: `p${number}`,
+      category_id: `cat${category}`,
       name,
       description,
-      active,
-      position: index + 1,
-    })),
-    products: withSomeOffers(chance, products),
+      price: priceAt(price, level),
+      promotional_price: null,
+      active: true,
+      position,
+      image_url: imageUrl(`p${number}`),
+      external_code: `PRD-${number}`,
+      ean: packaged ? ean13(number) : null,
+      serves,
+      groups: (recipe.groups ?? []).flatMap((key) => groups.get(key) ?? []),
+    };
+  };
+  return {
+    categories: cuisine.categories.map(({ name, description = null, active = true }, index) => {
+      const id = `cat${index + 1}`;
+      return { id, name, description, active, position: index + 1, image_url: imageUrl(id) };
+    }),
+    products: withSomeOffers(
+      chance,
+      cuisine.categories.flatMap(({ products }, index) =>
+        products.map((recipe, place) => product(recipe, index + 1, place + 1)),
+      ),
+    ),
     optionGroups: [...groups.values()],
   };
 }
 
 /** A price a fifth or a tenth lower, where there is one to lower. */
-export function promotionalPrice(chance: Chance, price: number): number | null {
-  return price === 0 ? null : priceAt(price, pick(chance, [80, 85, 90]));
+export function promotionalPrice(chance: Chance, price: string): string | null {
+  return cents(price) === 0 ? null : priceAt(cents(price), pick(chance, [80, 85, 90]));
 }
 
 /** Prices end in 0 like those on a real menu; what is free stays free. */
-export function priceAt(cents: number, level: number): number {
-  return Math.round((cents * level) / 1_000) * 10;
+export function priceAt(amount: number, level: number): string {
+  return money(Math.round((amount * level) / 1_000) * 10);
 }
 
-function categoryId(number: number): string {
-  return `cat${number}`;
-}
-
-function product(
-  recipe: ProductRecipe,
-  category: number,
-  position: number,
-  level: number,
-  groups: ReadonlyMap<string, MenuOptionGroup>,
-): MenuProduct {
-  const number = category * 100 + position;
-  return {
-    id: `p${number}`,
-    number,
-    categoryId: categoryId(category),
-    name: recipe.name,
-    description: recipe.description,
-    price: priceAt(recipe.price, level),
-    promotionalPrice: null,
-    active: true,
-    position,
-    externalCode: `PRD-${number}`,
-    packaged: recipe.packaged ?? false,
-    serves: recipe.serves ?? null,
-    groups: (recipe.groups ?? []).flatMap((key) => groups.get(key) ?? []),
-  };
+/** An EAN-13 out of the range 20, which is kept for codes of a shop's own: no maker's product has it. */
+function ean13(number: number): string {
+  const digits = `20${String(number).padStart(10, '0')}`;
+  const sum = Array.from(digits, Number).reduce(
+    (total, digit, place) => total + digit * (place % 2 === 0 ? 1 : 3),
+    0,
+  );
+  return `${digits}${(10 - (sum % 10)) % 10}`;
 }
 
 /** Two products are on offer, one is sold out. */
@@ -76,7 +77,7 @@ function withSomeOffers(chance: Chance, products: readonly MenuProduct[]): MenuP
   return products.map((product) => ({
     ...product,
     active: product.id !== soldOut,
-    promotionalPrice: onOffer.includes(product.id) ? promotionalPrice(chance, product.price) : null,
+    promotional_price: onOffer.includes(product.id) ? promotionalPrice(chance, product.price) : null,
   }));
 }
 
@@ -87,28 +88,24 @@ function optionGroup(recipe: OptionGroupRecipe, number: number, level: number): 
     name,
     min,
     max,
-    priceMethod,
+    price_method: priceMethod,
     position: number,
-    externalCode: `GRP-${number}`,
-    options: recipe.options.map(({ name, price, description = null }, index) => ({
+    external_code: `GRP-${number}`,
+    options: recipe.options.map(({ name: option, price, description = null }, index) => ({
       id: `g${number}-${index + 1}`,
-      name,
+      name: option,
       description,
       price: priceAt(price, level),
-      maxQuantity: max >= MANY ? 2 : 1,
+      max_quantity: max >= MANY ? 2 : 1,
       active: true,
       position: index + 1,
-      externalCode: `OPC-${number}${String(index + 1).padStart(2, '0')}`,
+      external_code: `OPC-${number}${String(index + 1).padStart(2, '0')}`,
     })),
   };
 }
 
 /** Where there is enough to choose from, one option is not to be had. */
 function withGap(chance: Chance, group: MenuOptionGroup): MenuOptionGroup {
-  if (activeOptions(group).length < group.min + MANY) return group;
-  const missing = pick(chance, group.options).id;
-  return {
-    ...group,
-    options: group.options.map((option) => ({ ...option, active: option.id !== missing })),
-  };
+  const isLarge = activeOptions(group).length >= group.min + MANY;
+  return isLarge ? withToggled(group, pick(chance, group.options)) : group;
 }

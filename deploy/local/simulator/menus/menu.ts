@@ -1,60 +1,19 @@
-/** What one store has on its menu, and how it changes: each change makes a new menu out of the one before. */
-import type { PRICE_METHODS } from '#shared/events/entities/option-group.ts';
+/** What one store has on its menu, as its records say it, and how it changes: each change makes a new menu out of the one before. */
+import type { CategoryState } from '#shared/events/entities/category.ts';
+import type { OptionGroupState } from '#shared/events/entities/option-group.ts';
+import type { ProductState } from '#shared/events/entities/product.ts';
+import { cents } from '../money.ts';
 
-/** How the prices of the chosen options become one: `max` and `average` are for half-and-half pizzas. */
-export type PriceMethod = (typeof PRICE_METHODS)[number];
-
-/** All prices in cents. */
-export interface MenuOption {
-  id: string;
-  name: string;
-  description: string | null;
-  price: number;
-  maxQuantity: number;
-  active: boolean;
-  position: number;
-  externalCode: string;
-}
-
-export interface MenuOptionGroup {
-  id: string;
-  name: string;
-  min: number;
-  max: number;
-  priceMethod: PriceMethod;
-  position: number;
-  externalCode: string;
-  /** At least `min` of them are active. */
-  options: readonly MenuOption[];
-}
-
-export interface MenuProduct {
-  id: string;
-  /** The digits of its id. */
-  number: number;
-  categoryId: string;
-  name: string;
-  description: string;
-  /** Zero where the options chosen make the price. */
-  price: number;
-  /** Below `price`, while there is a promotion. */
-  promotionalPrice: number | null;
-  active: boolean;
-  position: number;
-  externalCode: string;
-  /** Whether it comes as its maker packed it, with a bar code. */
-  packaged: boolean;
-  serves: number | null;
-  groups: readonly MenuOptionGroup[];
-}
-
-export interface MenuCategory {
-  id: string;
-  name: string;
-  description: string | null;
-  active: boolean;
-  position: number;
-}
+/** Times are told when a record is published. */
+export type MenuCategory = { id: string } & Omit<CategoryState, 'created_at' | 'updated_at'>;
+/** At least `min` of its options are active. */
+export type MenuOptionGroup = { id: string } & OptionGroupState;
+export type MenuOption = MenuOptionGroup['options'][number];
+/** Its price is zero where the options chosen make it. */
+export type MenuProduct = { id: string; groups: readonly MenuOptionGroup[] } & Omit<
+  ProductState,
+  'created_at' | 'updated_at' | 'option_group_ids'
+>;
 
 export interface Menu {
   categories: readonly MenuCategory[];
@@ -64,8 +23,8 @@ export interface Menu {
 
 /** The products that somebody can order now. */
 export function onSale({ categories, products }: Menu): MenuProduct[] {
-  const hidden = new Set(categories.filter(({ active }) => !active).map(({ id }) => id));
-  return products.filter(({ active, categoryId }) => active && !hidden.has(categoryId));
+  const shown = new Set(categories.filter(({ active }) => active).map(({ id }) => id));
+  return products.filter(({ active, category_id: id }) => active && shown.has(id ?? ''));
 }
 
 /** The options that somebody can choose now. */
@@ -73,17 +32,22 @@ export function activeOptions({ options }: MenuOptionGroup): MenuOption[] {
   return options.filter(({ active }) => active);
 }
 
-/** What a product costs now, without its options. */
-export function priceOf({ price, promotionalPrice }: MenuProduct): number {
-  return promotionalPrice ?? price;
+/** What a product costs now, in cents, without its options. */
+export function priceOf({ price, promotional_price: promotion }: MenuProduct): number {
+  return cents(promotion ?? price);
+}
+
+/** The group with one option sold out, or back. */
+export function withToggled(group: MenuOptionGroup, { id }: MenuOption): MenuOptionGroup {
+  const options = group.options.map((option) =>
+    option.id === id ? { ...option, active: !option.active } : option,
+  );
+  return { ...group, options };
 }
 
 /** The menu with another product in the place of the one with its id. */
 export function withProduct(menu: Menu, changed: MenuProduct): Menu {
-  return {
-    ...menu,
-    products: menu.products.map((product) => (product.id === changed.id ? changed : product)),
-  };
+  return { ...menu, products: menu.products.map((one) => (one.id === changed.id ? changed : one)) };
 }
 
 /** The menu with another option group in the place of the one with its id, in every product that has it. */
