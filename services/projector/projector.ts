@@ -25,7 +25,8 @@ import { createRedisClient } from '#shared/redis.ts';
 import { applyAccess } from '#shared/projection/access/apply.ts';
 import { AccessPublisher } from './access/publisher.ts';
 import { AccessReconciler } from './access/reconciler.ts';
-import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
+import { TreeCache } from '#shared/projection/ranking/tree-cache.ts';
+import { applyWithCheckpoint, type Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { type RunningConsumer, startConsumer } from './consumer/consumer.ts';
 import { createDroppedIndexes } from '#shared/projection/dead-letters/dropped.ts';
 import { GenerationFollower } from './generations/follower.ts';
@@ -168,6 +169,7 @@ async function startConsumers(
     base,
     pace,
     letters,
+    trees: new TreeCache(),
     rewriting: {
       share: config.projector.rewritingShare,
       metrics: metrics.rewriting,
@@ -212,18 +214,23 @@ function startAccessConsumer(
   const labels = { environment, generation: 'control' };
   const topic = accessTopic(environment);
   const limits = letters.limits(control, topic);
+  const checkpoints = control.collection<Checkpoint>(CHECKPOINTS);
   return startConsumer({
     ...base,
     topic,
     groupId: `${config.namePrefix}.${environment}.access`,
-    checkpoints: control.collection<Checkpoint>(CHECKPOINTS),
+    checkpoints,
     generation: labels.generation,
     wayOut: `let KAFKA_BROKERS name the cluster that it was made from, or remove this checkpoint from ${control.databaseName}.${CHECKPOINTS} to have the log applied from its beginning`,
     turns: pace.turns({ isBuilding: () => false, share: () => 100 }),
     logger,
-    write: ({ session }, slice, hopeless) =>
-      applyAccess(control, environment, session, slice, hopeless, limits),
-    committed: ({ keys, stores, outdated, deadLetters }) => {
+    commit: async (claim, slice, hopeless) => {
+      const { keys, stores, outdated, deadLetters } = await applyWithCheckpoint(
+        checkpoints,
+        claim,
+        slice,
+        (checkpoint) => applyAccess(control, environment, claim.session, slice, hopeless, limits, checkpoint),
+      );
       publisher.publish(keys, stores);
       countDeadLetters(metrics, environment, labels.generation, deadLetters);
       metrics.applied.inc({ ...labels, entity: 'access_key' }, keys.length);

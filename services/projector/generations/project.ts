@@ -6,10 +6,11 @@ import { changesTopic } from '#shared/events/topics.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { generationGroup, type GenerationMarker } from '#shared/read-models/generation.ts';
-import { type AppliedSlice, applyChanges } from '#shared/projection/changes/apply.ts';
+import { applyChanges } from '#shared/projection/changes/apply.ts';
 import { Epochs } from '#shared/projection/changes/epochs.ts';
-import { readAhead } from '#shared/projection/changes/read-ahead.ts';
-import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
+import { ChangeReader } from '#shared/projection/changes/change-reader.ts';
+import type { TreeCache } from '#shared/projection/ranking/tree-cache.ts';
+import { applyWithCheckpoint, type Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { DropDecisions } from '#shared/projection/dead-letters/dropped.ts';
 import type { LetterExpiry } from '../dead-letters/expiry-loop.ts';
 import { countDeadLetters } from '../metrics.ts';
@@ -23,7 +24,7 @@ const DEFAULT_SHARE = 25;
 export interface ProjectOptions {
   prefix: string;
   base: Pick<
-    ConsumerOptions<AppliedSlice>,
+    ConsumerOptions,
     | 'kafka'
     | 'sessionTimeoutMs'
     | 'concurrentPartitions'
@@ -35,6 +36,8 @@ export interface ProjectOptions {
   >;
   pace: Pace;
   letters: LetterExpiry;
+  /** Of all generations. */
+  trees: TreeCache;
   rewriting: Pick<RewriterOptions, 'share' | 'metrics'>;
   control: Db;
   /** Called when the record of a store has changed in a live generation. */
@@ -43,7 +46,7 @@ export interface ProjectOptions {
 
 /** Starts to project a generation. */
 export async function projectGeneration(
-  { prefix, base, pace, letters, rewriting, control, storeChanged }: ProjectOptions,
+  { prefix, base, pace, letters, trees, rewriting, control, storeChanged }: ProjectOptions,
   generation: Followed,
 ): Promise<RunningConsumer> {
   const { environment, db, marker } = generation;
@@ -53,11 +56,13 @@ export async function projectGeneration(
   const limits = letters.limits(db, topic);
   const dropped = new DropDecisions(control, topic);
   const epochs = new Epochs();
+  const reader = new ChangeReader();
+  const checkpoints = db.collection<Checkpoint>(CHECKPOINTS);
   const consumer = await startConsumer({
     ...base,
     topic,
     groupId: generationGroup(prefix, environment, marker.number),
-    checkpoints: db.collection<Checkpoint>(CHECKPOINTS),
+    checkpoints,
     checkDatabase: () => checkMarker(generation),
     generation: label,
     wayOut: `let KAFKA_BROKERS name the cluster that it was made from, or make the read models anew with "store-data rebuild --environment ${environment}"`,
@@ -66,12 +71,16 @@ export async function projectGeneration(
       share: () => generation.share ?? DEFAULT_SHARE,
     }),
     logger: logger.child({ generation: label }),
-    prepare: readAhead,
-    write: async ({ session }, whole, hopeless) => {
+    prepare: (messages) => reader.readAhead(messages),
+    commit: async (claim, whole, hopeless) => {
       const slice = await dropped.leaveOut(whole);
-      return applyChanges(db, session, slice, hopeless, { limits, epochs, isNext: true });
-    },
-    committed: ({ plan, deadLetters, given }) => {
+      const { plan, deadLetters, given } = await applyWithCheckpoint(
+        checkpoints,
+        claim,
+        whole,
+        (checkpoint) =>
+          applyChanges(db, claim.session, slice, hopeless, { limits, checkpoint, epochs, reader, trees }),
+      );
       epochs.remember(given);
       countDeadLetters(metrics, environment, label, deadLetters);
       if (plan === null) return;

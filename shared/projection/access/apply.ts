@@ -25,7 +25,10 @@ export interface AppliedAccess {
   deadLetters: DeadLetter[];
 }
 
-/** Applies a slice in the session's transaction; what changed must be published to Redis once it is committed. */
+/**
+ * Applies a slice in the session's transaction; what changed must be published to Redis once it is committed.
+ * @param checkpoint as in `applyChanges`.
+ */
 export async function applyAccess(
   control: Db,
   environment: string,
@@ -33,7 +36,9 @@ export async function applyAccess(
   slice: Slice,
   hopeless: unknown,
   limits: LetterLimits | null = null,
+  checkpoint?: () => Promise<void>,
 ): Promise<AppliedAccess> {
+  await checkpoint?.();
   const collections = controlCollections(control);
   const keys = new Map<string, AccessKey>();
   const stores = new Map<string, StoreAccess>();

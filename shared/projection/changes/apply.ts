@@ -1,6 +1,6 @@
 /**
- * The way of a slice of the changes topic, inside one transaction: decode → fold → read → plan → write. Before it, as the
- * transaction's first write, the checkpoint has moved (`commitSlice` of the projector's `consumer/consumer.ts`).
+ * The way of a slice of the changes topic, inside one transaction: checkpoint → decode → fold → read → plan → write. The checkpoint
+ * comes first, so that whoever lost the partition writes nothing.
  */
 import type { ClientSession, Db } from 'mongodb';
 import { EventRejected } from '../../events/rejection.ts';
@@ -9,6 +9,8 @@ import type { Slice } from '../slice/slice.ts';
 import { toDeadLetter } from '../dead-letters/letter.ts';
 import type { LetterLimits } from '../dead-letters/limits.ts';
 import { type Deletions, writeDeadLetters } from '../dead-letters/write.ts';
+import { TreeCache } from '../ranking/tree-cache.ts';
+import { ChangeReader } from './change-reader.ts';
 import { decode, type Rejected } from './decode.ts';
 import { Epochs, type GivenPositions } from './epochs.ts';
 import { fold } from './fold.ts';
@@ -19,10 +21,13 @@ import { writePlan } from './write.ts';
 export interface ApplyOptions {
   /** For dead letters; `null` where they replace letters that are there. */
   limits?: Pick<LetterLimits, 'admit'> | null;
-  /** Whether the slice is its partition's next one: stamps name it then. */
-  isNext?: boolean;
+  /** Moves the partition's checkpoint behind the slice; absent where the slice is not the partition's next one. */
+  checkpoint?: () => Promise<void>;
   /** Of this process and generation; told by the caller once the transaction is committed (`AppliedSlice.given`). */
   epochs?: Epochs;
+  /** Of this process and generation. */
+  reader?: ChangeReader;
+  trees?: TreeCache;
 }
 
 export interface AppliedSlice {
@@ -41,10 +46,17 @@ export async function applyChanges(
   session: ClientSession,
   slice: Slice,
   hopeless: unknown,
-  { limits = null, isNext = false, epochs = new Epochs() }: ApplyOptions = {},
+  {
+    limits = null,
+    checkpoint,
+    epochs = new Epochs(),
+    reader = new ChangeReader(),
+    trees = new TreeCache(),
+  }: ApplyOptions = {},
 ): Promise<AppliedSlice> {
+  await checkpoint?.();
   if (hopeless !== null) return setAside(db, session, slice, limits);
-  const { entries, rejected } = decode(slice.messages);
+  const { entries, rejected } = decode(slice.messages, reader);
   const chains = fold(entries);
   const stored = await readStored(db, session, chains);
   const planned = plan(chains, stored);
@@ -53,7 +65,9 @@ export async function applyChanges(
   entries.length = 0;
   const given = await writePlan(db, session, planned, stored, slice.partition, {
     epochs,
-    slice: isNext ? slice : null,
+    trees,
+    // Stamps name the slice that is its partition's next one.
+    slice: checkpoint === undefined ? null : slice,
   });
   const deadLetters = lettersOf(slice, [...rejected, ...planned.failed]);
   await writeDeadLetters(db, session, deadLetters, limits, deletionsIn(slice.messages, planned));

@@ -1,8 +1,7 @@
-/** Decoding: what the messages of a slice say, each checked by itself, whether or not it was read ahead. */
+/** Decoding: what the messages of a slice say, each checked by itself. */
 import type { KafkaMessage } from 'kafkajs';
 import { EventRejected } from '../../events/rejection.ts';
-import type { ProjectedChange } from './projected-change.ts';
-import { takeChange } from './read-ahead.ts';
+import { ChangeReader, type ProjectedChange } from './change-reader.ts';
 
 /** A change and its place in the slice. */
 export interface Entry {
@@ -18,12 +17,15 @@ export interface Rejected {
 }
 
 /** Reads messages, in their order; those that are poison apart. */
-export function decode(messages: readonly KafkaMessage[]): { entries: Entry[]; rejected: Rejected[] } {
+export function decode(
+  messages: readonly KafkaMessage[],
+  reader = new ChangeReader(),
+): { entries: Entry[]; rejected: Rejected[] } {
   const entries: Entry[] = [];
   const rejected: Rejected[] = [];
   for (const [at, message] of messages.entries()) {
     try {
-      entries.push({ change: takeChange(message), at });
+      entries.push({ change: reader.read(message), at });
     } catch (error) {
       if (!(error instanceof EventRejected)) throw error;
       rejected.push({ at, rejection: error });

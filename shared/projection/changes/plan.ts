@@ -16,11 +16,10 @@ import { DEFAULT_OFFSET } from '../../read-models/local-time.ts';
 import { rankEntries } from '../../read-models/rank-tree/trees.ts';
 import { type LayoutChanges, noteLayout, placeOf } from '../catalog/layout.ts';
 import { noteMove, type TreeChanges } from '../ranking/changes.ts';
-import { isErased } from './customers.ts';
 import type { Taken } from './epochs.ts';
 import type { Entry, Rejected } from './decode.ts';
 import type { Chain } from './fold.ts';
-import type { ProjectedChange } from './projected-change.ts';
+import type { ProjectedChange } from './change-reader.ts';
 import type { Stored } from './stored.ts';
 
 export interface StampChange extends Taken {
@@ -68,7 +67,7 @@ export interface Plan {
 }
 
 /** Plans a slice. */
-export function plan(chains: Map<string, Chain>, stored: Stored): Plan {
+export function plan(chains: ReadonlyMap<string, Chain>, stored: Stored): Plan {
   const result: Plan = {
     inserts: new Map(),
     replacements: new Map(),
@@ -84,38 +83,68 @@ export function plan(chains: Map<string, Chain>, stored: Stored): Plan {
     applied: [],
     outdated: 0,
   };
-  const effective = new Map<string, Entry[]>();
+  const effective = new Map<string, readonly Entry[]>();
   for (const { key, entries, outdated } of chains.values()) {
     const version = stored.sequences.get(key) ?? -1;
     const newer = entries.filter(({ change }) => change.sequence > version);
     result.outdated += outdated + entries.length - newer.length;
     if (newer.length > 0) effective.set(key, newer);
   }
-  const taken: Effect[] = [];
-  for (const [key, entries] of effective) planEntity(result, key, entries, effective, stored, taken);
-  place(result, taken);
+  const outcomes: Outcome[] = [];
+  for (const [key, entries] of effective) {
+    const outcome = outcomeOf(key, entries, effective, stored, result.failed);
+    if (outcome !== null) outcomes.push(outcome);
+  }
+  const positions = takePositions(result, outcomes, stored);
+  for (const outcome of outcomes) planOutcome(result, outcome, positions.get(outcome.last) ?? 0, stored);
   return result;
 }
 
-/** A change that takes effect: where its event lies in the slice, and what shows it if it is the record's last one. */
-interface Effect {
-  at: number;
-  entity: EntityName;
-  storeId: string;
-  shownBy: ReadModelDocument | Tombstone | null;
+/** What one entity comes to: its entries that take effect, and the document that shows the last of them; `null` where that deletes. */
+interface Outcome {
+  key: string;
+  entries: readonly Entry[];
+  last: Entry;
+  document: Unplaced<ReadModelDocument> | null;
+}
+
+/** The outcome of an entity's newer entries. One of which no document can be made counts as if it had not come. */
+function outcomeOf(
+  key: string,
+  entries: readonly Entry[],
+  effective: ReadonlyMap<string, readonly Entry[]>,
+  stored: Stored,
+  failed: Rejected[],
+): Outcome | null {
+  for (let length = entries.length; length > 0; length -= 1) {
+    const last = entries[length - 1];
+    if (last === undefined) break;
+    try {
+      const document = last.change.deletes ? null : projectEntry(last, effective, stored);
+      return { key, entries: entries.slice(0, length), last, document };
+    } catch (cause) {
+      const rejection = new EventRejected('projection_failed', 'no document can be made of it', { cause });
+      failed.push({ at: last.at, rejection });
+    }
+  }
+  return null;
 }
 
 /**
- * Gives each change its position, in the order of the events. Those that another one of the same record follows count as well: so
+ * Gives each entry its position, in the order of the events. Those that another one of the same record follows count as well: so
  * a record's position does not depend on where slices are cut.
  */
-function place({ stamps }: Plan, effects: Effect[]): void {
-  for (const { entity, storeId, shownBy } of effects.toSorted((a, b) => a.at - b.at)) {
-    const stamp = stamps.get(storeId);
-    if (stamp === undefined) continue;
-    const position = takePosition(stamp, entity);
-    if (shownBy !== null) shownBy.feed_position = position;
+function takePositions(
+  result: Plan,
+  outcomes: readonly Outcome[],
+  stored: Stored,
+): ReadonlyMap<Entry, number> {
+  const positions = new Map<Entry, number>();
+  for (const entry of outcomes.flatMap(({ entries }) => entries).toSorted((a, b) => a.at - b.at)) {
+    const { storeId, entity } = entry.change;
+    positions.set(entry, takePosition(stampOf(result, storeId, stored), entity));
   }
+  return positions;
 }
 
 /** The next position of a store, for a change of one record. */
@@ -125,49 +154,30 @@ export function takePosition(taken: Taken, entity: EntityName): number {
   return taken.position;
 }
 
-function planEntity(
+function planOutcome(
   result: Plan,
-  key: string,
-  entries: Entry[],
-  effective: Map<string, Entry[]>,
+  { key, entries, last: { change }, document }: Outcome,
+  feed_position: number,
   stored: Stored,
-  effects: Effect[],
 ): void {
-  const last = entries.at(-1);
-  if (last === undefined) return;
-  const { change } = last;
-  const { entity, storeId, id } = change;
+  const { entity, storeId, id, sequence } = change;
   const isBuried = stored.tombstones.has(key);
   const isStored = stored.sequences.has(key) && !isBuried;
-
-  const rankedBefore = stored.ranked.get(key) ?? [];
-  let shownBy: ReadModelDocument | Tombstone;
-  const placedBefore = stored.placed.get(key) ?? null;
-  if (change.deletes) {
-    noteMove(result.trees, storeId, rankedBefore, []);
-    noteLayout(result.layouts, storeId, placedBefore, null);
-    if (isStored) push(result.removals, entity, documentId(storeId, id));
-    shownBy = { _id: key, store_id: storeId, entity, sequence: change.sequence, feed_position: 0 };
-    result.tombstones.push(shownBy);
+  const after = document === null ? null : { ...document, feed_position };
+  noteMove(
+    result.trees,
+    storeId,
+    stored.ranked.get(key) ?? [],
+    after === null ? [] : rankEntries(entity, after),
+  );
+  const place = after === null ? null : placeOf(entity, after);
+  noteLayout(result.layouts, storeId, stored.placed.get(key) ?? null, place);
+  if (after !== null) {
+    push(isStored ? result.replacements : result.inserts, entity, after);
+    if (isBuried) result.raised.push(key);
   } else {
-    try {
-      const document: ReadModelDocument = Object.assign(projectEntry(last, effective, stored), {
-        feed_position: 0,
-      });
-      shownBy = document;
-      push(isStored ? result.replacements : result.inserts, entity, document);
-      noteMove(result.trees, storeId, rankedBefore, rankEntries(entity, document));
-      noteLayout(result.layouts, storeId, placedBefore, placeOf(entity, document));
-      if (isBuried) result.raised.push(key);
-    } catch (error) {
-      const rejection = new EventRejected('projection_failed', 'no document can be made of it', {
-        cause: error,
-      });
-      result.failed.push({ at: last.at, rejection });
-      // As if it had come alone: what was before it counts.
-      planEntity(result, key, entries.slice(0, -1), effective, stored, effects);
-      return;
-    }
+    if (isStored) push(result.removals, entity, documentId(storeId, id));
+    result.tombstones.push({ _id: key, store_id: storeId, entity, sequence, feed_position });
   }
 
   const stamp = stampOf(result, storeId, stored);
@@ -176,7 +186,7 @@ function planEntity(
   add(stamp.tombstones, entity, (change.deletes ? 1 : 0) - (isBuried ? 1 : 0));
   if (entity === 'store') {
     stamp.offset = change.timezoneOffset;
-    result.storeRecords.set(storeId, change.sequence);
+    result.storeRecords.set(storeId, sequence);
   }
   if (entity === 'customer') {
     const deletions = entries.filter((entry) => entry.change.deletes);
@@ -187,16 +197,16 @@ function planEntity(
       for (const naming of NAMING_CUSTOMERS) add(stamp.counters, naming, deletions.length);
     }
   }
-  for (const entry of entries) {
-    const { time, newerVersion } = entry.change;
+  for (const {
+    change: { time, newerVersion },
+  } of entries) {
     result.applied.push({ entity, time, ...(newerVersion === undefined ? {} : { newerVersion }) });
-    effects.push({ at: entry.at, entity, storeId, shownBy: entry === last ? shownBy : null });
   }
 }
 
 function projectEntry(
   { change, at }: Entry,
-  effective: Map<string, Entry[]>,
+  effective: ReadonlyMap<string, readonly Entry[]>,
   stored: Stored,
 ): Unplaced<ReadModelDocument> {
   const { storeId, customerId } = change;
@@ -213,12 +223,33 @@ function projectEntry(
 }
 
 /** The store's offset as the event at index `at` finds it, its own record included. */
-function offsetAt(storeEntries: Entry[] | undefined, before: string | undefined, at: number): string {
+function offsetAt(
+  storeEntries: readonly Entry[] | undefined,
+  before: string | undefined,
+  at: number,
+): string {
   let offset = before;
   for (const entry of storeEntries ?? []) {
     if (entry.at <= at) offset = entry.change.timezoneOffset ?? undefined;
   }
   return offset ?? DEFAULT_OFFSET;
+}
+
+/**
+ * Whether a document made at index `at` must be without its customer's data (rule R13.3): the customer was deleted then, or is deleted
+ * later in the slice.
+ */
+function isErased(
+  customerEntries: readonly Entry[] | undefined,
+  deletedBefore: boolean,
+  at: number,
+): boolean {
+  let deleted = deletedBefore;
+  for (const entry of customerEntries ?? []) {
+    if (entry.at < at) deleted = entry.change.deletes;
+    else if (entry.change.deletes) return true;
+  }
+  return deleted;
 }
 
 function stampOf({ stamps }: Plan, storeId: string, stored: Stored): StampChange {

@@ -14,6 +14,7 @@ import { writeLayouts } from '../catalog/write-layouts.ts';
 import type { Slice } from '../slice/slice.ts';
 import { eraseCustomers } from '../erasing/slice.ts';
 import { maintainTrees, type RootChange } from '../ranking/maintain.ts';
+import type { TreeCache } from '../ranking/tree-cache.ts';
 import { movedStores } from '../rewriting/moved-offsets.ts';
 import { enqueue, enqueueErasures } from '../rewriting/queue.ts';
 import type { Epochs, Given, GivenPositions } from './epochs.ts';
@@ -21,9 +22,10 @@ import { insertDocuments } from './insert.ts';
 import type { Plan, StampChange } from './plan.ts';
 import type { Stored } from './stored.ts';
 
-/** What stamps are marked with. */
+/** What stamps are marked with, and what is known of their trees. */
 interface Marks {
   epochs: Epochs;
+  trees: TreeCache;
   /** The slice, if it is its partition's next one. */
   slice: Pick<Slice, 'partition' | 'next'> | null;
 }
@@ -60,6 +62,7 @@ export async function writePlan(
     session,
     plan.trees,
     (storeId, tree) => stored.stamps.get(storeId)?.ranks?.[tree],
+    marks.trees,
   );
   const given = await writeStamps(db, session, plan.stamps, stored, roots, layouts, marks);
   await markStoreRecords(db, session, plan.storeRecords);

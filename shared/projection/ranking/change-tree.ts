@@ -23,6 +23,7 @@ export async function changeTree(
   change: TreeChange,
   root: Root,
   aside: Aside,
+  cached: LoadedTree | null,
 ): Promise<LoadedTree | null> {
   const { tree } = transaction;
   if (root.leaves === undefined) {
@@ -31,7 +32,7 @@ export async function changeTree(
     return makeAnew(transaction, aside);
   }
   const keys = new Set([...change.added, ...change.removed].map(({ key }) => key));
-  const loaded = await loadTree(transaction, root, keys);
+  const loaded = await loadTree(transaction, root, keys, cached);
   if (loaded === null) return makeAnew(transaction, aside);
 
   const touched = countIn(loaded, change);

@@ -3,7 +3,6 @@ import { RANK_NODES } from '../../read-models/collections.ts';
 import { nodeId, type RankNode, type Root } from '../../read-models/rank-tree/nodes.ts';
 import { LoadedTree } from './loaded-tree.ts';
 import { damageOf } from './node-shape.ts';
-import { takeCachedTree } from './tree-cache.ts';
 import { type Part, TreeNode } from './tree-node.ts';
 import type { TreeTransaction } from './tree-transaction.ts';
 
@@ -17,15 +16,17 @@ type Wanted = Iterable<{ level: number; part: Part }>;
 
 /**
  * The tree that is stored, with every node on the way to some keys in memory.
+ * @param cached as much of it as is in memory already.
  * @returns `null` where the tree was damaged: a node is missing that another names, or cannot be read.
  */
 export async function loadTree(
   transaction: TreeTransaction,
   { leaves, levels, version }: Root,
   keys: Iterable<string>,
+  cached: LoadedTree | null,
 ): Promise<LoadedTree | null> {
   if (leaves === undefined || levels === undefined || version === undefined) return null;
-  let loaded = takeCachedTree(transaction, version);
+  let loaded = cached;
   if (loaded === null) {
     const [top] = await readNodes(transaction, [
       nodeId(transaction.tree.name, transaction.storeId, levels - 1, ''),

@@ -9,7 +9,7 @@ import { RANK_TREES } from '../../read-models/rank-tree/trees.ts';
 import type { TreeName } from '../../read-models/rank-tree/nodes.ts';
 import { type Aside, changeTree } from './change-tree.ts';
 import type { TreeChange, TreeChanges } from './changes.ts';
-import { cacheTree } from './tree-cache.ts';
+import type { TreeCache } from './tree-cache.ts';
 import { nextVersion } from './version.ts';
 import type { TreeTransaction } from './tree-transaction.ts';
 
@@ -32,6 +32,7 @@ export async function maintainTrees(
   session: ClientSession,
   changes: TreeChanges,
   rootOf: (storeId: string, tree: TreeName) => Root | undefined,
+  cache: TreeCache,
 ): Promise<RootChange[]> {
   const roots: RootChange[] = [];
   const nodes: RankNode[] = [];
@@ -44,7 +45,7 @@ export async function maintainTrees(
       storeId: change.storeId,
     };
     const root = rootOf(change.storeId, change.tree) ?? {};
-    const loaded = await changeTree(transaction, change, root, aside);
+    const loaded = await changeTree(transaction, change, root, aside, cache.take(transaction, root.version));
     const rootChange = { tree: change.tree, storeId: change.storeId, counts: countsOf(change) };
     if (loaded === null) {
       roots.push(rootChange);
@@ -53,7 +54,7 @@ export async function maintainTrees(
     nodes.push(...loaded.takeChanged(transaction.tree, transaction.storeId));
     const version = nextVersion();
     roots.push({ ...rootChange, nodes: { leaves: loaded.leaves, levels: loaded.levels, version } });
-    cacheTree(transaction, version, loaded);
+    cache.put(transaction, version, loaded);
   }
   await write(db, session, nodes, aside);
   return roots;

@@ -10,24 +10,26 @@ import type { TreeTransaction } from './tree-transaction.ts';
 /** About: a store with ten million orders has 22,000 parts of some 350 bytes, of which a slice needs a few hundred. */
 const CACHED_BYTES = 50_000_000;
 
-const cache = new LRUCache<string, { version: string; loaded: LoadedTree }>({
-  maxSize: CACHED_BYTES,
-  sizeCalculation: ({ loaded }) => loaded.size,
-});
+export class TreeCache {
+  readonly #trees = new LRUCache<string, { version: string; loaded: LoadedTree }>({
+    maxSize: CACHED_BYTES,
+    sizeCalculation: ({ loaded }) => loaded.size,
+  });
 
-/** Takes the tree of a version out of the cache: it is about to be changed, and is wrong if the transaction is undone. */
-export function takeCachedTree(transaction: TreeTransaction, version: string): LoadedTree | null {
-  const key = nameOf(transaction);
-  const cached = cache.get(key);
-  cache.delete(key);
-  return cached?.version === version ? cached.loaded : null;
+  /** Takes the tree of a version out of the cache: it is about to be changed, and is wrong if the transaction is undone. */
+  take(transaction: TreeTransaction, version: string | undefined): LoadedTree | null {
+    const key = keyOf(transaction);
+    const cached = this.#trees.get(key);
+    this.#trees.delete(key);
+    return cached?.version === version ? (cached?.loaded ?? null) : null;
+  }
+
+  /** Caches the tree that is stored from a version on. */
+  put(transaction: TreeTransaction, version: string, loaded: LoadedTree): void {
+    this.#trees.set(keyOf(transaction), { version, loaded });
+  }
 }
 
-/** Caches the tree that is stored from a version on. */
-export function cacheTree(transaction: TreeTransaction, version: string, loaded: LoadedTree): void {
-  cache.set(nameOf(transaction), { version, loaded });
-}
-
-function nameOf({ db, tree, storeId }: TreeTransaction): string {
+function keyOf({ db, tree, storeId }: TreeTransaction): string {
   return `${db.databaseName}/${tree.name}/${storeId}`;
 }

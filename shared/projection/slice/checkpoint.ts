@@ -8,6 +8,9 @@ import { hash, randomUUID } from 'node:crypto';
 import type { KafkaMessage } from 'kafkajs';
 import type { ClientSession, Collection, MongoClient } from 'mongodb';
 import { StoreDataError } from '../../errors.ts';
+import { unreadableBatch } from '../../kafka/unreadable.ts';
+import type { Slice } from './slice.ts';
+import { runInTransaction } from './transaction.ts';
 
 export interface Checkpoint {
   /** `<topic>/<partition>` */
@@ -95,7 +98,7 @@ export async function claimCheckpoint(
   const id = checkpointId(topic, partition);
   const stored = await checkpoints.findOne({ _id: id }, { maxTimeMS: 5_000 });
   if (former !== null && stored?.owner !== former.owner) {
-    throw new StoreDataError('fenced', `${id} has another owner`);
+    throw fenced(id);
   }
   if (stored?.session !== undefined) {
     await client.db('admin').command({ killSessions: [stored.session] });
@@ -111,7 +114,7 @@ export async function claimCheckpoint(
       },
       { upsert: former === null, returnDocument: 'after', maxTimeMS: 5_000 },
     );
-    if (claimed === null) throw new StoreDataError('fenced', `${id} has another owner`);
+    if (claimed === null) throw fenced(id);
     void former?.session.endSession().catch(() => undefined);
     return { id, owner, session, position: claimed.position, lastMessage: claimed.last_message };
   } catch (error) {
@@ -121,32 +124,43 @@ export async function claimCheckpoint(
 }
 
 /**
- * Moves a claimed checkpoint inside the transaction, as its first write, so that a fenced consumer
- * stops before it touches anything.
- * @returns whether it moved; `fenced` when the partition has another owner, another position or another last message, as after a
- * backup was restored.
+ * Applies a slice in one transaction of its claim's session. The transaction's first write is to move the checkpoint behind the slice.
+ * @param apply does all of it; what it is given moves the checkpoint, and throws `fenced` when the partition has another
+ * owner, another position or another last message, as after a backup was restored.
  */
-export async function advanceCheckpoint(
+export async function applyWithCheckpoint<T>(
   checkpoints: Collection<Checkpoint>,
   claim: Claim,
-  to: number,
-  last: LastMessage | null,
-): Promise<'moved' | 'fenced'> {
-  const { modifiedCount } = await checkpoints.updateOne(
-    {
-      _id: claim.id,
-      owner: claim.owner,
-      position: claim.position,
-      ...(claim.lastMessage === null
-        ? { last_message: null }
-        : Object.fromEntries(
-            Object.entries(claim.lastMessage).map(([field, value]) => [`last_message.${field}`, value]),
-          )),
-    },
-    { $set: { position: to, updated_at: new Date(), last_message: last } },
-    { session: claim.session },
+  slice: Slice,
+  apply: (moveCheckpoint: () => Promise<void>) => Promise<T>,
+): Promise<T> {
+  // A batch that cannot be read proves nothing about the log.
+  const newest = slice.messages.findLast((message) => unreadableBatch(message) === undefined);
+  const last = newest === undefined ? claim.lastMessage : identityOf(newest);
+  const before = Object.entries(claim.lastMessage ?? {}).map(([field, value]) => [
+    `last_message.${field}`,
+    value,
+  ]);
+  const filter = {
+    _id: claim.id,
+    owner: claim.owner,
+    position: claim.position,
+    ...(claim.lastMessage === null ? { last_message: null } : Object.fromEntries(before)),
+  };
+  const result = await runInTransaction(claim.session, () =>
+    apply(async () => {
+      const $set = { position: slice.next, updated_at: new Date(), last_message: last };
+      const { modifiedCount } = await checkpoints.updateOne(filter, { $set }, { session: claim.session });
+      if (modifiedCount === 0) throw fenced(claim.id);
+    }),
   );
-  return modifiedCount === 1 ? 'moved' : 'fenced';
+  claim.position = slice.next;
+  claim.lastMessage = last;
+  return result;
+}
+
+function fenced(id: string): StoreDataError {
+  return new StoreDataError('fenced', `${id} has another owner`);
 }
 
 /**

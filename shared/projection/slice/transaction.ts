@@ -1,16 +1,11 @@
 /** One attempt at one transaction. Whether to try again is the partition's decision, from what its checkpoint says. */
 import type { ClientSession } from 'mongodb';
-import { StoreDataError } from '../../errors.ts';
 
 /**
  * Runs `work` in a transaction and commits it. Read and write concern count only on the transaction itself.
- * @param work answers `fenced` to undo everything.
- * @throws {StoreDataError} `fenced`; any other error as it comes, after the transaction was aborted.
+ * @throws every error as it comes, after the transaction was aborted.
  */
-export async function runInTransaction<T extends object>(
-  session: ClientSession,
-  work: () => Promise<T | 'fenced'>,
-): Promise<T> {
+export async function runInTransaction<T>(session: ClientSession, work: () => Promise<T>): Promise<T> {
   session.startTransaction({
     readConcern: { level: 'snapshot' },
     writeConcern: { w: 'majority' },
@@ -18,7 +13,6 @@ export async function runInTransaction<T extends object>(
   });
   try {
     const result = await work();
-    if (result === 'fenced') throw new StoreDataError('fenced', 'the partition has another owner');
     await session.commitTransaction();
     return result;
   } catch (error) {

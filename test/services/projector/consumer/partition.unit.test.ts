@@ -3,7 +3,7 @@ import { type ClientSession, MongoServerError } from 'mongodb';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { type Claim, identityOf, type LastMessage } from '#shared/projection/slice/checkpoint.ts';
-import { Partition, type PartitionTarget } from '#projector/consumer/partition.ts';
+import { Partition, type PartitionStore } from '#projector/consumer/partition.ts';
 import type { Slice } from '#shared/projection/slice/slice.ts';
 import { createMetrics, type ProjectorMetrics } from '#projector/metrics.ts';
 import { eventually } from '#test/installation.ts';
@@ -18,7 +18,7 @@ type LogLine = Record<string, unknown>;
 interface Given {
   apply: (slice: Slice) => Promise<void>;
   events?: number;
-  whereIs?: PartitionTarget['whereIs'];
+  whereIs?: PartitionStore['whereIs'];
 }
 
 interface Loaded {
@@ -41,6 +41,8 @@ async function loaded({
   const logger = pino({ base: null }, { write: (line: string) => lines.push(JSON.parse(line) as LogLine) });
   const seen: Seen = [];
   const fetched: number[] = [];
+  /** Where it is to go on, until it pauses or does. */
+  let sought: number | null = null;
   let position = 0;
   let lastMessage: LastMessage | null = null;
   const session = { endSession: () => Promise.resolve() } as unknown as ClientSession;
@@ -53,31 +55,39 @@ async function loaded({
     metrics,
     generation: 'g1',
     wayOut: '',
-    source: {
+    consumer: {
+      pause: () => {
+        sought = null;
+        seen.push('pause');
+      },
+      resume: () => {
+        seen.push(sought === null ? 'resume' : `seek ${sought}`);
+        sought = null;
+      },
+      seek: ({ offset }) => {
+        sought = Number(offset);
+        fetched.push(sought);
+      },
+    },
+    store: {
       bounds: () => Promise.resolve({ start: 0, end: LOG_ENDS }),
       skippedTo: () => Promise.resolve(null),
-      pause: () => seen.push('pause'),
-      resume: () => seen.push('resume'),
-      fetchFrom: (at) => fetched.push(at),
-      resumeAt: (at) => seen.push(`seek ${at}`),
-      batchEnded: () => undefined,
-    },
-    target: {
       claim: () => Promise.resolve<Claim>({ id: 't/0', owner: 'me', session, position, lastMessage }),
       whereIs,
-      commit: async (claim, slice) => {
-        const { next, messages } = slice;
-        await apply(slice);
-        claim.position = position = next;
-        claim.lastMessage = lastMessage = identityOf(messages.at(-1) as KafkaMessage);
-        seen.push(`applied up to ${next}`);
-      },
-      prepare: () => () => undefined,
     },
+    commit: async (claim, slice) => {
+      const { next, messages } = slice;
+      await apply(slice);
+      claim.position = position = next;
+      claim.lastMessage = lastMessage = identityOf(messages.at(-1) as KafkaMessage);
+      seen.push(`applied up to ${next}`);
+    },
+    prepare: () => () => undefined,
     turns: {
       isStopping: () => false,
       next: () => Promise.resolve({ events: Infinity, end: () => undefined }),
       noteLag: () => undefined,
+      moved: () => undefined,
     },
   });
   await partition.load();

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { KafkaMessage } from 'kafkajs';
 import { describe, expect, it } from 'vitest';
 import { encodeEvent } from '#shared/events/encode.ts';
-import { readAhead, takeChange } from '#shared/projection/changes/read-ahead.ts';
+import { ChangeReader } from '#shared/projection/changes/change-reader.ts';
 
 function message(index: number): KafkaMessage {
   const { key, value, headers } = encodeEvent({
@@ -34,42 +34,44 @@ function spoil(messages: readonly KafkaMessage[]): void {
 }
 
 describe('reading ahead', () => {
+  const reader = new ChangeReader();
+
   it('reads messages before they are taken, and each is taken as it was', async () => {
     const messages = Array.from({ length: 100 }, (_, index) => message(index));
-    readAhead(messages);
+    reader.readAhead(messages);
     await turns();
     spoil(messages);
-    expect(messages.map((one) => takeChange(one).id)).toEqual(messages.map((_, index) => `k${index}`));
+    expect(messages.map((one) => reader.read(one).id)).toEqual(messages.map((_, index) => `k${index}`));
   });
 
   it('keeps what is poison until it is taken', async () => {
     const poison = message(1);
     spoil([poison]);
     const messages = [message(0), poison, message(2)];
-    readAhead(messages);
+    reader.readAhead(messages);
     await turns();
-    expect(takeChange(messages[0] ?? poison).id).toBe('k0');
-    expect(() => takeChange(poison)).toThrow('the message is not JSON');
-    expect(takeChange(messages[2] ?? poison).id).toBe('k2');
+    expect(reader.read(messages[0] ?? poison).id).toBe('k0');
+    expect(() => reader.read(poison)).toThrow('the message is not JSON');
+    expect(reader.read(messages[2] ?? poison).id).toBe('k2');
   });
 
   it('reads what nobody read ahead', () => {
-    expect(takeChange(message(7))).toMatchObject({ entity: 'category', id: 'k7', sequence: 7 });
+    expect(reader.read(message(7))).toMatchObject({ entity: 'category', id: 'k7', sequence: 7 });
   });
 
   it('ends when it is told', async () => {
     const messages = Array.from({ length: 100 }, (_, index) => message(index));
-    readAhead(messages)();
+    reader.readAhead(messages)();
     await turns();
     spoil(messages);
-    for (const one of messages) expect(() => takeChange(one)).toThrow('the message is not JSON');
+    for (const one of messages) expect(() => reader.read(one)).toThrow('the message is not JSON');
   });
 
   it('reads again what was taken, as a transaction that is tried again does', async () => {
     const one = message(3);
-    readAhead([one]);
+    reader.readAhead([one]);
     await turns();
-    const [first, second] = [takeChange(one), takeChange(one)];
+    const [first, second] = [reader.read(one), reader.read(one)];
     expect(first).toEqual({ ...second, documentIn: first.documentIn });
     const context = { offset: '-03:00', customerErased: false };
     expect(first.documentIn(context)).toEqual(second.documentIn(context));

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import type { ClientSession, Collection, Db, Document, Filter, UpdateFilter } from 'mongodb';
-import { isUnavailable } from '#shared/errors.ts';
+import { isUnavailable, StoreDataError } from '#shared/errors.ts';
 import { RANK_NODES, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import type { LeafTexts, RankNode } from '#shared/read-models/rank-tree/nodes.ts';
 import { bytesOfTexts } from '#shared/read-models/search-texts.ts';
@@ -12,6 +12,7 @@ import { emptyReadModels } from '#test/read-models.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 import { applyChanges } from '#shared/projection/changes/apply.ts';
 import { runInTransaction } from '#shared/projection/slice/transaction.ts';
+import { TreeCache } from '#shared/projection/ranking/tree-cache.ts';
 import { repairStore } from '#shared/projection/ranking/repair.ts';
 import { verifyStore } from '#shared/projection/ranking/verify.ts';
 import { encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
@@ -112,6 +113,7 @@ describe('rank trees', () => {
   let restore: () => void;
   let database = 0;
   let sequence = 0;
+  const trees = new TreeCache();
   beforeAll(async () => {
     installation = await createInstallation();
     restore = withSmallTrees(4, 3);
@@ -152,8 +154,10 @@ describe('rank trees', () => {
             session,
             { topic: 't', partition: 0, messages, next: sequence + 1 },
             null,
+            { trees },
           );
-          return undone ? 'fenced' : applied;
+          if (undone) throw new StoreDataError('fenced', 'undone');
+          return applied;
         });
       await installation.mongodb.withSession(async (session) => {
         if (undo(index)) await expect(run(session, true)).rejects.toMatchObject({ code: 'fenced' });

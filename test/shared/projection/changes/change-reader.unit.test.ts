@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { encodeEvent } from '#shared/events/encode.ts';
-import { projectChange } from '#shared/projection/changes/projected-change.ts';
+import { ChangeReader } from '#shared/projection/changes/change-reader.ts';
 
 const ORDER = {
   status: 'confirmed',
@@ -25,10 +25,12 @@ function order(storeId: string, data: object | null = ORDER) {
 
 const SAO_PAULO = { offset: '-03:00', customerErased: false };
 
-describe('a held change', () => {
+describe('a change that was read', () => {
+  const reader = new ChangeReader();
+
   it('has its document made when it was read', () => {
     const message = order('early');
-    const held = projectChange(message);
+    const held = reader.read(message);
     message.value = Buffer.from('{');
     const document = held.documentIn(SAO_PAULO);
     expect(document).toMatchObject({ _id: 'early/o1', sequence: 7, offset: '-03:00' });
@@ -36,16 +38,16 @@ describe('a held change', () => {
   });
 
   it('makes it again for a store with another offset, and the next one of that store at once', () => {
-    const first = projectChange(order('manaus')).documentIn({ ...SAO_PAULO, offset: '-04:00' });
+    const first = reader.read(order('manaus')).documentIn({ ...SAO_PAULO, offset: '-04:00' });
     expect(JSON.parse(first.summary)).toMatchObject({ created_at: '2026-03-01T08:00:00' });
     const message = order('manaus');
-    const held = projectChange(message);
+    const held = reader.read(message);
     message.value = Buffer.from('{');
     expect(held.documentIn({ ...SAO_PAULO, offset: '-04:00' })).toEqual(first);
   });
 
   it('shows nothing of a customer who is deleted by the time it is needed', () => {
-    const held = projectChange(order('erased'));
+    const held = reader.read(order('erased'));
     expect(held.customerId).toBe('c1');
     const document = held.documentIn({ ...SAO_PAULO, customerErased: true });
     expect(JSON.stringify(document)).not.toContain('Ana');
@@ -53,7 +55,7 @@ describe('a held change', () => {
   });
 
   it('has no document where it deletes', () => {
-    const held = projectChange(order('deleted', null));
+    const held = reader.read(order('deleted', null));
     expect(held).toMatchObject({ entity: 'order', id: 'o1', deletes: true, customerId: null });
     expect(() => held.documentIn(SAO_PAULO)).toThrow(TypeError);
   });
