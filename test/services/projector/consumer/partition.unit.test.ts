@@ -41,7 +41,7 @@ async function loaded({
   const logger = pino({ base: null }, { write: (line: string) => lines.push(JSON.parse(line) as LogLine) });
   const seen: Seen = [];
   const fetched: number[] = [];
-  /** Where it is to go on, until it pauses or does. */
+  /** Where it was just told to go on. */
   let sought: number | null = null;
   let position = 0;
   let lastMessage: LastMessage | null = null;
@@ -56,17 +56,12 @@ async function loaded({
     generation: 'g1',
     wayOut: '',
     consumer: {
-      pause: () => {
-        sought = null;
-        seen.push('pause');
-      },
-      resume: () => {
-        seen.push(sought === null ? 'resume' : `seek ${sought}`);
-        sought = null;
-      },
+      pause: () => seen.push('pause'),
+      resume: () => seen.push(sought === null ? 'resume' : `seek ${sought}`),
       seek: ({ offset }) => {
         sought = Number(offset);
         fetched.push(sought);
+        queueMicrotask(() => (sought = null));
       },
     },
     store: {
