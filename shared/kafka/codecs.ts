@@ -84,7 +84,7 @@ export function codecOf(number: number): Codec | undefined {
   return CODECS.get(number);
 }
 
-/** Gives kafkajs, which has gzip alone and without a bound, all codecs, for producers and for message sets of old brokers. */
+/** Gives kafkajs, which has gzip alone and without a bound, all codecs, for producers. */
 export function registerCodecs(): void {
   const registry: Record<number, () => unknown> = kafkajs.CompressionCodecs;
   for (const [number, { pack, unpack }] of CODECS) {

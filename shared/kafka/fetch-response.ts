@@ -7,7 +7,7 @@
  */
 import { createRequire } from 'node:module';
 import type { DecodedMessage } from './record-batch.ts';
-import { decodeRecordSet, type Fetched, unreadableFrom } from './record-set.ts';
+import { decodeRecordSet, unreadableFrom } from './record-set.ts';
 
 /** Of compressed messages a fetch brings so many times the bytes that it asks for, unpacked, and two batches more. */
 const UNPACKED_TIMES = 4;
@@ -20,7 +20,6 @@ const MESSAGES_IN_ALL = 100_000;
 
 /** The oldest version with record batches; brokers older than 0.11 speak older ones. */
 const OLDEST_VERSION = 4;
-const MAGIC_AT = 16;
 /** Kafka's code for a batch that the broker itself finds corrupt. */
 const CORRUPT_MESSAGE = 2;
 
@@ -48,9 +47,18 @@ interface Definition {
   protocol: (options: { version: number }) => (request: FetchRequest) => Protocol;
 }
 
-type MessageSetDecoder = (decoder: object, bytes: number) => Promise<DecodedMessage[]>;
+/** What reads the fields of an answer, one after the other. */
+interface Fields {
+  readInt16: () => number;
+  readInt32: () => number;
+  readInt64: () => bigint;
+  readString: () => string | null;
+  readBytes: () => Buffer | null;
+  readArray: <T>(read: () => T) => T[];
+}
 
 const require = createRequire(import.meta.url);
+const Decoder = require('kafkajs/src/protocol/decoder') as new (raw: Buffer) => Fields;
 
 /** Has kafkajs read fetches with this file; its version is pinned, since it offers no place for that. */
 export function replaceFetchDecoder(): void {
@@ -64,32 +72,32 @@ export function replaceFetchDecoder(): void {
       const made = make(request);
       return {
         ...made,
-        response: { ...made.response, decode: (raw) => decodeFetch(raw, version, request) },
+        response: { ...made.response, decode: async (raw) => decodeFetch(raw, version, request) },
       };
     };
   };
 }
 
 /** Reads an answer. A partition whose messages cannot be read has what stands for them; errors of partitions stay. */
-export async function decodeFetch(raw: Buffer, version: number, request: FetchRequest): Promise<object> {
+export function decodeFetch(raw: Buffer, version: number, request: FetchRequest): object {
   const asked = new Map(
     request.topics.flatMap(({ topic, partitions }) =>
       partitions.map((one) => [`${topic}/${one.partition}`, one] as const),
     ),
   );
-  const fields = new Fields(raw);
-  const throttleMs = fields.int32();
-  const errorCode = version >= 7 ? fields.int16() : 0;
-  const sessionId = version >= 7 ? fields.int32() : 0;
+  const fields = new Decoder(raw);
+  const throttleMs = fields.readInt32();
+  const errorCode = version >= 7 ? fields.readInt16() : 0;
+  const sessionId = version >= 7 ? fields.readInt32() : 0;
   let unpacked = 0;
   let messagesInAll = 0;
   const responses = [];
-  for (let topics = fields.int32(); topics > 0; topics -= 1) {
-    const topicName = fields.string();
+  for (let topics = fields.readInt32(); topics > 0; topics -= 1) {
+    const topicName = fields.readString() ?? '';
     const partitions: FetchedPartition[] = [];
-    for (let count = fields.int32(); count > 0; count -= 1) {
+    for (let count = fields.readInt32(); count > 0; count -= 1) {
       const header = partitionHeader(fields, version);
-      const set = fields.bytes();
+      const set = fields.readBytes() ?? NO_BYTES;
       const { fetchOffset = '0', maxBytes = 0 } = asked.get(`${topicName}/${header.partition}`) ?? {};
       const fetched = {
         fetchOffset: Number(fetchOffset),
@@ -104,7 +112,7 @@ export async function decodeFetch(raw: Buffer, version: number, request: FetchRe
         continue;
       }
       const isEnough = unpacked > UNPACKED_IN_ALL || messagesInAll > MESSAGES_IN_ALL;
-      const read = isEnough ? NOTHING : await readSet(set, fetched);
+      const read = isEnough ? NOTHING : decodeRecordSet(set, fetched);
       unpacked += read.unpackedBytes;
       messagesInAll += read.messages.length;
       partitions.push({ ...header, messages: read.messages });
@@ -117,84 +125,17 @@ export async function decodeFetch(raw: Buffer, version: number, request: FetchRe
 }
 
 const NOTHING = { messages: [], unpackedBytes: 0 };
-
-async function readSet(
-  set: Buffer,
-  fetched: Fetched,
-): Promise<{ messages: DecodedMessage[]; unpackedBytes: number }> {
-  const magic = set.length > MAGIC_AT ? set.readInt8(MAGIC_AT) : null;
-  if (magic !== 0 && magic !== 1) return decodeRecordSet(set, fetched);
-  try {
-    return { messages: await decodeOldMessages(set), unpackedBytes: 0 };
-  } catch (error) {
-    const detail = `messages of format ${magic}: ${error instanceof Error ? error.message : 'unknown error'}`;
-    return { messages: [unreadableFrom('corrupt', detail, set, fetched)], unpackedBytes: 0 };
-  }
-}
-
-/** Messages that were written before Kafka 0.11. */
-function decodeOldMessages(set: Buffer): Promise<DecodedMessage[]> {
-  const Decoder = require('kafkajs/src/protocol/decoder') as new (set: Buffer) => object;
-  const decode = require('kafkajs/src/protocol/messageSet/decoder') as MessageSetDecoder;
-  return decode(new Decoder(set), set.length);
-}
+const NO_BYTES = Buffer.alloc(0);
 
 function partitionHeader(fields: Fields, version: number): Omit<FetchedPartition, 'messages'> {
+  const int64 = () => String(fields.readInt64());
   return {
-    partition: fields.int32(),
-    errorCode: fields.int16(),
-    highWatermark: fields.int64(),
-    lastStableOffset: fields.int64(),
-    lastStartOffset: version >= 5 ? fields.int64() : '-1',
-    abortedTransactions: fields.list(() => ({ producerId: fields.int64(), firstOffset: fields.int64() })),
-    preferredReadReplica: version >= 11 ? fields.int32() : -1,
+    partition: fields.readInt32(),
+    errorCode: fields.readInt16(),
+    highWatermark: int64(),
+    lastStableOffset: int64(),
+    lastStartOffset: version >= 5 ? int64() : '-1',
+    abortedTransactions: fields.readArray(() => ({ producerId: int64(), firstOffset: int64() })),
+    preferredReadReplica: version >= 11 ? fields.readInt32() : -1,
   };
-}
-
-/** The fields of an answer, one after the other. */
-class Fields {
-  readonly #raw: Buffer;
-  #at = 0;
-
-  constructor(raw: Buffer) {
-    this.#raw = raw;
-  }
-
-  int16(): number {
-    return this.#raw.readInt16BE(this.#take(2));
-  }
-
-  int32(): number {
-    return this.#raw.readInt32BE(this.#take(4));
-  }
-
-  int64(): string {
-    return String(this.#raw.readBigInt64BE(this.#take(8)));
-  }
-
-  string(): string {
-    const length = this.int16();
-    const start = this.#take(length);
-    return this.#raw.toString('utf8', start, start + length);
-  }
-
-  /** Empty where there are none. */
-  bytes(): Buffer {
-    const length = Math.max(0, this.int32());
-    const start = this.#take(length);
-    if (start + length > this.#raw.length) throw new RangeError('the answer to a fetch is cut');
-    return this.#raw.subarray(start, start + length);
-  }
-
-  list<T>(read: () => T): T[] {
-    const all: T[] = [];
-    for (let count = this.int32(); count > 0; count -= 1) all.push(read());
-    return all;
-  }
-
-  #take(bytes: number): number {
-    const at = this.#at;
-    this.#at += bytes;
-    return at;
-  }
 }

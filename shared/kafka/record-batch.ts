@@ -2,8 +2,8 @@
  * Reads one record batch (format 2, https://kafka.apache.org/documentation/#recordbatch): its checksum, its codec, its records. What
  * is wrong is an error, never a message of another shape.
  */
+import { crc32c } from '@node-rs/crc32';
 import { codecOf, UnpacksTooLarge } from './codecs.ts';
-import { crc32c } from './crc32c.ts';
 import type { UnreadableBatch, UnreadableReason } from './unreadable.ts';
 
 /** Of a batch without records, its own length included. */

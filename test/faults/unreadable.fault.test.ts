@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
-import { crc32c } from '#shared/kafka/crc32c.ts';
+import { crc32c } from '@node-rs/crc32';
 import { batchHeader } from '#shared/kafka/record-batch.ts';
 import { eventually } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';

@@ -1,5 +1,5 @@
 /** Record batches made byte by byte, right and wrong, as no client would make them. */
-import { crc32c } from '#shared/kafka/crc32c.ts';
+import { crc32c } from '@node-rs/crc32';
 
 export interface BatchToEncode {
   baseOffset: number;

@@ -3,23 +3,26 @@
  * that also removes what was applied. The stamps that it writes turn a race with a running projector into a
  * conflict, and then it is done again.
  */
-import type { Redis } from 'ioredis';
 import type { KafkaMessage } from 'kafkajs';
-import type { ClientSession, Db, MongoClient } from 'mongodb';
+import type { ClientSession } from 'mongodb';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { publishAccess } from '#shared/access/grants.ts';
 import { describeError, isUnavailable } from '#shared/errors.ts';
-import type { DeadLetter } from '#shared/read-models/collections.ts';
 import { applyAccess } from '#shared/projection/access/apply.ts';
 import { applyChanges } from '#shared/projection/changes/apply.ts';
-import type { Epochs, GivenPositions } from '#shared/projection/changes/epochs.ts';
-import type { Slice } from '#shared/projection/slice/slice.ts';
-import { eraseLetters } from '#shared/projection/erasing/letters.ts';
+import { Epochs } from '#shared/projection/changes/epochs.ts';
 import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
+import { eraseLetters } from '#shared/projection/erasing/letters.ts';
+import type { Slice } from '#shared/projection/slice/slice.ts';
+import type { DeadLetter } from '#shared/read-models/collections.ts';
+import type { Servers } from '../connection/servers.ts';
 import { inTransaction } from '../transaction.ts';
-import type { LetterBox } from './boxes.ts';
+import { type LetterBox, otherBoxes } from './boxes.ts';
 import { withoutErasedLetters } from './erased.ts';
+import { MessagesInKafka } from './from-kafka.ts';
 import { toMessage } from './message.ts';
+import { findSummaries, letterFilter, type LetterSelection, type LetterSummary } from './selection.ts';
+import { letterSlices } from './slices.ts';
 
 export interface Stayed {
   id: string;
@@ -37,170 +40,164 @@ export interface RetryResult {
   gone: string[];
 }
 
-export interface RetryOptions {
-  mongodb: MongoClient;
-  /** Asked for only when access changed. */
-  redis: () => Promise<Redis>;
-  prefix: string;
-  /** Of the one box. */
-  epochs: Epochs;
+export class LetterRetry {
+  readonly #servers: Servers;
+  readonly #inKafka: MessagesInKafka;
+  /** By database. */
+  readonly #epochs = new Map<string, Epochs>();
+
+  constructor(servers: Servers) {
+    this.#servers = servers;
+    this.#inKafka = new MessagesInKafka(servers);
+  }
+
+  /** Retries what a selection has in a box, in the order of its log: slice by slice, each with its letters' ids. */
+  async *all(
+    box: LetterBox,
+    selection: LetterSelection,
+  ): AsyncGenerator<{ ids: string[]; result: RetryResult }> {
+    for await (const slice of letterSlices(findSummaries(box, letterFilter(box, selection)))) {
+      const ids = slice.map(({ _id }) => _id);
+      const result = await this.#retry(box, slice);
+      // Generations that are not live shall have the same effect, so that going over to one of them loses nothing.
+      for (const other of await otherBoxes(this.#servers, box)) {
+        const found = findSummaries(other, letterFilter(other, { ids }));
+        for await (const same of letterSlices(found)) await this.#retry(other, same);
+      }
+      yield { ids, result };
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#inKafka.close();
+  }
+
+  async #retry(box: LetterBox, slice: readonly LetterSummary[]): Promise<RetryResult> {
+    if (box.obstacle !== null) return stuck(slice, box.obstacle);
+    const cut = slice.filter((letter) => letter.cut);
+    const fetched = await this.#inKafka.of(cut);
+    const lost = new Set(cut.filter(({ _id }) => !fetched.has(_id)));
+    const hopeless = [...lost].map((letter) =>
+      stuck(
+        [letter],
+        letter.gathered === undefined
+          ? 'its message is not kept, and Kafka does not have it any longer'
+          : 'its batch still cannot be read, or Kafka does not have it any longer',
+      ),
+    );
+    const present = slice.filter((letter) => !lost.has(letter)).map(({ _id }) => _id);
+    const result = addUp([...hopeless, await this.#apply(box, present, fetched)]);
+    const order = new Map(slice.map(({ _id }, index) => [_id, index]));
+    result.stayed.sort((a, b) => (order.get(a.id) ?? 0) - (order.get(b.id) ?? 0));
+    return result;
+  }
+
+  /** @param ids letters of one partition. */
+  async #apply(box: LetterBox, ids: readonly string[], fetched: FetchedMessages): Promise<RetryResult> {
+    if (ids.length === 0) return addUp([]);
+    try {
+      return await this.#applyTogether(box, ids, fetched);
+    } catch (error) {
+      if (isUnavailable(error)) throw error;
+      if (ids.length === 1) {
+        const stayed = ids.map((id) => ({ id, reason: 'failed', detail: describeError(error) }));
+        return { ...addUp([]), stayed };
+      }
+      // A transaction can be too large, and one letter must not hold up the others.
+      const alone: RetryResult[] = [];
+      for (const id of ids) alone.push(await this.#apply(box, [id], fetched));
+      return addUp(alone);
+    }
+  }
+
+  async #applyTogether(
+    box: LetterBox,
+    ids: readonly string[],
+    fetched: FetchedMessages,
+  ): Promise<RetryResult> {
+    const { kind, environment, db, topic, letters } = box;
+    const epochs = this.#epochs.get(db.databaseName) ?? new Epochs();
+    this.#epochs.set(db.databaseName, epochs);
+    const { result, access, given } = await inTransaction(await this.#servers.mongodb(), async (session) => {
+      const options = { session, sort: { partition: 1, offset: 1 } } as const;
+      const found = await letters.find({ _id: { $in: [...ids] } }, options).toArray();
+      const messages = found.flatMap((letter) => fetched.get(letter._id) ?? [toMessage(letter)]);
+      const [first] = found;
+      const slice: Slice = { topic, partition: first?.partition ?? 0, messages, next: first?.offset ?? 0 };
+      const changes =
+        kind === 'changes' ? await applyChanges(db, session, slice, null, { epochs }) : undefined;
+      const access = kind === 'access' ? await applyAccess(db, environment, session, slice, null) : undefined;
+      const { deadLetters = [] } = changes ?? access ?? {};
+      await settleLetters(box, session, found, deadLetters);
+      const outdated = changes?.plan?.outdated ?? access?.outdated ?? 0;
+      const present = new Set(found.map(({ _id }) => _id));
+      const result: RetryResult = {
+        applied: messages.length - deadLetters.length - outdated,
+        outdated,
+        stayed: deadLetters.map(({ _id, reason, detail }) => ({ id: _id, reason, detail })),
+        gone: ids.filter((id) => !present.has(id)),
+      };
+      return { result, access, given: changes?.given };
+    });
+    if (given !== undefined) epochs.remember(given);
+    // Where Redis is away the records stay marked, and the projector publishes them.
+    if (access !== undefined) {
+      await this.#publish(access).catch((error: unknown) => {
+        if (!isUnavailable(error)) throw error;
+      });
+    }
+    return result;
+  }
+
+  async #publish({ keys, stores }: Awaited<ReturnType<typeof applyAccess>>): Promise<void> {
+    if (keys.length + stores.length === 0) return;
+    const redis = await this.#servers.redis();
+    const { namePrefix: prefix } = this.#servers.config;
+    const control = controlCollections(await this.#servers.control());
+    for (const key of keys) await publishAccess(redis, prefix, { key, keys: control.keys });
+    for (const store of stores) await publishAccess(redis, prefix, { store, stores: control.stores });
+  }
 }
 
 /** Messages that letters do not keep, by letter id. */
-export type FetchedMessages = ReadonlyMap<string, readonly KafkaMessage[]>;
+type FetchedMessages = ReadonlyMap<string, readonly KafkaMessage[]>;
 
-/** Retries letters of one box and one partition, in the order of their offsets. */
-export async function retryLetters(
-  options: RetryOptions,
-  box: LetterBox,
-  ids: readonly string[],
-  fetched: FetchedMessages,
-): Promise<RetryResult> {
-  try {
-    return await attempt(options, (session) => applyLetters(options, box, session, ids, fetched));
-  } catch (error) {
-    if (isUnavailable(error)) throw error;
-    if (ids.length === 1) {
-      const stayed = ids.map((id) => ({ id, reason: 'failed', detail: describeError(error) }));
-      return { applied: 0, outdated: 0, stayed, gone: [] };
-    }
-    // A transaction can be too large, and one letter must not hold up the others.
-    const middle = Math.ceil(ids.length / 2);
-    const first = await retryLetters(options, box, ids.slice(0, middle), fetched);
-    const second = await retryLetters(options, box, ids.slice(middle), fetched);
-    return {
-      applied: first.applied + second.applied,
-      outdated: first.outdated + second.outdated,
-      stayed: [...first.stayed, ...second.stayed],
-      gone: [...first.gone, ...second.gone],
-    };
-  }
-}
-
-async function attempt(
-  { mongodb, redis, prefix, epochs }: RetryOptions,
-  work: (session: ClientSession) => Promise<Attempt>,
-): Promise<RetryResult> {
-  const { result, publish, given } = await inTransaction(mongodb, work);
-  if (given !== undefined) epochs.remember(given);
-  // Where Redis is away the records stay marked, and the projector publishes them.
-  await publish?.(redis, prefix).catch((error: unknown) => {
-    if (!isUnavailable(error)) throw error;
-  });
-  return result;
-}
-
-interface Attempt {
-  result: RetryResult;
-  /** Brings what changed to Redis, once it is committed. */
-  publish: Publish | null;
-  given?: GivenPositions;
-}
-
-type Publish = (redis: () => Promise<Redis>, prefix: string) => Promise<void>;
-
-async function applyLetters(
-  options: RetryOptions,
-  box: LetterBox,
+/**
+ * Removes the letters whose messages were applied. Those that stay were written anew, with the reason of today; when they died and what
+ * they keep do not change by that.
+ */
+async function settleLetters(
+  { db, letters }: LetterBox,
   session: ClientSession,
-  ids: readonly string[],
-  fetched: FetchedMessages,
-): Promise<Attempt> {
-  const { topic, letters } = box;
-  const found = await letters
-    .find({ _id: { $in: [...ids] } }, { session, sort: { partition: 1, offset: 1 } })
-    .toArray();
-  const present = new Set(found.map(({ _id }) => _id));
-  const gone = ids.filter((id) => !present.has(id));
-  const [first] = found;
-  if (first === undefined) {
-    return { result: { applied: 0, outdated: 0, stayed: [], gone }, publish: null };
-  }
-  const messages = found.flatMap((letter) => fetched.get(letter._id) ?? [toMessage(letter)]);
-  const slice: Slice = { topic, partition: first.partition, messages, next: first.offset };
-  const applied = await applySlice(options, box, session, slice);
-
-  // Those that stay were written anew, with the reason of today; when they died and what they keep do not change by that.
-  const stayed = new Set(applied.deadLetters.map(({ _id }) => _id));
+  found: readonly DeadLetter[],
+  dead: readonly DeadLetter[],
+): Promise<void> {
+  const stayed = new Set(dead.map(({ _id }) => _id));
+  const remaining = found.filter(({ _id }) => stayed.has(_id));
   for (const { _id, dead_at, cut, kept_bytes, erased } of await withoutErasedLetters(
-    box.db,
-    found,
+    db,
+    remaining,
     session,
   )) {
-    if (!stayed.has(_id)) continue;
     const kept = cut === true && kept_bytes === 0 ? NOTHING_KEPT : {};
     await letters.updateOne({ _id }, { $set: { dead_at, ...kept } }, { session });
-    if (erased === true) await eraseLetters(box.db, session, [_id]);
+    if (erased === true) await eraseLetters(db, session, [_id]);
   }
-  const done = found.filter(({ _id }) => !stayed.has(_id)).map(({ _id }) => _id);
+  const done = found.map(({ _id }) => _id).filter((id) => !stayed.has(id));
   if (done.length > 0) await letters.deleteMany({ _id: { $in: done } }, { session });
+}
+
+/** All results as one. */
+export function addUp(results: readonly RetryResult[]): RetryResult {
   return {
-    result: {
-      applied: messages.length - applied.deadLetters.length - applied.outdated,
-      outdated: applied.outdated,
-      stayed: applied.deadLetters.map(toStayed),
-      gone,
-    },
-    publish: applied.publish,
-    given: applied.given,
+    applied: results.reduce((sum, { applied }) => sum + applied, 0),
+    outdated: results.reduce((sum, { outdated }) => sum + outdated, 0),
+    stayed: results.flatMap(({ stayed }) => stayed),
+    gone: results.flatMap(({ gone }) => gone),
   };
 }
 
-function toStayed({ _id, reason, detail }: DeadLetter): Stayed {
-  return { id: _id, reason, detail };
-}
-
-interface AppliedSlice {
-  outdated: number;
-  deadLetters: DeadLetter[];
-  publish: Publish | null;
-  given: GivenPositions;
-}
-
-function applySlice(
-  { epochs }: RetryOptions,
-  { kind, environment, db }: LetterBox,
-  session: ClientSession,
-  slice: Slice,
-): Promise<AppliedSlice> {
-  return kind === 'access'
-    ? applyAccessSlice(db, environment, session, slice)
-    : applyChangesSlice(db, session, slice, epochs);
-}
-
-async function applyChangesSlice(
-  db: Db,
-  session: ClientSession,
-  slice: Slice,
-  epochs: Epochs,
-): Promise<AppliedSlice> {
-  const { plan, deadLetters, given } = await applyChanges(db, session, slice, null, { epochs });
-  return { outdated: plan?.outdated ?? 0, deadLetters, publish: null, given };
-}
-
-async function applyAccessSlice(
-  control: Db,
-  environment: string,
-  session: ClientSession,
-  slice: Slice,
-): Promise<AppliedSlice> {
-  const { keys, stores, outdated, deadLetters } = await applyAccess(
-    control,
-    environment,
-    session,
-    slice,
-    null,
-  );
-  const collections = controlCollections(control);
-  const publish: Publish = async (connect, prefix) => {
-    const redis = await connect();
-    for (const key of keys) await publishAccess(redis, prefix, { key, keys: collections.keys });
-    for (const store of stores) await publishAccess(redis, prefix, { store, stores: collections.stores });
-  };
-  return {
-    outdated,
-    deadLetters,
-    publish: keys.length + stores.length > 0 ? publish : null,
-    given: new Map(),
-  };
+/** The result for letters that need not even be tried. */
+function stuck(letters: readonly LetterSummary[], detail: string): RetryResult {
+  return { ...addUp([]), stayed: letters.map(({ _id, reason }) => ({ id: _id, reason, detail })) };
 }

@@ -5,7 +5,7 @@ import { compressFrameSync } from 'lz4-napi';
 import { compressSync } from 'snappy';
 import { describe, expect, it } from 'vitest';
 import { codecOf } from '#shared/kafka/codecs.ts';
-import { crc32c } from '#shared/kafka/crc32c.ts';
+import { crc32c } from '@node-rs/crc32';
 import { decodeRecordSet, type Fetched } from '#shared/kafka/record-set.ts';
 import { unreadableBatch } from '#shared/kafka/unreadable.ts';
 import { encodeBatch } from '#test/record-batches.ts';
