@@ -1,47 +1,40 @@
 /** Changing one tree: what comes and goes is counted in its nodes, and leaves and nodes that outgrow their bounds are cut. */
-import { type Between, nodesOf, ofLevel, type Root } from '../../read-models/rank-tree/nodes.ts';
+import { RANK_NODES } from '../../read-models/collections.ts';
+import { nodesOf, type RankNode, type Root } from '../../read-models/rank-tree/nodes.ts';
 import type { TreeChange } from './changes.ts';
-import { cutLeaves } from './split.ts';
-import { changeLeaves, isNamedAcross, type Touched, withoutTexts } from './change-leaves.ts';
+import { changeLeaves, isNamedAcross, type Touched } from './change-leaves.ts';
 import { LoadedTree, type Place } from './loaded-tree.ts';
-import { loadAll, loadTree } from './load.ts';
-import { readRecords } from './members.ts';
-import { replaceTexts, type Share, type TextOperations } from './texts.ts';
-import { TreeNode } from './tree-node.ts';
+import { loadTree } from './load.ts';
+import { plantTree } from './plant.ts';
+import type { Share, TextOperations } from './texts.ts';
+import type { TreeNode } from './tree-node.ts';
 import type { TreeTransaction } from './tree-transaction.ts';
 
-/** What is to be written beside the nodes that are changed in memory. */
-export interface Aside {
-  texts: TextOperations;
-  /** Of what else is stored, all of this goes. */
-  removed: Between[];
-}
-
-/** Changes a tree, whose `root` was that before, in memory. @returns `null` while it has too few records for leaves. */
+/**
+ * Changes a tree, whose `root` was that before, in memory.
+ * @param texts gets the writes of leaves' texts.
+ * @returns `null` while it has too few records for leaves.
+ */
 export async function changeTree(
   transaction: TreeTransaction,
   change: TreeChange,
   root: Root,
-  aside: Aside,
+  texts: TextOperations,
   cached: LoadedTree | null,
 ): Promise<LoadedTree | null> {
   const { tree } = transaction;
   if (root.leaves === undefined) {
     const before = Object.values(root.counts ?? {}).reduce((sum, count) => sum + count, 0);
     if (before + change.added.length - change.removed.length <= tree.leafRecords) return null;
-    return makeAnew(transaction, aside);
+    return makeAnew(transaction);
   }
   const keys = new Set([...change.added, ...change.removed].map(({ key }) => key));
   const loaded = await loadTree(transaction, root, keys, cached);
-  if (loaded === null) return makeAnew(transaction, aside);
+  if (loaded === null) return makeAnew(transaction);
 
   const touched = countIn(loaded, change);
-  if (tree.searched && touched.some((place) => isNamedAcross(place))) {
-    return (await loadAll(transaction, loaded))
-      ? gatherAnew(transaction, loaded, touched, aside)
-      : makeAnew(transaction, aside);
-  }
-  for (const place of touched) loaded.leaves += await changeLeaves(transaction, place, aside.texts);
+  if (tree.searched && touched.some((place) => isNamedAcross(place))) return makeAnew(transaction);
+  for (const place of touched) loaded.leaves += await changeLeaves(transaction, place, texts);
   loaded.divideCrowded(tree);
   return loaded;
 }
@@ -63,29 +56,9 @@ function countIn(loaded: LoadedTree, { added, removed }: TreeChange): Touched[] 
   return [...touched.values()];
 }
 
-/** Changes leaves of the whole tree and puts nodes together anew: where a leaf joins the one before it that another node describes. */
-async function gatherAnew(
-  transaction: TreeTransaction,
-  loaded: LoadedTree,
-  touched: readonly Touched[],
-  aside: Aside,
-): Promise<LoadedTree> {
-  const node = TreeNode.new(0, loaded.allLeaves());
-  const shares = new Map(touched.flatMap((place) => [...place.shares]));
-  await changeLeaves(transaction, { node, end: null, shares }, aside.texts);
-  for (let level = 0; level < loaded.levels; level += 1) {
-    aside.removed.push(ofLevel(transaction.tree.name, transaction.storeId, level));
-  }
-  return LoadedTree.of(transaction.tree, node.parts);
-}
-
-/** Makes a tree of all records: where it had no leaves, or was damaged. */
-async function makeAnew(transaction: TreeTransaction, aside: Aside): Promise<LoadedTree> {
-  const leaves = cutLeaves(transaction.tree, '', await readRecords(transaction, '', null));
-  aside.texts.push(...leaves.flatMap((leaf) => replaceTexts(transaction, leaf)));
-  aside.removed.push(nodesOf(transaction.tree.name, transaction.storeId));
-  return LoadedTree.of(
-    transaction.tree,
-    leaves.map((leaf) => withoutTexts(leaf)),
-  );
+/** Makes a tree of all records: where it had no leaves or was damaged, or a leaf must join the one before it in another node. */
+async function makeAnew(transaction: TreeTransaction): Promise<LoadedTree> {
+  const { db, session, tree, storeId } = transaction;
+  await db.collection<RankNode>(RANK_NODES).deleteMany(nodesOf(tree.name, storeId), { session });
+  return plantTree(transaction);
 }

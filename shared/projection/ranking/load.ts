@@ -1,4 +1,4 @@
-/** Loading nodes of a tree: those that a slice's keys lie in, or all. */
+/** Loading nodes of a tree: those that a slice's keys lie in. */
 import { RANK_NODES } from '../../read-models/collections.ts';
 import { nodeId, type RankNode, type Root } from '../../read-models/rank-tree/nodes.ts';
 import { LoadedTree } from './loaded-tree.ts';
@@ -11,8 +11,6 @@ const ONE_BATCH = 100_000;
 
 /** Nodes that one command names: their `_id`s hold names, and a command has 16 MiB at most. */
 const MOST_NAMED = 2_000;
-
-type Wanted = Iterable<{ level: number; part: Part }>;
 
 /**
  * The tree that is stored, with every node on the way to some keys in memory.
@@ -39,26 +37,25 @@ export async function loadTree(
   return (await loadMissing(transaction, onTheWay)) ? tree : null;
 }
 
-/** Loads all nodes. @returns false where one is missing or cannot be read. */
-export async function loadAll(transaction: TreeTransaction, loaded: LoadedTree): Promise<boolean> {
-  return loadMissing(transaction, () => loaded.missing());
-}
-
-/** Loads what is missing, level by level. */
-async function loadMissing(transaction: TreeTransaction, missing: () => Wanted): Promise<boolean> {
+/** Loads what is missing, level by level. @returns false where a node is missing or cannot be read. */
+async function loadMissing(
+  transaction: TreeTransaction,
+  missing: () => { level: number; part: Part }[],
+): Promise<boolean> {
   for (;;) {
-    const wanted = new Map<string, { level: number; part: Part }>();
-    for (const { level, part } of missing()) {
-      wanted.set(nodeId(transaction.tree.name, transaction.storeId, level, part.boundary), { level, part });
-    }
+    const wanted = new Map(
+      missing().map(({ level, part }) => [
+        nodeId(transaction.tree.name, transaction.storeId, level, part.boundary),
+        { level, part },
+      ]),
+    );
     if (wanted.size === 0) return true;
     const found = await readNodes(transaction, [...wanted.keys()]);
-    if (found.some((node) => damageOf(node) !== null)) return false;
+    if (found.length < wanted.size || found.some((node) => damageOf(node) !== null)) return false;
     for (const node of found) {
       const place = wanted.get(node._id);
       if (place !== undefined) place.part.below = TreeNode.ofStored(place.level, node);
     }
-    if (found.length < wanted.size) return false;
   }
 }
 

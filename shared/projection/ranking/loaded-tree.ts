@@ -1,5 +1,5 @@
 /** A tree in memory: its uppermost node, and of those below the ones that were needed. Pure. */
-import { nodeId, type RankNode } from '../../read-models/rank-tree/nodes.ts';
+import { type Counts, nodeId, type RankNode } from '../../read-models/rank-tree/nodes.ts';
 import type { RankEntry, RankTree } from '../../read-models/rank-tree/trees.ts';
 import { bytesOfTexts } from '../../read-models/search-texts.ts';
 import { divide } from './split.ts';
@@ -36,6 +36,11 @@ export class LoadedTree {
     return this.#top.level + 1;
   }
 
+  /** How many records it covers, in all and for each facet. */
+  get counted(): Counts {
+    return this.#top.asPart();
+  }
+
   /** Bytes that its nodes in memory take, about: boundaries may be names of hundreds of characters. */
   get size(): number {
     let size = 0;
@@ -55,14 +60,6 @@ export class LoadedTree {
       node = part.below;
     }
     return null;
-  }
-
-  /** All parts whose node is not in memory, while the nodes that they are parts of are. */
-  *missing(): Generator<{ level: number; part: Part }> {
-    for (const { level, parts } of this.#nodes()) {
-      if (level === 0) continue;
-      for (const part of parts) if (part.below === null) yield { level: level - 1, part };
-    }
   }
 
   /** Adds a record to all parts that cover its key, or takes it from them. The way there must be in memory. */
@@ -85,11 +82,6 @@ export class LoadedTree {
       end = node.parts[index + 1]?.boundary ?? end;
       node = part.below;
     }
-  }
-
-  /** All leaves, in order. All nodes must be in memory. */
-  allLeaves(): Part[] {
-    return [...this.#nodes()].flatMap(({ level, parts }) => (level === 0 ? parts : []));
   }
 
   /** Divides the changed nodes that have too many parts, the uppermost too: it gets one above it. */

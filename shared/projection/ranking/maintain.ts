@@ -7,8 +7,9 @@ import { RANK_NODES } from '../../read-models/collections.ts';
 import type { LeafTexts, RankNode, Root } from '../../read-models/rank-tree/nodes.ts';
 import { RANK_TREES } from '../../read-models/rank-tree/trees.ts';
 import type { TreeName } from '../../read-models/rank-tree/nodes.ts';
-import { type Aside, changeTree } from './change-tree.ts';
+import { changeTree } from './change-tree.ts';
 import type { TreeChange, TreeChanges } from './changes.ts';
+import type { TextOperations } from './texts.ts';
 import type { TreeCache } from './tree-cache.ts';
 import { nextVersion } from './version.ts';
 import type { TreeTransaction } from './tree-transaction.ts';
@@ -36,7 +37,7 @@ export async function maintainTrees(
 ): Promise<RootChange[]> {
   const roots: RootChange[] = [];
   const nodes: RankNode[] = [];
-  const aside: Aside = { removed: [], texts: [] };
+  const texts: TextOperations = [];
   for (const change of changes.values()) {
     const transaction: TreeTransaction = {
       db,
@@ -45,7 +46,7 @@ export async function maintainTrees(
       storeId: change.storeId,
     };
     const root = rootOf(change.storeId, change.tree) ?? {};
-    const loaded = await changeTree(transaction, change, root, aside, cache.take(transaction, root.version));
+    const loaded = await changeTree(transaction, change, root, texts, cache.take(transaction, root.version));
     const rootChange = { tree: change.tree, storeId: change.storeId, counts: countsOf(change) };
     if (loaded === null) {
       roots.push(rootChange);
@@ -56,7 +57,7 @@ export async function maintainTrees(
     roots.push({ ...rootChange, nodes: { leaves: loaded.leaves, levels: loaded.levels, version } });
     cache.put(transaction, version, loaded);
   }
-  await write(db, session, nodes, aside);
+  await write(db, session, nodes, texts);
   return roots;
 }
 
@@ -76,10 +77,9 @@ async function write(
   db: Db,
   session: ClientSession,
   nodes: readonly RankNode[],
-  { removed, texts }: Aside,
+  texts: TextOperations,
 ): Promise<void> {
   const collection = db.collection<RankNode | LeafTexts>(RANK_NODES);
-  for (const filter of removed) await collection.deleteMany(filter, { session });
   const operations: AnyBulkWriteOperation<RankNode | LeafTexts>[] = nodes.map(({ _id, ...replacement }) => ({
     replaceOne: { filter: { _id }, replacement, upsert: true },
   }));

@@ -3,27 +3,16 @@ import type { Db, MongoClient } from 'mongodb';
 import { ENTITY_NAMES } from '../../events/entities/index.ts';
 import { RANK_NODES, type Stamp, STAMPS } from '../../read-models/collections.ts';
 import { newEpoch, withEpoch } from '../../read-models/feed-epochs.ts';
-import { anyOf, type LeafTexts, type RankNode } from '../../read-models/rank-tree/nodes.ts';
-import { RANK_TREES, type RankEntry, type RankTree } from '../../read-models/rank-tree/trees.ts';
-import { boundaryBetween } from '../../read-models/rank-tree/keys.ts';
-import { bytesOfTexts } from '../../read-models/search-texts.ts';
+import { anyOf, type RankNode, type Root } from '../../read-models/rank-tree/nodes.ts';
+import { RANK_TREES } from '../../read-models/rank-tree/trees.ts';
 import { recountProducts } from '../catalog/count.ts';
 import { repairErasures } from '../erasing/verify.ts';
 import { enqueue } from '../rewriting/queue.ts';
 import { type CountedStore, countStore } from './count-store.ts';
-import { type CutLeaf, leafOf } from './split.ts';
-import { LoadedTree } from './loaded-tree.ts';
-import { scanRecords } from './members.ts';
-import { Tally } from './tally.ts';
-import { replaceTexts } from './texts.ts';
-import type { Part } from './tree-node.ts';
+import { plantTree } from './plant.ts';
 import { nextVersion } from './version.ts';
 import { areEpochs, lastPosition, numberIn } from './verify-stamp.ts';
 import type { TreeTransaction } from './tree-transaction.ts';
-
-/** How full leaves are made: none is cut again soon. */
-const FILL = 0.75;
-const LEAVES_A_WRITE = 500;
 
 /**
  * Makes a store's stamp and trees anew. The stamp is written, so that a slice of the same store at the same moment
@@ -35,7 +24,7 @@ export async function repairStore(client: MongoClient, db: Db, storeId: string):
       async () => {
         const ranks: Stamp['ranks'] = {};
         for (const tree of Object.values(RANK_TREES)) {
-          const root = await plant({ db, session, tree, storeId });
+          const root = await replant({ db, session, tree, storeId });
           if (root !== null) ranks[tree.name] = root;
         }
         const stamps = db.collection<Stamp>(STAMPS);
@@ -89,55 +78,18 @@ function stampOf(storeId: string, before: Partial<Stamp>, counted: CountedStore)
 }
 
 /** Writes a tree's nodes anew. @returns its root; `null` where it has no records. */
-async function plant(transaction: TreeTransaction) {
+async function replant(transaction: TreeTransaction): Promise<Root | null> {
   const { db, session, tree, storeId } = transaction;
   const nodes = db.collection<RankNode>(RANK_NODES);
-  await nodes.deleteMany(anyOf(tree.name, storeId), { session });
-  const all = new Tally();
-  const leaves: Part[] = [];
-  let waiting: CutLeaf[] = [];
-  const take = async () => {
-    const texts = waiting.flatMap((leaf) => replaceTexts(transaction, leaf));
-    if (texts.length > 0) {
-      await db.collection<LeafTexts>(RANK_NODES).bulkWrite(texts, { session, ordered: false });
-    }
-    for (const { texts: _written, ...leaf } of waiting) leaves.push(leaf);
-    waiting = [];
-  };
-  for await (const leaf of leavesOf(tree, scanRecords(transaction), all)) {
-    waiting.push(leaf);
-    if (waiting.length >= LEAVES_A_WRITE) await take();
+  const remove = () => nodes.deleteMany(anyOf(tree.name, storeId), { session });
+  await remove();
+  const loaded = await plantTree(transaction);
+  const { total, counts } = loaded.counted;
+  if (total <= tree.leafRecords) {
+    // So few that the root alone says it all.
+    await remove();
+    return total === 0 ? null : { counts };
   }
-  if (all.total === 0) return null;
-  // So few that the root alone says it all.
-  if (all.total <= tree.leafRecords) return { counts: all.counts };
-  await take();
-  const loaded = LoadedTree.of(tree, leaves);
   await nodes.insertMany(loaded.takeChanged(tree, storeId), { session, ordered: false });
-  return { counts: all.counts, leaves: loaded.leaves, levels: loaded.levels, version: nextVersion() };
-}
-
-async function* leavesOf(
-  tree: RankTree,
-  records: AsyncIterable<RankEntry>,
-  all: Tally,
-): AsyncGenerator<CutLeaf> {
-  const size = Math.max(1, Math.floor(tree.leafRecords * FILL));
-  let part: RankEntry[] = [];
-  let bytes = 0;
-  let boundary = '';
-  for await (const record of records) {
-    const last = part.at(-1);
-    const more = record.texts === undefined ? 0 : bytesOfTexts(record.texts);
-    if (last !== undefined && (part.length >= size || bytes + more > tree.leafBytes * FILL)) {
-      yield leafOf(tree, boundary, part);
-      boundary = boundaryBetween(last.key, record.key);
-      part = [];
-      bytes = 0;
-    }
-    part.push(record);
-    bytes += more;
-    all.add(record);
-  }
-  if (part.length > 0) yield leafOf(tree, boundary, part);
+  return { counts, leaves: loaded.leaves, levels: loaded.levels, version: nextVersion() };
 }
