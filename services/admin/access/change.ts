@@ -4,43 +4,29 @@
  * delays no revocation, and then published, so that the log has it; the projector finds it applied already.
  */
 import type { Redis } from 'ioredis';
-import type { Db } from 'mongodb';
 import { commandInvalid, describeError, StoreDataError } from '#shared/errors.ts';
 import type { Servers } from '../connection/servers.ts';
 import {
   announce,
   type Announced,
   announcementsIn,
-  type Applied,
   forget,
   type AccessKeyData,
   type StoreAccessData,
   withdraw,
 } from './announce.ts';
 import { pastHangingTransactions } from './hanging-transactions.ts';
-import type { Liveness, LiveWait } from './live.ts';
-import { type AccessEvent, publishAccessEvent } from './publish-event.ts';
+import { untilLive } from './live.ts';
+import { publishAccessEvent } from './publish-event.ts';
 import { tellReplicas } from './replicas.ts';
+import type { Subject } from './subject.ts';
 
-/** One key or one store: how its state `S` is read, written and published, and its record `R`. */
-export interface Subject<S, R> {
-  /** For messages: `key abc`. */
-  name: string;
-  /** Of its announcement. */
-  id: string;
-  read: (control: Db) => Promise<R | null>;
-  appliedOf: (record: R) => Applied<S>;
-  /** Whether the second state, an active one, allows less than the first. */
-  takesRights: (from: S, to: S) => boolean;
-  /** Whether the second state allows anything that the first does not. */
-  givesRights: (from: S | null, to: S) => boolean;
-  /** For messages: what can still become of it at the last sequence. */
-  atTheLast: string;
-  /** Writes a state to MongoDB; `null` when something as new is there. */
-  apply: (control: Db, sequence: number, state: S) => Promise<R | null>;
-  publish: (redis: Redis, control: Db, record: R) => Promise<void>;
-  event: (sequence: number, state: S) => AccessEvent;
-  waitUntilLive: (wait: LiveWait) => Promise<Liveness<R>>;
+/** Of a key or a store. */
+export interface AccessRecord {
+  environment: string;
+  store_id: string;
+  version: number;
+  publish_pending?: true;
 }
 
 export interface Change<S> {
@@ -69,7 +55,7 @@ const ATTEMPTS = 5;
  * @throws {StoreDataError} what `compose` throws; `environment_unavailable` naming the server and what is in
  * effect all the same; `command_invalid` when somebody else's change came in between.
  */
-export async function changeAccess<S extends AccessKeyData | StoreAccessData, R>(
+export async function changeAccess<S extends AccessKeyData | StoreAccessData, R extends AccessRecord>(
   servers: Servers,
   subject: Subject<S, R>,
   change: Change<S>,
@@ -80,7 +66,7 @@ export async function changeAccess<S extends AccessKeyData | StoreAccessData, R>
       announcementsIn(control),
       subject.id,
       async () => {
-        const record = await subject.read(control);
+        const record = await subject.read();
         return record === null ? null : subject.appliedOf(record);
       },
       change.compose,
@@ -91,17 +77,16 @@ export async function changeAccess<S extends AccessKeyData | StoreAccessData, R>
         );
       },
     );
-    if (!reducesRights(subject, announced))
-      return throughTheLog(servers, control, subject, change, announced);
+    if (!reducesRights(subject, announced)) return throughTheLog(servers, subject, change, announced);
     const { sequence, after } = announced;
     const { environment } = subject.event(sequence, after);
     const applied = await pastHangingTransactions(await servers.mongodb(), control, environment, () =>
-      subject.apply(control, sequence, after),
+      subject.apply(sequence, after),
     );
-    const record = applied ?? (await subject.read(control));
+    const record = applied ?? (await subject.read());
     const holds = record !== null && change.holds(subject.appliedOf(record).state);
     // Else something newer is there that somebody else wrote meanwhile.
-    if (holds) return atOnce(servers, control, subject, announced, record);
+    if (holds) return atOnce(servers, subject, announced, record);
   }
   throw commandInvalid(`${subject.name} is being changed by others again and again`);
 }
@@ -123,7 +108,6 @@ export const UNTIL_REDIS_IS_BACK =
 /** The record is written; Redis and the log follow, and the failure of one does not keep back the other. */
 async function atOnce<S extends AccessKeyData | StoreAccessData, R>(
   servers: Servers,
-  control: Db,
   subject: Subject<S, R>,
   announced: Announced<S>,
   record: R,
@@ -132,7 +116,7 @@ async function atOnce<S extends AccessKeyData | StoreAccessData, R>(
   const failures: string[] = [];
   try {
     const redis = await servers.redis();
-    await subject.publish(redis, control, record);
+    await subject.publish(redis, record);
     await tellReplicas(redis);
   } catch (error) {
     failures.push(`${messageOf(error)}; ${UNTIL_REDIS_IS_BACK}`);
@@ -144,7 +128,7 @@ async function atOnce<S extends AccessKeyData | StoreAccessData, R>(
       `${messageOf(error)}; run the command again when it is back, so that the log has the change`,
     );
   }
-  await forget(announcementsIn(control), announced);
+  await forget(announcementsIn(await servers.control()), announced);
   if (failures.length > 0) {
     throw new StoreDataError(
       'environment_unavailable',
@@ -154,14 +138,14 @@ async function atOnce<S extends AccessKeyData | StoreAccessData, R>(
   return { state: after, sequence, changed, live: true };
 }
 
-async function throughTheLog<S extends AccessKeyData | StoreAccessData, R>(
+async function throughTheLog<S extends AccessKeyData | StoreAccessData, R extends AccessRecord>(
   servers: Servers,
-  control: Db,
   subject: Subject<S, R>,
   change: Change<S>,
   announced: Announced<S>,
 ): Promise<Changed<S>> {
   const { sequence, after, changed, beforeIsApplied } = announced;
+  const control = await servers.control();
   const announcements = announcementsIn(control);
   let letterId: string | null = null;
   let redis: Redis;
@@ -175,15 +159,8 @@ async function throughTheLog<S extends AccessKeyData | StoreAccessData, R>(
     throw error;
   }
   if (change.waitMs === 0) return { state: after, sequence, changed, live: false };
-  const prefix = servers.config.namePrefix;
-  const ended = await subject.waitUntilLive({
-    control,
-    redis,
-    prefix,
-    sequence,
-    letterId,
-    timeoutMs: change.waitMs,
-  });
+  const wait = { control, redis, sequence, letterId, timeoutMs: change.waitMs };
+  const ended = await untilLive(subject, wait);
   if (ended.outcome === 'live') {
     await forget(announcements, announced);
     const { state } = subject.appliedOf(ended.record);

@@ -1,27 +1,23 @@
 /** Changes the access of a key or a store, and has it in the audit. */
 import type { AuditAction, AuditDetails, AuditSubject } from '#shared/access/audit.ts';
 import type { AccessKeyData, StoreAccessData } from '../access/announce.ts';
-import { type Change, changeAccess, type Changed, NotLiveYet, type Subject } from '../access/change.ts';
+import { type AccessRecord, type Change, changeAccess, type Changed, NotLiveYet } from '../access/change.ts';
+import type { Subject } from '../access/subject.ts';
 import type { Servers } from '../connection/servers.ts';
 import { audited } from './audited.ts';
-
-interface Recorded {
-  environment: string;
-  store_id: string;
-}
 
 /**
  * As `changeAccess`, recorded.
  * @param about what the change is about, as far as the command knows; the record there is says the rest.
  * @throws as `changeAccess`.
  */
-export async function auditedChange<S extends AccessKeyData | StoreAccessData, R extends Recorded>(
+export async function auditedChange<S extends AccessKeyData | StoreAccessData, R extends AccessRecord>(
   servers: Servers,
   { action, details = {}, ...about }: AuditSubject & { action: AuditAction; details?: AuditDetails },
   subject: Subject<S, R>,
   change: Change<S>,
 ): Promise<Changed<S>> {
-  const record = await subject.read(await servers.control());
+  const record = await subject.read();
   const known = record === null ? {} : { environment: record.environment, store_id: record.store_id };
   let late: NotLiveYet | undefined;
   const changed = await audited(servers, { action, details, ...known, ...about }, async () => {

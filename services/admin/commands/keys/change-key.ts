@@ -2,7 +2,7 @@
 import type { AuditAction, AuditDetails, AuditSubject } from '#shared/access/audit.ts';
 import type { AccessKeyData } from '../../access/announce.ts';
 import { type Change, type Changed, NotLiveYet } from '../../access/change.ts';
-import { keySubject } from '../../access/key-subject.ts';
+import { keySubject } from '../../access/subject.ts';
 import { auditedChange } from '../../audit/audited-change.ts';
 import type { Servers } from '../../connection/servers.ts';
 import { printResult, renderFacts } from '../../output/print.ts';
@@ -26,7 +26,7 @@ export async function changeKey(
   change: Omit<Change<AccessKeyData>, 'waitMs'>,
   fresh?: { secret: string | null },
 ): Promise<Changed<AccessKeyData>> {
-  const subject = keySubject(clientId, servers.config.namePrefix);
+  const subject = keySubject(await servers.control(), servers.config.namePrefix, clientId);
   try {
     const waitMs = flags.wait * 1_000;
     const changed = await auditedChange(servers, { client_id: clientId, ...about }, subject, {

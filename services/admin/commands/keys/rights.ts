@@ -1,7 +1,7 @@
 /** `keys scopes`, `keys revoke`, `keys deactivate` and `keys activate`: what a key may do, from now on and for tokens already issued. */
 import { Command } from '@commander-js/extra-typings';
 import type { KeyStatus } from '#shared/events/access-event.ts';
-import { existingKey } from '../../access/key-subject.ts';
+import { existingKey } from '../../access/subject.ts';
 import { withServers } from '../../connection/servers.ts';
 import { clientId as readClientId, jsonOption, scopesOption, waitOption } from '../../options.ts';
 import { remark } from '../../output/print.ts';

@@ -4,7 +4,7 @@ import { validSecrets } from '#shared/access/access-keys.ts';
 import { hashSecret, newClientSecret } from '#shared/access/secrets.ts';
 import { commandInvalid, type StoreDataError } from '#shared/errors.ts';
 import type { AccessKeyData } from '../../access/announce.ts';
-import { existingKey } from '../../access/key-subject.ts';
+import { existingKey } from '../../access/subject.ts';
 import { type Servers, withServers } from '../../connection/servers.ts';
 import { clientId as readClientId, duration, jsonOption, waitOption, WrongUsage } from '../../options.ts';
 import { remark } from '../../output/print.ts';

@@ -2,7 +2,7 @@
 import { Command } from '@commander-js/extra-typings';
 import { controlCollections, isBlocked, storeAccessId } from '#shared/access/access-keys.ts';
 import { remarkUnknownStore } from '../../access/store-record.ts';
-import { storeSubject } from '../../access/store-subject.ts';
+import { storeSubject } from '../../access/subject.ts';
 import { auditedChange } from '../../audit/audited-change.ts';
 import { withServers } from '../../connection/servers.ts';
 import {
@@ -40,7 +40,8 @@ function statusCommand({ name, status, description }: (typeof COMMANDS)[number])
       withServers(async (servers) => {
         const environment = chooseEnvironment(servers.config, flags.environment);
         await remarkUnknownStore(servers, environment, storeId);
-        const subject = storeSubject(environment, storeId, servers.config.namePrefix);
+        const { namePrefix } = servers.config;
+        const subject = storeSubject(await servers.control(), namePrefix, environment, storeId);
         const about = { action: `stores.${name}`, environment, store_id: storeId } as const;
         const { changed, live } = await auditedChange(servers, about, subject, {
           compose: () => ({ status }),
