@@ -2,7 +2,7 @@
 import { type Content, contentOf, differingFields } from './content.ts';
 import { type Range, readRecords, readVersions, type Side, type Version } from './ranges.ts';
 
-const AT_ONCE = 100;
+const AT_ONCE = 200;
 
 /** What differs: which side lacks the record, or whether versions or the contents of one version are different. */
 export type DifferenceKind = 'missing' | 'added' | 'version' | 'content';
@@ -28,15 +28,13 @@ export async function scanRange(
   { stride, offset }: { stride: number; offset: string },
 ): Promise<Scanned> {
   const result: Scanned = { expected: 0, actual: 0, sampled: 0, differing: [] };
-  let sample: string[] = [];
+  const sample: Wanted[] = [];
   const compareSample = async () => {
-    if (sample.length === 0) return;
-    const records = sample.map((id) => ({ id, offset }));
-    for (const { id, one, other } of await readContents(expected, actual, range.collection, records)) {
-      if (differingFields(one, other).length > 0) result.differing.push(id);
+    for await (const { record, one, other } of readContents(expected, actual, range.collection, sample)) {
+      if (differingFields(one, other).length > 0) result.differing.push(record.id);
     }
     result.sampled += sample.length;
-    sample = [];
+    sample.length = 0;
   };
   for await (const [one, other] of pairs(readVersions(expected, range), readVersions(actual, range))) {
     if (one !== null) result.expected += 1;
@@ -44,7 +42,7 @@ export async function scanRange(
     if (one?.sequence !== other?.sequence || one === null || other === null) {
       result.differing.push((one ?? other)?._id ?? '');
     } else if (result.expected % stride === 0) {
-      sample.push(one._id);
+      sample.push({ id: one._id, offset });
       if (sample.length === AT_ONCE) await compareSample();
     }
   }
@@ -52,28 +50,38 @@ export async function scanRange(
   return result;
 }
 
+/** A record that is compared, its bodies under an offset. */
+export interface Wanted {
+  id: string;
+  offset: string;
+}
+
 /** One record as both sides show it; empty where a side does not have it. */
 export interface Contents {
-  id: string;
   one: Content;
   other: Content;
 }
 
-/** Some records with all that they answer, each under an offset. */
-export async function readContents(
+/** Records of one collection with all that they answer, in their order. */
+export async function* readContents<W extends Wanted>(
   expected: Side,
   actual: Side,
   collection: string,
-  records: readonly { id: string; offset: string }[],
-): Promise<Contents[]> {
-  const ids = records.map(({ id }) => id);
-  const ours = await readRecords(expected, collection, ids);
-  const theirs = await readRecords(actual, collection, ids);
-  return records.map(({ id, offset }) => ({
-    id,
-    one: contentOf(ours.get(id) ?? {}, offset),
-    other: contentOf(theirs.get(id) ?? {}, offset),
-  }));
+  records: readonly W[],
+): AsyncGenerator<Contents & { record: W }> {
+  for (let start = 0; start < records.length; start += AT_ONCE) {
+    const part = records.slice(start, start + AT_ONCE);
+    const ids = part.map(({ id }) => id);
+    const ours = await readRecords(expected, collection, ids);
+    const theirs = await readRecords(actual, collection, ids);
+    for (const record of part) {
+      yield {
+        record,
+        one: contentOf(ours.get(record.id) ?? {}, record.offset),
+        other: contentOf(theirs.get(record.id) ?? {}, record.offset),
+      };
+    }
+  }
 }
 
 /** What differs in a record that differs. */

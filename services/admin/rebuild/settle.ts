@@ -3,11 +3,11 @@
  * positions at which it was seen to differ, and neither shows anything new.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ClientSession, MongoClient } from 'mongodb';
+import type { MongoClient } from 'mongodb';
 import type { Generation } from '#shared/read-models/generation.ts';
 import { hasReached, type Positions, readPositions } from './installation.ts';
-import { differingFields } from '../comparison/content.ts';
-import { type Contents, kindOf, readContents } from '../comparison/scan.ts';
+import { type Content, differingFields } from '../comparison/content.ts';
+import { type Contents, kindOf, readContents, type Wanted } from '../comparison/scan.ts';
 import { inSnapshot } from '../comparison/snapshot.ts';
 import type { DifferenceList } from './comparison.ts';
 
@@ -16,13 +16,9 @@ const LOOK_MS = 250;
 const PATIENCE_MS = 20_000;
 /** Where neither generation moves for this long, nothing is on its way. */
 const STANDSTILL_MS = 3_000;
-const AT_ONCE = 500;
 
-export interface Suspect {
+export interface Suspect extends Wanted {
   collection: string;
-  id: string;
-  /** The store's present offset. */
-  offset: string;
 }
 
 /** What a record showed, and how far both were then. */
@@ -41,12 +37,16 @@ export interface SettleOptions {
 
 /** Looks at suspects until each is settled. @returns how many changed all the time. */
 export async function settle(
-  options: SettleOptions,
+  { client, environment, live, rebuilt, patienceMs = PATIENCE_MS }: SettleOptions,
   suspects: readonly Suspect[],
   differences: DifferenceList,
 ): Promise<number> {
-  const { client, environment, live, rebuilt, patienceMs = PATIENCE_MS } = options;
-  let open = suspects.map((suspect) => ({ suspect, seen: null as Seen | null }));
+  const note = ({ collection, id }: Suspect, contents: Contents) => {
+    const kind = kindOf(contents);
+    const fields = kind === 'content' ? differingFields(contents.one, contents.other) : [];
+    differences.add(collection, kind, id, fields);
+  };
+  let open = suspects.map((suspect) => ({ ...suspect, seen: null as Seen | null }));
   const end = performance.now() + patienceMs;
   let moved = { at: performance.now(), positions: '' };
   for (;;) {
@@ -56,19 +56,21 @@ export async function settle(
       const positions = JSON.stringify([[...atLive], [...atRebuilt]]);
       if (positions !== moved.positions) moved = { at: performance.now(), positions };
       const left: typeof open = [];
-      for (const { suspect, seen, now } of await look(session, live, rebuilt, open)) {
-        const fields = differingFields(now.one, now.other);
-        if (fields.length === 0) continue;
-        const isUnchanged =
-          seen !== null &&
-          differingFields(seen.one, now.one).length === 0 &&
-          differingFields(seen.other, now.other).length === 0;
-        if (!isUnchanged) {
-          left.push({ suspect, seen: { ...now, atLive, atRebuilt } });
-        } else if (hasReached(atRebuilt, seen.atLive) && hasReached(atLive, seen.atRebuilt)) {
-          note(differences, suspect, now, fields);
-        } else {
-          left.push({ suspect, seen });
+      const sides = [
+        { db: live.db, session },
+        { db: rebuilt.db, session },
+      ] as const;
+      for (const [collection, group] of Map.groupBy(open, (suspect) => suspect.collection)) {
+        for await (const { record, ...now } of readContents(...sides, collection, group)) {
+          const { seen } = record;
+          if (isSame(now.one, now.other)) continue;
+          if (seen === null || !isSame(seen.one, now.one) || !isSame(seen.other, now.other)) {
+            left.push({ ...record, seen: { ...now, atLive, atRebuilt } });
+          } else if (hasReached(atRebuilt, seen.atLive) && hasReached(atLive, seen.atRebuilt)) {
+            note(record, now);
+          } else {
+            left.push(record);
+          }
         }
       }
       return left;
@@ -80,47 +82,15 @@ export async function settle(
   }
   // Where one of the two is no longer projected, what the new one lacks is lacking.
   let unsettled = 0;
-  for (const { suspect, seen } of open) {
-    if (seen !== null && isBehind(seen))
-      note(differences, suspect, seen, differingFields(seen.one, seen.other));
+  for (const { seen, ...suspect } of open) {
+    if (seen !== null && isBehind(seen)) note(suspect, seen);
     else unsettled += 1;
   }
   return unsettled;
 }
 
-async function look(
-  session: ClientSession,
-  live: Generation,
-  rebuilt: Generation,
-  open: readonly { suspect: Suspect; seen: Seen | null }[],
-): Promise<{ suspect: Suspect; seen: Seen | null; now: Contents }[]> {
-  const found: { suspect: Suspect; seen: Seen | null; now: Contents }[] = [];
-  for (const [collection, group] of Map.groupBy(open, ({ suspect }) => suspect.collection)) {
-    for (let start = 0; start < group.length; start += AT_ONCE) {
-      const part = group.slice(start, start + AT_ONCE);
-      const contents = await readContents(
-        { db: live.db, session },
-        { db: rebuilt.db, session },
-        collection,
-        part.map(({ suspect }) => suspect),
-      );
-      for (const [index, now] of contents.entries()) {
-        const one = part[index];
-        if (one !== undefined) found.push({ ...one, now });
-      }
-    }
-  }
-  return found;
-}
-
-function note(
-  differences: DifferenceList,
-  { collection, id }: Suspect,
-  now: Contents,
-  fields: readonly string[],
-): void {
-  const kind = kindOf(now);
-  differences.add(collection, kind, id, kind === 'content' ? fields : []);
+function isSame(a: Content, b: Content): boolean {
+  return differingFields(a, b).length === 0;
 }
 
 function isBehind({ one, other }: Contents): boolean {

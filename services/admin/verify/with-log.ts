@@ -5,6 +5,7 @@
  */
 import type { Db, MongoClient } from 'mongodb';
 import { StoreDataError } from '#shared/errors.ts';
+import type { EntityName } from '#shared/events/entities/index.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
 import type { Difference } from '#shared/projection/ranking/verify.ts';
@@ -19,7 +20,7 @@ import { withoutCustomer } from '#shared/read-models/erasures.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import type { Servers } from '../connection/servers.ts';
 import { type Content, differingFields } from '../comparison/content.ts';
-import { type Range, rangesOf, type Side } from '../comparison/ranges.ts';
+import { rangesOf, type Side } from '../comparison/ranges.ts';
 import { type Contents, kindOf, readContents, scanRange } from '../comparison/scan.ts';
 import { hasAnything, storesIn } from '../comparison/stores.ts';
 import { LogReader } from '../log/reader.ts';
@@ -28,7 +29,6 @@ import { deadPlaces, Replay } from './replay.ts';
 
 /** More are counted and not listed: a lost collection would fill the memory. */
 const MOST_LISTED = 10_000;
-const AT_ONCE = 500;
 const ABANDONED_MS = 86_400_000;
 /** `SnapshotTooOld`, `SnapshotUnavailable`. */
 const SNAPSHOT_GONE = new Set([239, 246]);
@@ -134,21 +134,26 @@ async function compareStore(comparing: Comparing, storeId: string): Promise<void
     const stride = isTombstone ? Infinity : 1;
     const scanned = await scanRange(expected, actual, range, { stride, offset });
     if (!isTombstone) result.records += scanned.expected;
-    for (let start = 0; start < scanned.differing.length; start += AT_ONCE) {
-      const records = scanned.differing.slice(start, start + AT_ONCE).map((id) => ({ id, offset }));
-      for (const contents of await readContents(expected, actual, range.collection, records)) {
-        if (spread.has(storeId) && isErasureApart(contents)) continue;
-        const what = `${range.entity} ${contents.id.slice(range.prefix.length)}`;
-        const words = isTombstone ? ofTombstone(contents) : await ofRecord(comparing, range, contents);
-        add(result, { storeId, what, ...words });
-      }
+    const differing = scanned.differing.map((id) => ({ id, offset }));
+    for await (const { record, ...contents } of readContents(expected, actual, range.collection, differing)) {
+      if (spread.has(storeId) && isErasureApart(contents)) continue;
+      const what = `${range.entity} ${record.id.slice(range.prefix.length)}`;
+      const words = isTombstone
+        ? ofTombstone(contents)
+        : await ofRecord(comparing, range.entity, record.id, contents);
+      add(result, { storeId, what, ...words });
     }
   }
 }
 
 type Words = Pick<Difference, 'stored' | 'counted'>;
 
-async function ofRecord({ expected }: Comparing, range: Range, contents: Contents): Promise<Words> {
+async function ofRecord(
+  { expected }: Comparing,
+  entity: EntityName,
+  id: string,
+  contents: Contents,
+): Promise<Words> {
   const { one, other } = contents;
   const version = (content: Content) => `version ${content.get('sequence')}`;
   const kind = kindOf(contents);
@@ -160,7 +165,7 @@ async function ofRecord({ expected }: Comparing, range: Range, contents: Content
   }
   const tombstone = await expected.db
     .collection<Tombstone>(TOMBSTONES)
-    .findOne({ _id: `${range.entity}/${contents.id}` }, { session: expected.session });
+    .findOne({ _id: `${entity}/${id}` }, { session: expected.session });
   const counted = tombstone === null ? 'no event' : `deleted in version ${tombstone.sequence}`;
   return { stored: 'a document', counted };
 }
