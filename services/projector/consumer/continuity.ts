@@ -41,7 +41,8 @@ export class Continuity {
   /** `false` while the log is not asked for the last message: there is none, or it was deleted from the log. */
   #isProvable: boolean;
   #from: number;
-  #held: FetchedBatch | null = null;
+  /** Messages behind the last one, until a fetch proves that they follow it. */
+  #unproven: FetchedBatch | null = null;
   /** Where a gap was seen, until a second fetch shows the same one. */
   #gapAt: number | null = null;
   #looks = 0;
@@ -91,7 +92,7 @@ export class Continuity {
   /** Goes on without a look at the last message. */
   giveUpProof(): void {
     this.#isProvable = false;
-    this.#held = null;
+    this.#unproven = null;
     this.#from = this.#next;
   }
 
@@ -120,12 +121,12 @@ export class Continuity {
     const behind = batch.messages.slice(at + 1).filter(({ offset }) => Number(offset) >= this.#next);
     if (behind.length > 0) return this.#take(batch, behind);
     this.#next = Math.max(this.#next, Number(batch.lastOffset()) + 1);
-    const held = this.#held;
-    this.#held = null;
+    const unproven = this.#unproven;
+    this.#unproven = null;
     this.#from = this.#next;
-    if (held === null || Number(held.messages[0]?.offset) < this.#next) return { kind: 'look' };
+    if (unproven === null || Number(unproven.messages[0]?.offset) < this.#next) return { kind: 'look' };
     // The last message and the next ones are too large for one answer. The log was the same before and after they were fetched.
-    if (this.#isWithoutGap(held)) return this.#take(held, held.messages);
+    if (this.#isWithoutGap(unproven)) return this.#take(unproven, unproven.messages);
     return { kind: 'look' };
   }
 
@@ -136,7 +137,7 @@ export class Continuity {
     const wasAsked = this.isLooking;
     this.#from = last.offset;
     if (first > last.offset && !wasAsked) {
-      this.#held = batch;
+      this.#unproven = batch;
       return { kind: 'look' };
     }
     this.#looks += 1;
@@ -173,7 +174,7 @@ export class Continuity {
     }
     // Behind the last message may lie markers of transactions, which no batch shows.
     this.#next = reachOf(batch).end;
-    this.#held = null;
+    this.#unproven = null;
     this.#gapAt = null;
     this.#looks = 0;
     const logEnd = Number(batch.highWatermark);

@@ -3,7 +3,7 @@ import { RANK_NODES } from '../../read-models/collections.ts';
 import { nodesOf, type RankNode, type Root } from '../../read-models/rank-tree/nodes.ts';
 import type { TreeChange } from './changes.ts';
 import { changeLeaves, isNamedAcross, type Touched } from './change-leaves.ts';
-import { LoadedTree, type Place } from './loaded-tree.ts';
+import type { LoadedTree, Place } from './loaded-tree.ts';
 import { loadTree } from './load.ts';
 import { plantTree } from './plant.ts';
 import type { Share, TextOperations } from './texts.ts';
