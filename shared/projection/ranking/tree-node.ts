@@ -68,7 +68,8 @@ export class TreeNode {
   }
 }
 
-function addUpParts(parts: readonly Counts[]): Counts {
+/** All parts together. */
+export function addUpParts(parts: readonly Counts[]): Counts {
   const sum: Counts = { total: 0, counts: {} };
   for (const { total, counts } of parts) {
     sum.total += total;

@@ -1,13 +1,15 @@
 /** Verifying one tree: its records are walked in order, leaf by leaf, and each part of each node is compared with what it covers. */
+import { hash } from 'node:crypto';
 import type { Stamp } from '../../read-models/collections.ts';
 import { compareKeys } from '../../read-models/rank-tree/keys.ts';
-import type { LeafTexts, Root } from '../../read-models/rank-tree/nodes.ts';
+import type { Counts, Root } from '../../read-models/rank-tree/nodes.ts';
 import type { RankEntry } from '../../read-models/rank-tree/trees.ts';
 import { SEARCH_TEXTS } from '../../read-models/search-texts.ts';
 import { scanRecords } from './members.ts';
 import { damageOfRoot, damageOfTexts } from './node-shape.ts';
 import { countStrays, readLevel, readTexts, type StoredLevel } from './stored-level.ts';
-import { Tally } from './tally.ts';
+import { leafOf } from './split.ts';
+import { addUpParts } from './tree-node.ts';
 import type { TreeTransaction } from './tree-transaction.ts';
 
 /** Told what is stored and what was counted, of each thing that both know. */
@@ -35,7 +37,7 @@ export async function verifyTree(
   if (stored.some(({ isIncomplete }) => isIncomplete)) return;
   const [lowest = NOTHING] = stored;
   const { all, inLeaves } = await countInLeaves(transaction, lowest, compare);
-  compare('counts of the root', Tally.describe(counts), all.describe());
+  compare('counts of the root', inWords(counts), inWords(all.counts));
   compare('number of leaves', leaves, lowest.parts.length);
   if (levels === 0) {
     compare('records without leaves', Math.min(all.total, transaction.tree.leafRecords), all.total);
@@ -57,33 +59,41 @@ export async function verifyTree(
 
 const NOTHING: StoredLevel = { parts: [], nodes: [], damages: [], isIncomplete: false };
 
-/** Walks the records past the leaves, and compares each. */
+/** Walks the records past the leaves, and compares each with the leaf that would be made of its records. */
 async function countInLeaves(
   transaction: TreeTransaction,
   { parts }: StoredLevel,
   compare: Compare,
-): Promise<{ all: Tally; inLeaves: Tally[] }> {
-  const all = new Tally();
-  const inLeaves: Tally[] = [];
-  const texts = transaction.tree.searched && parts.length > 0 ? readTexts(transaction) : null;
-  let inLeaf = new Tally(transaction.tree.searched);
+): Promise<{ all: Counts; inLeaves: Counts[] }> {
+  const { tree, storeId } = transaction;
+  const inLeaves: Counts[] = [];
+  const texts = tree.searched && parts.length > 0 ? readTexts(transaction) : null;
+  let before = addUpParts([]);
+  let records: RankEntry[] = [];
   const leave = async () => {
     const index = inLeaves.length;
     const leaf = parts[index];
-    if (leaf !== undefined) compareCounts(`leaf ${index}`, leaf, inLeaf, compare);
+    const { texts: counted, bytes = 0, ...rest } = leafOf(tree, '', records);
+    const { total, counts } = addUpParts([before, rest]);
+    if (leaf !== undefined) compareCounts(`leaf ${index}`, leaf, { total, counts }, compare);
     if (texts !== null) {
       const found = (await texts.next()).value ?? null;
-      compare(
-        `whether texts of leaf ${index} begin where it does`,
-        String(found?.boundary === leaf?.boundary),
-        'true',
-      );
-      compare(`bytes of texts of leaf ${index}`, leaf?.bytes ?? 0, inLeaf.bytes);
-      compareTexts(`leaf ${index}`, found?.stored ?? null, inLeaf, transaction, compare);
+      const isThere = String(found?.boundary === leaf?.boundary);
+      compare(`whether texts of leaf ${index} begin where it does`, isThere, 'true');
+      compare(`bytes of texts of leaf ${index}`, leaf?.bytes ?? 0, bytes);
+      const damage = found === null ? 'missing' : damageOfTexts(found.stored, storeId);
+      compare(`texts of leaf ${index}`, damage ?? 'texts', 'texts');
+      if (found !== null && damage === null) {
+        compare(`records of texts of leaf ${index}`, found.stored.total, total);
+        for (const name of SEARCH_TEXTS) {
+          const stored = fingerprintOf(found.stored.texts[name]);
+          compare(`${name} of leaf ${index}`, stored, fingerprintOf(counted?.[name] ?? ''));
+        }
+      }
     }
-    // What it counted is all that is needed of it from here on.
-    inLeaves.push(inLeaf.withoutTexts());
-    inLeaf = new Tally(transaction.tree.searched);
+    inLeaves.push({ total, counts });
+    before = addUpParts([]);
+    records = [];
   };
   const isBehind = ({ key }: RankEntry) => {
     const next = parts[inLeaves.length + 1];
@@ -91,31 +101,19 @@ async function countInLeaves(
   };
   for await (const record of scanRecords(transaction)) {
     while (isBehind(record)) await leave();
-    all.add(record);
-    inLeaf.add(record);
+    records.push(record);
+    if (records.length < RECORDS_AT_ONCE || tree.searched) continue;
+    // What is damaged may have very many in one leaf.
+    before = addUpParts([before, leafOf(tree, '', records)]);
+    records = [];
   }
-  while (inLeaves.length < parts.length) await leave();
+  do await leave();
+  while (inLeaves.length < parts.length);
   if (texts !== null) compare('texts of leaves that are none', await countRest(texts), 0);
-  return { all, inLeaves };
+  return { all: addUpParts(inLeaves), inLeaves };
 }
 
-function compareTexts(
-  leaf: string,
-  stored: LeafTexts | null,
-  counted: Tally,
-  { storeId }: TreeTransaction,
-  compare: Compare,
-): void {
-  const damage = stored === null ? 'missing' : damageOfTexts(stored, storeId);
-  if (stored === null || damage !== null) {
-    compare(`texts of ${leaf}`, damage ?? '', 'texts');
-    return;
-  }
-  compare(`records of texts of ${leaf}`, stored.total, counted.total);
-  for (const name of SEARCH_TEXTS) {
-    compare(`${name} of ${leaf}`, Tally.fingerprint(stored.texts[name]), counted.fingerprintOf(name));
-  }
-}
+const RECORDS_AT_ONCE = 1_000;
 
 async function countRest(rest: AsyncGenerator): Promise<number> {
   let count = 0;
@@ -125,12 +123,28 @@ async function countRest(rest: AsyncGenerator): Promise<number> {
 
 function compareCounts(
   what: string,
-  stored: { total: number; counts: Record<string, number> },
-  counted: Tally | undefined,
+  stored: Counts,
+  { total, counts }: Counts = { total: 0, counts: {} },
   compare: Compare,
 ): void {
-  compare(`total of ${what}`, stored.total, counted?.total ?? 0);
-  compare(`counts of ${what}`, Tally.describe(stored.counts), counted?.describe() ?? '');
+  compare(`total of ${what}`, stored.total, total);
+  compare(`counts of ${what}`, inWords(stored.counts), inWords(counts));
+}
+
+/** Counts by facet, in one spelling; a count of 0 may be there or not. */
+function inWords(counts: Record<string, number>): string {
+  return Object.entries(counts)
+    .filter(([, count]) => count !== 0)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([facet, count]) => `${facet} ${count}`)
+    .join(', ');
+}
+
+/** A text's pieces, whatever their order, without showing what they say: they are personal data. */
+function fingerprintOf(text: string): string {
+  const pieces = text.split('\0\0').map((piece) => hash('sha256', piece.replaceAll(/^\0|\0$/g, '')));
+  const digest = hash('sha256', pieces.toSorted().join('')).slice(0, 12);
+  return `${pieces.length} pieces of ${text.length} characters, ${digest}`;
 }
 
 /** Each part must begin where the node does that it stands for. Boundaries may be names, and are not told. */
@@ -141,12 +155,7 @@ function compareBoundaries(what: string, above: StoredLevel, below: StoredLevel,
 }
 
 /** What the nodes of a level cover, from what their parts do. */
-function sumsOf({ nodes }: StoredLevel, counted: readonly Tally[]): Tally[] {
+function sumsOf({ nodes }: StoredLevel, counted: readonly Counts[]): Counts[] {
   let start = 0;
-  return nodes.map(({ length }) => {
-    const sum = new Tally();
-    for (const part of counted.slice(start, start + length)) sum.addAll(part);
-    start += length;
-    return sum;
-  });
+  return nodes.map(({ length }) => addUpParts(counted.slice(start, (start += length))));
 }
