@@ -1,10 +1,9 @@
 /** Campaigns: the list record and the details answer. */
-import { documentId } from '../../read-models/collections.ts';
 import { toLocalDateTime } from '../../read-models/local-time.ts';
 import { instant, local, type Projection, updatedAt } from './projection.ts';
 
 export const campaignProjection: Projection<'campaign'> = {
-  project({ storeId, id, sequence, state, time }, { offset }) {
+  project({ id, state, time }, { offset }) {
     const summary = {
       id,
       name: state.name,
@@ -16,10 +15,6 @@ export const campaignProjection: Projection<'campaign'> = {
       updated_at: toLocalDateTime(updatedAt(state, time), offset),
     };
     return {
-      _id: documentId(storeId, id),
-      store_id: storeId,
-      sequence,
-      offset,
       status: state.status,
       created_at: new Date(instant(state.created_at)),
       summary: JSON.stringify(summary),

@@ -1,16 +1,11 @@
 /** Categories: the list record, and what the details show besides. How many products they have is counted apart (`catalog/`). */
-import { documentId } from '../../read-models/collections.ts';
 import { toLocalDateTime } from '../../read-models/local-time.ts';
 import { local, members, type Projection, updatedAt } from './projection.ts';
 
 export const categoryProjection: Projection<'category'> = {
-  project({ storeId, id, sequence, state, time }, { offset }) {
+  project({ id, state, time }, { offset }) {
     const updated = updatedAt(state, time);
     return {
-      _id: documentId(storeId, id),
-      store_id: storeId,
-      sequence,
-      offset,
       name: state.name,
       position: state.position,
       active: state.active,

@@ -1,10 +1,9 @@
 /** Coupons: the list record and the details answer. */
-import { documentId } from '../../read-models/collections.ts';
 import { toLocalDateTime } from '../../read-models/local-time.ts';
 import { instant, local, type Projection, updatedAt } from './projection.ts';
 
 export const couponProjection: Projection<'coupon'> = {
-  project({ storeId, id, sequence, state, time }, { offset }) {
+  project({ id, state, time }, { offset }) {
     const summary = {
       id,
       code: state.code,
@@ -19,10 +18,6 @@ export const couponProjection: Projection<'coupon'> = {
       updated_at: toLocalDateTime(updatedAt(state, time), offset),
     };
     return {
-      _id: documentId(storeId, id),
-      store_id: storeId,
-      sequence,
-      offset,
       active: state.active,
       created_at: new Date(instant(state.created_at)),
       summary: JSON.stringify(summary),

@@ -1,19 +1,14 @@
 /** Customers, as `GET /api/customer/list` answers them, with the folded keys by which they are sorted and searched. */
-import { documentId } from '../../read-models/collections.ts';
 import { alphanumericOf, digitsOf, foldName } from '../../read-models/folding.ts';
 import { toLocalDateTime } from '../../read-models/local-time.ts';
 import { nameKey, timeKey } from '../../read-models/rank-tree/keys.ts';
 import { address, instant, local, type Projection, updatedAt } from './projection.ts';
 
 export const customerProjection: Projection<'customer'> = {
-  project({ storeId, id, sequence, state, time }, { offset }) {
+  project({ id, state, time }, { offset }) {
     const updated = updatedAt(state, time);
     const document = state.document ?? '';
     return {
-      _id: documentId(storeId, id),
-      store_id: storeId,
-      sequence,
-      offset,
       rank_key: nameKey(foldName(state.name), id),
       created_key: timeKey(instant(state.created_at), id),
       document_digits: digitsOf(document),

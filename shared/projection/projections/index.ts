@@ -2,7 +2,7 @@
 import type { Change } from '../../events/change.ts';
 import type { EntityName } from '../../events/entities/index.ts';
 import { BODY_FIELDS } from '../../read-models/bodies.ts';
-import type { ReadModelDocument, Unplaced } from '../../read-models/collections.ts';
+import { documentId, type ReadModelDocument, type Unplaced } from '../../read-models/collections.ts';
 import { EXACT, isReversible } from '../../read-models/local-time.ts';
 import { campaignProjection } from './campaign.ts';
 import { categoryProjection } from './category.ts';
@@ -37,17 +37,23 @@ export function projectionOf<E extends EntityName>({ entity }: { entity: E }): P
  * `EXACT`: after the next move of the offset it could not be told any longer what was meant.
  */
 export function projectDocument(change: Change, context: ProjectionContext): Unplaced<ReadModelDocument> {
-  const document = project(change, context);
+  const document = documentOf(change, context);
   const bodies = document as object as Record<string, unknown>;
   const isExact = BODY_FIELDS.every((field) => {
     const body = bodies[field];
     return typeof body !== 'string' || isReversible(body);
   });
-  return isExact ? document : project(change, { ...context, offset: EXACT });
+  return isExact ? document : documentOf(change, { ...context, offset: EXACT });
 }
 
-function project(change: Change, context: ProjectionContext): Unplaced<ReadModelDocument> {
-  return projectionOf(change).project(change as Changed<typeof change.entity>, context);
+/** The same for the context's offset, whatever that tells. */
+export function documentOf(change: Change, context: ProjectionContext): Unplaced<ReadModelDocument> {
+  const { storeId, id, sequence } = change;
+  const fields = projectionOf(change).project(change as Changed<typeof change.entity>, context);
+  return Object.assign(
+    { _id: documentId(storeId, id), store_id: storeId, sequence, offset: context.offset },
+    fields as Unplaced<ReadModelDocument>,
+  );
 }
 
 /** The customer whom a change's state names; `null` where it names none. */

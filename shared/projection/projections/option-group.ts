@@ -1,11 +1,10 @@
 /** Option groups: the list record, and what of it the menu shows. */
 import type { OptionGroupState } from '../../events/entities/option-group.ts';
-import { documentId } from '../../read-models/collections.ts';
 import { foldName } from '../../read-models/folding.ts';
 import type { Projection } from './projection.ts';
 
 export const optionGroupProjection: Projection<'option_group'> = {
-  project({ storeId, id, sequence, state }, { offset }) {
+  project({ id, state }) {
     const options = state.options
       .map(optionRecord)
       .sort((a, b) => a.position - b.position || (a.id < b.id ? -1 : 1));
@@ -21,10 +20,6 @@ export const optionGroupProjection: Projection<'option_group'> = {
         options: shown,
       });
     return {
-      _id: documentId(storeId, id),
-      store_id: storeId,
-      sequence,
-      offset,
       name_key: foldName(state.name),
       summary: group(options),
       active_summary: group(options.filter(({ active }) => active)),

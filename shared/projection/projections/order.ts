@@ -1,6 +1,5 @@
 /** Orders: the list record, the details answer and what lists filter by. */
 import type { OrderState } from '../../events/entities/order.ts';
-import { documentId } from '../../read-models/collections.ts';
 import { toLocalDateTime } from '../../read-models/local-time.ts';
 import { orderFacet } from '../../read-models/rank-tree/facets.ts';
 import { timeKey } from '../../read-models/rank-tree/keys.ts';
@@ -9,7 +8,7 @@ import { address, instant, local, type Projection, updatedAt } from './projectio
 type Items = NonNullable<OrderState['items']>;
 
 export const orderProjection: Projection<'order'> = {
-  project({ storeId, id, sequence, state, time }, { offset, customerErased }) {
+  project({ id, state, time }, { offset, customerErased }) {
     const updated = updatedAt(state, time);
     const items = state.items ?? [];
     const customer = customerOf(state, customerErased);
@@ -33,10 +32,6 @@ export const orderProjection: Projection<'order'> = {
       updated_at: toLocalDateTime(updated, offset),
     };
     return {
-      _id: documentId(storeId, id),
-      store_id: storeId,
-      sequence,
-      offset,
       rank_key: timeKey(instant(state.created_at), id),
       facet: orderFacet({ status: state.status, order_type: state.order_type, customer_id: customerId }),
       customer_id: customerId,

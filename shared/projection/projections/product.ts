@@ -1,17 +1,12 @@
 /** Products: the list record, and what the details show before and after the option groups, which are joined when they are read. */
-import { documentId } from '../../read-models/collections.ts';
 import { toLocalDateTime } from '../../read-models/local-time.ts';
 import { local, members, type Projection, updatedAt } from './projection.ts';
 
 export const productProjection: Projection<'product'> = {
-  project({ storeId, id, sequence, state, time }, { offset }) {
+  project({ id, state, time }, { offset }) {
     const updated = updatedAt(state, time);
     const categoryId = state.category_id ?? null;
     return {
-      _id: documentId(storeId, id),
-      store_id: storeId,
-      sequence,
-      offset,
       name: state.name,
       position: state.position,
       active: state.active,

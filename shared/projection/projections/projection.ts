@@ -16,9 +16,12 @@ export interface ProjectionContext {
   customerErased: boolean;
 }
 
+/** Which record a document is of, its version, and the offset that it is made for. */
+type CommonField = '_id' | 'store_id' | 'sequence' | 'offset';
+
 export interface Projection<E extends EntityName> {
-  /** The document that shows a state. */
-  project: (change: Changed<E>, context: ProjectionContext) => Unplaced<Documents[E]>;
+  /** What the document that shows a state has beside what all have. */
+  project: (change: Changed<E>, context: ProjectionContext) => Omit<Unplaced<Documents[E]>, CommonField>;
   /** The customer whom a state names, where the entity can name one. */
   customerOf?: (state: EntityStates[E]) => string | null;
 }

@@ -1,11 +1,10 @@
 /** Reviews: the list record and the details answer. */
-import { documentId } from '../../read-models/collections.ts';
 import { reviewFacet } from '../../read-models/rank-tree/facets.ts';
 import { timeKey } from '../../read-models/rank-tree/keys.ts';
 import { instant, local, type Projection } from './projection.ts';
 
 export const reviewProjection: Projection<'review'> = {
-  project({ storeId, id, sequence, state }, { offset, customerErased }) {
+  project({ id, state }, { offset, customerErased }) {
     const summary = {
       id,
       order_id: state.order_id ?? null,
@@ -16,10 +15,6 @@ export const reviewProjection: Projection<'review'> = {
       created_at: local(state.created_at, offset),
     };
     return {
-      _id: documentId(storeId, id),
-      store_id: storeId,
-      sequence,
-      offset,
       rank_key: timeKey(instant(state.created_at), id),
       facet: reviewFacet(state.rating),
       customer_id: summary.customer_id,

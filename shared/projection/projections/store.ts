@@ -1,17 +1,12 @@
 /** The store's own record, as `GET /api/store/info/` answers it. */
-import { documentId } from '../../read-models/collections.ts';
 import { toLocalDateTime } from '../../read-models/local-time.ts';
 import { address, instant, local, type Projection, updatedAt } from './projection.ts';
 
 export const storeProjection: Projection<'store'> = {
-  project({ storeId, id, sequence, state, time }, { offset }) {
+  project({ id, state, time }, { offset }) {
     const updated = updatedAt(state, time);
     const status = state.status ?? 'active';
     return {
-      _id: documentId(storeId, id),
-      store_id: storeId,
-      sequence,
-      offset,
       status,
       created_at: new Date(instant(state.created_at)),
       updated_at: new Date(updated),

@@ -2,8 +2,8 @@
 import { readChange } from '#shared/events/change.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
 import type { EntityName } from '#shared/events/entities/index.ts';
-import { projections } from '#shared/projection/projections/index.ts';
-import type { Projection, ProjectionContext } from '#shared/projection/projections/projection.ts';
+import { documentOf } from '#shared/projection/projections/index.ts';
+import type { ProjectionContext } from '#shared/projection/projections/projection.ts';
 import { jsonOf } from '#shared/read-models/bodies.ts';
 
 /** The document of an entity `x1` of the store `s1`, version 3, whose event happened at noon of 2026-02-02, UTC. */
@@ -22,8 +22,7 @@ export function project(
     data,
   });
   const change = readChange({ key: Buffer.from(key), value: Buffer.from(value) });
-  const { project: documentOf } = projections[entity] as Projection<EntityName>;
-  const document = documentOf(change as Parameters<typeof documentOf>[0], {
+  const document = documentOf(change, {
     offset: '-03:00',
     customerErased: false,
     ...context,

@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { readChange } from '#shared/events/change.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
 import type { EntityName } from '#shared/events/entities/index.ts';
-import { projections } from '#shared/projection/projections/index.ts';
-import type { Projection } from '#shared/projection/projections/projection.ts';
+import { documentOf } from '#shared/projection/projections/index.ts';
 
 const CREATED = '2026-01-01T12:00:00.000Z';
 const HAPPENED = '2026-02-02T12:00:00.000Z';
@@ -37,8 +36,7 @@ function project(entity: keyof typeof STATES, updated: object) {
     data: { ...STATES[entity], ...updated },
   });
   const change = readChange({ key: Buffer.from(key), value: Buffer.from(value) });
-  const { project: documentOf } = projections[entity] as Projection<EntityName>;
-  return documentOf(change as Parameters<typeof documentOf>[0], { offset: '+00:00', customerErased: false });
+  return documentOf(change, { offset: '+00:00', customerErased: false });
 }
 
 describe('when a record was updated', () => {
