@@ -64,6 +64,7 @@ export async function startProjector(
   logger: Logger,
   { projectionVersion = PROJECTION_VERSION, metrics = createMetrics() }: ProjectorOptions = {},
 ): Promise<RunningProjector> {
+  const { namePrefix: prefix, environments } = config;
   const client = createWriterClient(config, 'projector');
   watchPool(client, metrics.pool);
   const noteAway = (error: Error) => logger.debug({ error: describeError(error) }, 'redis');
@@ -77,18 +78,18 @@ export async function startProjector(
   try {
     const failure = await checkRedisAtStart(redis, REDIS_READY_MS);
     if (failure !== null) logger.warn({ error: failure }, 'starting without Redis');
-    const kafka = createKafka(config, `${config.namePrefix}.projector`, logger);
-    await onceReached('Kafka', () => checkAllTopics(kafka, config.environments), logger);
+    const kafka = createKafka(config, `${prefix}.projector`, logger);
+    await onceReached('Kafka', () => checkAllTopics(kafka, environments), logger);
     await onceReached('MongoDB', () => client.connect(), logger);
-    const control = controlDatabase(client, config.namePrefix);
+    const control = controlDatabase(client, prefix);
     await createControlIndexes(control);
     await createAuditIndexes(control);
     await createDroppedIndexes(control);
-    for (const environment of config.environments) {
-      await createFirstGeneration(client, config.namePrefix, environment, projectionVersion);
+    for (const environment of environments) {
+      await createFirstGeneration(client, prefix, environment, projectionVersion);
     }
     const running = await startConsumers(
-      { config, projectionVersion, logger, metrics, client, redis, kafka, control },
+      { config, prefix, environments, projectionVersion, logger, metrics, client, redis, kafka, control },
       stopping,
     );
     return { metrics, ...running, stop };
@@ -111,8 +112,11 @@ async function checkAllTopics(kafka: Kafka, environments: readonly string[]): Pr
   }
 }
 
+/** What all parts of a projector work with. */
 interface Parts {
   config: Config;
+  prefix: string;
+  environments: readonly string[];
   projectionVersion: number;
   logger: Logger;
   metrics: ProjectorMetrics;
@@ -126,64 +130,41 @@ async function startConsumers(
   parts: Parts,
   stopping: (() => Promise<unknown>)[],
 ): Promise<Pick<RunningProjector, 'failed' | 'isLive'>> {
-  const { config, projectionVersion, logger, metrics, client, redis, kafka, control } = parts;
-  const { environments, namePrefix: prefix } = config;
+  const { config, environments, metrics } = parts;
   let follower: GenerationFollower | null = null;
   const publisher = new AccessPublisher({
-    redis,
-    prefix,
-    control,
-    environments,
+    ...parts,
     readModels: () => follower?.liveReadModels() ?? [],
-    logger,
-    metrics,
   });
   stopping.push(() => publisher.stop());
-  const reconciler = new AccessReconciler({ redis, prefix, control, environments, logger, metrics });
+  const reconciler = new AccessReconciler(parts);
   stopping.push(() => reconciler.stop());
 
   const limits = { events: config.projector.sliceEvents, bytes: config.projector.sliceBytes };
   const base: ProjectOptions['base'] = {
-    kafka,
+    ...parts,
     sessionTimeoutMs: config.kafka.sessionTimeoutMs,
     concurrentPartitions: config.projector.concurrentPartitions,
     limits,
-    client,
-    control,
-    logger,
-    metrics,
   };
   const pace = new Pace(limits.events);
   const letters = await LetterExpiry.start({
-    client,
-    prefix,
-    environments,
-    projectionVersion,
+    ...parts,
     ...config.projector.deadLetters,
-    logger,
     metrics: metrics.letters,
   });
   stopping.push(() => letters.stop());
   const projecting: ProjectOptions = {
-    prefix,
+    prefix: parts.prefix,
     base,
     pace,
     letters,
     trees: new TreeCache(),
-    rewriting: {
-      share: config.projector.rewritingShare,
-      metrics: metrics.rewriting,
-    },
-    control,
+    rewriting: { share: config.projector.rewritingShare, metrics: metrics.rewriting },
     storeChanged: () => publisher.sweep(),
   };
   follower = await GenerationFollower.start({
-    client,
-    prefix,
-    environments,
-    projectionVersion,
-    logger,
-    metrics,
+    ...parts,
     project: (generation) => projectGeneration(projecting, generation),
   });
   const followed = follower;
@@ -206,7 +187,7 @@ async function startConsumers(
 
 /** Access belongs to no generation: its truth and its checkpoints lie in the control database. */
 function startAccessConsumer(
-  { config, control, logger, metrics }: Parts,
+  { prefix, control, metrics }: Parts,
   { base, pace, letters }: Pick<ProjectOptions, 'base' | 'pace' | 'letters'>,
   publisher: AccessPublisher,
   environment: string,
@@ -218,12 +199,11 @@ function startAccessConsumer(
   return startConsumer({
     ...base,
     topic,
-    groupId: `${config.namePrefix}.${environment}.access`,
+    groupId: `${prefix}.${environment}.access`,
     checkpoints,
     generation: labels.generation,
     wayOut: `let KAFKA_BROKERS name the cluster that it was made from, or remove this checkpoint from ${control.databaseName}.${CHECKPOINTS} to have the log applied from its beginning`,
     turns: pace.turns({ isBuilding: () => false, share: () => 100 }),
-    logger,
     commit: async (claim, slice, hopeless) => {
       const { keys, stores, outdated, deadLetters } = await applyWithCheckpoint(
         checkpoints,

@@ -1,5 +1,4 @@
 /** Projects one generation: the consumer of its environment's changes that writes into its database. */
-import type { Db } from 'mongodb';
 import type { ConsumerOptions, RunningConsumer } from '../consumer/consumer.ts';
 import { startConsumer } from '../consumer/consumer.ts';
 import { changesTopic } from '#shared/events/topics.ts';
@@ -39,14 +38,13 @@ export interface ProjectOptions {
   /** Of all generations. */
   trees: TreeCache;
   rewriting: Pick<RewriterOptions, 'share' | 'metrics'>;
-  control: Db;
   /** Called when the record of a store has changed in a live generation. */
   storeChanged: () => void;
 }
 
 /** Starts to project a generation. */
 export async function projectGeneration(
-  { prefix, base, pace, letters, trees, rewriting, control, storeChanged }: ProjectOptions,
+  { prefix, base, pace, letters, trees, rewriting, storeChanged }: ProjectOptions,
   generation: Followed,
 ): Promise<RunningConsumer> {
   const { environment, db, marker } = generation;
@@ -54,7 +52,7 @@ export async function projectGeneration(
   const label = generationLabel(marker);
   const topic = changesTopic(environment);
   const limits = letters.limits(db, topic);
-  const dropped = new DropDecisions(control, topic);
+  const dropped = new DropDecisions(base.control, topic);
   const epochs = new Epochs();
   const reader = new ChangeReader();
   const checkpoints = db.collection<Checkpoint>(CHECKPOINTS);
