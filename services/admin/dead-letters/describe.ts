@@ -1,7 +1,8 @@
 /** What a dead letter says: the attributes of its event as far as they can be read, and the shape of its data. */
+import { readLoosely } from '#shared/projection/dead-letters/loose-event.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
 import { shortened } from '../output/print.ts';
-import { toBuffer } from './message.ts';
+import { toBuffer, toMessage } from './message.ts';
 import type { LetterSummary } from './selection.ts';
 
 /** The attributes that operators look for; the data, with what it says of people, is not among them. */
@@ -30,19 +31,11 @@ export interface Description {
 
 /** Describes a letter without showing its data. */
 export function describeLetter(letter: DeadLetter): Description {
-  const value = parse(letter);
-  const headers = Object.fromEntries(
-    letter.headers
-      .filter(({ name }) => /^ce_/i.test(name))
-      .map(({ name, value: bytes }) => [name.slice(3).toLowerCase(), toBuffer(bytes).toString('utf8')]),
-  );
-  const isBinaryMode = Object.keys(headers).length > 0;
-  const fields = isBinaryMode ? headers : asObject(value);
+  const { attributes: given, data, value } = readLoosely(toMessage(letter));
   const attributes = Object.fromEntries(
-    ATTRIBUTES.filter((name) => fields[name] !== undefined).map((name) => [name, asText(fields[name])]),
+    ATTRIBUTES.filter((name) => given[name] !== undefined).map((name) => [name, asText(given[name])]),
   );
-  if (value === undefined) return { attributes, structure: null };
-  return { attributes, structure: structureOf(isBinaryMode ? value : (asObject(value)['data'] ?? value)) };
+  return { attributes, structure: value === undefined ? null : structureOf(data ?? value) };
 }
 
 /** A letter for programs, without its message. */
@@ -88,21 +81,6 @@ function typeOf(value: unknown): string {
   if (Array.isArray(value)) return `list of ${value.length}`;
   if (typeof value === 'string') return `text of ${value.length}`;
   return typeof value;
-}
-
-function parse({ value }: DeadLetter): unknown {
-  if (value === null) return undefined;
-  try {
-    return JSON.parse(toBuffer(value).toString('utf8')) as unknown;
-  } catch {
-    return undefined;
-  }
-}
-
-function asObject(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : {};
 }
 
 function asText(value: unknown): string {

@@ -5,7 +5,7 @@ import { MAX_MESSAGE_BYTES } from '../../events/cloud-event.ts';
 import type { EventRejected } from '../../events/rejection.ts';
 import { type UnreadableBatch, unreadableBatch } from '../../kafka/unreadable.ts';
 import type { DeadLetter } from '../../read-models/collections.ts';
-import { customersIn } from './named-customers.ts';
+import { customersIn } from './loose-event.ts';
 
 /** Key and headers are kept up to this size each, as a guard against a message that is all header. */
 const MAX_HEADER_BYTES = 65_536;
