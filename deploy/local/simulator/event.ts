@@ -1,7 +1,7 @@
 /** An event as the simulator makes it, before it is encoded for Kafka. */
 import type { EntityName, EntityStates } from '#shared/events/entities/index.ts';
 import { encodeEvent, type EncodedMessage } from '#shared/events/encode.ts';
-import type { MenuOptionGroup, MenuProduct } from './menus/menu.ts';
+import type { MenuProduct } from './menus/menu.ts';
 
 interface EventOf<E extends EntityName> {
   entity: E;
@@ -15,24 +15,26 @@ interface EventOf<E extends EntityName> {
 /** Entities as a union that TypeScript narrows by `entity`. */
 export type SimulatedEvent = { [E in EntityName]: EventOf<E> }[EntityName];
 
-/** The event of a product of a menu. */
-export function productEvent(
-  storeId: string,
-  { id, groups, ...product }: MenuProduct,
-  times: { created_at: string; updated_at: string },
-  sequence: number,
+/** The event that one of a store's records is so now. */
+export function eventOf<E extends EntityName>(
+  { id: storeId }: { id: string },
+  entity: E,
+  subject: string,
+  data: EntityStates[E],
+  sequence = 1,
 ): SimulatedEvent {
-  const data = { ...product, option_group_ids: groups.map((group) => group.id), ...times };
-  return { entity: 'product', storeId, subject: id, sequence, data };
+  return { entity, storeId, subject, sequence, data } as SimulatedEvent;
 }
 
-/** The event of an option group of a menu. */
-export function optionGroupEvent(
-  storeId: string,
-  { id, ...data }: MenuOptionGroup,
-  sequence: number,
+/** The event of a product of a menu. */
+export function productEvent(
+  store: { id: string },
+  { id, groups, ...product }: MenuProduct,
+  times: { created_at: string; updated_at: string },
+  sequence?: number,
 ): SimulatedEvent {
-  return { entity: 'option_group', storeId, subject: id, sequence, data };
+  const data = { ...product, option_group_ids: groups.map((group) => group.id), ...times };
+  return eventOf(store, 'product', id, data, sequence);
 }
 
 /** The message that carries the event; it happened now. */

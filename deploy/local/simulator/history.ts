@@ -7,7 +7,7 @@ import { couponStates, type CouponUsage } from './entities/coupon.ts';
 import { type CustomerOrigin, regularCustomer, type SimulatedCustomer } from './entities/customer.ts';
 import { orderState, placeOrder, type SimulatedOrder } from './entities/order.ts';
 import { orderReview, repliedReview } from './entities/review.ts';
-import { optionGroupEvent, productEvent, type SimulatedEvent } from './event.ts';
+import { eventOf, productEvent, type SimulatedEvent } from './event.ts';
 import { instant } from './instant.ts';
 import { openInstants } from './opening-hours.ts';
 import { type Chance, draw, pick } from './random.ts';
@@ -47,22 +47,19 @@ export function* history(origin: HistoryOrigin): Generator<SimulatedEvent[]> {
 
 function* events(origin: HistoryOrigin): Generator<SimulatedEvent> {
   const { store, now, orders } = origin;
-  const ofStore = { storeId: store.id, sequence: 1 };
-  yield { ...ofStore, entity: 'store', subject: store.id, data: store.record(now) };
+  yield eventOf(store, 'store', store.id, store.record(now));
   yield* menuEvents(origin);
 
   const customers = Array.from({ length: regularCustomers(orders) }, (_, index) =>
     regularCustomer(origin, index + 1),
   );
-  for (const { id, state } of customers) yield { ...ofStore, entity: 'customer', subject: id, data: state };
+  for (const { id, state } of customers) yield eventOf(store, 'customer', id, state);
   yield* orderEvents(origin, customers);
 
   // After the orders, which say how often each was used.
-  for (const [id, state] of couponStates(origin)) {
-    yield { ...ofStore, entity: 'coupon', subject: id, data: state };
-  }
+  for (const [id, state] of couponStates(origin)) yield eventOf(store, 'coupon', id, state);
   for (const { id, state } of campaigns(origin, { orders, customers: customers.length })) {
-    yield { ...ofStore, entity: 'campaign', subject: id, data: state };
+    yield eventOf(store, 'campaign', id, state);
   }
 }
 
@@ -70,15 +67,14 @@ function* menuEvents({ seed, store, now }: HistoryOrigin): Generator<SimulatedEv
   const { categories, products, optionGroups } = store.menu;
   const created_at = instant(now - store.age);
   for (const { id, ...category } of categories) {
-    const data = { ...category, created_at, updated_at: created_at };
-    yield { storeId: store.id, sequence: 1, entity: 'category', subject: id, data };
+    yield eventOf(store, 'category', id, { ...category, created_at, updated_at: created_at });
   }
-  for (const group of optionGroups) yield optionGroupEvent(store.id, group, 1);
+  for (const { id, ...group } of optionGroups) yield eventOf(store, 'option_group', id, group);
   for (const product of products) {
     const age = draw(seed, ['product', store.id, product.id], (chance) =>
       chance.number.int({ min: DAY, max: 60 * DAY }),
     );
-    yield productEvent(store.id, product, { created_at, updated_at: instant(now - age) }, 1);
+    yield productEvent(store, product, { created_at, updated_at: instant(now - age) });
   }
 }
 
@@ -99,13 +95,7 @@ function* orderEvents(
     if (typeof coupon === 'string') usage.count(store.id, coupon);
     const times = order.journey.steps.map(({ after }) => at + after);
     // An entity's version counts its changes: one for each status it has passed.
-    yield {
-      entity: 'order',
-      storeId: store.id,
-      subject: order.id,
-      sequence: times.length,
-      data: orderState(order, times),
-    };
+    yield eventOf(store, 'order', order.id, orderState(order, times), times.length);
     const review = draw(seed, ['review', environment, store.id, number], (chance) =>
       reviewEvent(chance, origin, order, times.at(-1) ?? at),
     );
@@ -125,11 +115,6 @@ function reviewEvent(
   const review = orderReview(chance, order, createdAt);
   if (review === null || createdAt > now) return null;
   const isReplied = review.reply !== null && repliedAt <= now;
-  return {
-    entity: 'review',
-    storeId: store.id,
-    subject: review.id,
-    sequence: isReplied ? 2 : 1,
-    data: isReplied ? repliedReview(review, repliedAt) : review.state,
-  };
+  const state = isReplied ? repliedReview(review, repliedAt) : review.state;
+  return eventOf(store, 'review', review.id, state, isReplied ? 2 : 1);
 }

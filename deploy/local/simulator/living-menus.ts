@@ -1,6 +1,6 @@
 /** The menus of one environment's stores as they are now: prices, promotions and what is to be had change while they work. */
 import type { SimulatedStore } from './entities/store.ts';
-import { optionGroupEvent, productEvent, type SimulatedEvent } from './event.ts';
+import { eventOf, productEvent, type SimulatedEvent } from './event.ts';
 import { instant } from './instant.ts';
 import { priceAt, promotionalPrice } from './menus/make-menu.ts';
 import {
@@ -40,12 +40,13 @@ export class LivingMenus {
       const product = changedProduct(chance, menu);
       this.#menus.set(store.id, withProduct(menu, product));
       const times = { created_at: instant(epoch - store.age), updated_at: instant(now) };
-      return productEvent(store.id, product, times, sequence);
+      return productEvent(store, product, times, sequence);
     }
     const group = changedOptionGroup(chance, menu);
     if (group === null) return null;
     this.#menus.set(store.id, withOptionGroup(menu, group));
-    return optionGroupEvent(store.id, group, sequence);
+    const { id, ...data } = group;
+    return eventOf(store, 'option_group', id, data, sequence);
   }
 }
 

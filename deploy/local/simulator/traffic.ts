@@ -14,7 +14,7 @@ import {
 import { orderState, placeOrder, type SimulatedOrder } from './entities/order.ts';
 import { orderReview, repliedReview } from './entities/review.ts';
 import type { SimulatedStore } from './entities/store.ts';
-import type { SimulatedEvent } from './event.ts';
+import { eventOf, type SimulatedEvent } from './event.ts';
 import { regularCustomers } from './history.ts';
 import { LivingMenus } from './living-menus.ts';
 import { type Chance, draw, happens } from './random.ts';
@@ -124,14 +124,15 @@ export class Traffic {
   ): { customer: SimulatedCustomer; event: SimulatedEvent | null } {
     if (happens(chance, NEW_CUSTOMER_PERCENT)) {
       const added = customer(chance, store, `c${this.#run}-${this.#placed}`, now);
-      return { customer: added, event: customerEvent(store, added, 1) };
+      return { customer: added, event: eventOf(store, 'customer', added.id, added.state) };
     }
     const { seed, environment, history, epoch } = this.#options;
     const origin: CustomerOrigin = { seed, environment, store, now: epoch };
     const known = regularCustomer(origin, chance.number.int({ min: 1, max: regularCustomers(history) }));
     if (!happens(chance, CHANGED_CUSTOMER_PERCENT)) return { customer: known, event: null };
     const changed = changedCustomer(chance, store, known, now);
-    return { customer: changed, event: customerEvent(store, changed, this.#nextVersion(now)) };
+    const event = eventOf(store, 'customer', changed.id, changed.state, this.#nextVersion(now));
+    return { customer: changed, event };
   }
 
   /** Moves an order one step on, and notes when the next one is due. */
@@ -143,13 +144,7 @@ export class Traffic {
     if (next !== undefined) {
       this.#ahead.add(now + (next.after - (last?.after ?? 0)) / PACE, (then) => this.#step(underWay, then));
     } else this.#planReview(underWay, now);
-    return {
-      entity: 'order',
-      storeId: store.id,
-      subject: order.id,
-      sequence: times.length,
-      data: orderState(order, times),
-    };
+    return eventOf(store, 'order', order.id, orderState(order, times), times.length);
   }
 
   /** Notes when the customer of an order that has ended says something of it, and when the store replies. */
@@ -160,11 +155,10 @@ export class Traffic {
       const repliedAt = createdAt + chance.number.int(REPLY_MINUTES) * (PER_MINUTE / PACE);
       const review = orderReview(chance, order, createdAt);
       if (review === null) return;
-      const event = { entity: 'review', storeId: store.id, subject: review.id } as const;
-      this.#ahead.add(createdAt, () => ({ ...event, sequence: 1, data: review.state }));
+      this.#ahead.add(createdAt, () => eventOf(store, 'review', review.id, review.state));
       if (review.reply === null) return;
-      const data = repliedReview(review, repliedAt);
-      this.#ahead.add(repliedAt, () => ({ ...event, sequence: 2, data }));
+      const replied = repliedReview(review, repliedAt);
+      this.#ahead.add(repliedAt, () => eventOf(store, 'review', review.id, replied, 2));
     });
   }
 
@@ -182,8 +176,7 @@ export class Traffic {
     const events = [...this.#used.values()].flatMap(({ store, couponId }): SimulatedEvent[] => {
       const data = couponStates({ store, usage, now: epoch }, now).get(couponId);
       if (data === undefined) return [];
-      const sequence = this.#nextVersion(now);
-      return [{ entity: 'coupon', storeId: store.id, subject: couponId, sequence, data }];
+      return [eventOf(store, 'coupon', couponId, data, this.#nextVersion(now))];
     });
     this.#used.clear();
     return events;
@@ -194,12 +187,4 @@ export class Traffic {
     this.#version = Math.max(this.#version + 1, now);
     return this.#version;
   }
-}
-
-function customerEvent(
-  store: SimulatedStore,
-  { id, state }: SimulatedCustomer,
-  sequence: number,
-): SimulatedEvent {
-  return { entity: 'customer', storeId: store.id, subject: id, sequence, data: state };
 }

@@ -3,6 +3,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
+import { stopRequested } from '../start/signals.ts';
 import { StackError } from './errors.ts';
 import { startStack } from './stack.ts';
 import type { Stack } from './stack.ts';
@@ -26,43 +27,28 @@ await command.parseAsync();
 
 async function run(flags: Flags): Promise<void> {
   if (flags.keep === true && flags.data === undefined) command.error('--keep needs --data <folder>');
-  const asked = listenForSignals();
+  const stop = stopRequested();
   const dataFolder = flags.data ?? mkdtempSync(join(tmpdir(), 'store-data-stack-'));
-  const stack = await startOrExit(dataFolder, flags.keep === true);
-  // Before a reader of what is printed can answer with a signal.
-  const signal = asked();
+  const stack = await startOrExit(dataFolder, flags.keep === true, stop);
   print(stack, flags.json === true);
-  const failure = await Promise.race([signal, stack.failed]);
-  if (failure !== undefined) {
-    console.error(failure.message);
+  const end = await Promise.race([stop, stack.failed]);
+  if ('message' in end) {
+    console.error(end.message);
     process.exitCode = 1;
   }
   await stack.stop();
 }
 
-/**
- * A signal ends this process at once, and with it all that was started, unless the returned function has been called
- * and waits for one: then the first ends in order, and only the next one at once. The listeners are never exchanged,
- * since a signal that comes at that moment would be lost.
- */
-function listenForSignals(): () => Promise<undefined> {
-  let inOrder: (() => void) | undefined;
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.on(signal, () => {
-      if (inOrder === undefined) process.exit(signal === 'SIGINT' ? 130 : 143);
-      inOrder();
-      inOrder = undefined;
-    });
-  }
-  return () =>
-    new Promise((resolve) => {
-      inOrder = () => resolve(undefined);
-    });
-}
-
-async function startOrExit(dataFolder: string, keepData: boolean): Promise<Stack> {
+/** Asked to stop meanwhile, the process just ends, and so does all that it had begun. */
+async function startOrExit(
+  dataFolder: string,
+  keepData: boolean,
+  stop: ReturnType<typeof stopRequested>,
+): Promise<Stack> {
   try {
-    return await startStack({ dataFolder, keepData, log: (line) => console.error(line) });
+    const starting = startStack({ dataFolder, keepData, log: (line) => console.error(line) });
+    const first = await Promise.race([starting, stop]);
+    return 'exitCode' in first ? process.exit(first.exitCode) : first;
   } catch (error) {
     if (!(error instanceof StackError)) throw error;
     console.error(error.message);
