@@ -1,13 +1,13 @@
 /** `publish`: feeds events of one's own, from a file or a pipe. */
 import { Command } from '@commander-js/extra-typings';
+import type { Producer } from 'kafkajs';
 import { describeError, StoreDataError } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { checkTopics } from '#shared/kafka.ts';
 import { type Servers, withServers } from '../connection/servers.ts';
 import { chooseEnvironment, environmentOption, jsonOption } from '../options.ts';
 import { formatDuration } from '../output/durations.ts';
-import { markFailed, printResult } from '../output/print.ts';
-import { checkEvents } from '../publish/check.ts';
+import { markFailed, printResult, remark } from '../output/print.ts';
 import { type Input, openInput } from '../publish/input.ts';
 import { Progress } from '../publish/progress.ts';
 import { type Counts, noCounts, publishStream } from '../publish/publish-stream.ts';
@@ -21,7 +21,7 @@ export const publishCommand = () =>
     .option('--check', 'send nothing: tell which lines are no events')
     .addOption(jsonOption())
     .action(async (file, flags) => {
-      if (flags.check) return checkEvents(file, flags);
+      if (flags.check) return check(file, flags);
       return withServers(async (servers) => {
         const environment = chooseEnvironment(servers.config, flags.environment);
         const input = await openInput(file);
@@ -36,41 +36,63 @@ interface Flags {
   json: true | undefined;
 }
 
+/** Tells every line of a file that is no event, without any server. */
+async function check(file: string, flags: { json?: true | undefined }): Promise<void> {
+  const input = await openInput(file);
+  const counts = noCounts();
+  // It takes every event and does nothing with it.
+  const producer = { sendBatch: async () => [] };
+  await stream(input, producer, counts, new AbortController().signal, { environment: 'none', ...flags });
+  const { sent: valid, rejected, blank, bytes } = counts;
+  printResult(flags, { valid, rejected, blank, bytes }, `${valid} are events, ${rejected} are not`);
+  if (rejected > 0) markFailed();
+}
+
 async function run(servers: Servers, input: Input, flags: Flags): Promise<void> {
-  const { file, environment, json } = flags;
   const counts = noCounts();
   const stopping = stopSignal();
   // Else one that brings nothing would be waited for.
   stopping.addEventListener('abort', () => input.stream.destroy());
   const producer = await servers.producer();
-  const progress = new Progress({ output: process.stderr, counts, totalBytes: input.totalBytes });
   const startedAt = performance.now();
+  const stopped = () => `stopped after line ${counts.doneUpToLine}`;
+  try {
+    await stream(input, producer, counts, stopping, flags);
+  } catch (error) {
+    report(counts, performance.now() - startedAt, flags);
+    throw new StoreDataError(
+      'environment_unavailable',
+      `${stopped()}: ${describeError(error)}; ${howToGoOn(flags.file, counts)}`,
+      { cause: error },
+    );
+  }
+  report(counts, performance.now() - startedAt, flags);
+  if (stopping.aborted) remark(`${stopped()}; ${howToGoOn(flags.file, counts)}`);
+  if (stopping.aborted || counts.rejected > 0) markFailed();
+}
+
+/** Publishes, and shows how far it is. */
+async function stream(
+  input: Input,
+  producer: Pick<Producer, 'sendBatch'>,
+  counts: Counts,
+  signal: AbortSignal,
+  { environment, json }: { environment: string; json?: true | undefined },
+): Promise<void> {
+  const progress = new Progress({ output: process.stderr, counts, totalBytes: input.totalBytes });
   try {
     await publishStream({
       input: input.stream,
       producer,
       environment,
-      signal: stopping,
+      signal,
       counts,
       rejected: (line, { reason, detail }) =>
         progress.say(json ? JSON.stringify({ line, reason, detail }) : `line ${line}: ${reason}: ${detail}`),
     });
-  } catch (error) {
+  } finally {
     progress.stop();
-    report(counts, performance.now() - startedAt, flags);
-    throw new StoreDataError(
-      'environment_unavailable',
-      `stopped after line ${counts.doneUpToLine}: ${describeError(error)}; ${howToGoOn(file, counts)}`,
-      { cause: error },
-    );
   }
-  progress.stop();
-  report(counts, performance.now() - startedAt, flags);
-  if (stopping.aborted) {
-    progress.say(`stopped after line ${counts.doneUpToLine}; ${howToGoOn(file, counts)}`);
-    markFailed();
-  }
-  if (counts.rejected > 0) markFailed();
 }
 
 function report(counts: Counts, elapsedMs: number, flags: Flags): void {

@@ -4,6 +4,7 @@ import {
   decisionAbout,
   droppedLettersIn,
 } from '#shared/projection/dead-letters/dropped.ts';
+import { inBatches } from '#shared/batches.ts';
 import type { Servers } from '../connection/servers.ts';
 import { type LetterBox, otherBoxes } from './boxes.ts';
 import { findSummaries, letterFilter, type LetterSelection } from './selection.ts';
@@ -16,26 +17,14 @@ export async function dropLetters(
   box: LetterBox,
   selection: LetterSelection,
 ): Promise<number> {
-  const boxes = [box, ...(await otherBoxes(servers, box))];
+  const others = (await otherBoxes(servers, box)).map(({ letters }) => letters);
   let dropped = 0;
-  let decisions: DroppedLetter[] = [];
-  let ids: string[] = [];
-  const flush = async () => {
-    if (ids.length === 0) return;
-    if (box.kind === 'changes') await note(servers, decisions);
-    const [first, ...others] = boxes.map(({ letters }) => letters);
-    const filter = { _id: { $in: ids } };
+  for await (const batch of inBatches(findSummaries(box, letterFilter(box, selection)), AT_ONCE)) {
+    if (box.kind === 'changes') await note(servers, batch.map(decisionAbout));
+    const filter = { _id: { $in: batch.map(({ _id }) => _id) } };
     for (const letters of others) await letters.deleteMany(filter);
-    dropped += (await first?.deleteMany(filter))?.deletedCount ?? 0;
-    decisions = [];
-    ids = [];
-  };
-  for await (const letter of findSummaries(box, letterFilter(box, selection))) {
-    decisions.push(decisionAbout(letter));
-    ids.push(letter._id);
-    if (ids.length === AT_ONCE) await flush();
+    dropped += (await box.letters.deleteMany(filter)).deletedCount;
   }
-  await flush();
   return dropped;
 }
 

@@ -4,6 +4,7 @@
  */
 import type { KafkaMessage } from 'kafkajs';
 import type { Collection, Db } from 'mongodb';
+import { inBatches } from '../../batches.ts';
 import { DEAD_LETTERS, type DeadLetter } from '../../read-models/collections.ts';
 import { unreadableBatch } from '../../kafka/unreadable.ts';
 import type { Slice } from '../slice/slice.ts';
@@ -65,16 +66,9 @@ export async function forgetDropped(
 ): Promise<void> {
   const letters = db.collection<DeadLetter>(DEAD_LETTERS);
   const decisions = droppedLettersIn(control).find({ topic, reason: null, dropped_at: { $gte: since } });
-  let ids: string[] = [];
-  const flush = async () => {
-    if (ids.length > 0) await letters.deleteMany({ _id: { $in: ids } });
-    ids = [];
-  };
-  for await (const { _id } of decisions) {
-    ids.push(_id);
-    if (ids.length === AT_ONCE) await flush();
+  for await (const batch of inBatches(decisions, AT_ONCE)) {
+    await letters.deleteMany({ _id: { $in: batch.map(({ _id }) => _id) } });
   }
-  await flush();
 }
 
 /** The decisions about one topic, as a consumer asks for them slice by slice. */

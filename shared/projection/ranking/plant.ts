@@ -1,4 +1,5 @@
 /** Making a tree of all its records: where it had no leaves, was damaged, or is repaired. Records and leaves come one after the other. */
+import { inBatches } from '../../batches.ts';
 import { RANK_NODES } from '../../read-models/collections.ts';
 import { boundaryBetween } from '../../read-models/rank-tree/keys.ts';
 import type { LeafTexts } from '../../read-models/rank-tree/nodes.ts';
@@ -23,18 +24,11 @@ export async function plantTree(transaction: TreeTransaction): Promise<LoadedTre
   const { db, session, tree } = transaction;
   const stored = db.collection<LeafTexts>(RANK_NODES);
   const leaves: Part[] = [];
-  let waiting: CutLeaf[] = [];
-  const take = async () => {
-    const texts = waiting.flatMap((leaf) => replaceTexts(transaction, leaf));
+  for await (const batch of inBatches(leavesOf(tree, scanRecords(transaction)), LEAVES_A_WRITE)) {
+    const texts = batch.flatMap((leaf) => replaceTexts(transaction, leaf));
     if (texts.length > 0) await stored.bulkWrite(texts, { session, ordered: false });
-    for (const { texts: _written, ...leaf } of waiting) leaves.push(leaf);
-    waiting = [];
-  };
-  for await (const leaf of leavesOf(tree, scanRecords(transaction))) {
-    waiting.push(leaf);
-    if (waiting.length >= LEAVES_A_WRITE) await take();
+    for (const { texts: _written, ...leaf } of batch) leaves.push(leaf);
   }
-  await take();
   return LoadedTree.of(tree, leaves);
 }
 
