@@ -16,7 +16,7 @@ import { queryOf } from './parameters/read.ts';
 import { parameterReader } from './parameters/read.ts';
 import type { Body, Found } from './reading/found.ts';
 import { namesCustomers } from './reading/masking.ts';
-import type { View } from './reading/view.ts';
+import type { View } from './reading/shared-reads.ts';
 import { readStamp } from './reading/stamp.ts';
 
 export interface DataRoute<P extends Parameters> {
@@ -27,14 +27,6 @@ export interface DataRoute<P extends Parameters> {
   parameters: P;
   documentation: Documentation;
 }
-
-/** What a route's handler answers to a request whose caller may pass, with the parameters' values. */
-export type DataHandler<P extends Parameters> = (
-  app: FastifyInstance,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  values: Values<P>,
-) => Promise<FastifyReply>;
 
 export interface DataEndpoint<P extends Parameters> extends DataRoute<P> {
   /** The kinds of records that the answer shows: its entity tag changes with them. */
@@ -50,11 +42,16 @@ export function dataEndpoint<P extends Parameters>(endpoint: DataEndpoint<P>) {
   );
 }
 
-/** Makes the plugin of a route for data: every check comes before its handler. */
+/** Makes the plugin of a route for data: every check comes before its handler, which is given the parameters' values. */
 export function dataRoute<P extends Parameters>(
   { path, scopes, parameters, documentation }: DataRoute<P>,
   cacheControl: string,
-  handler: DataHandler<P>,
+  handler: (
+    app: FastifyInstance,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    values: Values<P>,
+  ) => Promise<FastifyReply>,
 ) {
   const readParameters = parameterReader(parameters);
   const operation = dataOperation(documentation, scopes, parameters);
@@ -110,7 +107,7 @@ async function answer<P extends Parameters>(
   // Nobody reads it, and it would keep what it needs.
   if (body instanceof Readable && (isUnchanged || request.method === 'HEAD')) body.destroy();
   if (isUnchanged) return sendNotModified(reply, etag);
-  return sendBody(describeAnswer(reply, etag), body);
+  return sendBody(reply.header('etag', etag), body);
 }
 
 /** Sends a finished body; nothing of a stream that is destroyed. */
@@ -132,10 +129,6 @@ async function readMasking<P extends Parameters>(
   return isExposed ? read({ ...view, masks: true }, values) : found;
 }
 
-function describeAnswer(reply: FastifyReply, etag: string): FastifyReply {
-  return reply.header('etag', etag).header('vary', 'accept-encoding');
-}
-
 function sendNotModified(reply: FastifyReply, etag: string): FastifyReply {
-  return describeAnswer(reply.code(304), etag).send();
+  return reply.code(304).headers({ etag, vary: 'accept-encoding' }).send();
 }

@@ -6,7 +6,7 @@ import { paging } from './parameters/kinds.ts';
 import type { Parameters, Values } from './parameters/parameter.ts';
 import { listRequest, type Wanted } from './reading/list-request.ts';
 import { readList } from './reading/lists.ts';
-import type { View } from './reading/view.ts';
+import type { View } from './reading/shared-reads.ts';
 
 export interface ListEndpoint<P extends Parameters> {
   description: string;

@@ -6,7 +6,7 @@ import { describeError, StoreDataError } from '#shared/errors.ts';
 import { createLogger } from '#shared/logging.ts';
 import { startOperations } from '#shared/operations.ts';
 import { buildApp } from './app.ts';
-import { measureSigningKeys, watchSigningKeys } from './token/watched-keys.ts';
+import { measureSigningKeys, watchSigningKeys } from './token/signing-keys.ts';
 
 /** Requests in flight get this long to end, once no new ones are accepted. */
 const CLOSE_DELAY_MS = 10_000;

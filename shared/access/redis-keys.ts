@@ -1,21 +1,14 @@
 /** Names of the Redis keys. All keys of a store share one hash tag, so that Redis Cluster keeps them together. */
 
-export interface RedisKeys {
-  session: (sessionId: string) => string;
-  grant: (clientId: string) => string;
-  storeAccess: string;
-  /** The count of a window, by its length; without one, what such names begin with. */
-  quota: (windowSeconds: number | '') => string;
-}
-
 /** The keys of one store in one environment. */
-export function redisKeys(prefix: string, environment: string, storeId: string): RedisKeys {
+export function redisKeys(prefix: string, environment: string, storeId: string) {
   const tag = `${prefix}:{${storeId}:${environment}}`;
   return {
-    session: (sessionId) => `${tag}:session:${sessionId}`,
-    grant: (clientId) => `${tag}:grant:${clientId}`,
+    session: (sessionId: string) => `${tag}:session:${sessionId}`,
+    grant: (clientId: string) => `${tag}:grant:${clientId}`,
     storeAccess: `${tag}:store-access`,
-    quota: (windowSeconds) => `${tag}:quota:${windowSeconds}`,
+    /** The count of a window, by its length; without one, what such names begin with. */
+    quota: (windowSeconds: number | '') => `${tag}:quota:${windowSeconds}`,
   };
 }
 

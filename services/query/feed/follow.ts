@@ -9,7 +9,7 @@ import type { Scope } from '#shared/events/access-event.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
 import { callerOf } from '../access/steps.ts';
 import type { Bounded } from '../deadline.ts';
-import type { View } from '../reading/view.ts';
+import type { View } from '../reading/shared-reads.ts';
 import { type ChangesPage, changesBody, type FeedRequest, readChanges } from './read.ts';
 
 export interface Following {

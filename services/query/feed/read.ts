@@ -5,7 +5,7 @@ import type { Stamp } from '#shared/read-models/collections.ts';
 import { shiftBody } from '#shared/read-models/local-time.ts';
 import { presentEpoch } from '#shared/read-models/feed-epochs.ts';
 import { masked, namesCustomers } from '../reading/masking.ts';
-import type { View } from '../reading/view.ts';
+import type { View } from '../reading/shared-reads.ts';
 import { offsetOf } from '../reading/stamp.ts';
 import { type Cursor, encodeCursor } from './cursor.ts';
 import type { ChangeRow, ChangesRead } from './shared-changes.ts';

@@ -5,14 +5,14 @@ import { parseLocalDateTime } from '#shared/events/instant.ts';
 import { Id, LocalDateTime } from '../records/fields.ts';
 import { type Kind, withDefault } from './parameter.ts';
 
-/** A whole number from 1, in decimal digits only. */
-function wholeNumber(allowed: string, most = Number.MAX_SAFE_INTEGER): Kind<number> {
+/** A whole number, in decimal digits only. */
+function wholeNumber(allowed: string, most = Number.MAX_SAFE_INTEGER, least = 1): Kind<number> {
   return {
     allowed,
-    schema: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+    schema: Type.Integer({ minimum: least, maximum: Number.MAX_SAFE_INTEGER }),
     read: (text) => {
-      const value = /^[1-9][0-9]{0,15}$/.test(text) ? Number(text) : Number.NaN;
-      return Number.isSafeInteger(value) ? Math.min(value, most) : null;
+      const value = /^(?:0|[1-9][0-9]{0,15})$/.test(text) ? Number(text) : Number.NaN;
+      return Number.isSafeInteger(value) && value >= least ? Math.min(value, most) : null;
     },
   };
 }
@@ -39,12 +39,11 @@ export const paging = {
 const LONGEST_WAIT_SECONDS = 30;
 
 /** How long an answer may be held. */
-export const waitSeconds: Kind<number> = {
-  allowed: `a whole number of seconds from 0 to 9007199254740991 in decimal digits without leading zeros (above ${LONGEST_WAIT_SECONDS} counts as ${LONGEST_WAIT_SECONDS})`,
-  schema: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
-  read: (text) => (text === '0' ? 0 : waitFromOne.read(text)),
-};
-const waitFromOne = wholeNumber(WHOLE_NUMBER, LONGEST_WAIT_SECONDS);
+export const waitSeconds = wholeNumber(
+  `a whole number of seconds from 0 to 9007199254740991 in decimal digits without leading zeros (above ${LONGEST_WAIT_SECONDS} counts as ${LONGEST_WAIT_SECONDS})`,
+  LONGEST_WAIT_SECONDS,
+  0,
+);
 
 const CURSOR_CHARACTERS = 200;
 const SHAPE_OF_CURSOR = `^[A-Za-z0-9_-]{1,${CURSOR_CHARACTERS}}$`;

@@ -6,7 +6,7 @@ import { type CountedPage, PAGE_FIELDS, type PageRequest, type PageRow, skippedB
 import { keyWithin } from './range.ts';
 import { readByRank } from './ranked/by-rank.ts';
 import type { ReadInSnapshot } from './snapshot.ts';
-import type { View } from './view.ts';
+import type { View } from './shared-reads.ts';
 import { walk } from './walk.ts';
 
 const BY_NAME = RANK_TREES.customer;

@@ -30,7 +30,7 @@ import { readSearched } from './search/read.ts';
 import type { StampHint } from './caches.ts';
 import { inSnapshot } from './snapshot.ts';
 import { offsetOf } from './stamp.ts';
-import type { View } from './view.ts';
+import type { View } from './shared-reads.ts';
 import { ALL, sortWindow, walk, walkNarrow } from './walk.ts';
 
 /** A request, and what is known of it before anything is read. */

@@ -4,10 +4,9 @@ import { shiftBody } from '#shared/read-models/local-time.ts';
 import type { Found } from './found.ts';
 import { masked, maskedFields } from './masking.ts';
 import { type Shape, SHAPES } from './shapes.ts';
-import type { StampedBody } from './shared-reads.ts';
 import { readSnapshot } from './snapshot.ts';
 import { offsetOf, stampIn, unionWithStamp } from './stamp.ts';
-import type { View } from './view.ts';
+import type { StampedBody, View } from './shared-reads.ts';
 
 /** The record of this store with an id; `null` where the store has none. */
 export async function readRecord(

@@ -21,6 +21,15 @@ export interface StampedBody extends StoredBody {
   stamp: Stamp | null;
 }
 
+/** What one request reads from: the records of one store in one generation, until the deadline of the request. */
+export interface View extends Source {
+  storeId: string;
+  /** Of the same generation. */
+  shared: SharedReads;
+  /** Whether records are read together with the erasures that are under way (`masking.ts`). */
+  masks: boolean;
+}
+
 type Row = { _id: string; offset?: string };
 
 const LIMITS: BatchLimits = { underWay: 4, ids: 100 };

@@ -6,7 +6,7 @@ import type { ListRequest, Sort } from './list-request.ts';
 import { type CountedPage, pageOf, type PageRequest, type PageRow, skippedBy } from './page.ts';
 import { type ReadInSnapshot, readSnapshot } from './snapshot.ts';
 import { stampIn, unionWithStamp } from './stamp.ts';
-import type { View } from './view.ts';
+import type { View } from './shared-reads.ts';
 
 export interface Walk extends PageRequest {
   entity: EntityName;

@@ -25,13 +25,9 @@ export function clientAddresses(
   unreadable: (proxy: string) => void,
 ): ClientAddress {
   if (trusted.length === 0) return (peer) => peer;
-  const networks = trusted.map((text) => networkOf(text));
-  const isTrusted = (address: string) => {
-    const parsed = ipaddr.process(address);
-    return networks.some(
-      ([network, bits]) => parsed.kind() === network.kind() && parsed.match(network, bits),
-    );
-  };
+  const networks = { trusted: trusted.map((text) => networkOf(text)) };
+  const isTrusted = (address: string) =>
+    ipaddr.subnetMatch(ipaddr.process(address), networks, 'other') === 'trusted';
   let told = false;
   return (peer, forwardedFor) => {
     if (peer === undefined || isIP(peer) === 0) return peer;
@@ -65,9 +61,8 @@ function readAddress(entry: string): string | null {
 }
 
 function networkOf(text: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
-  const [address = '', bits] = text.split('/');
-  if (bits !== undefined) return [ipaddr.parse(address), Number(bits)];
-  const parsed = ipaddr.process(address);
+  if (text.includes('/')) return ipaddr.parseCIDR(text);
+  const parsed = ipaddr.process(text);
   return [parsed, parsed.kind() === 'ipv4' ? 32 : 128];
 }
 

@@ -8,7 +8,7 @@ import { type CountedPage, PAGE_FIELDS, type PageRequest, type PageRow, skippedB
 import type { WholeList } from '../shared-pages.ts';
 import { inSnapshot, readSnapshot, type ReadInSnapshot } from '../snapshot.ts';
 import { readStamp, stampIn, unionWithStamp } from '../stamp.ts';
-import type { View } from '../view.ts';
+import type { View } from '../shared-reads.ts';
 import {
   type Layout,
   PIECE_INDEX,

@@ -8,7 +8,7 @@ import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
 import { nodeId } from '#shared/read-models/rank-tree/nodes.ts';
 import type { Packed } from '#shared/read-models/rank-tree/packed-counts.ts';
 import { type CountedPage, type PageRow, skippedBy } from '../page.ts';
-import type { View } from '../view.ts';
+import type { View } from '../shared-reads.ts';
 import type { ReadInSnapshot } from '../snapshot.ts';
 import { cutName, Descent, type Edge, type Start } from './descent.ts';
 import { readTogether, type Together } from './read-together.ts';

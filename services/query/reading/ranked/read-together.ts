@@ -4,7 +4,7 @@ import { RANK_NODES, type Stamp } from '#shared/read-models/collections.ts';
 import type { RankNode } from '#shared/read-models/rank-tree/nodes.ts';
 import type { Packed } from '#shared/read-models/rank-tree/packed-counts.ts';
 import { pageOf, type PageRow } from '../page.ts';
-import type { View } from '../view.ts';
+import type { View } from '../shared-reads.ts';
 import { unionWithStamp } from '../stamp.ts';
 import type { ReadInSnapshot } from '../snapshot.ts';
 import { type Edge, type Start, cutName } from './descent.ts';

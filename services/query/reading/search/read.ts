@@ -5,7 +5,7 @@ import { levelPrefix, ofLevel } from '#shared/read-models/rank-tree/nodes.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { compareKeys } from '#shared/read-models/rank-tree/keys.ts';
 import { type CountedPage, type PageRequest, type PageRow, skippedBy } from '../page.ts';
-import type { View } from '../view.ts';
+import type { View } from '../shared-reads.ts';
 import type { ReadInSnapshot } from '../snapshot.ts';
 import { stampIn, unionWithStamp } from '../stamp.ts';
 import { searchFilter, type SearchTerms } from './terms.ts';

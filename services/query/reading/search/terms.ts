@@ -1,7 +1,6 @@
 /** What a text searches for: in a customer's name, document and phone (rules R6.6, R6.7). */
 import type { Document } from 'mongodb';
 import { alphanumericOf, digitsOf, foldName } from '#shared/read-models/folding.ts';
-import type { Searched } from '#shared/read-models/search-texts.ts';
 
 export interface SearchTerms {
   /** A part of the folded name; `null` where no name can hold it. */
@@ -23,18 +22,6 @@ export function searchTerms(text: string): SearchTerms | null {
     digits: isNumber ? digitsOf(text) : null,
     key: isKey ? alphanumericOf(text) : null,
   };
-}
-
-/** Whether a customer matches. */
-export function matchesTerms(
-  { name, digits, key }: SearchTerms,
-  { rank_key, document_digits, document_key, phone_digits }: Searched,
-): boolean {
-  return (
-    (name !== null && rank_key.slice(0, rank_key.indexOf('\0')).includes(name)) ||
-    (digits !== null && (document_digits.includes(digits) || phone_digits.includes(digits))) ||
-    (key !== null && document_key.includes(key))
-  );
 }
 
 /** The filter of the customers that match. */

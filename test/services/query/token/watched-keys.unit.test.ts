@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Registry } from 'prom-client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { measureSigningKeys, watchSigningKeys, type WatchedKeys } from '#query/token/watched-keys.ts';
+import { measureSigningKeys, watchSigningKeys, type WatchedKeys } from '#query/token/signing-keys.ts';
 import { newSigningKey, printKeySet } from '#shared/access/signing-key-set.ts';
 import { createLogger } from '#shared/logging.ts';
 import { eventually } from '#test/installation.ts';

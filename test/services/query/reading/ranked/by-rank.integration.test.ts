@@ -7,8 +7,7 @@ import { createCaches } from '#query/reading/caches.ts';
 import { inOrderOf, listRequest } from '#query/reading/list-request.ts';
 import { readList } from '#query/reading/lists.ts';
 import { Menus } from '#query/reading/menu/menus.ts';
-import { SharedReads } from '#query/reading/shared-reads.ts';
-import type { View } from '#query/reading/view.ts';
+import { SharedReads, type View } from '#query/reading/shared-reads.ts';
 import {
   COLLECTIONS,
   createReadModels,
