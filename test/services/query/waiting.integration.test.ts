@@ -282,10 +282,12 @@ describe('a service', () => {
         async () => (await behind.api.get('/api/order/changes', token)).status === 200,
       );
       const { answer } = await begin(token, 'wait=30', behind.api);
-      await eventually(
-        'it waits',
-        async () => ((await behind.app.metrics.waiting.get()).values[0]?.value ?? 0) === 1,
-      );
+      const { waiting, inFlight } = behind.app.metrics;
+      // Not in flight any longer: it has read, and found nothing.
+      await eventually('it waits', async () => {
+        const [waits, reads] = await Promise.all([waiting.get(), inFlight.get()]);
+        return waits.values[0]?.value === 1 && reads.values[0]?.value === 0;
+      });
       await proxy.cut();
       await service.apply([order(storeId, 'o1')]);
       const { status, text } = await answer;
