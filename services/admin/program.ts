@@ -82,6 +82,7 @@ export function createProgram(): CommandUnknownOpts {
     group('quota', 'Give stores a quota of their own', [setQuota(), resetQuota(), showQuota()]),
     group('sessions', 'Look at issued tokens; end them before their time', [listSessions(), revokeSession()]),
     group('signing-keys', 'Rotate the keys that sign tokens', [
+      signingKeys.createCommand(),
       signingKeys.listCommand(),
       signingKeys.rotateCommand(),
       signingKeys.retireCommand(),

@@ -8,12 +8,23 @@ import { withServers } from '../connection/servers.ts';
 import { type Connection, readConnection, STACK_FILE } from '../connection/settings.ts';
 import { duration, jsonOption, WrongUsage } from '../options.ts';
 import { printResult, tableOf } from '../output/print.ts';
+import { createSigningKeys } from '../prepare/signing-keys.ts';
 import { changeKeys, readKeys } from '../signing-keys/key-file.ts';
 import { type KeySchedule, scheduleOf } from '../signing-keys/schedule.ts';
 
 /** Services read the file every second; one that is slow reads it a little later. */
 const MIN_ACTIVATION_MS = 3_000;
 const ACTIVATION_MS = 300_000;
+
+export const createCommand = () =>
+  new Command('create')
+    .description('Make a file with a first key, unless it is there; no server is needed')
+    .argument('<file>', 'where, such as signing-keys.json')
+    .addOption(jsonOption())
+    .action(async (file, flags) => {
+      const made = await createSigningKeys(file);
+      printResult(flags, { file, made }, `${made ? 'signing key made' : 'signing keys were there'}: ${file}`);
+    });
 
 export const listCommand = () =>
   new Command('list')

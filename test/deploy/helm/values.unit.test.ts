@@ -1,0 +1,67 @@
+import { readFile } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { describeSettings } from '#shared/config.ts';
+
+interface ValueSchema {
+  description?: string;
+  type?: string;
+  properties?: Record<string, ValueSchema>;
+}
+
+const chart = (name: string) => readFile(`deploy/helm/store-data/${name}`, 'utf8');
+const schema = JSON.parse(await chart('values.schema.json')) as ValueSchema & {
+  definitions: Record<string, ValueSchema>;
+};
+const defaults = parse(await chart('values.yaml')) as Record<string, unknown>;
+const namesOf = (definition: string) => Object.keys(schema.definitions[definition]?.properties ?? {});
+
+describe('settings and secrets of the chart', () => {
+  const settings = describeSettings().map(({ name }) => name);
+  /** The chart has ports of its own, and the image listens on all addresses. */
+  const ofTheChart = ['OPERATIONS_HOST', 'OPERATIONS_PORT', 'QUERY_HOST', 'QUERY_PORT'];
+  const isSecret = (name: string) => /_FILE$|_PASSWORD$|^SIGNING_KEYS$/.test(name);
+  const mayBeSecret = (name: string) => isSecret(name) || /_URI$|^REDIS_URL$|_USERNAME$/.test(name);
+  const isOfQuery = (name: string) => /^SIGNING_KEYS|^QUERY_TLS/.test(name);
+
+  it('are those of the services, and what is secret comes from Secrets alone', () => {
+    expect(namesOf('settings')).toEqual(
+      settings.filter((name) => !ofTheChart.includes(name) && !isSecret(name)),
+    );
+    expect(namesOf('querySecrets')).toEqual(settings.filter(mayBeSecret));
+    expect(namesOf('secrets')).toEqual(settings.filter((name) => mayBeSecret(name) && !isOfQuery(name)));
+  });
+
+  it('count on the default by which a pod’s time to end is reckoned', async () => {
+    const delay = describeSettings().find(({ name }) => name === 'SHUTDOWN_DELAY_MS');
+    expect(await chart('templates/query.yaml')).toContain(
+      `.SHUTDOWN_DELAY_MS | default "${String(delay?.default)}"`,
+    );
+  });
+});
+
+describe('the chart', () => {
+  it('has the version of what it deploys', async () => {
+    const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string };
+    expect(parse(await chart('Chart.yaml'))).toMatchObject({ appVersion: version });
+  });
+
+  it('has a README with every value, its default and what it means', async () => {
+    const rows = [...(await chart('README.md')).matchAll(/^\| `([\w.]+)` +\| +(.*?) +\| (.*?) +\|$/gm)].map(
+      ([, name, value, meaning]) => [name, value, meaning],
+    );
+    expect(rows).toEqual(described(schema, defaults).filter(([name]) => name !== 'global'));
+  });
+});
+
+/** Every value with a description: its name, its default as the table shows it, and the description. */
+function described({ properties = {} }: ValueSchema, values: Record<string, unknown>, path = ''): string[][] {
+  return Object.entries(properties).flatMap(([name, inner]) => {
+    const value = values[name];
+    const full = `${path}${name}`;
+    if (inner.description !== undefined) {
+      return [[full, value === '' ? '' : `\`${JSON.stringify(value)}\``, inner.description]];
+    }
+    return described(inner, value as Record<string, unknown>, `${full}.`);
+  });
+}
