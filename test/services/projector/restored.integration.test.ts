@@ -2,9 +2,11 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startProjector } from '#projector/projector.ts';
 import { readConfig } from '#shared/config.ts';
-import { changesTopic } from '#shared/events/topics.ts';
+import { hashSecret } from '#shared/access/secrets.ts';
+import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { createTopics } from '#shared/kafka.ts';
 import { createLogger } from '#shared/logging.ts';
+import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { backUp, restore } from '#test/backup.ts';
 import { generationDb, statesOf } from '#test/generations.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
@@ -123,9 +125,8 @@ describe('a Kafka cluster replaced by one with other offsets', () => {
     service.kill('SIGTERM');
     await service.ended;
   };
-  const replaceTopic = async () => {
+  const replaceTopic = async (topic = changesTopic(installation.environment)) => {
     const admin = installation.kafka.admin();
-    const topic = changesTopic(installation.environment);
     await admin.deleteTopics({ topics: [topic] });
     await eventually('the topic is gone', async () => !(await admin.listTopics()).includes(topic));
     await createTopics(admin, [topic], { partitions: 1 });
@@ -172,5 +173,41 @@ describe('a Kafka cluster replaced by one with other offsets', () => {
     const refusing = start();
     const { error } = await refusing.logged(({ level, generation }) => level === 60 && generation === 'g2');
     expect(error).toContain('the log ends at 3, but the checkpoint stands at 40');
+  });
+
+  it('has its log of access applied from the beginning, once the checkpoint is removed that is named', async () => {
+    await Promise.all(services.splice(0).map(stop));
+    const topic = accessTopic(installation.environment);
+    const control = installation.mongodb.db(`${installation.config.namePrefix}_control`);
+    const key = (subject: string, sequence: number) => ({
+      entity: 'access_key' as const,
+      storeId: 's1',
+      subject,
+      sequence,
+      data: { secret_sha256: [hashSecret('secret')], scopes: ['order'], status: 'active' },
+    });
+    const isThere = (_id: string, sequence: number) =>
+      eventually(`${_id} is there`, async () => {
+        return (await control.collection<{ _id: string }>('access_keys').findOne({ _id, sequence })) !== null;
+      });
+    const before = start();
+    await installation.publishAccess([key('a', 1), key('b', 2)]);
+    await isThere('b', 2);
+    await stop(before);
+
+    await replaceTopic(topic);
+    await installation.publishAccess([key('b', 1), key('c', 1)]);
+    const refusing = start();
+    const { error } = await refusing.logged(
+      (line) => line.level === 60 && String(line['error']).includes(topic),
+    );
+    expect(error).toContain(`remove this checkpoint from ${control.databaseName}.${CHECKPOINTS}`);
+    await stop(refusing);
+    await control.collection<{ _id: string }>(CHECKPOINTS).deleteOne({ _id: `${topic}/0` });
+    start();
+    await isThere('c', 1);
+    // Neither what the new log lacks nor what is newer than it is lost.
+    await isThere('a', 1);
+    await isThere('b', 2);
   });
 });

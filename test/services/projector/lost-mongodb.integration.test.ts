@@ -1,0 +1,90 @@
+/** MongoDB is lost for good, and an empty one put in its place: what the log has comes back by itself (docs/recovery.md). */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { changesTopic } from '#shared/events/topics.ts';
+import { CHECKPOINTS, DEAD_LETTERS } from '#shared/read-models/collections.ts';
+import { type Backup, backUp } from '#test/backup.ts';
+import { eventually } from '#test/installation.ts';
+import { type QueryService, startQueryService } from '#test/query-service.ts';
+import { caughtUp, dump, readModels } from '#test/read-models.ts';
+import { runCommand, runJson } from '../admin/run-command.ts';
+
+/** What a backup of the control database leaves out: generations are lost, and from which place on the log counts. */
+const LEFT_OUT = new Set(['generations', CHECKPOINTS]);
+
+describe.each([
+  { what: 'without a backup', isBackedUp: false },
+  { what: 'with a backup of the control database', isBackedUp: true },
+])('a MongoDB that is lost, $what', ({ isBackedUp }) => {
+  let service: QueryService;
+  beforeAll(async () => {
+    service = await startQueryService({ partitions: 1 });
+  });
+  afterAll(() => service?.close());
+
+  const control = () => service.installation.mongodb.db(`${service.installation.config.namePrefix}_control`);
+  const drop = async () => {
+    const { databases } = await service.installation.mongodb.db().admin().listDatabases({ nameOnly: true });
+    const own = databases.filter(({ name }) => name.startsWith(`${service.installation.config.namePrefix}_`));
+    for (const { name } of own) await service.installation.mongodb.db(name).dropDatabase();
+  };
+  const restore = async (backup: Backup) => {
+    for (const [name, documents] of backup) {
+      if (!LEFT_OUT.has(name) && documents.length > 0) await control().collection(name).insertMany(documents);
+    }
+  };
+
+  it('is filled from the log, and nobody gets back what was taken away', async () => {
+    const { api, installation, setKey, apply } = service;
+    const { env, environment } = installation;
+    const order = {
+      status: 'pending',
+      order_type: 'delivery',
+      total: '1.00',
+      created_at: '2026-01-01T00:00:00Z',
+    };
+    await setKey({ clientId: 'kept' });
+    await setKey({ clientId: 'revoked' });
+    const [kept, revoked, ended] = [
+      await api.token('kept', 'secret'),
+      await api.token('revoked', 'secret'),
+      await api.token('kept', 'secret'),
+    ];
+    const statusOf = async (token: string) => (await api.get('/api/order/list', token)).status;
+    await installation.send(changesTopic(environment), [{ key: 's1', value: 'no event' }]);
+    await apply(['o1', 'o2'].map((id) => ({ entity: 'order', storeId: 's1', id, data: order })));
+    await setKey({ clientId: 'revoked', status: 'revoked' });
+    expect((await runCommand(env, ['sessions', 'revoke', '--token'], { input: ended })).code).toBe(0);
+    await runJson(env, ['dead-letters', 'drop', `${changesTopic(environment)}/0/0`, '--yes']);
+    const before = await dump(await readModels(installation));
+    expect(before[DEAD_LETTERS]).toEqual([]);
+    const audited = async () =>
+      (await runJson<{ action: string }[]>(env, ['audit'])).map(({ action }) => action);
+    expect(await audited()).toContain('sessions.revoke');
+
+    const backup = await backUp(control());
+    await service.stopProjector();
+    await drop();
+    await eventually('nothing is answered from what is lost', async () => (await statusOf(kept)) === 503);
+    if (isBackedUp) await restore(backup);
+    await service.startProjector();
+    await caughtUp(installation);
+
+    await eventually('it answers again', async () => (await statusOf(kept)) === 200);
+    const { [DEAD_LETTERS]: letters, ...after } = await dump(await readModels(installation));
+    const { [DEAD_LETTERS]: _none, ...expected } = before;
+    expect(after).toEqual(expected);
+    await eventually('keys are those of the log', async () => {
+      return (
+        (await control()
+          .collection('access_keys')
+          .countDocuments({ publish_pending: { $exists: false } })) === 2
+      );
+    });
+    expect([await statusOf(revoked), await statusOf(ended)]).toEqual([401, 401]);
+    expect((await api.askToken('revoked', 'secret')).status).toBe(401);
+    expect((await api.askToken('kept', 'secret')).status).toBe(200);
+    // What people decided, and who did what, is in no log.
+    expect(letters).toHaveLength(isBackedUp ? 0 : 1);
+    expect((await audited()).includes('sessions.revoke')).toBe(isBackedUp);
+  });
+});
