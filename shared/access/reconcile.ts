@@ -128,7 +128,8 @@ async function compareBatch<R extends AccessKey | StoreAccess>(
     found.compared += 1;
     if (isAhead) {
       found.ahead += 1;
-      const isRevoked = held.some((there) => there?.member.startsWith('revoked'));
+      // Of a key the second is the grant; a client's record may begin with a store of any name.
+      const isRevoked = held[1]?.member.startsWith('revoked') === true;
       if ('secret_hashes' in record && isRevoked) found.revokedInRedis.push(record);
     }
     if (behind.length > 0) found.repaired += 1;
