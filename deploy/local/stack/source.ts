@@ -19,6 +19,15 @@ export function forcedSource(env: NodeJS.ProcessEnv): PartSource | undefined {
   return source;
 }
 
+/** Whether the part's address is given, and used. */
+export function isGiven(
+  part: PartDefinition,
+  forced: PartSource | undefined,
+  env: NodeJS.ProcessEnv,
+): boolean {
+  return (forced ?? 'address') === 'address' && (env[part.addressVariable] ?? '') !== '';
+}
+
 /** Starts the part from the first source that is there, in the order of SOURCES. */
 export async function startPart(
   part: PartDefinition,
@@ -26,10 +35,9 @@ export async function startPart(
   engine: () => Promise<EngineAnswer>,
   context: StartContext,
 ): Promise<RunningPart> {
-  const address = context.env[part.addressVariable];
-  const given = address !== undefined && address !== '';
-  if (forced === 'address' && !given) throw new StackError(`${part.addressVariable} is not set`);
-  if (given && (forced ?? 'address') === 'address') return useAddress(part, address, context);
+  const address = context.env[part.addressVariable] ?? '';
+  if (isGiven(part, forced, context.env)) return useAddress(part, address, context);
+  if (forced === 'address') throw new StackError(`${part.addressVariable} is not set`);
   const why: string[] = forced === undefined ? [] : [`STACK_SOURCE is ${forced}`];
   if (forced !== 'program') {
     const image = imageOf(part.imageVariable, context.env);

@@ -1,5 +1,5 @@
 // The local stack: real Kafka, MongoDB (a replica set of one node) and Redis, for `npm start` and for the tests.
-import { mkdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { findEngine } from './container/engine.ts';
 import { StackError, reasonOf } from './errors.ts';
 import { dataFolderAt, removeAll } from './folder/data-folder.ts';
@@ -14,7 +14,7 @@ import type { Guard } from './program/guard.ts';
 import { lastLines } from './program/log-tail.ts';
 import { describeExit } from './program/start.ts';
 import { redisPart } from './redis/part.ts';
-import { forcedSource, startPart } from './source.ts';
+import { forcedSource, isGiven, startPart } from './source.ts';
 
 export interface StackAddresses {
   kafkaBrokers: string[];
@@ -43,6 +43,8 @@ export interface Stack extends StackAddresses {
   pids: Readonly<Record<PartName, number | undefined>>;
   /** Resolves, never rejects, when a part dies by itself; stop() is still to be called. */
   failed: Promise<StackFailure>;
+  /** Lets the logs stay when it stops, to be read. @returns where they are. */
+  keepLogs(): string;
   /** Ends all that was started and removes its data, unless that is kept. May be called again. */
   stop(): Promise<void>;
 }
@@ -79,40 +81,49 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     log: (line) => options.log(`${name}: ${line}`),
   });
   const engine = onlyOnce(findEngine);
-  const started = await Promise.allSettled(
-    PARTS.map(async (part): Promise<[PartName, RunningPart]> => {
-      const begin = Date.now();
-      const running = await startPart(part, forced, engine, context(part.name));
+  const running = new Map<PartName, RunningPart>();
+  const errors = new Map<PartName, unknown>();
+  const start = async (part: PartDefinition) => {
+    const begin = Date.now();
+    try {
+      running.set(part.name, await startPart(part, forced, engine, context(part.name)));
       context(part.name).log(`ready in ${((Date.now() - begin) / 1000).toFixed(1)} s`);
-      return [part.name, running];
-    }),
+    } catch (error) {
+      errors.set(part.name, error);
+    }
+  };
+  // Addresses come first: while one is wrong, nothing else is worth the wait.
+  const [given = [], others = []] = [true, false].map((is) =>
+    PARTS.filter((part) => isGiven(part, forced, env) === is),
   );
-  const running = new Map(started.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])));
+  await Promise.all(given.map(start));
+  if (errors.size === 0) await Promise.all(others.map(start));
   let stopping = false;
-  let failed = started.length > running.size;
+  let failed = errors.size > 0;
   const stop = onlyOnce(async () => {
     stopping = true;
     await Promise.allSettled([...running.values()].map((part) => part.stop()));
     // Where something went wrong the logs stay, to be read.
     removeAll(
-      leftovers.filter((path) => !failed || path !== folder.logs),
+      leftovers.filter((path) => !(failed && path === folder.logs && readdirSync(path).length > 0)),
       folder,
     );
     if (failed) guard.release('path', folder.logs);
     await guard.close();
   });
-  const errors = started.flatMap((result) =>
-    result.status === 'rejected' ? [result.reason as unknown] : [],
-  );
-  if (errors.length > 0) {
+  if (errors.size > 0) {
     await stop();
-    throw new StackError(describeErrors(started), { cause: new AggregateError(errors) });
+    throw new StackError(describeErrors(errors, folder), { cause: new AggregateError(errors.values()) });
   }
   const failure = firstFailure(running, () => stopping).then((first) => {
     failed = true;
     return first;
   });
-  return { ...describe(running), failed: failure, stop };
+  const keepLogs = () => {
+    failed = true;
+    return folder.logs;
+  };
+  return { ...describe(running), failed: failure, keepLogs, stop };
 }
 
 /** Claims the folder, empties it where nothing is to be kept, and answers what is to be removed in the end. */
@@ -134,14 +145,17 @@ async function takeFolder(folder: DataFolder, guard: Guard, keepData: boolean): 
   }
 }
 
-function describe(running: ReadonlyMap<PartName, RunningPart>): Omit<Stack, 'failed' | 'stop'> {
+function describe(running: ReadonlyMap<PartName, RunningPart>): Omit<Stack, 'failed' | 'keepLogs' | 'stop'> {
   const address = (name: PartName) => running.get(name)?.address ?? '';
   const pid = (name: PartName) => running.get(name)?.pid;
   return {
     kafkaBrokers: address('kafka').split(','),
     mongodbUri: address('mongodb'),
     redisUrl: address('redis'),
-    parts: [...running].map(([name, { source, reason }]) => ({ name, source, reason })),
+    parts: PARTS.flatMap(({ name }) => {
+      const part = running.get(name);
+      return part === undefined ? [] : [{ name, source: part.source, reason: part.reason }];
+    }),
     pids: { kafka: pid('kafka'), mongodb: pid('mongodb'), redis: pid('redis') },
   };
 }
@@ -164,14 +178,14 @@ function firstFailure(
   });
 }
 
-function describeErrors(started: readonly PromiseSettledResult<unknown>[]): string {
-  const lines = started.flatMap((result, index) =>
-    result.status === 'rejected' ? [`  ${PARTS[index]?.name}: ${reasonOf(result.reason)}`] : [],
-  );
+function describeErrors(errors: ReadonlyMap<PartName, unknown>, { logs }: DataFolder): string {
   return [
     'the local stack cannot start:',
-    ...lines,
+    ...PARTS.filter(({ name }) => errors.has(name)).map(
+      ({ name }) => `  ${name}: ${reasonOf(errors.get(name))}`,
+    ),
     'Any part can also be given by its address (KAFKA_BROKERS, MONGODB_URI, REDIS_URL) or run in a container (start a Docker engine).',
+    ...(existsSync(logs) ? [`Logs: ${logs}`] : []),
   ].join('\n');
 }
 

@@ -2,15 +2,16 @@
 import { Kafka, logLevel } from 'kafkajs';
 import { join } from 'node:path';
 import { createSimulator, type Simulator } from '#local/simulator/simulator.ts';
+import { cacheFolder } from '#local/stack/fetch/package.ts';
 import type { Guard } from '#local/stack/program/guard.ts';
 import type { Stack } from '#local/stack/stack.ts';
 import { describeError } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { createTopics } from '#shared/kafka.ts';
 import { StackError } from '#local/stack/errors.ts';
-import { awaitToken, makeKeys, publishKeys } from './keys.ts';
+import { awaitToken, keySeed, makeKeys, publishKeys } from './keys.ts';
 import { type HistoryProgress, showLiveLine } from './live-line.ts';
-import type { StartOptions } from './options.ts';
+import { type StartOptions, USUAL_PORT } from './options.ts';
 import { awaitProjector, ProjectorWatch } from './projector-watch.ts';
 import type { Screen } from './screen.ts';
 import { Service } from './service.ts';
@@ -55,6 +56,7 @@ export async function bringUp(context: BringUp): Promise<System> {
     logLevel: logLevel.NOTHING,
     retry: { initialRetryTime: 100, maxRetryTime: 2_000, retries: 8 },
   });
+  screen.live('making topics …');
   const [signingKeysFile] = await Promise.all([
     prepareSigningKey(options.folder, options.keepData),
     prepareTopics(kafka),
@@ -73,7 +75,7 @@ export async function bringUp(context: BringUp): Promise<System> {
   });
   cleanup.defer(() => simulator.stop());
   const storeIds = simulator.stores.map(({ id }) => id);
-  const keys = makeKeys(storeIds, ENVIRONMENTS);
+  const keys = makeKeys(storeIds, ENVIRONMENTS, await keySeed(cacheFolder(process.env)));
 
   const history: HistoryProgress = {
     events: 0,
@@ -146,21 +148,29 @@ async function startServices(
 ): Promise<Services> {
   const { screen, cleanup, stopping } = context;
   const env = serviceEnvironment(context, signingKeysFile);
-  const make = (name: string) =>
+  const make = (name: string, queryPort = '0') =>
     new Service({
       name,
       file: join(SERVICES, name, 'main.ts'),
-      env,
+      env: { ...env, QUERY_PORT: queryPort },
       logFile: join(context.options.folder, 'logs', `${name}.log`),
       guard: context.guard,
       log: screen.line,
     });
   const projector = make('projector');
-  const query = make('query');
+  const demanded = context.options.port ?? process.env['QUERY_PORT'];
+  let query = make('query', String(demanded ?? USUAL_PORT));
   cleanup.defer(async () => {
     await Promise.all([projector.stop(), query.stop()]);
   });
-  const [projectorReady, queryReady] = await Promise.all([projector.start(), query.start()]);
+  screen.live('starting the projector and the query service …');
+  const startQuery = () =>
+    query.start().catch((error: unknown) => {
+      if (demanded !== undefined || !describeError(error).includes('EADDRINUSE')) throw error;
+      query = make('query');
+      return query.start();
+    });
+  const [projectorReady, queryReady] = await Promise.all([projector.start(), startQuery()]);
   const watch = new ProjectorWatch(projectorReady.operations);
   const showing = showLiveLine(screen, watch, history, stopping);
   cleanup.defer(() => showing);
@@ -172,7 +182,7 @@ async function startServices(
   };
 }
 
-/** What the services are told. Ports are free ones: two installations may run on one machine. */
+/** What the services are told. Operations ports are free ones: two installations may run on one machine. */
 function serviceEnvironment({ options, stack }: BringUp, signingKeysFile: string): NodeJS.ProcessEnv {
   const { quota } = options;
   const level = process.env['LOG_LEVEL'];
@@ -184,7 +194,6 @@ function serviceEnvironment({ options, stack }: BringUp, signingKeysFile: string
     REDIS_URL: stack.redisUrl,
     SIGNING_KEYS: '',
     SIGNING_KEYS_FILE: signingKeysFile,
-    QUERY_PORT: process.env['QUERY_PORT'] ?? '0',
     OPERATIONS_PORT: '0',
     // Nobody here sends requests elsewhere meanwhile.
     SHUTDOWN_DELAY_MS: process.env['SHUTDOWN_DELAY_MS'] ?? '0',

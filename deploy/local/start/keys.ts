@@ -1,7 +1,10 @@
 /** Keys for the simulated stores: made here, published through Kafka like those of every other source, and live once one gets a token. */
+import { hash } from 'node:crypto';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Kafka } from 'kafkajs';
-import { hashSecret, newClientId, newClientSecret } from '#shared/access/secrets.ts';
+import { hashSecret, newClientSecret } from '#shared/access/secrets.ts';
 import { type Scope, SCOPES } from '#shared/events/access-event.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
 import { accessTopic } from '#shared/events/topics.ts';
@@ -12,12 +15,45 @@ import type { IssuedKey } from './files.ts';
 const KEYS_PER_REQUEST = 500;
 
 /**
- * A key with all scopes for each store in each environment, and one more for the first store that may read
- * orders only, to try out what a missing scope does.
+ * What keys are made of: drawn once for each user of the machine, so that saved requests live on from run to run. It is kept with the
+ * fetched programs; where that is not possible, it is good for one run.
  */
-export function makeKeys(storeIds: readonly string[], environments: readonly string[]): IssuedKey[] {
+export async function keySeed(cache: string): Promise<string> {
+  const file = join(cache, 'demo-keys-seed');
+  const seed = newClientSecret();
+  try {
+    await mkdir(cache, { recursive: true });
+    await writeFile(file, seed, { mode: 0o600, flag: 'wx' });
+    return seed;
+  } catch {
+    return (await readFile(file, 'utf8').catch(() => '')) || seed;
+  }
+}
+
+/**
+ * A key with all scopes for each store in each environment, and one more for the first store that may read
+ * orders only, to try out what a missing scope does. The same seed gives the same keys.
+ */
+export function makeKeys(
+  storeIds: readonly string[],
+  environments: readonly string[],
+  seed: string,
+): IssuedKey[] {
+  const makeKey = (store_id: string, environment: string, scopes: readonly Scope[]): IssuedKey => {
+    const text = (part: string, length: number) =>
+      hash('sha512', [seed, environment, store_id, ...scopes, part].join('/'), 'base64')
+        .replaceAll(/[^A-Za-z0-9]/g, '')
+        .slice(0, length);
+    return {
+      client_id: text('id', 24),
+      client_secret: text('secret', 43),
+      store_id,
+      environment,
+      scopes: [...scopes],
+    };
+  };
   const keys = environments.flatMap((environment) =>
-    storeIds.map((storeId) => makeKey(storeId, environment, [...SCOPES])),
+    storeIds.map((storeId) => makeKey(storeId, environment, SCOPES)),
   );
   const [store, environment] = [storeIds[0], environments[0]];
   if (store !== undefined && environment !== undefined) keys.push(makeKey(store, environment, ['order']));
@@ -42,22 +78,13 @@ export async function publishKeys(kafka: Kafka, keys: readonly IssuedKey[]): Pro
   }
 }
 
-function makeKey(storeId: string, environment: string, scopes: Scope[]): IssuedKey {
-  return {
-    client_id: newClientId(),
-    client_secret: newClientSecret(),
-    store_id: storeId,
-    environment,
-    scopes,
-  };
-}
-
 function asMessage(key: IssuedKey) {
   return encodeEvent({
     entity: 'access_key',
     storeId: key.store_id,
     subject: key.client_id,
-    sequence: 1,
+    // What was changed of it in an earlier run is put back.
+    sequence: Date.now(),
     data: { secret_sha256: hashSecret(key.client_secret), scopes: key.scopes, status: 'active' },
     source: '/local/keys',
   });

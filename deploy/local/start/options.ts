@@ -12,6 +12,8 @@ export interface StartOptions {
   traffic: boolean;
   /** Requests a minute for each store and environment; `null` leaves it to the configuration. */
   quota: number | null;
+  /** Where the API listens; `null`: at the usual port, or at a free one where that is taken. */
+  port: number | null;
   keepData: boolean;
   /** Holds data, logs and `stack.json`. */
   folder: string;
@@ -19,6 +21,9 @@ export interface StartOptions {
 
 /** What the options say, or the exit code with which the process ends: help was shown, or a mistake explained. */
 export type ReadOptions = { options: StartOptions } | { exitCode: number };
+
+/** So that saved requests and bookmarks live on. */
+export const USUAL_PORT = 8080;
 
 const DEFAULT_FOLDER = join(import.meta.dirname, '../../../.local');
 
@@ -39,6 +44,7 @@ export function readOptions(args: readonly string[]): ReadOptions {
     )
     .option('--no-traffic', 'history only: no new orders, though whatever is published to Kafka is served')
     .option('--quota <n>', 'requests a minute for each store and environment', whole(1, 1_000_000_000))
+    .option('--port <n>', `where the API listens (default: ${USUAL_PORT} where it is free)`, whole(0, 65_535))
     .option('--keep-data', 'leave data and signing key in the folder, and begin with what is there', false)
     .option('--folder <path>', 'where data, logs and stack.json lie (default: .local)', (path) =>
       resolve(path),
@@ -50,10 +56,15 @@ export function readOptions(args: readonly string[]): ReadOptions {
     if (!(error instanceof CommanderError)) throw error;
     return { exitCode: error.exitCode === 0 ? 0 : 2 };
   }
-  const { quota, folder, ...rest } = command.opts<
-    Omit<StartOptions, 'quota' | 'folder'> & { quota?: number; folder?: string }
+  const {
+    quota = null,
+    port = null,
+    folder = resolve(DEFAULT_FOLDER),
+    ...rest
+  } = command.opts<
+    Omit<StartOptions, 'quota' | 'port' | 'folder'> & { quota?: number; port?: number; folder?: string }
   >();
-  return { options: { ...rest, quota: quota ?? null, folder: folder ?? resolve(DEFAULT_FOLDER) } };
+  return { options: { ...rest, quota, port, folder } };
 }
 
 function whole(least: number, most: number): (text: string) => number {

@@ -16,12 +16,14 @@ export async function run(options: StartOptions, screen: Screen): Promise<number
   const stop = stopRequested();
   const cleanup = new AsyncDisposableStack();
   const stopping = new AbortController();
+  const life: Life = { began, stop, cleanup, stopping };
   try {
-    return await runUntilStopped(options, screen, { began, stop, cleanup, stopping });
+    return await runUntilStopped(options, screen, life);
   } catch (error) {
     if (!(error instanceof StackError)) throw error;
     screen.live('');
     screen.line(error.message);
+    if (life.stack !== undefined) screen.line(`Logs: ${life.stack.keepLogs()}`);
     return 1;
   } finally {
     stopping.abort();
@@ -35,15 +37,15 @@ interface Life {
   /** Ends what was begun, last first. */
   cleanup: AsyncDisposableStack;
   stopping: AbortController;
+  /** Once its servers run. */
+  stack?: Stack;
 }
 
-async function runUntilStopped(
-  options: StartOptions,
-  screen: Screen,
-  { began, stop, cleanup, stopping }: Life,
-): Promise<number> {
+async function runUntilStopped(options: StartOptions, screen: Screen, life: Life): Promise<number> {
+  const { began, stop, cleanup, stopping } = life;
   const { folder, keepData } = options;
   const stack = await startOrLeave(options, screen, stop);
+  life.stack = stack;
   cleanup.defer(() => stack.stop());
   await removeStackFile(folder);
 

@@ -12,8 +12,8 @@ export function summary(
 ): string[] {
   const [queryOperations = '', projectorOperations = ''] = file.operations_urls;
   const rows: [string, string][] = [
-    ['API', file.query_url],
-    ['metrics', `${queryOperations}/metrics (query), ${projectorOperations}/metrics (projector)`],
+    ['API', `${file.query_url} (${file.query_url}/docs in a browser)`],
+    ['metrics', `${queryOperations}/metrics ${projectorOperations}/metrics`],
     ['Kafka', `${shownAddress(file.kafka_brokers.join(','))} (${sourceOf(stack, 'kafka')})`],
     ['MongoDB', `${shownAddress(file.mongodb_uri)} (${sourceOf(stack, 'mongodb')})`],
     ['Redis', `${shownAddress(file.redis_url)} (${sourceOf(stack, 'redis')})`],
@@ -22,12 +22,10 @@ export function summary(
   ];
   return [
     '',
-    `Ready in ${seconds.toFixed(1)} s: ${describeStores(options)}.`,
-    '',
-    ...rows.map(([name, value]) => `  ${name.padEnd(9)} ${value}`),
+    `# Ready in ${seconds.toFixed(1)} s: ${describeStores(options)}.`,
+    ...rows.map(([name, value]) => `#   ${name.padEnd(9)} ${value}`),
     ...requestLines(file),
-    '',
-    'Ctrl-C ends everything.',
+    '# Ctrl-C ends everything.',
     '',
   ];
 }
@@ -37,14 +35,11 @@ function requestLines(file: StackFile): string[] {
   if (key === undefined) return [];
   const { token, groups } = firstRequests(file.query_url, key);
   return [
-    '',
-    `Store ${key.store_id}, ${key.environment}. Get a token:`,
-    '',
+    `# Store ${key.store_id}, ${key.environment}: token, record, newest reviews and orders, menu.`,
     ...token,
     '',
-    'The store, its newest reviews, its newest orders, its menu:',
-    '',
     ...groups,
+    '',
   ];
 }
 
@@ -57,22 +52,24 @@ function sourceOf(stack: Stack, name: Stack['parts'][number]['name']): string {
   return stack.parts.find((part) => part.name === name)?.source ?? 'unknown';
 }
 
-/** One for each group of endpoints, short enough for a line of the screen. */
-const PATHS = [
-  '/api/store/info/',
-  '/api/review/list?page_size=2',
-  '/api/order/list?page_size=3',
-  '/api/menu/',
+/** One for each group of endpoints; of the menu, which fills screens, the beginning. */
+const REQUESTS = [
+  '$API/api/store/info/',
+  '"$API/api/review/list?page_size=2"',
+  '"$API/api/order/list?page_size=3"',
+  '$API/api/menu/ | head -c 300',
 ] as const;
 
-/** A token, and with it one request for each group of endpoints: each is a line of its own. */
+/** A token, and with it one request for each group of endpoints, for a shell. No line is wider than 80 columns. */
 export function firstRequests(queryUrl: string, key: IssuedKey): { token: string[]; groups: string[] } {
   return {
     token: [
-      `TOKEN=$(curl -s -u ${key.client_id}:${key.client_secret} \\`,
-      `  -d grant_type=client_credentials ${queryUrl}/api/auth/token/ \\`,
-      `  | sed -E 's/.*"access_token":"([^"]+)".*/\\1/'); echo "$TOKEN"`,
+      `API=${queryUrl}`,
+      'TOKEN=$(curl -s -d grant_type=client_credentials $API/api/auth/token/ \\',
+      `  -u ${key.client_id}:${key.client_secret} \\`,
+      `  | sed -E 's/.*"access_token":"([^"]+)".*/\\1/')`,
+      'AUTH="Authorization: Bearer $TOKEN"',
     ],
-    groups: PATHS.map((path) => `curl -sw '\\n' -H "Authorization: Bearer $TOKEN" '${queryUrl}${path}'`),
+    groups: REQUESTS.map((request) => `curl -sw '\\n' -H "$AUTH" ${request}`),
   };
 }

@@ -54,8 +54,12 @@ export async function ensurePackage(wanted: Package, context: StartContext): Pro
   if (damaged !== undefined) context.log(`${folder} is damaged (${damaged[0]}): fetching it again`);
   const staging = join(cache, `.fetching-${wanted.name}-${randomUUID()}`);
   await context.guard.hold('path', staging);
+  await mkdir(staging, { recursive: true }).catch((error: unknown) => {
+    context.guard.release('path', staging);
+    const why = `programs cannot be kept in ${cache} (${reasonOf(error)})`;
+    throw new StackError(`${why}: set STORE_DATA_CACHE to a folder that can be written`, { cause: error });
+  });
   try {
-    await mkdir(staging, { recursive: true });
     await fetchInto(staging, wanted, context);
     await install(join(staging, 'whole'), folder, staging, wanted);
   } finally {
@@ -70,7 +74,8 @@ async function findDamagedIn(folder: string, wanted: Package): Promise<string[] 
   try {
     return await findDamaged(folder, wanted.checksums);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
     throw error;
   }
 }

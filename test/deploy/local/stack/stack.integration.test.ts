@@ -1,6 +1,6 @@
 // The stack for real, from every source that this machine has: it serves, tells when a part dies, keeps data when
 // asked to, and leaves nothing.
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import kafkajs from 'kafkajs';
@@ -105,6 +105,15 @@ test('addresses that do not answer are errors that name them', async () => {
   expect(String(error)).toContain('redis: REDIS_URL is redis://127.0.0.1:1, and that does not work');
 });
 
+test('an address that does not answer is told before anything else is started', async () => {
+  const { KAFKA_BROKERS: _, ...rest } = process.env;
+  const lines: string[] = [];
+  const env = { ...rest, STACK_SOURCE: '', MONGODB_URI: 'mongodb://127.0.0.1:1' };
+  const starting = startStack({ dataFolder, env, log: (line) => lines.push(line) });
+  await expect(starting).rejects.toThrow(/MONGODB_URI is mongodb:\/\/127\.0\.0\.1:1, and that does not work/);
+  expect(lines.filter((line) => line.startsWith('kafka:'))).toEqual([]);
+});
+
 test('addresses that answer are used as they are', async () => {
   const { KAFKA_BROKERS, MONGODB_URI, REDIS_URL } = process.env;
   const env = { ...process.env, STACK_SOURCE: '' };
@@ -133,6 +142,15 @@ test('a machine that has nothing is told what to install, part by part', async (
     expect(String(error)).toContain(part);
   }
   expect(String(error)).toContain('install python3');
+});
+
+test('a folder that cannot keep programs is named with the variable that gives another one', async () => {
+  const file = join(dataFolder, 'file');
+  writeFileSync(file, '');
+  const env = { PATH: '/nowhere', STACK_SOURCE: 'program', STORE_DATA_CACHE: join(file, 'cache') };
+  await expect(startStack({ dataFolder, env, log: () => undefined })).rejects.toThrow(
+    `programs cannot be kept in ${join(file, 'cache')} (`,
+  );
 });
 
 const TOPIC = 'stack-test';

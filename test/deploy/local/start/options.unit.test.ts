@@ -10,7 +10,15 @@ afterEach(() => vi.clearAllMocks());
 test('has defaults for everything', () => {
   const read = readOptions([]);
   expect(read).toMatchObject({
-    options: { stores: 5, history: 200, ordersPerMinute: 60, traffic: true, quota: null, keepData: false },
+    options: {
+      stores: 5,
+      history: 200,
+      ordersPerMinute: 60,
+      traffic: true,
+      quota: null,
+      port: null,
+      keepData: false,
+    },
   });
   expect('options' in read && isAbsolute(read.options.folder) && read.options.folder.endsWith('.local')).toBe(
     true,
@@ -19,7 +27,7 @@ test('has defaults for everything', () => {
 
 test('reads every option', () => {
   const args =
-    '--stores 7 --history 0 --orders-per-minute 600 --no-traffic --quota 50 --keep-data --folder /tmp/x';
+    '--stores 7 --history 0 --orders-per-minute 600 --no-traffic --quota 50 --port 9000 --keep-data --folder /tmp/x';
   expect(readOptions(args.split(' '))).toEqual({
     options: {
       stores: 7,
@@ -27,6 +35,7 @@ test('reads every option', () => {
       ordersPerMinute: 600,
       traffic: false,
       quota: 50,
+      port: 9000,
       keepData: true,
       folder: '/tmp/x',
     },
@@ -42,6 +51,7 @@ test.each([
   ['--orders-per-minute', ''],
   ['--quota', '0'],
   ['--quota', '+5'],
+  ['--port', '65536'],
 ])('refuses %s %j, and says what is allowed', (option, value) => {
   expect(readOptions([option, value])).toEqual({ exitCode: 2 });
   expect(String(written.mock.calls[0]?.[0])).toContain('whole number from');
@@ -60,6 +70,7 @@ test('shows help', () => {
     '--orders-per-minute',
     '--no-traffic',
     '--quota',
+    '--port',
     '--keep-data',
   ]) {
     expect(help).toContain(option);

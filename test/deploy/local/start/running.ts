@@ -20,8 +20,13 @@ export interface RunningStart {
   ended: Promise<number | null>;
 }
 
-/** Starts it with its data in the folder. */
+/** Starts it with its data in the folder, at a free port. */
 export function startIn(folder: string, ...args: string[]): RunningStart {
+  return startAtUsualPort(folder, '--port', '0', ...args);
+}
+
+/** Starts it with its data in the folder. */
+export function startAtUsualPort(folder: string, ...args: string[]): RunningStart {
   const child = spawn(
     process.execPath,
     ['--disable-warning=TimeoutNegativeWarning', START, '--folder', folder, ...args],
@@ -42,7 +47,7 @@ export function startIn(folder: string, ...args: string[]): RunningStart {
     ended: once(child, 'close').then(([exitCode]) => (typeof exitCode === 'number' ? exitCode : null)),
     async ready() {
       const limit = Date.now() + READY_LIMIT_MS;
-      while (!existsSync(stackFilePath(folder)) || !output.includes('Ctrl-C ends everything.')) {
+      while (!existsSync(stackFilePath(folder)) || !output.includes('# Ctrl-C ends everything.')) {
         if (child.exitCode !== null || Date.now() > limit)
           throw new Error(`it did not become ready:\n${output}`);
         await sleep(50);
