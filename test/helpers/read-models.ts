@@ -112,7 +112,7 @@ export function unlessUnavailable(error: unknown): [] {
   return [];
 }
 
-/** Waits until the checkpoints of the changes topic stand at the end of its log. */
+/** Waits until the checkpoints of the changes topic stand at the end of its log: for as long as they move, and `timeoutMs` where they don't. */
 export async function caughtUp(
   installation: Installation,
   environment = installation.environment,
@@ -126,9 +126,12 @@ export async function caughtUp(
       `${topic}/${partition}`,
       Number(high),
     ]);
+    let before = '';
+    let movedAt = Date.now();
     await eventually(
       `${topic} is applied`,
       async () => {
+        if (Date.now() - movedAt > timeoutMs) throw new Error(`${topic} has not moved for ${timeoutMs} ms`);
         const db = await readModels(installation, environment).catch(() => null);
         if (db === null) return false;
         // As the query service reads: a snapshot comes a moment later than what other reads see.
@@ -138,9 +141,12 @@ export async function caughtUp(
           .toArray()
           .catch(unlessUnavailable);
         const positions = new Map(checkpoints.map(({ _id, position }) => [_id, position]));
+        const now = JSON.stringify(checkpoints);
+        if (now !== before) movedAt = Date.now();
+        before = now;
         return ends.every(([id, end]) => (positions.get(String(id)) ?? 0) >= Number(end));
       },
-      timeoutMs,
+      Number.POSITIVE_INFINITY,
     );
   } finally {
     await admin.disconnect();
