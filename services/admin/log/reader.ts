@@ -9,12 +9,12 @@ import type { Db } from 'mongodb';
 import { skippedTo } from '#shared/projection/slice/skips.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { offsetsInWords, type UnreadableBatch, unreadableBatch } from '#shared/kafka/unreadable.ts';
+import { withTimeLimit } from '#shared/time-limit.ts';
 import type { Servers } from '../connection/servers.ts';
 
 const JOIN_MS = 20_000;
 /** For how long a part may bring nothing before it is given up. */
 const SILENCE_MS = 30_000;
-const CHECK_MS = 1_000;
 const FETCH_BYTES = 4_194_304;
 
 interface Task {
@@ -25,7 +25,8 @@ interface Task {
   take: (messages: readonly KafkaMessage[]) => Promise<void> | void;
   done: () => void;
   failed: (error: unknown) => void;
-  lastActivity: number;
+  /** Ends it when nothing comes for long. */
+  silence?: NodeJS.Timeout;
 }
 
 export class LogReader {
@@ -80,23 +81,13 @@ export class LogReader {
       this.#advance(task, Number(payload.lastOffset) + 1);
     });
     await this.#consumer.subscribe({ topics: [this.#topic], fromBeginning: true });
-    const timer = setTimeout(
-      () =>
-        joined.reject(
-          new StoreDataError('environment_unavailable', `${this.#topic} cannot be read: no group was joined`),
-        ),
-      JOIN_MS,
-    );
-    try {
-      await this.#consumer.run({
-        autoCommit: false,
-        eachBatchAutoResolve: false,
-        eachBatch: (payload) => this.#takeBatch(payload),
-      });
-      await joined.promise;
-    } finally {
-      clearTimeout(timer);
-    }
+    await this.#consumer.run({
+      autoCommit: false,
+      eachBatchAutoResolve: false,
+      eachBatch: (payload) => this.#takeBatch(payload),
+    });
+    const late = () => this.#unavailable('cannot be read: no group was joined');
+    await withTimeLimit(JOIN_MS, late, () => joined.promise);
   }
 
   /** Start and end of each partition's log. */
@@ -125,31 +116,15 @@ export class LogReader {
         `${this.#topic}/${partition} holds ${holds}, and ${from} to ${to} is to be read`,
       );
     }
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const task: Task = {
-      partition,
-      next: from,
-      to,
-      take,
-      done: resolve,
-      failed: reject,
-      lastActivity: Date.now(),
-    };
+    const { promise, resolve: done, reject: failed } = Promise.withResolvers<void>();
+    const task: Task = { partition, next: from, to, take, done, failed };
     this.#task = task;
+    this.#watch(task);
     this.#resume(task);
-    const watch = setInterval(() => {
-      if (Date.now() - task.lastActivity < SILENCE_MS) return;
-      reject(
-        new StoreDataError(
-          'environment_unavailable',
-          `${this.#topic}/${partition} brings nothing from ${task.next} on`,
-        ),
-      );
-    }, CHECK_MS);
     try {
       await promise;
     } finally {
-      clearInterval(watch);
+      clearTimeout(task.silence);
       this.#task = null;
       this.#pause([partition]);
     }
@@ -166,15 +141,12 @@ export class LogReader {
     const messages = batch.messages.filter((message) => isWanted(message, task));
     try {
       // However long it takes, that is no silence.
-      task.lastActivity = Infinity;
+      clearTimeout(task.silence);
       if (messages.length > 0) await task.take(messages);
+      const open = messages.map(unreadableBatch).find((one) => one?.to === null);
+      if (open !== undefined && task.next + 1 < task.to) return await this.#goBehind(task, open);
     } catch (error) {
       task.failed(error);
-      return;
-    }
-    const open = messages.map(unreadableBatch).find((one) => one?.to === null);
-    if (open !== undefined && task.next + 1 < task.to) {
-      await this.#goBehind(task, open);
       return;
     }
     if (this.#task !== task) return;
@@ -185,25 +157,35 @@ export class LogReader {
 
   /** Goes on behind a batch whose end cannot be told, where an operator said where that is. */
   async #goBehind(task: Task, open: UnreadableBatch): Promise<void> {
-    try {
-      const to = await skippedTo(this.#control, this.#topic, task.partition, open);
-      if (to === null) {
-        throw new StoreDataError(
-          'batch_unreadable',
-          `${this.#topic}/${task.partition}: the record batch of the offsets ${offsetsInWords(open)} cannot be read: ${open.detail}`,
-        );
-      }
-      this.#advance(task, to + 1);
-      if (this.#task === task) this.#resume(task);
-    } catch (error) {
-      task.failed(error);
+    const to = await skippedTo(this.#control, this.#topic, task.partition, open);
+    if (to === null) {
+      throw new StoreDataError(
+        'batch_unreadable',
+        `${this.#topic}/${task.partition}: the record batch of the offsets ${offsetsInWords(open)} cannot be read: ${open.detail}`,
+      );
     }
+    if (this.#task !== task) return;
+    this.#advance(task, to + 1);
+    this.#resume(task);
   }
 
   #advance(task: Task, next: number): void {
-    task.lastActivity = Date.now();
     task.next = Math.max(task.next, next);
+    this.#watch(task);
     if (task.next >= task.to) task.done();
+  }
+
+  #watch(task: Task): void {
+    const { partition, next, failed } = task;
+    clearTimeout(task.silence);
+    task.silence = setTimeout(
+      () => failed(this.#unavailable(`brings nothing of ${partition} from ${next} on`)),
+      SILENCE_MS,
+    );
+  }
+
+  #unavailable(why: string): StoreDataError {
+    return new StoreDataError('environment_unavailable', `${this.#topic} ${why}`);
   }
 
   #resume({ partition, next }: Task): void {
