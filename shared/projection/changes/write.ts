@@ -16,7 +16,7 @@ import { eraseCustomers } from '../erasing/slice.ts';
 import { maintainTrees, type RootChange } from '../ranking/maintain.ts';
 import type { TreeCache } from '../ranking/tree-cache.ts';
 import { movedStores } from '../rewriting/moved-offsets.ts';
-import { enqueue, enqueueErasures } from '../rewriting/queue.ts';
+import { enqueue } from '../rewriting/queue.ts';
 import type { Epochs, Given, GivenPositions } from './epochs.ts';
 import { insertDocuments } from './insert.ts';
 import type { Plan, StampChange } from './plan.ts';
@@ -66,8 +66,10 @@ export async function writePlan(
   );
   const given = await writeStamps(db, session, plan.stamps, stored, roots, layouts, marks);
   await markStoreRecords(db, session, plan.storeRecords);
-  await enqueue(db, session, moved);
-  await enqueueErasures(db, session, erasing, partition);
+  await enqueue(db, session, [
+    ...moved.map((store_id) => ({ store_id, kind: 'offset' as const })),
+    ...erasing.map((store_id) => ({ store_id, kind: 'erasures' as const, partition })),
+  ]);
   return given;
 }
 

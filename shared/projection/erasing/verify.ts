@@ -2,7 +2,7 @@
 import type { ClientSession, Db } from 'mongodb';
 import { ERASURES, REWRITINGS, type Stamp } from '../../read-models/collections.ts';
 import type { Erasure } from '../../read-models/erasures.ts';
-import { enqueueErasures, leaveErasures, type Rewriting, rewritingId } from '../rewriting/queue.ts';
+import { enqueue, leaveErasures, type Rewriting, rewritingId } from '../rewriting/queue.ts';
 
 /** Compares them, read in the session's snapshot. */
 export async function verifyErasures(
@@ -23,7 +23,8 @@ export async function repairErasures(db: Db, session: ClientSession, storeId: st
   const first = await firstErasure(db, session, storeId);
   if (first === null) await leaveErasures(db, session, storeId);
   else if ((await inQueue(db, session, storeId)) === 'none') {
-    await enqueueErasures(db, session, [storeId], first.partition);
+    const { partition } = first;
+    await enqueue(db, session, [{ store_id: storeId, kind: 'erasures', partition }]);
   }
   return first !== null;
 }

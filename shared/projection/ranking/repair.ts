@@ -35,7 +35,8 @@ export async function repairStore(client: MongoClient, db: Db, storeId: string):
         const erasing = await repairErasures(db, session, storeId);
         const replacement = { ...stamp, ...(erasing ? { erasing: true as const } : {}), ranks, layout };
         await stamps.replaceOne({ _id }, replacement, { session, upsert: true });
-        if (before?.timezone_offset !== stamp.timezone_offset) await enqueue(db, session, [storeId]);
+        const isMoved = before?.timezone_offset !== stamp.timezone_offset;
+        if (isMoved) await enqueue(db, session, [{ store_id: storeId, kind: 'offset' }]);
       },
       { readConcern: { level: 'snapshot' }, writeConcern: { w: 'majority' } },
     ),

@@ -44,38 +44,11 @@ export function rewritingId(storeId: string, kind: RewritingKind): string {
   return `${storeId}/${kind}`;
 }
 
-/** Enters stores whose offset moves, or lets them begin anew. Call it in the transaction that moves their offsets. */
-export async function enqueue(db: Db, session: ClientSession, storeIds: readonly string[]): Promise<void> {
-  await enter(
-    db,
-    session,
-    storeIds.map((store_id) => ({ store_id, kind: 'offset' })),
-  );
-}
-
 /**
- * Enters stores that have erasures from now on, in the transaction in which their stamps begin to say so. They leave in the
- * one in which the stamp ceases to.
+ * Enters stores, or lets them begin anew. Call it in the transaction that moves their offsets, or in which their stamps begin to say that
+ * they have erasures; of these they leave in the one in which the stamp ceases to.
  */
-export async function enqueueErasures(
-  db: Db,
-  session: ClientSession,
-  storeIds: readonly string[],
-  partition: number,
-): Promise<void> {
-  await enter(
-    db,
-    session,
-    storeIds.map((store_id) => ({ store_id, kind: 'erasures', partition })),
-  );
-}
-
-/** Takes a store out whose erasures are all done, in the transaction of the last one. */
-export async function leaveErasures(db: Db, session: ClientSession, storeId: string): Promise<void> {
-  await queue(db).deleteOne({ _id: rewritingId(storeId, 'erasures') }, { session });
-}
-
-async function enter(
+export async function enqueue(
   db: Db,
   session: ClientSession,
   works: readonly Pick<Rewriting, 'store_id' | 'kind' | 'partition'>[],
@@ -94,6 +67,11 @@ async function enter(
     },
   }));
   await queue(db).bulkWrite(operations, { session, ordered: false });
+}
+
+/** Takes a store out whose erasures are all done, in the transaction of the last one. */
+export async function leaveErasures(db: Db, session: ClientSession, storeId: string): Promise<void> {
+  await queue(db).deleteOne({ _id: rewritingId(storeId, 'erasures') }, { session });
 }
 
 /**
