@@ -7,7 +7,8 @@ import kafkajs, { type Admin, type Kafka, type Producer } from 'kafkajs';
 import type { Config } from './config.ts';
 import { isUnavailable, StoreDataError } from './errors.ts';
 import { registerCodecs } from './kafka/codecs.ts';
-import { replaceFetchDecoder } from './kafka/fetch-response.ts';
+import { replaceFetches } from './kafka/fetch-response.ts';
+import { quietRequestQueues } from './kafka/request-queue.ts';
 import { kafkaSecurity } from './kafka/security.ts';
 import { kafkaSockets } from './kafka/socket.ts';
 import type { Logger } from './logging.ts';
@@ -17,7 +18,8 @@ import { RepeatedLines } from './repeated-lines.ts';
 const { ConfigResourceTypes, Kafka: KafkaClient, logLevel } = kafkajs;
 
 registerCodecs();
-replaceFetchDecoder();
+replaceFetches();
+quietRequestQueues();
 
 /** Far longer than a broker that is busy takes for what it knows. */
 const AT_ONCE_MS = 5_000;
@@ -32,6 +34,8 @@ export function createKafka(config: Config, clientId: string, logger: Logger): K
     socketFactory: kafkaSockets({ atOnceMs: AT_ONCE_MS, othersMs: rebalanceMs(config.kafka) + 2_000 }),
     connectionTimeout: 3_000,
     requestTimeout: 15_000,
+    // Our sockets end before, and kafkajs would look ten times a second.
+    enforceRequestTimeout: false,
     retry: { initialRetryTime: 100, maxRetryTime: 2_000, retries: 8 },
     logLevel: logLevel.WARN,
     logCreator: () => {

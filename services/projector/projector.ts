@@ -171,10 +171,10 @@ async function startConsumers(
   stopping.push(() => followed.stop());
 
   const consumers: RunningConsumer[] = [];
+  stopping.push(() => Promise.all(consumers.map((consumer) => consumer.stop())));
   for (const environment of environments) {
     const consumer = await startAccessConsumer(parts, { base, pace, letters }, publisher, environment);
     consumers.push(consumer);
-    stopping.push(() => consumer.stop());
   }
   const failed = Promise.race([followed.failed, ...consumers.map((consumer) => consumer.failed)]);
   // Whoever started it may listen later, or only stop it.

@@ -15,6 +15,7 @@ import {
   findGenerations,
   type Generation,
   type KnownGeneration,
+  PointerWatch,
 } from '#shared/read-models/generation.ts';
 
 export interface LiveGenerations {
@@ -43,16 +44,21 @@ export interface GenerationsOptions {
 
 /** Starts to look; resolves after the first look, or while MongoDB does not answer it. */
 export async function watchGenerations(options: GenerationsOptions): Promise<LiveGenerations> {
-  const { environments, intervalMs } = options;
+  const { client, prefix, environments, bounded, intervalMs, logger } = options;
+  const pointers = new PointerWatch(client, prefix, environments, bounded);
   const live = new Map<string, Generation | Absence>();
   const first = Promise.withResolvers<void>();
   const looking = new PeriodicTask({
     run: async (stopped) => {
-      await Promise.all(environments.map((environment) => lookUp(options, environment, live, stopped)));
+      try {
+        await pointers.each((environment) => lookUp(options, environment, live, stopped));
+      } catch (error) {
+        logger.debug({ error: describeError(error) }, 'generations could not be looked up');
+      }
       first.resolve();
     },
     everyMs: intervalMs,
-    failed: (error) => options.logger.error({ error }, 'generations cannot be looked up'),
+    failed: (error) => logger.error({ error }, 'generations cannot be looked up'),
   });
   await soon(first.promise);
   return {
@@ -82,17 +88,18 @@ interface Absence {
   isForeign: boolean;
 }
 
-/** Looks once. While MongoDB is away the last answer stays: reading from it will tell. */
+/** Looks once. While MongoDB is away the last answer stays: reading from it will tell. @returns what there is, as far as it is known. */
 async function lookUp(
   { client, bounded, prefix, projectionVersion, logger }: GenerationsOptions,
   environment: string,
   live: Map<string, Generation | Absence>,
   stopped: AbortSignal,
-): Promise<void> {
+): Promise<readonly KnownGeneration[]> {
   const before = live.get(environment);
+  let generations: readonly KnownGeneration[] = [];
   let found: Generation | Absence;
   try {
-    const generations = await bounded(() => findGenerations(client, prefix, environment));
+    generations = await bounded(() => findGenerations(client, prefix, environment));
     found =
       answeringGeneration(environment, generations, projectionVersion) ??
       absence(generations, projectionVersion);
@@ -102,12 +109,12 @@ async function lookUp(
         { environment, error: describeError(error) },
         'the live generation could not be looked up',
       );
-      return;
+      return [];
     }
     found = { reason: error.message, isForeign: false };
   }
   if ('reason' in found) {
-    if (before !== undefined && 'reason' in before && before.reason === found.reason) return;
+    if (before !== undefined && 'reason' in before && before.reason === found.reason) return generations;
     live.set(environment, found);
     logger.warn({ environment, reason: found.reason }, 'there is no generation to read');
   } else if (before === undefined || 'reason' in before || before.marker.id !== found.marker.id) {
@@ -119,6 +126,7 @@ async function lookUp(
     live.set(environment, found);
     logger.info({ environment, generation: found.marker.number }, 'answers from a generation');
   }
+  return generations;
 }
 
 function absence(generations: readonly KnownGeneration[], projectionVersion: number): Absence {

@@ -6,6 +6,7 @@
  * https://kafka.apache.org/protocol.html#The_Messages_Fetch, versions 4 to 11, which are those that kafkajs asks for.
  */
 import { createRequire } from 'node:module';
+import { fetchWaitMs } from './fetch-wait.ts';
 import type { DecodedMessage } from './record-batch.ts';
 import { decodeRecordSet, unreadableFrom } from './record-set.ts';
 
@@ -24,6 +25,7 @@ const OLDEST_VERSION = 4;
 const CORRUPT_MESSAGE = 2;
 
 interface FetchRequest {
+  maxWaitTime: number;
   topics: { topic: string; partitions: { partition: number; fetchOffset: string; maxBytes: number }[] }[];
 }
 
@@ -60,15 +62,16 @@ interface Fields {
 const require = createRequire(import.meta.url);
 const Decoder = require('kafkajs/src/protocol/decoder') as new (raw: Buffer) => Fields;
 
-/** Has kafkajs read fetches with this file; its version is pinned, since it offers no place for that. */
-export function replaceFetchDecoder(): void {
+/** Has kafkajs read fetches with this file, and wait for them as `fetch-wait.ts` says; its version is pinned, since it offers no place for that. */
+export function replaceFetches(): void {
   const definition = require('kafkajs/src/protocol/requests/fetch') as Definition;
   const { protocol } = definition;
   definition.protocol = (options) => {
     const make = protocol(options);
     const { version } = options;
     if (version < OLDEST_VERSION) return make;
-    return (request) => {
+    return (asked) => {
+      const request = { ...asked, maxWaitTime: fetchWaitMs(asked.topics, asked.maxWaitTime) };
       const made = make(request);
       return {
         ...made,
@@ -79,7 +82,7 @@ export function replaceFetchDecoder(): void {
 }
 
 /** Reads an answer. A partition whose messages cannot be read has what stands for them; errors of partitions stay. */
-export function decodeFetch(raw: Buffer, version: number, request: FetchRequest): object {
+export function decodeFetch(raw: Buffer, version: number, request: Pick<FetchRequest, 'topics'>): object {
   const asked = new Map(
     request.topics.flatMap(({ topic, partitions }) =>
       partitions.map((one) => [`${topic}/${one.partition}`, one] as const),

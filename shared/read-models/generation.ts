@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Db, MongoClient } from 'mongodb';
 import { StoreDataError } from '../errors.ts';
-import { type OtherState, pointersIn } from './generation-pointer.ts';
+import { type GenerationPointer, type OtherState, pointersIn } from './generation-pointer.ts';
 
 /**
  * The version of what the projections write. Whoever changes a response, a read model or an index raises
@@ -70,6 +70,49 @@ export async function findGenerations(
         return { number, state, share: 'share' in rest ? (rest.share ?? null) : null, db, marker };
       }),
   );
+}
+
+/** How long an environment whose pointer has not changed goes without a look at the databases that it leads to. */
+const UNCHANGED_MS = 5_000;
+
+/** For who looks at generations again and again: tells by one read for all environments at which there may be something new. */
+export class PointerWatch {
+  readonly #read: () => Promise<GenerationPointer[]>;
+  readonly #environments: readonly string[];
+  /** Of the last whole look at each environment. */
+  readonly #looked = new Map<string, { pointer: string; at: number }>();
+
+  /** @param bounded ends the read in time, where somebody waits for it. */
+  constructor(
+    client: MongoClient,
+    prefix: string,
+    environments: readonly string[],
+    bounded = <T>(read: () => Promise<T>): Promise<T> => read(),
+  ) {
+    const pointers = pointersIn(controlDatabase(client, prefix));
+    this.#read = () => bounded(() => pointers.find({ _id: { $in: [...environments] } }).toArray());
+    this.#environments = environments;
+  }
+
+  /**
+   * Looks at each environment where the pointer has changed, or the last look was long ago or found something missing.
+   * @param look tells what it found.
+   */
+  async each(look: (environment: string) => Promise<readonly KnownGeneration[]>): Promise<void> {
+    const now = performance.now();
+    const pointers = new Map((await this.#read()).map((one) => [one._id, JSON.stringify(one)]));
+    await Promise.all(
+      this.#environments.map(async (environment) => {
+        const pointer = pointers.get(environment) ?? '';
+        const last = this.#looked.get(environment);
+        if (last?.pointer === pointer && now - last.at < UNCHANGED_MS) return;
+        this.#looked.delete(environment);
+        const known = await look(environment);
+        const isWhole = known.length > 0 && known.every(({ marker }) => marker !== null);
+        if (isWhole) this.#looked.set(environment, { pointer, at: now });
+      }),
+    );
+  }
 }
 
 /**

@@ -31,7 +31,7 @@ export async function layGround(
   say: Say,
   cleanup: AsyncDisposableStack,
   settings: Record<string, string> = {},
-  topics: { partitions?: number } = {},
+  topics: { environments?: number; partitions?: number } = {},
 ): Promise<Ground> {
   await startServers(say, cleanup);
   const guard = startGuard();

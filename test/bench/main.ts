@@ -5,6 +5,7 @@ import { addAccessBench } from './access/command.ts';
 import { addCatalogueBench } from './catalogue/command.ts';
 import { addChangesBench } from './changes/command.ts';
 import { addFloodBench } from './flood/command.ts';
+import { addIdleBench } from './idle/command.ts';
 import { addMovedOffsetBench } from './moved-offset/command.ts';
 import { addFreshnessBench } from './freshness/command.ts';
 import { addOverloadBench } from './overload/command.ts';
@@ -33,6 +34,7 @@ addFreshnessBench(program);
 addCatalogueBench(program);
 addOverloadBench(program);
 addChangesBench(program);
+addIdleBench(program);
 
 try {
   await program.parseAsync();

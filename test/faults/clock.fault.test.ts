@@ -39,6 +39,8 @@ describe('a projector whose clock jumps', () => {
         // Without heartbeats it would fight with the other one for its partitions: it ends, and is started again.
         expect((await jumping.ended).code).toBe(1);
         jumping = startJumping();
+        // Before that it would not know of the next jump.
+        await jumping.logged(({ msg }) => msg === 'projector started');
       }
       recoveriesMs.push(await trial.movesOn());
       // Long enough for the group to miss heartbeats.

@@ -69,6 +69,11 @@ export class Assignment {
     return this.#partitions.get(number);
   }
 
+  /** Whether nothing is under way for any partition. */
+  isIdle(): boolean {
+    return !this.#stopping && this.#partitions.values().every((partition) => partition.isIdle);
+  }
+
   /** How far each partition is applied; -1 where that is not known yet. */
   positions(): Map<number, number> {
     return new Map(

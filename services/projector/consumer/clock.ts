@@ -3,16 +3,17 @@
  * clock has come there again: the group would give the partitions away, and this member would never hear of it.
  */
 
-const LOOK_MS = 200;
+const LONGEST_LOOK_MS = 1_000;
 
 /** Calls `setBack` once the clock goes back by more than `toleratedMs` at once. @returns what ends the watching. */
 export function watchClock(toleratedMs: number, setBack: (byMs: number) => void): () => void {
   let ahead = Date.now() - performance.now();
+  const lookMs = Math.min(toleratedMs / 3, LONGEST_LOOK_MS);
   const timer = setInterval(() => {
     const now = Date.now() - performance.now();
     if (ahead - now > toleratedMs) setBack(Math.round(ahead - now));
     ahead = now;
-  }, LOOK_MS);
+  }, lookMs);
   timer.unref();
   return () => clearInterval(timer);
 }

@@ -5,6 +5,7 @@
 import type { Kafka } from 'kafkajs';
 import type { ClientSession } from 'mongodb';
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
+import { letFetchesWait } from '#shared/kafka/fetch-wait.ts';
 import { rebalanceMs } from '#shared/kafka.ts';
 import { RepeatedLines } from '#shared/repeated-lines.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
@@ -53,6 +54,9 @@ const LOOK_MS = 10_000;
 /** After this time a consumer that kafkajs gave up joins again. */
 const RESTART_MS = 1_000;
 
+/** How long a fetch waits for messages while a partition may become fetchable, and the longest that it does while all are idle. */
+const FETCH_WAIT_MS = { busy: 200, idle: 1_000 };
+
 /** After so long without an answer Kafka counts as away. */
 const SILENT_MS = 30_000;
 
@@ -68,7 +72,7 @@ export async function startConsumer(options: ConsumerOptions): Promise<RunningCo
     rebalanceTimeout: rebalanceMs(options),
     allowAutoTopicCreation: false,
     metadataMaxAge: METADATA_MAX_AGE_MS,
-    maxWaitTimeInMs: 200,
+    maxWaitTimeInMs: FETCH_WAIT_MS.busy,
     minBytes: 1,
     maxBytesPerPartition: Math.min(options.limits.bytes, fetchBytes),
     maxBytes: FETCH_BYTES_IN_ALL,
@@ -81,6 +85,7 @@ export async function startConsumer(options: ConsumerOptions): Promise<RunningCo
     },
   });
   const assignment = new Assignment(options, consumer);
+  const endWaiting = letFetchesWait(topic, () => (assignment.isIdle() ? idleFetchWait(options) : 0));
   const connection = new Connection(options);
   const repeated = new RepeatedLines();
   let lastActivity = Date.now();
@@ -141,6 +146,7 @@ export async function startConsumer(options: ConsumerOptions): Promise<RunningCo
   const stop = async () => {
     clearTimeout(restarting);
     endWatching();
+    endWaiting();
     clearInterval(looking);
     await assignment.stop();
     await consumer.disconnect();
@@ -204,6 +210,11 @@ class Connection {
     this.#metrics.kafkaConnected.remove(this.#labels);
     this.#metrics.fetched.remove(this.#labels);
   }
+}
+
+/** kafkajs sends heartbeats between fetches: these must not keep them back for long. */
+function idleFetchWait({ sessionTimeoutMs }: { sessionTimeoutMs: number }): number {
+  return Math.min(FETCH_WAIT_MS.idle, Math.floor(sessionTimeoutMs / 6));
 }
 
 /** Four heartbeats fit into the time after which the group believes a member dead. */

@@ -122,6 +122,11 @@ export class Partition {
     return this.#state;
   }
 
+  /** Whether nothing is under way, and the next message is all that it waits for. */
+  get isIdle(): boolean {
+    return this.#state === 'ready' && this.#underWay === null && this.#waiting === null;
+  }
+
   /** The offset that is applied next; `null` until the checkpoint is claimed. */
   get position(): number | null {
     return this.#claim?.position ?? null;
@@ -250,11 +255,11 @@ export class Partition {
   async look(): Promise<void> {
     const [claim, continuity] = [this.#claim, this.#continuity];
     if (claim === null || continuity === null) return;
-    const isIdle = () => this.#isAt(continuity) && this.#underWay === null;
-    if (!isIdle()) return;
+    const isStillIdle = () => this.#isAt(continuity) && this.isIdle;
+    if (!isStillIdle()) return;
     const { position } = claim;
     const place = await this.#store.whereIs(claim).catch(() => 'here' as const);
-    if (!isIdle() || claim.position !== position) return;
+    if (!isStillIdle() || claim.position !== position) return;
     // Most often another projector has the partition, and the group is about to tell us.
     const isNews = place === 'not ours' && !this.#isClaimLost;
     if (place === 'here') this.#noteProgress();

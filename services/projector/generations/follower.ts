@@ -12,6 +12,7 @@ import {
   type GenerationMarker,
   type KnownGeneration,
   liveOf,
+  PointerWatch,
 } from '#shared/read-models/generation.ts';
 import type { RunningConsumer } from '../consumer/consumer.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
@@ -50,11 +51,13 @@ export class GenerationFollower {
   readonly #failure = Promise.withResolvers<never>();
   /** What was said last of an environment, so that it is said once. */
   readonly #said = new Map<string, string>();
+  readonly #pointers: PointerWatch;
   #looking: PeriodicTask | null = null;
   #stopped = false;
 
   private constructor(options: FollowerOptions) {
     this.#options = options;
+    this.#pointers = new PointerWatch(options.client, options.prefix, options.environments);
     this.#failure.promise.catch(() => undefined);
   }
 
@@ -104,18 +107,16 @@ export class GenerationFollower {
   }
 
   async #lookAtAll(): Promise<void> {
-    await Promise.all(
-      this.#options.environments.map(async (environment) => {
-        try {
-          await this.#look(environment);
-        } catch (error) {
-          this.#say(environment, 'error', describeError(error));
-        }
-      }),
-    );
+    const failed = (environments: readonly string[], error: unknown) => {
+      for (const environment of environments) this.#say(environment, 'error', describeError(error));
+      return [];
+    };
+    await this.#pointers
+      .each((environment) => this.#look(environment).catch((error: unknown) => failed([environment], error)))
+      .catch((error: unknown) => failed(this.#options.environments, error));
   }
 
-  async #look(environment: string): Promise<void> {
+  async #look(environment: string): Promise<readonly KnownGeneration[]> {
     const { client, prefix, projectionVersion } = this.#options;
     const known = await findGenerations(client, prefix, environment);
     const wanted = new Map<string, { marker: GenerationMarker; found: KnownGeneration }>();
@@ -137,6 +138,7 @@ export class GenerationFollower {
     });
     await Promise.all([...gone, ...going]);
     this.#tellOfOthers(environment, known);
+    return known;
   }
 
   async #begin(
