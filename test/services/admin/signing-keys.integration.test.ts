@@ -87,6 +87,7 @@ describe('signing-keys', () => {
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     expect(await create()).toEqual({ file: path, made: false });
     expect(await readFile(path, 'utf8')).toBe(made);
+    await rm(path);
   });
 
   it('rotates under continuous requests at two services without a refused token', async () => {
