@@ -139,6 +139,7 @@ it('a copy with the marks of now is found by the numbers that instances left sin
       async () => (await statusOf(service, clientId)) === 401 && (await statusOf(other, clientId)) === 401,
       10_000,
     );
+    await allIsWell();
   }
 });
 
