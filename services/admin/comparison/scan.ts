@@ -18,7 +18,7 @@ export interface Scanned {
 
 /**
  * Compares the records of a range.
- * @param stride of every how-many-th record the whole content is compared.
+ * @param stride the whole content is compared of one record in so many.
  * @param offset for which bodies are compared.
  */
 export async function scanRange(

@@ -139,7 +139,7 @@ export class LetterRetry {
       };
       return { result, access, given: changes?.given };
     });
-    if (given !== undefined) epochs.remember(given);
+    if (given !== undefined) epochs.committed(given);
     // Where Redis is away the records stay marked, and the projector publishes them.
     if (access !== undefined) {
       await this.#publish(access).catch((error: unknown) => {

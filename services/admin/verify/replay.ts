@@ -90,7 +90,7 @@ export class Replay {
       const { given } = await inTransaction(client, (session) =>
         applyChanges(db, session, slice, null, { epochs: this.#epochs }),
       );
-      this.#epochs.remember(given);
+      this.#epochs.committed(given);
     } catch (error) {
       if (messages.length === 1) throw error;
       // A transaction can be too large.

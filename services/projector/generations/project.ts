@@ -79,7 +79,7 @@ export async function projectGeneration(
         (checkpoint) =>
           applyChanges(db, claim.session, slice, hopeless, { limits, checkpoint, epochs, reader, trees }),
       );
-      epochs.remember(given);
+      epochs.committed(given);
       countDeadLetters(metrics, environment, label, deadLetters);
       if (plan === null) return;
       const now = Date.now();

@@ -52,7 +52,7 @@ export function erasurePieces(
       try {
         const piece = await erase(documents);
         if (piece === null) return 'others';
-        epochs.remember(piece.given);
+        epochs.committed(piece.given);
         metrics.erased.inc(labels, piece.rewritten);
         if (!piece.isLast) return (await advance(db, claimed, null)) ? 'more' : 'ended';
         const seconds = waitedSeconds(claimed);

@@ -9,7 +9,7 @@ import type { View } from '../reading/shared-reads.ts';
 import { offsetOf } from '../reading/stamp.ts';
 import { type Cursor, encodeCursor } from './cursor.ts';
 import type { ChangeRow, ChangesRead } from './shared-changes.ts';
-import { likelyStart, type Start, startAt } from './start.ts';
+import { startByCursor, type Start, startAt } from './start.ts';
 
 export interface FeedRequest {
   environment: string;
@@ -40,7 +40,7 @@ export async function readChanges(
 ): Promise<ChangesPage> {
   const { storeId, bounded, shared } = view;
   const { mark } = shared.changes;
-  let start = likelyStart(after, mark);
+  let start = startByCursor(after, mark);
   let masks = false;
   for (let attempt = 1; ; attempt += 1) {
     const request = { storeId, entity, limit: pageSize, masks, ...start };

@@ -17,7 +17,7 @@ export interface Start {
 const EVERYTHING: Start = { told: 0, deletionsFrom: 0 };
 
 /** Where to start if the cursor is still right, which only a stamp can tell; `Infinity` is wherever the store stands now. */
-export function likelyStart(cursor: Cursor | null, generation: string): Start {
+export function startByCursor(cursor: Cursor | null, generation: string): Start {
   if (cursor === null) return { told: 0, deletionsFrom: Infinity };
   if (cursor.generation !== generation) return EVERYTHING;
   return { told: cursor.told, deletionsFrom: cursor.deletionsFrom };
@@ -25,13 +25,13 @@ export function likelyStart(cursor: Cursor | null, generation: string): Start {
 
 /** Where to start according to the stamp of the snapshot that is read. */
 export function startAt(cursor: Cursor | null, generation: string, stamp: Stamp | null): Start {
-  const likely = likelyStart(cursor, generation);
-  if (cursor === null || cursor.generation !== generation || cursor.epoch === null) return likely;
+  const byCursor = startByCursor(cursor, generation);
+  if (cursor === null || cursor.generation !== generation || cursor.epoch === null) return byCursor;
   const epochs = epochsIn(stamp?.epochs);
   const at = epochs.findIndex(({ id }) => id === cursor.epoch);
   if (at === -1) return EVERYTHING;
   const following = epochs[at + 1];
   const end = following === undefined ? (stamp?.position ?? 0) : following.from - 1;
-  if (cursor.seen <= end) return likely;
+  if (cursor.seen <= end) return byCursor;
   return { told: Math.min(cursor.told, end), deletionsFrom: Math.min(cursor.deletionsFrom, end) };
 }

@@ -57,7 +57,7 @@ export class Epochs {
   }
 
   /** Call it once the transaction is committed. */
-  remember(given: GivenPositions): void {
+  committed(given: GivenPositions): void {
     for (const [storeId, last] of given) this.#given.set(storeId, last);
   }
 }

@@ -18,7 +18,7 @@ export async function freePorts(count: number): Promise<number[]> {
 }
 
 /** The ports written in `file` when all of them are free now; otherwise new ones, which are then written there. */
-export async function rememberedPorts(file: string, count: number): Promise<number[]> {
+export async function savedPorts(file: string, count: number): Promise<number[]> {
   const known = readPorts(file);
   if (known.length === count && (await areFree(known))) return known;
   const ports = await freePorts(count);

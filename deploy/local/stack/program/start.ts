@@ -5,7 +5,7 @@ import { StackError, reasonOf } from '../errors.ts';
 import type { LocatedProgram, PartDefinition, RunningPart, StartContext } from '../part.ts';
 import { type PartExit, startGuarded } from './guarded-process.ts';
 import { lastLines } from './log-tail.ts';
-import { freePorts, rememberedPorts } from './ports.ts';
+import { freePorts, savedPorts } from './ports.ts';
 
 const HOST = '127.0.0.1';
 const ATTEMPTS = 3;
@@ -49,10 +49,8 @@ export async function onFreePorts<T>(
   const folder = data.part(name);
   mkdirSync(folder, { recursive: true });
   for (let attempt = 1; ; attempt++) {
-    const remember = keepData && attempt === 1;
-    const ports = await (remember
-      ? rememberedPorts(join(folder, 'ports.json'), portCount)
-      : freePorts(portCount));
+    const reuse = keepData && attempt === 1;
+    const ports = await (reuse ? savedPorts(join(folder, 'ports.json'), portCount) : freePorts(portCount));
     try {
       return await start(folder, ports);
     } catch (error) {

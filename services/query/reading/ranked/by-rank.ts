@@ -16,7 +16,7 @@ import { ALL, walk } from '../walk.ts';
 import { countFromStamp, indexFor, isShallow, matching, type RankedRequest } from './request.ts';
 
 /** Of a tree that was not read yet the uppermost node is one of these; with a fourth level it has a hundred million records. */
-const LIKELY_LEVELS = [0, 1, 2];
+const TOP_LEVELS = [0, 1, 2];
 
 /** Reads a page within a range of keys. @param estimated what `estimate` says of it. */
 export async function readByRank(
@@ -34,7 +34,7 @@ export async function readByRank(
 
   let rows = await together({
     page: shallow,
-    nodes: estimated?.visited ?? LIKELY_LEVELS.map((level) => nodeId(tree.name, view.storeId, level, '')),
+    nodes: estimated?.visited ?? TOP_LEVELS.map((level) => nodeId(tree.name, view.storeId, level, '')),
     cuts: estimated?.cuts ?? [],
   });
   const { stamp, page } = rows;

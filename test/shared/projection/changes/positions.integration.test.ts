@@ -99,7 +99,7 @@ describe('positions', () => {
         const { given } = await runInTransaction<AppliedSlice>(session, () =>
           applyChanges(db, session, slice, null, { epochs }),
         );
-        if (isKnown) epochs.remember(given);
+        if (isKnown) epochs.committed(given);
         return;
       } catch (error) {
         if (!isUnavailable(error)) throw error;

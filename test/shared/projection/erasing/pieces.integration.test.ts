@@ -103,7 +103,7 @@ describe('erasing', () => {
       () => applyChanges(db, session, slice, null, { epochs, limits }),
       session,
     );
-    epochs.remember(given);
+    epochs.committed(given);
     await session.endSession();
   }
 
@@ -113,7 +113,7 @@ describe('erasing', () => {
       () => erasePiece(db, session, 's1', documents, epochs),
       session,
     );
-    epochs.remember(done.given);
+    epochs.committed(done.given);
     await session.endSession();
     return done;
   }

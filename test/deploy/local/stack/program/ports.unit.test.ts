@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { freePorts, rememberedPorts } from '#local/stack/program/ports.ts';
+import { freePorts, savedPorts } from '#local/stack/program/ports.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -19,16 +19,16 @@ test('all ports are different', async () => {
 
 test('the same ports come again while they are free', async () => {
   const file = join(folder, 'ports.json');
-  const first = await rememberedPorts(file, 2);
-  expect(await rememberedPorts(file, 2)).toEqual(first);
+  const first = await savedPorts(file, 2);
+  expect(await savedPorts(file, 2)).toEqual(first);
 });
 
 test('others come when one of them was taken, and are remembered then', async () => {
   const file = join(folder, 'ports.json');
-  const first = await rememberedPorts(file, 2);
+  const first = await savedPorts(file, 2);
   const other = createServer().listen(first[1], '127.0.0.1');
   await once(other, 'listening');
-  const second = await rememberedPorts(file, 2);
+  const second = await savedPorts(file, 2);
   other.close();
   expect(second).not.toEqual(first);
   expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(second);
