@@ -7,14 +7,16 @@ export interface Address {
   scheme: string;
   /** `host`, `host:port`; one or more. */
   hosts: string[];
-  /** From the slash on, without parameters: a database. */
+  /** From the slash on, without parameters: a database, or the name by which sentinels know a master. */
   path: string;
 }
 
-const SCHEME = /^(?:rediss?|mongodb(?:\+srv)?):\/\//i;
+const SCHEME = /^(?:rediss?(?:\+(?:sentinel|cluster))?|mongodb(?:\+srv)?):\/\//i;
+/** An address within a text, up to what can be its last character: a sentence goes on behind it. */
+const IN_TEXT = new RegExp(String.raw`\b${SCHEME.source.slice(1)}[^\s"'\`<>]*[^\s"'\`<>,.;:)]`, 'gi');
 /** A name, an address, an encoded path of a socket. */
 const HOST = /^(?:[\p{L}\p{N}._%-]+|\[[0-9a-f:.%]+\])(?::\d{1,5})?$/iu;
-/** Of a database: anything else belongs into parameters. */
+/** Of a database or a master: anything else belongs into parameters. */
 const PATH = /^(?:\/[\w.%-]*)?$/;
 
 /**
@@ -44,6 +46,5 @@ export function shownAddress(text: string): string {
 
 /** A text that is not ours, such as a driver's message, with its addresses as they may be shown. */
 export function withoutCredentials(text: string): string {
-  // A sentence goes on behind it: punctuation at its end is none of it.
-  return text.replace(/\b(?:rediss?|mongodb(?:\+srv)?):\/\/[^\s"'`<>]*[^\s"'`<>,.;:)]/gi, shownAddress);
+  return text.replace(IN_TEXT, shownAddress);
 }

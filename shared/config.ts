@@ -14,6 +14,7 @@ import {
   optional,
   port,
   readSettings,
+  redisAddress,
   type Setting,
   setting,
   settingsOf,
@@ -154,7 +155,12 @@ const settings = Type.Object({
     }),
   }),
   redis: Type.Object({
-    url: setting('REDIS_URL', uri('redis', 'rediss'), null, 'Address of Redis, `redis://…` or `rediss://…`.'),
+    url: setting(
+      'REDIS_URL',
+      redisAddress,
+      null,
+      'Address of Redis: `redis://host:6379`; behind sentinels `redis+sentinel://host:26379,host:26379/name-of-the-master`. With TLS both begin with `rediss`.',
+    ),
     commandTimeoutMs: setting(
       'REDIS_COMMAND_TIMEOUT_MS',
       whole(10, 10_000),
@@ -180,6 +186,20 @@ const settings = Type.Object({
         'File with our own certificate for Redis, where it asks for one.',
       ),
       keyFile: optional('REDIS_TLS_KEY_FILE', anyText, 'File with the private key of that certificate.'),
+    }),
+    /** Who we are to sentinels, which have users of their own. */
+    sentinel: Type.Object({
+      username: optional('REDIS_SENTINEL_USERNAME', anyText, 'User of the sentinels (ACL).'),
+      password: optional(
+        'REDIS_SENTINEL_PASSWORD',
+        anyText,
+        'Password of the sentinels, where they ask for one; that of Redis is not shown to them.',
+      ),
+      passwordFile: optional(
+        'REDIS_SENTINEL_PASSWORD_FILE',
+        anyText,
+        'File that holds it, instead of `REDIS_SENTINEL_PASSWORD`.',
+      ),
     }),
   }),
   operations: Type.Object({
@@ -386,7 +406,7 @@ function contradictions(env: NodeJS.ProcessEnv): string[] {
     if (isSet(one) && !others.some(isSet)) mistakes.push(`${one} needs ${others.join(' or ')}`);
   };
   exclude('SIGNING_KEYS', 'SIGNING_KEYS_FILE');
-  for (const server of ['KAFKA_SASL', 'MONGODB', 'REDIS']) {
+  for (const server of ['KAFKA_SASL', 'MONGODB', 'REDIS', 'REDIS_SENTINEL']) {
     exclude(`${server}_PASSWORD`, `${server}_PASSWORD_FILE`);
   }
   for (const name of ['MONGODB_PASSWORD', 'MONGODB_PASSWORD_FILE']) need(name, 'MONGODB_USERNAME');
@@ -399,8 +419,8 @@ function contradictions(env: NodeJS.ProcessEnv): string[] {
     if (isSet(file) && env['KAFKA_TLS'] !== 'true') mistakes.push(`${file} needs KAFKA_TLS=true`);
   }
   for (const file of ['REDIS_TLS_CA_FILE', 'REDIS_TLS_CERT_FILE']) {
-    if (isSet(file) && !env['REDIS_URL']?.startsWith('rediss:')) {
-      mistakes.push(`${file} needs an address in REDIS_URL that begins with rediss://`);
+    if (isSet(file) && !env['REDIS_URL']?.startsWith('rediss')) {
+      mistakes.push(`${file} needs an address in REDIS_URL that begins with rediss`);
     }
   }
   need('KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME');

@@ -4,6 +4,7 @@ import type { Histogram } from 'prom-client';
 import { readPassword, readTlsFiles } from './config/files.ts';
 import type { Config } from './config.ts';
 import type { makersIn } from './process-metrics.ts';
+import { type RedisAddress, readRedisAddress } from './redis-address.ts';
 import { RedisConnection } from './redis-connection.ts';
 
 /** Makes the metric of how long Redis takes to answer. */
@@ -27,8 +28,12 @@ export function createRedisClient(
   onError: (error: Error) => void,
   seconds?: Histogram,
 ): RedisConnection {
+  const { url, commandTimeoutMs } = config.redis;
+  const address = readRedisAddress(url);
+  if (address === null) throw new Error('the configuration has no address of Redis');
   const options: RedisOptions = {
     ...securityOf(config.redis),
+    ...(address.kind === 'sentinel' ? sentinelsOf(config.redis, address) : {}),
     enableOfflineQueue: false,
     // A frozen Redis: the connection goes, and with it what piles up behind commands nobody answers.
     socketTimeout: Math.max(config.redis.commandTimeoutMs * 5, 1_000),
@@ -36,8 +41,9 @@ export function createRedisClient(
     maxRetriesPerRequest: 0,
     retryStrategy: (attempt) => Math.min(50 * attempt, 500),
   };
-  const { url, commandTimeoutMs } = config.redis;
-  const redis = new RedisConnection(url, commandTimeoutMs, options, (took) => seconds?.observe(took));
+  const redis = new RedisConnection(address.urlOf(address.nodes[0]), commandTimeoutMs, options, (took) =>
+    seconds?.observe(took),
+  );
   redis.on('error', onError);
   return redis;
 }
@@ -56,6 +62,24 @@ export async function redisReady(redis: Redis, timeoutMs: number): Promise<void>
     };
     redis.once('ready', ready);
   });
+}
+
+/** Which sentinels are asked, before each attempt to connect, where the master is. */
+function sentinelsOf(
+  { sentinel, tls, commandTimeoutMs }: Config['redis'],
+  { nodes, master, isSecure }: RedisAddress,
+): RedisOptions {
+  const { username } = sentinel;
+  const password = readPassword(sentinel);
+  return {
+    sentinels: [...nodes],
+    name: master,
+    ...(username === null ? {} : { sentinelUsername: username }),
+    ...(password === null ? {} : { sentinelPassword: password }),
+    ...(isSecure ? { enableTLSForSentinelMode: true, sentinelTLS: readTlsFiles(tls) } : {}),
+    sentinelCommandTimeout: Math.max(commandTimeoutMs, 1_000),
+    sentinelRetryStrategy: (attempt) => Math.min(50 * attempt, 500),
+  };
 }
 
 /** Who we are and whom we trust, as far as the address does not say it. */

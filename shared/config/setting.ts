@@ -7,6 +7,7 @@ import { type Static, Type, type TSchema } from 'typebox';
 import { Format } from 'typebox/format';
 import { Check, Errors } from 'typebox/value';
 import { readAddress } from '../address.ts';
+import { readRedisAddress } from '../redis-address.ts';
 
 export interface Setting {
   name: string;
@@ -87,6 +88,15 @@ export function uri(...schemes: string[]) {
     words: `must be a URI that begins with ${begins}://, with @ : / ? # in user, password and parameters percent-encoded`,
   });
 }
+
+Format.Set('redis-address', (text) => readRedisAddress(text) !== null);
+
+/** An address of Redis: of one server, or of those who know which servers there are. */
+export const redisAddress = Type.String({
+  format: 'redis-address',
+  words:
+    'must be a URI: redis://host:port or redis+sentinel://host:port,host:port/name-of-the-master (with TLS rediss…), with @ : / ? # in user, password and parameters percent-encoded',
+});
 
 /** Names separated by commas, without repetition. */
 export function list<T extends TSchema>(item: T, { least = 0 }: { least?: 0 | 1 } = {}) {

@@ -10,6 +10,7 @@ import { type Config, readConfig } from '#shared/config.ts';
 import { type EncodedMessage, encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { createProducer, createTopics } from '#shared/kafka.ts';
+import { readRedisAddress } from '#shared/redis-address.ts';
 import { newSigningKey } from '#shared/access/signing-key-set.ts';
 import { PATIENCE } from './patience.ts';
 
@@ -70,7 +71,7 @@ export async function createInstallation(
     logLevel: kafkajs.logLevel.NOTHING,
   });
   const mongodb = new MongoClient(config.mongodb.uri);
-  const redis = new Redis(config.redis.url);
+  const redis = clientOf(config.redis.url);
   const topics = environments.flatMap((name) => [changesTopic(name), accessTopic(name)]);
   const admin = kafka.admin();
   await admin.connect();
@@ -135,6 +136,13 @@ export async function eventually(
     if (Date.now() > end) throw new Error(`waited ${timeoutMs} ms in vain until ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
+}
+
+/** A client of the one server; behind sentinels, or of a cluster, one of what the address names first, once it is used. */
+function clientOf(url: string): Redis {
+  const address = readRedisAddress(url);
+  if (address === null) throw new Error(`no address of Redis: ${url}`);
+  return new Redis(address.urlOf(address.nodes[0]), { lazyConnect: address.kind !== 'server' });
 }
 
 function required(name: string): string {

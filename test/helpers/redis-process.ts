@@ -22,30 +22,67 @@ export interface RedisProcess {
   close: () => Promise<void>;
 }
 
-/** Starts a server; `settings` are arguments of redis-server that come after ours. */
-export async function startRedisProcess(settings: readonly string[] = []): Promise<RedisProcess> {
+/** What the servers of one test share: where their files lie, and what ends them with the test. */
+export interface RedisHome {
+  /** Starts a server by arguments of redis-server that come after ours, `sentinel` one that watches others by a file of settings. */
+  launch: (
+    port: number,
+    settings: readonly string[],
+    sentinel?: readonly string[],
+  ) => Promise<GuardedProcess>;
+  /** Where the server of a port keeps its files. */
+  folderOf: (port: number) => string;
+  close: () => Promise<void>;
+}
+
+export async function openRedisHome(): Promise<RedisHome> {
   const home = await mkdtemp(join(tmpdir(), 'store-data-redis-'));
   const guard = startGuard();
   await guard.hold('path', home);
   const folder = dataFolderAt(home);
   const context = { env: process.env, log: () => undefined, guard, folder, keepData: false };
   const program = await locateRedis(context);
-  const data = folder.part('redis');
-  await mkdir(data, { recursive: true });
   await mkdir(folder.logs, { recursive: true });
-  const [port = 0] = await freePorts(1);
-  const logFile = folder.logFile('redis');
-  const command = await program.prepare(data, [port], logFile);
+  const folderOf = (port: number) => join(folder.part('redis'), String(port));
+  return {
+    folderOf,
+    async launch(port, settings, sentinel) {
+      const data = folderOf(port);
+      await mkdir(data, { recursive: true });
+      const logFile = join(folder.logs, `redis-${port}.log`);
+      const command = await program.prepare(data, [port], logFile);
+      if (sentinel === undefined) {
+        return startGuarded(guard, { ...command, args: [...command.args, ...settings] }, logFile);
+      }
+      const file = join(data, 'sentinel.conf');
+      const lines = ['bind 127.0.0.1', `port ${port}`, `dir ${data}`, ...sentinel];
+      await writeFile(file, lines.join('\n'));
+      return startGuarded(guard, { ...command, args: [file, '--sentinel'] }, logFile);
+    },
+    async close() {
+      await guard.close();
+      await rm(home, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Starts a server; `settings` are arguments of redis-server that come after ours. One of several shares a home with them. */
+export async function startRedisProcess(
+  settings: readonly string[] = [],
+  { home, port: wanted }: { home?: RedisHome; port?: number } = {},
+): Promise<RedisProcess> {
+  const shared = home ?? (await openRedisHome());
+  const port = wanted ?? (await freePorts(1))[0] ?? 0;
   const url = `redis://127.0.0.1:${port}`;
   const client = new Redis(url, { lazyConnect: true, retryStrategy: () => 50 });
   client.on('error', () => undefined);
   let held: GuardedProcess | null = null;
 
   const start = async (snapshot?: Buffer) => {
-    const file = join(data, 'dump.rdb');
+    const file = join(shared.folderOf(port), 'dump.rdb');
     await rm(file, { force: true });
     if (snapshot !== undefined) await writeFile(file, snapshot);
-    held = await startGuarded(guard, { ...command, args: [...command.args, ...settings] }, logFile);
+    held = await shared.launch(port, settings);
     if (client.status === 'wait') await client.connect().catch(() => undefined);
     // Commands wait in the client's queue until the server has loaded its snapshot.
     await client.ping();
@@ -63,13 +100,12 @@ export async function startRedisProcess(settings: readonly string[] = []): Promi
     kill,
     async snapshot() {
       await client.save();
-      return readFile(join(data, 'dump.rdb'));
+      return readFile(join(shared.folderOf(port), 'dump.rdb'));
     },
     async close() {
       client.disconnect();
       await kill();
-      await guard.close();
-      await rm(home, { recursive: true, force: true });
+      if (home === undefined) await shared.close();
     },
   };
 }

@@ -11,6 +11,8 @@ describe('an address is shown', () => {
     ['redis://host?password=secret', 'redis://host'],
     ['redis://host/0?username=u&password=secret', 'redis://host/0'],
     ['redis://:p%40ss%2Fword@[::1]:6379', 'redis://[::1]:6379'],
+    ['redis+sentinel://u:secret@a:1,b/main', 'redis+sentinel://a:1,b/main'],
+    ['rediss+cluster://:secret@a:1,b?password=secret', 'rediss+cluster://a:1,b'],
     ['mongodb://user:secret@a:1,b:2,c:3/db?replicaSet=rs0', 'mongodb://a:1,b:2,c:3/db'],
     ['mongodb://user@a,b/?authMechanismProperties=AWS_SESSION_TOKEN:secret', 'mongodb://a,b/'],
     ['mongodb://a/?tlsCertificateKeyFilePassword=secret', 'mongodb://a/'],
@@ -96,6 +98,9 @@ it('a text keeps all but what is secret in its addresses', () => {
   ).toBe('connect to redis://host:6379/0 failed, "mongodb://a,b/" too; see 10.0.0.1:9092');
   expect(withoutCredentials('it is redis://u:p@a:1, and that (rediss://:p@b) fails.')).toBe(
     'it is redis://a:1, and that (rediss://b) fails.',
+  );
+  expect(withoutCredentials('not by redis+sentinel://u:p@a,b/main.')).toBe(
+    'not by redis+sentinel://a,b/main.',
   );
   expect(withoutCredentials('no address: a@b, http:/x')).toBe('no address: a@b, http:/x');
 });

@@ -11,8 +11,10 @@ import { type RedisProcess, startRedisProcess } from '#test/redis-process.ts';
 import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
 import { runCommand, runJson } from '../admin/run-command.ts';
 import {
+  expectNobodyWasLetIn,
   FINALLY,
   giveAccess,
+  hammer,
   isTakenAway,
   statusOf as statusOfToken,
   takeAway,
@@ -62,37 +64,11 @@ afterAll(async () => {
 const statusOf = (instance: RunningApp, name: string) => statusOfToken(instance, tokens[name]);
 const allIsRight = (instances: readonly RunningApp[]) => isTakenAway(instances, tokens);
 
-/** Asks again and again, at every instance, for everybody; answers all statuses that came. */
-function hammer(instances: readonly RunningApp[]): () => Promise<Record<string, Set<number>>> {
-  const seen: Record<string, Set<number>> = {};
-  const state = { going: true };
-  const asking = instances.map(async (instance) => {
-    while (state.going) {
-      const names = Object.keys(FINALLY);
-      const statuses = await Promise.all(names.map((name) => statusOf(instance, name)));
-      for (const [index, name] of names.entries()) (seen[name] ??= new Set()).add(statuses[index] ?? 0);
-      await new Promise((resolve) => setTimeout(resolve, 2));
-    }
-  });
-  return async () => {
-    state.going = false;
-    await Promise.all(asking);
-    return seen;
-  };
-}
-
 /** What both instances have counted together. */
 async function sumOf(metric: string): Promise<number> {
   const texts = await Promise.all([service, other].map(({ app }) => app.metrics.registry.metrics()));
   const lines = texts.flatMap((text) => text.split('\n')).filter((line) => line.startsWith(`${metric} `));
   return lines.reduce((sum, line) => sum + Number(line.slice(metric.length)), 0);
-}
-
-function expectNobodyWasLetIn(seen: Record<string, Set<number>>): void {
-  for (const [name, status] of Object.entries(FINALLY)) {
-    const expected = new Set([status, 503]);
-    expect([name, [...(seen[name] ?? [])].filter((one) => !expected.has(one))]).toEqual([name, []]);
-  }
 }
 
 it('what was taken away was in the snapshot, and counts before it is restored', async () => {
@@ -108,7 +84,7 @@ describe('an old snapshot', () => {
       repaired: await sumOf('store_data_redis_repairs_total{kind="record"}'),
     };
     for (let round = 0; round < 3; round += 1) {
-      const stop = hammer([service, other]);
+      const stop = hammer([service, other], tokens);
       await own.kill();
       await own.start(snapshot);
       await eventually('requests pass again', () => allIsRight([service, other]));
@@ -133,7 +109,7 @@ describe('an old snapshot', () => {
     await own.start(snapshot);
     const late = await startApp(config);
     try {
-      const stop = hammer([late]);
+      const stop = hammer([late], tokens);
       await eventually('requests pass', () => allIsRight([late]));
       expectNobodyWasLetIn(await stop());
     } finally {
@@ -206,7 +182,7 @@ describe('a replica that was behind', () => {
     try {
       await replica.kill();
       await replica.start(snapshot);
-      const stop = hammer([other]);
+      const stop = hammer([other], tokens);
       proxy.retarget({ host: '127.0.0.1', port: replica.port });
       await proxy.cut();
       await proxy.restore();

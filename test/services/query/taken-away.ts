@@ -1,4 +1,5 @@
 /** Keys, a store and a session that lose what they had while no projector runs: nothing that Redis forgets may give it back. */
+import { expect } from 'vitest';
 import { eventually } from '#test/installation.ts';
 import type { QueryService, RunningApp } from '#test/query-service.ts';
 import { runJson } from '../admin/run-command.ts';
@@ -58,4 +59,33 @@ export async function isTakenAway(instances: readonly RunningApp[], tokens: Toke
 
 export async function statusOf({ api }: RunningApp, token = ''): Promise<number> {
   return (await api.get('/api/order/list', token)).status;
+}
+
+/** By the name of the key: every status that it was answered. */
+type Seen = Record<string, Set<number>>;
+
+/** Asks again and again, at every instance, for everybody. */
+export function hammer(instances: readonly RunningApp[], tokens: Tokens): () => Promise<Seen> {
+  const seen: Seen = {};
+  const state = { going: true };
+  const asking = instances.map(async (instance) => {
+    while (state.going) {
+      const names = Object.keys(FINALLY);
+      const statuses = await Promise.all(names.map((name) => statusOf(instance, tokens[name])));
+      for (const [index, name] of names.entries()) (seen[name] ??= new Set()).add(statuses[index] ?? 0);
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+  });
+  return async () => {
+    state.going = false;
+    await Promise.all(asking);
+    return seen;
+  };
+}
+
+export function expectNobodyWasLetIn(seen: Seen): void {
+  for (const [name, status] of Object.entries(FINALLY)) {
+    const expected = new Set([status, 503]);
+    expect([name, [...(seen[name] ?? [])].filter((one) => !expected.has(one))]).toEqual([name, []]);
+  }
 }

@@ -1,0 +1,65 @@
+/** A master, its replica and three sentinels, as processes of one test. */
+import { freePorts } from '#local/stack/program/ports.ts';
+import { eventually } from './installation.ts';
+import { openRedisHome, type RedisProcess, startRedisProcess } from './redis-process.ts';
+
+export interface RedisSentinels {
+  /** The variables by which they are found. */
+  settings: Record<string, string>;
+  master: RedisProcess;
+  replica: RedisProcess;
+  /** Ends the sentinel that the address names first. */
+  killSentinel: () => Promise<void>;
+  close: () => Promise<void>;
+}
+
+const NAME = 'main';
+const PASSWORD = 'of the sentinels';
+/** A busy machine's server does not answer for a while, and shall not be replaced for that. */
+const DOWN_AFTER_MS = 1_500;
+
+export async function startRedisSentinels(): Promise<RedisSentinels> {
+  const home = await openRedisHome();
+  const [masterPort = 0, replicaPort = 0, ...sentinelPorts] = await freePorts(5);
+  const master = await startRedisProcess([], { home, port: masterPort });
+  const following = ['--replicaof', '127.0.0.1', String(masterPort)];
+  const replica = await startRedisProcess(following, { home, port: replicaPort });
+  await followsItsMaster(replica);
+  const settings = [
+    `requirepass "${PASSWORD}"`,
+    `sentinel monitor ${NAME} 127.0.0.1 ${masterPort} 2`,
+    `sentinel down-after-milliseconds ${NAME} ${DOWN_AFTER_MS}`,
+    `sentinel failover-timeout ${NAME} 5000`,
+  ];
+  const [first, ...others] = await Promise.all(sentinelPorts.map((port) => home.launch(port, [], settings)));
+  return {
+    settings: {
+      REDIS_URL: `redis+sentinel://${sentinelPorts.map((port) => `127.0.0.1:${port}`).join()}/${NAME}`,
+      REDIS_SENTINEL_PASSWORD: PASSWORD,
+    },
+    master,
+    replica,
+    killSentinel: async () => first?.stop(0),
+    async close() {
+      await Promise.all([first, ...others].map(async (sentinel) => sentinel?.stop(0)));
+      await Promise.all([master, replica].map((server) => server.close()));
+      await home.close();
+    },
+  };
+}
+
+/** Waits until a replica has what its master has. */
+export async function followsItsMaster({ client }: RedisProcess): Promise<void> {
+  await eventually('the replica follows', async () =>
+    (await client.info('replication')).includes('master_link_status:up'),
+  );
+}
+
+/** Lets a replica learn nothing of its master any more: what is written from now on, it does not have when it takes over. */
+export async function cutReplication(master: RedisProcess, replica: RedisProcess): Promise<void> {
+  await replica.client.config('SET', 'masterauth', 'wrong');
+  await master.client.call('CLIENT', 'KILL', 'TYPE', 'replica');
+  await eventually('the replica is cut off', async () =>
+    (await replica.client.info('replication')).includes('master_link_status:down'),
+  );
+}
