@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type IssuedKey, type StackFile, stackFilePath } from '#local/start/files.ts';
 
-const START = fileURLToPath(import.meta.resolve('#local/start.ts'));
+const START = fileURLToPath(import.meta.resolve('#local/start.js'));
 const READY_LIMIT_MS = 180_000;
 const ORDERS = '60';
 const QUOTA = '1000000000';

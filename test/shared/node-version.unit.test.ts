@@ -4,12 +4,14 @@ import { describe, expect, it } from 'vitest';
 
 const CHECK = new URL('../../shared/node-version.js', import.meta.url).pathname;
 
-/** Runs the check as if by another version. */
-function startWith(version: string) {
+const START = new URL('../../deploy/local/start.js', import.meta.url).pathname;
+
+/** Starts something as if by another version; the check alone unless told. */
+function startWith(version: string, start = ['--import', CHECK, '--eval', '']) {
   const versions = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`;
   const { status, stderr } = spawnSync(
     process.execPath,
-    ['--import', `data:text/javascript,${encodeURIComponent(versions)}`, '--import', CHECK, '--eval', ''],
+    ['--import', `data:text/javascript,${encodeURIComponent(versions)}`, ...start],
     { encoding: 'utf8' },
   );
   return { status, stderr };
@@ -23,6 +25,15 @@ describe('the Node that is needed', () => {
     expect(stderr).toContain(version);
   });
 
+  it('is named by what `npm start` runs, whoever runs it', () => {
+    const { status, stderr } = startWith('20.20.2', [START, '--help']);
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: expect.stringMatching(/^Node 22\.18 or later is needed.*\n$/),
+    });
+    expect(startWith('24.12.0', [START, '--help'])).toEqual({ status: 0, stderr: '' });
+  });
+
   it.each(['22.18.0', '23.6.0', '24.12.0', '26.0.0'])('may be %s', (version) => {
     expect(startWith(version)).toEqual({ status: 0, stderr: '' });
   });
@@ -33,7 +44,8 @@ describe('the Node that is needed', () => {
       scripts: Record<string, string>;
     };
     expect(manifest.engines.node).toBe('>=22.18');
-    for (const name of ['start', 'store-data', 'start:projector', 'start:query']) {
+    expect(manifest.scripts['start']).toMatch(/^node [^ ]+ deploy\/local\/start\.js$/);
+    for (const name of ['stack', 'store-data', 'start:projector', 'start:query']) {
       expect(manifest.scripts[name]).toContain('node --import=./shared/node-version.js ');
     }
   });

@@ -14,7 +14,7 @@ interface Flags {
   keep?: true;
 }
 
-const command = new Command('node deploy/local/stack/main.ts')
+const command = new Command('npm run -s stack --')
   .description(
     'Starts Kafka, MongoDB and Redis, prints how to reach them, and ends them on Ctrl-C or SIGTERM.',
   )

@@ -5,14 +5,18 @@ import { createSimulator, type Simulator } from '#local/simulator/simulator.ts';
 import { cacheFolder } from '#local/stack/fetch/package.ts';
 import type { Guard } from '#local/stack/program/guard.ts';
 import type { Stack } from '#local/stack/stack.ts';
+import { readConfig } from '#shared/config.ts';
 import { describeError } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { createTopics } from '#shared/kafka.ts';
+import { createReaderClient } from '#shared/mongodb.ts';
 import { StackError } from '#local/stack/errors.ts';
 import { awaitToken, keySeed, makeKeys, publishKeys } from './keys.ts';
-import { type HistoryProgress, showLiveLine } from './live-line.ts';
+import { type HistoryProgress, showLive } from './live-line.ts';
 import { type StartOptions, USUAL_PORT } from './options.ts';
+import { countOrders } from './orders.ts';
 import { awaitProjector, ProjectorWatch } from './projector-watch.ts';
+import { histogramOf, scrape } from './samples.ts';
 import type { Screen } from './screen.ts';
 import { Service } from './service.ts';
 import { prepareSigningKey, type StackFile } from './files.ts';
@@ -172,7 +176,23 @@ async function startServices(
     });
   const [projectorReady, queryReady] = await Promise.all([projector.start(), startQuery()]);
   const watch = new ProjectorWatch(projectorReady.operations);
-  const showing = showLiveLine(screen, watch, history, stopping);
+  const config = readConfig(env);
+  const mongodb = createReaderClient(config, 'local-start');
+  cleanup.defer(() => mongodb.close());
+  const showing = showLive(
+    screen,
+    async (isVisible) => {
+      const [state, samples, orders] = await Promise.all([
+        watch.look(),
+        isVisible ? scrape(queryReady.operations) : null,
+        isVisible ? countOrders(mongodb, config.namePrefix, ENVIRONMENTS) : null,
+      ]);
+      const answers = samples && histogramOf(samples, 'store_data_request_seconds');
+      return { projector: state, answers, orders };
+    },
+    { stores: context.options.stores, history },
+    stopping,
+  );
   cleanup.defer(() => showing);
   if (queryReady.url === null) throw new StackError('the query service does not say where it listens');
   return {

@@ -15,6 +15,8 @@ export interface StartOptions {
   /** Where the API listens; `null`: at the usual port, or at a free one where that is taken. */
   port: number | null;
   keepData: boolean;
+  /** Nothing changes in place on the screen. */
+  plain: boolean;
   /** Holds data, logs and `stack.json`. */
   folder: string;
 }
@@ -46,6 +48,7 @@ export function readOptions(args: readonly string[]): ReadOptions {
     .option('--quota <n>', 'requests a minute for each store and environment', whole(1, 1_000_000_000))
     .option('--port <n>', `where the API listens (default: ${USUAL_PORT} where it is free)`, whole(0, 65_535))
     .option('--keep-data', 'leave data and signing key in the folder, and begin with what is there', false)
+    .option('--plain', 'lines only, on a terminal too, as with NO_COLOR set', false)
     .option('--folder <path>', 'where data, logs and stack.json lie (default: .local)', (path) =>
       resolve(path),
     )

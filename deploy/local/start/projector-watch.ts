@@ -1,5 +1,6 @@
 /** What the projector has done so far, from its metrics; counts go on when it is started again and counts from zero. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Histogram, histogramOf, type Sample, scrape, sum } from './samples.ts';
 
 export interface ProjectorState {
   /** Events that took effect. */
@@ -14,13 +15,14 @@ export interface ProjectorState {
   accessLag: number | null;
   /** Changes of access that Redis does not know yet. */
   accessPending: number;
+  /** Seconds from events to their commits, as far as this process has counted them. */
+  freshness: Histogram;
 }
 
 const APPLIED = 'store_data_events_applied_total';
 const OUTDATED = 'store_data_events_outdated_total';
 const DEAD = 'store_data_dead_letters_total';
 const COUNTERS = new Set([APPLIED, OUTDATED, DEAD]);
-const LIMIT_MS = 2_000;
 const ACCESS_ENTITIES = new Set(['access_key', 'store_access']);
 
 export class ProjectorWatch {
@@ -29,22 +31,17 @@ export class ProjectorWatch {
   readonly #counters = new Map<string, { sample: Sample; before: number }>();
 
   constructor(operationsUrl: string) {
-    this.#url = `${operationsUrl}/metrics`;
+    this.#url = operationsUrl;
   }
 
   /** Asks the projector; `null` when it does not answer. */
   async look(): Promise<ProjectorState | null> {
-    try {
-      const response = await fetch(this.#url, { signal: AbortSignal.timeout(LIMIT_MS) });
-      return response.ok ? this.take(await response.text()) : null;
-    } catch {
-      return null;
-    }
+    const samples = await scrape(this.#url);
+    return samples === null ? null : this.take(samples);
   }
 
   /** Takes in one scrape. */
-  take(text: string): ProjectorState {
-    const samples = readSamples(text);
+  take(samples: readonly Sample[]): ProjectorState {
     for (const sample of samples) if (COUNTERS.has(sample.name)) this.#count(sample);
     const lag = (topics: string) => {
       const partitions = samples.filter(
@@ -67,6 +64,7 @@ export class ProjectorWatch {
       accessPending: sum(
         samples.filter(({ name }) => name === 'store_data_access_pending').map(({ value }) => value),
       ),
+      freshness: histogramOf(samples, 'store_data_freshness_seconds'),
     };
   }
 
@@ -84,32 +82,6 @@ export class ProjectorWatch {
     );
     return sum(counted.map(({ sample, before }) => before + sample.value));
   }
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
-}
-
-export interface Sample {
-  name: string;
-  labels: Readonly<Record<string, string>>;
-  value: number;
-}
-
-const SAMPLE = /^(?<name>[a-z_]+)(?:\{(?<labels>[^}]*)\})? (?<value>\S+)$/;
-const LABEL = /(?<name>[a-z_]+)="(?<value>[^"]*)"/g;
-
-/** All samples of a scrape. */
-export function readSamples(text: string): Sample[] {
-  return text.split('\n').flatMap((line) => {
-    const { name, labels = '', value } = SAMPLE.exec(line)?.groups ?? {};
-    if (name === undefined) return [];
-    const pairs = [...labels.matchAll(LABEL)].map(({ groups }) => [
-      groups?.['name'] ?? '',
-      groups?.['value'] ?? '',
-    ]);
-    return [{ name, labels: Object.fromEntries(pairs), value: Number(value) }];
-  });
 }
 
 const POLL_MS = 100;

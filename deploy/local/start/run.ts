@@ -60,7 +60,7 @@ async function runUntilStopped(options: StartOptions, screen: Screen, life: Life
     async (system) => {
       await writeStackFile(folder, system.file);
       const seconds = (performance.now() - began) / 1_000;
-      for (const line of summary({ options, stack, file: system.file }, seconds)) screen.line(line);
+      for (const line of summary(options, system.file, seconds)) screen.line(line);
       if (options.traffic) system.simulator.startTraffic();
       return null;
     },

@@ -1,24 +1,16 @@
-/** What the screen says once everything is ready: parts, addresses, a key, and requests to copy. */
-import type { Stack } from '#local/stack/stack.ts';
-import { shownAddress } from '#shared/address.ts';
+/** What the screen says once everything is ready: addresses, a key, and requests to copy. */
+import { join, relative } from 'node:path';
 import type { StartOptions } from './options.ts';
 import { type IssuedKey, type StackFile, stackFilePath } from './files.ts';
-import { grouped } from './live-line.ts';
+import { grouped } from './live-view.ts';
 
-/** The lines; what was said while starting is not repeated. */
-export function summary(
-  { options, stack, file }: { options: StartOptions; stack: Stack; file: StackFile },
-  seconds: number,
-): string[] {
-  const [queryOperations = '', projectorOperations = ''] = file.operations_urls;
+/** The lines; what was said while starting is not repeated. With what changes below them they fit 24 rows. */
+export function summary(options: StartOptions, file: StackFile, seconds: number): string[] {
   const rows: [string, string][] = [
     ['API', `${file.query_url} (${file.query_url}/docs in a browser)`],
-    ['metrics', `${queryOperations}/metrics ${projectorOperations}/metrics`],
-    ['Kafka', `${shownAddress(file.kafka_brokers.join(','))} (${sourceOf(stack, 'kafka')})`],
-    ['MongoDB', `${shownAddress(file.mongodb_uri)} (${sourceOf(stack, 'mongodb')})`],
-    ['Redis', `${shownAddress(file.redis_url)} (${sourceOf(stack, 'redis')})`],
-    ['logs', `${options.folder}/logs`],
-    ['all keys', stackFilePath(options.folder)],
+    ['metrics', file.operations_urls.map((url) => `${url}/metrics`).join(' ')],
+    ['addresses', `and keys: ${fromHere(stackFilePath(options.folder))}`],
+    ['logs', fromHere(join(options.folder, 'logs'))],
   ];
   return [
     '',
@@ -39,17 +31,18 @@ function requestLines(file: StackFile): string[] {
     ...token,
     '',
     ...groups,
-    '',
   ];
+}
+
+/** The shorter way to a path. */
+function fromHere(path: string): string {
+  const way = relative('', path);
+  return way.startsWith('..') ? path : way;
 }
 
 function describeStores({ stores, history, traffic, ordersPerMinute }: StartOptions): string {
   const flow = traffic && stores > 0 ? `${grouped(ordersPerMinute)} new ones a minute` : 'no new ones';
   return `${grouped(stores)} stores with ${grouped(history)} orders each, ${flow}`;
-}
-
-function sourceOf(stack: Stack, name: Stack['parts'][number]['name']): string {
-  return stack.parts.find((part) => part.name === name)?.source ?? 'unknown';
 }
 
 /** One for each group of endpoints; of the menu, which fills screens, the beginning. */

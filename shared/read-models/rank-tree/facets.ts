@@ -29,6 +29,11 @@ export function orderFacet({ status, order_type, customer_id }: OrderFacets): st
   return `${STATUS_LETTERS.get(status) ?? ''}${TYPE_LETTERS.get(order_type) ?? ''}${named}`;
 }
 
+/** The status of the orders with that code. */
+export function statusOfFacet(facet: string): (typeof ORDER_STATUSES)[number] | null {
+  return ORDER_STATUSES[facet.charCodeAt(0) - FIRST_LETTER] ?? null;
+}
+
 /**
  * The codes of the orders that filters let through, where an empty list lets all through; `null` when everything passes.
  * @param namesCustomer whether only orders that name a customer count.

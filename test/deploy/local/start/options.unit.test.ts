@@ -18,6 +18,7 @@ test('has defaults for everything', () => {
       quota: null,
       port: null,
       keepData: false,
+      plain: false,
     },
   });
   expect('options' in read && isAbsolute(read.options.folder) && read.options.folder.endsWith('.local')).toBe(
@@ -27,7 +28,7 @@ test('has defaults for everything', () => {
 
 test('reads every option', () => {
   const args =
-    '--stores 7 --history 0 --orders-per-minute 600 --no-traffic --quota 50 --port 9000 --keep-data --folder /tmp/x';
+    '--stores 7 --history 0 --orders-per-minute 600 --no-traffic --quota 50 --port 9000 --keep-data --plain --folder /tmp/x';
   expect(readOptions(args.split(' '))).toEqual({
     options: {
       stores: 7,
@@ -37,6 +38,7 @@ test('reads every option', () => {
       quota: 50,
       port: 9000,
       keepData: true,
+      plain: true,
       folder: '/tmp/x',
     },
   });
@@ -72,6 +74,7 @@ test('shows help', () => {
     '--quota',
     '--port',
     '--keep-data',
+    '--plain',
   ]) {
     expect(help).toContain(option);
   }

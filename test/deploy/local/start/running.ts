@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { type StackFile, stackFilePath } from '#local/start/files.ts';
 import { environmentWithoutAddresses } from '../stack/processes.ts';
 
-const START = fileURLToPath(import.meta.resolve('#local/start.ts'));
+const START = fileURLToPath(import.meta.resolve('#local/start.js'));
 const READY_LIMIT_MS = 200_000;
 
 export interface RunningStart {

@@ -1,0 +1,159 @@
+/** What changes on the screen while everything runs: counts and rates out of one look after another. */
+import { ORDER_STATUSES } from '#shared/events/entities/order.ts';
+import type { OrdersByStatus } from './orders.ts';
+import type { ProjectorState } from './projector-watch.ts';
+import { type Histogram, quantile, sum, total } from './samples.ts';
+
+/** What is seen at one moment; `null` is what does not answer. */
+export interface Moment {
+  projector: ProjectorState | null;
+  /** Seconds that answers took, as far as the query service has counted them. */
+  answers: Histogram | null;
+  orders: OrdersByStatus | null;
+}
+
+interface Look {
+  at: number;
+  applied: number;
+  freshness: Histogram;
+  requests: number;
+  answers: Histogram;
+}
+
+const RATE_MS = 5_000;
+const QUANTILE_MS = 60_000;
+/** Steps of the small charts. */
+const STEPS = 20;
+const BARS = '▁▂▃▄▅▆▇█';
+const NOTHING: Histogram = new Map();
+
+const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+const tenths = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 });
+
+/** Whole numbers as people read them: `12,345`. */
+export function grouped(value: number): string {
+  return whole.format(value);
+}
+
+export class LiveView {
+  readonly #stores: number;
+  readonly #began: number;
+  #looks: Look[] = [];
+  #moment: Moment = { projector: null, answers: null, orders: null };
+
+  constructor(stores: number, now: number) {
+    this.#stores = stores;
+    this.#began = now;
+  }
+
+  /** Takes in what is seen now. */
+  take(moment: Moment, now: number): void {
+    this.#moment = moment;
+    const last = this.#looks.at(-1);
+    const { projector, answers } = moment;
+    const look: Look = {
+      at: now,
+      applied: projector?.applied ?? last?.applied ?? 0,
+      freshness: projector?.freshness ?? last?.freshness ?? NOTHING,
+      requests: answers === null ? (last?.requests ?? 0) : total(answers),
+      answers: answers ?? last?.answers ?? NOTHING,
+    };
+    // A process that was started again counts from zero.
+    const isNew =
+      last !== undefined && (look.requests < last.requests || total(look.freshness) < total(last.freshness));
+    this.#looks = isNew ? [look] : [...this.#looks.filter(({ at }) => now - at <= QUANTILE_MS), look];
+  }
+
+  /** How far the events that were published before are applied. */
+  progress(): string {
+    const { projector } = this.#moment;
+    if (projector === null) return 'the projector does not answer';
+    return [
+      `${grouped(projector.applied)} events applied`,
+      `${this.#rate('applied')} events/s`,
+      `lag ${backlog(projector)}`,
+      ...deadLetters(projector),
+    ].join(' · ');
+  }
+
+  /** Everything in one line. */
+  line(): string {
+    const { projector, answers, orders } = this.#moment;
+    const parts = [
+      orders === null ? 'MongoDB does not answer' : `${grouped(sum([...orders.values()]))} orders`,
+      ...(projector === null
+        ? ['the projector does not answer']
+        : [`${this.#rate('applied')} events/s`, `freshness ${this.#spread('freshness')}`]),
+      answers === null
+        ? 'the query service does not answer'
+        : `${this.#rate('requests')} requests/s, ${this.#spread('answers')}`,
+      ...(projector === null ? [] : [`backlog ${backlog(projector)}`, ...deadLetters(projector)]),
+    ];
+    return parts.join(' · ');
+  }
+
+  /** Everything, in lines that stay where they are and fit 80 columns. */
+  panel(now: number): string[] {
+    const { projector, answers, orders } = this.#moment;
+    const seconds = Math.floor((now - this.#began) / 1_000);
+    const cells = ORDER_STATUSES.map(
+      (status) => `${status.padEnd(10)}${grouped(orders?.get(status) ?? 0).padStart(7)}`,
+    );
+    const head = [
+      `${grouped(this.#stores)} stores`,
+      orders === null ? 'MongoDB does not answer' : `${grouped(sum([...orders.values()]))} orders`,
+      ...(projector === null
+        ? []
+        : [`backlog ${backlog(projector)}`, `${grouped(projector.deadLetters)} dead letters`]),
+      `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`,
+    ];
+    return [
+      ` ${head.join(' · ')}`,
+      ` ${cells.slice(0, 4).join('  ')}`,
+      ` ${cells.slice(4).join('  ')}`,
+      projector === null
+        ? ' events    the projector does not answer'
+        : ` events    ${this.#chart('applied')}  freshness ${this.#spread('freshness')}`,
+      answers === null
+        ? ' requests  the query service does not answer'
+        : ` requests  ${this.#chart('requests')}  answers   ${this.#spread('answers')}`,
+    ];
+  }
+
+  #rate(of: 'applied' | 'requests'): string {
+    const last = this.#looks.at(-1);
+    const first = this.#looks.find(({ at }) => at >= (last?.at ?? 0) - RATE_MS);
+    if (last === undefined || first === undefined || first.at === last.at) return '0';
+    const rate = ((last[of] - first[of]) * 1_000) / (last.at - first.at);
+    return (rate < 10 ? tenths : whole).format(rate);
+  }
+
+  #chart(of: 'applied' | 'requests'): string {
+    const counts = this.#looks.slice(-STEPS - 1).map((look) => look[of]);
+    const steps = counts.slice(1).map((count, index) => count - (counts[index] ?? count));
+    const highest = Math.max(1, ...steps);
+    const bars = steps.map((step) => BARS[Math.ceil((step / highest) * (BARS.length - 1))]).join('');
+    return `${`${this.#rate(of)}/s`.padStart(8)} ${bars.padStart(STEPS)}`;
+  }
+
+  /** What half of them and what 99 of 100 are at most, in the past minute. */
+  #spread(of: 'freshness' | 'answers'): string {
+    const [first, last] = [this.#looks[0], this.#looks.at(-1)];
+    const at = (share: number) => duration(quantile(first?.[of] ?? NOTHING, last?.[of] ?? NOTHING, share));
+    return `p50 ${at(0.5).padEnd(6)} p99 ${at(0.99)}`;
+  }
+}
+
+function backlog({ changesLag, accessLag }: ProjectorState): string {
+  return changesLag === null ? 'unknown' : grouped(changesLag + (accessLag ?? 0));
+}
+
+function deadLetters({ deadLetters }: ProjectorState): string[] {
+  return deadLetters === 0 ? [] : [`${grouped(deadLetters)} dead letters`];
+}
+
+function duration(seconds: number | null): string {
+  if (seconds === null) return '-';
+  const [value, unit] = seconds < 1 ? [seconds * 1_000, 'ms'] : [seconds, 's'];
+  return `${Number(value.toPrecision(2))} ${unit}`;
+}

@@ -1,0 +1,11 @@
+/** What `npm start` runs once it is certain that this Node can: from the options to the exit code. */
+import { readOptions } from './options.ts';
+import { run } from './run.ts';
+import { createScreen } from './screen.ts';
+
+const read = readOptions(process.argv.slice(2));
+if ('exitCode' in read) process.exit(read.exitCode);
+// Whoever reads along may stop doing so (`npm start | head`): that is no reason to end.
+process.stdout.on('error', () => undefined);
+const isPlain = read.options.plain || (process.env['NO_COLOR'] ?? '') !== '';
+process.exit(await run(read.options, createScreen(process.stdout, isPlain)));
