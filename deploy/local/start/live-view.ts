@@ -24,6 +24,8 @@ const RATE_MS = 5_000;
 const QUANTILE_MS = 60_000;
 /** Steps of the small charts. */
 const STEPS = 20;
+/** Of a duration. */
+const WIDEST = 6;
 const BARS = '▁▂▃▄▅▆▇█';
 const NOTHING: Histogram = new Map();
 
@@ -86,7 +88,7 @@ export class LiveView {
         : [`${this.#rate('applied')} events/s`, `freshness ${this.#spread('freshness')}`]),
       answers === null
         ? 'the query service does not answer'
-        : `${this.#rate('requests')} requests/s, ${this.#spread('answers')}`,
+        : `${this.#rate('requests')} requests/s · answers ${this.#spread('answers')}`,
       ...(projector === null ? [] : [`backlog ${backlog(projector)}`, ...deadLetters(projector)]),
     ];
     return parts.join(' · ');
@@ -113,10 +115,10 @@ export class LiveView {
       ` ${cells.slice(4).join('  ')}`,
       projector === null
         ? ' events    the projector does not answer'
-        : ` events    ${this.#chart('applied')}  freshness ${this.#spread('freshness')}`,
+        : ` events    ${this.#chart('applied')}  freshness ${this.#spread('freshness', WIDEST)}`,
       answers === null
         ? ' requests  the query service does not answer'
-        : ` requests  ${this.#chart('requests')}  answers   ${this.#spread('answers')}`,
+        : ` requests  ${this.#chart('requests')}  answers   ${this.#spread('answers', WIDEST)}`,
     ];
   }
 
@@ -137,10 +139,10 @@ export class LiveView {
   }
 
   /** What half of them and what 99 of 100 are at most, in the past minute. */
-  #spread(of: 'freshness' | 'answers'): string {
+  #spread(of: 'freshness' | 'answers', width = 0): string {
     const [first, last] = [this.#looks[0], this.#looks.at(-1)];
     const at = (share: number) => duration(quantile(first?.[of] ?? NOTHING, last?.[of] ?? NOTHING, share));
-    return `p50 ${at(0.5).padEnd(6)} p99 ${at(0.99)}`;
+    return `p50 ${at(0.5).padEnd(width)} p99 ${at(0.99)}`;
   }
 }
 

@@ -49,7 +49,10 @@ function tryToClaim({ path, ownerFile }: DataFolder, claim: Owner): boolean {
     const { code } = error as NodeJS.ErrnoException;
     // Somebody's claim, or a guardian removed the folder at this very moment.
     if (code === 'EEXIST' || code === 'ENOENT') return false;
-    throw new StackError(`the data folder cannot be used: ${reasonOf(error)}`, { cause: error });
+    throw new StackError(
+      `the data folder cannot be used (${reasonOf(error)}): npm start -- --folder <path> takes another one`,
+      { cause: error },
+    );
   } finally {
     rmSync(draft, { force: true });
   }

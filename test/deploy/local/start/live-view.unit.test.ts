@@ -60,7 +60,7 @@ test('then everything, in lines of at most 80 columns that stay where they are',
   view.take(moment(3_050, 120), 31_000);
   expect(view.panel(31_000)[3]).toContain(' 90/s ███████████████████▅  ');
   expect(view.line()).toBe(
-    '12,348 orders · 90 events/s · freshness p50 56 ms  p99 910 ms · 3.2 requests/s, p50 56 ms  p99 910 ms · backlog 0',
+    '12,348 orders · 90 events/s · freshness p50 56 ms p99 910 ms · 3.2 requests/s · answers p50 56 ms p99 910 ms · backlog 0',
   );
   for (const busy of [
     moment(9_999_999, 9_999_999, { deadLetters: 12_345, changesLag: 9_999_999 }),

@@ -26,6 +26,12 @@ test('a folder whose owner lives is refused', async () => {
   );
 });
 
+test('a folder that cannot be made is told, with the option that names another one', async () => {
+  const below = dataFolderAt(join(path, 'file', 'folder'));
+  writeFileSync(join(path, 'file'), '');
+  await expect(claimFolder(below, process.pid)).rejects.toThrow(/ENOTDIR.*: npm start -- --folder <path>/);
+});
+
 test('a folder that was given back is free', async () => {
   const folder = dataFolderAt(path);
   await claimFolder(folder, process.pid);
