@@ -1,5 +1,5 @@
 // A data folder belongs to one stack at a time: a second one would remove or corrupt the first one's data.
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StackError, reasonOf } from '../errors.ts';
 import type { DataFolder } from './data-folder.ts';
@@ -54,7 +54,7 @@ function tryToClaim({ path, ownerFile }: DataFolder, claim: Owner): boolean {
       { cause: error },
     );
   } finally {
-    rmSync(draft, { force: true });
+    if (existsSync(draft)) rmSync(draft);
   }
 }
 
