@@ -12,6 +12,7 @@ import { addOverloadBench } from './overload/command.ts';
 import { addProjectorBench } from './projector/command.ts';
 import { addQueryBench } from './query/command.ts';
 import { say } from './say.ts';
+import { addSoak } from './soak/command.ts';
 
 // kafkajs passes negative delays to timers; nobody at a terminal can do anything about that.
 process.removeAllListeners('warning');
@@ -35,6 +36,7 @@ addCatalogueBench(program);
 addOverloadBench(program);
 addChangesBench(program);
 addIdleBench(program);
+addSoak(program);
 
 try {
   await program.parseAsync();

@@ -20,6 +20,8 @@ const GRACE_MS = 15_000;
 export interface RunningService {
   /** Where it listens; one that has no clients listens for those who operate it. */
   url: string;
+  /** Where its metrics are. */
+  operations: string;
   pid: number;
   stop: () => Promise<void>;
 }
@@ -44,8 +46,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   for (;;) {
     const log = await readFile(logFile, 'utf8');
     const started = log.split('\n').find((line) => / started"/.test(line));
-    const url = started === undefined ? undefined : urlIn(started);
-    if (url !== undefined) return { url, pid: held.pid, stop };
+    if (started !== undefined) return { ...addressesIn(started), pid: held.pid, stop };
     if (!isRunning || Date.now() > until) {
       await stop();
       throw new Error(`${name} did not start:\n${log.slice(-2_000)}`);
@@ -54,7 +55,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   }
 }
 
-function urlIn(line: string): string | undefined {
-  const { url, operations } = JSON.parse(line) as { url?: string; operations?: string };
-  return url ?? operations;
+function addressesIn(line: string): { url: string; operations: string } {
+  const { operations, url = operations } = JSON.parse(line) as { url?: string; operations: string };
+  return { url, operations };
 }

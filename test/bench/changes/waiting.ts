@@ -2,11 +2,10 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readFile } from 'node:fs/promises';
 import { eventually, type Installation } from '#test/installation.ts';
 import { type LiveStore, publishSteadily } from '../freshness/stream.ts';
 import { rounded } from '../median.ts';
-import { cpuSeconds } from '../process-figures.ts';
+import { cpuSeconds, residentMebibytes } from '../process-figures.ts';
 import type { Say } from '../say.ts';
 import type { FollowersOrder, FollowersReport } from './followers.ts';
 import type { WaitersOrder, WaitersReport } from './waiters.ts';
@@ -47,11 +46,11 @@ export async function measureWaiting(
     publishSteadily(installation, live, { rate, seconds: WARM_UP_SECONDS }),
   );
   await sleep(SETTLE_MS);
-  const before = await residentKibibytes(query.pid);
+  const before = await residentMebibytes(query.pid);
   const latest = await startWaiters(query.url, quiet, tokenOf, waiters, cleanup);
   await eventually('all of them wait', () => latest()?.connected === waiters, 120_000);
   await sleep(SETTLE_MS);
-  const each = ((await residentKibibytes(query.pid)) - before) / waiters;
+  const each = (((await residentMebibytes(query.pid)) - before) * 1_024) / waiters;
   const cpuBefore = await cpuSeconds(query.pid);
   await sleep(SETTLE_MS);
   const idle = ((await cpuSeconds(query.pid)) - cpuBefore) / (SETTLE_MS / 1_000);
@@ -141,9 +140,4 @@ async function startWaiters(
   };
   child.send(order);
   return () => latest;
-}
-
-async function residentKibibytes(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8');
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]);
 }

@@ -40,7 +40,8 @@ export async function publishSteadily(
   await Promise.all(sending);
 }
 
-function newOrder({ storeId, partition, waiting }: LiveStore): RawMessage {
+/** A new order of the store, which happens now and is waited for from now on. */
+export function newOrder({ storeId, partition, waiting }: LiveStore): RawMessage {
   made += 1;
   const subject = `live${made}`;
   const time = new Date();

@@ -1,8 +1,8 @@
 /** Draws how latency grows: beside each other by depth of the page and by records of the store, as an SVG for light and dark pages. */
 import { grouped } from '../report/cells.ts';
 import type { Curve, Point } from '../result.ts';
-import { drawPanel, type Line, type Panel } from './panel.ts';
-import { logScale, shareScale } from './scales.ts';
+import { drawPanel, type Line, type Panel } from '../../../chart/panel.ts';
+import { logScale, shareScale } from '../../../chart/scales.ts';
 
 const WIDTH = 900;
 const HEIGHT = 400;

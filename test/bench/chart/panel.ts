@@ -18,6 +18,8 @@ export interface Panel {
   lines: Line[];
 }
 
+/** Of more points the line alone is shown. */
+const MOST_DOTS = 30;
 const TITLE_ABOVE = 14;
 const TEXT_BELOW = 18;
 const CAPTION_BELOW = 38;
@@ -39,7 +41,9 @@ export function drawPanel({ title, caption, x, y, xText, yText, lines }: Panel):
     `<text x="${middle}" y="${bottom + CAPTION_BELOW}" text-anchor="middle">${caption}</text>`,
     ...lines.map(({ style, points }) => {
       const places = points.map((point) => [round(x.at(point.x)), round(y.at(point.y))] as const);
-      const dots = places.map(([cx, cy]) => `<circle class="${style}" cx="${cx}" cy="${cy}" r="3"/>`);
+      const dots = (places.length > MOST_DOTS ? [] : places).map(
+        ([cx, cy]) => `<circle class="${style}" cx="${cx}" cy="${cy}" r="3"/>`,
+      );
       return `<path class="line ${style}" d="M${places.map((place) => place.join(' ')).join('L')}"/>${dots.join('')}`;
     }),
   ].join('\n');

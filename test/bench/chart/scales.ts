@@ -20,3 +20,18 @@ export function logScale(values: readonly number[], start: number, end: number):
     ticks: Array.from({ length: high - low + 1 }, (_, index) => 10 ** (low + index)),
   };
 }
+
+const STEPS = [1, 2, 2.5, 5, 10];
+const MOST_TICKS = 6;
+
+/** An axis from 0 to the largest value, marked at round numbers. */
+export function linearScale(values: readonly number[], start: number, end: number): Scale {
+  const most = Math.max(1, ...values);
+  const power = 10 ** Math.floor(Math.log10(most / MOST_TICKS));
+  const step = power * (STEPS.find((factor) => most / (factor * power) <= MOST_TICKS) ?? 1);
+  const count = Math.ceil(most / step);
+  return {
+    at: (value) => start + ((end - start) * value) / (count * step),
+    ticks: Array.from({ length: count + 1 }, (_, index) => Number((index * step).toPrecision(12))),
+  };
+}

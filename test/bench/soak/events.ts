@@ -1,0 +1,103 @@
+/**
+ * What the simulated traffic leaves out: campaigns, categories, products that go and come back, stores that move to another offset,
+ * customers and orders that are deleted; and orders of which it is known when they were published.
+ */
+import { campaigns } from '#local/simulator/entities/campaign.ts';
+import { regularCustomer } from '#local/simulator/entities/customer.ts';
+import type { SimulatedStore } from '#local/simulator/entities/store.ts';
+import { instant } from '#local/simulator/instant.ts';
+import { productEvent } from '#local/simulator/event.ts';
+import type { EventToEncode } from '#shared/events/encode.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { describeError } from '#shared/errors.ts';
+import { pause } from '#shared/pause.ts';
+import type { Installation } from '#test/installation.ts';
+import { type LiveStore, newOrder } from '../freshness/stream.ts';
+import type { Tally } from './tally.ts';
+
+type Event = Omit<EventToEncode, 'source'>;
+
+export interface Origin {
+  seed: number;
+  environment: string;
+  /** When the history was made. */
+  now: number;
+  /** Orders that each store has behind it. */
+  history: number;
+}
+
+const EVERY_MS = 1_000;
+/** Every so many records of stores tell of another offset. */
+const MOVES_EVERY = 13;
+const ELSEWHERE = '-04:00';
+const STATUSES = ['draft', 'scheduled', 'running', 'finished', 'cancelled'] as const;
+
+/** Each makes the event of one store in one round; rounds of a store go up by one. */
+const KINDS: ((store: SimulatedStore, round: number, origin: Origin) => Event | null)[] = [
+  (store, round, { seed, environment, now, history }) => {
+    const made = campaigns({ seed, environment, store, now }, { orders: history, customers: history });
+    const one = at(made, round);
+    const data = { ...one.state, status: at(STATUSES, round), updated_at: new Date().toISOString() };
+    return { entity: 'campaign', storeId: store.id, subject: one.id, sequence: Date.now(), data };
+  },
+  (store, round, { now }) => {
+    const { id, ...category } = at(store.menu.categories, round);
+    const created_at = instant(now - store.age);
+    const data = { ...category, description: `Edição ${round}`, created_at, updated_at: new Date() };
+    return { entity: 'category', storeId: store.id, subject: id, sequence: Date.now(), data };
+  },
+  (store, round) => {
+    const hasMoved = (Number(store.id.slice(1)) + round) % MOVES_EVERY === 0;
+    const record = store.record(Date.now());
+    const data = hasMoved ? { ...record, timezone_offset: ELSEWHERE } : record;
+    return { entity: 'store', storeId: store.id, subject: store.id, sequence: Date.now(), data };
+  },
+  (store, round, { now }) => {
+    // Deleted in one round, back in the next.
+    const product = at(store.menu.products, Math.floor(round / 2));
+    const gone = { entity: 'product', storeId: store.id, subject: product.id, sequence: Date.now() };
+    const times = { created_at: instant(now - store.age), updated_at: instant(Date.now()) };
+    return round % 2 === 0 ? { ...gone, action: 'deleted' } : productEvent(store, product, times, Date.now());
+  },
+  (store, round, { seed, environment, now }) => {
+    const customer = regularCustomer({ seed, environment, store, now }, 1 + (Math.floor(round / 2) % 10));
+    const gone = { entity: 'customer', storeId: store.id, subject: customer.id, sequence: Date.now() };
+    return round % 2 === 0 ? { ...gone, action: 'deleted' } : { ...gone, data: customer.state };
+  },
+  (store, round, { history }) => {
+    if (round >= history) return null;
+    const subject = `o${round + 1}`;
+    return { entity: 'order', action: 'deleted', storeId: store.id, subject, sequence: Date.now() };
+  },
+];
+
+/**
+ * Publishes, every second, one of these and an order of each second live store, until the signal is aborted.
+ * What Kafka does not take is told and left out.
+ */
+export async function publishRest(
+  installation: Installation,
+  { stores, live, tally }: { stores: readonly SimulatedStore[]; live: readonly LiveStore[]; tally: Tally },
+  origin: Origin,
+  over: AbortSignal,
+): Promise<void> {
+  const topic = changesTopic(installation.environment);
+  for (let turn = 0; await pause(EVERY_MS, over); turn += 1) {
+    const store = at(stores, Math.floor(turn / KINDS.length));
+    const event = at(KINDS, turn)(store, Math.floor(turn / KINDS.length / stores.length), origin);
+    const due = live.filter((_, index) => index % 2 === turn % 2);
+    try {
+      if (event !== null) await installation.publish([event]);
+      await installation.send(topic, due.map(newOrder));
+    } catch (error) {
+      tally.wrong('publishing', describeError(error));
+    }
+  }
+}
+
+/** One after the other, again and again. */
+function at<T>(items: readonly T[], turn: number): T {
+  const item = items[turn % items.length];
+  if (item === undefined) throw new RangeError('there is none');
+  return item;
+}
