@@ -72,7 +72,7 @@ const KINDS: ((store: SimulatedStore, round: number, origin: Origin) => Event | 
 ];
 
 /**
- * Publishes, every second, one of these and an order of each second live store, until the signal is aborted.
+ * Publishes, every second, one of these and an order of one live store, until the signal is aborted.
  * What Kafka does not take is told and left out.
  */
 export async function publishRest(
@@ -85,10 +85,9 @@ export async function publishRest(
   for (let turn = 0; await pause(EVERY_MS, over); turn += 1) {
     const store = at(stores, Math.floor(turn / KINDS.length));
     const event = at(KINDS, turn)(store, Math.floor(turn / KINDS.length / stores.length), origin);
-    const due = live.filter((_, index) => index % 2 === turn % 2);
     try {
       if (event !== null) await installation.publish([event]);
-      await installation.send(topic, due.map(newOrder));
+      await installation.send(topic, [newOrder(at(live, turn))]);
     } catch (error) {
       tally.wrong('publishing', describeError(error));
     }
