@@ -1,0 +1,57 @@
+/** The picture in the README. */
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { terminalPicture } from '#local/picture/svg.ts';
+import { LiveView } from '#local/start/live-view.ts';
+import { firstRequests } from '#local/start/summary.ts';
+
+const texts = (svg: string) =>
+  svg
+    .matchAll(/<text[^>]*>([^<]*)<\/text>/g)
+    .map(([, text]) => text ?? '')
+    .toArray();
+
+describe('a picture of a terminal', () => {
+  it('has each piece of a row where it stands, and nothing that a browser would take for markup', () => {
+    const svg = terminalPicture('a & b', ['# <note>', '', ' one two  "three"'], 20);
+    expect(texts(svg)).toEqual(['a &amp; b', '# &lt;note&gt;', 'one two', '&quot;three&quot;']);
+    expect(svg).toContain('<text class="note" x="16"');
+    expect(svg).toContain(`x="${16 + 8.4}"`);
+  });
+
+  it('draws the bars of charts, as high as they are', () => {
+    const svg = terminalPicture('chart', ['rate ▁█ more'], 20);
+    expect(texts(svg)).toEqual(['chart', 'rate', 'more']);
+    const heights = [...svg.matchAll(/<rect class="bar"[^>]* height="([\d.]+)"/g)].map(([, height]) =>
+      Number(height),
+    );
+    expect(heights).toEqual([1.9, 15]);
+  });
+});
+
+describe('the picture of the README', () => {
+  const svg = readFileSync(new URL('../../../../docs/start.svg', import.meta.url), 'utf8');
+
+  it('shows what `npm start` shows; `npm run picture` makes it anew', () => {
+    const view = new LiveView(5, 0);
+    view.take({ projector: null, answers: null, orders: new Map() }, 0);
+    const shown = texts(svg).join('\n');
+    const words =
+      view
+        .panel(0)
+        .join('\n')
+        .match(/[a-z]{4,}/g) ?? [];
+    for (const word of words.filter((word) => !/answer|does|projector|query|service/.test(word)))
+      expect(shown).toContain(word);
+    const key = {
+      client_id: 'CLIENT_ID',
+      client_secret: 'CLIENT_SECRET',
+      store_id: 's1',
+      environment: 'production',
+      scopes: [],
+    };
+    const { token, groups } = firstRequests('http://127.0.0.1:8080', key);
+    const unescaped = shown.replaceAll('&quot;', '"').replaceAll('&gt;', '>');
+    for (const line of [...token, ...groups]) expect(unescaped).toContain(line.trim());
+  });
+});
