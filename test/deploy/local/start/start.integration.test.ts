@@ -5,13 +5,15 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } 
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type StackFile, stackFilePath } from '#local/start/files.ts';
 import { LiveView } from '#local/start/live-view.ts';
 import { USUAL_PORT } from '#local/start/options.ts';
-import { awaitGone } from '../stack/processes.ts';
+import { awaitGone, environmentWithoutAddresses } from '../stack/processes.ts';
 import { childrenOf, type RunningStart, startAtUsualPort, startIn } from './running.ts';
 
+const STORE_DATA = fileURLToPath(new URL('../../../../services/admin/main.ts', import.meta.url));
 const folders: string[] = [];
 afterAll(() => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
@@ -32,7 +34,9 @@ function copied(output: string, beginning: string): string {
 }
 
 describe('while it runs', () => {
-  const folder = newFolder();
+  const project = newFolder();
+  // Where the commands look for it.
+  const folder = join(project, '.local');
   let running: RunningStart;
   let file: StackFile;
   beforeAll(async () => {
@@ -117,6 +121,21 @@ describe('while it runs', () => {
     expect(shown.length + 1 + new LiveView(1, 0).panel(0).length + 1).toBeLessThanOrEqual(24);
     expect(shown.filter((line) => line.length > 80 && !line.includes(folder))).toEqual([]);
     expect(shown.filter((line) => !/^(?:$|#|API=|TOKEN=|AUTH=|curl |  [|-])/.test(line))).toEqual([]);
+  });
+
+  test('the event of the README is published and read as it says', async () => {
+    const [, publish = '', read = ''] = /```sh\n(echo [\s\S]*?)\n\n(curl .*)\n```/.exec(README) ?? [];
+    const command = publish.replace('npm run store-data --', `'${process.execPath}' '${STORE_DATA}'`);
+    expect(command).toContain(STORE_DATA);
+    // Servers that this machine gives to tests are not those of this run.
+    const env = environmentWithoutAddresses();
+    expect(
+      execFileSync('sh', ['-c', command], { cwd: project, env, encoding: 'utf8', stdio: 'pipe' }),
+    ).toMatch(/\b1\b/);
+    await vi.waitFor(() => expect(answersTo(read)).toMatchObject([{ id: 'my-order-1', total: '39.90' }]), {
+      timeout: 60_000,
+      interval: 500,
+    });
   });
 
   test('a line now and then tells how everything fares', async () => {
