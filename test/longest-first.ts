@@ -5,23 +5,31 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** Below `test/`. A clean clone knows no durations; what ran before is sorted by them. */
 export const LONGEST = [
   'deploy/local/start/start.integration.test.ts',
-  'deploy/local/stack/main.integration.test.ts',
-  'shared/projection/ranking/damages.integration.test.ts',
-  'services/projector/crash.integration.test.ts',
-  'model.integration.test.ts',
-  'deploy/local/stack/stack.integration.test.ts',
-  'services/projector/rebuild-crash.integration.test.ts',
-  'shared/projection/erasing/killed.integration.test.ts',
-  'services/projector/restored.integration.test.ts',
-  'services/projector/fence.integration.test.ts',
-  'services/query/waiting.integration.test.ts',
-  'secure-servers/kafka.integration.test.ts',
-  'services/projector/recreated.integration.test.ts',
-  'clients/clients.integration.test.ts',
   'examples/follow-orders.integration.test.ts',
+  'examples/produce-events.integration.test.ts',
+  'examples/generated-client.integration.test.ts',
+  'clients/clients.integration.test.ts',
+  'services/query/imported-redis.integration.test.ts',
+  'shared/projection/ranking/damages.integration.test.ts',
+  'deploy/local/stack/main.integration.test.ts',
+  'services/projector/crash.integration.test.ts',
+  'shared/projection/erasing/killed.integration.test.ts',
   'services/query/main.integration.test.ts',
-  'trial/trial.integration.test.ts',
+  'deploy/local/stack/stack.integration.test.ts',
+  'services/projector/restored.integration.test.ts',
+  'services/query/waiting.integration.test.ts',
+  'model.integration.test.ts',
+  'followers.integration.test.ts',
+  'services/query/rolling-restart.integration.test.ts',
+  'secure-servers/kafka.integration.test.ts',
   'services/admin/signing-keys.integration.test.ts',
+  'services/projector/rebuild-crash.integration.test.ts',
+  'trial/trial.integration.test.ts',
+  'services/admin/access.integration.test.ts',
+  'services/query/overload.integration.test.ts',
+  'services/projector/recreated.integration.test.ts',
+  'shared/kafka/socket.unit.test.ts',
+  'services/projector/consumer/partition.unit.test.ts',
 ];
 
 export class LongestFirst extends BaseSequencer {
@@ -30,7 +38,9 @@ export class LongestFirst extends BaseSequencer {
       const at = LONGEST.indexOf(relative(`${project.config.root}/test`, moduleId));
       return at === -1 ? LONGEST.length : at;
     };
+    // A worker that goes from one project to another loads everything anew; what is short comes last, and fills the end.
+    const group = ({ project }: TestSpecification) => (project.name === 'unit' ? 1 : 0);
     const sorted = await super.sort(files);
-    return sorted.toSorted((a, b) => place(a) - place(b));
+    return sorted.toSorted((a, b) => group(a) - group(b) || place(a) - place(b));
   }
 }
