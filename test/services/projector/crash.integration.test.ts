@@ -9,14 +9,14 @@ import type { StreamEvent } from '#test/streams.ts';
 import { startProjector } from '#projector/projector.ts';
 import { verifyStore } from '#shared/projection/ranking/verify.ts';
 
-const EVENTS = 6_000;
-const ORDERS = 1_200;
+const EVENTS = 4_000;
+const ORDERS = 800;
 const CUSTOMERS = 270;
 const STORES = ['s0', 's1', 's2', 's3', 's4', 's5', 's6'];
 const SENT_AT_ONCE = 150;
-/** Kills by SIGKILL at a random instant, then between a transaction's last write and its commit. */
-const RANDOM_KILLS = 6;
-const KILLS_IN_TRANSACTION = 6;
+/** Kills by SIGKILL at a random instant, then between the last write and the commit of these transactions. `test/faults` has fifty. */
+const RANDOM_KILLS = 3;
+const KILLED_TRANSACTIONS = [1, 2, 4];
 /** For one more start that has something to apply. */
 const REPEATED = 100;
 /** What a killed transaction has locked stays locked for a minute where nobody ends it. */
@@ -67,20 +67,20 @@ describe('a projector that is killed', () => {
   afterAll(() => installation?.close());
 
   it(
-    `leaves what an undisturbed one leaves, after ${RANDOM_KILLS + KILLS_IN_TRANSACTION} kills while ${EVENTS} events flow`,
+    `leaves what an undisturbed one leaves, after ${RANDOM_KILLS + KILLED_TRANSACTIONS.length} kills while ${EVENTS} events flow`,
     { timeout: 480_000 },
     async () => {
       const [disturbed, undisturbed] = installation.config.environments;
       if (disturbed === undefined || undisturbed === undefined)
         throw new Error('two environments are needed');
       const flow = events();
-      const run = async () => {
-        for (let start = 0; start < flow.length; start += SENT_AT_ONCE) {
-          await installation.publish(flow.slice(start, start + SENT_AT_ONCE), disturbed);
+      const run = async (part: StreamEvent[]) => {
+        for (let start = 0; start < part.length; start += SENT_AT_ONCE) {
+          await installation.publish(part.slice(start, start + SENT_AT_ONCE), disturbed);
           await sleep(20);
         }
       };
-      const flowing = run();
+      const flowing = run(flow.slice(0, EVENTS / 2));
 
       const recoveries: number[] = [];
       const env = { ...installation.env, ENVIRONMENTS: disturbed };
@@ -98,11 +98,14 @@ describe('a projector that is killed', () => {
         service.kill('SIGKILL');
         expect(await service.ended).toEqual({ code: null, signal: 'SIGKILL' });
       }
-      for (let kill = 1; kill <= KILLS_IN_TRANSACTION; kill += 1) {
-        const service = startKilledProjector(env, kill);
+      await flowing;
+      // So that there are transactions to die in, however much is applied by now.
+      const flowingOn = run(flow.slice(EVENTS / 2));
+      for (const transaction of KILLED_TRANSACTIONS) {
+        const service = startKilledProjector(env, transaction);
         expect(await service.ended).toEqual({ code: null, signal: 'SIGKILL' });
       }
-      await flowing;
+      await flowingOn;
       const last = start();
       await applies(last);
       await caughtUp(installation, disturbed);
