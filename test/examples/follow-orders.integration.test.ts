@@ -1,3 +1,3 @@
 import { describeFollowing } from './following.ts';
 
-describeFollowing(2_000);
+describeFollowing(1_000);

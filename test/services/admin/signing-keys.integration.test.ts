@@ -22,7 +22,7 @@ interface ListedKey {
 /** Long enough for what a test does with a token on a busy machine, short enough to wait for its end. */
 const LIFETIME_SECONDS = 8;
 /** Between requests, so that other tests get on as well. */
-const PAUSE_MS = 10;
+const PAUSE_MS = 40;
 
 let installation: Installation;
 let folder: string;

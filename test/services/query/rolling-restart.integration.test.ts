@@ -10,6 +10,8 @@ import { type ServiceProcess, startService } from '#test/service-process.ts';
 
 const LOOK_MS = 50;
 const CLIENTS = 8;
+/** Of each client between two requests, so that other tests get on as well. */
+const PAUSE_MS = 20;
 
 let service: QueryService;
 beforeAll(async () => {
@@ -113,6 +115,7 @@ it('a rolling restart loses no request', async () => {
         await response.arrayBuffer();
         const { status } = response;
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
+        await sleep(PAUSE_MS);
       }
     });
     for (const instance of first) {

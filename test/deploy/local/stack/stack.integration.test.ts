@@ -30,7 +30,7 @@ describe.each(await testableSources())('from source %s', (source) => {
     return stack;
   }
 
-  test('serves what the services need, and leaves nothing behind', async () => {
+  test('serves what the services need, tells which part died by itself, and stops the others', async () => {
     const stack = await start();
     expect(stack.parts.map((part) => part.source)).toEqual([source, source, source]);
     const other = startStack({ dataFolder, log: () => undefined });
@@ -40,14 +40,7 @@ describe.each(await testableSources())('from source %s', (source) => {
       expect(transact(stack)).resolves.toBe(1),
       expect(setAndGet(stack)).resolves.toEqual(['value', 'noeviction']),
     ]);
-    await stack.stop();
-    await stack.stop();
-    await expectNothingLeft(stack);
-    expect(existsSync(dataFolder)).toBe(false);
-  });
 
-  test('tells which part died by itself, and stops the others', async () => {
-    const stack = await start();
     if (stack.pids.redis === undefined) await shutDownRedis(stack);
     else process.kill(stack.pids.redis, 'SIGKILL');
     const failure = await stack.failed;
@@ -61,7 +54,7 @@ describe.each(await testableSources())('from source %s', (source) => {
     expect(existsSync(join(dataFolder, 'mongodb'))).toBe(false);
   });
 
-  test('begins with kept data again, also on other ports, and drops it when it is not to be kept', async () => {
+  test('begins with kept data again, also on other ports, drops it when it is not to be kept, and leaves nothing', async () => {
     const first = await start(true);
     await Promise.all([sendOne(first), transact(first), setAndGet(first)]);
     await first.stop();
@@ -77,6 +70,10 @@ describe.each(await testableSources())('from source %s', (source) => {
     await expectNothingLeft(second);
     const third = await start();
     await expect(transact(third)).resolves.toBe(1);
+    await third.stop();
+    await third.stop();
+    await expectNothingLeft(third);
+    expect(existsSync(dataFolder)).toBe(false);
   });
 
   async function expectNothingLeft({ pids }: Stack): Promise<void> {

@@ -10,7 +10,7 @@ import { createInstallation, eventually, type Installation } from '#test/install
 import { processorMs } from '#test/patience.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
 
-const GOOD = 5_000;
+const GOOD = 3_000;
 const PROBES = 10;
 
 describe('a flood of poison', () => {

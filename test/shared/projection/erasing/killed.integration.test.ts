@@ -9,8 +9,8 @@ import { startKilledProjector, type ServiceProcess } from '#test/service-process
 import type { StreamEvent } from '#test/streams.ts';
 import { runCommand } from '../../../services/admin/run-command.ts';
 
-const ORDERS = 1_600;
-const REVIEWS = 200;
+const ORDERS = 700;
+const REVIEWS = 100;
 /** Pieces have a hundred documents while events come, and twice as many else: so it dies in the midst of several. */
 const TRANSACTIONS = 6;
 const TIME = new Date('2026-03-01T12:00:00Z');
