@@ -30,6 +30,8 @@ export const LONGEST = [
   'services/projector/recreated.integration.test.ts',
   'shared/kafka/socket.unit.test.ts',
   'services/projector/consumer/partition.unit.test.ts',
+  'services/query/token/access-tokens.unit.test.ts',
+  'deploy/local/simulator/traffic.unit.test.ts',
 ];
 
 export class LongestFirst extends BaseSequencer {
