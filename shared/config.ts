@@ -32,6 +32,7 @@ const lowerCaseName = matching(
   /^[a-z][a-z0-9_]{0,19}$/,
   'lower-case letters, digits and _, a letter first, at most 20 characters',
 );
+const pairs = matching(/^(?:[^,=]+=[^,]*(?:,|$))*$/, 'name=value, separated by commas');
 const hostAndPort = matching(/^[^\s:@/?#]+:\d{1,5}$|^\[[0-9a-fA-F:]+\]:\d{1,5}$/, 'host:port');
 
 /** Every setting, in the order of the table. */
@@ -201,6 +202,73 @@ const settings = Type.Object({
         'File that holds it, instead of `REDIS_SENTINEL_PASSWORD`.',
       ),
     }),
+  }),
+  /** Of a collector of traces, in the variables of OpenTelemetry's standard. */
+  tracing: Type.Object({
+    endpoint: optional(
+      'OTEL_EXPORTER_OTLP_ENDPOINT',
+      webAddress,
+      'Address of a collector that takes OTLP over HTTP, such as `http://127.0.0.1:4318`. Traces are made only where this or the next is set.',
+    ),
+    tracesEndpoint: optional(
+      'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
+      webAddress,
+      'The whole address to which traces are sent, instead of `/v1/traces` of that one.',
+    ),
+    protocol: setting(
+      'OTEL_EXPORTER_OTLP_PROTOCOL',
+      oneOf('http/json'),
+      'http/json',
+      'How spans are written. There is no other way.',
+    ),
+    headers: setting(
+      'OTEL_EXPORTER_OTLP_HEADERS',
+      pairs,
+      '',
+      'What is sent along to the collector, such as a key: `name=value`, separated by commas, values percent-encoded.',
+    ),
+    serviceName: optional(
+      'OTEL_SERVICE_NAME',
+      anyText,
+      'Name of the service in traces; `store-data-query` and `store-data-projector` when empty.',
+    ),
+    resource: setting(
+      'OTEL_RESOURCE_ATTRIBUTES',
+      pairs,
+      '',
+      'What every span says of where it comes from, such as `deployment.environment.name=staging`.',
+    ),
+    sampler: setting(
+      'OTEL_TRACES_SAMPLER',
+      oneOf(
+        'always_on',
+        'always_off',
+        'traceidratio',
+        'parentbased_always_on',
+        'parentbased_always_off',
+        'parentbased_traceidratio',
+      ),
+      'parentbased_always_on',
+      'Which requests and slices are traced. One that begins with `parentbased_` leaves it to a caller or publisher that sends `traceparent`.',
+    ),
+    samplerArg: setting(
+      'OTEL_TRACES_SAMPLER_ARG',
+      matching(/^(?:0|1|[01]\.0+|0?\.\d+)$/, 'a number from 0 to 1'),
+      '1',
+      'Of `traceidratio` and `parentbased_traceidratio`: the part of traces that is recorded, such as `0.01`.',
+    ),
+    sendAfterMs: setting(
+      'OTEL_BSP_SCHEDULE_DELAY',
+      whole(1, 600_000),
+      '5000',
+      'After how many milliseconds spans are sent, unless there are 512 before.',
+    ),
+    queuedSpans: setting(
+      'OTEL_BSP_MAX_QUEUE_SIZE',
+      whole(1, 1_000_000),
+      '2048',
+      'Most spans that wait to be sent; further ones are dropped.',
+    ),
   }),
   operations: Type.Object({
     host: setting(

@@ -1,5 +1,6 @@
 /** Work that is done again and again, never twice at once, until it is stopped. */
 import { describeError } from './errors.ts';
+import { within } from './tracing.ts';
 
 export interface PeriodicWork {
   /** Does it once. @returns after how many milliseconds it is done again, where that is not `everyMs`. */
@@ -23,7 +24,8 @@ export class PeriodicTask {
   /** Begins at once, or after `delayMs`. */
   constructor(work: PeriodicWork, delayMs = 0) {
     this.#work = work;
-    this.#ended = this.#repeat(delayMs);
+    // Whatever it is that starts it, its runs are no part of that.
+    this.#ended = within(undefined, () => this.#repeat(delayMs));
   }
 
   /** Lets the next run follow without a pause. */

@@ -5,6 +5,7 @@
  */
 import type { Socket } from 'node:net';
 import { type Command, Redis, type RedisOptions } from 'ioredis';
+import { activeSpan, errorType } from './tracing.ts';
 
 export class RedisConnection extends Redis {
   readonly #timeoutMs: number;
@@ -32,6 +33,7 @@ export class RedisConnection extends Redis {
   override sendCommand(...args: Parameters<Redis['sendCommand']>): unknown {
     this.#scheduleEnd();
     this.#turn.push(args[0]);
+    traceCommand(args[0]);
     if (this.#corked === null && this.status === 'ready') {
       this.#corked = this.stream;
       this.#corked.cork();
@@ -64,4 +66,19 @@ export class RedisConnection extends Redis {
     };
     commands.at(-1)?.promise.then(answered, answered);
   };
+}
+
+/** Its name alone: keys hold the ids of sessions. */
+function traceCommand({ name, promise }: Command): void {
+  const parent = activeSpan();
+  if (parent === undefined) return;
+  const operation = name.toUpperCase();
+  const span = parent.child(operation, 'client', {
+    'db.system.name': 'redis',
+    'db.operation.name': operation,
+  });
+  promise.then(
+    () => span.end(),
+    (error: unknown) => span.end(errorType(error)),
+  );
 }

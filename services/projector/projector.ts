@@ -22,6 +22,7 @@ import {
 } from '#shared/read-models/generation.ts';
 import { checkRedisAtStart } from '#shared/redis-server.ts';
 import { createRedisClient } from '#shared/redis.ts';
+import type { Tracing } from '#shared/tracing.ts';
 import { applyAccess } from '#shared/projection/access/apply.ts';
 import { AccessPublisher } from './access/publisher.ts';
 import { AccessReconciler } from './access/reconciler.ts';
@@ -52,6 +53,7 @@ export interface ProjectorOptions {
   projectionVersion?: number;
   /** Where it measures; its own when absent. */
   metrics?: ProjectorMetrics;
+  tracing?: Tracing | null;
 }
 
 /**
@@ -62,7 +64,11 @@ export interface ProjectorOptions {
 export async function startProjector(
   config: Config,
   logger: Logger,
-  { projectionVersion = PROJECTION_VERSION, metrics = createMetrics() }: ProjectorOptions = {},
+  {
+    projectionVersion = PROJECTION_VERSION,
+    metrics = createMetrics(),
+    tracing = null,
+  }: ProjectorOptions = {},
 ): Promise<RunningProjector> {
   const { namePrefix: prefix, environments } = config;
   const client = createWriterClient(config, 'projector');
@@ -89,7 +95,19 @@ export async function startProjector(
       await createFirstGeneration(client, prefix, environment, projectionVersion);
     }
     const running = await startConsumers(
-      { config, prefix, environments, projectionVersion, logger, metrics, client, redis, kafka, control },
+      {
+        config,
+        prefix,
+        environments,
+        projectionVersion,
+        logger,
+        metrics,
+        tracing,
+        client,
+        redis,
+        kafka,
+        control,
+      },
       stopping,
     );
     return { metrics, ...running, stop };
@@ -120,6 +138,7 @@ interface Parts {
   projectionVersion: number;
   logger: Logger;
   metrics: ProjectorMetrics;
+  tracing: Tracing | null;
   client: MongoClient;
   redis: Redis;
   kafka: Kafka;

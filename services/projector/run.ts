@@ -4,6 +4,7 @@ import { nearMisses, readConfig } from '#shared/config.ts';
 import { describeError, StoreDataError } from '#shared/errors.ts';
 import { createLogger } from '#shared/logging.ts';
 import { startOperations } from '#shared/operations.ts';
+import { startTracing } from '#shared/tracing.ts';
 import { createMetrics } from './metrics.ts';
 import { type RunningProjector, startProjector } from './projector.ts';
 
@@ -18,6 +19,7 @@ export async function runProjector(): Promise<void> {
       for (const close of closing) await close();
     });
     for (const line of nearMisses(process.env)) logger.warn(line);
+    const tracing = await startTracing(config, 'projector', logger);
     const metrics = createMetrics();
     let projector: RunningProjector | null = null;
     // Before anything is waited for, so that an operator sees that it lives.
@@ -30,7 +32,8 @@ export async function runProjector(): Promise<void> {
     });
     closing.push(async () => projector?.stop());
     closing.push(operations.close);
-    projector = await startProjector(config, logger, { metrics });
+    closing.push(async () => tracing?.stop());
+    projector = await startProjector(config, logger, { metrics, tracing });
     logger.info({ environments: config.environments, operations: operations.url }, 'projector started');
     await projector.failed;
   } catch (error) {

@@ -7,6 +7,7 @@ import type { SigningKeys } from './token/signing-keys.ts';
 import type { Config } from '#shared/config.ts';
 import type { Logger } from '#shared/logging.ts';
 import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
+import type { Tracing } from '#shared/tracing.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '#shared/request-id.ts';
 import { clientErrorHandler, refuseConnect } from './answers/client-error.ts';
 import { classify } from './answers/classify.ts';
@@ -16,6 +17,7 @@ import docs from './docs/index.ts';
 import { createMetrics } from './metrics.ts';
 import { Admission } from './overload/admission.ts';
 import { keepQuery } from './parameters/read.ts';
+import { traceRequests } from './traced-requests.ts';
 import './types.ts';
 
 export interface AppOptions {
@@ -24,6 +26,7 @@ export interface AppOptions {
   signingKeys: SigningKeys;
   /** The release's, unless a test plays another release. */
   projectionVersion?: number;
+  tracing?: Tracing | null;
 }
 
 /** Builds the app; it opens its clients, but does not listen. Closing it closes them. */
@@ -32,6 +35,7 @@ export async function buildApp({
   logger,
   signingKeys,
   projectionVersion = PROJECTION_VERSION,
+  tracing = null,
 }: AppOptions): Promise<FastifyInstance> {
   const loggerInstance: FastifyBaseLogger = logger;
   const metrics = createMetrics();
@@ -72,6 +76,8 @@ export async function buildApp({
   app.decorate('endConnections', () => {
     isEnding = true;
   });
+  // First, so that what any hook does is a part of the request's span.
+  await app.register(traceRequests, { tracing });
   await app.register(autoload, { dir: join(import.meta.dirname, 'plugins') });
   // Answers of more than 1 KiB, where it is asked for. A compressed request body is no form.
   await app.register(compress, {

@@ -4,6 +4,8 @@
  * true before.
  */
 
+import { activeSpan, type Span, tracedTogether } from '#shared/tracing.ts';
+
 /** Reads many at once; what is not in the map that it gives does not exist. */
 export type ReadMany<T> = (ids: readonly string[]) => Promise<ReadonlyMap<string, T>>;
 
@@ -22,6 +24,7 @@ export interface BatchLimits {
 export type ReadOne<T> = (id: string, signal?: AbortSignal) => Promise<T | null>;
 
 interface Waiter<T> {
+  span: Span | undefined;
   resolve: (found: T | null) => void;
   reject: (error: unknown) => void;
   signal: AbortSignal | undefined;
@@ -42,7 +45,8 @@ export function batched<T>(
   const read = async (batch: ReadonlyMap<string, readonly Waiter<T>[]>): Promise<void> => {
     underWay += 1;
     try {
-      const found = await readMany([...batch.keys()]);
+      const spans = [...batch.values()].flat().flatMap(({ span }) => span ?? []);
+      const found = await tracedTogether('shared read', spans, () => readMany([...batch.keys()]));
       for (const [id, waiters] of batch) for (const { resolve } of waiters) resolve(found.get(id) ?? null);
     } catch (error) {
       for (const waiters of batch.values()) for (const { reject } of waiters) reject(error);
@@ -74,8 +78,9 @@ export function batched<T>(
   return (id, signal) =>
     new Promise((resolve, reject) => {
       const waiters = waiting.get(id);
-      if (waiters === undefined) waiting.set(id, [{ resolve, reject, signal }]);
-      else waiters.push({ resolve, reject, signal });
+      const waiter = { span: activeSpan(), resolve, reject, signal };
+      if (waiters === undefined) waiting.set(id, [waiter]);
+      else waiters.push(waiter);
       schedule();
     });
 }

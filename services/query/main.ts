@@ -5,6 +5,7 @@ import { nearMisses, readConfig } from '#shared/config.ts';
 import { describeError, StoreDataError } from '#shared/errors.ts';
 import { createLogger } from '#shared/logging.ts';
 import { startOperations } from '#shared/operations.ts';
+import { startTracing } from '#shared/tracing.ts';
 import { buildApp } from './app.ts';
 import { measureSigningKeys, watchSigningKeys } from './token/signing-keys.ts';
 
@@ -31,7 +32,8 @@ try {
   });
   const signingKeys = await watchSigningKeys(config.tokens, logger);
   closing.push(async () => signingKeys.stop());
-  const app = await buildApp({ config, logger, signingKeys });
+  const tracing = await startTracing(config, 'query', logger);
+  const app = await buildApp({ config, logger, signingKeys, tracing });
   closing.push(async () => {
     app.endConnections();
     // Whoever sends requests here learns from `/ready` that they belong elsewhere, before none is accepted.
@@ -52,6 +54,7 @@ try {
     logger,
   });
   closing.push(operations.close);
+  closing.push(async () => tracing?.stop());
   const address = await app.listen({ host: config.query.host, port: config.query.port });
   const url = config.query.tls.certFile === null ? address : address.replace(/^http:/, 'https:');
   isListening = true;

@@ -8,6 +8,7 @@ import type { Logger } from '#shared/logging.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import type { RedisConnection } from '#shared/redis-connection.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
+import type { Span } from '#shared/tracing.ts';
 import type { RedisGate } from './access/redis-gate.ts';
 import type { Caller, LookAgain, Step } from './access/steps.ts';
 import type { Bounded } from './deadline.ts';
@@ -84,6 +85,8 @@ declare module 'fastify' {
     refused: { reason: string; clientId: string | null } | null;
     /** For how long the answer was held, waiting for changes. */
     heldMilliseconds: number;
+    /** Where it is traced. */
+    span: Span | null;
     /** The parameters' values, once read. */
     values: Record<string, unknown> | null;
   }

@@ -11,6 +11,7 @@ import { addFreshnessBench } from './freshness/command.ts';
 import { addOverloadBench } from './overload/command.ts';
 import { addProjectorBench } from './projector/command.ts';
 import { addQueryBench } from './query/command.ts';
+import { addTracingBench } from './tracing/command.ts';
 import { say } from './say.ts';
 import { addSoak } from './soak/command.ts';
 
@@ -37,6 +38,7 @@ addOverloadBench(program);
 addChangesBench(program);
 addIdleBench(program);
 addSoak(program);
+addTracingBench(program);
 
 try {
   await program.parseAsync();

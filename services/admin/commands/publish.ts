@@ -85,6 +85,8 @@ async function stream(
       input: input.stream,
       producer,
       environment,
+      // By which a job's trace goes on in the programs that it runs.
+      traceparent: process.env['TRACEPARENT'] || undefined,
       signal,
       counts,
       rejected: (line, { reason, detail }) =>

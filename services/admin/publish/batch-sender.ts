@@ -14,6 +14,8 @@ export interface Outgoing {
 
 export interface BatchSenderOptions {
   producer: Pick<Producer, 'sendBatch'>;
+  /** The trace that the messages are a part of, as W3C writes it. */
+  traceparent?: string | undefined;
   /** Told of messages that Kafka has taken. */
   sent: (messages: readonly Outgoing[]) => void;
   /** Told of a message that is larger than its topic allows. */
@@ -26,7 +28,7 @@ const BATCH_MESSAGES = 2_000;
 /** Roughly what Kafka's record format and a header add to a message. */
 const OVERHEAD_BYTES = 96;
 
-const HEADERS = { 'content-type': 'application/cloudevents+json' };
+const CONTENT_TYPE = { 'content-type': 'application/cloudevents+json' };
 
 export class BatchSender {
   readonly #options: BatchSenderOptions;
@@ -79,9 +81,10 @@ export class BatchSender {
   }
 
   async #send(messages: readonly Outgoing[]): Promise<void> {
-    const { producer, sent, refused } = this.#options;
+    const { producer, traceparent, sent, refused } = this.#options;
+    const headers = traceparent === undefined ? CONTENT_TYPE : { ...CONTENT_TYPE, traceparent };
     try {
-      await producer.sendBatch({ acks: -1, topicMessages: byTopic(messages) });
+      await producer.sendBatch({ acks: -1, topicMessages: byTopic(messages, headers) });
       sent(messages);
     } catch (error) {
       if (!isTooLarge(error)) throw error;
@@ -98,11 +101,11 @@ export class BatchSender {
   }
 }
 
-function byTopic(messages: readonly Outgoing[]) {
+function byTopic(messages: readonly Outgoing[], headers: Record<string, string>) {
   const topics = Map.groupBy(messages, ({ topic }) => topic);
   return [...topics].map(([topic, ofTopic]) => ({
     topic,
-    messages: ofTopic.map(({ key, value }) => ({ key, value, headers: HEADERS })),
+    messages: ofTopic.map(({ key, value }) => ({ key, value, headers })),
   }));
 }
 

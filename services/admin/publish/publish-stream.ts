@@ -21,6 +21,8 @@ export interface PublishOptions {
   input: AsyncIterable<Buffer>;
   producer: Pick<Producer, 'sendBatch'>;
   environment: string;
+  /** As of the sender. */
+  traceparent?: string | undefined;
   /** Stops between two lines; what was sent by then is counted. */
   signal: AbortSignal;
   /** Kept up to date while it runs. */
@@ -32,7 +34,7 @@ export const noCounts = (): Counts => ({ sent: 0, rejected: 0, blank: 0, bytes: 
 
 /** Publishes until the stream ends, the signal comes or Kafka fails; then `counts` tells how far it came. */
 export async function publishStream(options: PublishOptions): Promise<void> {
-  const { input, producer, environment, signal, counts, rejected } = options;
+  const { input, producer, environment, traceparent, signal, counts, rejected } = options;
   const topics = { changes: changesTopic(environment), access: accessTopic(environment) };
   const reject = (line: number, rejection: EventRejected) => {
     counts.rejected += 1;
@@ -40,6 +42,7 @@ export async function publishStream(options: PublishOptions): Promise<void> {
   };
   const sender = new BatchSender({
     producer,
+    traceparent,
     sent: (messages) => {
       counts.sent += messages.length;
       counts.doneUpToLine = Math.max(counts.doneUpToLine, messages.at(-1)?.line ?? 0);

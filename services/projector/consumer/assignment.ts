@@ -7,6 +7,7 @@ import { type Checkpoint, claimCheckpoint, whereIs } from '#shared/projection/sl
 import { skippedTo } from '#shared/projection/slice/skips.ts';
 import type { SliceLimits } from '#shared/projection/slice/slice.ts';
 import { runInTransaction } from '#shared/projection/slice/transaction.ts';
+import type { Tracing } from '#shared/tracing.ts';
 import { withTimeLimit } from '#shared/time-limit.ts';
 import type { Turn, Turns } from '../generations/pace.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
@@ -34,6 +35,7 @@ export interface AssignmentOptions {
   turns: Turns;
   logger: Logger;
   metrics: ProjectorMetrics;
+  tracing: Tracing | null;
   commit: CommitSlice;
   /** As of a partition; nothing is prepared where it is absent. */
   prepare?: Prepare;

@@ -3,6 +3,7 @@ import { describeError, isUnavailable, isWriteConflict, StoreDataError } from '#
 import type { Logger } from '#shared/logging.ts';
 import type { Claim } from '#shared/projection/slice/checkpoint.ts';
 import type { Slice, SliceLimits } from '#shared/projection/slice/slice.ts';
+import { type Span, traced, type Tracing } from '#shared/tracing.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
 import { Failing } from './failing.ts';
 
@@ -24,10 +25,13 @@ export interface SliceWriterOptions {
   commit: CommitSlice;
   logger: Logger;
   metrics: ProjectorMetrics;
+  tracing: Tracing | null;
 }
 
 /** Attempts on a single message that fails without a server being away, before it is a dead letter. */
 const HOPELESS_ATTEMPTS = 3;
+/** A longer header is of a version of the standard that does not exist. */
+const TRACEPARENT_BYTES = 64;
 /**
  * Events of the first slice after an assignment; each further one may have twice as many. So something is written soon, however slow
  * everything is and however often partitions are assigned anew.
@@ -60,7 +64,8 @@ export class SliceWriter {
     const end = metrics.transactionSeconds.startTimer({ topic, generation });
     const failed = (kind: string) => metrics.transactionFailures.inc({ topic, generation, kind });
     try {
-      await commit(claim, slice, isHopeless ? this.#hopeless : null);
+      const hopeless = isHopeless ? this.#hopeless : null;
+      await traced(this.#beginSpan(slice), () => commit(claim, slice, hopeless));
       this.#events = Math.min(this.#events * 2, limits.events);
       if (this.#failing.end()) metrics.failing.remove({ topic, partition, generation });
       return 'written';
@@ -80,6 +85,27 @@ export class SliceWriter {
     } finally {
       end();
     }
+  }
+
+  #beginSpan({ topic, partition, messages }: Slice): Span | undefined {
+    const { tracing, generation } = this.#options;
+    if (tracing === null) return undefined;
+    const span = tracing.begin({
+      name: `process ${topic}`,
+      kind: 'consumer',
+      attributes: {
+        'messaging.system': 'kafka',
+        'messaging.operation.name': 'process',
+        'messaging.operation.type': 'process',
+        'messaging.destination.name': topic,
+        'messaging.destination.partition.id': String(partition),
+        'messaging.kafka.offset': Number(messages[0]?.offset),
+        'messaging.batch.message_count': messages.length,
+        'store_data.generation': generation,
+      },
+      traceparents: traceparentsOf(messages),
+    });
+    return span ?? undefined;
   }
 
   /** Says that what is written next has failed: at once, and then every minute for as long as it does. */
@@ -107,4 +133,14 @@ export class SliceWriter {
 /** Whether an error says that the partition has another owner. */
 export function isFenced(error: unknown): boolean {
   return error instanceof StoreDataError && error.code === 'fenced';
+}
+
+/** The traces that the messages of a slice come from, each once. */
+function traceparentsOf(messages: Slice['messages']): string[] {
+  const found = new Set<string>();
+  for (const { headers } of messages) {
+    const header = headers?.['traceparent'];
+    if (Buffer.isBuffer(header) && header.length <= TRACEPARENT_BYTES) found.add(header.toString('latin1'));
+  }
+  return [...found];
 }

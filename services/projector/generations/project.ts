@@ -32,6 +32,7 @@ export interface ProjectOptions {
     | 'control'
     | 'logger'
     | 'metrics'
+    | 'tracing'
   >;
   pace: Pace;
   letters: LetterExpiry;

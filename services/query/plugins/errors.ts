@@ -15,7 +15,11 @@ export default plugin(
     const repeated = new RepeatedLines();
     app.setErrorHandler((error, request, reply) => {
       const refusal = classify(error);
-      const about = { request_id: request.id, route: request.routeOptions.url };
+      const about = {
+        request_id: request.id,
+        trace_id: request.span?.traceId,
+        route: request.routeOptions.url,
+      };
       // What else an error of a library has, such as a command's arguments, may be what a client sent.
       const told = { ...about, error: describeError(error) };
       if (refusal.status === 500) app.log.error({ ...told, stack: framesOf(error) }, 'a request failed');

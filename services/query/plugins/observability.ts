@@ -31,6 +31,7 @@ export default plugin(
       app.log.info(
         {
           request_id: request.id,
+          trace_id: request.span?.traceId,
           method: request.method,
           route,
           status: reply.statusCode,

@@ -274,7 +274,11 @@ describe('what runs', () => {
     const fixed = variablesOf(containerOf(await find('fixed', 'Deployment', '-query')));
     expect(fixed).toMatchObject({ QUERY_DOCS: 'false', KAFKA_SESSION_TIMEOUT_MS: '1500' });
     const projector = variablesOf(containerOf(await find('production', 'Deployment', '-projector')));
-    expect(projector).toMatchObject({ DEAD_LETTER_BYTES: '268435456', KAFKA_TLS: 'true' });
+    expect(projector).toMatchObject({
+      DEAD_LETTER_BYTES: '268435456',
+      KAFKA_TLS: 'true',
+      OTEL_TRACES_SAMPLER_ARG: '0.01',
+    });
   });
 });
 

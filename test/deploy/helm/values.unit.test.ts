@@ -20,7 +20,7 @@ describe('settings and secrets of the chart', () => {
   const settings = describeSettings().map(({ name }) => name);
   /** The chart has ports of its own, and the image listens on all addresses. */
   const ofTheChart = new Set(['OPERATIONS_HOST', 'OPERATIONS_PORT', 'QUERY_HOST', 'QUERY_PORT']);
-  const isSecret = (name: string) => /_FILE$|_PASSWORD$|^SIGNING_KEYS$/.test(name);
+  const isSecret = (name: string) => /_FILE$|_PASSWORD$|^SIGNING_KEYS$|_HEADERS$/.test(name);
   const mayBeSecret = (name: string) => isSecret(name) || /_URI$|^REDIS_URL$|_USERNAME$/.test(name);
   const isOfQuery = (name: string) => /^SIGNING_KEYS|^QUERY_TLS/.test(name);
 

@@ -16,8 +16,9 @@
 {{- $settings := dict -}}
 {{- range $given := list $values.settings (index $values (index . 1)).settings -}}
 {{- range $name, $value := $given -}}
-{{/* Numbers of a file of values are floats, and large ones would be written with an exponent. */}}
-{{- $_ := set $settings $name (ternary (int64 $value) $value (kindIs "float64" $value) | toString) -}}
+{{/* Numbers of a file of values are floats, and large whole ones would be written with an exponent. */}}
+{{- $isWhole := and (kindIs "float64" $value) (eq $value (floor $value)) -}}
+{{- $_ := set $settings $name (ternary (int64 $value) $value $isWhole | toString) -}}
 {{- end -}}
 {{- end -}}
 {{- range $name, $_ := include "store-data.secrets" . | fromJson }}{{ $_ := unset $settings $name }}{{ end -}}

@@ -53,6 +53,7 @@ async function loaded({
     fencedPauseMs: 1,
     logger,
     metrics,
+    tracing: null,
     generation: 'g1',
     wayOut: '',
     consumer: {

@@ -1,0 +1,106 @@
+/**
+ * Traces: what the time of a request or of a slice of messages goes into. Without a collector's address nothing of
+ * OpenTelemetry's SDK is loaded, no span is ever active, and what could be traced costs one look for one (decision 0063).
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Config } from './config.ts';
+import { StoreDataError } from './errors.ts';
+import type { Logger } from './logging.ts';
+
+export type Kind = 'internal' | 'server' | 'client' | 'consumer';
+
+/** What a span says: names and numbers of ours alone, never what a client, a publisher or a person wrote. */
+export type Attributes = Readonly<Record<string, string | number>>;
+
+/** A span that is recorded, until it is ended. */
+export interface Span {
+  readonly traceId: string;
+  readonly isEnded: boolean;
+  child: (name: string, kind: Kind, attributes?: Attributes) => Span;
+  /** Says that another span has to do with this one. */
+  link: (other: Span) => void;
+  set: (attributes: Attributes) => void;
+  /** @param failure what kind of error ended it. */
+  end: (failure?: string) => void;
+}
+
+export interface Beginning {
+  name: string;
+  kind: Kind;
+  attributes: Attributes;
+  /** Headers `traceparent` of those that caused it: it goes on with the first trace that is recorded, and links to the others. */
+  traceparents: readonly string[];
+  /** For how many milliseconds it has been under way. */
+  sinceMs?: number;
+}
+
+export interface Tracing {
+  /** Begins a span that is no other's child here; `null` where it is not sampled. */
+  begin: (beginning: Beginning) => Span | null;
+  /** Sends what is recorded, within a bounded time. Never rejects. */
+  stop: () => Promise<void>;
+}
+
+/** So many other spans one links to. */
+export const MOST_LINKS = 32;
+
+const active = new AsyncLocalStorage<Span | undefined>();
+
+/** Begins to trace; `null` where no collector is configured. */
+export async function startTracing(
+  { tracing }: Config,
+  service: string,
+  logger: Logger,
+): Promise<Tracing | null> {
+  if (tracing.endpoint === null && tracing.tracesEndpoint === null) return null;
+  const { OpenTelemetry } = await import('./tracing/open-telemetry.ts');
+  return new OpenTelemetry(tracing, service, logger);
+}
+
+/** The span that the present work is a part of. */
+export function activeSpan(): Span | undefined {
+  const span = active.getStore();
+  // What goes on behind an answer is no part of it.
+  return span?.isEnded === true ? undefined : span;
+}
+
+/** Does work as a part of a span; `undefined` makes it a part of none. */
+export function within<T>(span: Span | undefined, work: () => T): T {
+  return active.run(span, work);
+}
+
+/** Does work as a part of a span, and ends that with it. */
+export async function traced<T>(span: Span | undefined, work: () => Promise<T>): Promise<T> {
+  if (span === undefined) return work();
+  try {
+    const result = await within(span, work);
+    span.end();
+    return result;
+  } catch (error) {
+    span.end(errorType(error));
+    throw error;
+  }
+}
+
+/** Does at once what several asked for: as a child of the first one's span, to which those of the others are linked. */
+export async function tracedTogether<T>(
+  name: string,
+  spans: readonly Span[],
+  work: () => Promise<T>,
+): Promise<T> {
+  const [first, ...others] = spans;
+  // Whoever happened to start it is not among them.
+  if (first === undefined) return within(undefined, work);
+  const span = first.child(name, 'internal');
+  for (const other of others.slice(0, MOST_LINKS)) {
+    span.link(other);
+    other.link(span);
+  }
+  return traced(span, work);
+}
+
+/** What kind of error it is: its message may quote what was stored or asked for. */
+export function errorType(error: unknown): string {
+  if (error instanceof StoreDataError) return error.code;
+  return error instanceof Error ? error.name : 'unknown';
+}

@@ -1,0 +1,193 @@
+/**
+ * Makes spans by OpenTelemetry's SDK and sends them to a collector, by OTLP over HTTP: together, from a queue of bounded length,
+ * and never so that anybody waits. Loaded only where a collector is configured.
+ */
+import { hostname } from 'node:os';
+import {
+  type Context,
+  diag,
+  DiagLogLevel,
+  ROOT_CONTEXT,
+  type Span as OtelSpan,
+  type SpanContext,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  TraceFlags,
+  type Tracer,
+} from '@opentelemetry/api';
+import { parseKeyPairsIntoRecord, parseTraceParent, setGlobalErrorHandler } from '@opentelemetry/core';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type Sampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace';
+import type { Config } from '../config.ts';
+import { describeError } from '../errors.ts';
+import type { Logger } from '../logging.ts';
+import { RELEASE } from '../release.ts';
+import { RepeatedLines } from '../repeated-lines.ts';
+import { withTimeLimit } from '../time-limit.ts';
+import {
+  type Attributes,
+  type Beginning,
+  type Kind,
+  MOST_LINKS,
+  type Span,
+  type Tracing,
+} from '../tracing.ts';
+import { traceCommands } from './mongodb-commands.ts';
+
+/** How long a process that ends waits for the collector. */
+const STOP_MS = 1_000;
+const SENT_TOGETHER = 512;
+
+const KINDS = {
+  internal: SpanKind.INTERNAL,
+  server: SpanKind.SERVER,
+  client: SpanKind.CLIENT,
+  consumer: SpanKind.CONSUMER,
+} as const satisfies Record<Kind, SpanKind>;
+
+export class OpenTelemetry implements Tracing {
+  readonly #provider: TracerProvider;
+  readonly #tracer: Tracer;
+
+  constructor(settings: Config['tracing'], service: string, logger: Logger) {
+    tellFailures(logger);
+    const exporter = new OTLPTraceExporter({
+      url: urlOf(settings),
+      headers: parseKeyPairsIntoRecord(settings.headers),
+    });
+    this.#provider = new TracerProvider({
+      resource: defaultResource().merge(
+        resourceFromAttributes({
+          'service.name': `store-data-${service}`,
+          'service.version': RELEASE.version,
+          'service.instance.id': `${hostname()}/${process.pid}`,
+          ...parseKeyPairsIntoRecord(settings.resource),
+          ...(settings.serviceName === null ? {} : { 'service.name': settings.serviceName }),
+        }),
+      ),
+      sampler: samplerOf(settings),
+      spanLimits: { linkCountLimit: MOST_LINKS },
+      spanProcessors: [
+        new BatchSpanProcessor({
+          exporter,
+          scheduledDelayMillis: settings.sendAfterMs,
+          maxQueueSize: settings.queuedSpans,
+          maxExportBatchSize: Math.min(SENT_TOGETHER, settings.queuedSpans),
+        }),
+      ],
+    });
+    this.#tracer = this.#provider.getTracer('store-data', RELEASE.version);
+    traceCommands();
+  }
+
+  begin({ name, kind, attributes, traceparents, sinceMs = 0 }: Beginning): Span | null {
+    const causes = traceparents.flatMap((header) => parseTraceParent(header) ?? []);
+    const parent = causes.find(isSampled) ?? causes[0];
+    const links = causes
+      .filter((cause) => cause !== parent && isSampled(cause))
+      .slice(0, MOST_LINKS)
+      .map((context) => ({ context }));
+    const span = this.#tracer.startSpan(
+      name,
+      {
+        kind: KINDS[kind],
+        attributes,
+        links,
+        ...(sinceMs > 0 ? { startTime: performance.now() - sinceMs } : {}),
+      },
+      parent === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, { ...parent, isRemote: true }),
+    );
+    return span.isRecording() ? new RecordedSpan(this.#tracer, span) : null;
+  }
+
+  async stop(): Promise<void> {
+    const late = () => new Error('the collector does not answer');
+    await withTimeLimit(STOP_MS, late, () => this.#provider.shutdown()).catch(() => undefined);
+  }
+}
+
+class RecordedSpan implements Span {
+  readonly #tracer: Tracer;
+  readonly #span: OtelSpan;
+  readonly #context: Context;
+
+  constructor(tracer: Tracer, span: OtelSpan) {
+    this.#tracer = tracer;
+    this.#span = span;
+    this.#context = trace.setSpan(ROOT_CONTEXT, span);
+  }
+
+  get traceId(): string {
+    return this.#span.spanContext().traceId;
+  }
+
+  get isEnded(): boolean {
+    return !this.#span.isRecording();
+  }
+
+  child(name: string, kind: Kind, attributes: Attributes = {}): Span {
+    const span = this.#tracer.startSpan(name, { kind: KINDS[kind], attributes }, this.#context);
+    return new RecordedSpan(this.#tracer, span);
+  }
+
+  link(other: Span): void {
+    if (!this.isEnded && other instanceof RecordedSpan) {
+      this.#span.addLink({ context: other.#span.spanContext() });
+    }
+  }
+
+  set(attributes: Attributes): void {
+    this.#span.setAttributes(attributes);
+  }
+
+  end(failure?: string): void {
+    if (this.isEnded) return;
+    if (failure !== undefined) {
+      this.#span.setAttribute('error.type', failure).setStatus({ code: SpanStatusCode.ERROR });
+    }
+    this.#span.end();
+  }
+}
+
+function isSampled({ traceFlags }: SpanContext): boolean {
+  return (traceFlags & TraceFlags.SAMPLED) !== 0;
+}
+
+/** As the standard says: the address of traces as it is, that of everything with a path behind it. */
+function urlOf({ endpoint, tracesEndpoint }: Config['tracing']): string {
+  return tracesEndpoint ?? `${endpoint?.replace(/\/$/, '')}/v1/traces`;
+}
+
+function samplerOf({ sampler, samplerArg }: Config['tracing']): Sampler {
+  const root = rootSampler(sampler, Number(samplerArg));
+  return sampler.startsWith('parentbased_') ? new ParentBasedSampler({ root }) : root;
+}
+
+function rootSampler(sampler: Config['tracing']['sampler'], ratio: number): Sampler {
+  if (sampler.endsWith('always_on')) return new AlwaysOnSampler();
+  return sampler.endsWith('always_off') ? new AlwaysOffSampler() : new TraceIdRatioBasedSampler(ratio);
+}
+
+/** Spans that are lost are no loss to anybody who waits for an answer: one line a minute. */
+function tellFailures(logger: Logger): void {
+  const repeated = new RepeatedLines();
+  const tell = (error: string) => {
+    const leftOut = repeated.say('traces');
+    if (leftOut !== null) logger.warn({ error, left_out: leftOut || undefined }, 'traces are lost');
+  };
+  const told = { error: tell, warn: tell, info: nothing, debug: nothing, verbose: nothing };
+  diag.setLogger(told, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
+  setGlobalErrorHandler((error) => tell(typeof error === 'string' ? error : describeError(error)));
+}
+
+function nothing(): void {}

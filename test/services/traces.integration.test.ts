@@ -1,0 +1,340 @@
+/** Traces, as a collector gets them: from a publisher to its transaction, from a request to its reads, and nothing that is personal or secret. */
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { encodeEvent } from '#shared/events/encode.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { hashSecret } from '#shared/access/secrets.ts';
+import { type ApiClient, createApiClient } from '#test/api-client.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { type OtlpCollector, type ReceivedSpan, startOtlpCollector } from '#test/otlp-collector.ts';
+import { runProcess } from './admin/run-command.ts';
+import { type ServiceProcess, startService } from '#test/service-process.ts';
+
+const CUSTOMER = {
+  name: 'Wilhelmina Unmistakable',
+  document: '987.654.321-00',
+  phone: '+55 62 91234-5678',
+  email: 'wilhelmina@unmistakable.example',
+  created_at: '2026-11-20T10:00:00Z',
+};
+const ORDER = {
+  status: 'pending',
+  order_type: 'delivery',
+  total: '39.90',
+  customer: { id: 'customer-7311', name: CUSTOMER.name, phone: CUSTOMER.phone },
+  notes: 'the bell does not ring',
+  created_at: '2026-11-20T10:00:00Z',
+};
+const SECRET = 'a-secret-that-is-nowhere-else';
+
+const SERVER_KIND = 2;
+const CLIENT_KIND = 3;
+const CONSUMER_KIND = 5;
+
+let collector: OtlpCollector;
+let installation: Installation;
+let projector: ServiceProcess;
+let query: ServiceProcess;
+let api: ApiClient;
+let token: string;
+
+beforeAll(async () => {
+  collector = await startOtlpCollector();
+  installation = await createInstallation({
+    partitions: 1,
+    settings: {
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_BSP_SCHEDULE_DELAY: '20',
+      // Those that are asked for are traced, and all that the services do besides is not.
+      OTEL_TRACES_SAMPLER: 'parentbased_always_off',
+      SHUTDOWN_DELAY_MS: '0',
+    },
+  });
+  projector = startService('projector', installation.env);
+  query = startService('query', installation.env);
+  const data = { secret_sha256: hashSecret(SECRET), scopes: ['store', 'crm', 'order'], status: 'active' };
+  await installation.publishAccess([
+    { entity: 'access_key', storeId: 'store-9001', subject: 'client-4242', sequence: 1, data },
+  ]);
+  await installation.publish([
+    { entity: 'customer', storeId: 'store-9001', subject: 'customer-7311', sequence: 1, data: CUSTOMER },
+    { entity: 'order', storeId: 'store-9001', subject: 'order-5150', sequence: 1, data: ORDER },
+  ]);
+  const { url } = await query.logged(({ msg }) => msg === 'query service started');
+  api = createApiClient(String(url));
+  await eventually('there is a token', async () => {
+    const answer = await api.askToken('client-4242', SECRET);
+    token = (answer.json as { access_token?: string }).access_token ?? '';
+    return token !== '';
+  });
+  await eventually('the order is there', async () => (await api.list('/api/order/list', token)).count === 1);
+});
+afterAll(async () => {
+  for (const process of [query, projector]) process?.kill('SIGTERM');
+  await Promise.all([query?.ended, projector?.ended]);
+  await installation?.close();
+  await collector?.close();
+});
+
+function newTrace() {
+  const traceId = randomBytes(16).toString('hex');
+  const spanId = randomBytes(8).toString('hex');
+  return { traceId, spanId, traceparent: `00-${traceId}-${spanId}-01` };
+}
+
+let sequence = 1_000;
+function message(traceparent: string) {
+  sequence += 1;
+  const event = { entity: 'order', storeId: 'store-9001', subject: 'order-5150', sequence, data: ORDER };
+  const { key, value, headers } = encodeEvent({ source: '/test', ...event } as const);
+  return { key, value, headers: { ...headers, traceparent } };
+}
+
+/** Everything below a span. */
+function descendants(span: ReceivedSpan): ReceivedSpan[] {
+  return collector.children(span).flatMap((child) => [child, ...descendants(child)]);
+}
+
+describe('a slice of messages', () => {
+  it('goes on with the trace of its publisher, to the transaction and its commands', async () => {
+    const { traceId, spanId, traceparent } = newTrace();
+    const topic = changesTopic(installation.environment);
+    await installation.send(topic, [message(traceparent)]);
+    const slice = await collector.span(
+      'the slice',
+      (span) => span.traceId === traceId && span.kind === CONSUMER_KIND,
+    );
+    expect(slice).toMatchObject({
+      parentSpanId: spanId,
+      name: `process ${topic}`,
+      service: 'store-data-projector',
+      attributes: {
+        'messaging.system': 'kafka',
+        'messaging.destination.name': topic,
+        'messaging.destination.partition.id': '0',
+        'messaging.batch.message_count': 1,
+        'store_data.generation': 'g1',
+      },
+    });
+    const transaction = collector.children(slice).find(({ name }) => name === 'transaction');
+    const commands = descendants(transaction as ReceivedSpan);
+    expect(commands.map(({ attributes }) => attributes['db.operation.name'])).toEqual(
+      expect.arrayContaining(['update', 'commitTransaction']),
+    );
+    expect(commands.every(({ kind, traceId: of }) => kind === CLIENT_KIND && of === traceId)).toBe(true);
+  });
+
+  it('of several publishers goes on with the first and links to the others', async () => {
+    const traces = Array.from({ length: 3 }, newTrace);
+    const topic = changesTopic(installation.environment);
+    await installation.send(
+      topic,
+      traces.map(({ traceparent }) => message(traceparent)),
+    );
+    const [first, ...others] = traces;
+    const slice = await collector.span(
+      'the slice',
+      (span) => span.traceId === first?.traceId && span.kind === CONSUMER_KIND,
+    );
+    expect(slice.parentSpanId).toBe(first?.spanId);
+    expect(slice.links).toMatchObject(others.map(({ traceId, spanId }) => ({ traceId, spanId })));
+  });
+});
+
+it('what is published by a job goes on with the trace in its environment', async () => {
+  const { traceId, spanId, traceparent } = newTrace();
+  const value = `${message(traceparent).value}\n`;
+  const env = { ...installation.env, TRACEPARENT: traceparent };
+  const { code } = await runProcess(env, ['publish', '-'], { input: value });
+  expect(code).toBe(0);
+  const slice = await collector.span(
+    'the slice',
+    (span) => span.traceId === traceId && span.kind === CONSUMER_KIND,
+  );
+  expect(slice.parentSpanId).toBe(spanId);
+});
+
+describe('a request', () => {
+  const serverSpan = (traceId: string) =>
+    collector.span('the request', (span) => span.traceId === traceId && span.kind === SERVER_KIND);
+
+  it('goes on with the trace of its caller, to Redis and MongoDB', async () => {
+    const { traceId, spanId, traceparent } = newTrace();
+    const path = '/api/order/list?page_size=2&order_type=delivery';
+    const answer = await api.get(path, token, { traceparent });
+    expect(answer.status).toBe(200);
+    const request = await serverSpan(traceId);
+    expect(request).toMatchObject({
+      parentSpanId: spanId,
+      name: 'GET /api/order/list',
+      service: 'store-data-query',
+      attributes: {
+        'http.request.method': 'GET',
+        'http.route': '/api/order/list',
+        'http.response.status_code': 200,
+      },
+    });
+    expect(request.status.code ?? 0).toBe(0);
+    const operations = descendants(request).map(({ attributes }) => ({
+      system: attributes['db.system.name'],
+      operation: attributes['db.operation.name'],
+      collection: attributes['db.collection.name'],
+    }));
+    expect(operations).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ system: 'redis', operation: 'EVALSHA' }),
+        { system: 'mongodb', operation: 'aggregate', collection: 'orders' },
+      ]),
+    );
+  });
+
+  it('with a body is traced to its end', async () => {
+    const { traceId, traceparent } = newTrace();
+    const answer = await api.call('/api/auth/token/', {
+      method: 'POST',
+      headers: {
+        traceparent,
+        authorization: `Basic ${Buffer.from(`client-4242:${SECRET}`).toString('base64')}`,
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+      body: 'grant_type=client_credentials',
+    });
+    expect(answer.status).toBe(200);
+    const request = await serverSpan(traceId);
+    expect(collector.children(request).map(({ attributes }) => attributes['db.system.name'])).toContain(
+      'redis',
+    );
+  });
+
+  it('says why it was refused, by our own words alone', async () => {
+    const { traceId, traceparent } = newTrace();
+    await api.get('/api/order/list', 'no-token-of-ours', { traceparent });
+    const { attributes, status } = await serverSpan(traceId);
+    expect(attributes).toMatchObject({
+      'http.response.status_code': 401,
+      'store_data.refusal': 'token_invalid',
+    });
+    expect(status.code ?? 0).toBe(0);
+  });
+
+  it('has its trace in the log where it is traced', async () => {
+    const { traceId, traceparent } = newTrace();
+    await api.get('/api/store/info/', token, { traceparent, 'x-request-id': 'traced' });
+    await api.get('/api/store/info/', token, { 'x-request-id': 'not-traced' });
+    const lineOf = (id: string) => query.logged(({ request_id: of }) => of === id);
+    expect(await lineOf('traced')).toMatchObject({ trace_id: traceId });
+    expect(await lineOf('not-traced')).not.toHaveProperty('trace_id');
+  });
+
+  it('is linked with what it shares with others', async () => {
+    const traces = Array.from({ length: 8 }, newTrace);
+    await Promise.all(
+      traces.map(({ traceparent }) =>
+        api.get('/api/order/details/?order_id=order-5150', token, { traceparent }),
+      ),
+    );
+    const requests = await Promise.all(traces.map(({ traceId }) => serverSpan(traceId)));
+    const reads = new Map(
+      collector.spans.filter(({ name }) => name === 'shared read').map((span) => [span.spanId, span]),
+    );
+    for (const request of requests) {
+      const own = collector.children(request).filter(({ spanId }) => reads.has(spanId));
+      const linked = request.links.flatMap(({ spanId }) => reads.get(spanId) ?? []);
+      const read = [...own, ...linked][0];
+      expect(read).toBeDefined();
+      expect(collector.children(read as ReceivedSpan).map(({ name }) => name)).toEqual(['aggregate orders']);
+    }
+  });
+});
+
+it('nothing that is sent is personal, secret, an id of a store or what was asked for', async () => {
+  const { traceId, traceparent } = newTrace();
+  const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as Record<
+    string,
+    unknown
+  >;
+  const asked = [
+    '/api/customer/list?search=unmistakable',
+    '/api/customer/list?search=91234',
+    '/api/customer/order-list/?customer_id=customer-7311',
+    '/api/order/details/?order_id=order-5150',
+    '/api/order/list?created_from=2026-11-19T01:02:03',
+    '/api/nowhere/of-a-secret?secret=also-this',
+    '/api/order/list?status=not-a-status',
+    '/api/order/changes',
+  ];
+  const headers = { traceparent, tracestate: 'vendor=from-the-tracestate', baggage: 'user=from-the-baggage' };
+  for (const path of asked) await api.get(path, token, { ...headers, 'x-request-id': 'own-request-id' });
+  await api.get('/api/order/list', 'a-wrong-token', headers);
+  await api.askToken('client-4242', 'a-wrong-secret');
+  const topic = changesTopic(installation.environment);
+  await installation.send(topic, [{ ...message(traceparent), value: '{"poison-of": "somebody"}' }]);
+  await collector.span('the poison', (span) => span.traceId === traceId && span.kind === CONSUMER_KIND);
+  await collector.span(
+    'the last request',
+    ({ attributes }) => attributes['http.response.status_code'] === 401,
+  );
+  const sent = collector.bodies.join('\n');
+  const leaked = [
+    ...Object.values(CUSTOMER).filter((value) => value !== CUSTOMER.created_at),
+    'Wilhelmina',
+    'Unmistakable',
+    'unmistakable',
+    '91234',
+    '987654321',
+    ORDER.notes,
+    'customer-7311',
+    'order-5150',
+    'store-9001',
+    'client-4242',
+    SECRET,
+    token,
+    'a-wrong-token',
+    'a-wrong-secret',
+    String(claims['jti']),
+    '2026-11-19',
+    'of-a-secret',
+    'also-this',
+    'not-a-status',
+    'own-request-id',
+    'poison-of',
+    'from-the-tracestate',
+    'from-the-baggage',
+  ].filter((text) => sent.includes(text));
+  expect(leaked).toEqual([]);
+  expect(claims).toHaveProperty('jti');
+  expect(collector.spans.filter((span) => span.traceId === traceId).length).toBeGreaterThan(asked.length * 2);
+});
+
+it('what is not sent yet is sent before a process ends', async () => {
+  const before = await startOtlpCollector();
+  const env = {
+    ...installation.env,
+    OTEL_EXPORTER_OTLP_ENDPOINT: before.url,
+    OTEL_BSP_SCHEDULE_DELAY: '600000',
+  };
+  const service = startService('query', env);
+  const { url } = await service.logged(({ msg }) => msg === 'query service started');
+  const { traceId, traceparent } = newTrace();
+  await fetch(`${String(url)}/health`, { headers: { traceparent } });
+  expect(before.spans).toEqual([]);
+  service.kill('SIGTERM');
+  await service.ended;
+  expect(before.spans.map(({ traceId: of }) => of)).toContain(traceId);
+  await before.close();
+});
+
+it('a collector that never answers keeps no answer back, nor the end of a process', async () => {
+  const hanging = await startOtlpCollector(() => undefined);
+  const env = { ...installation.env, OTEL_EXPORTER_OTLP_ENDPOINT: hanging.url };
+  const service = startService('query', env);
+  const { url } = await service.logged(({ msg }) => msg === 'query service started');
+  for (let request = 0; request < 50; request += 1) {
+    const answer = await fetch(`${String(url)}/health`, { headers: { traceparent: newTrace().traceparent } });
+    expect(answer.status).toBe(200);
+  }
+  service.kill('SIGTERM');
+  // After a second signal, or ten seconds more, it would be another one.
+  expect(await service.ended).toEqual({ code: 0, signal: null });
+  await hanging.close();
+});
