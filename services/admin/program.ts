@@ -34,6 +34,7 @@ import { rebuildCommand } from './commands/rebuild.ts';
 import { listCommand as listSessions } from './commands/sessions/list.ts';
 import { revokeCommand as revokeSession } from './commands/sessions/revoke.ts';
 import * as signingKeys from './commands/signing-keys.ts';
+import { eraseCommand as eraseStore } from './commands/stores/erase.ts';
 import { listCommand as listStores, showCommand as showStore } from './commands/stores/list.ts';
 import { statusCommands as storeStatusCommands } from './commands/stores/status.ts';
 import { verifyCommand } from './commands/verify.ts';
@@ -74,10 +75,11 @@ export function createProgram(): CommandUnknownOpts {
       rotateSecretCommand(),
       ...statusCommands(),
     ]),
-    group('stores', 'Look at stores; block them, and let them in again', [
+    group('stores', 'Look at stores; block them and let them in again; erase them', [
       listStores(),
       showStore(),
       ...storeStatusCommands(),
+      eraseStore(),
     ]),
     group('quota', 'Give stores a quota of their own', [setQuota(), resetQuota(), showQuota()]),
     group('sessions', 'Look at issued tokens; end them before their time', [listSessions(), revokeSession()]),

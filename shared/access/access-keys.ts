@@ -52,9 +52,19 @@ export interface StoreAccess {
   record_sequence: number;
   /** A quota of its own; without `window_seconds` in the configured window. */
   quota?: { requests: number; window_seconds?: number };
+  /** The store was erased whole (`erased-stores.ts`). */
+  erased?: StoreErasure;
   version: number;
   publish_pending?: true;
   updated_at: Date;
+}
+
+/** Which messages of an erased store are never applied again: those of before its end. */
+export interface StoreErasure {
+  /** When it ended; while it is under way when it began. */
+  at: Date;
+  /** The ends of its topics' partitions then. Absent while it is under way: no message of the store is applied. */
+  ends?: { topic: string; partition: number; end: number }[];
 }
 
 export interface RevokedSession {

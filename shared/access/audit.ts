@@ -14,6 +14,7 @@ export const AUDIT_ACTIONS = [
   'keys.retire-secret',
   'stores.block',
   'stores.unblock',
+  'stores.erase',
   'sessions.revoke',
   'quota.set',
   'quota.reset',

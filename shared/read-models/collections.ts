@@ -177,6 +177,8 @@ export type Stamp = {
    * where the products of a store's list stand knows by it whether they still do.
    */
   layout?: string;
+  /** When the store was erased, before it began anew: in the log lie events that are passed by. */
+  erased_at?: Date;
 } & { [E in EntityName]?: number };
 
 /** A message that could not be applied, kept until someone decides or its time is over. */

@@ -94,7 +94,7 @@ async function orders(token: string): Promise<{ status: number; count: number | 
 }
 
 describe('with the privileges of deploy/privileges', () => {
-  it('everything works: publishing, keys, tokens, lists, a rebuild, its removal, verification, a revocation', async () => {
+  it('everything works: publishing, keys, tokens, lists, a rebuild, its removal, verification, a revocation, an erasure', async () => {
     expect(await send('store-data-publisher', 'store-changes.production')).toBe('sent');
     const key = await runJson<{ client_id: string; client_secret: string }>(
       operator,
@@ -106,8 +106,12 @@ describe('with the privileges of deploy/privileges', () => {
     await eventually('the rebuilt ones are listed', async () => (await orders(token)).count === 2);
     await runJson(operator, ['generations', 'drop', '1', '--yes']);
     await runJson(operator, ['verify', '--deep']);
+    expect(await runJson(operator, ['sessions', 'list', '--store', 's1'])).toHaveLength(1);
     await runJson(operator, ['keys', 'revoke', key.client_id]);
     await eventually('the token is refused', async () => (await orders(token)).status === 401);
+    expect(await runJson(operator, ['stores', 'erase', 's1', '--yes'])).toMatchObject({
+      generations: [{ generation: 2, documents: { orders: 2 } }],
+    });
   });
 
   it('the query service’s user of MongoDB cannot write', async () => {

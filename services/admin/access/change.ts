@@ -5,6 +5,7 @@
  */
 import type { Redis } from 'ioredis';
 import { commandInvalid, describeError, StoreDataError } from '#shared/errors.ts';
+import { accessTopic } from '#shared/events/topics.ts';
 import type { Servers } from '../connection/servers.ts';
 import {
   announce,
@@ -80,8 +81,11 @@ export async function changeAccess<S extends AccessKeyData | StoreAccessData, R 
     if (!reducesRights(subject, announced)) return throughTheLog(servers, subject, change, announced);
     const { sequence, after } = announced;
     const { environment } = subject.event(sequence, after);
-    const applied = await pastHangingTransactions(await servers.mongodb(), control, environment, () =>
-      subject.apply(sequence, after),
+    const applied = await pastHangingTransactions(
+      await servers.mongodb(),
+      control,
+      accessTopic(environment),
+      () => subject.apply(sequence, after),
     );
     const record = applied ?? (await subject.read());
     const holds = record !== null && change.holds(subject.appliedOf(record).state);

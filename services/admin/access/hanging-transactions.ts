@@ -3,7 +3,6 @@
  * does not wait for that: the transactions of the projectors' sessions are ended. One that lives does its work again.
  */
 import type { Db, MongoClient } from 'mongodb';
-import { accessTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { withTimeLimit } from '#shared/time-limit.ts';
@@ -11,11 +10,14 @@ import { withTimeLimit } from '#shared/time-limit.ts';
 /** A transaction that lives takes less. */
 const PATIENCE_MS = 2_000;
 
-/** Answers as `write` does; when it hangs, ends the transactions that may hold it up. */
+/**
+ * Answers as `write` does; when it hangs, ends the transactions that may hold it up.
+ * @param db where the checkpoints are of those who apply the topic.
+ */
 export async function pastHangingTransactions<T>(
   mongodb: MongoClient,
-  control: Db,
-  environment: string,
+  db: Db,
+  topic: string,
   write: () => Promise<T>,
 ): Promise<T> {
   const writing = write();
@@ -28,10 +30,7 @@ export async function pastHangingTransactions<T>(
     );
   } catch (error) {
     if (error !== hangs) throw error;
-    const held = await control
-      .collection<Checkpoint>(CHECKPOINTS)
-      .find({ topic: accessTopic(environment) })
-      .toArray();
+    const held = await db.collection<Checkpoint>(CHECKPOINTS).find({ topic }).toArray();
     const sessions = held.map(({ session }) => session).filter((session) => session !== undefined);
     if (sessions.length > 0) await mongodb.db('admin').command({ killSessions: sessions });
   }

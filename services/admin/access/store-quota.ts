@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { controlCollections, type StoreAccess, storeAccessId } from '#shared/access/access-keys.ts';
 import { publishAccess } from '#shared/access/grants.ts';
 import { describeError, StoreDataError } from '#shared/errors.ts';
+import { accessTopic } from '#shared/events/topics.ts';
 import type { Servers } from '../connection/servers.ts';
 import { pastHangingTransactions } from './hanging-transactions.ts';
 
@@ -30,8 +31,11 @@ export async function writeQuota(
   const { stores } = controlCollections(control);
   const _id = storeAccessId(environment, storeId);
   const update = [{ $set: fields(environment, storeId, quota) }];
-  const before = await pastHangingTransactions(await servers.mongodb(), control, environment, () =>
-    stores.findOneAndUpdate({ _id }, update, { upsert: true, returnDocument: 'before' }),
+  const before = await pastHangingTransactions(
+    await servers.mongodb(),
+    control,
+    accessTopic(environment),
+    () => stores.findOneAndUpdate({ _id }, update, { upsert: true, returnDocument: 'before' }),
   );
   const store = await stores.findOne({ _id });
   if (store === null) throw new Error('the record that was written is not there');

@@ -6,6 +6,7 @@
 import type { KafkaMessage } from 'kafkajs';
 import type { ClientSession } from 'mongodb';
 import { controlCollections } from '#shared/access/access-keys.ts';
+import { findErasedIn } from '#shared/access/erased-stores.ts';
 import { publishAccess } from '#shared/access/grants.ts';
 import { describeError, isUnavailable } from '#shared/errors.ts';
 import { applyAccess } from '#shared/projection/access/apply.ts';
@@ -118,6 +119,7 @@ export class LetterRetry {
     const { kind, environment, db, topic, letters } = box;
     const epochs = this.#epochs.get(db.databaseName) ?? new Epochs();
     this.#epochs.set(db.databaseName, epochs);
+    const findErased = findErasedIn(await this.#servers.control(), environment);
     const { result, access, given } = await inTransaction(await this.#servers.mongodb(), async (session) => {
       const options = { session, sort: { partition: 1, offset: 1 } } as const;
       const found = await letters.find({ _id: { $in: [...ids] } }, options).toArray();
@@ -125,7 +127,7 @@ export class LetterRetry {
       const [first] = found;
       const slice: Slice = { topic, partition: first?.partition ?? 0, messages, next: first?.offset ?? 0 };
       const changes =
-        kind === 'changes' ? await applyChanges(db, session, slice, null, { epochs }) : undefined;
+        kind === 'changes' ? await applyChanges(db, session, slice, null, { epochs, findErased }) : undefined;
       const access = kind === 'access' ? await applyAccess(db, environment, session, slice, null) : undefined;
       const { deadLetters = [] } = changes ?? access ?? {};
       await settleLetters(box, session, found, deadLetters);

@@ -4,6 +4,7 @@
  */
 import type { KafkaMessage } from 'kafkajs';
 import type { ClientSession, Db, MongoClient } from 'mongodb';
+import type { FindErased } from '#shared/access/erased-stores.ts';
 import { applyChanges } from '#shared/projection/changes/apply.ts';
 import { Epochs } from '#shared/projection/changes/epochs.ts';
 import { droppedLettersIn } from '#shared/projection/dead-letters/dropped.ts';
@@ -20,6 +21,7 @@ export interface ReplayOptions {
   /** The database of its own. */
   db: Db;
   reader: LogReader;
+  findErased: FindErased;
   topic: string;
   /** Only this store; `null` for all. */
   only: string | null;
@@ -84,11 +86,11 @@ export class Replay {
   }
 
   async #applySlice(partition: number, messages: readonly KafkaMessage[]): Promise<void> {
-    const { client, db, topic } = this.#options;
+    const { client, db, topic, findErased } = this.#options;
     const slice = { topic, partition, messages, next: 0 };
     try {
       const { given } = await inTransaction(client, (session) =>
-        applyChanges(db, session, slice, null, { epochs: this.#epochs }),
+        applyChanges(db, session, slice, null, { epochs: this.#epochs, findErased }),
       );
       this.#epochs.committed(given);
     } catch (error) {

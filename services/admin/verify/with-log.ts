@@ -4,6 +4,7 @@
  * is not in the snapshot.
  */
 import type { Db, MongoClient } from 'mongodb';
+import { findErasedIn } from '#shared/access/erased-stores.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import type { EntityName } from '#shared/events/entities/index.ts';
 import { changesTopic } from '#shared/events/topics.ts';
@@ -63,7 +64,8 @@ export async function compareWithLog(
   try {
     const early = await readPositions(live, environment);
     const progress = (read: number) => say(`${topic}: applied ${read} of ${sumOf(early)} messages`);
-    const replay = await Replay.begin({ client, db, reader, topic, only, progress });
+    const findErased = findErasedIn(control, environment);
+    const replay = await Replay.begin({ client, db, reader, findErased, topic, only, progress });
     await replay.apply(new Map(), early, await deadPlaces(live, control, topic));
     await client.withSession({ snapshot: true }, async (session) => {
       const actual: Side = { db: forSnapshots(live), session };

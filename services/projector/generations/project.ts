@@ -1,6 +1,7 @@
 /** Projects one generation: the consumer of its environment's changes that writes into its database. */
 import type { ConsumerOptions, RunningConsumer } from '../consumer/consumer.ts';
 import { startConsumer } from '../consumer/consumer.ts';
+import { findErasedIn } from '#shared/access/erased-stores.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
@@ -54,6 +55,7 @@ export async function projectGeneration(
   const topic = changesTopic(environment);
   const limits = letters.limits(db, topic);
   const dropped = new DropDecisions(base.control, topic);
+  const findErased = findErasedIn(base.control, environment);
   const epochs = new Epochs();
   const reader = new ChangeReader();
   const checkpoints = db.collection<Checkpoint>(CHECKPOINTS);
@@ -78,7 +80,14 @@ export async function projectGeneration(
         claim,
         whole,
         (checkpoint) =>
-          applyChanges(db, claim.session, slice, hopeless, { limits, checkpoint, epochs, reader, trees }),
+          applyChanges(db, claim.session, slice, hopeless, {
+            limits,
+            checkpoint,
+            findErased,
+            epochs,
+            reader,
+            trees,
+          }),
       );
       epochs.committed(given);
       countDeadLetters(metrics, environment, label, deadLetters);

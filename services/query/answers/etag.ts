@@ -33,6 +33,8 @@ export function etagOf(
     marker.projection_version,
     offset,
     counters,
+    // A store that was erased and began anew counts from the beginning.
+    ...(stamp?.erased_at === undefined ? [] : [stamp.erased_at]),
   ];
   return `W/"${hash('sha256', JSON.stringify(source), 'base64url').slice(0, 27)}"`;
 }

@@ -8,7 +8,8 @@ import {
   type StoreAccess,
 } from '../../access/access-keys.ts';
 import { type AuditRecord, writeAudit } from '../../access/audit.ts';
-import { readAccessChange } from '../../events/access-event.ts';
+import { ErasedStores } from '../../access/erased-stores.ts';
+import { type AccessChange, readAccessChange } from '../../events/access-event.ts';
 import { EventRejected } from '../../events/rejection.ts';
 import type { DeadLetter } from '../../read-models/collections.ts';
 import type { Slice } from '../slice/slice.ts';
@@ -45,12 +46,20 @@ export async function applyAccess(
   const audit: AuditRecord[] = [];
   const deadLetters: DeadLetter[] = [];
   let outdated = 0;
-  for (const message of slice.messages) {
+  const named = slice.messages.map(({ key }) => key?.toString('utf8') ?? '');
+  const erased = await ErasedStores.among(control, environment, named);
+  for (const [at, message] of slice.messages.entries()) {
+    const place = { ...slice, offset: Number(message.offset), timestamp: Number(message.timestamp) };
+    const isPassedBy = erased.passesBy(named[at] ?? '', place);
     try {
       if (hopeless !== null) {
         throw new EventRejected('projection_failed', 'its transaction failed again and again');
       }
       const change = readAccessChange(message);
+      if (isPassedBy && givesRights(change)) {
+        outdated += 1;
+        continue;
+      }
       if (change.kind === 'access_key') {
         const key = await applyKeyChange(collections.keys, environment, change, session);
         if (key === null) outdated += 1;
@@ -68,10 +77,16 @@ export async function applyAccess(
       }
     } catch (error) {
       if (!(error instanceof EventRejected)) throw error;
-      deadLetters.push(toDeadLetter(slice.topic, slice.partition, message, error));
+      if (isPassedBy) outdated += 1;
+      else deadLetters.push(toDeadLetter(slice.topic, slice.partition, message, error));
     }
   }
   await writeAudit(control, session, audit);
   await writeDeadLetters(control, session, deadLetters, limits);
   return { keys: [...keys.values()], stores: [...stores.values()], outdated, deadLetters };
+}
+
+/** Of an erased store what takes rights away applies all the same: its keys stay revoked, and the store blocked. */
+function givesRights(change: AccessChange): boolean {
+  return change.kind === 'access_key' && change.status !== 'revoked';
 }

@@ -3,12 +3,14 @@
  * comes first, so that whoever lost the partition writes nothing.
  */
 import type { ClientSession, Db } from 'mongodb';
+import type { FindErased } from '../../access/erased-stores.ts';
 import { EventRejected } from '../../events/rejection.ts';
 import { type DeadLetter, documentId } from '../../read-models/collections.ts';
 import type { Slice } from '../slice/slice.ts';
 import { toDeadLetter } from '../dead-letters/letter.ts';
 import type { LetterLimits } from '../dead-letters/limits.ts';
 import { type Deletions, writeDeadLetters } from '../dead-letters/write.ts';
+import { withoutErasedStores } from '../erasing/stores.ts';
 import { TreeCache } from '../ranking/tree-cache.ts';
 import { ChangeReader } from './change-reader.ts';
 import { decode, type Rejected } from './decode.ts';
@@ -23,6 +25,8 @@ export interface ApplyOptions {
   limits?: Pick<LetterLimits, 'admit'> | null;
   /** Moves the partition's checkpoint behind the slice; absent where the slice is not the partition's next one. */
   checkpoint?: () => Promise<void>;
+  /** Tells which stores were erased. */
+  findErased: FindErased;
   /** Of this process and generation; told by the caller once the transaction is committed (`AppliedSlice.given`). */
   epochs?: Epochs;
   /** Of this process and generation. */
@@ -49,27 +53,33 @@ export async function applyChanges(
   {
     limits = null,
     checkpoint,
+    findErased,
     epochs = new Epochs(),
     reader = new ChangeReader(),
     trees = new TreeCache(),
-  }: ApplyOptions = {},
+  }: ApplyOptions,
 ): Promise<AppliedSlice> {
   await checkpoint?.();
   if (hopeless !== null) return setAside(db, session, slice, limits);
-  const { entries, rejected } = decode(slice.messages, reader);
-  const chains = fold(entries);
+  const decoded = decode(slice.messages, reader);
+  let chains = fold(decoded.entries);
   const stored = await readStored(db, session, chains);
+  const left = await withoutErasedStores(slice, decoded, stored.stamps, findErased);
+  if (left.passedBy > 0) chains = fold(left.entries);
   const planned = plan(chains, stored);
+  planned.outdated += left.passedBy;
   // What they hold would outlive several collections of garbage while the transaction goes on.
   chains.clear();
-  entries.length = 0;
+  decoded.entries.length = 0;
+  left.entries.length = 0;
   const given = await writePlan(db, session, planned, stored, slice.partition, {
     epochs,
     trees,
+    erasedAt: left.erasedAt,
     // Stamps name the slice that is its partition's next one.
     slice: checkpoint === undefined ? null : slice,
   });
-  const deadLetters = lettersOf(slice, [...rejected, ...planned.failed]);
+  const deadLetters = lettersOf(slice, [...left.rejected, ...planned.failed]);
   await writeDeadLetters(db, session, deadLetters, limits, deletionsIn(slice.messages, planned));
   epochs.forget(given);
   return { plan: planned, deadLetters, given };

@@ -26,6 +26,8 @@ import type { Stored } from './stored.ts';
 interface Marks {
   epochs: Epochs;
   trees: TreeCache;
+  /** When stores were erased that may begin anew. */
+  erasedAt: ReadonlyMap<string, Date>;
   /** The slice, if it is its partition's next one. */
   slice: Pick<Slice, 'partition' | 'next'> | null;
 }
@@ -109,7 +111,7 @@ async function writeStamps(
   stored: Pick<Stored, 'stamps'>,
   roots: readonly RootChange[],
   layouts: ReadonlyMap<string, string>,
-  { epochs, slice }: Marks,
+  { epochs, slice, erasedAt }: Marks,
 ): Promise<GivenPositions> {
   const given = new Map<string, Given>();
   if (stamps.size === 0) return given;
@@ -127,6 +129,7 @@ async function writeStamps(
     if (slice !== null) Object.assign($set, { slice_partition: slice.partition, slice_end: slice.next });
     if (typeof offset === 'string') $set['timezone_offset'] = offset;
     if (erasing) $set['erasing'] = true;
+    const erased_at = erasedAt.get(_id);
     const layout = layouts.get(_id);
     if (layout !== undefined) $set['layout'] = layout;
     for (const { tree, counts: facets, nodes } of rootsOf.get(_id) ?? []) {
@@ -139,7 +142,7 @@ async function writeStamps(
         update: {
           $inc,
           $set,
-          $setOnInsert: { store_id: _id },
+          $setOnInsert: { store_id: _id, ...(erased_at === undefined ? {} : { erased_at }) },
           ...(offset === null ? { $unset: { timezone_offset: '' as const } } : {}),
         },
         upsert: true,

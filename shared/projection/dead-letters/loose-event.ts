@@ -29,12 +29,21 @@ export function readLoosely({ value: bytes, headers = {} }: EventMessage): Loose
 export function customersIn(message: EventMessage): string[] {
   const { attributes, data: given } = readLoosely(message);
   const data = asObject(given);
-  const { type, storeid, subject } = attributes;
+  const { type, subject } = attributes;
   const named = [asObject(data['customer'])['id'], data['customer_id']];
   if (typeof type === 'string' && type.includes('.customer.')) named.push(subject);
-  const stores = [storeid, message.key?.toString('utf8')].filter(isIdText);
+  const stores = storesIn(attributes, message);
   const found = named.filter(isIdText).flatMap((id) => stores.map((store) => documentId(store, id)));
   return [...new Set(found)];
+}
+
+/** The stores that a message is about: what its key says, and what it says itself as far as it can be read. */
+export function storesNamedBy(message: EventMessage): string[] {
+  return [...new Set(storesIn(readLoosely(message).attributes, message))];
+}
+
+function storesIn({ storeid }: LooseEvent['attributes'], { key }: EventMessage): string[] {
+  return [storeid, key?.toString('utf8')].filter(isIdText);
 }
 
 function parse(value: Buffer | null): unknown {

@@ -23,6 +23,7 @@ const FIELDS = {
   slice_partition: true,
   slice_end: true,
   layout: true,
+  erased_at: true,
   erasing: true,
 } as const satisfies Record<Exclude<keyof Stamp, EntityName>, true>;
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type FindErased, findErasedIn } from '#shared/access/erased-stores.ts';
 import type { Db } from 'mongodb';
 import { type AppliedSlice, applyChanges } from '#shared/projection/changes/apply.ts';
 import { Epochs } from '#shared/projection/changes/epochs.ts';
@@ -62,10 +63,12 @@ const group = (subject: string): Event => ({
 
 describe('positions', () => {
   let installation: Installation;
+  let findErased: FindErased;
   let databases = 0;
   let sequence = 0;
   beforeAll(async () => {
     installation = await createInstallation();
+    findErased = findErasedIn(installation.mongodb.db(`${installation.config.namePrefix}_control`), 'e');
   });
   afterAll(() => installation?.close());
 
@@ -97,7 +100,7 @@ describe('positions', () => {
       const session = installation.mongodb.startSession();
       try {
         const { given } = await runInTransaction<AppliedSlice>(session, () =>
-          applyChanges(db, session, slice, null, { epochs }),
+          applyChanges(db, session, slice, null, { epochs, findErased }),
         );
         if (isKnown) epochs.committed(given);
         return;
@@ -225,7 +228,7 @@ describe('positions', () => {
       const overlapped = runInTransaction(first, async () => {
         await db.collection<Stamp>(STAMPS).findOne({ _id: 's1' }, { session: first });
         await apply(db, [order('o3')]);
-        return applyChanges(db, first, slice, null);
+        return applyChanges(db, first, slice, null, { findErased });
       });
       await expect(overlapped).rejects.toSatisfy(isWriteConflict);
     } finally {

@@ -1,6 +1,7 @@
 /** What one transaction erases: a slice that deletes customers, and a piece of the erasures that it leaves. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Db } from 'mongodb';
+import { type FindErased, findErasedIn } from '#shared/access/erased-stores.ts';
 import { type AppliedSlice, applyChanges } from '#shared/projection/changes/apply.ts';
 import { Epochs } from '#shared/projection/changes/epochs.ts';
 import { runInTransaction } from '#shared/projection/slice/transaction.ts';
@@ -59,12 +60,14 @@ const many = <T>(count: number, make: (index: number) => T) =>
 
 describe('erasing', () => {
   let installation: Installation;
+  let findErased: FindErased;
   let db: Db;
   let databases = 0;
   let sequence = 0;
   let epochs: Epochs;
   beforeAll(async () => {
     installation = await createInstallation();
+    findErased = findErasedIn(installation.mongodb.db(`${installation.config.namePrefix}_control`), 'e');
   });
   afterAll(() => installation?.close());
   beforeEach(async () => {
@@ -100,7 +103,7 @@ describe('erasing', () => {
       admit: async (letters: readonly DeadLetter[]) => [...letters],
     };
     const { given } = await transaction<AppliedSlice>(
-      () => applyChanges(db, session, slice, null, { epochs, limits }),
+      () => applyChanges(db, session, slice, null, { epochs, limits, findErased }),
       session,
     );
     epochs.committed(given);

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type FindErased, findErasedIn } from '#shared/access/erased-stores.ts';
 import fc from 'fast-check';
 import type { ClientSession, Collection, Db, Document, Filter, UpdateFilter } from 'mongodb';
 import { isUnavailable, StoreDataError } from '#shared/errors.ts';
@@ -110,12 +111,14 @@ async function renameOne(nodes: Collection<RankNode>, id: RegExp): Promise<void>
 
 describe('rank trees', () => {
   let installation: Installation;
+  let findErased: FindErased;
   let restore: () => void;
   let database = 0;
   let sequence = 0;
   const trees = new TreeCache();
   beforeAll(async () => {
     installation = await createInstallation();
+    findErased = findErasedIn(installation.mongodb.db(`${installation.config.namePrefix}_control`), 'e');
     restore = withSmallTrees(4, 3);
   });
   afterAll(async () => {
@@ -154,7 +157,7 @@ describe('rank trees', () => {
             session,
             { topic: 't', partition: 0, messages, next: sequence + 1 },
             null,
-            { trees },
+            { trees, findErased },
           );
           if (undone) throw new StoreDataError('fenced', 'undone');
           return applied;

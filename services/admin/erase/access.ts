@@ -1,0 +1,126 @@
+/**
+ * Taking away all access to a store that is erased. What lets nobody in again stays: that the store is blocked and its keys are revoked,
+ * without anything that they could do; a Redis restored from an old snapshot is reconciled with that.
+ */
+import { controlCollections } from '#shared/access/access-keys.ts';
+import { execute, publishedKey, replaceVersioned } from '#shared/access/grants.ts';
+import { redisKeys } from '#shared/access/redis-keys.ts';
+import { announcementsIn } from '../access/announce.ts';
+import { existingKey, keySubject, storeSubject } from '../access/subject.ts';
+import { auditedChange } from '../audit/audited-change.ts';
+import type { Servers } from '../connection/servers.ts';
+import { type Counts, lettersOf, removeLetters } from './documents.ts';
+import { accessTopic } from '#shared/events/topics.ts';
+
+/** A store in an environment. */
+export interface StoreOf {
+  environment: string;
+  store_id: string;
+}
+
+/** How many keys Redis looks at before it serves others. */
+const LOOKED_AT_TOGETHER = 1_000;
+
+/** Lets no key of the store in, from now on. */
+export async function block(servers: Servers, { environment, store_id }: StoreOf): Promise<void> {
+  const { namePrefix } = servers.config;
+  const subject = storeSubject(await servers.control(), namePrefix, environment, store_id);
+  await auditedChange(servers, { action: 'stores.block', environment, store_id }, subject, {
+    compose: () => ({ status: 'blocked' }),
+    holds: ({ status }) => status === 'blocked',
+    waitMs: 0,
+  });
+}
+
+/** Revokes every key of the store, and takes from each what it could do. @returns how many keys there are. */
+export async function revokeKeys(servers: Servers, store: StoreOf): Promise<number> {
+  const { namePrefix: prefix } = servers.config;
+  const control = await servers.control();
+  const redis = await servers.redis();
+  const { keys } = controlCollections(control);
+  const own = { environment: store.environment, store_id: store.store_id };
+  const valid = await keys.find({ ...own, status: { $ne: 'revoked' } }).toArray();
+  for (const { _id } of valid) {
+    await auditedChange(
+      servers,
+      { action: 'keys.revoke', client_id: _id, ...own },
+      keySubject(control, prefix, _id),
+      {
+        compose: (before) => ({ ...existingKey(_id, before, { revoked: 'accept' }), status: 'revoked' }),
+        holds: ({ status }) => status === 'revoked',
+        waitMs: 0,
+      },
+    );
+  }
+  await keys.updateMany(own, {
+    $set: { scopes: [], secret_hashes: [] },
+    $unset: { secret_expires_at: '', widest: '' },
+  });
+  const revoked = await keys.find(own).toArray();
+  for (const { redisKey, version, member } of revoked.flatMap((key) => publishedKey(prefix, key))) {
+    await execute(replaceVersioned(redis.multi(), redisKey, version, member));
+  }
+  return revoked.length;
+}
+
+/** Counts what else is known of the store's access. */
+export async function countAccess(servers: Servers, store: StoreOf): Promise<Counts> {
+  const control = await servers.control();
+  const { keys, revokedSessions } = controlCollections(control);
+  let letters = 0;
+  for await (const ids of lettersOf(control, accessTopic(store.environment), store.store_id)) {
+    letters += ids.length;
+  }
+  return {
+    keys: await keys.countDocuments({ ...store, status: { $ne: 'revoked' } }),
+    ...(await countInRedis(servers, store)),
+    revoked_sessions: await revokedSessions.countDocuments({ ...store }),
+    dead_letters: letters,
+  };
+}
+
+/** Removes sessions, counts of the quota, and what is noted of either; keys are revoked by then. */
+export async function removeAccess(servers: Servers, store: StoreOf): Promise<void> {
+  const control = await servers.control();
+  const { environment, store_id } = store;
+  await forEachInRedis(servers, store, async (names) => {
+    await (await servers.redis()).del(...names);
+  });
+  await controlCollections(control).revokedSessions.deleteMany({ environment, store_id });
+  await announcementsIn(control).deleteMany({
+    $or: [
+      { _id: `store_access/${environment}/${store_id}` },
+      { 'state.environment': environment, 'state.store_id': store_id },
+    ],
+  });
+  await removeLetters(control, accessTopic(environment), store_id, {});
+}
+
+async function countInRedis(servers: Servers, store: StoreOf): Promise<Counts> {
+  const counts = { sessions: 0, quota_counts: 0 };
+  await forEachInRedis(servers, store, (names, kind) => {
+    counts[kind] += names.length;
+  });
+  return counts;
+}
+
+type KindInRedis = 'sessions' | 'quota_counts';
+
+async function forEachInRedis(
+  servers: Servers,
+  { environment, store_id }: StoreOf,
+  work: (names: readonly string[], kind: KindInRedis) => Promise<void> | void,
+): Promise<void> {
+  const redis = await servers.redis();
+  const own = redisKeys(servers.config.namePrefix, environment, store_id);
+  const kinds = { sessions: own.session(''), quota_counts: own.quota('') } as const;
+  for (const [kind, prefix] of Object.entries(kinds) as [KindInRedis, string][]) {
+    // Prefixes and ids of stores have no character that a pattern reads as another. What is scanned may be told twice.
+    const seen = new Set<string>();
+    for await (const names of redis.scanStream({ match: `${prefix}*`, count: LOOKED_AT_TOGETHER })) {
+      const fresh = new Set(names as string[]).difference(seen);
+      for (const name of fresh) seen.add(name);
+      if (fresh.size > 0) await work([...fresh], kind);
+    }
+  }
+}

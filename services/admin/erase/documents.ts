@@ -1,0 +1,126 @@
+/**
+ * A store's documents in one generation: where they lie, how many there are, and their removal in pieces, each of which is followed by a
+ * rest. What was removed stays removed, whoever is killed: the next one goes on with what is left.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Db, Document, Filter } from 'mongodb';
+import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
+import { storesNamedBy } from '#shared/projection/dead-letters/loose-event.ts';
+import {
+  CHECKPOINTS,
+  DEAD_LETTERS,
+  type DeadLetter,
+  INDEXES,
+  RANK_NODES,
+  STAMPS,
+  TOMBSTONES,
+} from '#shared/read-models/collections.ts';
+import type { TreeName } from '#shared/read-models/rank-tree/nodes.ts';
+import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
+import { toMessage } from '../dead-letters/message.ts';
+
+/** Documents that go together. */
+const PIECE = 500;
+/** For each millisecond that a piece took, so many follow in which others have MongoDB to themselves. */
+const REST = 2;
+/** Letters hold up to a mebibyte each. */
+const LETTERS_READ_TOGETHER = 20;
+
+/** How many documents, by collection. */
+export type Counts = Record<string, number>;
+
+interface Place {
+  collection: string;
+  filter: Filter<Document>;
+}
+
+/** The collections that hold documents of stores by their `_id`; the stamp first. */
+const COLLECTIONS_OF_STORES = [
+  STAMPS,
+  ...Object.keys(INDEXES).filter((name) => ![STAMPS, DEAD_LETTERS, CHECKPOINTS].includes(name)),
+];
+
+function placesOf(storeId: string): Place[] {
+  return COLLECTIONS_OF_STORES.map((collection) => ({ collection, filter: ofStore(collection, storeId) }));
+}
+
+function ofStore(collection: string, storeId: string): Filter<Document> {
+  const beginningWith = (prefix: string) => ({ _id: { $gte: `${prefix}/`, $lt: `${prefix}0` } as never });
+  if (collection === STAMPS) return { _id: storeId as never };
+  if (collection === TOMBSTONES)
+    return { $or: ENTITY_NAMES.map((entity) => beginningWith(`${entity}/${storeId}`)) };
+  if (collection === RANK_NODES) {
+    const trees = Object.keys(RANK_TREES) as TreeName[];
+    return { $or: trees.map((tree) => beginningWith(`${tree}/${storeId}`)) };
+  }
+  return beginningWith(storeId);
+}
+
+/** Counts a store's documents, its dead letters included; what there is none of is left out. */
+export async function countDocuments(db: Db, topic: string, storeId: string): Promise<Counts> {
+  const counts: Counts = {};
+  for (const { collection, filter } of placesOf(storeId)) {
+    add(counts, collection, await db.collection(collection).countDocuments(filter));
+  }
+  for await (const ids of lettersOf(db, topic, storeId)) add(counts, DEAD_LETTERS, ids.length);
+  return counts;
+}
+
+/** Removes a store's documents, its dead letters included. @returns how many there were. */
+export async function removeDocuments(db: Db, topic: string, storeId: string): Promise<Counts> {
+  const removed: Counts = {};
+  for (const { collection, filter } of placesOf(storeId)) {
+    for (;;) {
+      const found = await db
+        .collection(collection)
+        .find(filter, { projection: { _id: 1 }, limit: PIECE, batchSize: PIECE + 1 })
+        .toArray();
+      if (found.length === 0) break;
+      const ids = found.map(({ _id }) => _id);
+      add(removed, collection, await removePiece(db, collection, ids));
+    }
+  }
+  await removeLetters(db, topic, storeId, removed);
+  return removed;
+}
+
+/** Removes the dead letters of a topic that name a store. @param removed what they are added to. */
+export async function removeLetters(db: Db, topic: string, storeId: string, removed: Counts): Promise<void> {
+  for await (const ids of lettersOf(db, topic, storeId)) {
+    add(removed, DEAD_LETTERS, await removePiece(db, DEAD_LETTERS, ids));
+  }
+}
+
+async function removePiece(db: Db, collection: string, ids: readonly unknown[]): Promise<number> {
+  const began = performance.now();
+  const { deletedCount } = await db.collection(collection).deleteMany({ _id: { $in: [...ids] as never[] } });
+  await sleep((performance.now() - began) * REST);
+  return deletedCount;
+}
+
+/** By their key, or what they say themselves as far as it can be read. */
+export async function* lettersOf(db: Db, topic: string, storeId: string): AsyncGenerator<string[]> {
+  const letters = db
+    .collection<DeadLetter>(DEAD_LETTERS)
+    .find({ topic }, { batchSize: LETTERS_READ_TOGETHER });
+  let ids: string[] = [];
+  for await (const letter of letters) {
+    if (!storesNamedBy(toMessage(letter)).includes(storeId)) continue;
+    ids.push(letter._id);
+    if (ids.length < PIECE) continue;
+    yield ids;
+    ids = [];
+  }
+  if (ids.length > 0) yield ids;
+}
+
+function add(counts: Counts, name: string, count: number): void {
+  if (count > 0) counts[name] = (counts[name] ?? 0) + count;
+}
+
+/** Several counts as one. */
+export function addUp(all: readonly Counts[]): Counts {
+  const sum: Counts = {};
+  for (const counts of all) for (const [name, count] of Object.entries(counts)) add(sum, name, count);
+  return sum;
+}

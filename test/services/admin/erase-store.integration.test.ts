@@ -1,0 +1,302 @@
+/** A store that leaves: erased whole, in every generation, while its neighbours stay as they are; made anew it stays away, until it begins anew. */
+import { BSON, type Db, type Document, type Filter } from 'mongodb';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { controlCollections } from '#shared/access/access-keys.ts';
+import { hashSecret } from '#shared/access/secrets.ts';
+import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { CHECKPOINTS, STORE_RECORDS_PENDING } from '#shared/read-models/collections.ts';
+import { findGenerations } from '#shared/read-models/generation.ts';
+import { generationCaughtUp, generationDb } from '#test/generations.ts';
+import { eventually } from '#test/installation.ts';
+import { type QueryService, startQueryService } from '#test/query-service.ts';
+import { caughtUp, readModels } from '#test/read-models.ts';
+import { withSmallTrees } from '#test/small-trees.ts';
+import { idOf, recordsOf, type Tenant } from '../../security/tenants.ts';
+import { runCommand, runJson, startCommand } from './run-command.ts';
+
+interface Answer {
+  erased: boolean;
+  access: Record<string, number>;
+  generations: { generation: number; documents: Record<string, number> }[];
+}
+
+const GONE = 'Xilofone Quebrado';
+/** So many that they have leaves and nodes. */
+const ORDERS = 30;
+
+let service: QueryService;
+let restoreTrees: () => void;
+let gone: Tenant;
+let neighbour: Tenant;
+beforeAll(async () => {
+  restoreTrees = withSmallTrees(4, 3);
+  service = await startQueryService({ environments: 2, partitions: 1 });
+  const { environment } = service.installation;
+  gone = { name: 'a', storeId: 'gone', environment, secret: GONE, phone: '84937164825' };
+  // Begins like the other one.
+  neighbour = { ...gone, storeId: 'gone-not', secret: 'Violino Novo' };
+});
+afterAll(async () => {
+  await service?.close();
+  restoreTrees?.();
+});
+
+const json = <T>(...args: string[]) => runJson<T>(service.installation.env, [...args]);
+const inFirst = (...args: string[]) => json<Answer>(...args, '-e', service.installation.environment);
+const secondEnvironment = () => service.installation.config.environments[1] ?? '';
+const order = (storeId: string, id: string, notes: string) => ({
+  entity: 'order' as const,
+  storeId,
+  id,
+  data: {
+    status: 'pending',
+    order_type: 'takeout',
+    total: '1.00',
+    notes,
+    customer: { id: 'customer-a', name: notes },
+    created_at: '2026-01-01T12:00:00Z',
+  },
+});
+
+async function fill({ installation, apply, setKey }: QueryService): Promise<void> {
+  const { environment, send } = installation;
+  for (const tenant of [gone, neighbour]) {
+    const { storeId, secret } = tenant;
+    await setKey({ clientId: `key-of-${storeId}`, storeId });
+    await setKey({ clientId: `second-of-${storeId}`, storeId });
+    await apply([
+      ...recordsOf(tenant),
+      ...Array.from({ length: ORDERS }, (_, index) => order(storeId, `o${index}`, secret)),
+      { entity: 'coupon', storeId, id: idOf('coupon', tenant) },
+    ]);
+    const poison = JSON.stringify({ storeid: storeId, data: { name: secret } });
+    await send(changesTopic(environment), [
+      { key: storeId, value: `${secret} is no JSON` },
+      { key: null, value: poison },
+    ]);
+    await send(accessTopic(environment), [{ key: storeId, value: poison }]);
+  }
+  await apply(recordsOf({ ...gone, secret: 'Elsewhere' }), secondEnvironment());
+  await setKey({ clientId: 'elsewhere', storeId: 'gone', environment: secondEnvironment() });
+  await caughtUp(installation);
+  await eventually('poison of access is set aside', async () => {
+    return (await controlDb().collection('dead_letters').countDocuments()) === 2;
+  });
+}
+
+const controlDb = () => service.installation.mongodb.db(`${service.installation.config.namePrefix}_control`);
+
+/** All documents of some databases that do, or do not, hold a text. */
+async function documentsOf(dbs: readonly Db[], holds: (bytes: Buffer) => boolean): Promise<string[]> {
+  const found: string[] = [];
+  for (const db of dbs) {
+    for (const { name } of await db.listCollections({}, { nameOnly: true }).toArray()) {
+      // Those two move with every event, and by themselves.
+      if (name === CHECKPOINTS || name === STORE_RECORDS_PENDING) continue;
+      for await (const document of db.collection(name).find({}, { sort: { _id: 1 } })) {
+        const bytes = Buffer.from(BSON.serialize(document));
+        if (holds(bytes)) found.push(`${db.databaseName}.${name} ${bytes.toString('latin1')}`);
+      }
+    }
+  }
+  return found;
+}
+
+async function generationDbs(environment = service.installation.environment): Promise<Db[]> {
+  const { mongodb, config } = service.installation;
+  return (await findGenerations(mongodb, config.namePrefix, environment)).map(({ db }) => db);
+}
+
+const namesGone = (bytes: Buffer) =>
+  bytes.includes(GONE) || bytes.includes('xilofone') || /gone(?!-not)/.test(bytes.toString('latin1'));
+const others = async () => {
+  const elsewhere = await generationDbs(secondEnvironment());
+  return [
+    ...(await documentsOf(await generationDbs(), (bytes) => !namesGone(bytes))),
+    ...(await documentsOf(elsewhere, () => true)),
+  ];
+};
+const ofGone = async () => documentsOf(await generationDbs(), namesGone);
+const inRedis = async (pattern: string) => {
+  const { redis, config } = service.installation;
+  return redis.keys(`${config.namePrefix}:{gone:${service.installation.environment}}:${pattern}`);
+};
+async function allIsRight(): Promise<void> {
+  const { code, stdout, stderr } = await runCommand(service.installation.env, ['verify', '--deep']);
+  expect([code, stdout + stderr]).toEqual([0, expect.stringMatching(/all is right/)]);
+}
+
+describe('stores erase', () => {
+  let token: string;
+  let etag: string;
+
+  it('shows what there is, and changes nothing', async () => {
+    await fill(service);
+    await json('quota', 'set', '-s', 'gone', '-e', service.installation.environment, '--requests', '1000');
+    await json('rebuild', '-e', service.installation.environment);
+    token = await service.api.token('key-of-gone', 'secret');
+    const answer = await service.api.get('/api/order/list', token);
+    etag = answer.headers.get('etag') ?? '';
+    const before = [...(await ofGone()), ...(await others())];
+    const shown = await inFirst('stores', 'erase', 'gone');
+    expect(shown.erased).toBe(false);
+    expect(shown.access).toMatchObject({ keys: 2, sessions: 1, quota_counts: 1, dead_letters: 1 });
+    expect(shown.generations.map(({ generation }) => generation)).toEqual([1, 2]);
+    for (const { documents } of shown.generations) {
+      expect(documents).toMatchObject({
+        stamps: 1,
+        stores: 1,
+        orders: ORDERS + 1,
+        customers: 1,
+        tombstones: 1,
+        dead_letters: 2,
+        category_products: 1,
+      });
+      expect(documents['rank_nodes']).toBeGreaterThan(3);
+    }
+    expect([...(await ofGone()), ...(await others())]).toEqual(before);
+    expect((await service.api.get('/api/order/list', token)).status).toBe(200);
+  });
+
+  it('leaves nothing of the store in any generation, and everything of others', async () => {
+    const before = await others();
+    expect(before.length).toBeGreaterThan(100);
+    const erased = await inFirst('stores', 'erase', 'gone', '--yes');
+    expect(erased.erased).toBe(true);
+    expect(erased.generations.map(({ documents }) => documents['orders'])).toEqual([ORDERS + 1, ORDERS + 1]);
+    expect(await ofGone()).toEqual([]);
+    expect(await others()).toEqual(before);
+    await allIsRight();
+  });
+
+  it('lets nobody in, and keeps of access that nobody is to be let in', async () => {
+    expect((await service.api.get('/api/order/list', token)).status).toBe(401);
+    expect((await service.api.askToken('key-of-gone', 'secret')).status).toBe(401);
+    expect(await inRedis('session:*')).toEqual([]);
+    expect(await inRedis('quota:*')).toEqual([]);
+    const { keys, stores } = controlCollections(controlDb());
+    const left = await keys.find({ store_id: 'gone' }).sort({ _id: 1 }).toArray();
+    expect(left).toMatchObject([
+      { environment: secondEnvironment(), status: 'active' },
+      { _id: 'key-of-gone', status: 'revoked', scopes: [], secret_hashes: [] },
+      { _id: 'second-of-gone', status: 'revoked', scopes: [], secret_hashes: [] },
+    ]);
+    const store = await stores.findOne({ store_id: 'gone' });
+    expect(store).toMatchObject({ access_status: 'blocked', record_status: 'active' });
+    expect(store?.quota).toBeUndefined();
+    const letters = await controlDb().collection('dead_letters').find().toArray();
+    expect(letters.map(({ key }) => String(key))).toEqual(['gone-not']);
+    await service.api.token('key-of-gone-not', 'secret');
+    await service.api.token('elsewhere', 'secret');
+    expect(await documentsOf([controlDb()], (bytes) => bytes.includes(hashSecret('secret')))).toHaveLength(3);
+  });
+
+  it('stands in the audit, what it did with access too', async () => {
+    const { environment } = service.installation;
+    const audit = await json<{ action: string; outcome: string; environment: string }[]>(
+      'audit',
+      '--store',
+      'gone',
+    );
+    const commands = audit.filter(
+      (change) => change.environment === environment && change.outcome === 'done',
+    );
+    expect(commands.map(({ action }) => action)).toEqual([
+      'quota.set',
+      'stores.erase',
+      'stores.block',
+      'keys.revoke',
+      'keys.revoke',
+    ]);
+  });
+
+  it('stays away in read models that are made anew, poison included', async () => {
+    await json('rebuild', '-e', service.installation.environment);
+    expect(await ofGone()).toEqual([]);
+    expect((await generationDbs()).length).toBe(3);
+    await allIsRight();
+  });
+
+  it('begins anew with what is published later, and with nothing of before', async () => {
+    const { environment } = service.installation;
+    const notes = 'Began anew';
+    const event = { ...order('gone', 'new', notes), action: 'changed' as const, subject: 'new', sequence: 1 };
+    // What it brings is of before for as long as the second of the end lasts.
+    await eventually('an event is applied', async () => {
+      event.sequence += 1;
+      await service.installation.publish([event]);
+      await caughtUp(service.installation);
+      const orders = (await readModels(service.installation)).collection('orders');
+      return (await orders.countDocuments({ store_id: 'gone' })) === 1;
+    });
+    await service.setKey({ clientId: 'fresh', storeId: 'gone' });
+    expect((await service.api.askToken('fresh', 'secret')).status).toBe(400);
+    await json('stores', 'unblock', 'gone', '-e', environment);
+    const fresh = await service.api.token('fresh', 'secret');
+    const list = await service.api.get('/api/order/list', fresh, { 'if-none-match': etag });
+    expect(list.json).toMatchObject({ count: 1, results: [{ id: 'new' }] });
+    const changes = await service.api.get('/api/order/changes', fresh);
+    expect(changes.json).toMatchObject({ results: [{ id: 'new', deleted: false }], more: false });
+    await service.installation.publishAccess([
+      {
+        entity: 'access_key',
+        storeId: 'gone',
+        subject: 'key-of-gone',
+        sequence: 1_000,
+        data: { secret_sha256: [hashSecret('secret')], scopes: ['order'], status: 'active' },
+      },
+    ]);
+    await service.setKey({ clientId: 'last', storeId: 'gone' });
+    expect((await service.api.askToken('key-of-gone', 'secret')).status).toBe(401);
+
+    for (const db of await generationDbs()) {
+      const number = Number(/\d+$/.exec(db.databaseName)?.[0]);
+      await generationCaughtUp(service.installation, number);
+      expect(
+        await generationDb(service.installation, number)
+          .collection('orders')
+          .countDocuments({ store_id: 'gone' }),
+      ).toBe(1);
+    }
+    await allIsRight();
+    await json('rebuild', '-e', environment);
+    expect(await documentsOf(await generationDbs(), (bytes) => bytes.includes(GONE))).toEqual([]);
+    await allIsRight();
+  });
+
+  it('is whole after a kill, also while the store’s publisher goes on', { timeout: 240_000 }, async () => {
+    const { installation } = service;
+    const { environment } = installation;
+    let index = 0;
+    const publish = async (count: number) => {
+      const events = Array.from({ length: count }, () => {
+        index += 1;
+        return { ...order('busy', `b${index}`, GONE), subject: `b${index}`, sequence: index };
+      });
+      await installation.publish(events);
+    };
+    await publish(1_500);
+    await caughtUp(installation);
+    const over = new AbortController();
+    const publishing = (async () => {
+      while (!over.signal.aborted) await publish(5);
+    })();
+    const orders = async (filter: Filter<Document> = {}) =>
+      (await readModels(installation)).collection('orders').countDocuments({ store_id: 'busy', ...filter });
+    const command = startCommand(installation.env, ['stores', 'erase', 'busy', '--yes', '-e', environment]);
+    await eventually('it is at work', async () => (await orders()) < 1_500);
+    command.process.kill('SIGKILL');
+    expect((await command.result).code).toBeNull();
+    // Nothing is applied meanwhile, however much is published.
+    await publish(10);
+    const published = `busy/b${index}`;
+    await caughtUp(installation);
+    expect(await orders({ _id: published as never })).toBe(0);
+    await inFirst('stores', 'erase', 'busy', '--yes');
+    await eventually('it begins anew', async () => (await orders()) > 0);
+    over.abort();
+    await publishing;
+    await caughtUp(installation);
+    await allIsRight();
+  });
+});
