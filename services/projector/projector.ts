@@ -153,7 +153,7 @@ async function startConsumers(
   let follower: GenerationFollower | null = null;
   const publisher = new AccessPublisher({
     ...parts,
-    readModels: () => follower?.liveReadModels() ?? [],
+    readModels: () => (follower?.followed ?? []).filter(({ state }) => state === 'live'),
   });
   stopping.push(() => publisher.stop());
   const reconciler = new AccessReconciler(parts);
@@ -170,6 +170,7 @@ async function startConsumers(
   const letters = await LetterExpiry.start({
     ...parts,
     ...config.projector.deadLetters,
+    generations: () => follower?.followed ?? [],
     metrics: metrics.letters,
   });
   stopping.push(() => letters.stop());
@@ -187,6 +188,7 @@ async function startConsumers(
     project: (generation) => projectGeneration(projecting, generation),
   });
   const followed = follower;
+  letters.look();
   stopping.push(() => followed.stop());
 
   const consumers: RunningConsumer[] = [];

@@ -12,7 +12,6 @@ import { PeriodicTask } from '#shared/periodic-task.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import {
   answeringGeneration,
-  findGenerations,
   type Generation,
   type KnownGeneration,
   PointerWatch,
@@ -51,7 +50,7 @@ export async function watchGenerations(options: GenerationsOptions): Promise<Liv
   const looking = new PeriodicTask({
     run: async (stopped) => {
       try {
-        await pointers.each((environment) => lookUp(options, environment, live, stopped));
+        await pointers.each((environment, find) => lookUp(options, { environment, find }, live, stopped));
       } catch (error) {
         logger.debug({ error: describeError(error) }, 'generations could not be looked up');
       }
@@ -90,8 +89,8 @@ interface Absence {
 
 /** Looks once. While MongoDB is away the last answer stays: reading from it will tell. @returns what there is, as far as it is known. */
 async function lookUp(
-  { client, bounded, prefix, projectionVersion, logger }: GenerationsOptions,
-  environment: string,
+  { client, bounded, projectionVersion, logger }: GenerationsOptions,
+  { environment, find }: { environment: string; find: () => Promise<KnownGeneration[]> },
   live: Map<string, Generation | Absence>,
   stopped: AbortSignal,
 ): Promise<readonly KnownGeneration[]> {
@@ -99,7 +98,7 @@ async function lookUp(
   let generations: readonly KnownGeneration[] = [];
   let found: Generation | Absence;
   try {
-    generations = await bounded(() => findGenerations(client, prefix, environment));
+    generations = await bounded(find);
     found =
       answeringGeneration(environment, generations, projectionVersion) ??
       absence(generations, projectionVersion);

@@ -8,6 +8,7 @@
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectByTls, type ConnectionOptions } from 'node:tls';
 import type { ISocketFactory } from 'kafkajs';
+import { PeriodicTask } from '../periodic-task.ts';
 
 const LOOK_MS = 1_000;
 const LENGTH_BYTES = 4;
@@ -69,9 +70,9 @@ export function kafkaSockets({ atOnceMs, othersMs }: AnswerLimits): ISocketFacto
       if (asked[0] !== undefined) asked[0].at = connection.heardAt;
     });
     const isLate = ({ at, limitMs }: Asked) => performance.now() - at > limitMs;
-    const timer = setInterval(() => {
+    const look = () => {
       const [oldest] = asked;
-      if (oldest === undefined || !isLate(oldest)) return;
+      if (oldest === undefined || !isLate(oldest)) return Promise.resolve();
       // Where this process stood still, its timers come before it reads what was answered meanwhile.
       setImmediate(() => {
         if (asked[0] !== oldest || !isLate(oldest) || !connections.has(connection)) return;
@@ -82,10 +83,11 @@ export function kafkaSockets({ atOnceMs, othersMs }: AnswerLimits): ISocketFacto
           one.socket.destroy(new Error(`no answer from ${address} for ${oldest.limitMs} ms`));
         }
       });
-    }, LOOK_MS);
-    timer.unref();
+      return Promise.resolve();
+    };
+    const looking = new PeriodicTask({ run: look, everyMs: LOOK_MS, failed: () => undefined });
     socket.once('close', () => {
-      clearInterval(timer);
+      void looking.stop();
       connections.delete(connection);
     });
     return socket;

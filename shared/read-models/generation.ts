@@ -59,6 +59,16 @@ export async function findGenerations(
   environment: string,
 ): Promise<KnownGeneration[]> {
   const pointer = await pointersIn(controlDatabase(client, prefix)).findOne({ _id: environment });
+  return generationsOf(client, prefix, environment, pointer);
+}
+
+/** The generations to which an environment's pointer leads. */
+async function generationsOf(
+  client: MongoClient,
+  prefix: string,
+  environment: string,
+  pointer: GenerationPointer | null,
+): Promise<KnownGeneration[]> {
   if (pointer === null) return [];
   const known = [{ number: pointer.live, state: 'live' as const }, ...(pointer.others ?? [])];
   return Promise.all(
@@ -75,9 +85,13 @@ export async function findGenerations(
 /** How long an environment whose pointer has not changed goes without a look at the databases that it leads to. */
 const UNCHANGED_MS = 5_000;
 
+/** Reads every generation of an environment. */
+type Find = () => Promise<KnownGeneration[]>;
+
 /** For who looks at generations again and again: tells by one read for all environments at which there may be something new. */
 export class PointerWatch {
   readonly #read: () => Promise<GenerationPointer[]>;
+  readonly #find: (environment: string, pointer: GenerationPointer | null) => Find;
   readonly #environments: readonly string[];
   /** Of the last whole look at each environment. */
   readonly #looked = new Map<string, { pointer: string; at: number }>();
@@ -91,23 +105,25 @@ export class PointerWatch {
   ) {
     const pointers = pointersIn(controlDatabase(client, prefix));
     this.#read = () => bounded(() => pointers.find({ _id: { $in: [...environments] } }).toArray());
+    this.#find = (environment, pointer) => () => generationsOf(client, prefix, environment, pointer);
     this.#environments = environments;
   }
 
   /**
    * Looks at each environment where the pointer has changed, or the last look was long ago or found something missing.
-   * @param look tells what it found.
+   * @param look tells what it found, by `find`.
    */
-  async each(look: (environment: string) => Promise<readonly KnownGeneration[]>): Promise<void> {
+  async each(look: (environment: string, find: Find) => Promise<readonly KnownGeneration[]>): Promise<void> {
     const now = performance.now();
-    const pointers = new Map((await this.#read()).map((one) => [one._id, JSON.stringify(one)]));
+    const pointers = new Map((await this.#read()).map((one) => [one._id, one]));
     await Promise.all(
       this.#environments.map(async (environment) => {
-        const pointer = pointers.get(environment) ?? '';
+        const found = pointers.get(environment) ?? null;
+        const pointer = JSON.stringify(found);
         const last = this.#looked.get(environment);
         if (last?.pointer === pointer && now - last.at < UNCHANGED_MS) return;
         this.#looked.delete(environment);
-        const known = await look(environment);
+        const known = await look(environment, this.#find(environment, found));
         const isWhole = known.length > 0 && known.every(({ marker }) => marker !== null);
         if (isWhole) this.#looked.set(environment, { pointer, at: now });
       }),

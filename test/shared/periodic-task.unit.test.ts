@@ -55,6 +55,36 @@ describe('a periodic task', () => {
     await task.stop();
   });
 
+  it('runs at the same moments as others whose pauses are half a second and more, and never later than it is told', async () => {
+    const ran: Record<string, number[]> = { half: [], one: [], two: [] };
+    const begin = (name: string, everyMs: number) => {
+      const run = () => {
+        ran[name]?.push(performance.now());
+        return Promise.resolve();
+      };
+      return new PeriodicTask({ run, everyMs, failed: () => undefined });
+    };
+    const tasks = [begin('half', 500)];
+    await vi.advanceTimersByTimeAsync(230);
+    tasks.push(begin('one', 1_000));
+    await vi.advanceTimersByTimeAsync(170);
+    tasks.push(begin('two', 2_000));
+    await vi.advanceTimersByTimeAsync(20_000);
+    const moments = new Set(ran['half']?.slice(1));
+    for (const [name, everyMs] of [
+      ['one', 1_000],
+      ['two', 2_000],
+    ] as const) {
+      const times = ran[name] ?? [];
+      expect(times.slice(1).filter((time) => !moments.has(time))).toEqual([]);
+      const pauses = times.slice(1).map((time, index) => time - (times[index] ?? 0));
+      expect(pauses.slice(1)).toEqual(pauses.slice(1).map(() => everyMs));
+      expect(pauses[0]).toBeLessThanOrEqual(everyMs);
+      expect(pauses[0]).toBeGreaterThan(everyMs - 500);
+    }
+    await Promise.all(tasks.map((task) => task.stop()));
+  });
+
   it('can be woken in a pause, and during a run: then another one follows at once', async () => {
     const { runs, work } = heldRuns();
     const task = new PeriodicTask(work);

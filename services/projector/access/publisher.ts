@@ -24,7 +24,7 @@ export interface PublisherOptions {
   control: Db;
   environments: readonly string[];
   /** The live read models of each environment that has some of this release, as they are at the moment. */
-  readModels: () => Iterable<readonly [environment: string, db: Db]>;
+  readModels: () => Iterable<{ environment: string; db: Db }>;
   logger: Logger;
   metrics: ProjectorMetrics;
 }
@@ -69,7 +69,7 @@ export class AccessPublisher {
   async #sweepOnce(): Promise<void> {
     const { redis, prefix, control, environments, readModels, metrics } = this.#options;
     const collections = controlCollections(control);
-    for (const [environment, db] of readModels())
+    for (const { environment, db } of readModels())
       await adoptStoreRecords(environment, db, collections.stores);
     const pending = await findPending(collections, environments);
     metrics.accessPending.set(pending.keys.length + pending.stores.length + pending.sessions.length);

@@ -3,7 +3,12 @@ import type { Admin, Consumer, Kafka } from 'kafkajs';
 import type { ClientSession, Collection, Db, MongoClient } from 'mongodb';
 import { describeError, isUnknownMember } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
-import { type Checkpoint, claimCheckpoint, whereIs } from '#shared/projection/slice/checkpoint.ts';
+import {
+  type Checkpoint,
+  claimCheckpoint,
+  readCheckpoints,
+  whereIs,
+} from '#shared/projection/slice/checkpoint.ts';
 import { skippedTo } from '#shared/projection/slice/skips.ts';
 import type { SliceLimits } from '#shared/projection/slice/slice.ts';
 import { runInTransaction } from '#shared/projection/slice/transaction.ts';
@@ -60,6 +65,8 @@ export class Assignment {
   #committing: NodeJS.Timeout | null = null;
   /** Asked once for all partitions that load together. */
   #bounds: Promise<Map<number, LogBounds>> | null = null;
+  /** The checkpoints that are asked for in this turn. */
+  #reading: { ids: string[]; found: Promise<Map<string, Checkpoint>> } | null = null;
 
   constructor(options: AssignmentOptions, consumer: Consumer) {
     this.#options = options;
@@ -201,7 +208,7 @@ export class Assignment {
           await checkDatabase?.();
           return claimCheckpoint(client, checkpoints, topic, number, former);
         },
-        whereIs: (claim) => whereIs(checkpoints, claim),
+        whereIs: async (claim) => whereIs(await this.#checkpointOf(claim.id), claim),
       },
       turns: {
         isStopping: () => this.#stopping,
@@ -226,6 +233,20 @@ export class Assignment {
         leave();
       },
     };
+  }
+
+  /** Partitions that ask in the same turn of the event loop are told by one read, which begins after all of them have asked. */
+  async #checkpointOf(id: string): Promise<Checkpoint | undefined> {
+    if (this.#reading === null) {
+      const ids: string[] = [];
+      const found = Promise.resolve().then(() => {
+        this.#reading = null;
+        return readCheckpoints(this.#options.checkpoints, ids);
+      });
+      this.#reading = { ids, found };
+    }
+    this.#reading.ids.push(id);
+    return (await this.#reading.found).get(id);
   }
 
   async #boundsOf(number: number): Promise<LogBounds> {

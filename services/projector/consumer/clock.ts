@@ -2,6 +2,7 @@
  * Notices that the wall clock was set back. kafkajs tells by it how long ago the last heartbeat was, and sends none until the
  * clock has come there again: the group would give the partitions away, and this member would never hear of it.
  */
+import { PeriodicTask } from '#shared/periodic-task.ts';
 
 const LONGEST_LOOK_MS = 1_000;
 
@@ -9,11 +10,12 @@ const LONGEST_LOOK_MS = 1_000;
 export function watchClock(toleratedMs: number, setBack: (byMs: number) => void): () => void {
   let ahead = Date.now() - performance.now();
   const lookMs = Math.min(toleratedMs / 3, LONGEST_LOOK_MS);
-  const timer = setInterval(() => {
+  const look = () => {
     const now = Date.now() - performance.now();
     if (ahead - now > toleratedMs) setBack(Math.round(ahead - now));
     ahead = now;
-  }, lookMs);
-  timer.unref();
-  return () => clearInterval(timer);
+    return Promise.resolve();
+  };
+  const looking = new PeriodicTask({ run: look, everyMs: lookMs, failed: () => undefined });
+  return () => void looking.stop();
 }

@@ -48,7 +48,7 @@ export interface PartitionStore {
   /** Claims the checkpoint; `former` as in `claimCheckpoint`. */
   claim: (former: Claim | null) => Promise<Claim>;
   /** Where the stored checkpoint of a claim is. */
-  whereIs: (claim: Claim) => ReturnType<typeof whereIs>;
+  whereIs: (claim: Claim) => Promise<ReturnType<typeof whereIs>>;
 }
 
 /** When its slices may be written, and who is told of it. */

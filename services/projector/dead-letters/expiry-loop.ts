@@ -1,10 +1,9 @@
 /** Looks after the dead letters of a projector process: shows how many there are, and ends those whose time is over. */
-import type { Collection, Db, MongoClient } from 'mongodb';
+import type { Collection, Db } from 'mongodb';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import type { Logger } from '#shared/logging.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import { DEAD_LETTERS, type DeadLetter, INDEXES } from '#shared/read-models/collections.ts';
-import { controlDatabase, findGenerations } from '#shared/read-models/generation.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
 import { expireLetters } from './expire.ts';
 import {
@@ -18,11 +17,10 @@ const LOOK_MS = 5_000;
 const DAY_MS = 86_400_000;
 
 export interface ExpiryOptions {
-  client: MongoClient;
-  prefix: string;
+  control: Db;
   environments: readonly string[];
-  /** Letters of other releases' generations are left to those. */
-  projectionVersion: number;
+  /** Those that are projected here: letters of other releases' generations are left to those. */
+  generations: () => Iterable<{ environment: string; db: Db }>;
   /** Most bytes of messages that the letters of one topic keep. */
   bytes: number;
   /** After how many days a letter expires; `null` never. */
@@ -53,8 +51,7 @@ export class LetterExpiry {
 
   /** Makes the indexes of the control database's letters, and begins. */
   static async start(options: ExpiryOptions): Promise<LetterExpiry> {
-    const control = controlDatabase(options.client, options.prefix);
-    await letterCollection(control).createIndexes(INDEXES[DEAD_LETTERS]);
+    await letterCollection(options.control).createIndexes(INDEXES[DEAD_LETTERS]);
     return new LetterExpiry(options);
   }
 
@@ -67,6 +64,11 @@ export class LetterExpiry {
     return limits;
   }
 
+  /** Looks at once: other generations are projected now. */
+  look(): void {
+    this.#looking.wake();
+  }
+
   stop(): Promise<void> {
     return this.#looking.stop();
   }
@@ -74,27 +76,25 @@ export class LetterExpiry {
   async #look(): Promise<number> {
     const began = performance.now();
     const counted: [Box, LetterCensus][] = [];
-    for (const box of await this.#boxes()) {
-      await this.#expire(box);
-      counted.push([box, await takeCensus(letterCollection(box.db), box.topic)]);
+    for (const box of this.#boxes()) {
+      const count = () => takeCensus(letterCollection(box.db), box.topic);
+      const found = await count();
+      counted.push([box, (await this.#expire(box, found)) ? await count() : found]);
     }
     this.#show(counted);
     return Math.max(LOOK_MS, CENSUS_SHARE * (performance.now() - began));
   }
 
-  async #boxes(): Promise<Box[]> {
-    const { client, prefix, environments, projectionVersion } = this.#options;
-    const control = controlDatabase(client, prefix);
-    const boxes: Box[] = [];
-    for (const environment of environments) {
-      boxes.push({ environment, topic: accessTopic(environment), db: control });
-      for (const { db, marker, state } of await findGenerations(client, prefix, environment)) {
-        if (marker?.projection_version === projectionVersion && state !== 'dropping') {
-          boxes.push({ environment, topic: changesTopic(environment), db });
-        }
-      }
-    }
-    return boxes;
+  #boxes(): Box[] {
+    const { control, environments, generations } = this.#options;
+    return [
+      ...environments.map((environment) => ({ environment, topic: accessTopic(environment), db: control })),
+      ...[...generations()].map(({ environment, db }) => ({
+        environment,
+        topic: changesTopic(environment),
+        db,
+      })),
+    ];
   }
 
   #show(counted: readonly [Box, LetterCensus][]): void {
@@ -112,10 +112,12 @@ export class LetterExpiry {
     }
   }
 
-  async #expire({ environment, topic, db }: Box): Promise<void> {
+  /** @returns whether there was something to end. */
+  async #expire({ environment, topic, db }: Box, { oldest }: LetterCensus): Promise<boolean> {
     const { days, logger, metrics } = this.#options;
-    if (days === null) return;
+    if (days === null || oldest === null) return false;
     const before = new Date(Date.now() - days * DAY_MS);
+    if (oldest >= before) return false;
     const removed = await expireLetters(letterCollection(db), topic, before, (expired) => {
       logger.warn(
         { environment, topic, database: db.databaseName, days, ...expired },
@@ -123,6 +125,7 @@ export class LetterExpiry {
       );
     });
     for (const [reason, count] of removed) metrics.expired.inc({ environment, topic, reason }, count);
+    return true;
   }
 }
 

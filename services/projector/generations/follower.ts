@@ -68,7 +68,10 @@ export class GenerationFollower {
   static async start(options: FollowerOptions): Promise<GenerationFollower> {
     const follower = new GenerationFollower(options);
     try {
-      for (const environment of options.environments) await follower.#look(environment);
+      for (const environment of options.environments) {
+        const { client, prefix } = options;
+        await follower.#look(environment, () => findGenerations(client, prefix, environment));
+      }
     } catch (error) {
       await follower.stop();
       throw error;
@@ -93,11 +96,9 @@ export class GenerationFollower {
     return [...this.#running.values()].every(({ consumer }) => consumer.isLive());
   }
 
-  /** The databases of live generations of this release. */
-  liveReadModels(): (readonly [environment: string, db: Db])[] {
-    return [...this.#running.values()]
-      .filter(({ generation }) => generation.state === 'live')
-      .map(({ generation }) => [generation.environment, generation.db]);
+  /** The generations of this release, as they are projected now. */
+  get followed(): Followed[] {
+    return [...this.#running.values()].map(({ generation }) => generation);
   }
 
   async stop(): Promise<void> {
@@ -112,13 +113,18 @@ export class GenerationFollower {
       return [];
     };
     await this.#pointers
-      .each((environment) => this.#look(environment).catch((error: unknown) => failed([environment], error)))
+      .each((environment, find) =>
+        this.#look(environment, find).catch((error: unknown) => failed([environment], error)),
+      )
       .catch((error: unknown) => failed(this.#options.environments, error));
   }
 
-  async #look(environment: string): Promise<readonly KnownGeneration[]> {
-    const { client, prefix, projectionVersion } = this.#options;
-    const known = await findGenerations(client, prefix, environment);
+  async #look(
+    environment: string,
+    find: () => Promise<KnownGeneration[]>,
+  ): Promise<readonly KnownGeneration[]> {
+    const { projectionVersion } = this.#options;
+    const known = await find();
     const wanted = new Map<string, { marker: GenerationMarker; found: KnownGeneration }>();
     for (const found of known) {
       const { marker, state } = found;

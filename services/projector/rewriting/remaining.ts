@@ -2,45 +2,68 @@
 import type { Db } from 'mongodb';
 import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
 import { COLLECTIONS_WITH_BODIES } from '#shared/read-models/bodies.ts';
-import { COLLECTIONS, ERASURES, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
+import { COLLECTIONS, ERASURES, REWRITINGS, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import type { Erasure } from '#shared/read-models/erasures.ts';
-import { type Rewriting, waiting } from '#shared/projection/rewriting/queue.ts';
+import type { Rewriting } from '#shared/projection/rewriting/queue.ts';
 
 export interface Left {
+  /** Whether some store is in the queue, for whatever reason. */
+  isQueued: boolean;
+  /** Those whose offset has moved. */
   stores: number;
   /** Their records that are not looked at yet. */
   records: number;
+  /** Erasures that are under way, and for how long the oldest has been. */
+  erasures: number;
+  oldestSeconds: number;
 }
 
-/** Counts what waits. */
-export async function countLeft(db: Db): Promise<Left> {
-  const stores = await waiting(db);
-  if (stores.length === 0) return { stores: 0, records: 0 };
+const OPTIONS = { maxTimeMS: 5_000 };
+
+/** Counts what waits. Almost always that is nothing, which one command tells. */
+export async function findLeft(db: Db): Promise<Left> {
+  const oldest = [{ $sort: { began_at: 1 } }, { $limit: 1 }, { $project: { began_at: 1 } }];
+  const rows = await db
+    .collection(REWRITINGS)
+    .aggregate<Pick<Rewriting, 'store_id' | 'kind' | 'done'> | Pick<Erasure, 'began_at'>>(
+      [{ $project: { store_id: 1, kind: 1, done: 1 } }, { $unionWith: { coll: ERASURES, pipeline: oldest } }],
+      OPTIONS,
+    )
+    .toArray();
+  const queued = rows.filter((row) => 'kind' in row);
+  const moved = queued.filter(({ kind }) => kind === 'offset');
+  const erasure = rows.find((row) => 'began_at' in row);
+  return {
+    isQueued: queued.length > 0,
+    stores: moved.length,
+    records: await countRecords(db, moved),
+    ...(await countErasures(db, erasure?.began_at)),
+  };
+}
+
+async function countRecords(
+  db: Db,
+  stores: readonly Pick<Rewriting, 'store_id' | 'done'>[],
+): Promise<number> {
+  if (stores.length === 0) return 0;
   const stamps = await db
     .collection<Stamp>(STAMPS)
     .find(
       { _id: { $in: stores.map(({ store_id }) => store_id) } },
-      { projection: { store_id: 1, counts: 1 }, maxTimeMS: 5_000 },
+      { ...OPTIONS, projection: { store_id: 1, counts: 1 } },
     )
     .toArray();
   const counts = new Map(stamps.map((stamp) => [stamp._id, stamp.counts ?? {}]));
-  const records = stores.reduce(
-    (sum, { store_id, done }) => sum + recordsLeft(counts.get(store_id) ?? {}, done),
-    0,
-  );
-  return { stores: stores.length, records };
+  return stores.reduce((sum, { store_id, done }) => sum + recordsLeft(counts.get(store_id) ?? {}, done), 0);
 }
 
-/** Erasures that are under way, and for how long the oldest has been. */
-export async function countErasures(db: Db): Promise<{ erasures: number; oldestSeconds: number }> {
-  const collection = db.collection<Erasure>(ERASURES);
-  const erasures = await collection.estimatedDocumentCount({ maxTimeMS: 5_000 });
-  if (erasures === 0) return { erasures, oldestSeconds: 0 };
-  const [oldest] = await collection
-    .find({}, { sort: { began_at: 1 }, limit: 1, projection: { began_at: 1 }, maxTimeMS: 5_000 })
-    .toArray();
-  const beganAt = oldest?.began_at.getTime() ?? Date.now();
-  return { erasures, oldestSeconds: Math.max(0, (Date.now() - beganAt) / 1_000) };
+async function countErasures(
+  db: Db,
+  oldest: Date | undefined,
+): Promise<Pick<Left, 'erasures' | 'oldestSeconds'>> {
+  if (oldest === undefined) return { erasures: 0, oldestSeconds: 0 };
+  const erasures = await db.collection<Erasure>(ERASURES).estimatedDocumentCount(OPTIONS);
+  return { erasures, oldestSeconds: Math.max(0, (Date.now() - oldest.getTime()) / 1_000) };
 }
 
 /** The records of one store that are not looked at yet. */

@@ -10,7 +10,7 @@ import { pause } from '#shared/pause.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import type { Pace } from '../generations/pace.ts';
 import { erasurePieces, type ErasingOptions } from './erasures.ts';
-import { countErasures, countLeft } from './remaining.ts';
+import { findLeft } from './remaining.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
 import { offsetPieces } from './offset.ts';
 import type { Pieces } from './pieces.ts';
@@ -63,7 +63,7 @@ export class Rewriter {
 
   /** Works on one store for a while; where there is one, the next follows at once. */
   async #run(stopped: AbortSignal): Promise<number | void> {
-    await this.#showLeft();
+    if (!(await this.#showLeft())) return;
     const { db, labels, logger, metrics, erasing } = this.#options;
     const claimed = await claim(db, this.#owner, erasing.partitions());
     if (claimed === null) return;
@@ -95,13 +95,14 @@ export class Rewriter {
     }
   }
 
-  async #showLeft(): Promise<void> {
+  /** @returns whether there is something to do, for us or for others. */
+  async #showLeft(): Promise<boolean> {
     const { db, labels, metrics } = this.#options;
-    const { stores, records } = await countLeft(db);
+    const { isQueued, stores, records, erasures, oldestSeconds } = await findLeft(db);
     metrics.storesLeft.set(labels, stores);
     metrics.recordsLeft.set(labels, records);
-    const { erasures, oldestSeconds } = await countErasures(db);
     metrics.erasures.set(labels, erasures);
     metrics.oldestErasureSeconds.set(labels, oldestSeconds);
+    return isQueued;
   }
 }

@@ -19,8 +19,8 @@ const LOOK_MS = 50;
 const BUSY_LOOK_MS = 10;
 /** For how long after that looks are so frequent. */
 const BUSY_MS = 500;
-/** Time between two looks whether somebody waits, unless they come first. */
-const IDLE_MS = 1_000;
+/** Who comes first wakes the watch. */
+const IDLE_MS = 3_600_000;
 /** Within this time every store is looked at, whoever changed it. */
 const ROUND_MS = 1_000;
 

@@ -114,13 +114,6 @@ export function waitedSeconds({ entered_at }: Rewriting): number {
   return Math.max(0, Math.round((Date.now() - entered_at.getTime()) / 1_000));
 }
 
-/** Every store whose offset has moved and that is in the queue, and how far it is. */
-export async function waiting(db: Db): Promise<Pick<Rewriting, 'store_id' | 'done'>[]> {
-  return queue(db)
-    .find({ kind: 'offset' }, { ...OPTIONS, projection: { store_id: 1, done: 1 } })
-    .toArray();
-}
-
 async function update(db: Db, { _id, owner, entry }: Claimed, $set: Document): Promise<boolean> {
   const { matchedCount } = await queue(db).updateOne({ _id, owner, entry }, [{ $set }], OPTIONS);
   return matchedCount === 1;

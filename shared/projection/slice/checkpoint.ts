@@ -163,15 +163,20 @@ function fenced(id: string): StoreDataError {
   return new StoreDataError('fenced', `${id} has another owner`);
 }
 
+/** Reads checkpoints by their ids. */
+export async function readCheckpoints(
+  checkpoints: Collection<Checkpoint>,
+  ids: readonly string[],
+): Promise<Map<string, Checkpoint>> {
+  const stored = await checkpoints.find({ _id: { $in: [...ids] } }, { maxTimeMS: 5_000 }).toArray();
+  return new Map(stored.map((one) => [one._id, one]));
+}
+
 /**
- * Looks where a stored checkpoint is: where its claim left it, elsewhere though nobody else claimed it, as after a backup was
+ * Where a stored checkpoint is: where its claim left it, elsewhere though nobody else claimed it, as after a backup was
  * restored, or owned by another consumer.
  */
-export async function whereIs(
-  checkpoints: Collection<Checkpoint>,
-  claim: Claim,
-): Promise<'here' | 'elsewhere' | 'not ours'> {
-  const stored = await checkpoints.findOne({ _id: claim.id }, { maxTimeMS: 5_000 });
+export function whereIs(stored: Checkpoint | undefined, claim: Claim): 'here' | 'elsewhere' | 'not ours' {
   if (stored?.owner !== claim.owner) return 'not ours';
   const isHere = stored.position === claim.position && isSameIdentity(stored.last_message, claim.lastMessage);
   return isHere ? 'here' : 'elsewhere';
