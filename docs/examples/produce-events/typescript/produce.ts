@@ -43,7 +43,12 @@ function toEvent({ entity, id, version, time, data }: Change): object {
   };
 }
 
-const kafka = new Kafka({ clientId: 'pos', brokers: KAFKA_BROKERS.split(',') });
+const kafka = new Kafka({
+  clientId: 'pos',
+  brokers: KAFKA_BROKERS.split(','),
+  // A busy machine or a slow line takes longer than the second that the library gives them.
+  connectionTimeout: 10_000,
+});
 const producer = kafka.producer({
   // Idempotent: what is sent again after a lost answer is there once, and in order.
   idempotent: true,
