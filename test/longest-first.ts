@@ -2,32 +2,35 @@
 import { relative } from 'node:path';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Below `test/`. A clean clone knows no durations; what ran before is sorted by them. */
+/**
+ * Below `test/`. A clean clone knows no durations; what ran before is sorted by them. Those that start JVMs, compilers and
+ * installers stand between those that mostly wait.
+ */
 export const LONGEST = [
   'deploy/local/start/start.integration.test.ts',
-  'examples/follow-orders.integration.test.ts',
-  'examples/produce-events.integration.test.ts',
-  'examples/generated-client.integration.test.ts',
-  'clients/clients.integration.test.ts',
   'services/query/imported-redis.integration.test.ts',
+  'services/query/main.integration.test.ts',
+  'examples/generated-client.integration.test.ts',
+  'services/query/waiting.integration.test.ts',
   'shared/projection/ranking/damages.integration.test.ts',
   'deploy/local/stack/main.integration.test.ts',
-  'services/projector/crash.integration.test.ts',
-  'shared/projection/erasing/killed.integration.test.ts',
-  'services/query/main.integration.test.ts',
-  'deploy/local/stack/stack.integration.test.ts',
   'services/projector/restored.integration.test.ts',
-  'services/query/waiting.integration.test.ts',
-  'model.integration.test.ts',
+  'examples/follow-orders.integration.test.ts',
+  'shared/projection/erasing/killed.integration.test.ts',
+  'services/query/overload.integration.test.ts',
+  'services/projector/crash.integration.test.ts',
+  'clients/clients.integration.test.ts',
   'followers.integration.test.ts',
-  'services/query/rolling-restart.integration.test.ts',
   'secure-servers/kafka.integration.test.ts',
+  'deploy/local/stack/stack.integration.test.ts',
+  'services/query/rolling-restart.integration.test.ts',
+  'examples/produce-events.integration.test.ts',
+  'services/projector/recreated.integration.test.ts',
+  'model.integration.test.ts',
   'services/admin/signing-keys.integration.test.ts',
   'services/projector/rebuild-crash.integration.test.ts',
-  'trial/trial.integration.test.ts',
   'services/admin/access.integration.test.ts',
-  'services/query/overload.integration.test.ts',
-  'services/projector/recreated.integration.test.ts',
+  'trial/trial.integration.test.ts',
   'shared/kafka/socket.unit.test.ts',
   'services/projector/consumer/partition.unit.test.ts',
   'services/query/token/access-tokens.unit.test.ts',
