@@ -35,6 +35,7 @@ import { listCommand as listSessions } from './commands/sessions/list.ts';
 import { revokeCommand as revokeSession } from './commands/sessions/revoke.ts';
 import * as signingKeys from './commands/signing-keys.ts';
 import { eraseCommand as eraseStore } from './commands/stores/erase.ts';
+import { exportCommand as exportStore } from './commands/stores/export.ts';
 import { listCommand as listStores, showCommand as showStore } from './commands/stores/list.ts';
 import { statusCommands as storeStatusCommands } from './commands/stores/status.ts';
 import { verifyCommand } from './commands/verify.ts';
@@ -75,10 +76,11 @@ export function createProgram(): CommandUnknownOpts {
       rotateSecretCommand(),
       ...statusCommands(),
     ]),
-    group('stores', 'Look at stores; block them and let them in again; erase them', [
+    group('stores', 'Look at stores; block them and let them in again; export or erase them', [
       listStores(),
       showStore(),
       ...storeStatusCommands(),
+      exportStore(),
       eraseStore(),
     ]),
     group('quota', 'Give stores a quota of their own', [setQuota(), resetQuota(), showQuota()]),

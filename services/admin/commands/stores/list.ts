@@ -160,6 +160,9 @@ async function lagOf(servers: Servers, environment: string): Promise<number> {
 
 function statusInWords(access: StoreAccess | null): string {
   if (!isBlocked(access)) return 'active';
+  if (access?.erased !== undefined) {
+    return access.erased.ends === undefined ? 'blocked: it is being erased' : 'blocked: it was erased';
+  }
   return access?.access_status === 'blocked' ? 'blocked' : 'blocked by its own record';
 }
 

@@ -1,0 +1,76 @@
+/** The events of one store as the log has them, each as a line of NDJSON that `publish` takes. */
+import type { KafkaMessage } from 'kafkajs';
+import { findErasedIn } from '#shared/access/erased-stores.ts';
+import { readChange } from '#shared/events/change.ts';
+import { EventRejected } from '#shared/events/rejection.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { unreadableBatch } from '#shared/kafka/unreadable.ts';
+import { DropDecisions } from '#shared/projection/dead-letters/dropped.ts';
+import { readLoosely } from '#shared/projection/dead-letters/loose-event.ts';
+import type { Servers } from '../connection/servers.ts';
+import { LogReader } from './reader.ts';
+
+export interface Told {
+  events: number;
+  /** Messages of the store that are no events, and were not dropped. */
+  rejected: number;
+  /** Record batches that cannot be read: whose messages they hold nobody knows. */
+  unreadable: number;
+}
+
+/**
+ * Tells a store's events up to the present end of the log, partition by partition in the order of the log. What is passed by when
+ * read models are made is passed by here: what was dropped, and what is of before an erasure of the store.
+ * @param tell is given some lines at a time, and waited for.
+ */
+export async function tellEventsOf(
+  servers: Servers,
+  environment: string,
+  storeId: string,
+  tell: (lines: readonly string[]) => Promise<void>,
+): Promise<Told> {
+  const topic = changesTopic(environment);
+  const control = await servers.control();
+  const erased = await findErasedIn(control, environment)([storeId]);
+  const dropped = new DropDecisions(control, topic);
+  const told: Told = { events: 0, rejected: 0, unreadable: 0 };
+  const reader = await LogReader.open(servers, topic);
+  try {
+    for (const [partition, { start, end }] of await reader.bounds()) {
+      await reader.read({ partition, from: start, to: end }, async (batch) => {
+        const slice = await dropped.leaveOut({ topic, partition, messages: batch, next: 0 });
+        told.unreadable += slice.messages.filter((message) => unreadableBatch(message) !== undefined).length;
+        const own = slice.messages.filter(({ key, offset, timestamp }) => {
+          if (key?.toString('utf8') !== storeId) return false;
+          const place = { topic, partition, offset: Number(offset), timestamp: Number(timestamp) };
+          return !erased.passesBy(storeId, place);
+        });
+        const lines = own.filter(isEvent).map(toLine);
+        told.events += lines.length;
+        told.rejected += own.length - lines.length;
+        if (lines.length > 0) await tell(lines);
+      });
+    }
+    return told;
+  } finally {
+    await reader.close();
+  }
+}
+
+function isEvent(message: KafkaMessage): boolean {
+  try {
+    readChange(message);
+    return true;
+  } catch (error) {
+    if (error instanceof EventRejected) return false;
+    throw error;
+  }
+}
+
+/** An event in structured mode, on one line. */
+function toLine(message: KafkaMessage): string {
+  const { attributes, data, value } = readLoosely(message);
+  // Outside of texts a line break means nothing, and inside JSON has none.
+  if (attributes === value) return (message.value ?? '').toString('utf8').replaceAll(/[\r\n]/g, ' ');
+  return JSON.stringify({ ...attributes, data });
+}
