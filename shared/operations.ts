@@ -1,5 +1,5 @@
 /**
- * The operations port: `/live`, `/ready`, `/metrics` and `/version` of a process, on a server of its own, so that none of
+ * The operations port: `/live`, `/ready`, `/metrics`, `/version` and pages of a process, on a server of its own, so that none of
  * them is ever reachable through the port that serves clients.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -17,6 +17,8 @@ export interface OperationsOptions {
   /** Whether the process can take work. A server that is away is no reason: it would take away every instance at once. */
   ready: () => boolean | Promise<boolean>;
   registry: Registry;
+  /** What else there is, by path. */
+  pages?: Readonly<Record<string, () => Promise<Answer>>>;
   logger: Logger;
 }
 
@@ -28,7 +30,8 @@ export interface Operations {
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-interface Answer {
+/** What is sent. */
+export interface Answer {
   status: number;
   contentType: string;
   body: string;
@@ -74,6 +77,7 @@ function pathOf(request: IncomingMessage): string {
 
 async function answer(request: IncomingMessage, options: OperationsOptions): Promise<Answer> {
   const answers: Record<string, () => Promise<Answer>> = {
+    ...options.pages,
     '/live': async () => status(await options.live()),
     '/ready': async () => status(await options.ready()),
     '/version': async () => ({

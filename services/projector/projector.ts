@@ -36,6 +36,7 @@ import { projectGeneration, type ProjectOptions } from './generations/project.ts
 import { LetterExpiry } from './dead-letters/expiry-loop.ts';
 import { countDeadLetters, createMetrics, type ProjectorMetrics } from './metrics.ts';
 import { onceReached } from './reached.ts';
+import { readStatus, type Status } from './status/status.ts';
 
 /** How long a start waits for Redis; without it everything is applied, and published once it is there. */
 const REDIS_READY_MS = 1_000;
@@ -45,6 +46,8 @@ export interface RunningProjector {
   /** Rejects when it cannot go on and the process should end. */
   failed: Promise<never>;
   isLive: () => boolean;
+  /** How everything is, for people. */
+  status: () => Promise<Status>;
   stop: () => Promise<void>;
 }
 
@@ -110,7 +113,8 @@ export async function startProjector(
       },
       stopping,
     );
-    return { metrics, ...running, stop };
+    const status = () => readStatus({ client, prefix, environments, control, redis, metrics });
+    return { metrics, ...running, status, stop };
   } catch (error) {
     await stop();
     throw error;

@@ -7,6 +7,7 @@ import { startOperations } from '#shared/operations.ts';
 import { startTracing } from '#shared/tracing.ts';
 import { createMetrics } from './metrics.ts';
 import { type RunningProjector, startProjector } from './projector.ts';
+import { statusPages } from './status/pages.ts';
 
 /** Resolves never; ends the process when it cannot go on, having said why. */
 export async function runProjector(): Promise<void> {
@@ -28,6 +29,7 @@ export async function runProjector(): Promise<void> {
       live: () => projector?.isLive() ?? true,
       ready: () => projector !== null,
       registry: metrics.registry,
+      pages: statusPages(() => projector?.status() ?? Promise.resolve(null)),
       logger,
     });
     closing.push(async () => projector?.stop());

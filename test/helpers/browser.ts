@@ -1,9 +1,10 @@
-/** A headless browser: the one that `CHROMIUM_PATH` names, else the one that comes with an npm package, unpacked once. */
+/** A headless browser, and visits to pages of ours: the one that `CHROMIUM_PATH` names, else the one that comes with an npm package, unpacked once. */
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import packaged, { inflate } from '@sparticuz/chromium';
-import { type Browser, chromium } from 'playwright-core';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { expect } from 'vitest';
 
 const BIN = fileURLToPath(new URL('../bin', import.meta.resolve('@sparticuz/chromium')));
 
@@ -24,4 +25,44 @@ export async function startBrowser(): Promise<Browser> {
     args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
     env: { ...process.env, LD_LIBRARY_PATH: join(tmpdir(), 'al2023', 'lib') },
   });
+}
+
+export const DESKTOP = { width: 1280, height: 900 };
+export const PHONE = { width: 390, height: 844 };
+const TIMEOUT_MS = 120_000;
+
+/** Opens a page, shows it to `look`, and fails if the page complained or asked another host. */
+export async function visitPage(
+  browser: Browser,
+  baseURL: string,
+  path: string,
+  viewport: typeof DESKTOP,
+  look: (page: Page) => Promise<void>,
+): Promise<void> {
+  const context = await browser.newContext({ viewport, baseURL });
+  const page = await context.newPage();
+  page.setDefaultTimeout(TIMEOUT_MS);
+  const complaints: string[] = [];
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('request', (request) => {
+    const url = new URL(request.url());
+    if (['http:', 'https:'].includes(url.protocol) && url.origin !== baseURL) complaints.push(url.href);
+  });
+  try {
+    await page.goto(path);
+    await look(page);
+    expect(complaints).toEqual([]);
+  } finally {
+    const picture = process.env['SCREENSHOTS'];
+    if (picture !== undefined) {
+      await page.screenshot({
+        path: `${picture}/${viewport.width}${path.replaceAll(/[^\w]+/g, '-')}.png`,
+        fullPage: true,
+      });
+    }
+    await context.close();
+  }
 }

@@ -9,8 +9,8 @@ export function summary(options: StartOptions, file: StackFile, seconds: number)
   const rows: [string, string][] = [
     ['API', `${file.query_url} (${file.query_url}/docs in a browser)`],
     ['metrics', file.operations_urls.map((url) => `${url}/metrics`).join(' ')],
-    ['addresses', `and keys: ${fromHere(stackFilePath(options.folder))}`],
-    ['logs', fromHere(join(options.folder, 'logs'))],
+    ['operators', `${file.operations_urls.at(-1)} in a browser`],
+    ['logs', `${fromHere(join(options.folder, 'logs'))}, keys: ${fromHere(stackFilePath(options.folder))}`],
   ];
   return [
     '',

@@ -1,11 +1,7 @@
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startBrowser } from '#test/browser.ts';
+import { DESKTOP, PHONE, startBrowser, visitPage } from '#test/browser.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
-
-const DESKTOP = { width: 1280, height: 900 };
-const PHONE = { width: 390, height: 844 };
-const TIMEOUT = 120_000;
 
 let service: QueryService;
 let browser: Browser;
@@ -32,32 +28,8 @@ afterAll(async () => {
   await service?.close();
 });
 
-/** Opens a page, shows it to `look`, and fails if the page complained or asked another host. */
-async function visit(path: string, viewport: typeof DESKTOP, look: (page: Page) => Promise<void>) {
-  const context = await browser.newContext({ viewport, baseURL: service.url });
-  const page = await context.newPage();
-  page.setDefaultTimeout(TIMEOUT);
-  const complaints: string[] = [];
-  page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
-  });
-  page.on('pageerror', (error) => complaints.push(error.message));
-  page.on('request', (request) => {
-    const url = new URL(request.url());
-    if (['http:', 'https:'].includes(url.protocol) && url.origin !== service.url) complaints.push(url.href);
-  });
-  try {
-    await page.goto(path);
-    await look(page);
-    expect(complaints).toEqual([]);
-  } finally {
-    const picture = process.env['SCREENSHOTS'];
-    if (picture !== undefined) {
-      await page.screenshot({ path: `${picture}/${viewport.width}${path.replaceAll(/[^\w]+/g, '-')}.png` });
-    }
-    await context.close();
-  }
-}
+const visit = (path: string, viewport: typeof DESKTOP, look: (page: Page) => Promise<void>) =>
+  visitPage(browser, service.url, path, viewport, look);
 
 /** Fills a field of the dialog that sends requests. */
 async function fill(dialog: Locator, label: string, text: string) {
