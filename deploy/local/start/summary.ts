@@ -27,7 +27,7 @@ function requestLines(file: StackFile): string[] {
   if (key === undefined) return [];
   const { token, groups } = firstRequests(file.query_url, key);
   return [
-    `# Store ${key.store_id}, ${key.environment}: token, record, newest reviews and orders, menu.`,
+    `# To paste into another terminal, for store ${key.store_id} in ${key.environment}:`,
     ...token,
     '',
     ...groups,

@@ -3,6 +3,9 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 const INTERVAL_MS = 2_000;
+/** A line is worth it after so much more, or after so long. */
+const STEP = 0.1;
+const LONGEST_SILENCE_MS = 10_000;
 const MEGABYTE = 1_000_000;
 
 /** Logs the growth of `folder` until the returned function is called. */
@@ -13,11 +16,26 @@ export function watchGrowth(
   log: (line: string) => void,
 ): () => void {
   const started = Date.now();
+  const isWorthALine = steps(totalBytes);
   const timer = setInterval(() => {
-    void sizeOf(folder).then((bytes) => log(progressLine(what, bytes, totalBytes, Date.now() - started)));
+    void sizeOf(folder).then((bytes) => {
+      const elapsedMs = Date.now() - started;
+      if (isWorthALine(bytes, elapsedMs)) log(progressLine(what, bytes, totalBytes, elapsedMs));
+    });
   }, INTERVAL_MS);
   timer.unref();
   return () => clearInterval(timer);
+}
+
+/** Tells whether enough has come since it last said so. */
+export function steps(totalBytes: number): (bytes: number, elapsedMs: number) => boolean {
+  let [toldBytes, toldMs] = [-Infinity, 0];
+  return (bytes, elapsedMs) => {
+    const isMore = Math.min(bytes, totalBytes) - toldBytes >= STEP * totalBytes;
+    if (!isMore && elapsedMs - toldMs < LONGEST_SILENCE_MS) return false;
+    [toldBytes, toldMs] = [Math.min(bytes, totalBytes), elapsedMs];
+    return true;
+  };
 }
 
 /** One line of progress. What lies in the folder may for a moment be more than the download: unpacked files. */

@@ -189,10 +189,15 @@ async function look() {
   } catch {
     element('trouble').textContent = 'the projector does not answer';
   }
-  // Nobody looks at a tab in the background.
-  if (document.hidden)
-    await new Promise((resolve) => document.addEventListener('visibilitychange', resolve, { once: true }));
-  setTimeout(look, EVERY_MS);
 }
 
-await look();
+const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+const shown = () =>
+  new Promise((resolve) => document.addEventListener('visibilitychange', resolve, { once: true }));
+
+for (;;) {
+  await look();
+  // Nobody looks at a tab in the background.
+  if (document.hidden) await shown();
+  await pause(EVERY_MS);
+}
