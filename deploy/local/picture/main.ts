@@ -19,10 +19,14 @@ const READY_LIMIT_MS = 300_000;
 const REQUESTS_MS = 30_000;
 const PAUSE_MS = 60;
 
-const folder = await mkdtemp(join(tmpdir(), 'store-data-picture-'));
+const project = await mkdtemp(join(tmpdir(), 'store-data-picture-'));
+const folder = join(project, '.local');
 const terminal = new xterm.Terminal({ cols: COLUMNS, rows: ROWS, allowProposedApi: true });
 const inTerminal = `stty cols ${COLUMNS} rows ${ROWS}; exec "${process.execPath}" "${START}" --folder "${folder}"`;
-const running = spawn('script', ['-qfec', inTerminal, '/dev/null'], { stdio: ['pipe', 'pipe', 'inherit'] });
+const running = spawn('script', ['-qfec', inTerminal, '/dev/null'], {
+  cwd: project,
+  stdio: ['pipe', 'pipe', 'inherit'],
+});
 running.stdout.on('data', (bytes: Buffer) => terminal.write(bytes));
 const ended = new Promise((resolve, reject) => running.on('close', resolve).on('error', reject));
 try {
@@ -32,13 +36,12 @@ try {
   await sendRequests(url, key);
   const rows = seen()
     .map((row) => row.replace(/-u \S+/, '-u CLIENT_ID:CLIENT_SECRET'))
-    .map((row) => row.replaceAll(url, `http://127.0.0.1:${USUAL_PORT}`))
-    .map((row) => row.replaceAll(folder, '.local'));
+    .map((row) => row.replaceAll(url, `http://127.0.0.1:${USUAL_PORT}`));
   await writeFile(PICTURE, terminalPicture('npm start', rows, COLUMNS));
 } finally {
   running.stdin.write('\u0003');
   await ended;
-  await rm(folder, { recursive: true, force: true });
+  await rm(project, { recursive: true, force: true });
 }
 
 async function stackFile(): Promise<StackFile> {

@@ -17,12 +17,12 @@ export function watchGrowth(
 ): () => void {
   const started = Date.now();
   const isWorthALine = steps(totalBytes);
-  const timer = setInterval(() => {
-    void sizeOf(folder).then((bytes) => {
-      const elapsedMs = Date.now() - started;
-      if (isWorthALine(bytes, elapsedMs)) log(progressLine(what, bytes, totalBytes, elapsedMs));
-    });
-  }, INTERVAL_MS);
+  const look = async () => {
+    const bytes = await sizeOf(folder);
+    const elapsedMs = Date.now() - started;
+    if (isWorthALine(bytes, elapsedMs)) log(progressLine(what, bytes, totalBytes, elapsedMs));
+  };
+  const timer = setInterval(() => void look(), INTERVAL_MS);
   timer.unref();
   return () => clearInterval(timer);
 }
