@@ -18,7 +18,7 @@ export interface StampHint {
 /** The bounds of the cache of menus, which makes them (`menu/menus.ts`). */
 export const MENU_BOUNDS = {
   maxSize: 96 * 1_048_576,
-  sizeCalculation: ({ body }: { body: Buffer }) => body.length + 1_000,
+  sizeCalculation: ({ menu }: { menu: { body: Buffer } }) => menu.body.length + 1_000,
 };
 
 /** Beside its characters, each of which may take two. */

@@ -124,6 +124,29 @@ const collectGarbage = (() => {
   return runInNewContext('gc') as () => void;
 })();
 
+it('is kept as it is now, and not as it was before', async () => {
+  await service.setKey({ clientId: 'changing-reader', storeId: 'changing', scopes: ['menu'] });
+  const bearer = await service.api.token('changing-reader', 'secret');
+  const inStore = <C extends object>(change: C) => ({ ...change, storeId: 'changing' });
+  const products = Array.from({ length: 200 }, (_, index) =>
+    inStore(product(`p${index}`, { description: 'x'.repeat(5_000) })),
+  );
+  await service.apply([inStore(category('pizzas', 1)), ...products]);
+  let bytes = 0;
+  const change = async (times: number) => {
+    for (let time = 1; time <= times; time += 1) {
+      await service.apply([inStore(product('p0', { position: time }))]);
+      bytes = (await service.api.get('/api/menu/', bearer)).text.length;
+    }
+    collectGarbage();
+    return process.memoryUsage().arrayBuffers;
+  };
+  const before = await change(4);
+  const CHANGES = 12;
+  expect((await change(CHANGES)) - before).toBeLessThan((CHANGES / 3) * bytes);
+  expect(bytes).toBeGreaterThan(900_000);
+});
+
 describe('a menu of some 70 MB', () => {
   const PRODUCTS = 120;
   let bearer: string;

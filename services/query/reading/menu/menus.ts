@@ -1,6 +1,6 @@
 /**
  * Menus are put together when they are read: once for each stamp, then answered from memory as long as the store's stamp is the
- * same. One that is too large for that leaves as a stream, each time from one snapshot of its own.
+ * same. Of each store one is kept. One that is too large for that leaves as a stream, each time from one snapshot of its own.
  */
 import { Readable } from 'node:stream';
 import { LRUCache } from 'lru-cache';
@@ -37,12 +37,10 @@ interface Asked {
 
 export class Menus {
   readonly #largeMenus: LRUCache<string, true>;
-  /** By stamp: requests for a menu that is being made share it. One that is let go of meanwhile is answered all the same. */
-  readonly #cache = new LRUCache<string, Found<Buffer>, Asked>({
-    ...MENU_BOUNDS,
-    fetchMethod: async (_key, _stale, { context }) => this.#make(context),
-    ignoreFetchAbort: true,
-  });
+  /** By store: what was made last, and for which stamp. */
+  readonly #cache = new LRUCache<string, { tag: string; menu: Found<Buffer> }>(MENU_BOUNDS);
+  /** By store and stamp: requests for a menu that is being made share it. */
+  readonly #making = new Map<string, Promise<Found<Buffer> | undefined>>();
   readonly #slots = new Slots(AT_ONCE, AT_ONCE_OF_ONE);
   readonly #smallSlots = new Slots(SMALL_AT_ONCE, 1);
 
@@ -55,12 +53,30 @@ export class Menus {
     const key = view.shared.key(view.storeId);
     const stamp = await readStamp(view);
     if (!this.#largeMenus.has(key)) {
-      const fetch = () => this.#cache.fetch(`${key} ${tagOf(stamp)}`, { context: { view, key, stamp } });
+      const tag = tagOf(stamp);
+      const kept = this.#cache.get(key);
+      if (kept?.tag === tag) return kept.menu;
+      const make = () => this.#makeOnce({ view, key, stamp }, tag);
       // What is read piece by piece may take longer than a request: each piece has a deadline of its own.
-      const menu = await (isFew(stamp) ? view.bounded(fetch) : fetch());
+      const menu = await (isFew(stamp) ? view.bounded(make) : make());
       if (menu !== undefined) return menu;
     }
     return this.#stream(view, key);
+  }
+
+  #makeOnce(asked: Asked, tag: string): Promise<Found<Buffer> | undefined> {
+    const { key } = asked;
+    const name = `${key} ${tag}`;
+    const underWay = this.#making.get(name);
+    if (underWay !== undefined) return underWay;
+    const making = this.#make(asked)
+      .then((menu) => {
+        if (menu !== undefined) this.#cache.set(key, { tag, menu });
+        return menu;
+      })
+      .finally(() => this.#making.delete(name));
+    this.#making.set(name, making);
+    return making;
   }
 
   /** `undefined` for a menu that is too large to be cached. */
