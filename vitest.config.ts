@@ -8,7 +8,7 @@ process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('node_modules/.cache
 
 /** Unit and integration tests take turns in the same workers: while some wait for servers, others compute. */
 const TOGETHER = {
-  maxWorkers: 6,
+  maxWorkers: 5,
   sequence: { groupOrder: 0 },
   // A file finds the modules loaded that another one needed before: no test mocks modules or leaves anything in them.
   isolate: false,

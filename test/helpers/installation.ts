@@ -69,6 +69,8 @@ export async function createInstallation(
     clientId: tag,
     brokers: config.kafka.brokers,
     logLevel: kafkajs.logLevel.NOTHING,
+    // On a busy machine the second that is usual is soon over.
+    connectionTimeout: 10_000,
   });
   const mongodb = new MongoClient(config.mongodb.uri);
   const redis = clientOf(config.redis.url);

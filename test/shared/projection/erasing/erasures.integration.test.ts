@@ -300,7 +300,7 @@ describe('a deleted customer whom very much names', () => {
     const kept = await orders.findOne({ _id: 's1/again' });
     await projector.stop();
     projector = await project(100);
-    await erased(installation, installation.environment, 120_000);
+    await erased(installation, installation.environment, 240_000);
     const after = await answers();
     expect(PATHS.filter((path) => after[path] !== before[path])).toEqual([]);
     const now = await stamp();
