@@ -108,7 +108,8 @@ class Episode {
     try {
       const tokens = await takeTokens(service.api, environment);
       const asked = { service, tokens, followers: new ChangesFollowers(service.api, tokens) };
-      for (let round = 0; round < rounds && !isOver(); round += 1) {
+      // A busy machine plays one, too.
+      for (let round = 0; round < rounds && (round === 0 || !isOver()); round += 1) {
         await this.#round(round, asked);
       }
       await this.#verify(['--deep']);
