@@ -160,7 +160,7 @@ const settings = Type.Object({
       'REDIS_URL',
       redisAddress,
       null,
-      'Address of Redis: `redis://host:6379`; behind sentinels `redis+sentinel://host:26379,host:26379/name-of-the-master`. With TLS both begin with `rediss`.',
+      'Address of Redis: `redis://host:6379`; behind sentinels `redis+sentinel://host:26379,host:26379/name-of-the-master`; some nodes of a cluster `redis+cluster://host:6379,host:6379`. With TLS each begins with `rediss`.',
     ),
     commandTimeoutMs: setting(
       'REDIS_COMMAND_TIMEOUT_MS',

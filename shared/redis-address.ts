@@ -1,4 +1,4 @@
-/** What `REDIS_URL` names: one server, or the sentinels that know which server is the master. */
+/** What `REDIS_URL` names: one server, the sentinels that know which server is the master, or some nodes of a cluster. */
 import { readAddress } from './address.ts';
 
 export interface RedisNode {
@@ -7,7 +7,7 @@ export interface RedisNode {
 }
 
 export interface RedisAddress {
-  kind: 'server' | 'sentinel';
+  kind: 'server' | 'sentinel' | 'cluster';
   nodes: readonly [RedisNode, ...RedisNode[]];
   /** The name by which sentinels know the master; empty without sentinels. */
   master: string;
@@ -16,17 +16,18 @@ export interface RedisAddress {
   urlOf: (node: RedisNode) => string;
 }
 
-const DEFAULT_PORTS = { server: 6379, sentinel: 26_379 };
+const DEFAULT_PORTS = { server: 6379, sentinel: 26_379, cluster: 6379 };
 
 /** Reads an address. @returns `null` where it is none, or does not say all that its kind needs. */
 export function readRedisAddress(text: string): RedisAddress | null {
-  const groups = /^(?<scheme>rediss?)(?:\+(?<kind>sentinel))?:\/\/(?<rest>.*)$/.exec(text)?.groups;
+  const groups = /^(?<scheme>rediss?)(?:\+(?<kind>sentinel|cluster))?:\/\/(?<rest>.*)$/.exec(text)?.groups;
   const address = readAddress(text);
   if (groups === undefined || address === null) return null;
   const { scheme, rest = '' } = groups;
   const kind = (groups['kind'] ?? 'server') as RedisAddress['kind'];
   const path = address.path.slice(1);
-  const isWhole = { server: address.hosts.length === 1, sentinel: path !== '' }[kind];
+  // One server may have several databases; a cluster has one, and sentinels are asked for a name.
+  const isWhole = { server: address.hosts.length === 1, sentinel: path !== '', cluster: path === '' }[kind];
   const [first, ...more] = address.hosts.map((host) => nodeOf(host, DEFAULT_PORTS[kind]));
   if (!isWhole || first === undefined) return null;
   const credentials = /^(?:[^/?#]*@)?/.exec(rest)?.[0] ?? '';

@@ -7,6 +7,7 @@ import type { Socket } from 'node:net';
 import { type Command, Redis, type RedisOptions } from 'ioredis';
 import { activeSpan, errorType } from './tracing.ts';
 
+/** Emits `moved` when it is told that another node of its cluster holds a key. */
 export class RedisConnection extends Redis {
   readonly #timeoutMs: number;
   readonly #answered: (seconds: number) => void;
@@ -64,7 +65,10 @@ export class RedisConnection extends Redis {
       clearTimeout(timer);
       this.#answered((performance.now() - sent) / 1_000);
     };
-    commands.at(-1)?.promise.then(answered, answered);
+    commands.at(-1)?.promise.then(answered, (error: Error) => {
+      answered();
+      if (error.message.startsWith('MOVED ')) this.emit('moved');
+    });
   };
 }
 

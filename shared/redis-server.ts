@@ -1,7 +1,7 @@
 /** Which Redis answers, and whether its settings fit: read from `INFO`, which managed services allow as well. */
 import type { Redis } from 'ioredis';
 import { describeError, StoreDataError } from './errors.ts';
-import { redisReady } from './redis.ts';
+import type { RedisMasters } from './redis-masters.ts';
 
 export interface RedisServer {
   /** Of the process: another one after every restart and failover. */
@@ -20,9 +20,10 @@ const COMMANDS_OF_IMPORTS = ['flushall', 'flushdb', 'restore', 'restore-asking',
 
 /**
  * Asks the server of the connection.
+ * @param slots those of a cluster that it holds: with others it counts as another server.
  * @throws {StoreDataError} `environment_unavailable` where what answers is no Redis, or does not tell which.
  */
-export async function describeRedis(redis: Redis): Promise<RedisServer> {
+export async function describeRedis(redis: Redis, slots = ''): Promise<RedisServer> {
   const [info, commands] = await Promise.all([redis.info(), redis.info('commandstats')]);
   const fields = readInfo(info);
   const runId = fields.get('run_id');
@@ -31,7 +32,12 @@ export async function describeRedis(redis: Redis): Promise<RedisServer> {
   }
   return {
     runId,
-    identity: [runId, fields.get('master_replid') ?? '', importsIn(readInfo(commands))].join('/'),
+    identity: [
+      runId,
+      fields.get('master_replid') ?? '',
+      importsIn(readInfo(commands)),
+      ...(slots === '' ? [] : [slots]),
+    ].join('/'),
     isPrimary: fields.get('role') === 'master',
     replicas: Number(fields.get('connected_slaves') ?? 0),
     evictionPolicy: fields.get('maxmemory_policy') ?? null,
@@ -53,16 +59,18 @@ export function evictionProblem({ evictionPolicy }: RedisServer): string | null 
  * @returns why it could not be checked, `null` where it is suitable.
  * @throws {StoreDataError} `server_unsuitable`, saying what to do.
  */
-export async function checkRedisAtStart(redis: Redis, waitMs: number): Promise<string | null> {
-  let server: RedisServer;
+export async function checkRedisAtStart(masters: RedisMasters, waitMs: number): Promise<string | null> {
+  let problems: (string | null)[];
   try {
-    await redisReady(redis, waitMs);
-    server = await describeRedis(redis);
+    await masters.ready(waitMs);
+    problems = await Promise.all(
+      masters.all().map(async ({ redis }) => evictionProblem(await describeRedis(redis))),
+    );
   } catch (error) {
     return describeError(error);
   }
-  const problem = evictionProblem(server);
-  if (problem !== null) throw new StoreDataError('server_unsuitable', problem);
+  const problem = problems.find((one) => one !== null);
+  if (problem !== undefined) throw new StoreDataError('server_unsuitable', problem);
   return null;
 }
 

@@ -4,8 +4,10 @@ import type { Histogram } from 'prom-client';
 import { readPassword, readTlsFiles } from './config/files.ts';
 import type { Config } from './config.ts';
 import type { makersIn } from './process-metrics.ts';
-import { type RedisAddress, readRedisAddress } from './redis-address.ts';
+import { type RedisAddress, readRedisAddress, type RedisNode } from './redis-address.ts';
+import { RedisCluster } from './redis-cluster/cluster.ts';
 import { RedisConnection } from './redis-connection.ts';
+import { onlyMaster, type RedisMasters } from './redis-masters.ts';
 
 /** Makes the metric of how long Redis takes to answer. */
 export function redisSecondsIn({ histogram }: Pick<ReturnType<typeof makersIn>, 'histogram'>): Histogram {
@@ -16,40 +18,78 @@ export function redisSecondsIn({ histogram }: Pick<ReturnType<typeof makersIn>, 
   );
 }
 
+/** Is told when a server is away, once for each outage, and when it is back: without a listener an error would end the process. */
+export interface RedisWatcher {
+  away: (error: Error) => void;
+  back?: () => void;
+}
+
 /**
- * Makes a client that connects at once and goes on trying. Commands fail while it is not connected
- * (`enableOfflineQueue: false`) and after `REDIS_COMMAND_TIMEOUT_MS` when Redis is frozen. Commands
- * sent in one turn of the event loop travel together.
- * @param onError is told of connection errors; without a listener they would end the process.
+ * Connects to what the configuration names: one server, the master that sentinels know, or the masters of a cluster.
  * @param seconds measures how long Redis takes to answer.
  */
-export function createRedisClient(
-  config: Config,
-  onError: (error: Error) => void,
-  seconds?: Histogram,
-): RedisConnection {
-  const { url, commandTimeoutMs } = config.redis;
-  const address = readRedisAddress(url);
+export function createRedis(config: Config, watcher: RedisWatcher, seconds?: Histogram): RedisMasters {
+  const address = addressOf(config);
+  if (address.kind === 'cluster') {
+    return new RedisCluster(address.nodes, (node) => watched(connect(config, node, seconds), watcher));
+  }
+  const redis = watched(connect(config, address.nodes[0], seconds), watcher);
+  const master = onlyMaster(redis);
+  const all = [master];
+  return {
+    all: () => all,
+    findMaster: () => master,
+    find: () => redis,
+    isWhole: () => true,
+    onChange: () => undefined,
+    ready: (timeoutMs) => redisReady(redis, timeoutMs),
+    disconnect: () => redis.disconnect(),
+  };
+}
+
+function watched(redis: RedisConnection, { away, back }: RedisWatcher): RedisConnection {
+  let isAway = false;
+  redis.on('error', (error) => {
+    if (!isAway) away(error);
+    isAway = true;
+  });
+  redis.on('ready', () => {
+    if (isAway) back?.();
+    isAway = false;
+  });
+  return redis;
+}
+
+function addressOf({ redis }: Config): RedisAddress {
+  const address = readRedisAddress(redis.url);
   if (address === null) throw new Error('the configuration has no address of Redis');
+  return address;
+}
+
+/**
+ * Connects at once and goes on trying. Commands fail while it is not connected (`enableOfflineQueue: false`) and after
+ * `REDIS_COMMAND_TIMEOUT_MS` when Redis is frozen. Commands sent in one turn of the event loop travel together.
+ */
+function connect(config: Config, node: RedisNode, seconds?: Histogram): RedisConnection {
+  const { commandTimeoutMs } = config.redis;
+  const address = addressOf(config);
   const options: RedisOptions = {
     ...securityOf(config.redis),
     ...(address.kind === 'sentinel' ? sentinelsOf(config.redis, address) : {}),
     enableOfflineQueue: false,
     // A frozen Redis: the connection goes, and with it what piles up behind commands nobody answers.
-    socketTimeout: Math.max(config.redis.commandTimeoutMs * 5, 1_000),
-    connectTimeout: Math.max(config.redis.commandTimeoutMs, 1_000),
+    socketTimeout: Math.max(commandTimeoutMs * 5, 1_000),
+    connectTimeout: Math.max(commandTimeoutMs, 1_000),
     maxRetriesPerRequest: 0,
     retryStrategy: (attempt) => Math.min(50 * attempt, 500),
   };
-  const redis = new RedisConnection(address.urlOf(address.nodes[0]), commandTimeoutMs, options, (took) =>
+  return new RedisConnection(address.urlOf(node), commandTimeoutMs, options, (took) =>
     seconds?.observe(took),
   );
-  redis.on('error', onError);
-  return redis;
 }
 
 /** Resolves when the client is ready for commands; rejects after `timeoutMs`. */
-export async function redisReady(redis: Redis, timeoutMs: number): Promise<void> {
+async function redisReady(redis: Redis, timeoutMs: number): Promise<void> {
   if (redis.status === 'ready') return;
   await new Promise<void>((resolve, reject) => {
     const timer = setTimeout(() => {

@@ -2,7 +2,6 @@
  * The projector: for each environment a consumer of changes for every generation of this release and one of access,
  * and the publisher that feeds Redis.
  */
-import type { Redis } from 'ioredis';
 import type { Kafka } from 'kafkajs';
 import type { Db, MongoClient } from 'mongodb';
 import { createControlIndexes } from '#shared/access/access-keys.ts';
@@ -21,8 +20,9 @@ import {
   PROJECTION_VERSION,
 } from '#shared/read-models/generation.ts';
 import { checkRedisAtStart } from '#shared/redis-server.ts';
-import { createRedisClient } from '#shared/redis.ts';
 import type { Tracing } from '#shared/tracing.ts';
+import type { RedisMasters } from '#shared/redis-masters.ts';
+import { createRedis } from '#shared/redis.ts';
 import { applyAccess } from '#shared/projection/access/apply.ts';
 import { AccessPublisher } from './access/publisher.ts';
 import { AccessReconciler } from './access/reconciler.ts';
@@ -76,8 +76,8 @@ export async function startProjector(
   const { namePrefix: prefix, environments } = config;
   const client = createWriterClient(config, 'projector');
   watchPool(client, metrics.pool);
-  const noteAway = (error: Error) => logger.debug({ error: describeError(error) }, 'redis');
-  const redis = createRedisClient(config, noteAway, metrics.redisSeconds);
+  const away = (error: Error) => logger.debug({ error: describeError(error) }, 'redis');
+  const redis = createRedis(config, { away }, metrics.redisSeconds);
   const stopping: (() => Promise<unknown>)[] = [async () => redis.disconnect(), () => client.close()];
   const stop = async () => {
     for (const step of stopping.splice(0).toReversed()) {
@@ -144,7 +144,7 @@ interface Parts {
   metrics: ProjectorMetrics;
   tracing: Tracing | null;
   client: MongoClient;
-  redis: Redis;
+  redis: RedisMasters;
   kafka: Kafka;
   control: Db;
 }

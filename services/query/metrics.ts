@@ -48,7 +48,7 @@ export function createMetrics() {
     ),
     redisGateOpen: gauge(
       'store_data_redis_gate_open',
-      '1 while requests are let through to Redis, 0 while it is away or not reconciled',
+      '1 while requests are let through to Redis, 0 while it, or one master of a cluster, is away or not reconciled',
     ),
     reconciliationSeconds: histogram(
       'store_data_redis_reconciliation_seconds',

@@ -6,10 +6,10 @@ import type { SigningKeys } from './token/signing-keys.ts';
 import type { Config } from '#shared/config.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { Scope } from '#shared/events/access-event.ts';
-import type { RedisConnection } from '#shared/redis-connection.ts';
+import type { RedisMasters } from '#shared/redis-masters.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
 import type { Span } from '#shared/tracing.ts';
-import type { RedisGate } from './access/redis-gate.ts';
+import type { RedisGates } from './access/redis-gates.ts';
 import type { Caller, LookAgain, Step } from './access/steps.ts';
 import type { Bounded } from './deadline.ts';
 import type { LiveGenerations } from './generations.ts';
@@ -48,9 +48,9 @@ declare module 'fastify' {
     bounded: Bounded;
     /** Bounds the reads for one request: all of them together, from its arrival. */
     deadlineOf: (reply: FastifyReply) => Bounded;
-    redis: RedisConnection;
-    /** Nobody uses Redis without having passed it. */
-    redisGate: RedisGate;
+    redis: RedisMasters;
+    /** Nobody uses Redis without having passed one. */
+    redisGates: RedisGates;
     /** Only generations made with it can be read. */
     projectionVersion: number;
     generations: LiveGenerations;

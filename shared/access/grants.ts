@@ -5,10 +5,11 @@
  * Each is a sorted set that holds one member, scored by its version. Writing adds the member and drops all but
  * the highest score: a write that comes late with an older version removes itself.
  */
-import type { ChainableCommander, Redis } from 'ioredis';
+import type { ChainableCommander } from 'ioredis';
 import type { Collection, Filter, UpdateFilter } from 'mongodb';
 import type { KeyStatus, Scope } from '../events/access-event.ts';
 import { SCOPES } from '../events/access-event.ts';
+import { nobodyHolds, type RedisHolders } from '../redis-masters.ts';
 import type { AccessKey, StoreAccess } from './access-keys.ts';
 import { clientKey, redisKeys } from './redis-keys.ts';
 import { encodeStoreState, storeStateOf } from './store-state.ts';
@@ -80,6 +81,8 @@ export interface Published {
   redisKey: string;
   version: number;
   member: string;
+  /** Whether it is a client's record. */
+  isClient?: true;
 }
 
 /** Above every version: nothing that is written later, by whomever, lets a revoked key in again. */
@@ -99,7 +102,7 @@ export function publishedKey(prefix: string, key: GrantedKey): [client: Publishe
   const version = key.status === 'revoked' ? FINAL_VERSION : key.version;
   const { grant } = redisKeys(prefix, key.environment, key.store_id);
   return [
-    { redisKey: clientKey(prefix, key._id), version, member: encodeClient(key) },
+    { redisKey: clientKey(prefix, key._id), version, member: encodeClient(key), isClient: true },
     { redisKey: grant(key._id), version, member: encodeGrant(key) },
   ];
 }
@@ -130,14 +133,42 @@ export function publishedState(
 export const PIPELINED = 500;
 
 /** Publishes several records. */
-export async function publishAll(redis: Redis, records: readonly Published[]): Promise<void> {
-  for (let start = 0; start < records.length; start += PIPELINED) {
-    const commands = redis.pipeline();
-    for (const { redisKey, version, member } of records.slice(start, start + PIPELINED)) {
-      setVersioned(commands, redisKey, version, member);
-    }
-    await execute(commands);
-  }
+export async function publishAll(holders: RedisHolders, records: readonly Published[]): Promise<void> {
+  await pipelined(
+    holders,
+    records,
+    ({ redisKey }) => redisKey,
+    (commands, { redisKey, version, member }) => setVersioned(commands, redisKey, version, member),
+  );
+}
+
+/**
+ * Does something about each of many things, in pipelines of those who hold their keys. What one of them cannot do does not keep the others
+ * from doing theirs. @throws where any failed.
+ */
+export async function pipelined<T>(
+  holders: RedisHolders,
+  items: readonly T[],
+  keyOf: (item: T) => string,
+  add: (commands: ChainableCommander, item: T) => void,
+): Promise<unknown[]> {
+  const ofHolders = [...Map.groupBy(items, (item) => holders.find(keyOf(item)))];
+  const answers = await Promise.allSettled(
+    ofHolders.map(async ([redis, own]) => {
+      if (redis === undefined) throw nobodyHolds();
+      const answered: unknown[] = [];
+      for (let start = 0; start < own.length; start += PIPELINED) {
+        const commands = redis.pipeline();
+        for (const item of own.slice(start, start + PIPELINED)) add(commands, item);
+        answered.push(...(await execute(commands)));
+      }
+      return answered;
+    }),
+  );
+  return answers.flatMap((answer) => {
+    if (answer.status === 'rejected') throw answer.reason;
+    return answer.value;
+  });
 }
 
 /** Runs a MULTI or a pipeline; an error of any of its commands is thrown. */
@@ -152,7 +183,7 @@ export async function execute(multi: ChainableCommander): Promise<unknown[]> {
 
 /** Publishes a record and, where no newer version came meanwhile, notes in MongoDB that Redis has it. */
 export async function publishAccess(
-  redis: Redis,
+  redis: RedisHolders,
   prefix: string,
   record:
     { key: AccessKey; keys: Collection<AccessKey> } | { store: StoreAccess; stores: Collection<StoreAccess> },

@@ -1,8 +1,8 @@
 /** What was decided in MongoDB and Redis is not known to have yet. */
-import type { Redis } from 'ioredis';
+import type { OwnerOfKeys } from '../redis-masters.ts';
 import type { AccessKey, ControlCollections, RevokedSession, StoreAccess } from './access-keys.ts';
 import { publishAll, publishedBlocking, publishedKey } from './grants.ts';
-import { endSessions } from './sessions.ts';
+import { endOwnSessions } from './sessions.ts';
 
 export interface PendingAccess {
   keys: AccessKey[];
@@ -41,15 +41,19 @@ export async function findPending(
   };
 }
 
-/** Brings it to Redis without removing the marks: that is for those who write to MongoDB. */
+/** Brings to one server what it is to hold of it, without removing the marks: that is for those who write to MongoDB. */
 export async function publishPending(
-  redis: Redis,
+  master: OwnerOfKeys,
   prefix: string,
   { keys, stores, sessions }: PendingAccess,
 ): Promise<void> {
-  await publishAll(redis, [
+  const records = [
     ...keys.flatMap((key) => publishedKey(prefix, key)),
     ...stores.map((store) => publishedBlocking(prefix, store)),
-  ]);
-  await endSessions(redis, prefix, sessions);
+  ];
+  await publishAll(
+    master,
+    records.filter(({ redisKey }) => master.owns(redisKey)),
+  );
+  await endOwnSessions(master, prefix, sessions);
 }

@@ -1,10 +1,10 @@
 /**
- * Reconciling Redis with MongoDB: whatever snapshot or replica Redis came back from, afterwards nobody there may do
+ * Reconciling a server of Redis with MongoDB: whatever snapshot or replica Redis came back from, afterwards nobody there may do
  * more than MongoDB says. Only what differs is written, and by versions, so that several may do it at once and
  * changes go on meanwhile: who changes something during it publishes it after MongoDB has it.
  */
-import type { Redis } from 'ioredis';
 import type { Collection, Filter } from 'mongodb';
+import type { OwnerOfKeys } from '../redis-masters.ts';
 import type { AccessKey, ControlCollections, StoreAccess } from './access-keys.ts';
 import {
   execute,
@@ -16,10 +16,11 @@ import {
   replaceVersioned,
   setVersioned,
 } from './grants.ts';
-import { endSessions } from './sessions.ts';
+import { endOwnSessions } from './sessions.ts';
 
 export interface ReconcileOptions {
-  redis: Redis;
+  /** Only what it is to hold is compared. */
+  master: OwnerOfKeys;
   prefix: string;
   control: ControlCollections;
   environments: readonly string[];
@@ -61,7 +62,7 @@ export async function reconcileAccess(options: ReconcileOptions): Promise<Reconc
 }
 
 async function endRevokedSessions({
-  redis,
+  master,
   prefix,
   control,
   environments,
@@ -70,7 +71,7 @@ async function endRevokedSessions({
   // All that are left: whether one has expired is not for this machine's clock to say.
   const filter = { environment: { $in: [...environments] } };
   const sessions = await bounded((signal) => control.revokedSessions.find(filter, { signal }).toArray());
-  return endSessions(redis, prefix, sessions);
+  return endOwnSessions(master, prefix, sessions);
 }
 
 async function compareAll<R extends AccessKey | StoreAccess>(
@@ -88,7 +89,7 @@ async function compareAll<R extends AccessKey | StoreAccess>(
     // MongoDB reads the next ones while Redis answers for these.
     reading = readAfter(last._id);
     reading.catch(() => undefined);
-    await compareBatch(options.redis, records, found, publishedOf);
+    await compareBatch(options.master, records, found, publishedOf);
     await options.onBatch?.();
   }
 }
@@ -107,12 +108,14 @@ async function readBatch<R extends AccessKey | StoreAccess>(
 }
 
 async function compareBatch<R extends AccessKey | StoreAccess>(
-  redis: Redis,
+  { redis, owns }: OwnerOfKeys,
   records: readonly R[],
   found: Reconciliation,
   publishedOf: (record: R) => Published[],
 ): Promise<void> {
-  const wanted = records.map((record) => ({ record, published: publishedOf(record) }));
+  const wanted = records
+    .map((record) => ({ record, published: publishedOf(record).filter(({ redisKey }) => owns(redisKey)) }))
+    .filter(({ published }) => published.length > 0);
   const reads = redis.pipeline();
   for (const { redisKey } of wanted.flatMap(({ published }) => published)) {
     reads.zrange(redisKey, '0', '0', 'REV', 'WITHSCORES');
@@ -123,13 +126,14 @@ async function compareBatch<R extends AccessKey | StoreAccess>(
   for (const { record, published } of wanted) {
     const held = answers.splice(0, published.length);
     const pairs = published.map((one, index) => ({ one, there: held[index] ?? null }));
-    const isAhead = pairs.some(({ one, there }) => there !== null && there.version > one.version);
+    const ahead = pairs.filter(({ one, there }) => there !== null && there.version > one.version);
     const behind = pairs.filter(({ one, there }) => isOlderOrOther(there, one));
     found.compared += 1;
-    if (isAhead) {
+    // A client's record has the version of its grant, and may begin with a store of any name.
+    const newer = ahead.find(({ one }) => one.isClient !== true)?.there;
+    if (newer !== undefined && newer !== null) {
       found.ahead += 1;
-      // Of a key the second is the grant; a client's record may begin with a store of any name.
-      const isRevoked = held[1]?.member.startsWith('revoked') === true;
+      const isRevoked = newer.member.startsWith('revoked');
       if ('secret_hashes' in record && isRevoked) found.revokedInRedis.push(record);
     }
     if (behind.length > 0) found.repaired += 1;

@@ -1,9 +1,9 @@
 /** Sessions: one for each issued token, live in Redis until it expires or is revoked. */
 import { randomBytes } from 'node:crypto';
-import type { Redis } from 'ioredis';
 import type { Collection } from 'mongodb';
+import type { OwnerOfKeys, RedisHolders } from '../redis-masters.ts';
 import type { RevokedSession } from './access-keys.ts';
-import { execute, PIPELINED } from './grants.ts';
+import { pipelined } from './grants.ts';
 import { redisKeys } from './redis-keys.ts';
 
 /** A new session id: 128 random bits in hex. */
@@ -55,24 +55,32 @@ function revokedSessionKey(prefix: string, session: RevokedSessionId): string {
 
 /** Ends revoked sessions in Redis. @returns how many of them were live. */
 export async function endSessions(
-  redis: Redis,
+  redis: RedisHolders,
   prefix: string,
   sessions: readonly RevokedSessionId[],
 ): Promise<number> {
-  let ended = 0;
-  for (let start = 0; start < sessions.length; start += PIPELINED) {
-    const commands = redis.pipeline();
-    for (const session of sessions.slice(start, start + PIPELINED)) {
-      commands.del(revokedSessionKey(prefix, session));
-    }
-    for (const removed of await execute(commands)) if (removed === 1) ended += 1;
-  }
-  return ended;
+  const removed = await pipelined(
+    redis,
+    sessions.map((session) => revokedSessionKey(prefix, session)),
+    (key) => key,
+    (commands, key) => commands.del(key),
+  );
+  return removed.filter((count) => count === 1).length;
+}
+
+/** The same of those that one server has or had. */
+export async function endOwnSessions(
+  master: OwnerOfKeys,
+  prefix: string,
+  sessions: readonly RevokedSessionId[],
+): Promise<number> {
+  const own = sessions.filter((session) => master.owns(revokedSessionKey(prefix, session)));
+  return endSessions(master, prefix, own);
 }
 
 /** Ends a session in Redis after its revocation was noted, for every instance. @returns whether it was live. */
 export async function endRevokedSession(
-  redis: Redis,
+  redis: RedisHolders,
   revoked: Collection<RevokedSession>,
   prefix: string,
   session: RevokedSessionId,

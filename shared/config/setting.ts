@@ -95,7 +95,7 @@ Format.Set('redis-address', (text) => readRedisAddress(text) !== null);
 export const redisAddress = Type.String({
   format: 'redis-address',
   words:
-    'must be a URI: redis://host:port or redis+sentinel://host:port,host:port/name-of-the-master (with TLS rediss…), with @ : / ? # in user, password and parameters percent-encoded',
+    'must be a URI: redis://host:port, redis+sentinel://host:port,host:port/name-of-the-master or redis+cluster://host:port,host:port (with TLS rediss…), with @ : / ? # in user, password and parameters percent-encoded',
 });
 
 /** Names separated by commas, without repetition. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '#shared/config.ts';
 import { describeError } from '#shared/errors.ts';
-import { createRedisClient, redisReady } from '#shared/redis.ts';
+import { createRedis } from '#shared/redis.ts';
 import { makeAuthority, writeFiles } from '#test/certificates.ts';
 import { PASSWORD, type SecureRedis, startSecureRedis, USER } from './redis.ts';
 
@@ -51,10 +51,10 @@ describe('Redis by TLS', () => {
     });
     const failed = Promise.withResolvers<never>();
     failed.promise.catch(() => undefined);
-    const client = createRedisClient(config, failed.reject);
+    const client = createRedis(config, { away: failed.reject });
     try {
-      await Promise.race([redisReady(client, 20_000), failed.promise]);
-      return String(await client.call('ACL', 'WHOAMI'));
+      await Promise.race([client.ready(20_000), failed.promise]);
+      return String(await client.all()[0]?.redis.call('ACL', 'WHOAMI'));
     } catch (error) {
       return describeError(error);
     } finally {

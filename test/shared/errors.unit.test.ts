@@ -20,6 +20,15 @@ describe('what may succeed later', () => {
     expect(isUnavailable(duringBulkWrite(new MongoServerError(labelled)))).toBe(true);
   });
 
+  it.each([
+    'MOVED 3999 127.0.0.1:6381',
+    'ASK 3999 127.0.0.1:6381',
+    'CLUSTERDOWN Hash slot not served',
+    'ERR Error running script (call to f_1): @user_script:7: Lua script attempted to access a non local key in a cluster node',
+  ])('is a key of Redis that another node holds: %s', (message) => {
+    expect(isUnavailable(new Error(message))).toBe(true);
+  });
+
   it('is nothing that the server refuses for what it is', () => {
     const refused = new MongoServerError({ message: 'document is too large', code: 10334 });
     expect(isUnavailable(refused)).toBe(false);

@@ -34,10 +34,23 @@ describe('an address of Redis', () => {
     });
   });
 
-  it.each(['redis://a,b', 'redis+sentinel://a', 'redis+sentinel://a/', 'redis+other://a/x', 'http://a'])(
-    'is not %s',
-    (text) => {
-      expect(readRedisAddress(text)).toBeNull();
-    },
-  );
+  it('names nodes of a cluster', () => {
+    expect(read('rediss+cluster://:a@b@h1:7000,h2/')).toMatchObject({
+      kind: 'cluster',
+      isSecure: true,
+      urls: ['rediss://:a@b@h1:7000', 'rediss://:a@b@h2:6379'],
+    });
+  });
+
+  it.each([
+    'redis://a,b',
+    'redis+sentinel://a',
+    'redis+sentinel://a/',
+    'redis+cluster://a/1',
+    'redis+other://a/x',
+    'redis+cluster://a,/',
+    'http://a',
+  ])('is not %s', (text) => {
+    expect(readRedisAddress(text)).toBeNull();
+  });
 });

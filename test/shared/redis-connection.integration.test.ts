@@ -1,8 +1,10 @@
 /** What travels together, what a silent Redis does to it, and that nothing of it is lost or mixed up. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Redis } from 'ioredis';
 import { Registry } from 'prom-client';
 import { makersIn } from '#shared/process-metrics.ts';
-import { createRedisClient, redisReady, redisSecondsIn } from '#shared/redis.ts';
+import { holderOf } from '#shared/redis-masters.ts';
+import { createRedis, redisSecondsIn } from '#shared/redis.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
 
@@ -10,7 +12,7 @@ const TIMEOUT_MS = 300;
 
 let installation: Installation;
 let proxy: TcpProxy;
-let redis: ReturnType<typeof createRedisClient>;
+let redis: Redis;
 const seconds = redisSecondsIn(makersIn(new Registry()));
 beforeAll(async () => {
   installation = await createInstallation();
@@ -21,8 +23,10 @@ beforeAll(async () => {
     url: `redis://127.0.0.1:${proxy.port}`,
     commandTimeoutMs: TIMEOUT_MS,
   };
-  redis = createRedisClient({ ...installation.config, redis: settings }, () => undefined, seconds);
-  await redisReady(redis, 5_000);
+  const watcher = { away: () => undefined };
+  const masters = createRedis({ ...installation.config, redis: settings }, watcher, seconds);
+  await masters.ready(5_000);
+  redis = holderOf(masters, 'any');
 });
 afterEach(async () => {
   await proxy.restore();

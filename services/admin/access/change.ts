@@ -3,9 +3,9 @@
  * it is live. What takes rights away is written to MongoDB and Redis here and now, so that a stopped projector
  * delays no revocation, and then published, so that the log has it; the projector finds it applied already.
  */
-import type { Redis } from 'ioredis';
 import { commandInvalid, describeError, StoreDataError } from '#shared/errors.ts';
 import { accessTopic } from '#shared/events/topics.ts';
+import { holderOf, type RedisHolders } from '#shared/redis-masters.ts';
 import type { Servers } from '../connection/servers.ts';
 import {
   announce,
@@ -121,7 +121,7 @@ async function atOnce<S extends AccessKeyData | StoreAccessData, R>(
   try {
     const redis = await servers.redis();
     await subject.publish(redis, record);
-    await tellReplicas(redis);
+    await tellReplicas(holderOf(redis, subject.redisKey(record)));
   } catch (error) {
     failures.push(`${messageOf(error)}; ${UNTIL_REDIS_IS_BACK}`);
   }
@@ -152,7 +152,7 @@ async function throughTheLog<S extends AccessKeyData | StoreAccessData, R extend
   const control = await servers.control();
   const announcements = announcementsIn(control);
   let letterId: string | null = null;
-  let redis: Redis;
+  let redis: RedisHolders;
   try {
     // Both before the event: nothing shall be published that cannot be seen through.
     redis = await servers.redis();

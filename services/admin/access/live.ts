@@ -1,7 +1,7 @@
 /** Waiting until a change of access is live: applied in MongoDB, and known to Redis from where requests see it. */
-import type { Redis } from 'ioredis';
 import type { Db } from 'mongodb';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { holderOf, type RedisHolders } from '#shared/redis-masters.ts';
 import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
 import type { Subject } from './subject.ts';
 
@@ -15,7 +15,7 @@ export type Liveness<R> =
 
 export interface LiveWait {
   control: Db;
-  redis: Redis;
+  redis: RedisHolders;
   sequence: number;
   /** Where the event's dead letter would be. */
   letterId: string | null;
@@ -34,7 +34,8 @@ export async function untilLive<S, R extends { version: number; publish_pending?
     const applied = record !== null && appliedOf(record).sequence >= sequence ? record : null;
     if (applied !== null && applied.publish_pending === undefined) {
       // One that is missing there is loaded from MongoDB by the request that needs it.
-      const [, version] = await redis.zrange(redisKey(applied), '-1', '-1', 'WITHSCORES');
+      const key = redisKey(applied);
+      const [, version] = await holderOf(redis, key).zrange(key, '-1', '-1', 'WITHSCORES');
       if (version === undefined || Number(version) >= applied.version) {
         return { outcome: 'live', record: applied };
       }

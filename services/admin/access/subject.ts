@@ -1,5 +1,4 @@
 /** What commands change of access: a key or a store, how its state is read, written and published. */
-import type { Redis } from 'ioredis';
 import type { Db } from 'mongodb';
 import {
   type AccessKey,
@@ -11,6 +10,7 @@ import {
 } from '#shared/access/access-keys.ts';
 import { publishAccess } from '#shared/access/grants.ts';
 import { redisKeys } from '#shared/access/redis-keys.ts';
+import type { RedisHolders } from '#shared/redis-masters.ts';
 import { commandInvalid, notFound } from '#shared/errors.ts';
 import type { AccessKeyData, Applied, StoreAccessData } from './announce.ts';
 import type { AccessEvent } from './publish-event.ts';
@@ -31,7 +31,7 @@ export interface Subject<S, R> {
   atTheLast: string;
   /** Writes a state to MongoDB; `null` when something as new is there. */
   apply: (sequence: number, state: S) => Promise<R | null>;
-  publish: (redis: Redis, record: R) => Promise<void>;
+  publish: (redis: RedisHolders, record: R) => Promise<void>;
   /** Where Redis has the record. */
   redisKey: (record: R) => string;
   event: (sequence: number, state: S) => AccessEvent;

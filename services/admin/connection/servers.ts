@@ -1,5 +1,4 @@
 /** The servers of one command: each is connected when it is first needed, within seconds or not at all. */
-import type { Redis } from 'ioredis';
 import type { Admin, Consumer, ConsumerConfig, Kafka, Producer } from 'kafkajs';
 import type { Db, MongoClient } from 'mongodb';
 import { shownAddress, withoutCredentials } from '#shared/address.ts';
@@ -9,7 +8,8 @@ import { createKafka, createProducer } from '#shared/kafka.ts';
 import { createLogger } from '#shared/logging.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
 import { controlDatabase } from '#shared/read-models/generation.ts';
-import { createRedisClient, redisReady } from '#shared/redis.ts';
+import type { RedisMasters } from '#shared/redis-masters.ts';
+import { createRedis } from '#shared/redis.ts';
 import { withTimeLimit } from '#shared/time-limit.ts';
 import { probeBrokers } from './probe.ts';
 import { type Connection, readConnection } from './settings.ts';
@@ -23,7 +23,7 @@ export class Servers {
   readonly #kafka: Kafka;
   readonly #closing: (() => Promise<unknown>)[] = [];
   #mongodb: Promise<MongoClient> | null = null;
-  #redis: Promise<Redis> | null = null;
+  #redis: Promise<RedisMasters> | null = null;
   #admin: Promise<Admin> | null = null;
   #producer: Promise<Producer> | null = null;
 
@@ -49,14 +49,16 @@ export class Servers {
     return controlDatabase(await this.mongodb(), this.config.namePrefix);
   }
 
-  redis(): Promise<Redis> {
+  redis(): Promise<RedisMasters> {
     this.#redis ??= this.#connect('Redis', shownAddress(this.config.redis.url), async () => {
       let last: Error | undefined;
-      const redis = createRedisClient(this.config, (error) => {
-        last = error;
+      const redis = createRedis(this.config, {
+        away: (error) => {
+          last = error;
+        },
       });
       this.#closing.push(async () => redis.disconnect());
-      await redisReady(redis, CONNECT_MS - 500).catch((error: unknown) => {
+      await redis.ready(CONNECT_MS - 500).catch((error: unknown) => {
         throw last ?? error;
       });
       return redis;

@@ -2,9 +2,11 @@
  * Taking away all access to a store that is erased. What lets nobody in again stays: that the store is blocked and its keys are revoked,
  * without anything that they could do; a Redis restored from an old snapshot is reconciled with that.
  */
+import type { Redis } from 'ioredis';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { execute, publishedKey, replaceVersioned } from '#shared/access/grants.ts';
 import { redisKeys } from '#shared/access/redis-keys.ts';
+import { holderOf } from '#shared/redis-masters.ts';
 import { announcementsIn } from '../access/announce.ts';
 import { existingKey, keySubject, storeSubject } from '../access/subject.ts';
 import { auditedChange } from '../audit/audited-change.ts';
@@ -58,7 +60,7 @@ export async function revokeKeys(servers: Servers, store: StoreOf): Promise<numb
   });
   const revoked = await keys.find(own).toArray();
   for (const { redisKey, version, member } of revoked.flatMap((key) => publishedKey(prefix, key))) {
-    await execute(replaceVersioned(redis.multi(), redisKey, version, member));
+    await execute(replaceVersioned(holderOf(redis, redisKey).multi(), redisKey, version, member));
   }
   return revoked.length;
 }
@@ -83,8 +85,8 @@ export async function countAccess(servers: Servers, store: StoreOf): Promise<Cou
 export async function removeAccess(servers: Servers, store: StoreOf): Promise<void> {
   const control = await servers.control();
   const { environment, store_id } = store;
-  await forEachInRedis(servers, store, async (names) => {
-    await (await servers.redis()).del(...names);
+  await forEachInRedis(servers, store, async (names, _kind, redis) => {
+    await redis.del(...names);
   });
   await controlCollections(control).revokedSessions.deleteMany({ environment, store_id });
   await announcementsIn(control).deleteMany({
@@ -109,10 +111,11 @@ type KindInRedis = 'sessions' | 'quota_counts';
 async function forEachInRedis(
   servers: Servers,
   { environment, store_id }: StoreOf,
-  work: (names: readonly string[], kind: KindInRedis) => Promise<void> | void,
+  work: (names: readonly string[], kind: KindInRedis, redis: Redis) => Promise<void> | void,
 ): Promise<void> {
-  const redis = await servers.redis();
   const own = redisKeys(servers.config.namePrefix, environment, store_id);
+  // They lie together.
+  const redis = holderOf(await servers.redis(), own.storeAccess);
   const kinds = { sessions: own.session(''), quota_counts: own.quota('') } as const;
   for (const [kind, prefix] of Object.entries(kinds) as [KindInRedis, string][]) {
     // Prefixes and ids of stores have no character that a pattern reads as another. What is scanned may be told twice.
@@ -120,7 +123,7 @@ async function forEachInRedis(
     for await (const names of redis.scanStream({ match: `${prefix}*`, count: LOOKED_AT_TOGETHER })) {
       const fresh = new Set(names as string[]).difference(seen);
       for (const name of fresh) seen.add(name);
-      if (fresh.size > 0) await work([...fresh], kind);
+      if (fresh.size > 0) await work([...fresh], kind, redis);
     }
   }
 }

@@ -3,7 +3,6 @@
  * has them, so that nothing is lost between the two, whoever is killed when: what is still marked is
  * published by the next sweep.
  */
-import type { Redis } from 'ioredis';
 import type { Db } from 'mongodb';
 import { type AccessKey, controlCollections, type StoreAccess } from '#shared/access/access-keys.ts';
 import { publishAccess } from '#shared/access/grants.ts';
@@ -11,6 +10,7 @@ import { findPending } from '#shared/access/pending.ts';
 import { endRevokedSession } from '#shared/access/sessions.ts';
 import { describeError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
+import type { RedisHolders } from '#shared/redis-masters.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
 import { adoptStoreRecords } from '#shared/projection/access/store-records.ts';
@@ -19,7 +19,7 @@ import { adoptStoreRecords } from '#shared/projection/access/store-records.ts';
 const SWEEP_MS = 1_000;
 
 export interface PublisherOptions {
-  redis: Redis;
+  redis: RedisHolders;
   prefix: string;
   control: Db;
   environments: readonly string[];

@@ -3,18 +3,18 @@
  * their services reconcile a Redis that came back before they use it. This finds what nobody could notice at once
  * (a MongoDB restored from a backup, keys of Redis changed by hand), and may write to MongoDB.
  */
-import type { Redis } from 'ioredis';
 import type { Db } from 'mongodb';
 import { applyKeyChange, type ControlCollections, controlCollections } from '#shared/access/access-keys.ts';
 import type { GrantedKey } from '#shared/access/grants.ts';
-import { reconcileAccess } from '#shared/access/reconcile.ts';
+import { type Reconciliation, reconcileAccess } from '#shared/access/reconcile.ts';
 import type { Logger } from '#shared/logging.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
+import { nobodyHolds, type RedisMaster, type RedisMasters } from '#shared/redis-masters.ts';
 import { describeRedis, evictionProblem } from '#shared/redis-server.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
 
 export interface ReconcilerOptions {
-  redis: Redis;
+  redis: RedisMasters;
   prefix: string;
   control: Db;
   environments: readonly string[];
@@ -49,24 +49,43 @@ export class AccessReconciler {
 
   async #compare(stopped: AbortSignal): Promise<void> {
     const { redis, logger, metrics } = this.#options;
-    const problem = evictionProblem(await describeRedis(redis));
-    if (problem !== null) logger.error({}, problem);
-    const { compared, repaired, sessionsEnded, ahead, revokedInRedis } = await reconcileAccess({
+    const masters = redis.all();
+    if (!redis.isWhole()) throw nobodyHolds();
+    const found: Reconciliation[] = [];
+    for (const master of masters) found.push(await this.#compareWith(master, stopped));
+    // One that holds other slots now may have been compared only in part.
+    if (redis.all() !== masters) throw nobodyHolds();
+    const sumOf = (name: 'compared' | 'repaired' | 'sessionsEnded' | 'ahead') =>
+      found.reduce((sum, one) => sum + one[name], 0);
+    const ahead = sumOf('ahead');
+    const adopted = found.flatMap(({ revokedInRedis }) => revokedInRedis).length;
+    metrics.accessAhead.set(ahead - adopted);
+    const facts = {
+      compared: sumOf('compared'),
+      repaired: sumOf('repaired'),
+      sessions_ended: sumOf('sessionsEnded'),
+    };
+    logger.info(facts, 'Redis was compared with MongoDB');
+    if (ahead > 0) {
+      logger.warn(
+        { ahead, revocations_adopted: adopted },
+        'Redis knows newer changes of access than MongoDB, which it keeps: was MongoDB restored from a backup?',
+      );
+    }
+  }
+
+  async #compareWith(master: RedisMaster, stopped: AbortSignal): Promise<Reconciliation> {
+    const problem = evictionProblem(await describeRedis(master.redis));
+    if (problem !== null) this.#options.logger.error({}, problem);
+    const found = await reconcileAccess({
       ...this.#options,
+      master,
       control: this.#control,
       bounded: (read) => read(AbortSignal.timeout(READ_MS)),
       onBatch: async () => stopped.throwIfAborted(),
     });
-    for (const key of revokedInRedis) await this.#adoptRevocation(key);
-    metrics.accessAhead.set(ahead - revokedInRedis.length);
-    const facts = { compared, repaired, sessions_ended: sessionsEnded };
-    logger.info(facts, 'Redis was compared with MongoDB');
-    if (ahead > 0) {
-      logger.warn(
-        { ahead, revocations_adopted: revokedInRedis.length },
-        'Redis knows newer changes of access than MongoDB, which it keeps: was MongoDB restored from a backup?',
-      );
-    }
+    for (const key of found.revokedInRedis) await this.#adoptRevocation(key);
+    return found;
   }
 
   /** A revocation is final: MongoDB forgot it, Redis did not, and its event may never have reached the log. */

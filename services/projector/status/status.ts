@@ -1,7 +1,7 @@
 /** How everything is, as the page for operators shows it: no personal data, no id of a key or a session. */
-import type { Redis } from 'ioredis';
 import type { Db, MongoClient } from 'mongodb';
 import type { Gauge } from 'prom-client';
+import type { RedisMasters } from '#shared/redis-masters.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
 import { findGenerations, type KnownGeneration } from '#shared/read-models/generation.ts';
@@ -62,7 +62,7 @@ export interface StatusSources {
   prefix: string;
   environments: readonly string[];
   control: Db;
-  redis: Redis;
+  redis: RedisMasters;
   metrics: ProjectorMetrics;
 }
 

@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Db } from 'mongodb';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { execute } from '#shared/access/grants.ts';
+import type { RedisMasters } from '#shared/redis-masters.ts';
 
 export interface StoreUse {
   /** Those with the most requests first. */
@@ -23,7 +24,7 @@ interface OneStoreUse {
 }
 
 export interface UseSources {
-  redis: Redis;
+  redis: Pick<RedisMasters, 'all'>;
   control: Db;
   prefix: string;
   environments: readonly string[];
@@ -36,27 +37,29 @@ const MOST_STORES = 50;
 
 /** Looks at the keys of all stores, at most so many. */
 export async function readStoreUse({ redis, control, prefix, environments }: UseSources): Promise<StoreUse> {
-  const { names, complete } = await findNames(redis, `${prefix}:{*}:*`);
   const shape = new RegExp(
     `^${prefix}:\\{(?<store>.+):(?<environment>[a-z0-9-]+)\\}:(?<what>session|quota):`,
   );
   const stores = new Map<string, OneStoreUse>();
-  const counts: { store: OneStoreUse; name: string }[] = [];
   let sessions = 0;
-  for (const name of names) {
-    const { store = '', environment = '', what } = shape.exec(name)?.groups ?? {};
-    if (!environments.includes(environment)) continue;
-    const id = `${environment}/${store}`;
-    const found = stores.get(id) ?? { environment, store_id: store, requests: 0, quota: null, sessions: 0 };
-    stores.set(id, found);
-    if (what === 'quota') counts.push({ store: found, name });
-    else {
-      found.sessions += 1;
-      sessions += 1;
+  let complete = true;
+  for (const { redis: master } of redis.all()) {
+    const counts: { store: OneStoreUse; name: string }[] = [];
+    const there = await findNames(master, `${prefix}:{*}:*`);
+    complete &&= there.complete;
+    for (const name of there.names) {
+      const { store = '', environment = '', what } = shape.exec(name)?.groups ?? {};
+      if (!environments.includes(environment)) continue;
+      const id = `${environment}/${store}`;
+      const found = stores.get(id) ?? { environment, store_id: store, requests: 0, quota: null, sessions: 0 };
+      stores.set(id, found);
+      if (what === 'quota') counts.push({ store: found, name });
+      else {
+        found.sessions += 1;
+        sessions += 1;
+      }
     }
-  }
-  if (counts.length > 0) {
-    const asked = redis.pipeline();
+    const asked = master.pipeline();
     for (const { name } of counts) asked.get(name);
     const answers = await execute(asked);
     // Of two windows the one with more counts, which is the one that runs.

@@ -2,13 +2,13 @@
  * What a verified token may do at this moment. One script in Redis looks at session, grant and store, and counts the request where it
  * passes (decision 0059); what Redis lost is loaded from MongoDB and put back.
  */
-import type { Redis } from 'ioredis';
 import { type ControlCollections, storeAccessId } from '#shared/access/access-keys.ts';
 import { decodeGrant, publishAll, publishedKey, publishedState } from '#shared/access/grants.ts';
 import { redisKeys } from '#shared/access/redis-keys.ts';
 import { decodeStoreState } from '#shared/access/store-state.ts';
 import type { Config } from '#shared/config.ts';
 import { StoreDataError } from '#shared/errors.ts';
+import type { OwnerOfKeys } from '#shared/redis-masters.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import type { TokenClaims } from '../token/access-tokens.ts';
 import type { Bounded } from '../deadline.ts';
@@ -22,11 +22,13 @@ export interface LiveAccess {
   quota: QuotaState;
 }
 
+/** The server that holds what is known of the store. */
+type Server = Omit<OwnerOfKeys, 'owns'>;
+
 /** Why a token that is ours no longer counts. */
 export type EndReason = 'session_ended' | 'key_not_active' | 'store_blocked';
 
 export interface LiveAccessSources {
-  redis: Redis;
   control: ControlCollections;
   prefix: string;
   quota: Config['query']['quota'];
@@ -55,16 +57,22 @@ if answer[5] == -1 then
 end
 return answer`);
 
+/** A key that lies where a request is decided. */
+export function storeKey({ prefix }: LiveAccessSources, { environment, storeId }: TokenClaims): string {
+  return redisKeys(prefix, environment, storeId).storeAccess;
+}
+
 /**
  * Decides about a token, and counts its request where it passes; says why when the token no longer counts.
  * @throws when Redis, or MongoDB where it is needed, is away: an outage is neither a yes nor a no.
  */
 export async function lookUpAccess(
   sources: LiveAccessSources,
+  server: Server,
   claims: TokenClaims,
   bounded: Bounded,
 ): Promise<LiveAccess | EndReason> {
-  const found = await look(sources, claims, bounded, sources.quota.windowSeconds);
+  const found = await look(sources, server, claims, bounded, sources.quota.windowSeconds);
   if (typeof found === 'string') return found;
   return { scopes: found.scopes, quota: quotaState(found, sources.quota, found.store.quota) };
 }
@@ -75,19 +83,26 @@ export async function lookUpAccess(
  */
 export async function lookAtAccess(
   sources: LiveAccessSources,
+  server: Server,
   claims: TokenClaims,
   bounded: Bounded,
 ): Promise<readonly Scope[] | EndReason> {
-  const found = await look(sources, claims, bounded, '');
+  const found = await look(sources, server, claims, bounded, '');
   return typeof found === 'string' ? found : found.scopes;
 }
 
 /** @param window the seconds of the configured window; empty for a request that is not to be counted. */
-async function look(sources: LiveAccessSources, claims: TokenClaims, bounded: Bounded, window: number | '') {
-  let found = await ask(sources, claims, window);
+async function look(
+  sources: LiveAccessSources,
+  server: Server,
+  claims: TokenClaims,
+  bounded: Bounded,
+  window: number | '',
+) {
+  let found = await ask(sources, server, claims, window);
   if (found.session === claims.clientId && (found.grant === null || found.store === null)) {
-    await putBack(sources, claims, bounded);
-    found = await ask(sources, claims, window);
+    await putBack(sources, server, claims, bounded);
+    found = await ask(sources, server, claims, window);
   }
   const { session, grant, store, consumed, milliseconds } = found;
   if (session !== claims.clientId) return 'session_ended';
@@ -99,7 +114,12 @@ async function look(sources: LiveAccessSources, claims: TokenClaims, bounded: Bo
   return { scopes, store, consumed, milliseconds };
 }
 
-async function ask({ redis, prefix }: LiveAccessSources, claims: TokenClaims, window: number | '') {
+async function ask(
+  { prefix }: LiveAccessSources,
+  { redis }: Server,
+  claims: TokenClaims,
+  window: number | '',
+) {
   const { environment, storeId, clientId, sessionId } = claims;
   const keys = redisKeys(prefix, environment, storeId);
   const names = [keys.session(sessionId), keys.grant(clientId), keys.storeAccess, keys.quota('')];
@@ -117,7 +137,8 @@ async function ask({ redis, prefix }: LiveAccessSources, claims: TokenClaims, wi
 }
 
 async function putBack(
-  { redis, control, prefix }: LiveAccessSources,
+  { control, prefix }: LiveAccessSources,
+  server: Server,
   { clientId, environment, storeId }: TokenClaims,
   bounded: Bounded,
 ): Promise<void> {
@@ -127,14 +148,16 @@ async function putBack(
       control.stores.findOne({ _id: storeAccessId(environment, storeId) }, { signal }),
     ]),
   );
-  await publishAll(redis, [
-    ...(key === null ? [] : publishedKey(prefix, key)),
+  const records = key === null ? [] : publishedKey(prefix, key);
+  await publishAll(server, [
+    // The client's record, which may lie on another server, is put back by whoever asks for a token.
+    ...records.filter(({ isClient }) => isClient !== true),
     publishedState(prefix, environment, storeId, store),
   ]);
 }
 
 /** Looks again at one that was counted before. It fails as `lookAtAccess` does. */
-export type Look = (claims: TokenClaims, bounded: Bounded) => Promise<readonly Scope[] | EndReason>;
+type Look = (server: Server, claims: TokenClaims, bounded: Bounded) => Promise<readonly Scope[] | EndReason>;
 
 /**
  * Makes the look at requests that were held: thousands of one token may end in the same turn of the event loop. What is asked of Redis in a
@@ -142,10 +165,10 @@ export type Look = (claims: TokenClaims, bounded: Bounded) => Promise<readonly S
  */
 export function shareLooks(sources: LiveAccessSources): Look {
   const ofThisTurn = new Map<TokenClaims, ReturnType<Look>>();
-  return (claims, bounded) => {
+  return (server, claims, bounded) => {
     const shared = ofThisTurn.get(claims);
     if (shared !== undefined) return shared;
-    const look = lookAtAccess(sources, claims, bounded);
+    const look = lookAtAccess(sources, server, claims, bounded);
     ofThisTurn.set(claims, look);
     setImmediate(() => ofThisTurn.delete(claims));
     return look;

@@ -1,19 +1,19 @@
 /** Reconciling a Redis server before it is used: by one instance for all that have connected to it. */
 import { randomUUID } from 'node:crypto';
-import type { Redis } from 'ioredis';
 import type { ControlCollections } from '#shared/access/access-keys.ts';
 import { execute } from '#shared/access/grants.ts';
 import { findPending, publishPending } from '#shared/access/pending.ts';
 import { reconcileAccess } from '#shared/access/reconcile.ts';
 import { reconciledKey, reconcilingKey, reconcilingMarkKey } from '#shared/access/redis-keys.ts';
 import type { Logger } from '#shared/logging.ts';
+import type { RedisMaster } from '#shared/redis-masters.ts';
 import type { RedisServer } from '#shared/redis-server.ts';
 import { pause } from '#shared/pause.ts';
 import { boundedBy } from '../deadline.ts';
 import type { QueryMetrics } from '../metrics.ts';
 
 export interface Reconciling {
-  redis: Redis;
+  master: RedisMaster;
   prefix: string;
   control: ControlCollections;
   environments: readonly string[];
@@ -30,8 +30,9 @@ const MARK_MS = 600_000;
 const READ_MS = 2_000;
 
 /** The marks of the environments, `null` where there is none. */
-export function readMarks({ redis, prefix, environments }: Reconciling): Promise<(string | null)[]> {
-  return Promise.all(environments.map((environment) => redis.get(reconciledKey(prefix, environment))));
+export function readMarks({ master, prefix, environments }: Reconciling): Promise<(string | null)[]> {
+  const local = master.local(prefix);
+  return Promise.all(environments.map((environment) => master.redis.get(reconciledKey(local, environment))));
 }
 
 /** Whether a mark is of a reconciliation of just this server, as it was called when that began. */
@@ -51,8 +52,9 @@ export async function reconcileOnce(
   isTrusted: (mark: string | null) => boolean,
   signal: AbortSignal,
 ): Promise<void> {
-  const { redis, prefix } = options;
-  const lock = reconcilingKey(prefix, server.runId);
+  const { master, prefix } = options;
+  const { redis } = master;
+  const lock = reconcilingKey(master.local(prefix), server.runId);
   const isReconciled = async () => (await readMarks(options)).every(isTrusted);
   while (!(await isReconciled())) {
     signal.throwIfAborted();
@@ -81,11 +83,13 @@ async function reconcile(
   { identity }: RedisServer,
   onBatch: () => Promise<void>,
 ): Promise<void> {
-  const { redis, prefix, environments, logger, metrics } = options;
+  const { master, prefix, environments, logger, metrics } = options;
+  const { redis } = master;
+  const local = master.local(prefix);
   const startedAt = performance.now();
   // The mark lies in Redis from before the work on, and gets its name after it. If Redis goes back meanwhile, it is gone.
   const reconciliation = randomUUID();
-  const unnamed = (environment: string) => reconcilingMarkKey(prefix, environment, reconciliation);
+  const unnamed = (environment: string) => reconcilingMarkKey(local, environment, reconciliation);
   const marks = redis.pipeline();
   for (const environment of environments) {
     marks.set(unnamed(environment), `${identity}/${reconciliation}`, 'PX', MARK_MS);
@@ -95,7 +99,7 @@ async function reconcile(
   await onBatch();
   const naming = redis.pipeline();
   for (const environment of environments) {
-    const name = reconciledKey(prefix, environment);
+    const name = reconciledKey(local, environment);
     naming.rename(unnamed(environment), name).persist(name);
   }
   await execute(naming);
@@ -121,11 +125,11 @@ export async function awaitCurrentPrimary({ control }: Reconciling): Promise<voi
 
 /** Brings to Redis what MongoDB has marked for it, in case that nobody else is there to do so. */
 export async function publishWhatIsPending({
-  redis,
+  master,
   prefix,
   control,
   environments,
 }: Reconciling): Promise<void> {
   const pending = await boundedBy(READ_MS)((signal) => findPending(control, environments, signal));
-  await publishPending(redis, prefix, pending);
+  await publishPending(master, prefix, pending);
 }

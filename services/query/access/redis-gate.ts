@@ -1,15 +1,16 @@
 /**
- * The gate before Redis. A Redis that was restarted, restored or failed over may have forgotten what was taken
+ * The gate before one server of Redis. One that was restarted, restored or failed over may have forgotten what was taken
  * away, so nobody passes on a new connection before that server was reconciled with MongoDB, and nobody on one
  * whose server turns out to have become another or to have gone back. Passing costs no command: the gate is kept by the
  * connection.
  */
 import { randomUUID } from 'node:crypto';
 import { ReplyError } from 'ioredis';
-import { PIPELINED } from '#shared/access/grants.ts';
+import { pipelined } from '#shared/access/grants.ts';
 import { trailKey } from '#shared/access/redis-keys.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
+import type { RedisMaster } from '#shared/redis-masters.ts';
 import { describeRedis, evictionProblem, type RedisServer } from '#shared/redis-server.ts';
 import {
   awaitCurrentPrimary,
@@ -20,8 +21,18 @@ import {
   reconcileOnce,
 } from './reconciling.ts';
 
-/** Stands for one opening of the gate. */
-export type Passage = symbol;
+/** One opening of the gate. */
+export interface Passage {
+  /** The server to which it lets through. */
+  master: RedisMaster;
+  /** What Redis answered counts only if the gate is open still. @throws {StoreDataError} `environment_unavailable`. */
+  confirm: () => void;
+  /**
+   * Notes a session that was just given away. Should the next look show that Redis went back meanwhile, it is ended: a secret
+   * that had counted again for a moment leaves no token behind.
+   */
+  noteSession: (name: string) => void;
+}
 
 interface Sight {
   server: RedisServer;
@@ -35,8 +46,13 @@ const RETRY_MS = 100;
 /** How long Redis keeps the trail of an instance that is gone. One that could not look for so long has no trail. */
 const TRAIL_MS = 600_000;
 
+export interface GateOptions extends Reconciling {
+  /** Called when the gate has opened or closed. */
+  changed: () => void;
+}
+
 export class RedisGate {
-  readonly #options: Reconciling;
+  readonly #options: GateOptions;
   /**
    * The trail of this instance in Redis: a number, one higher with each look. A Redis that shows a lower one than the last that it
    * confirmed has gone back to what it held before, whichever way that came about.
@@ -58,10 +74,11 @@ export class RedisGate {
   #evictionTold: string | null = null;
   readonly #firstAttempt = Promise.withResolvers<void>();
 
-  constructor(options: Reconciling) {
+  constructor(options: GateOptions) {
     this.#options = options;
-    const { redis, prefix } = options;
-    this.#trail = trailKey(prefix, randomUUID());
+    const { master, prefix } = options;
+    const { redis } = master;
+    this.#trail = trailKey(master.local(prefix), randomUUID());
     this.#watching = new PeriodicTask({
       run: () => this.#watch(),
       everyMs: LOOK_MS,
@@ -88,21 +105,29 @@ export class RedisGate {
     return this.#passage;
   }
 
-  /** What Redis answered counts only if the gate is open still. @throws {StoreDataError} `environment_unavailable`. */
-  confirm(passage: Passage): void {
-    if (this.#passage !== passage) throw closed();
+  #newPassage(): Passage {
+    const passage: Passage = {
+      master: this.#options.master,
+      confirm: () => {
+        if (this.#passage !== passage) throw closed();
+      },
+      noteSession: (name) => this.#sessions.push(name),
+    };
+    return passage;
   }
 
-  /**
-   * Notes a session that was just given away. Should the next look show that Redis went back meanwhile, it is ended: a secret
-   * that had counted again for a moment leaves no token behind.
-   */
-  noteSession(name: string): void {
-    this.#sessions.push(name);
+  /** The sessions that were given away since the last look: nothing has shown yet that they were rightly given. */
+  get unproven(): readonly string[] {
+    return [...this.#doubtful, ...this.#sessions];
+  }
+
+  /** Lets a session be ended before anybody is let through the next time. */
+  doubt(name: string): void {
+    this.#doubtful.push(name);
   }
 
   async stop(): Promise<void> {
-    const { redis } = this.#options;
+    const { redis } = this.#options.master;
     redis.off('ready', this.#connected);
     redis.off('close', this.#disconnected);
     this.#disconnected();
@@ -122,7 +147,7 @@ export class RedisGate {
 
   #shut(): void {
     this.#passage = null;
-    this.#options.metrics.redisGateOpen.set(0);
+    this.#options.changed();
   }
 
   /** Opens the gate for a connection, and looks after it for as long as that lasts. */
@@ -150,8 +175,8 @@ export class RedisGate {
     // It may have become another one, or gone back, while it was reconciled.
     const after = await this.#see();
     if (!after.isReconciled || signal.aborted) return;
-    this.#passage = Symbol('passage');
-    this.#options.metrics.redisGateOpen.set(1);
+    this.#passage = this.#newPassage();
+    this.#options.changed();
   }
 
   async #look(signal: AbortSignal): Promise<void> {
@@ -173,13 +198,13 @@ export class RedisGate {
 
   /** Looks at Redis, and leaves a number there that the next look expects (decision 0045). */
   async #see(): Promise<Sight> {
-    const { redis } = this.#options;
+    const { redis, slots } = this.#options.master;
     const noted = this.#sessions.length;
     // In this order: whatever happened before the number is left shows in what is read after it.
     const [, marks, server] = await Promise.all([
       this.#stepOn(),
       readMarks(this.#options),
-      describeRedis(redis),
+      describeRedis(redis, slots),
     ]);
     this.#requireSuitable(server);
     const isAnother = this.#identity !== null && this.#identity !== server.identity;
@@ -199,7 +224,7 @@ export class RedisGate {
   async #stepOn(): Promise<void> {
     this.#number += 1;
     const number = this.#number;
-    const before = await this.#options.redis.set(this.#trail, number, 'PX', TRAIL_MS, 'GET');
+    const before = await this.#options.master.redis.set(this.#trail, number, 'PX', TRAIL_MS, 'GET');
     if (Number(before) < this.#confirmed) this.#trailIsBroken = true;
     this.#confirmed = number;
   }
@@ -207,16 +232,21 @@ export class RedisGate {
   /** Doubts what was given away since the last look, and lets nobody through who is on the way. */
   #turnBack(isReconciled: boolean): void {
     if (!isReconciled) this.#shut();
-    else if (this.isOpen) this.#passage = Symbol('passage');
+    else if (this.isOpen) this.#passage = this.#newPassage();
     this.#doubtful = [...this.#doubtful, ...this.#sessions];
     this.#sessions = [];
   }
 
   async #endDoubtful(): Promise<void> {
-    while (this.#doubtful.length > 0) {
-      await this.#options.redis.del(this.#doubtful.slice(0, PIPELINED));
-      this.#doubtful.splice(0, PIPELINED);
-    }
+    const ended = this.#doubtful.length;
+    const { redis } = this.#options.master;
+    await pipelined(
+      { find: () => redis },
+      this.#doubtful,
+      (name) => name,
+      (commands, name) => commands.del(name),
+    );
+    this.#doubtful.splice(0, ended);
   }
 
   #isTrusted(server: RedisServer, mark: string | null): boolean {

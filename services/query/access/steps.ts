@@ -1,7 +1,7 @@
 /** The steps that decide whether a request may pass, in the order of rule R5.1: 401, 429, 403. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { QuotaState } from './quota.ts';
-import type { TokenClaims, Tokens } from '../token/access-tokens.ts';
+import type { Tokens } from '../token/access-tokens.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import {
   insufficientScope,
@@ -12,8 +12,8 @@ import {
 } from '../answers/refusal.ts';
 import type { Bounded } from '../deadline.ts';
 import { bearerMissing, bearerToken } from './bearer.ts';
-import type { EndReason, LiveAccess, Look } from './live-access.ts';
-import type { RedisGate } from './redis-gate.ts';
+import { type LiveAccessSources, lookUpAccess, shareLooks, storeKey } from './live-access.ts';
+import type { RedisGates } from './redis-gates.ts';
 
 /** Who makes a request, and what they may do at this moment. */
 export interface Caller {
@@ -29,8 +29,8 @@ export type Step = (request: FastifyRequest, reply: FastifyReply) => Promise<voi
 /** Makes the step that finds out who calls; from here on every answer tells the quota. */
 export function authenticate(
   tokens: Tokens,
-  gate: RedisGate,
-  lookUp: (claims: TokenClaims, bounded: Bounded) => Promise<LiveAccess | EndReason>,
+  gates: RedisGates,
+  sources: LiveAccessSources,
   environments: readonly string[],
   deadlineOf: (reply: FastifyReply) => Bounded,
 ): Step {
@@ -44,9 +44,9 @@ export function authenticate(
     if (claims === null) throw refusedToken('token_invalid');
     const { storeId, environment, clientId } = claims;
     if (!environments.includes(environment)) throw refusedToken('environment_not_served', clientId);
-    const passage = gate.enter();
-    const live = await lookUp(claims, deadlineOf(reply));
-    gate.confirm(passage);
+    const passage = gates.enter(storeKey(sources, claims));
+    const live = await lookUpAccess(sources, passage.master, claims, deadlineOf(reply));
+    passage.confirm();
     if (typeof live === 'string') throw refusedToken(live, clientId);
     const { scopes, quota } = live;
     request.caller = { clientId, storeId, environment, scopes, quota };
@@ -63,13 +63,22 @@ export type LookAgain = (
 ) => Promise<void>;
 
 /** Makes the step that looks again at the caller of a request that was held. */
-export function authenticateAgain(tokens: Tokens, gate: RedisGate, look: Look, bounded: Bounded): LookAgain {
+export function authenticateAgain(
+  tokens: Tokens,
+  gates: RedisGates,
+  sources: LiveAccessSources,
+  bounded: Bounded,
+): LookAgain {
+  const look = shareLooks(sources);
   return async (request, reply, required) => {
     const { clientId } = callerOf(request);
     const claims = await tokens.verify(bearerToken(request.headers.authorization) ?? '');
-    const passage = gate.enter();
-    const scopes = claims === null ? 'token_invalid' : await look(claims, bounded);
-    gate.confirm(passage);
+    let scopes: Awaited<ReturnType<typeof look>> | 'token_invalid' = 'token_invalid';
+    if (claims !== null) {
+      const passage = gates.enter(storeKey(sources, claims));
+      scopes = await look(passage.master, claims, bounded);
+      passage.confirm();
+    }
     if (typeof scopes === 'string') {
       // As of any other request whose token does not pass.
       reply.removeHeader('ratelimit-policy').removeHeader('ratelimit');

@@ -1,14 +1,13 @@
 /** Tokens, and the step that finds out who calls. */
 import plugin from 'fastify-plugin';
 import { createTokens } from '../token/access-tokens.ts';
-import { lookUpAccess, shareLooks } from '../access/live-access.ts';
 import { authenticate, authenticateAgain } from '../access/steps.ts';
 
 export default plugin(
   async (app) => {
-    const { config, redis, redisGate, control, signingKeys } = app;
+    const { config, redisGates, control, signingKeys } = app;
     const tokens = createTokens(() => signingKeys, config.tokens);
-    const sources = { redis, control, prefix: config.namePrefix, quota: config.query.quota };
+    const sources = { control, prefix: config.namePrefix, quota: config.query.quota };
     app.decorate('tokens', tokens);
     app.decorateRequest('caller', null);
     app.decorateRequest('clientId', null);
@@ -16,15 +15,9 @@ export default plugin(
     app.decorateRequest('values', null);
     app.decorate(
       'authenticate',
-      authenticate(
-        tokens,
-        redisGate,
-        (claims, bounded) => lookUpAccess(sources, claims, bounded),
-        config.environments,
-        app.deadlineOf,
-      ),
+      authenticate(tokens, redisGates, sources, config.environments, app.deadlineOf),
     );
-    app.decorate('authenticateAgain', authenticateAgain(tokens, redisGate, shareLooks(sources), app.bounded));
+    app.decorate('authenticateAgain', authenticateAgain(tokens, redisGates, sources, app.bounded));
   },
   { name: 'access', dependencies: ['mongodb', 'redis'] },
 );

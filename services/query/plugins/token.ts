@@ -8,7 +8,7 @@ import { keyReader } from '../token/reload.ts';
 
 export default plugin(
   async (app) => {
-    const { mongodb, control, bounded, redis, redisGate, metrics } = app;
+    const { mongodb, control, bounded, redis, redisGates, metrics } = app;
     const { namePrefix: prefix, environments, query } = app.config;
     const failures = createFailedAuthentications(
       redis,
@@ -26,7 +26,7 @@ export default plugin(
     const requirePrimary = primaryCheck(mongodb, bounded);
     const authenticate = authenticateClient({
       redis,
-      redisGate,
+      redisGates,
       control,
       prefix,
       environments,

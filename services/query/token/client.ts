@@ -1,8 +1,6 @@
 /** Authentication of the client at the token endpoint, and whether its key may get tokens. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { redisKeys } from '#shared/access/redis-keys.ts';
 import { StoreDataError } from '#shared/errors.ts';
-import type { RedisGate } from '../access/redis-gate.ts';
 import { Refused } from '../answers/refusal.ts';
 import type { Bounded } from '../deadline.ts';
 import { basicCredentials, type Credentials } from './basic.ts';
@@ -42,7 +40,6 @@ function isSame(one: Credentials, other: Credentials): boolean {
 }
 
 export interface ClientSources extends KeySources {
-  redisGate: RedisGate;
   requirePrimary: () => Promise<void>;
 }
 
@@ -97,8 +94,6 @@ async function ask(
   { attempt, readings }: Claim,
   session: WantedSession | null,
 ): Promise<Answer[]> {
-  const { redisGate, requirePrimary, prefix } = sources;
-  const passage = redisGate.enter();
   const [answers] = await Promise.all([
     Promise.all(
       readings.map(async (credentials) => ({
@@ -107,15 +102,8 @@ async function ask(
       })),
     ),
     attempt.requireWithin(),
-    requirePrimary(),
+    sources.requirePrimary(),
   ]);
-  // In a Redis that went away or back, it may have been decided by what is no longer true, and the session may be lost.
-  redisGate.confirm(passage);
-  for (const { decision } of answers) {
-    if (decision.outcome !== 'allowed' || session === null) continue;
-    const { environment, storeId } = decision.client;
-    redisGate.noteSession(redisKeys(prefix, environment, storeId).session(session.id));
-  }
   return answers;
 }
 

@@ -1,13 +1,13 @@
 /**
- * Decides about a token request in Redis, in one round trip and in one script that nothing comes between: where the client's
- * key belongs, whether the secret is right, what the key may do and whether its store is blocked. Where all is well the session is
- * there when the answer leaves Redis.
+ * Decides about a token request in Redis, in one round trip (of a cluster two) and in one script that nothing comes between: where the
+ * client's key belongs, whether the secret is right, what the key may do and whether its store is blocked. Where all is well the session
+ * is there when the answer leaves Redis.
  */
-import type { Redis } from 'ioredis';
 import { decodeGrant } from '#shared/access/grants.ts';
-import { clientKey } from '#shared/access/redis-keys.ts';
+import { clientKey, redisKeys } from '#shared/access/redis-keys.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import type { Scope } from '#shared/events/access-event.ts';
+import type { RedisGates } from '../access/redis-gates.ts';
 import { redisScript, runScript } from '../redis-script.ts';
 import type { Credentials } from './basic.ts';
 
@@ -40,18 +40,18 @@ export interface WantedSession {
 }
 
 export interface DecisionSources {
-  redis: Redis;
+  redisGates: RedisGates;
   prefix: string;
   /** Those that this service serves. */
   environments: readonly string[];
 }
 
 /**
- * The names of the store's keys are those of `redisKeys`. Secrets are compared by their hashes, which Lua keeps once each and
- * compares by their place: the time it takes tells nothing.
+ * The names of the store's keys are those of `redisKeys`. Of a cluster `member` and `version` are the client's record, which lies elsewhere.
+ * Secrets are compared by their hashes, which Lua keeps once each and compares by their place: the time it takes tells nothing.
  */
 const SCRIPT = redisScript(`
-local prefix, client, hash, now, environments, session, seconds, wanted = unpack(ARGV)
+local prefix, client, hash, now, environments, session, seconds, wanted, member, version = unpack(ARGV)
 local function newest(key) return redis.call('zrange', key, 0, 0, 'rev', 'withscores') end
 local function words(text)
   local list = {}
@@ -62,7 +62,7 @@ local function words(text)
   return list
 end
 
-local record = newest(KEYS[1])
+local record = member and {member, version} or newest(KEYS[1])
 if not record[1] then return {'client_unknown'} end
 local known = words(record[1])
 local store, environment = known[1], known[2]
@@ -96,7 +96,7 @@ return {'allowed', store, environment, grant[1]}`);
  * @throws when Redis is away.
  */
 export async function decide(
-  { redis, prefix, environments }: DecisionSources,
+  { redisGates, prefix, environments }: DecisionSources,
   { clientId, clientSecret }: Credentials,
   session: WantedSession | null,
 ): Promise<Decision> {
@@ -110,11 +110,27 @@ export async function decide(
     session?.seconds ?? 0,
     session?.scopes.join(' ') ?? '',
   ];
-  const answer = await runScript(redis, SCRIPT, [clientKey(prefix, clientId)], args);
+  let key = clientKey(prefix, clientId);
+  let passage = redisGates.enter(key);
+  if (passage.master.slots !== '') {
+    // The store's keys may lie on another master: the script there is given the client's record, which counts only with the version of the grant.
+    const record = await passage.master.redis.zrange(key, '0', '0', 'REV', 'WITHSCORES');
+    passage.confirm();
+    const [storeId = '', environment = ''] = record[0]?.split(' ') ?? [];
+    if (storeId === '') return { outcome: 'client_unknown' };
+    if (!environments.includes(environment)) return { outcome: 'environment_not_served' };
+    key = redisKeys(prefix, environment, storeId).storeAccess;
+    passage = redisGates.enter(key);
+    args.push(...record);
+  }
+  const answer = await runScript(passage.master.redis, SCRIPT, [key], args);
+  // In a Redis that went away or back, it may have been decided by what is no longer true, and the session may be lost.
+  passage.confirm();
   const [outcome = '', ...facts] = answer as string[];
   if (outcome === 'allowed') {
     const [storeId = '', environment = '', grant] = facts;
     const scopes = decodeGrant(grant)?.scopes ?? [];
+    if (session !== null) passage.noteSession(redisKeys(prefix, environment, storeId).session(session.id));
     return { outcome, client: { clientId, storeId, environment, scopes } };
   }
   if (outcome === 'out_of_date') return { outcome, grantVersion: Number(facts[0]) };

@@ -9,6 +9,7 @@ import { LRUCache } from 'lru-cache';
 import type { Counter } from 'prom-client';
 import { RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible';
 import type { Config } from '#shared/config.ts';
+import { holderOf, type RedisHolders } from '#shared/redis-masters.ts';
 import { type Refusal, Refused } from '../answers/refusal.ts';
 import { addressGroup } from './client-address.ts';
 import { invalidClient, slowDown } from './refusals.ts';
@@ -38,20 +39,31 @@ const CACHED = 10_000;
 
 /** Makes the limits that the configuration describes. */
 export function createFailedAuthentications(
-  redis: Redis,
+  redis: RedisHolders,
   prefix: string,
   settings: Config['query']['authFailures'],
   counter: Counter<'limit'>,
 ): FailedAuthentications {
   const { windowSeconds, perClientAndAddress, perAddress, perClient } = settings;
   const cautious = Math.min(CAUTIOUS, perClientAndAddress);
-  const failures = new RateLimiterRedis({
-    storeClient: redis,
-    keyPrefix: '',
-    points: perClientAndAddress,
-    duration: windowSeconds,
-    rejectIfRedisNotReady: true,
-  });
+  const counters = new WeakMap<Redis, RateLimiterRedis>();
+  /** Counts a failure where its count lies. */
+  const count = (key: string) => {
+    const storeClient = holderOf(redis, key);
+    let failures = counters.get(storeClient);
+    if (failures === undefined) {
+      failures = new RateLimiterRedis({
+        storeClient,
+        keyPrefix: '',
+        points: perClientAndAddress,
+        duration: windowSeconds,
+        rejectIfRedisNotReady: true,
+      });
+      counters.set(storeClient, failures);
+    }
+    return failures.penalty(key);
+  };
+  const read = async (key: string) => Number((await holderOf(redis, key).get(key)) ?? 0);
   /** While a refusal surely lasts in Redis, it needs no look-up and no count: a flood costs neither. */
   const refused = new LRUCache<string, true>({ max: CACHED });
 
@@ -77,22 +89,22 @@ export function createFailedAuthentications(
         async requireWithin() {
           requireUnrefused();
           // Nearly always there is none, and nothing else to ask.
-          const failed = Number((await redis.get(keys.pair)) ?? 0);
+          const failed = await read(keys.pair);
           if (failed < cautious) return;
           const [ofAddress, ofClient, milliseconds] = await Promise.all([
-            redis.get(keys.address),
-            redis.get(keys.client),
-            redis.pttl(keys.pair),
+            read(keys.address),
+            read(keys.client),
+            holderOf(redis, keys.pair).pttl(keys.pair),
           ]);
-          const suspected = Number(ofAddress ?? 0) >= perAddress || Number(ofClient ?? 0) >= perClient;
+          const suspected = ofAddress >= perAddress || ofClient >= perClient;
           if (failed < (suspected ? cautious : perClientAndAddress) || milliseconds < 0) return;
           throw new Refused(refusePair(keys.pair, milliseconds));
         },
         async failed() {
           const [pair, ofAddress, ofClient] = await Promise.all([
-            failures.penalty(keys.pair),
-            failures.penalty(keys.address),
-            failures.penalty(keys.client),
+            count(keys.pair),
+            count(keys.address),
+            count(keys.client),
           ]);
           if (pair.consumedPoints > perClientAndAddress) return refusePair(keys.pair, pair.msBeforeNext);
           const exceeded: [FailureLimit, RateLimiterRes, number][] = [

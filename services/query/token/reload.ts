@@ -6,6 +6,7 @@ import {
   validSecrets,
 } from '#shared/access/access-keys.ts';
 import { publishAll, publishedKey, publishedState } from '#shared/access/grants.ts';
+import type { RedisHolders } from '#shared/redis-masters.ts';
 import { secretMatches } from '#shared/access/secrets.ts';
 import { batched, type ReadOne } from '../batched.ts';
 import type { Bounded } from '../deadline.ts';
@@ -13,6 +14,7 @@ import type { Credentials } from './basic.ts';
 import type { Decision, DecisionSources } from './decision.ts';
 
 export interface KeySources extends DecisionSources {
+  redis: RedisHolders;
   control: ControlCollections;
   readKey: ReadOne<AccessKey>;
 }

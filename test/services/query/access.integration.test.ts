@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { onlyMaster } from '#shared/redis-masters.ts';
 import { endRevokedSession, noteRevocation } from '#shared/access/sessions.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { redisKeys } from '#shared/access/redis-keys.ts';
@@ -364,7 +365,9 @@ describe('what takes effect at once', () => {
     const session = { id: jti, environment, storeId: 's1', clientId: 'full' };
     await noteRevocation(revokedSessions, session, new Date(Date.now() + 60_000));
     const revoked = { _id: jti, environment, store_id: 's1' };
-    expect(await endRevokedSession(redis, revokedSessions, config.namePrefix, revoked)).toBe(true);
+    expect(await endRevokedSession(onlyMaster(redis), revokedSessions, config.namePrefix, revoked)).toBe(
+      true,
+    );
     expect(await statusNow('/api/order/list', own)).toBe(401);
     expect(await statusNow('/api/order/list', other)).toBe(200);
   });

@@ -3,6 +3,7 @@
  * copy. What was taken away comes back for a second at most, while no projector runs.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { onlyMaster } from '#shared/redis-masters.ts';
 import { applyKeyChange, controlCollections } from '#shared/access/access-keys.ts';
 import { publishAccess } from '#shared/access/grants.ts';
 import { reconciledKey, reconcilingKey, redisKeys, trailKey } from '#shared/access/redis-keys.ts';
@@ -78,7 +79,7 @@ async function makeKey(
     status,
   });
   if (key === null) throw new Error('nothing changed');
-  await publishAccess(own.client, config.namePrefix, { key, keys });
+  await publishAccess(onlyMaster(own.client), config.namePrefix, { key, keys });
 }
 
 /** The last number of each instance that ever looked. */
@@ -150,8 +151,9 @@ it('a copy that is found by a look which fails is found by the next one', async 
   await makeKey('failing', 'revoked');
   await bothHaveLooked();
   // The number is left and read, but not what else a look asks for.
-  const spies = [service, other].map(({ app }) =>
-    vi.spyOn(app.redis, 'info').mockRejectedValueOnce(new Error('Command timed out')),
+  const connections = [service, other].flatMap(({ app }) => app.redis.all().map(({ redis }) => redis));
+  const spies = connections.map((redis) =>
+    vi.spyOn(redis, 'info').mockRejectedValueOnce(new Error('Command timed out')),
   );
   await rewriteCopy(own.client, copy);
   await eventually('a look has failed at each', async () => spies.every((spy) => spy.mock.calls.length > 0));
@@ -233,7 +235,7 @@ describe('a copy that comes while Redis is reconciled', () => {
     });
     await reconcileOnce(
       {
-        redis: own.client,
+        master: onlyMaster(own.client),
         prefix: config.namePrefix,
         control: { ...control, revokedSessions: { find } as unknown as typeof control.revokedSessions },
         environments: config.environments,

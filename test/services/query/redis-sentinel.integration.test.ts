@@ -1,7 +1,6 @@
 /** Redis behind sentinels: a master that is killed is replaced, and what its replica does not know counts before anybody is let in. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '#test/installation.ts';
-import { DEFAULT_TIMEOUTS } from '#test/patience.ts';
 import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
 import { cutReplication, type RedisSentinels, startRedisSentinels } from '#test/redis-sentinels.ts';
 import {
@@ -20,7 +19,7 @@ let tokens: Tokens;
 
 beforeAll(async () => {
   redis = await startRedisSentinels();
-  service = await startQueryService({ settings: { ...DEFAULT_TIMEOUTS, ...redis.settings } });
+  service = await startQueryService({ settings: redis.settings });
   instances = [service, await startApp(service.installation.config)];
   tokens = await giveAccess(service, instances);
 });

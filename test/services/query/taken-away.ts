@@ -64,13 +64,13 @@ export async function statusOf({ api }: RunningApp, token = ''): Promise<number>
 /** By the name of the key: every status that it was answered. */
 type Seen = Record<string, Set<number>>;
 
-/** Asks again and again, at every instance, for everybody. */
+/** Asks again and again, at every instance, with every token. */
 export function hammer(instances: readonly RunningApp[], tokens: Tokens): () => Promise<Seen> {
   const seen: Seen = {};
   const state = { going: true };
   const asking = instances.map(async (instance) => {
     while (state.going) {
-      const names = Object.keys(FINALLY);
+      const names = Object.keys(tokens);
       const statuses = await Promise.all(names.map((name) => statusOf(instance, tokens[name])));
       for (const [index, name] of names.entries()) (seen[name] ??= new Set()).add(statuses[index] ?? 0);
       await new Promise((resolve) => setTimeout(resolve, 2));

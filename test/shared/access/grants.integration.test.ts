@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { onlyMaster } from '#shared/redis-masters.ts';
 import {
   decodeGrant,
   encodeGrant,
@@ -44,7 +45,7 @@ describe('a grant', () => {
     const { redis, config } = installation;
     const { grant } = redisKeys(config.namePrefix, 'e', 's1');
     const publish = (version: number, status?: AccessKey['status']) =>
-      publishAll(redis, publishedKey(config.namePrefix, key(version, status)));
+      publishAll(onlyMaster(redis), publishedKey(config.namePrefix, key(version, status)));
     await publish(3);
     await publish(10, 'inactive');
     await publish(9, 'active');
@@ -61,8 +62,8 @@ describe('a grant', () => {
   it('that is revoked stays revoked, whatever version comes after', async () => {
     const { redis, config } = installation;
     const { grant } = redisKeys(config.namePrefix, 'e', 's1');
-    await publishAll(redis, publishedKey(config.namePrefix, key(20, 'revoked')));
-    await publishAll(redis, publishedKey(config.namePrefix, key(2 ** 50, 'active')));
+    await publishAll(onlyMaster(redis), publishedKey(config.namePrefix, key(20, 'revoked')));
+    await publishAll(onlyMaster(redis), publishedKey(config.namePrefix, key(2 ** 50, 'active')));
     expect(await redis.zrange(grant('k1'), '0', '-1')).toEqual(['revoked order']);
   });
 
@@ -79,7 +80,7 @@ describe('a grant', () => {
       [1, 'revoked', String(Number.MAX_SAFE_INTEGER)],
       [5, 'active', String(Number.MAX_SAFE_INTEGER)],
     ] as const) {
-      await publishAll(redis, publishedKey(config.namePrefix, key(version, status)));
+      await publishAll(onlyMaster(redis), publishedKey(config.namePrefix, key(version, status)));
       expect(await versions()).toEqual([expected, expected]);
     }
   });
@@ -107,7 +108,7 @@ it('a store is blocked while either source says so', async () => {
     [4, 'active', 'active', 'active'],
   ] as const) {
     const store = { ...base, version, access_status: access, record_status: record };
-    await publishAll(redis, [publishedBlocking(config.namePrefix, store)]);
+    await publishAll(onlyMaster(redis), [publishedBlocking(config.namePrefix, store)]);
     expect(await redis.zrange(storeAccess, '0', '-1')).toEqual([expected]);
   }
 });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { onlyMaster } from '#shared/redis-masters.ts';
 import {
   type AccessKey,
   type ControlCollections,
@@ -49,7 +50,7 @@ function key(_id: string, version: number, changes: Partial<AccessKey> = {}): Ac
 
 const reconcile = (onBatch?: () => Promise<void>) =>
   reconcileAccess({
-    redis: installation.redis,
+    master: onlyMaster(installation.redis),
     prefix: prefix(),
     control,
     environments: ['e'],
@@ -67,10 +68,10 @@ it('writes what Redis has older, otherwise or not at all, and nothing else', asy
     key('revoked', 5, { status: 'revoked' }),
     key('elsewhere', 5, { environment: 'other' }),
   ]);
-  await publishAll(redis, publishedKey(prefix(), key('same', 5)));
-  await publishAll(redis, publishedKey(prefix(), key('older', 4)));
+  await publishAll(onlyMaster(redis), publishedKey(prefix(), key('same', 5)));
+  await publishAll(onlyMaster(redis), publishedKey(prefix(), key('older', 4)));
   await redis.zadd(keysOf().grant('otherwise'), 5, 'nonsense that sorts above');
-  await publishAll(redis, publishedKey(prefix(), key('revoked', 7)));
+  await publishAll(onlyMaster(redis), publishedKey(prefix(), key('revoked', 7)));
   expect(await reconcile()).toEqual({
     compared: 5,
     repaired: 4,
@@ -95,7 +96,7 @@ it('writes the record of a client beside its grant, where it is missing, older o
   const right = [`s1 e ${one} ${two}:${Date.parse(ends)}`, '5'];
   const name = clientKey(prefix(), 'client');
   const held = () => redis.zrange(name, '0', '-1', 'WITHSCORES');
-  await publishAll(redis, publishedKey(prefix(), known));
+  await publishAll(onlyMaster(redis), publishedKey(prefix(), known));
   expect(await held()).toEqual(right);
   expect(await reconcile()).toMatchObject({ compared: 1, repaired: 0, ahead: 0 });
   for (const damage of [
@@ -110,7 +111,7 @@ it('writes the record of a client beside its grant, where it is missing, older o
   // A store of that name is no revocation.
   await control.keys.insertOne(key('odd', 5, { store_id: 'revoked' }));
   await publishAll(
-    redis,
+    onlyMaster(redis),
     publishedKey(prefix(), key('odd', 9, { store_id: 'revoked', secret_hashes: [one] })),
   );
   expect(await reconcile()).toMatchObject({ ahead: 1, revokedInRedis: [] });
@@ -119,8 +120,8 @@ it('writes the record of a client beside its grant, where it is missing, older o
 it('keeps what Redis has newer, and tells which keys are revoked there', async () => {
   const { redis } = installation;
   await control.keys.insertMany([key('newer', 5), key('gone', 5)]);
-  await publishAll(redis, publishedKey(prefix(), key('newer', 9, { status: 'inactive' })));
-  await publishAll(redis, publishedKey(prefix(), key('gone', 4, { status: 'revoked' })));
+  await publishAll(onlyMaster(redis), publishedKey(prefix(), key('newer', 9, { status: 'inactive' })));
+  await publishAll(onlyMaster(redis), publishedKey(prefix(), key('gone', 4, { status: 'revoked' })));
   const found = await reconcile();
   expect(found).toMatchObject({ repaired: 0, ahead: 2 });
   expect(found.revokedInRedis.map(({ _id }) => _id)).toEqual(['gone']);

@@ -4,6 +4,7 @@ import { text as readText } from 'node:stream/consumers';
 import type { Collection } from 'mongodb';
 import { controlCollections, type RevokedSession } from '#shared/access/access-keys.ts';
 import { redisKeys } from '#shared/access/redis-keys.ts';
+import { holderOf } from '#shared/redis-masters.ts';
 import { endRevokedSession, noteRevocation } from '#shared/access/sessions.ts';
 import { commandInvalid, describeError, StoreDataError } from '#shared/errors.ts';
 import { withTimeLimit } from '#shared/time-limit.ts';
@@ -95,8 +96,8 @@ async function isLiveNow(
   servers: Servers,
   { id, environment, storeId }: SessionOfToken,
 ): Promise<boolean | null> {
-  const { session } = redisKeys(servers.config.namePrefix, environment, storeId);
-  const ask = async () => (await (await servers.redis()).exists(session(id))) === 1;
+  const key = redisKeys(servers.config.namePrefix, environment, storeId).session(id);
+  const ask = async () => (await holderOf(await servers.redis(), key).exists(key)) === 1;
   return withTimeLimit(LOOK_MS, () => new Error('Redis is slow'), ask).catch(() => null);
 }
 
@@ -114,7 +115,8 @@ async function endNow(
     const redis = await servers.redis();
     const session = { _id, environment, store_id: storeId };
     const live = await endRevokedSession(redis, revokedSessions, servers.config.namePrefix, session);
-    await tellReplicas(redis);
+    const { storeAccess } = redisKeys(servers.config.namePrefix, environment, storeId);
+    await tellReplicas(holderOf(redis, storeAccess));
     return live;
   } catch (error) {
     const reason = error instanceof StoreDataError ? error.message : describeError(error);

@@ -13,6 +13,7 @@ import { statusPages } from '#projector/status/pages.ts';
 import type { Status } from '#projector/status/status.ts';
 import { readStoreUse } from '#projector/status/store-use.ts';
 import { DESKTOP, PHONE, startBrowser, visitPage } from '#test/browser.ts';
+import { onlyMaster } from '#shared/redis-masters.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
 
@@ -117,7 +118,7 @@ describe('what the page is made from', () => {
     const { config, mongodb, environment } = installation;
     const control = controlDatabase(mongodb, config.namePrefix);
     const asked = readStoreUse({
-      redis: away,
+      redis: { all: () => [onlyMaster(away)] },
       control,
       prefix: config.namePrefix,
       environments: [environment],

@@ -7,11 +7,12 @@ import {
 } from '#query/access/live-access.ts';
 import { quotaState } from '#query/access/quota.ts';
 import { boundedBy } from '#query/deadline.ts';
+import { onlyMaster } from '#shared/redis-masters.ts';
 import { controlCollections, type StoreAccess } from '#shared/access/access-keys.ts';
 import { publishAll, publishedKey, publishedState } from '#shared/access/grants.ts';
 import { redisKeys } from '#shared/access/redis-keys.ts';
 import { controlDatabase } from '#shared/read-models/generation.ts';
-import { createRedisClient, redisReady } from '#shared/redis.ts';
+import { createRedis } from '#shared/redis.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 
 let installation: Installation;
@@ -32,10 +33,12 @@ const claimsOf = (storeId: string, environment = 'e') => ({
 });
 
 function sources(change: Partial<LiveAccessSources> = {}): LiveAccessSources {
-  const { redis, config, mongodb } = installation;
+  const { config, mongodb } = installation;
   const control = controlCollections(controlDatabase(mongodb, config.namePrefix));
-  return { redis, control, prefix: config.namePrefix, quota: settings, ...change };
+  return { control, prefix: config.namePrefix, quota: settings, ...change };
 }
+
+const server = () => onlyMaster(installation.redis);
 
 let version = 0;
 /** Lets requests for a store pass, or not. */
@@ -53,7 +56,8 @@ async function arrange(
     store: Partial<StoreAccess>;
   }> = {},
 ): Promise<void> {
-  const { redis, prefix } = sources();
+  const { redis } = installation;
+  const { prefix } = sources();
   version += 1;
   const at = { environment, store_id: storeId, version };
   const key = { ...at, _id: 'client', status, scopes: ['order' as const], secret_hashes: [] };
@@ -67,15 +71,20 @@ async function arrange(
     updated_at: new Date(),
     ...store,
   };
-  await publishAll(redis, [
+  await publishAll(onlyMaster(redis), [
     ...publishedKey(prefix, key),
     publishedState(prefix, environment, storeId, access),
   ]);
   await redis.set(redisKeys(prefix, environment, storeId).session('a session'), session);
 }
 
-async function request(storeId: string, environment = 'e', of = sources()): Promise<LiveAccess['quota']> {
-  const live = await lookUpAccess(of, claimsOf(storeId, environment), bounded);
+async function request(
+  storeId: string,
+  environment = 'e',
+  of = sources(),
+  at = server(),
+): Promise<LiveAccess['quota']> {
+  const live = await lookUpAccess(of, at, claimsOf(storeId, environment), bounded);
   if (typeof live === 'string') throw new Error(live);
   return live.quota;
 }
@@ -94,13 +103,15 @@ it('counts for each store and environment apart', async () => {
 it('is shared by all instances, to the last request', async () => {
   const { redis, config } = installation;
   await arrange('shared');
-  const other = createRedisClient(config, () => undefined);
-  await redisReady(other, 2_000);
+  const other = createRedis(config, { away: () => undefined });
+  await other.ready(2_000);
   try {
     const quota = { requests: 50, windowSeconds: 60 };
-    const instances = [redis, other].map((client) => sources({ redis: client, quota }));
+    const instances = [onlyMaster(redis), ...other.all()];
     const states = await Promise.all(
-      Array.from({ length: 100 }, async (_, index) => request('shared', 'e', instances[index % 2])),
+      Array.from({ length: 100 }, async (_, index) =>
+        request('shared', 'e', sources({ quota }), instances[index % 2]),
+      ),
     );
     expect(states.filter(({ allowed }) => allowed)).toHaveLength(50);
   } finally {
@@ -127,9 +138,10 @@ it.each([
   ['key_not_active', { status: 'inactive' as const }],
   ['store_blocked', { store: { record_status: 'blocked' as const } }],
 ])('takes nothing for a token that does not pass: %s', async (reason, arranged) => {
-  const { prefix, redis } = sources();
+  const { redis } = installation;
+  const { prefix } = sources();
   await arrange(reason, arranged);
-  expect(await lookUpAccess(sources(), claimsOf(reason), bounded)).toBe(reason);
+  expect(await lookUpAccess(sources(), server(), claimsOf(reason), bounded)).toBe(reason);
   expect(await redis.exists(redisKeys(prefix, 'e', reason).quota(60))).toBe(0);
   await arrange(reason);
   expect(await remaining(reason)).toBe(2);
@@ -137,12 +149,13 @@ it.each([
 
 it('takes nothing for a request that was counted before', async () => {
   await arrange('held');
-  expect(await lookAtAccess(sources(), claimsOf('held'), bounded)).toEqual(['order']);
+  expect(await lookAtAccess(sources(), server(), claimsOf('held'), bounded)).toEqual(['order']);
   expect(await remaining('held')).toBe(2);
 });
 
 it('gives an end to a count that lost its own', async () => {
-  const { prefix, redis } = sources();
+  const { redis } = installation;
+  const { prefix } = sources();
   await arrange('endless');
   const name = redisKeys(prefix, 'e', 'endless').quota(60);
   await redis.set(name, '1');
@@ -152,12 +165,12 @@ it('gives an end to a count that lost its own', async () => {
 
 it('throws when Redis is away: an outage is no refusal', async () => {
   const { config } = installation;
-  const redis = createRedisClient(
+  const redis = createRedis(
     { ...config, redis: { ...config.redis, url: 'redis://127.0.0.1:1', commandTimeoutMs: 100 } },
-    () => undefined,
+    { away: () => undefined },
   );
   try {
-    await expect(request('s', 'e', sources({ redis }))).rejects.toBeInstanceOf(Error);
+    await expect(request('s', 'e', sources(), redis.all()[0])).rejects.toBeInstanceOf(Error);
   } finally {
     redis.disconnect();
   }

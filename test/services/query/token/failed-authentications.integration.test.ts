@@ -3,7 +3,8 @@ import { Counter, Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Refused } from '#query/answers/refusal.ts';
 import { createFailedAuthentications } from '#query/token/failed-authentications.ts';
-import { createRedisClient } from '#shared/redis.ts';
+import { onlyMaster } from '#shared/redis-masters.ts';
+import { createRedis } from '#shared/redis.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 
 let installation: Installation;
@@ -19,7 +20,7 @@ function instance(test: string, settings = LIMITS) {
   const registry = new Registry();
   const counter = new Counter({ name: 'failures', help: 'x', labelNames: ['limit'], registers: [registry] });
   const prefix = `${installation.config.namePrefix}:${test}`;
-  const failures = createFailedAuthentications(installation.redis, prefix, settings, counter);
+  const failures = createFailedAuthentications(onlyMaster(installation.redis), prefix, settings, counter);
   return {
     counter,
     /** Fails so often; the statuses. */
@@ -151,9 +152,9 @@ it('counts the invented clients of one address in a bounded number of places', a
 
 it('throws when Redis is away: an outage is neither a yes nor a no', async () => {
   const { config } = installation;
-  const redis = createRedisClient(
+  const redis = createRedis(
     { ...config, redis: { ...config.redis, url: 'redis://127.0.0.1:1', commandTimeoutMs: 100 } },
-    () => undefined,
+    { away: () => undefined },
   );
   try {
     const counter = new Counter({ name: 'away', help: 'x', labelNames: ['limit'], registers: [] });

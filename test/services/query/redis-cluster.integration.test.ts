@@ -1,0 +1,181 @@
+/** Redis as a cluster: everything that is decided there works on it, and a master that is killed takes nobody's stores with it but its own. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { clientKey, redisKeys } from '#shared/access/redis-keys.ts';
+import { slotOf } from '#shared/redis-cluster/slot.ts';
+import { eventually } from '#test/installation.ts';
+import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
+import { type ClusterShard, type RedisClusterProcesses, startRedisCluster } from '#test/redis-cluster.ts';
+import { cutReplication } from '#test/redis-sentinels.ts';
+import { runJson } from '../admin/run-command.ts';
+import {
+  expectNobodyWasLetIn,
+  giveAccess,
+  hammer,
+  isTakenAway,
+  statusOf,
+  takeAway,
+  type Tokens,
+} from './taken-away.ts';
+
+let redis: RedisClusterProcesses;
+let service: QueryService;
+let instances: RunningApp[];
+
+beforeAll(async () => {
+  redis = await startRedisCluster();
+  service = await startQueryService({
+    settings: { REDIS_URL: redis.url, AUTH_FAILURES_PER_CLIENT_AND_ADDRESS: '3' },
+  });
+  instances = [service, await startApp(service.installation.config)];
+});
+afterAll(async () => {
+  await instances?.[1]?.app.close();
+  await service?.close();
+  await redis?.close();
+});
+
+/** The first name of many that lies on a shard. */
+function nameOn(shard: number, keyOf: (name: string) => string, prefix: string): string {
+  for (let number = 0; ; number += 1) {
+    const name = `${prefix}-${shard}-${number}`;
+    if (shardAt(shard).holds(keyOf(name))) return name;
+  }
+}
+
+function shardAt(index: number): ClusterShard {
+  const shard = redis.shards[index];
+  if (shard === undefined) throw new Error(`there is no shard ${index}`);
+  return shard;
+}
+
+function storeOn(shard: number, prefix = 'store'): string {
+  const { config, environment } = service.installation;
+  return nameOn(shard, (name) => redisKeys(config.namePrefix, environment, name).storeAccess, prefix);
+}
+
+function clientOn(shard: number, prefix = 'client'): string {
+  return nameOn(shard, (name) => clientKey(service.installation.config.namePrefix, name), prefix);
+}
+
+const statuses = (token?: string) => Promise.all(instances.map((instance) => statusOf(instance, token)));
+const command = <T>(...args: string[]) => runJson<T>(service.installation.env, args);
+
+/** How often the instances have reconciled a master. */
+async function reconciliations(): Promise<number> {
+  const counts = instances.map(async ({ app }) => {
+    const { values } = await app.metrics.reconciliationSeconds.get();
+    return values.find(({ metricName }) => metricName?.endsWith('_count'))?.value ?? 0;
+  });
+  return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
+}
+
+/** Tokens for stores of the shards whose master lives, by shard. */
+const others: Tokens = {};
+
+const SHARDS = [0, 1, 2];
+
+it('knows the slot of a key as Redis does', async () => {
+  const client = shardAt(0).master.client;
+  for (const key of ['', 'a', 'foo{}{bar}', 'foo{{bar}}zap', 'store_data:{loja-é:production}:grant:a']) {
+    expect([key, await client.cluster('KEYSLOT', key)]).toEqual([key, slotOf(key)]);
+  }
+});
+
+it('gives tokens, and takes them away, wherever client and store lie', async () => {
+  for (const [client, store] of SHARDS.flatMap((one) => SHARDS.map((other) => [one, other] as const))) {
+    const clientId = clientOn(client, `on-${store}`);
+    const storeId = storeOn(store);
+    await service.setKey({ clientId, storeId });
+    const token = await service.api.token(clientId, 'secret');
+    expect([client, store, await statuses(token)]).toEqual([client, store, [200, 200]]);
+    expect((await service.api.askToken(clientId, 'wrong')).status).toBe(401);
+    await service.setKey({ clientId, storeId, status: 'revoked' });
+    expect([client, store, await statuses(token)]).toEqual([client, store, [401, 401]]);
+    expect((await service.api.askToken(clientId, 'secret')).status).toBe(401);
+  }
+  expect((await service.api.askToken('nobody', 'secret')).status).toBe(401);
+});
+
+it('counts a store’s requests over all instances, and a client’s failures', async () => {
+  const { environment } = service.installation;
+  const [storeId, clientId] = [storeOn(1, 'limited'), clientOn(2, 'counted')];
+  await service.setKey({ clientId, storeId });
+  await command('quota', 'set', '-s', storeId, '-e', environment, '--requests', '5');
+  const token = await service.api.token(clientId, 'secret');
+  const answers: number[] = [];
+  for (let request = 0; request < 5; request += 1) answers.push(...(await statuses(token)));
+  expect(answers.filter((status) => status === 200)).toHaveLength(5);
+  expect(answers.filter((status) => status === 429)).toHaveLength(5);
+  await command('quota', 'reset', '-s', storeId, '-e', environment);
+  expect(await command('sessions', 'list', '-s', storeId, '-e', environment)).toMatchObject([
+    { client_id: clientId },
+  ]);
+  expect(await statuses(token)).toEqual([200, 200]);
+
+  for (let failure = 0; failure < 3; failure += 1) {
+    expect((await service.api.askToken(clientId, 'wrong')).status).toBe(401);
+  }
+  for (const { api } of instances) expect((await api.askToken(clientId, 'secret')).status).toBe(429);
+});
+
+it('a master that is emptied is reconciled before it lets anybody in, and the others are not disturbed', async () => {
+  const storeIds = SHARDS.map((shard) => storeOn(shard));
+  for (const storeId of storeIds) await service.setKey({ clientId: `of-${storeId}`, storeId });
+  const tokens = await Promise.all(storeIds.map((storeId) => service.api.token(`of-${storeId}`, 'secret')));
+  const before = await reconciliations();
+  await shardAt(1).master.client.flushall();
+  await eventually('it is reconciled', async () => (await reconciliations()) > before);
+  await eventually('its sessions are gone', async () =>
+    (await statuses(tokens[1])).every((one) => one === 401),
+  );
+  for (const shard of [0, 2]) expect(await statuses(tokens[shard])).toEqual([200, 200]);
+  const retaken = async () => (await service.api.askToken(`of-${storeIds[1]}`, 'secret')).status;
+  await eventually('tokens are given', async () => (await retaken()) === 200);
+});
+
+it('a master that is killed takes no other’s stores with it, and its replica gives nothing back', async () => {
+  const { environment, config } = service.installation;
+  const dying = redis.shards.findIndex(({ holds }) =>
+    holds(redisKeys(config.namePrefix, environment, 's1').storeAccess),
+  );
+  const { master, replica } = shardAt(dying);
+  for (const shard of SHARDS.filter((one) => one !== dying)) {
+    await service.setKey({ clientId: `other-${shard}`, storeId: storeOn(shard) });
+    others[shard] = await service.api.token(`other-${shard}`, 'secret');
+  }
+  const tokens = await giveAccess(service, instances);
+  await cutReplication(master, replica);
+  await takeAway(service, tokens);
+  await eventually('all is right', () => isTakenAway(instances, tokens));
+
+  const stop = hammer(instances, { ...tokens, ...others });
+  await master.kill();
+  await eventually('requests fail', async () => (await statuses(tokens['untouched'])).includes(503));
+  // One that starts now serves whom it can.
+  const late = await startApp(config);
+  for (const token of Object.values(others)) expect(await statusOf(late, token)).toBe(200);
+  await eventually('requests pass again', () => isTakenAway([...instances, late], tokens));
+  await late.app.close();
+  const seen = await stop();
+  expectNobodyWasLetIn(seen);
+  expect(seen['untouched']).toEqual(new Set([200, 503]));
+  for (const name of Object.keys(others)) expect([name, seen[name]]).toEqual([name, new Set([200])]);
+});
+
+it('a master that hands over to its replica costs its stores moments, and the others nothing', async () => {
+  const [moving = '', staying = ''] = Object.keys(others);
+  const { replica } = shardAt(Number(moving));
+  const stop = hammer(instances, others);
+  await replica.client.cluster('FAILOVER');
+  await eventually('it has taken over', async () => (await replica.client.role())[0] === 'master');
+  await eventually('it is used', async () => {
+    const masters = instances.flatMap(({ app }) => app.redis.all());
+    return masters.filter(({ redis: { options } }) => options.port === replica.port).length === 2;
+  });
+  await eventually('requests pass again', async () => {
+    return (await statuses(others[moving])).every((status) => status === 200);
+  });
+  const seen = await stop();
+  for (const status of seen[moving] ?? []) expect([200, 503]).toContain(status);
+  expect(seen[staying]).toEqual(new Set([200]));
+});
