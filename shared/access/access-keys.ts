@@ -64,7 +64,15 @@ export interface StoreErasure {
   /** When it ended; while it is under way when it began. */
   at: Date;
   /** The ends of its topics' partitions then. Absent while it is under way: no message of the store is applied. */
-  ends?: { topic: string; partition: number; end: number }[];
+  ends?: PartitionEnd[];
+}
+
+export interface PartitionEnd {
+  topic: string;
+  partition: number;
+  end: number;
+  /** The end a little later, when every process had heard of the first one; absent until then. */
+  until?: number;
 }
 
 export interface RevokedSession {

@@ -13,6 +13,9 @@ export interface MessagePlace {
   timestamp: number;
 }
 
+/** What is as much younger than the end, though its offset lies before it, is of another log: topics made anew count from 0 again. */
+const OTHER_LOG_MS = 86_400_000;
+
 /** Asks which of some stores were erased. */
 export type FindErased = (storeIds: Iterable<string>) => Promise<ErasedStores>;
 
@@ -49,12 +52,19 @@ export class ErasedStores {
     return new Map([...this.#erasures].map(([storeId, { at }]) => [storeId, at]));
   }
 
-  /** Whether a message of a store is of before the end of its erasure. */
+  /**
+   * Whether a message of a store is of before the end of its erasure: by its offset. Only of what came while the end was noted the
+   * time decides as well, since some processes had heard of it and others had not; a publisher may give any time to its messages.
+   */
   passesBy(storeId: string, { topic, partition, offset, timestamp }: MessagePlace): boolean {
     const erasure = this.#erasures.get(storeId);
     if (erasure === undefined) return false;
     const { ends, at } = erasure;
-    if (ends === undefined || timestamp < at.getTime()) return true;
-    return ends.some((end) => end.topic === topic && end.partition === partition && offset < end.end);
+    if (ends === undefined) return true;
+    const found = ends.find((end) => end.topic === topic && end.partition === partition);
+    if (found === undefined) return false;
+    const { end, until = Infinity } = found;
+    if (offset < end) return timestamp < at.getTime() + OTHER_LOG_MS;
+    return offset < until && timestamp < at.getTime();
   }
 }

@@ -38,6 +38,8 @@ export interface RawMessage {
   headers?: Record<string, string | Buffer | (string | Buffer)[]>;
   /** Where it goes; what its key says when absent. */
   partition?: number;
+  /** When it was made, as its publisher says, in milliseconds since 1970. */
+  timestamp?: string;
 }
 
 /** Makes an installation; `settings` are environment variables on top of those of the servers. */

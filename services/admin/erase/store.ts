@@ -3,14 +3,21 @@
  * anything back; then access goes, then the data of every generation, and at last it is noted up to where the log is passed by.
  * Run again, it does what is left to do.
  */
-import { controlCollections, storeAccessId, type StoreErasure } from '#shared/access/access-keys.ts';
+import {
+  controlCollections,
+  type PartitionEnd,
+  storeAccessId,
+  type StoreErasure,
+} from '#shared/access/access-keys.ts';
 import { publishAccess } from '#shared/access/grants.ts';
 import { commandInvalid } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { findGenerations, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
+import type { Admin } from 'kafkajs';
 import type { Db } from 'mongodb';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pastHangingTransactions } from '../access/hanging-transactions.ts';
 import type { Servers } from '../connection/servers.ts';
 import { block, countAccess, removeAccess, revokeKeys, type StoreOf } from './access.ts';
@@ -58,6 +65,7 @@ export async function eraseStore(servers: Servers, store: StoreOf): Promise<Gene
   await removeAccess(servers, store);
 
   const topic = changesTopic(environment);
+  const topics = [topic, accessTopic(environment)];
   const removed: GenerationCounts[] = [];
   for (const { number, db } of await generationsOf(servers, store)) {
     await afterSlicesUnderWay(servers, db, topic);
@@ -68,14 +76,28 @@ export async function eraseStore(servers: Servers, store: StoreOf): Promise<Gene
     removed.push({ generation: number, documents: addUp(passes) });
   }
 
-  const ends: NonNullable<StoreErasure['ends']> = [];
-  for (const name of [topic, accessTopic(environment)]) {
-    for (const { partition, high } of await kafka.fetchTopicOffsets(name)) {
-      ends.push({ topic: name, partition, end: Number(high) });
-    }
-  }
-  await note(servers, store, { at: new Date(Date.now() + END_MS), ends });
+  const ends = await endsOf(kafka, topics);
+  const at = new Date(Date.now() + END_MS);
+  await note(servers, store, { at, ends });
+  // Whoever passes by for what it had heard before has done so by then.
+  for (const { db } of await generationsOf(servers, store)) await afterSlicesUnderWay(servers, db, topic);
+  await afterSlicesUnderWay(servers, control, accessTopic(environment));
+  await sleep(Math.max(0, at.getTime() - Date.now()));
+  const later = await endsOf(kafka, topics);
+  const untilOf = ({ topic: name, partition }: PartitionEnd) =>
+    later.find((end) => end.topic === name && end.partition === partition)?.end;
+  await note(servers, store, { at, ends: ends.map((end) => ({ ...end, until: untilOf(end) ?? end.end })) });
   return removed;
+}
+
+/** The ends of the partitions of some topics, in a fixed order. */
+async function endsOf(kafka: Admin, topics: readonly string[]): Promise<PartitionEnd[]> {
+  const ends: PartitionEnd[] = [];
+  for (const topic of topics) {
+    const offsets = await kafka.fetchTopicOffsets(topic);
+    for (const { partition, high } of offsets) ends.push({ topic, partition, end: Number(high) });
+  }
+  return ends;
 }
 
 /** @throws {StoreDataError} `command_invalid` where there is one whose projectors may not know of erased stores. */
