@@ -140,6 +140,16 @@ describe('with the privileges of deploy/privileges', () => {
     expect(await send('store-data-projector', 'store-access.production')).toMatch(refused);
   });
 
+  it('the page for operators knows everything', async () => {
+    const { operations } = await projector.logged((line) => 'operations' in line);
+    const status = await fetch(`${String(operations)}/status.json`);
+    expect(await status.json()).toMatchObject({
+      generations: [{ environment: 'production', state: 'live' }],
+      dead_letters: [],
+      use: { complete: true },
+    });
+  });
+
   it.each(['store-data-query', 'store-data-projector'])(
     'in Redis %s neither empties nor configures it, nor sees other keys',
     async (username) => {
