@@ -1,4 +1,5 @@
 /** A master, its replica and three sentinels, as processes of one test. */
+import { Redis } from 'ioredis';
 import { freePorts } from '#local/stack/program/ports.ts';
 import { eventually } from './installation.ts';
 import { openRedisHome, type RedisProcess, startRedisProcess } from './redis-process.ts';
@@ -32,6 +33,7 @@ export async function startRedisSentinels(): Promise<RedisSentinels> {
     `sentinel failover-timeout ${NAME} 5000`,
   ];
   const [first, ...others] = await Promise.all(sentinelPorts.map((port) => home.launch(port, [], settings)));
+  for (const port of sentinelPorts) await knowsTheOthers(port);
   return {
     settings: {
       REDIS_URL: `redis+sentinel://${sentinelPorts.map((port) => `127.0.0.1:${port}`).join()}/${NAME}`,
@@ -46,6 +48,22 @@ export async function startRedisSentinels(): Promise<RedisSentinels> {
       await home.close();
     },
   };
+}
+
+/** Waits until a sentinel knows the replica and the other sentinels: before that they agree on nothing. */
+async function knowsTheOthers(port: number): Promise<void> {
+  const sentinel = new Redis({ port, password: PASSWORD });
+  // It may not listen yet.
+  sentinel.on('error', () => undefined);
+  try {
+    await eventually('the sentinels know one another', async () => {
+      const told = (await sentinel.call('SENTINEL', 'MASTER', NAME)) as string[];
+      const valueOf = (field: string) => told[told.indexOf(field) + 1];
+      return valueOf('num-other-sentinels') === '2' && valueOf('num-slaves') === '1';
+    });
+  } finally {
+    sentinel.disconnect();
+  }
 }
 
 /** Waits until a replica has what its master has. */

@@ -21,9 +21,10 @@ export class RedisGates {
     this.#follow();
   }
 
-  /** Resolves when it was tried to open each for the first time, whatever came of it. */
+  /** Resolves when it was tried to open each of those whose server is reached for the first time, whatever came of it. */
   async firstAttempts(): Promise<void> {
-    await Promise.all([...this.#gates.values()].map(({ firstAttempt }) => firstAttempt));
+    const reached = [...this.#gates].filter(([{ redis }]) => redis.status === 'ready');
+    await Promise.all(reached.map(([, { firstAttempt }]) => firstAttempt));
   }
 
   /**

@@ -31,7 +31,7 @@ export default plugin(
     const gates = new RedisGates(redis, { prefix, control, environments, logger, metrics });
     app.decorate('redisGates', gates);
     app.addHook('onClose', () => gates.stop());
-    if (failure === null) await soon(gates.firstAttempts());
+    await soon(gates.firstAttempts());
   },
   { name: 'redis', dependencies: ['mongodb'] },
 );
