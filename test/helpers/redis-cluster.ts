@@ -27,7 +27,7 @@ const SLOTS = [
   [10_923, 16_383],
 ] as const;
 /** A busy machine's server does not answer for a while, and shall not be replaced for that. */
-const NODE_TIMEOUT_MS = 1_500;
+const NODE_TIMEOUT_MS = 3_000;
 
 const SETTINGS = [
   ['--cluster-enabled', 'yes'],

@@ -129,6 +129,9 @@ it('a master that is emptied is reconciled before it lets anybody in, and the ot
     (await statuses(tokens[1])).every((one) => one === 401),
   );
   for (const shard of [0, 2]) expect(await statuses(tokens[shard])).toEqual([200, 200]);
+  // An instance that has not looked since then would end what it gives meanwhile: its trail is gone.
+  const trails = async () => (await shardAt(1).master.client.keys('*:trail:*')).length;
+  await eventually('every instance has looked', async () => (await trails()) === instances.length);
   const retaken = async () => (await service.api.askToken(`of-${storeIds[1]}`, 'secret')).status;
   await eventually('tokens are given', async () => (await retaken()) === 200);
 });
