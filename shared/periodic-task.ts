@@ -83,9 +83,9 @@ export class PeriodicTask {
   }
 }
 
-/** The pause that ends at the last of the common moments within it. */
+/** The pause that ends at the last of the common moments within it, where that is not too soon. */
 function together(milliseconds: number): number {
   if (milliseconds < TOGETHER_MS) return milliseconds;
   const shorter = milliseconds - ((performance.now() + milliseconds) % TOGETHER_MS);
-  return Math.ceil(shorter < SHORTEST_MS ? shorter + TOGETHER_MS : shorter);
+  return shorter < SHORTEST_MS ? milliseconds : Math.ceil(shorter);
 }
