@@ -2,16 +2,12 @@
  * Stores that were erased whole. Kafka keeps what it has of them, so whoever applies a log, for the first time or again, passes by
  * what it held when the erasure ended. What is published later begins the store anew.
  */
+import type { KafkaMessage } from 'kafkajs';
 import type { Db } from 'mongodb';
 import { controlCollections, storeAccessId, type StoreErasure } from './access-keys.ts';
 
-/** Where a message lies, and when Kafka took it, in milliseconds since 1970. */
-export interface MessagePlace {
-  topic: string;
-  partition: number;
-  offset: number;
-  timestamp: number;
-}
+/** A message in its partition, with the time that its publisher gave it. */
+type Placed = Pick<KafkaMessage, 'offset' | 'timestamp'>;
 
 /** What is as much younger than the end, though its offset lies before it, is of another log: topics made anew count from 0 again. */
 const OTHER_LOG_MS = 86_400_000;
@@ -56,7 +52,11 @@ export class ErasedStores {
    * Whether a message of a store is of before the end of its erasure: by its offset. Only of what came while the end was noted the
    * time decides as well, since some processes had heard of it and others had not; a publisher may give any time to its messages.
    */
-  passesBy(storeId: string, { topic, partition, offset, timestamp }: MessagePlace): boolean {
+  passesBy(
+    storeId: string,
+    { topic, partition }: { topic: string; partition: number },
+    message: Placed,
+  ): boolean {
     const erasure = this.#erasures.get(storeId);
     if (erasure === undefined) return false;
     const { ends, at } = erasure;
@@ -64,6 +64,7 @@ export class ErasedStores {
     const found = ends.find((end) => end.topic === topic && end.partition === partition);
     if (found === undefined) return false;
     const { end, until = Infinity } = found;
+    const [offset, timestamp] = [Number(message.offset), Number(message.timestamp)];
     if (offset < end) return timestamp < at.getTime() + OTHER_LOG_MS;
     return offset < until && timestamp < at.getTime();
   }

@@ -1,4 +1,7 @@
-/** The slot of a key: CRC16 (XMODEM) of its hash tag, or of all of it, as the specification of Redis Cluster has it. */
+/**
+ * The slot of a key: CRC16 (XMODEM) of its hash tag, or of all of it, as the specification of Redis Cluster has it. Our own, since
+ * `cluster-key-slot`, which ioredis uses, takes the second braces where the first hold nothing, and Redis all of the key.
+ */
 
 export const SLOTS = 16_384;
 

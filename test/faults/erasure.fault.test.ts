@@ -9,7 +9,7 @@ import { caughtUp, erased, readModels } from '#test/read-models.ts';
 import { startService, type ServiceProcess } from '#test/service-process.ts';
 import type { StreamEvent } from '#test/streams.ts';
 import { runCommand } from '../services/admin/run-command.ts';
-import { watchFreshness } from './freshness.ts';
+import { noteFreshness, watchFreshness } from './freshness.ts';
 import { note } from './results.ts';
 
 const ORDERS = 200_000;
@@ -134,14 +134,7 @@ describe(`a customer whom ${ORDERS} orders name`, () => {
       expect(verified.stdout + verified.stderr).toMatch(/all is right/);
 
       const fault = `${ORDERS} orders name a deleted customer`;
-      for (const [when, { p99, ages }] of Object.entries({ before, meanwhile })) {
-        note({
-          fault: `${fault}: a neighbour's event is shown, ${when} (p99 ${Math.round(p99)} ms)`,
-          recoveriesMs: ages,
-          boundMs: BOUND_MS,
-          events: ages.length,
-        });
-      }
+      noteFreshness(fault, { before, meanwhile }, BOUND_MS);
       note({
         fault: `${fault}: no answer names them`,
         recoveriesMs: [heldAfterMs],

@@ -5,6 +5,7 @@ import { COLLECTIONS, type OrderDocument } from '#shared/read-models/collections
 import type { Installation } from '#test/installation.ts';
 import { unlessUnavailable } from '#test/read-models.ts';
 import type { StreamEvent } from '#test/streams.ts';
+import { note } from './results.ts';
 
 const STORES = 10;
 const EVERY_MS = 50;
@@ -63,4 +64,20 @@ export function watchFreshness(
     const sorted = ages.toSorted((a, b) => a - b);
     return { ages: sorted, p99: sorted[Math.ceil(sorted.length * 0.99) - 1] ?? Number.NaN };
   };
+}
+
+/** Puts into the results how soon events were shown before a fault and meanwhile. */
+export function noteFreshness(
+  fault: string,
+  windows: Record<'before' | 'meanwhile', Freshness>,
+  boundMs: number,
+): void {
+  for (const [when, { p99, ages }] of Object.entries(windows)) {
+    note({
+      fault: `${fault}: a neighbour's event is shown, ${when} (p99 ${Math.round(p99)} ms)`,
+      recoveriesMs: ages,
+      boundMs,
+      events: ages.length,
+    });
+  }
 }

@@ -9,7 +9,7 @@ import { createInstallation, eventually, type Installation } from '#test/install
 import { caughtUp, readModels } from '#test/read-models.ts';
 import type { StreamEvent } from '#test/streams.ts';
 import { runCommand, startCommand } from '../services/admin/run-command.ts';
-import { watchFreshness } from './freshness.ts';
+import { noteFreshness, watchFreshness } from './freshness.ts';
 import { note } from './results.ts';
 
 const ORDERS = 50_000;
@@ -79,14 +79,7 @@ it(
     expect(verified.stdout + verified.stderr).toMatch(/all is right/);
 
     const fault = `a store of ${ORDERS} orders is erased`;
-    for (const [when, { p99, ages }] of Object.entries({ before, meanwhile })) {
-      note({
-        fault: `${fault}: a neighbour's event is shown, ${when} (p99 ${Math.round(p99)} ms)`,
-        recoveriesMs: ages,
-        boundMs: BOUND_MS,
-        events: ages.length,
-      });
-    }
+    noteFreshness(fault, { before, meanwhile }, BOUND_MS);
     note({
       fault: `${fault}: nothing of it is stored, one kill included`,
       recoveriesMs: [erasedAfterMs],

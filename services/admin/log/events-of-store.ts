@@ -40,11 +40,11 @@ export async function tellEventsOf(
       await reader.read({ partition, from: start, to: end }, async (batch) => {
         const slice = await dropped.leaveOut({ topic, partition, messages: batch, next: 0 });
         told.unreadable += slice.messages.filter((message) => unreadableBatch(message) !== undefined).length;
-        const own = slice.messages.filter(({ key, offset, timestamp }) => {
-          if (key?.toString('utf8') !== storeId) return false;
-          const place = { topic, partition, offset: Number(offset), timestamp: Number(timestamp) };
-          return !erased.passesBy(storeId, place);
-        });
+        const own = slice.messages.filter(
+          (message) =>
+            message.key?.toString('utf8') === storeId &&
+            !erased.passesBy(storeId, { topic, partition }, message),
+        );
         const lines = own.filter(isEvent).map(toLine);
         told.events += lines.length;
         told.rejected += own.length - lines.length;

@@ -8,12 +8,13 @@ import { redisKeys } from '#shared/access/redis-keys.ts';
 import { decodeStoreState } from '#shared/access/store-state.ts';
 import type { Config } from '#shared/config.ts';
 import { StoreDataError } from '#shared/errors.ts';
-import type { OwnerOfKeys } from '#shared/redis-masters.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import type { TokenClaims } from '../token/access-tokens.ts';
 import type { Bounded } from '../deadline.ts';
 import { redisScript, runScript } from '../redis-script.ts';
 import { type QuotaState, quotaState } from './quota.ts';
+import type { RedisGates } from './redis-gates.ts';
+import type { Passage } from './redis-gate.ts';
 
 export interface LiveAccess {
   /** The scopes that token and key both have. */
@@ -22,13 +23,11 @@ export interface LiveAccess {
   quota: QuotaState;
 }
 
-/** The server that holds what is known of the store. */
-type Server = Omit<OwnerOfKeys, 'owns'>;
-
 /** Why a token that is ours no longer counts. */
 export type EndReason = 'session_ended' | 'key_not_active' | 'store_blocked';
 
 export interface LiveAccessSources {
+  gates: Pick<RedisGates, 'enter'>;
   control: ControlCollections;
   prefix: string;
   quota: Config['query']['quota'];
@@ -57,22 +56,16 @@ if answer[5] == -1 then
 end
 return answer`);
 
-/** A key that lies where a request is decided. */
-export function storeKey({ prefix }: LiveAccessSources, { environment, storeId }: TokenClaims): string {
-  return redisKeys(prefix, environment, storeId).storeAccess;
-}
-
 /**
  * Decides about a token, and counts its request where it passes; says why when the token no longer counts.
  * @throws when Redis, or MongoDB where it is needed, is away: an outage is neither a yes nor a no.
  */
 export async function lookUpAccess(
   sources: LiveAccessSources,
-  server: Server,
   claims: TokenClaims,
   bounded: Bounded,
 ): Promise<LiveAccess | EndReason> {
-  const found = await look(sources, server, claims, bounded, sources.quota.windowSeconds);
+  const found = await look(sources, claims, bounded, sources.quota.windowSeconds);
   if (typeof found === 'string') return found;
   return { scopes: found.scopes, quota: quotaState(found, sources.quota, found.store.quota) };
 }
@@ -83,27 +76,23 @@ export async function lookUpAccess(
  */
 export async function lookAtAccess(
   sources: LiveAccessSources,
-  server: Server,
   claims: TokenClaims,
   bounded: Bounded,
 ): Promise<readonly Scope[] | EndReason> {
-  const found = await look(sources, server, claims, bounded, '');
+  const found = await look(sources, claims, bounded, '');
   return typeof found === 'string' ? found : found.scopes;
 }
 
 /** @param window the seconds of the configured window; empty for a request that is not to be counted. */
-async function look(
-  sources: LiveAccessSources,
-  server: Server,
-  claims: TokenClaims,
-  bounded: Bounded,
-  window: number | '',
-) {
-  let found = await ask(sources, server, claims, window);
+async function look(sources: LiveAccessSources, claims: TokenClaims, bounded: Bounded, window: number | '') {
+  const keys = redisKeys(sources.prefix, claims.environment, claims.storeId);
+  const passage = sources.gates.enter(keys.storeAccess);
+  let found = await ask(passage, keys, claims, window);
   if (found.session === claims.clientId && (found.grant === null || found.store === null)) {
-    await putBack(sources, server, claims, bounded);
-    found = await ask(sources, server, claims, window);
+    await putBack(sources, passage, claims, bounded);
+    found = await ask(passage, keys, claims, window);
   }
+  passage.confirm();
   const { session, grant, store, consumed, milliseconds } = found;
   if (session !== claims.clientId) return 'session_ended';
   if (store === null) throw new StoreDataError('environment_unavailable', 'Redis keeps nothing');
@@ -115,15 +104,13 @@ async function look(
 }
 
 async function ask(
-  { prefix }: LiveAccessSources,
-  { redis }: Server,
-  claims: TokenClaims,
+  { master }: Passage,
+  keys: ReturnType<typeof redisKeys>,
+  { clientId, sessionId }: TokenClaims,
   window: number | '',
 ) {
-  const { environment, storeId, clientId, sessionId } = claims;
-  const keys = redisKeys(prefix, environment, storeId);
   const names = [keys.session(sessionId), keys.grant(clientId), keys.storeAccess, keys.quota('')];
-  const [session, grant, state, consumed, milliseconds] = await runScript(redis, SCRIPT, names, [
+  const [session, grant, state, consumed, milliseconds] = await runScript(master.redis, SCRIPT, names, [
     clientId,
     window,
   ]);
@@ -138,7 +125,7 @@ async function ask(
 
 async function putBack(
   { control, prefix }: LiveAccessSources,
-  server: Server,
+  { master }: Passage,
   { clientId, environment, storeId }: TokenClaims,
   bounded: Bounded,
 ): Promise<void> {
@@ -149,7 +136,7 @@ async function putBack(
     ]),
   );
   const records = key === null ? [] : publishedKey(prefix, key);
-  await publishAll(server, [
+  await publishAll(master, [
     // The client's record, which may lie on another server, is put back by whoever asks for a token.
     ...records.filter(({ isClient }) => isClient !== true),
     publishedState(prefix, environment, storeId, store),
@@ -157,7 +144,7 @@ async function putBack(
 }
 
 /** Looks again at one that was counted before. It fails as `lookAtAccess` does. */
-type Look = (server: Server, claims: TokenClaims, bounded: Bounded) => Promise<readonly Scope[] | EndReason>;
+type Look = (claims: TokenClaims, bounded: Bounded) => Promise<readonly Scope[] | EndReason>;
 
 /**
  * Makes the look at requests that were held: thousands of one token may end in the same turn of the event loop. What is asked of Redis in a
@@ -165,10 +152,10 @@ type Look = (server: Server, claims: TokenClaims, bounded: Bounded) => Promise<r
  */
 export function shareLooks(sources: LiveAccessSources): Look {
   const ofThisTurn = new Map<TokenClaims, ReturnType<Look>>();
-  return (server, claims, bounded) => {
+  return (claims, bounded) => {
     const shared = ofThisTurn.get(claims);
     if (shared !== undefined) return shared;
-    const look = lookAtAccess(sources, server, claims, bounded);
+    const look = lookAtAccess(sources, claims, bounded);
     ofThisTurn.set(claims, look);
     setImmediate(() => ofThisTurn.delete(claims));
     return look;

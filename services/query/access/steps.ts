@@ -12,8 +12,7 @@ import {
 } from '../answers/refusal.ts';
 import type { Bounded } from '../deadline.ts';
 import { bearerMissing, bearerToken } from './bearer.ts';
-import { type LiveAccessSources, lookUpAccess, shareLooks, storeKey } from './live-access.ts';
-import type { RedisGates } from './redis-gates.ts';
+import { type LiveAccessSources, lookUpAccess, shareLooks } from './live-access.ts';
 
 /** Who makes a request, and what they may do at this moment. */
 export interface Caller {
@@ -29,7 +28,6 @@ export type Step = (request: FastifyRequest, reply: FastifyReply) => Promise<voi
 /** Makes the step that finds out who calls; from here on every answer tells the quota. */
 export function authenticate(
   tokens: Tokens,
-  gates: RedisGates,
   sources: LiveAccessSources,
   environments: readonly string[],
   deadlineOf: (reply: FastifyReply) => Bounded,
@@ -44,9 +42,7 @@ export function authenticate(
     if (claims === null) throw refusedToken('token_invalid');
     const { storeId, environment, clientId } = claims;
     if (!environments.includes(environment)) throw refusedToken('environment_not_served', clientId);
-    const passage = gates.enter(storeKey(sources, claims));
-    const live = await lookUpAccess(sources, passage.master, claims, deadlineOf(reply));
-    passage.confirm();
+    const live = await lookUpAccess(sources, claims, deadlineOf(reply));
     if (typeof live === 'string') throw refusedToken(live, clientId);
     const { scopes, quota } = live;
     request.caller = { clientId, storeId, environment, scopes, quota };
@@ -63,22 +59,12 @@ export type LookAgain = (
 ) => Promise<void>;
 
 /** Makes the step that looks again at the caller of a request that was held. */
-export function authenticateAgain(
-  tokens: Tokens,
-  gates: RedisGates,
-  sources: LiveAccessSources,
-  bounded: Bounded,
-): LookAgain {
+export function authenticateAgain(tokens: Tokens, sources: LiveAccessSources, bounded: Bounded): LookAgain {
   const look = shareLooks(sources);
   return async (request, reply, required) => {
     const { clientId } = callerOf(request);
     const claims = await tokens.verify(bearerToken(request.headers.authorization) ?? '');
-    let scopes: Awaited<ReturnType<typeof look>> | 'token_invalid' = 'token_invalid';
-    if (claims !== null) {
-      const passage = gates.enter(storeKey(sources, claims));
-      scopes = await look(passage.master, claims, bounded);
-      passage.confirm();
-    }
+    const scopes = claims === null ? 'token_invalid' : await look(claims, bounded);
     if (typeof scopes === 'string') {
       // As of any other request whose token does not pass.
       reply.removeHeader('ratelimit-policy').removeHeader('ratelimit');

@@ -7,17 +7,14 @@ export default plugin(
   async (app) => {
     const { config, redisGates, control, signingKeys } = app;
     const tokens = createTokens(() => signingKeys, config.tokens);
-    const sources = { control, prefix: config.namePrefix, quota: config.query.quota };
+    const sources = { gates: redisGates, control, prefix: config.namePrefix, quota: config.query.quota };
     app.decorate('tokens', tokens);
     app.decorateRequest('caller', null);
     app.decorateRequest('clientId', null);
     app.decorateRequest('refused', null);
     app.decorateRequest('values', null);
-    app.decorate(
-      'authenticate',
-      authenticate(tokens, redisGates, sources, config.environments, app.deadlineOf),
-    );
-    app.decorate('authenticateAgain', authenticateAgain(tokens, redisGates, sources, app.bounded));
+    app.decorate('authenticate', authenticate(tokens, sources, config.environments, app.deadlineOf));
+    app.decorate('authenticateAgain', authenticateAgain(tokens, sources, app.bounded));
   },
   { name: 'access', dependencies: ['mongodb', 'redis'] },
 );

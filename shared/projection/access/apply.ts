@@ -49,8 +49,7 @@ export async function applyAccess(
   const named = slice.messages.map(({ key }) => key?.toString('utf8') ?? '');
   const erased = await ErasedStores.among(control, environment, named);
   for (const [at, message] of slice.messages.entries()) {
-    const place = { ...slice, offset: Number(message.offset), timestamp: Number(message.timestamp) };
-    const isPassedBy = erased.passesBy(named[at] ?? '', place);
+    const isPassedBy = erased.passesBy(named[at] ?? '', slice, message);
     try {
       if (hopeless !== null) {
         throw new EventRejected('projection_failed', 'its transaction failed again and again');

@@ -22,11 +22,12 @@ export interface WithoutErased extends Decoded {
 
 /** @param stamps of the stores that the slice has entries of. */
 export async function withoutErasedStores(
-  { topic, partition, messages }: Slice,
+  slice: Slice,
   { entries, rejected }: Decoded,
   stamps: ReadonlyMap<string, Stamp>,
   findErased: FindErased,
 ): Promise<WithoutErased> {
+  const { messages } = slice;
   const named = new Map(
     rejected.map(({ at }) => {
       const message = messages[at];
@@ -42,13 +43,7 @@ export async function withoutErasedStores(
   const erased = await findErased(asked);
   const remains = (at: number, storeIds: readonly string[]) => {
     const message = messages[at];
-    const place = {
-      topic,
-      partition,
-      offset: Number(message?.offset),
-      timestamp: Number(message?.timestamp),
-    };
-    return !storeIds.some((storeId) => erased.passesBy(storeId, place));
+    return message === undefined || !storeIds.some((storeId) => erased.passesBy(storeId, slice, message));
   };
   const left = {
     entries: entries.filter(({ at, change }) => !asked.has(change.storeId) || remains(at, [change.storeId])),

@@ -7,7 +7,7 @@ import {
 } from '#query/access/live-access.ts';
 import { quotaState } from '#query/access/quota.ts';
 import { boundedBy } from '#query/deadline.ts';
-import { onlyMaster } from '#shared/redis-masters.ts';
+import { onlyMaster, type RedisMaster } from '#shared/redis-masters.ts';
 import { controlCollections, type StoreAccess } from '#shared/access/access-keys.ts';
 import { publishAll, publishedKey, publishedState } from '#shared/access/grants.ts';
 import { redisKeys } from '#shared/access/redis-keys.ts';
@@ -35,10 +35,14 @@ const claimsOf = (storeId: string, environment = 'e') => ({
 function sources(change: Partial<LiveAccessSources> = {}): LiveAccessSources {
   const { config, mongodb } = installation;
   const control = controlCollections(controlDatabase(mongodb, config.namePrefix));
-  return { control, prefix: config.namePrefix, quota: settings, ...change };
+  const gates = openTo(onlyMaster(installation.redis));
+  return { gates, control, prefix: config.namePrefix, quota: settings, ...change };
 }
 
-const server = () => onlyMaster(installation.redis);
+/** A gate that is always open. */
+function openTo(master: RedisMaster): LiveAccessSources['gates'] {
+  return { enter: () => ({ master, confirm: () => undefined, noteSession: () => undefined }) };
+}
 
 let version = 0;
 /** Lets requests for a store pass, or not. */
@@ -78,13 +82,8 @@ async function arrange(
   await redis.set(redisKeys(prefix, environment, storeId).session('a session'), session);
 }
 
-async function request(
-  storeId: string,
-  environment = 'e',
-  of = sources(),
-  at = server(),
-): Promise<LiveAccess['quota']> {
-  const live = await lookUpAccess(of, at, claimsOf(storeId, environment), bounded);
+async function request(storeId: string, environment = 'e', of = sources()): Promise<LiveAccess['quota']> {
+  const live = await lookUpAccess(of, claimsOf(storeId, environment), bounded);
   if (typeof live === 'string') throw new Error(live);
   return live.quota;
 }
@@ -107,11 +106,11 @@ it('is shared by all instances, to the last request', async () => {
   await other.ready(2_000);
   try {
     const quota = { requests: 50, windowSeconds: 60 };
-    const instances = [onlyMaster(redis), ...other.all()];
+    const instances = [onlyMaster(redis), ...other.all()].map((master) =>
+      sources({ gates: openTo(master), quota }),
+    );
     const states = await Promise.all(
-      Array.from({ length: 100 }, async (_, index) =>
-        request('shared', 'e', sources({ quota }), instances[index % 2]),
-      ),
+      Array.from({ length: 100 }, async (_, index) => request('shared', 'e', instances[index % 2])),
     );
     expect(states.filter(({ allowed }) => allowed)).toHaveLength(50);
   } finally {
@@ -141,7 +140,7 @@ it.each([
   const { redis } = installation;
   const { prefix } = sources();
   await arrange(reason, arranged);
-  expect(await lookUpAccess(sources(), server(), claimsOf(reason), bounded)).toBe(reason);
+  expect(await lookUpAccess(sources(), claimsOf(reason), bounded)).toBe(reason);
   expect(await redis.exists(redisKeys(prefix, 'e', reason).quota(60))).toBe(0);
   await arrange(reason);
   expect(await remaining(reason)).toBe(2);
@@ -149,7 +148,7 @@ it.each([
 
 it('takes nothing for a request that was counted before', async () => {
   await arrange('held');
-  expect(await lookAtAccess(sources(), server(), claimsOf('held'), bounded)).toEqual(['order']);
+  expect(await lookAtAccess(sources(), claimsOf('held'), bounded)).toEqual(['order']);
   expect(await remaining('held')).toBe(2);
 });
 
@@ -170,7 +169,9 @@ it('throws when Redis is away: an outage is no refusal', async () => {
     { away: () => undefined },
   );
   try {
-    await expect(request('s', 'e', sources(), redis.all()[0])).rejects.toBeInstanceOf(Error);
+    const [master] = redis.all();
+    if (master === undefined) throw new Error('there is no master');
+    await expect(request('s', 'e', sources({ gates: openTo(master) }))).rejects.toBeInstanceOf(Error);
   } finally {
     redis.disconnect();
   }
