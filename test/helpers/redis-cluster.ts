@@ -32,6 +32,8 @@ const NODE_TIMEOUT_MS = 3_000;
 const SETTINGS = [
   ['--cluster-enabled', 'yes'],
   ['--cluster-node-timeout', String(NODE_TIMEOUT_MS)],
+  // However long ago a replica was cut off, it takes over.
+  ['--cluster-replica-validity-factor', '0'],
   // While a master is away, the others serve what they have.
   ['--cluster-require-full-coverage', 'no'],
 ].flat();

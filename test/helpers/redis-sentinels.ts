@@ -16,8 +16,11 @@ export interface RedisSentinels {
 
 const NAME = 'main';
 const PASSWORD = 'of the sentinels';
-/** A busy machine's server does not answer for a while, and shall not be replaced for that. */
-const DOWN_AFTER_MS = 1_500;
+/**
+ * A busy machine's server does not answer for a while, and shall not be replaced for that. Sentinels take no replica that was cut off
+ * ten times as long before: so long a test has between the cut and the kill.
+ */
+const DOWN_AFTER_MS = 5_000;
 
 export async function startRedisSentinels(): Promise<RedisSentinels> {
   const home = await openRedisHome();
@@ -30,7 +33,7 @@ export async function startRedisSentinels(): Promise<RedisSentinels> {
     `requirepass "${PASSWORD}"`,
     `sentinel monitor ${NAME} 127.0.0.1 ${masterPort} 2`,
     `sentinel down-after-milliseconds ${NAME} ${DOWN_AFTER_MS}`,
-    `sentinel failover-timeout ${NAME} 5000`,
+    `sentinel failover-timeout ${NAME} 10000`,
   ];
   const [first, ...others] = await Promise.all(sentinelPorts.map((port) => home.launch(port, [], settings)));
   for (const port of sentinelPorts) await knowsTheOthers(port);

@@ -209,6 +209,8 @@ it('an emptied Redis knows no sessions, and gets grants from MongoDB', async () 
   // It is noticed within a second that Redis was emptied; nobody passes then until it is reconciled.
   const mark = reconciledKey(installation.config.namePrefix, installation.environment);
   await eventually('Redis is reconciled', async () => (await own.client.exists(mark)) === 1);
+  // Tokens of an instance that has not noticed yet are ended.
+  await haveLooked(own.client, installation.config.namePrefix);
   await eventually('the session is gone', async () => (await statusOf(service, 'untouched')) === 401);
   await eventually(
     'tokens are given',
