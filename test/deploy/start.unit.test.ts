@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseEnv } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { imageOf } from '#local/stack/container/images.ts';
@@ -62,6 +63,13 @@ describe('an image of a server', () => {
   it('is the one that the environment names, and else one of a fixed version', () => {
     expect(imageOf('REDIS_IMAGE', { REDIS_IMAGE: 'mirror/redis:7' })).toBe('mirror/redis:7');
     expect(imageOf('REDIS_IMAGE', { REDIS_IMAGE: '' })).toMatch(/^redis:\d/);
+  });
+
+  it('is of one digest, which no tag that moves can change', async () => {
+    const images = Object.entries(parseEnv(await read('deploy/.env')));
+    expect(images.length).toBeGreaterThan(6);
+    for (const [name, image] of images)
+      expect([name, image]).toEqual([name, expect.stringMatching(/:[^:@]+@sha256:[0-9a-f]{64}$/)]);
   });
 
   it('is named in Compose by a variable, never by a name of its own', () => {
