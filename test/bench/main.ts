@@ -12,6 +12,7 @@ import { addOverloadBench } from './overload/command.ts';
 import { addProjectorBench } from './projector/command.ts';
 import { addQueryBench } from './query/command.ts';
 import { addTracingBench } from './tracing/command.ts';
+import { addScaleBench } from './scale/command.ts';
 import { say } from './say.ts';
 import { addSoak } from './soak/command.ts';
 
@@ -38,6 +39,7 @@ addOverloadBench(program);
 addChangesBench(program);
 addIdleBench(program);
 addSoak(program);
+addScaleBench(program);
 addTracingBench(program);
 
 try {

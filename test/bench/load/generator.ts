@@ -14,6 +14,7 @@ async function run({
   headers,
   body,
   each,
+  sharedOut,
   paths,
   connections,
   seconds,
@@ -38,7 +39,12 @@ async function run({
       let begun = 0;
       options.setupClient = (client) => {
         const first = begun % requests.length;
-        client.setRequests([...requests.slice(first), ...requests.slice(0, first)]);
+        const rotated = [...requests.slice(first), ...requests.slice(0, first)];
+        client.setRequests(
+          sharedOut
+            ? rotated.filter((_, index) => index % Math.min(connections, requests.length) === 0)
+            : rotated,
+        );
         begun += 1;
       };
     }

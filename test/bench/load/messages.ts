@@ -7,6 +7,8 @@ export interface LoadOrder {
   body?: string;
   /** Headers of their own for requests that every connection makes in turn, each beginning with another. */
   each?: readonly Record<string, string>[];
+  /** Connections share them out instead: with thousands, none would come twice. */
+  sharedOut?: true;
   /** More paths at the same place, in turn like `each`. Of the two there is one. */
   paths?: readonly string[];
   connections: number;

@@ -1,37 +1,8 @@
 /** Draws a soak over time: memory, what is open, latency and freshness. */
-import { drawPanel, type Line, type Panel } from '../chart/panel.ts';
+import type { Line, Panel } from '../chart/panel.ts';
 import { linearScale, logScale } from '../chart/scales.ts';
+import { COLOURS, COLUMNS, drawSheet, ROWS } from '../chart/sheet.ts';
 import type { Sample, SoakRecord } from './result.ts';
-
-const WIDTH = 900;
-const HEIGHT = 720;
-const COLUMNS = [
-  [70, 430],
-  [530, 870],
-] as const;
-const ROWS = [
-  [290, 70],
-  [640, 420],
-] as const;
-const COLOURS = ['first', 'second', 'third'];
-
-const STYLE = `
-text { font: 12px system-ui, sans-serif; fill: #444c56; }
-.title { font-weight: 600; }
-.grid { stroke: #8b949e; stroke-opacity: 0.4; fill: none; }
-.line { stroke-width: 1.5; }
-.first { stroke: #0969da; fill: #0969da; }
-.second { stroke: #bc4c00; fill: #bc4c00; }
-.third { stroke: #1a7f37; fill: #1a7f37; }
-.faint.line { stroke-opacity: 0.6; stroke-dasharray: 4 3; }
-@media (prefers-color-scheme: dark) {
-  text { fill: #c9d1d9; }
-  .first { stroke: #58a6ff; fill: #58a6ff; }
-  .second { stroke: #f0883e; fill: #f0883e; }
-  .third { stroke: #3fb950; fill: #3fb950; }
-}
-.line { fill: none; }
-`;
 
 type Figure = (sample: Sample) => number | undefined;
 
@@ -76,14 +47,7 @@ export function drawSoak({ samples }: SoakRecord): string {
       times(({ freshness }) => freshness, 'first'),
     ),
   ];
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="A soak: memory, what is open, latency and freshness">`,
-    `<style>${STYLE}</style>`,
-    legend(names),
-    ...panels.map(drawPanel),
-    '</svg>',
-    '',
-  ].join('\n');
+  return drawSheet('A soak: memory, what is open, latency and freshness', names, panels);
 }
 
 function panelOf(
@@ -123,13 +87,4 @@ function lineOf(samples: readonly Sample[], style: string, of: Figure): Line {
 /** Nothing below a millisecond fits the logarithmic axis. */
 function atLeastOne(milliseconds: number | undefined): number | undefined {
   return milliseconds === undefined || milliseconds === 0 ? undefined : Math.max(1, milliseconds);
-}
-
-function legend(names: readonly string[]): string {
-  return names
-    .map((name, index) => {
-      const x = COLUMNS[0][0] + index * 150;
-      return `<path class="line ${COLOURS[index] ?? ''}" d="M${x} 22h28"/><text x="${x + 36}" y="26">${name}</text>`;
-    })
-    .join('\n');
 }
