@@ -200,10 +200,19 @@ describe('capacity', () => {
 
   it('asks for no more than what the most loaded one carries, and for no more of them than that takes', () => {
     for (const need of planFor({ ...SMALL, requestsPerSecond: 200_000 }, figures, RHYTHM).needs) {
-      expect(need.needed).toBeGreaterThan(0);
-      expect((need.demand * need.imbalance) / need.needed).toBeLessThanOrEqual(need.one);
-      expect(need.needed - pressure(need)).toBeLessThan(2);
+      const needed = need.needed ?? Number.NaN;
+      expect(needed).toBeGreaterThan(0);
+      expect((need.demand * need.imbalance) / needed).toBeLessThanOrEqual(need.one);
+      expect(needed - pressure(need)).toBeLessThan(2);
     }
+  });
+
+  it('says that no number suffices where one store is more than one carries', () => {
+    const demand = { ...SMALL, stores: 1, ordersADay: 5_000, requestsPerSecond: 100_000 };
+    expect(needOf(demand, 'masters of Redis').needed).toBeNull();
+    expect(renderScreen(planFor(demand, figures, RHYTHM), figures)).toMatch(
+      /masters of Redis .* none suffices/,
+    );
   });
 
   it('says what is short first', () => {

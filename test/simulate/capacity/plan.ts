@@ -14,7 +14,8 @@ export interface Need {
   unit: string;
   /** How many times as much as the mean the most loaded one has. */
   imbalance: number;
-  needed: number;
+  /** `null` where no number suffices, since one store alone is more than one carries. */
+  needed: number | null;
   formula: string;
   source: string;
 }
@@ -203,9 +204,10 @@ function need(
   const even = Math.max(1, Math.ceil(demand / one));
   const evenly = { what, unit, demand, one, ...described };
   if (balance === undefined) return { ...evenly, imbalance: 1, needed: even };
+  let uneven = 1;
   for (let parts = even; parts < even + MOST_PARTS; parts += 1) {
-    const uneven = balance(parts);
+    uneven = balance(parts);
     if ((demand * uneven) / parts <= one) return { ...evenly, imbalance: uneven, needed: parts };
   }
-  throw new RangeError(`${what}: one of them has more than it can carry, however many they are`);
+  return { ...evenly, imbalance: uneven, needed: null };
 }

@@ -23,7 +23,7 @@ export function renderScreen(plan: Plan, figures: Figures): string {
       ['one', (need) => amount(need.one), 'right'],
       ['', ({ unit }) => unit],
       ['uneven', ({ imbalance }) => imbalance.toFixed(2), 'right'],
-      ['needed', ({ needed }) => grouped(needed), 'right'],
+      ['needed', numberOf, 'right'],
     ]),
     ...wrapped(firstOf(plan)),
     ...wrapped(`Measured figures: docs/benchmarks.md, at ${grouped(figures.stores)} stores.`),
@@ -72,7 +72,7 @@ export function renderMarkdown(plan: Plan, figures: Figures): string {
       ['needed', 'how many', 'demand', 'one carries', 'uneven', 'formula', 'source'],
       sorted(plan).map((need) => [
         need.what,
-        grouped(need.needed),
+        numberOf(need),
         `${amount(need.demand)} ${need.unit}`,
         `${amount(need.one)} ${need.unit}`,
         need.imbalance.toFixed(2),
@@ -113,6 +113,10 @@ function sorted({ needs }: Plan): Need[] {
 function firstOf(plan: Plan): string {
   const [first, second, third] = sorted(plan).map(({ what }) => what);
   return `Where there is one of each, short first: ${first}; then ${second}; then ${third}.`;
+}
+
+function numberOf({ needed }: Need): string {
+  return needed === null ? 'none suffices' : grouped(needed);
 }
 
 function us(value: number): string {
