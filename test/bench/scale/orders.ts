@@ -15,9 +15,13 @@ export function storeId(index: number): string {
 /** The id of a store's first order. */
 export const FIRST_ORDER = 'o0';
 
-/** The events of the orders: all are created, then all are changed. */
-export function orderEvents({ from, count }: Range, stores: number): EncodedMessage[] {
-  return [1, 2].flatMap((version) =>
+/** The events of the orders, version by version: created, then changed. */
+export function orderEvents(
+  { from, count }: Range,
+  stores: number,
+  versions: readonly number[] = [1, 2],
+): EncodedMessage[] {
+  return versions.flatMap((version) =>
     Array.from({ length: count }, (_, index) => {
       const place = Math.floor((from + index) / stores);
       return encodeEvent({

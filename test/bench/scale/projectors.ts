@@ -30,7 +30,7 @@ export async function measureProjectors(
   );
   const topic = changesTopic(installation.environment);
   await allAtWork(installation, instances);
-  await installation.send(topic, orderEvents(warmUp, stores));
+  await installation.send(topic, orderEvents(warmUp, stores, [1]));
   await caughtUp(installation);
 
   const events = orderEvents(orders, stores);

@@ -4,7 +4,7 @@ import { median, rounded } from '../median.ts';
 import { grouped } from '../query/report/columns.ts';
 import { type Kind, KINDS, type ScaleRecord } from './result.ts';
 
-const PROJECTOR = ['stores', 'projectors', 'events/s', 'µs', 'MongoDB µs', 'peak MiB'];
+const PROJECTOR = ['stores', 'projectors', 'events/s', 'µs', 'MongoDB µs', 'peak MiB', 'load'];
 const REQUESTS = [
   'stores',
   'services',
@@ -65,13 +65,14 @@ function conditions(records: readonly ScaleRecord[]): string {
 }
 
 function projectorRows(records: readonly ScaleRecord[]): string[][] {
-  return records.map(({ stores, instances, projector }) => [
+  return records.map(({ stores, instances, projector, load_average: load }) => [
     grouped(stores),
     String(instances),
     grouped(projector.events_per_second),
     digits(projector.cpu_us),
     digits(projector.mongodb_us),
     digits(projector.peak_mib),
+    String(load),
   ]);
 }
 

@@ -85,7 +85,7 @@ export function readRecords(text: string): ScaleRecord[] {
 }
 
 /** The same as its parts are, with the median of each number. What is no number is that of the last. */
-function medianOf<T>(parts: readonly T[]): T {
+export function medianOf<T>(parts: readonly T[]): T {
   const last = parts.at(-1);
   if (typeof last === 'number') return rounded(median(parts as unknown as number[]), 2) as T;
   if (typeof last !== 'object' || last === null) return last as T;

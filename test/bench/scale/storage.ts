@@ -5,19 +5,20 @@ import { readModels } from '#test/read-models.ts';
 import { footprintOf } from '../projector/footprint.ts';
 import type { StorageFigures } from './result.ts';
 
-export async function measureStorage(installation: Installation, stores: number): Promise<StorageFigures> {
+/** @param clients stores that have a key. */
+export async function measureStorage(installation: Installation, clients: number): Promise<StorageFigures> {
   const { document, indexes } = await footprintOf(await readModels(installation));
   return {
     order_document_bytes: document,
     order_index_bytes: Object.values(indexes).reduce((sum, bytes) => sum + bytes, 0),
-    ...(await bytesInRedis(installation, stores)),
+    ...(await bytesInRedis(installation, clients)),
   };
 }
 
 /** Of the installation's keys alone. */
 async function bytesInRedis(
   { redis, config }: Installation,
-  stores: number,
+  clients: number,
 ): Promise<Pick<StorageFigures, 'session_bytes' | 'store_bytes'>> {
   const sessions = { count: 0, bytes: 0 };
   let others = 0;
@@ -35,5 +36,5 @@ async function bytesInRedis(
       } else if (ofStores.some((prefix) => key.startsWith(prefix))) others += bytes;
     }
   }
-  return { session_bytes: sessions.bytes / sessions.count, store_bytes: others / stores };
+  return { session_bytes: sessions.bytes / sessions.count, store_bytes: others / clients };
 }

@@ -20,11 +20,11 @@ export function loadOfPartitions(loads: readonly number[], partitions: number): 
   );
 }
 
-/** The load of each shard: partitions lie in zones, each on one shard, as many as possible of the one as of the other. */
+/** The load of each shard: each partition is a zone, and zones are given to the shards in turn. */
 export function loadOfShards(partitions: readonly number[], shards: number): number[] {
   const loads = Array.from({ length: shards }, () => 0);
   for (const [partition, load] of partitions.entries()) {
-    const shard = Math.floor((partition * shards) / partitions.length);
+    const shard = partition % shards;
     loads[shard] = (loads[shard] ?? 0) + load;
   }
   return loads;

@@ -77,9 +77,9 @@ describe('balance', () => {
     },
   );
 
-  it('gives each shard partitions beside each other, as many as the others have, and loses none', () => {
+  it('gives partitions to the shards in turn, and loses none', () => {
     const loads = Array.from({ length: 48 }, (_, index) => index);
-    expect(loadOfShards(loads, 2)).toEqual([sum(loads.slice(0, 24)), sum(loads.slice(24))]);
+    expect(loadOfShards(loads, 2)).toEqual([24 * 23, 24 * 24]);
     expect(sum(loadOfShards(loads, 5))).toBe(sum(loads));
     expect(loadOfShards(loads.fill(1), 5).toSorted((a, b) => a - b)).toEqual([9, 9, 10, 10, 10]);
   });
@@ -180,9 +180,21 @@ describe('capacity', () => {
     return need;
   };
 
+  it('takes the median of each figure at all numbers of stores', () => {
+    const busy = { ...RECORD, stores: 10, projector: { ...RECORD.projector, cpu_us: 200 } };
+    const records = [
+      { ...busy, stores: 1 },
+      busy,
+      RECORD,
+      { ...RECORD, stores: 100 },
+      { ...RECORD, stores: 5 },
+    ];
+    expect(figuresOf(records, CHANGES)).toEqual({ ...figures, stores: { least: 1, most: 1_000 } });
+  });
+
   it('takes the figures of one instance, requests by their mix', () => {
     expect(figures).toMatchObject({
-      stores: 1_000,
+      stores: { least: 1_000, most: 1_000 },
       projectorUs: 60,
       waitingKib: 16.2,
       waitingCores: 0.000005,

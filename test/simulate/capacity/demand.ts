@@ -25,7 +25,7 @@ export const USUAL: Demand = {
   days: 365,
   skew: 1,
   largest: 5_000,
-  partitions: 48,
+  partitions: 96,
 };
 
 /** Of all requests; the rest are polls answered 304. */

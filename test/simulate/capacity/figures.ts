@@ -1,12 +1,12 @@
 /** The measured figures that capacity is computed from: those of `bench -- scale`, and what clients that wait cost of `bench -- changes`. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Kind, RequestFigures, ScaleRecord } from '../../bench/scale/result.ts';
+import { type Kind, medianOf, type RequestFigures, type ScaleRecord } from '../../bench/scale/result.ts';
 import { MIX } from './demand.ts';
 
 export interface Figures {
-  /** Where it was measured: so many stores, one instance. */
-  stores: number;
+  /** Where it was measured: so many stores at least and at most. */
+  stores: { least: number; most: number };
   projectorUs: number;
   /** MongoDB's processor time for an event. */
   eventMongodbUs: number;
@@ -31,11 +31,11 @@ export interface Figures {
 
 const DOCS = join(import.meta.dirname, '../../../docs');
 
-/** @param changes the document in which `bench -- changes` tells what it found. */
+/** Medians of one instance, whatever the number of stores: a moment in which the machine was busy moves no figure. @param changes the document in which `bench -- changes` tells what it found. */
 export function figuresOf(records: readonly ScaleRecord[], changes: string): Figures {
-  const record = records.findLast(({ instances }) => instances === 1);
-  if (record === undefined) throw new Error('one instance was not measured');
-  const { projector, requests, storage, query_peak_mib: queryMib } = record;
+  const alone = records.filter(({ instances }) => instances === 1);
+  if (alone.length === 0) throw new Error('one instance was not measured');
+  const { projector, requests, storage, query_peak_mib: queryMib } = medianOf(alone);
   const mean = (of: (figures: RequestFigures) => number | null) =>
     Object.entries(MIX).reduce((sum, [kind, share]) => sum + share * numberOf(of(requests[kind as Kind])), 0);
   const waiting = /([\d,]+) clients wait for [\d,]+ stores: ([\d.]+) KiB .* each, ([\d.]+) % of a core/.exec(
@@ -46,7 +46,10 @@ export function figuresOf(records: readonly ScaleRecord[], changes: string): Fig
     .slice(1)
     .map((text) => Number(text.replaceAll(',', '')));
   return {
-    stores: record.stores,
+    stores: {
+      least: Math.min(...alone.map(({ stores }) => stores)),
+      most: Math.max(...alone.map(({ stores }) => stores)),
+    },
     projectorUs: projector.cpu_us,
     eventMongodbUs: numberOf(projector.mongodb_us),
     eventBytes: projector.event_bytes,

@@ -70,6 +70,8 @@ export function planFor(demand: Demand, figures: Figures, rhythm: Rhythm): Plan 
   const eventsKept = ordersKept * rhythm.eventsOfOrder;
   const ordersInBusiestHour = (demand.ordersADay / 24) * rhythm.busiest;
   const pages = stores * INDEXES.atTheEnd + ordersInBusiestHour * INDEXES.anywhere;
+  const rebuilding = `to rebuild in ${REBUILD_HOURS} h`;
+  const rebuilt = eventsKept / (REBUILD_HOURS * 3_600);
   const applied = (figures.projectorUs + figures.eventMongodbUs) / 1e6;
   const needs = [
     need(
@@ -134,17 +136,20 @@ export function planFor(demand: Demand, figures: Figures, rhythm: Rhythm): Plan 
       source: '`bench -- scale`',
       balance: () => chosen,
     }),
-    need(
-      `partitions and projectors, to rebuild in ${REBUILD_HOURS} h`,
-      'cores',
-      (eventsKept * applied) / (REBUILD_HOURS * 3_600),
-      1,
-      {
-        formula: `events kept × (projector’s + MongoDB’s processor time) ÷ ${REBUILD_HOURS} h`,
-        source: '`bench -- scale`',
-        balance: () => chosen,
-      },
-    ),
+    need(`partitions, ${rebuilding}`, 'cores', rebuilt * applied, 1, {
+      formula: `events kept × (projector’s + MongoDB’s processor time) ÷ ${REBUILD_HOURS} h`,
+      source: '`bench -- scale`',
+      balance: () => chosen,
+    }),
+    need(`projectors, ${rebuilding}`, 'cores', (rebuilt * figures.projectorUs) / 1e6, 1, {
+      formula: `events kept × processor time ÷ ${REBUILD_HOURS} h`,
+      source: '`bench -- scale`',
+    }),
+    need(`shards, ${rebuilding}`, 'cores', (rebuilt * figures.eventMongodbUs) / 1e6, SHARD.cores, {
+      formula: `events kept × MongoDB’s processor time ÷ ${REBUILD_HOURS} h`,
+      source: '`bench -- scale`',
+      balance: ofShards,
+    }),
     need(
       'brokers of Kafka, by disk',
       'TiB',
@@ -177,8 +182,8 @@ export function planFor(demand: Demand, figures: Figures, rhythm: Rhythm): Plan 
     rhythm,
     eventsPerSecond: events,
     balances: [
-      ...[1, 2, 4].map((factor) => {
-        const number = demand.partitions * factor;
+      ...[0.25, 0.5, 1, 2].map((factor) => {
+        const number = Math.ceil(demand.partitions * factor);
         return { what: `${number} partitions`, imbalance: imbalance(loadOfPartitions(loads, number)) };
       }),
       ...[2, 3, 4, 6].map((shards) => ({ what: `${shards} shards`, imbalance: ofShards(shards) })),

@@ -26,7 +26,7 @@ export function renderScreen(plan: Plan, figures: Figures): string {
       ['needed', numberOf, 'right'],
     ]),
     ...wrapped(firstOf(plan)),
-    ...wrapped(`Measured figures: docs/benchmarks.md, at ${grouped(figures.stores)} stores.`),
+    ...wrapped(`Measured: docs/benchmarks.md, medians of ${measuredAt(figures)}.`),
   ].join('\n');
 }
 
@@ -37,7 +37,7 @@ export function renderMarkdown(plan: Plan, figures: Figures): string {
     rhythmOf(plan),
     '',
     ...table(
-      ['measured, one instance', 'figure', 'source'],
+      [`measured, medians of ${measuredAt(figures)}`, 'figure', 'source'],
       [
         ['an event: projector', us(figures.projectorUs), SCALE],
         ['an event: MongoDB', us(figures.eventMongodbUs), SCALE],
@@ -113,6 +113,10 @@ function sorted({ needs }: Plan): Need[] {
 function firstOf(plan: Plan): string {
   const [first, second, third] = sorted(plan).map(({ what }) => what);
   return `Where there is one of each, short first: ${first}; then ${second}; then ${third}.`;
+}
+
+function measuredAt({ stores: { least, most } }: Figures): string {
+  return `one instance at ${grouped(least)} to ${grouped(most)} stores`;
 }
 
 function numberOf({ needed }: Need): string {
