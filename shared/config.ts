@@ -3,7 +3,7 @@
  * `docs/configuration.md` is its table; a test keeps the two alike.
  */
 import { closest, distance } from 'fastest-levenshtein';
-import { type Static, Type } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
 import {
   anyText,
   flag,
@@ -35,6 +35,87 @@ const lowerCaseName = matching(
 const pairs = matching(/^(?:[^,=]+=[^,]*(?:,|$))*$/, 'name=value, separated by commas');
 const hostAndPort = matching(/^[^\s:@/?#]+:\d{1,5}$|^\[[0-9a-fA-F:]+\]:\d{1,5}$/, 'host:port');
 
+/** How a Kafka is reached. */
+const kafkaServers = {
+  brokers: setting(
+    'KAFKA_BROKERS',
+    list(hostAndPort, { least: 1 }),
+    null,
+    'Kafka bootstrap addresses, `host:port`, separated by commas.',
+  ),
+  tls: Type.Object({
+    enabled: setting('KAFKA_TLS', flag, 'false', 'Whether brokers are talked to by TLS.'),
+    caFile: optional(
+      'KAFKA_TLS_CA_FILE',
+      anyText,
+      'File with the certificates (PEM) of those who vouch for the brokers; the system’s when empty.',
+    ),
+    certFile: optional(
+      'KAFKA_TLS_CERT_FILE',
+      anyText,
+      'File with our own certificate for Kafka, where it asks for one.',
+    ),
+    keyFile: optional('KAFKA_TLS_KEY_FILE', anyText, 'File with the private key of that certificate.'),
+  }),
+  sasl: Type.Object({
+    mechanism: optional(
+      'KAFKA_SASL_MECHANISM',
+      oneOf('plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer'),
+      'How we show Kafka who we are: `plain`, `scram-sha-256`, `scram-sha-512` or `oauthbearer`; not at all when empty.',
+    ),
+    username: optional(
+      'KAFKA_SASL_USERNAME',
+      anyText,
+      'User of Kafka; with `oauthbearer` the client id at the token endpoint.',
+    ),
+    password: optional(
+      'KAFKA_SASL_PASSWORD',
+      anyText,
+      'Password of that user; with `oauthbearer` the client secret.',
+    ),
+    passwordFile: optional(
+      'KAFKA_SASL_PASSWORD_FILE',
+      anyText,
+      'File that holds it, instead of `KAFKA_SASL_PASSWORD`.',
+    ),
+    tokenUrl: optional(
+      'KAFKA_SASL_TOKEN_URL',
+      webAddress,
+      'Token endpoint of `oauthbearer`, which is asked by the client credentials grant.',
+    ),
+    scope: optional('KAFKA_SASL_SCOPE', anyText, 'Scope that is asked for there.'),
+  }),
+};
+
+/** How a MongoDB is reached. */
+const mongodbServers = {
+  uri: setting(
+    'MONGODB_URI',
+    uri('mongodb', 'mongodb+srv'),
+    null,
+    'Connection string of the MongoDB replica set.',
+  ),
+  username: optional('MONGODB_USERNAME', anyText, 'User of MongoDB, where the connection string names none.'),
+  password: optional('MONGODB_PASSWORD', anyText, 'Password of that user.'),
+  passwordFile: optional(
+    'MONGODB_PASSWORD_FILE',
+    anyText,
+    'File that holds it, instead of `MONGODB_PASSWORD`.',
+  ),
+  tls: Type.Object({
+    caFile: optional(
+      'MONGODB_TLS_CA_FILE',
+      anyText,
+      'File with the certificates (PEM) of those who vouch for MongoDB; turns TLS on.',
+    ),
+    certKeyFile: optional(
+      'MONGODB_TLS_CERT_KEY_FILE',
+      anyText,
+      'File with our own certificate and its private key for MongoDB; turns TLS on. With `authMechanism=MONGODB-X509` in the connection string it says who we are.',
+    ),
+  }),
+};
+
 /** Every setting, in the order of the table. */
 const settings = Type.Object({
   environments: setting(
@@ -63,97 +144,28 @@ const settings = Type.Object({
     'How log lines tell level and time: `numbers` (30, milliseconds since 1970) or `names` (`info`, ISO 8601 in UTC).',
   ),
   kafka: Type.Object({
-    brokers: setting(
-      'KAFKA_BROKERS',
-      list(hostAndPort, { least: 1 }),
-      null,
-      'Kafka bootstrap addresses, `host:port`, separated by commas.',
-    ),
+    brokers: kafkaServers.brokers,
     sessionTimeoutMs: setting(
       'KAFKA_SESSION_TIMEOUT_MS',
       whole(1_000, 300_000),
       '6000',
       'After how many milliseconds without a heartbeat the group gives a projector’s partitions to another.',
     ),
-    tls: Type.Object({
-      enabled: setting('KAFKA_TLS', flag, 'false', 'Whether brokers are talked to by TLS.'),
-      caFile: optional(
-        'KAFKA_TLS_CA_FILE',
-        anyText,
-        'File with the certificates (PEM) of those who vouch for the brokers; the system’s when empty.',
-      ),
-      certFile: optional(
-        'KAFKA_TLS_CERT_FILE',
-        anyText,
-        'File with our own certificate for Kafka, where it asks for one.',
-      ),
-      keyFile: optional('KAFKA_TLS_KEY_FILE', anyText, 'File with the private key of that certificate.'),
-    }),
-    sasl: Type.Object({
-      mechanism: optional(
-        'KAFKA_SASL_MECHANISM',
-        oneOf('plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer'),
-        'How we show Kafka who we are: `plain`, `scram-sha-256`, `scram-sha-512` or `oauthbearer`; not at all when empty.',
-      ),
-      username: optional(
-        'KAFKA_SASL_USERNAME',
-        anyText,
-        'User of Kafka; with `oauthbearer` the client id at the token endpoint.',
-      ),
-      password: optional(
-        'KAFKA_SASL_PASSWORD',
-        anyText,
-        'Password of that user; with `oauthbearer` the client secret.',
-      ),
-      passwordFile: optional(
-        'KAFKA_SASL_PASSWORD_FILE',
-        anyText,
-        'File that holds it, instead of `KAFKA_SASL_PASSWORD`.',
-      ),
-      tokenUrl: optional(
-        'KAFKA_SASL_TOKEN_URL',
-        webAddress,
-        'Token endpoint of `oauthbearer`, which is asked by the client credentials grant.',
-      ),
-      scope: optional('KAFKA_SASL_SCOPE', anyText, 'Scope that is asked for there.'),
-    }),
+    tls: kafkaServers.tls,
+    sasl: kafkaServers.sasl,
   }),
   mongodb: Type.Object({
-    uri: setting(
-      'MONGODB_URI',
-      uri('mongodb', 'mongodb+srv'),
-      null,
-      'Connection string of the MongoDB replica set.',
-    ),
+    uri: mongodbServers.uri,
     readTimeoutMs: setting(
       'MONGODB_READ_TIMEOUT_MS',
       whole(50, 60_000),
       '600',
       'How many milliseconds a request may wait for MongoDB before it is answered 503.',
     ),
-    username: optional(
-      'MONGODB_USERNAME',
-      anyText,
-      'User of MongoDB, where the connection string names none.',
-    ),
-    password: optional('MONGODB_PASSWORD', anyText, 'Password of that user.'),
-    passwordFile: optional(
-      'MONGODB_PASSWORD_FILE',
-      anyText,
-      'File that holds it, instead of `MONGODB_PASSWORD`.',
-    ),
-    tls: Type.Object({
-      caFile: optional(
-        'MONGODB_TLS_CA_FILE',
-        anyText,
-        'File with the certificates (PEM) of those who vouch for MongoDB; turns TLS on.',
-      ),
-      certKeyFile: optional(
-        'MONGODB_TLS_CERT_KEY_FILE',
-        anyText,
-        'File with our own certificate and its private key for MongoDB; turns TLS on. With `authMechanism=MONGODB-X509` in the connection string it says who we are.',
-      ),
-    }),
+    username: mongodbServers.username,
+    password: mongodbServers.password,
+    passwordFile: mongodbServers.passwordFile,
+    tls: mongodbServers.tls,
   }),
   redis: Type.Object({
     url: setting(
@@ -434,11 +446,39 @@ const settings = Type.Object({
   }),
 });
 
-export type Config = Static<typeof settings>;
+/** What an environment may have for itself; the variables have its name in front. */
+const ownServers = { kafka: Type.Object(kafkaServers), mongodb: Type.Object(mongodbServers) };
+
+type Settings = Static<typeof settings>;
+
+export interface Config extends Settings {
+  /** The servers that environments have of their own. */
+  own: ReadonlyMap<string, Partial<Pick<Settings, 'kafka' | 'mongodb'>>>;
+}
 
 /** The table of all settings, for the documentation and `--help`. */
 export function describeSettings(): Setting[] {
   return settingsOf(settings);
+}
+
+/** The settings by which the environments may have servers of their own: of those that `ENVIRONMENTS` names. */
+export function describeOwnSettings(env: NodeJS.ProcessEnv): Setting[] {
+  const environments = readSettings(settings.properties.environments, env, []);
+  return environments.flatMap((environment) =>
+    Object.values(ownServers)
+      .flatMap(settingsOf)
+      .map((one) => ({ ...one, name: prefixOf(environment) + one.name })),
+  );
+}
+
+/** What leads the names of an environment's own variables. */
+function prefixOf(environment: string): string {
+  return `${environment.toUpperCase().replaceAll('-', '_')}_`;
+}
+
+/** The variable that names the Kafka of an environment's changes. */
+export function brokersSetting({ own }: Pick<Config, 'own'>, environment: string): string {
+  return `${own.get(environment)?.kafka === undefined ? '' : prefixOf(environment)}KAFKA_BROKERS`;
 }
 
 /** Reads the configuration. @throws {StoreDataError} `config_invalid`, its message one line for each mistake. */
@@ -446,8 +486,33 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   const mistakes: string[] = [];
   const config = readSettings(settings, env, mistakes);
   mistakes.push(...contradictions(env));
+  const own = new Map(
+    config.environments.map((environment) => [environment, readOwn(config, environment, env, mistakes)]),
+  );
   if (mistakes.length > 0) throw new StoreDataError('config_invalid', mistakes.join('\n'));
-  return config;
+  return { ...config, own };
+}
+
+/** The servers of an environment's own, as far as it has any: nothing of how the others are reached holds for them. */
+function readOwn(
+  { kafka, mongodb }: Settings,
+  environment: string,
+  env: NodeJS.ProcessEnv,
+  mistakes: string[],
+): Partial<Pick<Settings, 'kafka' | 'mongodb'>> {
+  const prefix = prefixOf(environment);
+  const namesOf = (tree: TSchema) => settingsOf(tree).map(({ name }) => name);
+  const names = Object.values(ownServers).flatMap(namesOf);
+  const given = Object.fromEntries(names.map((name) => [name, env[prefix + name]]));
+  const found: string[] = [];
+  const read = <T extends TSchema>(tree: T) =>
+    namesOf(tree).some((name) => given[name]) ? readSettings(tree, given, found) : null;
+  const [ownKafka, ownMongodb] = [read(ownServers.kafka), read(ownServers.mongodb)];
+  mistakes.push(...found.map((mistake) => prefix + mistake), ...contradictions(given, prefix));
+  return {
+    ...(ownKafka === null ? {} : { kafka: { ...kafka, ...ownKafka } }),
+    ...(ownMongodb === null ? {} : { mongodb: { ...mongodb, ...ownMongodb } }),
+  };
 }
 
 /** How many letters a name may be off to be taken for a mistake. */
@@ -455,23 +520,32 @@ const NEAR = 2;
 
 /** Variables that are none of ours, but nearly: each a line with the setting that may have been meant. */
 export function nearMisses(env: NodeJS.ProcessEnv): string[] {
-  const names = describeSettings().map(({ name }) => name);
+  const own = describeOwnSettings(env).map(({ name }) => name);
+  const names = [...describeSettings().map(({ name }) => name), ...own];
   return Object.keys(env).flatMap((given) => {
     const nearest = closest(given, names);
     const letters = distance(given, nearest);
-    return letters === 0 || letters > NEAR ? [] : [`${given} is no setting; the nearest is ${nearest}`];
+    if (letters === 0) return [];
+    if (letters <= NEAR) return [`${given} is no setting; the nearest is ${nearest}`];
+    const address = OWN_ADDRESS.exec(given)?.find((part, at) => at > 0 && part !== undefined);
+    const example = own.find((name) => address !== undefined && name.endsWith(`_${address}`));
+    return example === undefined ? [] : [`${given} is of no environment; such a setting is ${example}`];
   });
 }
 
-/** Settings that exclude or need one another. */
-function contradictions(env: NodeJS.ProcessEnv): string[] {
+/** The address of an environment that `ENVIRONMENTS` does not name, or with the name behind it. */
+const OWN_ADDRESS = /_(KAFKA_BROKERS|MONGODB_URI)$|^(KAFKA_BROKERS|MONGODB_URI)_/;
+
+/** Settings that exclude or need one another. @param prefix leads the names of variables. */
+function contradictions(env: NodeJS.ProcessEnv, prefix = ''): string[] {
   const isSet = (name: string) => (env[name] ?? '') !== '';
   const mistakes: string[] = [];
   const exclude = (one: string, other: string) => {
-    if (isSet(one) && isSet(other)) mistakes.push(`${one} and ${other} exclude each other`);
+    if (isSet(one) && isSet(other)) mistakes.push(`${prefix}${one} and ${prefix}${other} exclude each other`);
   };
   const need = (one: string, ...others: string[]) => {
-    if (isSet(one) && !others.some(isSet)) mistakes.push(`${one} needs ${others.join(' or ')}`);
+    if (!isSet(one) || others.some(isSet)) return;
+    mistakes.push(`${prefix}${one} needs ${others.map((name) => prefix + name).join(' or ')}`);
   };
   exclude('SIGNING_KEYS', 'SIGNING_KEYS_FILE');
   for (const server of ['KAFKA_SASL', 'MONGODB', 'REDIS', 'REDIS_SENTINEL']) {
@@ -484,7 +558,8 @@ function contradictions(env: NodeJS.ProcessEnv): string[] {
     need(`${side}_KEY_FILE`, `${side}_CERT_FILE`);
   }
   for (const file of ['KAFKA_TLS_CA_FILE', 'KAFKA_TLS_CERT_FILE']) {
-    if (isSet(file) && env['KAFKA_TLS'] !== 'true') mistakes.push(`${file} needs KAFKA_TLS=true`);
+    if (isSet(file) && env['KAFKA_TLS'] !== 'true')
+      mistakes.push(`${prefix}${file} needs ${prefix}KAFKA_TLS=true`);
   }
   for (const file of ['REDIS_TLS_CA_FILE', 'REDIS_TLS_CERT_FILE']) {
     if (isSet(file) && !env['REDIS_URL']?.startsWith('rediss')) {

@@ -25,7 +25,7 @@ quietRequestQueues();
 const AT_ONCE_MS = 5_000;
 
 /** Makes a client. kafkajs logs at our levels, one step quieter: its own retries are no events of ours. */
-export function createKafka(config: Config, clientId: string, logger: Logger): Kafka {
+export function createKafka(config: Pick<Config, 'kafka'>, clientId: string, logger: Logger): Kafka {
   return new KafkaClient({
     clientId,
     brokers: config.kafka.brokers,

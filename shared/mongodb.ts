@@ -6,7 +6,7 @@ import type { Config } from './config.ts';
 const POOL_LOOK_MS = 5_000;
 
 /** A client for writers: majority writes, and time for an election. It connects by its first operation. */
-export function createWriterClient(config: Config, appName: string): MongoClient {
+export function createWriterClient(config: Pick<Config, 'mongodb'>, appName: string): MongoClient {
   return quiet(
     new MongoClient(config.mongodb.uri, {
       ...securityOf(config.mongodb),
@@ -27,7 +27,7 @@ export function createWriterClient(config: Config, appName: string): MongoClient
  * A client for requests: it finds out within `MONGODB_READ_TIMEOUT_MS` that no server is there. An operation that
  * a frozen server keeps is ended by the caller's deadline; the driver has none.
  */
-export function createReaderClient(config: Config, appName: string): MongoClient {
+export function createReaderClient(config: Pick<Config, 'mongodb'>, appName: string): MongoClient {
   return quiet(
     new MongoClient(config.mongodb.uri, {
       ...securityOf(config.mongodb),

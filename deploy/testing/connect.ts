@@ -1,6 +1,6 @@
 /** Drives a running API as its publishers and integrations do, and waits until what was published can be read. */
 import type { Admin } from 'kafkajs';
-import type { Db, MongoClient } from 'mongodb';
+import type { Db } from 'mongodb';
 import { hashSecret, newClientId, newClientSecret } from '#shared/access/secrets.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { findPending } from '#shared/access/pending.ts';
@@ -15,7 +15,8 @@ import { createLogger } from '#shared/logging.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
 import { pause } from '#shared/pause.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
-import { controlDatabase, findLiveGeneration } from '#shared/read-models/generation.ts';
+import { Databases } from '#shared/read-models/databases.ts';
+import { findLiveGeneration } from '#shared/read-models/generation.ts';
 import { withTimeLimit } from '#shared/time-limit.ts';
 import type * as Api from './api.d.ts';
 
@@ -33,7 +34,8 @@ export const connectStoreData: typeof Api.connectStoreData = async (connection) 
   const mongodb = createWriterClient(config, 'store-data-testing');
   await Promise.all([admin.connect(), producer.connect(), mongodb.connect()]);
   const topics = { changes: changesTopic(environment), access: accessTopic(environment) };
-  const places: Places = { admin, mongodb, prefix: config.namePrefix, environment };
+  const databases = new Databases(config.namePrefix, mongodb);
+  const places: Places = { admin, databases, environment };
   const nextSequence = risingSequence();
 
   const send = async (topic: string, messages: EncodedMessage[]) => {
@@ -115,8 +117,7 @@ async function requestToken(url: string, { clientId, clientSecret }: Api.Key): P
 
 interface Places {
   admin: Admin;
-  mongodb: MongoClient;
-  prefix: string;
+  databases: Databases;
   environment: string;
 }
 
@@ -141,11 +142,11 @@ async function settle(places: Places): Promise<void> {
 
 /** One thing that is not there yet; empty when all is. */
 async function whatIsMissing(
-  { mongodb, prefix, environment }: Places,
+  { databases, environment }: Places,
   ends: Record<'changes' | 'access', ReadonlyMap<number, number>>,
 ): Promise<string> {
-  const live = await findLiveGeneration(mongodb, prefix, environment);
-  const control = controlDatabase(mongodb, prefix);
+  const live = await findLiveGeneration(databases, environment);
+  const { control } = databases;
   const missing =
     (await behind(live?.db ?? null, changesTopic(environment), ends.changes)) ??
     (await behind(control, accessTopic(environment), ends.access));

@@ -3,22 +3,20 @@
  * and the publisher that feeds Redis.
  */
 import type { Kafka } from 'kafkajs';
-import type { Db, MongoClient } from 'mongodb';
+import type { Db } from 'mongodb';
 import { createControlIndexes } from '#shared/access/access-keys.ts';
 import { createAuditIndexes } from '#shared/access/audit.ts';
 import type { Config } from '#shared/config.ts';
 import { describeError } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { checkTopics, createKafka } from '#shared/kafka.ts';
+import { PerKafka } from '#shared/kafka/per-kafka.ts';
 import type { Logger } from '#shared/logging.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
 import { watchPool } from '#shared/mongodb-pool.ts';
+import { Databases } from '#shared/read-models/databases.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
-import {
-  controlDatabase,
-  createFirstGeneration,
-  PROJECTION_VERSION,
-} from '#shared/read-models/generation.ts';
+import { createFirstGeneration, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { checkRedisAtStart } from '#shared/redis-server.ts';
 import type { Tracing } from '#shared/tracing.ts';
 import type { RedisMasters } from '#shared/redis-masters.ts';
@@ -74,11 +72,11 @@ export async function startProjector(
   }: ProjectorOptions = {},
 ): Promise<RunningProjector> {
   const { namePrefix: prefix, environments } = config;
-  const client = createWriterClient(config, 'projector');
-  watchPool(client, metrics.pool);
+  const databases = Databases.of(config, (one) => createWriterClient(one, 'projector'));
+  for (const client of databases.clients) watchPool(client, metrics.pool);
   const away = (error: Error) => logger.debug({ error: describeError(error) }, 'redis');
   const redis = createRedis(config, { away }, metrics.redisSeconds);
-  const stopping: (() => Promise<unknown>)[] = [async () => redis.disconnect(), () => client.close()];
+  const stopping: (() => Promise<unknown>)[] = [async () => redis.disconnect(), () => databases.close()];
   const stop = async () => {
     for (const step of stopping.splice(0).toReversed()) {
       await step().catch((error: unknown) => logger.warn({ error: describeError(error) }, 'stopping'));
@@ -87,16 +85,15 @@ export async function startProjector(
   try {
     const failure = await checkRedisAtStart(redis, REDIS_READY_MS);
     if (failure !== null) logger.warn({ error: failure }, 'starting without Redis');
-    const kafka = createKafka(config, `${prefix}.projector`, logger);
-    await onceReached('Kafka', () => checkAllTopics(kafka, environments), logger);
-    await onceReached('MongoDB', () => client.connect(), logger);
-    const control = controlDatabase(client, prefix);
+    const kafkas = new PerKafka(config, (one) => createKafka(one, `${prefix}.projector`, logger));
+    const topics = environments.flatMap((name) => [changesTopic(name), accessTopic(name)]);
+    const common = kafkas.group(topics).get(kafkas.common) ?? [];
+    await onceReached('Kafka', () => checkTopicsOn(kafkas.common, common), logger);
+    await onceReached('MongoDB', () => databases.common.connect(), logger);
+    const { control } = databases;
     await createControlIndexes(control);
     await createAuditIndexes(control);
     await createDroppedIndexes(control);
-    for (const environment of environments) {
-      await createFirstGeneration(client, prefix, environment, projectionVersion);
-    }
     const running = await startConsumers(
       {
         config,
@@ -106,14 +103,14 @@ export async function startProjector(
         logger,
         metrics,
         tracing,
-        client,
+        databases,
         redis,
-        kafka,
+        kafkas,
         control,
       },
       stopping,
     );
-    const status = () => readStatus({ client, prefix, environments, control, redis, metrics });
+    const status = () => readStatus({ databases, prefix, environments, redis, metrics });
     return { metrics, ...running, status, stop };
   } catch (error) {
     await stop();
@@ -121,14 +118,11 @@ export async function startProjector(
   }
 }
 
-async function checkAllTopics(kafka: Kafka, environments: readonly string[]): Promise<void> {
+async function checkTopicsOn(kafka: Kafka, topics: string[]): Promise<void> {
   const admin = kafka.admin();
   await admin.connect();
   try {
-    await checkTopics(
-      admin,
-      environments.flatMap((environment) => [changesTopic(environment), accessTopic(environment)]),
-    );
+    await checkTopics(admin, topics);
   } finally {
     await admin.disconnect();
   }
@@ -143,9 +137,9 @@ interface Parts {
   logger: Logger;
   metrics: ProjectorMetrics;
   tracing: Tracing | null;
-  client: MongoClient;
+  databases: Databases;
   redis: RedisMasters;
-  kafka: Kafka;
+  kafkas: PerKafka<Kafka>;
   control: Db;
 }
 
@@ -179,7 +173,8 @@ async function startConsumers(
   });
   stopping.push(() => letters.stop());
   const projecting: ProjectOptions = {
-    prefix: parts.prefix,
+    config,
+    kafkas: parts.kafkas,
     base,
     pace,
     letters,
@@ -189,6 +184,8 @@ async function startConsumers(
   };
   follower = await GenerationFollower.start({
     ...parts,
+    apart: new Set(environments.filter((name) => Object.keys(config.own.get(name) ?? {}).length > 0)),
+    prepare: (environment) => prepare(parts, environment),
     project: (generation) => projectGeneration(projecting, generation),
   });
   const followed = follower;
@@ -210,9 +207,19 @@ async function startConsumers(
   };
 }
 
+/** Makes an environment's first generation. What it has of its own is checked here: the installation's was before. */
+async function prepare({ config, databases, kafkas, projectionVersion }: Parts, environment: string) {
+  const own = config.own.get(environment);
+  // One whose first connection failed is to be connected again.
+  if (own?.mongodb !== undefined) await databases.clientOf(environment).connect();
+  const topic = changesTopic(environment);
+  if (own?.kafka !== undefined) await checkTopicsOn(kafkas.of(topic), [topic]);
+  await createFirstGeneration(databases, environment, projectionVersion);
+}
+
 /** Access belongs to no generation: its truth and its checkpoints lie in the control database. */
 function startAccessConsumer(
-  { prefix, control, metrics }: Parts,
+  { prefix, databases, kafkas, control, metrics }: Parts,
   { base, pace, letters }: Pick<ProjectOptions, 'base' | 'pace' | 'letters'>,
   publisher: AccessPublisher,
   environment: string,
@@ -223,6 +230,8 @@ function startAccessConsumer(
   const checkpoints = control.collection<Checkpoint>(CHECKPOINTS);
   return startConsumer({
     ...base,
+    kafka: kafkas.of(topic),
+    client: databases.common,
     topic,
     groupId: `${prefix}.${environment}.access`,
     checkpoints,

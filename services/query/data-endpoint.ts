@@ -89,7 +89,13 @@ async function answer<P extends Parameters>(
   const { environment, storeId } = callerOf(request);
   const generation = app.generations.of(environment);
   const shared = app.sharedOf(generation).reads;
-  const view: View = { storeId, generation, bounded: app.deadlineOf(reply), shared, masks: false };
+  const view: View = {
+    storeId,
+    generation,
+    bounded: app.deadlineOf(reply, environment),
+    shared,
+    masks: false,
+  };
   const path = request.routeOptions.url ?? '';
   const source: EtagSource = { path, parameters: values, storeId, marker: generation.marker, shows };
   const condition = conditionOf(request.headers['if-none-match']);

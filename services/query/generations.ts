@@ -2,7 +2,6 @@
  * The generation of each environment from which requests are answered, looked up twice a second, so that a flip is
  * followed within one. It is the live one where this release made it, else the newest of its own that is kept.
  */
-import type { MongoClient } from 'mongodb';
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
 import { soon } from './at-start.ts';
 import type { Bounded } from './deadline.ts';
@@ -10,6 +9,7 @@ import type { Logger } from '#shared/logging.ts';
 import { pause } from '#shared/pause.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
+import type { Databases } from '#shared/read-models/databases.ts';
 import {
   answeringGeneration,
   type Generation,
@@ -31,9 +31,9 @@ export interface LiveGenerations {
 }
 
 export interface GenerationsOptions {
-  client: MongoClient;
-  bounded: Bounded;
-  prefix: string;
+  databases: Databases;
+  /** Bounds reads of what is common to all environments, or of an environment's own. */
+  boundedIn: (environment: string | null) => Bounded;
   environments: readonly string[];
   /** Only generations made with it can be read. */
   projectionVersion: number;
@@ -43,8 +43,8 @@ export interface GenerationsOptions {
 
 /** Starts to look; resolves after the first look, or while MongoDB does not answer it. */
 export async function watchGenerations(options: GenerationsOptions): Promise<LiveGenerations> {
-  const { client, prefix, environments, bounded, intervalMs, logger } = options;
-  const pointers = new PointerWatch(client, prefix, environments, bounded);
+  const { databases, environments, boundedIn, intervalMs, logger } = options;
+  const pointers = new PointerWatch(databases, environments, boundedIn(null));
   const live = new Map<string, Generation | Absence>();
   const first = Promise.withResolvers<void>();
   const looking = new PeriodicTask({
@@ -89,12 +89,13 @@ interface Absence {
 
 /** Looks once. While MongoDB is away the last answer stays: reading from it will tell. @returns what there is, as far as it is known. */
 async function lookUp(
-  { client, bounded, projectionVersion, logger }: GenerationsOptions,
+  { boundedIn, projectionVersion, logger }: GenerationsOptions,
   { environment, find }: { environment: string; find: () => Promise<KnownGeneration[]> },
   live: Map<string, Generation | Absence>,
   stopped: AbortSignal,
 ): Promise<readonly KnownGeneration[]> {
   const before = live.get(environment);
+  const bounded = boundedIn(environment);
   let generations: readonly KnownGeneration[] = [];
   let found: Generation | Absence;
   try {
@@ -120,7 +121,7 @@ async function lookUp(
     if (before !== undefined && !('reason' in before)) {
       const [from, to] = [before, found];
       // What clients have seen they shall see again, as far as that is to be had in a moment.
-      await bounded(() => untilCaughtUp(client, to, from, stopped)).catch(() => undefined);
+      await bounded(() => untilCaughtUp(to, from, stopped)).catch(() => undefined);
     }
     live.set(environment, found);
     logger.info({ environment, generation: found.marker.number }, 'answers from a generation');
@@ -142,20 +143,15 @@ const PATIENCE_MS = 300;
 const LOOK_MS = 10;
 
 /** Resolves when a generation is as far as another, seen in one snapshot of both, or after a moment. */
-async function untilCaughtUp(
-  client: MongoClient,
-  generation: Generation,
-  other: Generation,
-  signal: AbortSignal,
-): Promise<void> {
+async function untilCaughtUp(generation: Generation, other: Generation, signal: AbortSignal): Promise<void> {
   const end = performance.now() + PATIENCE_MS;
   do {
-    if (await isCaughtUp(client, generation, other)) return;
+    if (await isCaughtUp(generation, other)) return;
   } while (performance.now() < end && (await pause(LOOK_MS, signal)));
 }
 
-function isCaughtUp(client: MongoClient, generation: Generation, other: Generation): Promise<boolean> {
-  return client.withSession({ snapshot: true }, async (session) => {
+function isCaughtUp(generation: Generation, other: Generation): Promise<boolean> {
+  return generation.db.client.withSession({ snapshot: true }, async (session) => {
     const positions = async ({ db }: Generation) => {
       const checkpoints = db.collection<{ _id: string; position: number }>(CHECKPOINTS);
       const found = await checkpoints.find({}, { session, projection: { position: 1 } }).toArray();

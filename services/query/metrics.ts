@@ -44,7 +44,8 @@ export function createMetrics() {
     ),
     mongodbAway: gauge(
       'store_data_mongodb_away',
-      '1 while MongoDB is known to be away, so that nobody waits for it',
+      '1 while MongoDB is known to be away, so that nobody waits for it; with its name that of an environment of its own',
+      ['environment'],
     ),
     redisGateOpen: gauge(
       'store_data_redis_gate_open',

@@ -4,7 +4,6 @@
  * ends it.
  */
 import type { MongoClient } from 'mongodb';
-import type { Gauge } from 'prom-client';
 import { isUnavailable, StoreDataError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import { pause } from '#shared/pause.ts';
@@ -13,21 +12,27 @@ import type { Bounded } from './deadline.ts';
 /** How often it is asked whether it is back. */
 const PROBE_MS = 100;
 
+/** What shows it. */
+interface Away {
+  set: (value: number) => void;
+}
+
 export class MongodbCircuit {
   readonly #ping: () => Promise<unknown>;
-  readonly #away: Gauge;
+  readonly #away: Away;
   readonly #logger: Logger;
   readonly #stopped = new AbortController();
   #isOpen = false;
   #probing: Promise<void> | null = null;
 
   /** @param bounded gives a read its whole time. @param away is 1 while MongoDB is known to be away. */
-  constructor(client: MongoClient, bounded: Bounded, away: Gauge, logger: Logger) {
+  constructor(client: MongoClient, bounded: Bounded, away: Away, logger: Logger) {
     const { readPreference } = client;
     this.#ping = () =>
       bounded((signal) => client.db('admin').command({ ping: 1 }, { readPreference, signal }));
     this.#away = away;
     this.#logger = logger;
+    this.#set(false);
     client.on('serverHeartbeatFailed', this.#suspect);
   }
 

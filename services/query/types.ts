@@ -1,5 +1,4 @@
 /** What the app's plugins add to the framework's objects. */
-import type { MongoClient } from 'mongodb';
 import type { ControlCollections } from '#shared/access/access-keys.ts';
 import type { Tokens } from './token/access-tokens.ts';
 import type { SigningKeys } from './token/signing-keys.ts';
@@ -7,6 +6,7 @@ import type { Config } from '#shared/config.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import type { RedisMasters } from '#shared/redis-masters.ts';
+import type { Databases } from '#shared/read-models/databases.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
 import type { Span } from '#shared/tracing.ts';
 import type { RedisGates } from './access/redis-gates.ts';
@@ -42,12 +42,12 @@ declare module 'fastify' {
     metrics: QueryMetrics;
     /** Which requests are in flight. A route that holds its answer waits by it. */
     admission: Admission;
-    mongodb: MongoClient;
+    databases: Databases;
     control: ControlCollections;
-    /** Runs a read from MongoDB that ends in time. */
-    bounded: Bounded;
-    /** Bounds the reads for one request: all of them together, from its arrival. */
-    deadlineOf: (reply: FastifyReply) => Bounded;
+    /** Bounds each read from MongoDB by itself: of an environment's generations, or for `null` of what is common to all. */
+    boundedIn: (environment: string | null) => Bounded;
+    /** The same for one request: all of them together, from its arrival. */
+    deadlineOf: (reply: FastifyReply, environment: string | null) => Bounded;
     redis: RedisMasters;
     /** Nobody uses Redis without having passed one. */
     redisGates: RedisGates;

@@ -3,8 +3,9 @@
  * that tells it from a dropped database. The control database points to the live one and knows the others.
  */
 import { randomUUID } from 'node:crypto';
-import type { Db, MongoClient } from 'mongodb';
+import type { Db } from 'mongodb';
 import { StoreDataError } from '../errors.ts';
+import type { Databases } from './databases.ts';
 import { type GenerationPointer, type OtherState, pointersIn } from './generation-pointer.ts';
 
 /**
@@ -38,34 +39,20 @@ export interface KnownGeneration {
   marker: GenerationMarker | null;
 }
 
-/** Name of the database with keys, revocations and pointers, which no rebuild touches. */
-export function controlDatabase(client: MongoClient, prefix: string): Db {
-  return client.db(`${prefix}_control`);
-}
-
-function generationDatabase(client: MongoClient, prefix: string, environment: string, number: number): Db {
-  return client.db(`${prefix}_${environment}_g${number}`);
-}
-
 /** Name of the consumer group that projects a generation. */
 export function generationGroup(prefix: string, environment: string, number: number): string {
   return `${prefix}.${environment}.g${number}`;
 }
 
 /** Every generation of an environment, in the order of their numbers; none where none was made yet. */
-export async function findGenerations(
-  client: MongoClient,
-  prefix: string,
-  environment: string,
-): Promise<KnownGeneration[]> {
-  const pointer = await pointersIn(controlDatabase(client, prefix)).findOne({ _id: environment });
-  return generationsOf(client, prefix, environment, pointer);
+export async function findGenerations(databases: Databases, environment: string): Promise<KnownGeneration[]> {
+  const pointer = await pointersIn(databases.control).findOne({ _id: environment });
+  return generationsOf(databases, environment, pointer);
 }
 
 /** The generations to which an environment's pointer leads. */
 async function generationsOf(
-  client: MongoClient,
-  prefix: string,
+  databases: Databases,
   environment: string,
   pointer: GenerationPointer | null,
 ): Promise<KnownGeneration[]> {
@@ -75,7 +62,7 @@ async function generationsOf(
     known
       .toSorted((a, b) => a.number - b.number)
       .map(async ({ number, state, ...rest }): Promise<KnownGeneration> => {
-        const db = generationDatabase(client, prefix, environment, number);
+        const db = databases.generation(environment, number);
         const marker = await db.collection<GenerationMarker>('generation').findOne({ _id: 'marker' });
         return { number, state, share: 'share' in rest ? (rest.share ?? null) : null, db, marker };
       }),
@@ -98,14 +85,13 @@ export class PointerWatch {
 
   /** @param bounded ends the read in time, where somebody waits for it. */
   constructor(
-    client: MongoClient,
-    prefix: string,
+    databases: Databases,
     environments: readonly string[],
     bounded = <T>(read: () => Promise<T>): Promise<T> => read(),
   ) {
-    const pointers = pointersIn(controlDatabase(client, prefix));
+    const pointers = pointersIn(databases.control);
     this.#read = () => bounded(() => pointers.find({ _id: { $in: [...environments] } }).toArray());
-    this.#find = (environment, pointer) => () => generationsOf(client, prefix, environment, pointer);
+    this.#find = (environment, pointer) => () => generationsOf(databases, environment, pointer);
     this.#environments = environments;
   }
 
@@ -137,11 +123,10 @@ export class PointerWatch {
  * @throws {StoreDataError} `generation_unsuitable` when the pointer leads to a database without its marker.
  */
 export async function findLiveGeneration(
-  client: MongoClient,
-  prefix: string,
+  databases: Databases,
   environment: string,
 ): Promise<Generation | null> {
-  return liveOf(environment, await findGenerations(client, prefix, environment));
+  return liveOf(environment, await findGenerations(databases, environment));
 }
 
 /** The live one among an environment's generations; returns and throws as `findLiveGeneration`. */
@@ -178,21 +163,19 @@ export function answeringGeneration(
 
 /** Makes an environment's first generation if it has none; safe to call from several processes at once. */
 export async function createFirstGeneration(
-  client: MongoClient,
-  prefix: string,
+  databases: Databases,
   environment: string,
   projectionVersion: number,
 ): Promise<void> {
-  const pointers = pointersIn(controlDatabase(client, prefix));
+  const pointers = pointersIn(databases.control);
   if ((await pointers.findOne({ _id: environment })) !== null) return;
-  await createMarker(client, prefix, environment, 1, projectionVersion);
+  await createMarker(databases, environment, 1, projectionVersion);
   await pointers.updateOne({ _id: environment }, { $setOnInsert: { live: 1 } }, { upsert: true });
 }
 
 /** Makes a generation's marker unless it has one; from then on projectors of its version fill it. */
 export async function createMarker(
-  client: MongoClient,
-  prefix: string,
+  databases: Databases,
   environment: string,
   number: number,
   projectionVersion: number,
@@ -204,7 +187,8 @@ export async function createMarker(
     projection_version: projectionVersion,
     created_at: new Date(),
   };
-  await generationDatabase(client, prefix, environment, number)
+  await databases
+    .generation(environment, number)
     .collection<GenerationMarker>('generation')
     .updateOne({ _id: 'marker' }, { $setOnInsert: marker }, { upsert: true });
 }

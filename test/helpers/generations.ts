@@ -8,17 +8,13 @@ import { eventually, type Installation } from './installation.ts';
 import { unlessUnavailable } from './read-models.ts';
 
 /** The database of one generation. */
-export function generationDb(
-  { mongodb, config, environment }: Installation,
-  number: number,
-  of = environment,
-): Db {
-  return mongodb.db(`${config.namePrefix}_${of}_g${number}`);
+export function generationDb({ databases, environment }: Installation, number: number, of = environment): Db {
+  return databases.generation(of, number);
 }
 
 /** Numbers and states of an environment's generations. */
 export async function statesOf(installation: Installation, of = installation.environment): Promise<string[]> {
-  const found = await findGenerations(installation.mongodb, installation.config.namePrefix, of);
+  const found = await findGenerations(installation.databases, of);
   return found.map(({ number, state }) => `${number} ${state}`);
 }
 
@@ -29,7 +25,7 @@ export async function generationCaughtUp(
   of = installation.environment,
 ): Promise<void> {
   const topic = changesTopic(of);
-  const admin = installation.kafka.admin();
+  const admin = installation.kafkaOf(topic).admin();
   await admin.connect();
   try {
     const ends = await admin.fetchTopicOffsets(topic);

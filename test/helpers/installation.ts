@@ -3,13 +3,15 @@
  * keys that no other test has, removed at the end.
  */
 import { randomBytes } from 'node:crypto';
-import kafkajs, { type Kafka, type Producer } from 'kafkajs';
+import kafkajs, { type Kafka } from 'kafkajs';
 import { Redis } from 'ioredis';
 import { type Db, MongoClient, MongoServerError } from 'mongodb';
 import { type Config, readConfig } from '#shared/config.ts';
 import { type EncodedMessage, encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { PerKafka } from '#shared/kafka/per-kafka.ts';
 import { createProducer, createTopics } from '#shared/kafka.ts';
+import { Databases } from '#shared/read-models/databases.ts';
 import { readRedisAddress } from '#shared/redis-address.ts';
 import { newSigningKey } from '#shared/access/signing-key-set.ts';
 import { PATIENCE } from './patience.ts';
@@ -21,7 +23,10 @@ export interface Installation {
   /** The first environment. */
   environment: string;
   kafka: Kafka;
+  /** The Kafka that has a topic. */
+  kafkaOf: (topic: string) => Kafka;
   mongodb: MongoClient;
+  databases: Databases;
   redis: Redis;
   /** Publishes events to the changes topic of an environment (the first by default), in order. */
   publish: (events: Omit<EventToEncode, 'source'>[], environment?: string) => Promise<void>;
@@ -42,10 +47,17 @@ export interface RawMessage {
   timestamp?: string;
 }
 
-/** Makes an installation; `settings` are environment variables on top of those of the servers. */
-export async function createInstallation(
-  options: { environments?: number; partitions?: number; settings?: Record<string, string> } = {},
-): Promise<Installation> {
+export interface InstallationOptions {
+  environments?: number;
+  partitions?: number;
+  /** Environment variables on top of those of the servers. */
+  settings?: Record<string, string>;
+  /** Those of the servers that an environment has of its own, without its name in front; in the order of the environments. */
+  own?: Record<string, string>[];
+}
+
+/** Makes an installation. */
+export async function createInstallation(options: InstallationOptions = {}): Promise<Installation> {
   const tag = `t${randomBytes(4).toString('hex')}`;
   const environments = Array.from({ length: options.environments ?? 1 }, (_, index) => `${tag}-e${index}`);
   const env: Record<string, string> = {
@@ -66,27 +78,35 @@ export async function createInstallation(
     SIGNING_KEYS: JSON.stringify({ keys: [await newSigningKey()] }),
     ...options.settings,
   };
+  for (const [index, own] of options.own?.entries() ?? []) {
+    const name = environments[index]?.toUpperCase().replaceAll('-', '_');
+    for (const [setting, value] of Object.entries(own)) env[`${name}_${setting}`] = value;
+  }
   const config = readConfig(env);
-  const kafka = new kafkajs.Kafka({
-    clientId: tag,
-    brokers: config.kafka.brokers,
-    logLevel: kafkajs.logLevel.NOTHING,
-    // On a busy machine the second that is usual is soon over.
-    connectionTimeout: 10_000,
+  const kafkas = new PerKafka(config, ({ kafka: { brokers } }) => {
+    const client = new kafkajs.Kafka({
+      clientId: tag,
+      brokers,
+      logLevel: kafkajs.logLevel.NOTHING,
+      // On a busy machine the second that is usual is soon over.
+      connectionTimeout: 10_000,
+    });
+    return { client, admin: client.admin(), producer: createProducer(client) };
   });
-  const mongodb = new MongoClient(config.mongodb.uri);
+  const databases = Databases.of(config, (one) => new MongoClient(one.mongodb.uri));
   const redis = clientOf(config.redis.url);
   const topics = environments.flatMap((name) => [changesTopic(name), accessTopic(name)]);
-  const admin = kafka.admin();
-  await admin.connect();
-  await createTopics(admin, topics, {
-    partitions: options.partitions ?? 2,
-    config: { 'max.message.bytes': String(10 * 1_048_576) },
-  });
-  const producer: Producer = createProducer(kafka);
-  await producer.connect();
+  for (const [{ admin, producer }, ofKafka] of kafkas.group(topics)) {
+    await admin.connect();
+    await createTopics(admin, ofKafka, {
+      partitions: options.partitions ?? 2,
+      config: { 'max.message.bytes': String(10 * 1_048_576) },
+    });
+    await producer.connect();
+  }
 
   const send = async (topic: string, messages: (RawMessage | EncodedMessage)[]) => {
+    const { producer } = kafkas.of(topic);
     for (let start = 0; start < messages.length; start += 500) {
       await producer.send({ topic, messages: messages.slice(start, start + 500) });
     }
@@ -98,19 +118,25 @@ export async function createInstallation(
     env,
     config,
     environment,
-    kafka,
-    mongodb,
+    kafka: kafkas.common.client,
+    kafkaOf: (topic) => kafkas.of(topic).client,
+    mongodb: databases.common,
+    databases,
     redis,
     send,
     publish: (events, name = environment) => send(changesTopic(name), encode(events)),
     publishAccess: (events, name = environment) => send(accessTopic(name), encode(events)),
     async close() {
-      await producer.disconnect();
-      await admin.deleteTopics({ topics }).catch(() => undefined);
-      await admin.disconnect();
-      const { databases } = await mongodb.db().admin().listDatabases({ nameOnly: true });
-      for (const { name } of databases) if (name.startsWith(`${tag}_`)) await dropDatabase(mongodb.db(name));
-      await mongodb.close();
+      for (const [{ admin, producer }, ofKafka] of kafkas.group(topics)) {
+        await producer.disconnect();
+        await admin.deleteTopics({ topics: ofKafka }).catch(() => undefined);
+        await admin.disconnect();
+      }
+      const there = await databases.common.db().admin().listDatabases({ nameOnly: true });
+      for (const { name } of there.databases) {
+        if (name.startsWith(`${tag}_`)) await dropDatabase(databases.common.db(name));
+      }
+      await databases.close();
       redis.disconnect();
     },
   };

@@ -9,7 +9,12 @@ import type { EntityName } from '#shared/events/entities/index.ts';
 import { startProjector } from '../../services/projector/projector.ts';
 import { buildApp } from '../../services/query/app.ts';
 import { type ApiClient, createApiClient } from './api-client.ts';
-import { createInstallation, eventually, type Installation } from './installation.ts';
+import {
+  createInstallation,
+  eventually,
+  type Installation,
+  type InstallationOptions,
+} from './installation.ts';
 
 export interface RunningApp {
   app: FastifyInstance;
@@ -61,12 +66,7 @@ export async function startApp(config: Config, logger?: Logger): Promise<Running
 
 /** Starts everything; `settings` are environment variables of the installation. */
 export async function startQueryService(
-  options: {
-    environments?: number;
-    partitions?: number;
-    settings?: Record<string, string>;
-    logger?: Logger;
-  } = {},
+  options: InstallationOptions & { logger?: Logger } = {},
 ): Promise<QueryService> {
   const installation = await createInstallation(options);
   const { config, environment, mongodb } = installation;
@@ -106,7 +106,7 @@ export async function startQueryService(
       return { entity, action, storeId, subject: id, sequence, data, ...when };
     });
     await installation.publish(events, name);
-    const db = mongodb.db(`${config.namePrefix}_${name}_g1`);
+    const db = installation.databases.generation(name, 1);
     const last = events.at(-1);
     if (last === undefined) return;
     // A store's events stay in order: when its last one is applied, all are.

@@ -23,11 +23,7 @@ export async function readModels(
   installation: Installation,
   environment = installation.environment,
 ): Promise<Db> {
-  const generation = await findLiveGeneration(
-    installation.mongodb,
-    installation.config.namePrefix,
-    environment,
-  );
+  const generation = await findLiveGeneration(installation.databases, environment);
   if (generation === null) throw new Error(`${environment} has no generation`);
   return generation.db;
 }
@@ -119,7 +115,7 @@ export async function caughtUp(
   timeoutMs = 120_000,
 ): Promise<void> {
   const topic = changesTopic(environment);
-  const admin = installation.kafka.admin();
+  const admin = installation.kafkaOf(topic).admin();
   await admin.connect();
   try {
     const ends = (await admin.fetchTopicOffsets(topic)).map(({ partition, high }) => [

@@ -190,11 +190,7 @@ class Episode {
         { weight: 2, value: 'none' },
       ] as const),
     );
-    const known = await findGenerations(
-      this.#installation.mongodb,
-      this.#installation.config.namePrefix,
-      this.#installation.environment,
-    );
+    const known = await findGenerations(this.#installation.databases, this.#installation.environment);
     const kept = known.filter(({ state }) => state === 'kept');
     if (command === 'rebuild') {
       for (const { number } of kept) await this.#admin(['generations', 'drop', String(number), '--yes']);

@@ -5,11 +5,12 @@ import { createSimulator, type Simulator } from '#local/simulator/simulator.ts';
 import { cacheFolder } from '#local/stack/fetch/package.ts';
 import type { Guard } from '#local/stack/program/guard.ts';
 import type { Stack } from '#local/stack/stack.ts';
-import { readConfig } from '#shared/config.ts';
+import { describeOwnSettings, readConfig } from '#shared/config.ts';
 import { describeError } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { createTopics } from '#shared/kafka.ts';
 import { createReaderClient } from '#shared/mongodb.ts';
+import { Databases } from '#shared/read-models/databases.ts';
 import { StackError } from '#local/stack/errors.ts';
 import { awaitToken, keySeed, makeKeys, publishKeys } from './keys.ts';
 import { type HistoryProgress, showLive } from './live-line.ts';
@@ -177,15 +178,15 @@ async function startServices(
   const [projectorReady, queryReady] = await Promise.all([projector.start(), startQuery()]);
   const watch = new ProjectorWatch(projectorReady.operations);
   const config = readConfig(env);
-  const mongodb = createReaderClient(config, 'local-start');
-  cleanup.defer(() => mongodb.close());
+  const databases = Databases.of(config, (one) => createReaderClient(one, 'local-start'));
+  cleanup.defer(() => databases.close());
   const showing = showLive(
     screen,
     async (isVisible) => {
       const [state, samples, orders] = await Promise.all([
         watch.look(),
         isVisible ? scrape(queryReady.operations) : null,
-        isVisible ? countOrders(mongodb, config.namePrefix, ENVIRONMENTS) : null,
+        isVisible ? countOrders(databases, ENVIRONMENTS) : null,
       ]);
       const answers = samples && histogramOf(samples, 'store_data_request_seconds');
       return { projector: state, answers, orders };
@@ -206,9 +207,13 @@ async function startServices(
 function serviceEnvironment({ options, stack }: BringUp, signingKeysFile: string): NodeJS.ProcessEnv {
   const { quota } = options;
   const level = process.env['LOG_LEVEL'];
+  const environments = ENVIRONMENTS.join(',');
+  // All of it lies on the stack.
+  const own = describeOwnSettings({ ENVIRONMENTS: environments });
   return {
     ...process.env,
-    ENVIRONMENTS: ENVIRONMENTS.join(','),
+    ENVIRONMENTS: environments,
+    ...Object.fromEntries(own.map(({ name }) => [name, ''])),
     KAFKA_BROKERS: stack.kafkaBrokers.join(','),
     MONGODB_URI: stack.mongodbUri,
     REDIS_URL: stack.redisUrl,

@@ -1,7 +1,7 @@
 /** How many orders there are in each status, as the read models count them: one small document for each store, however many orders it has. */
-import type { MongoClient } from 'mongodb';
 import type { ORDER_STATUSES } from '#shared/events/entities/order.ts';
 import { STAMPS, type Stamp } from '#shared/read-models/collections.ts';
+import type { Databases } from '#shared/read-models/databases.ts';
 import { findLiveGeneration } from '#shared/read-models/generation.ts';
 import { statusOfFacet } from '#shared/read-models/rank-tree/facets.ts';
 
@@ -9,14 +9,13 @@ export type OrdersByStatus = ReadonlyMap<(typeof ORDER_STATUSES)[number], number
 
 /** Of all stores and environments; `null` when MongoDB does not answer. */
 export async function countOrders(
-  client: MongoClient,
-  prefix: string,
+  databases: Databases,
   environments: readonly string[],
 ): Promise<OrdersByStatus | null> {
   const counts = new Map<(typeof ORDER_STATUSES)[number], number>();
   try {
     for (const environment of environments) {
-      const generation = await findLiveGeneration(client, prefix, environment);
+      const generation = await findLiveGeneration(databases, environment);
       const stamps = generation?.db
         .collection<Stamp>(STAMPS)
         .find({}, { projection: { 'ranks.order.counts': 1 } });

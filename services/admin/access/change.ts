@@ -81,11 +81,8 @@ export async function changeAccess<S extends AccessKeyData | StoreAccessData, R 
     if (!reducesRights(subject, announced)) return throughTheLog(servers, subject, change, announced);
     const { sequence, after } = announced;
     const { environment } = subject.event(sequence, after);
-    const applied = await pastHangingTransactions(
-      await servers.mongodb(),
-      control,
-      accessTopic(environment),
-      () => subject.apply(sequence, after),
+    const applied = await pastHangingTransactions(control, accessTopic(environment), () =>
+      subject.apply(sequence, after),
     );
     const record = applied ?? (await subject.read());
     const holds = record !== null && change.holds(subject.appliedOf(record).state);

@@ -19,7 +19,7 @@ const SOURCE = '/store-data/admin';
 export async function publishAccessEvent(servers: Servers, event: AccessEvent): Promise<string | null> {
   const { environment, ...rest } = event;
   const topic = accessTopic(environment);
-  const producer = await servers.producer();
+  const producer = await servers.kafkaOf(topic).producer();
   try {
     const [metadata] = await producer.send({
       topic,

@@ -31,11 +31,8 @@ export async function writeQuota(
   const { stores } = controlCollections(control);
   const _id = storeAccessId(environment, storeId);
   const update = [{ $set: fields(environment, storeId, quota) }];
-  const before = await pastHangingTransactions(
-    await servers.mongodb(),
-    control,
-    accessTopic(environment),
-    () => stores.findOneAndUpdate({ _id }, update, { upsert: true, returnDocument: 'before' }),
+  const before = await pastHangingTransactions(control, accessTopic(environment), () =>
+    stores.findOneAndUpdate({ _id }, update, { upsert: true, returnDocument: 'before' }),
   );
   const store = await stores.findOne({ _id });
   if (store === null) throw new Error('the record that was written is not there');

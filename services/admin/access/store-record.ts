@@ -10,8 +10,7 @@ export async function remarkUnknownStore(
   environment: string,
   storeId: string,
 ): Promise<void> {
-  const { namePrefix } = servers.config;
-  const generation = await findLiveGeneration(await servers.mongodb(), namePrefix, environment);
+  const generation = await findLiveGeneration(await servers.databases(environment), environment);
   const found = await generation?.db
     .collection<StoreDocument>(COLLECTIONS.store)
     .findOne({ _id: documentId(storeId, storeId), store_id: storeId }, { projection: { _id: 1 } });

@@ -1,6 +1,6 @@
 /** `config`: every setting there is, and whether those of the environment make a configuration. */
 import { Command } from '@commander-js/extra-typings';
-import { describeSettings, readConfig } from '#shared/config.ts';
+import { describeOwnSettings, describeSettings, readConfig } from '#shared/config.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { connectionEnvironment } from '../connection/settings.ts';
 import { jsonOption } from '../options.ts';
@@ -12,7 +12,12 @@ export const configCommand = () =>
     .addOption(jsonOption())
     .action(async (flags) => {
       const { env, origin } = await connectionEnvironment(process.env);
-      const settings = describeSettings().map((setting) => ({ ...setting, set: Boolean(env[setting.name]) }));
+      const isSet = ({ name }: { name: string }) => Boolean(env[name]);
+      const own = describeOwnSettings(env).filter(isSet);
+      const settings = [...describeSettings(), ...own].map((setting) => ({
+        ...setting,
+        set: isSet(setting),
+      }));
       const mistakes = findMistakes(env);
       const table = tableOf(settings, [
         ['SETTING', ({ name, set }) => `${set ? '*' : ' '} ${name}`],

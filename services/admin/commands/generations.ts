@@ -29,10 +29,9 @@ export const listCommand = () =>
     .addOption(jsonOption())
     .action((flags) =>
       withServers(async (servers) => {
-        const installation = await installationOf(servers);
         const found: GenerationStatus[] = [];
         for (const environment of chooseEnvironments(servers.config, flags.environment)) {
-          found.push(...(await listGenerations(installation, environment)));
+          found.push(...(await listGenerations(await installationOf(servers, environment), environment)));
         }
         printResult(flags, { generations: found.map(toJson) }, toTable(found));
       }),
@@ -64,9 +63,8 @@ export const flipCommand = () =>
     .action((given, flags) =>
       withServers(async (servers) => {
         const environment = chooseEnvironment(servers.config, flags.environment);
-        const installation = await installationOf(servers);
-        const { mongodb, prefix } = installation;
-        const built = building(await findGenerations(mongodb, prefix, environment))?.number;
+        const installation = await installationOf(servers, environment);
+        const built = building(await findGenerations(installation.databases, environment))?.number;
         const number = given ?? built;
         if (number === undefined) {
           throw notFound(`no generation of ${environment} is being built: give its number`);
@@ -104,7 +102,7 @@ export const rollbackCommand = () =>
     .action((flags) =>
       withServers(async (servers) => {
         const environment = chooseEnvironment(servers.config, flags.environment);
-        const installation = await installationOf(servers);
+        const installation = await installationOf(servers, environment);
         const previous = await previousOf(installation, environment);
         const { from, to } = await flip(installation, environment, previous, {
           force: flags.force === true,
@@ -128,7 +126,7 @@ export const dropCommand = () =>
         const environment = chooseEnvironment(servers.config, flags.environment);
         const question = `Drop generation ${number} of ${environment} for good? No rollback leads to it then.`;
         await askFor(flags, question, 'nothing was dropped');
-        await dropGeneration(await installationOf(servers), environment, number);
+        await dropGeneration(await installationOf(servers, environment), environment, number);
         const text = `generation ${number} of ${environment} is dropped`;
         printResult(flags, { environment, dropped: number }, text);
       });

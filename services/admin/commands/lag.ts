@@ -22,13 +22,13 @@ export const lagCommand = () =>
     .action((flags) =>
       withServers(async (servers) => {
         const environments = chooseEnvironments(servers.config, flags.environment);
-        const admin = await servers.kafkaAdmin();
-        const mongodb = await servers.mongodb();
-        const existing = new Set(await admin.listTopics());
-        for (const topic of environments.flatMap((name) => [changesTopic(name), accessTopic(name)])) {
-          if (!existing.has(topic)) throw notFound(`topic ${topic} does not exist`);
+        const topics = environments.flatMap((name) => [changesTopic(name), accessTopic(name)]);
+        for (const [kafka, ofKafka] of servers.kafkas.group(topics)) {
+          const existing = new Set(await (await kafka.admin()).listTopics());
+          for (const topic of ofKafka)
+            if (!existing.has(topic)) throw notFound(`topic ${topic} does not exist`);
         }
-        const measure = () => measureLag(admin, mongodb, servers.config.namePrefix, environments);
+        const measure = () => measureLag(servers, environments);
         if (!flags.watch) {
           show(await measure(), flags);
           return;

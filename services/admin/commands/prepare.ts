@@ -21,17 +21,24 @@ export const prepareCommand = () =>
     .addOption(jsonOption())
     .action(async ({ partitions, ...flags }) => {
       const { config } = await readConnection(process.env);
-      const replicaSet = await initiateReplicaSet(config.mongodb.uri);
+      let replicaSet = false;
+      const own = [...config.own.values()].flatMap(({ mongodb }) => mongodb?.uri ?? []);
+      for (const uri of new Set([config.mongodb.uri, ...own])) {
+        replicaSet = (await initiateReplicaSet(uri)) || replicaSet;
+      }
       const topics = await withServers(async (servers) => {
-        const admin = await servers.kafkaAdmin();
         const changes = config.environments.map(changesTopic);
         const access = config.environments.map(accessTopic);
-        // Keys are few: their topics stay small, and one partition applies them in any case.
-        const made = [
-          ...(await createTopics(admin, changes, { partitions })),
-          ...(await createTopics(admin, access, { partitions: 1 })),
-        ];
-        await checkTopics(admin, [...changes, ...access]);
+        const made: string[] = [];
+        for (const [kafka, ofKafka] of servers.kafkas.group([...changes, ...access])) {
+          const admin = await kafka.admin();
+          // Keys are few: their topics stay small, and one partition applies them in any case.
+          for (const [names, count] of [[changes, partitions] as const, [access, 1] as const]) {
+            const wanted = ofKafka.filter((topic) => names.includes(topic));
+            made.push(...(await createTopics(admin, wanted, { partitions: count })));
+          }
+          await checkTopics(admin, ofKafka);
+        }
         return made;
       });
       const { signingKeysFile } = config.tokens;

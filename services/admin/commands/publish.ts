@@ -1,6 +1,6 @@
 /** `publish`: feeds events of one's own, from a file or a pipe. */
 import { Command } from '@commander-js/extra-typings';
-import type { Producer } from 'kafkajs';
+import type { Producer, RecordMetadata } from 'kafkajs';
 import { describeError, StoreDataError } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { checkTopics } from '#shared/kafka.ts';
@@ -25,7 +25,10 @@ export const publishCommand = () =>
       return withServers(async (servers) => {
         const environment = chooseEnvironment(servers.config, flags.environment);
         const input = await openInput(file);
-        await checkTopics(await servers.kafkaAdmin(), [changesTopic(environment), accessTopic(environment)]);
+        const topics = [changesTopic(environment), accessTopic(environment)];
+        for (const [kafka, ofKafka] of servers.kafkas.group(topics)) {
+          await checkTopics(await kafka.admin(), ofKafka);
+        }
         await run(servers, input, { file, environment, json: flags.json });
       });
     });
@@ -53,7 +56,7 @@ async function run(servers: Servers, input: Input, flags: Flags): Promise<void> 
   const stopping = stopSignal();
   // Else one that brings nothing would be waited for.
   stopping.addEventListener('abort', () => input.stream.destroy());
-  const producer = await servers.producer();
+  const producer = await producerOf(servers, flags.environment);
   const startedAt = performance.now();
   const stopped = () => `stopped after line ${counts.doneUpToLine}`;
   try {
@@ -69,6 +72,22 @@ async function run(servers: Servers, input: Input, flags: Flags): Promise<void> 
   report(counts, performance.now() - startedAt, flags);
   if (stopping.aborted) remark(`${stopped()}; ${howToGoOn(flags.file, counts)}`);
   if (stopping.aborted || counts.rejected > 0) markFailed();
+}
+
+/** Sends each message to the Kafka that has its topic. */
+async function producerOf(servers: Servers, environment: string): Promise<Pick<Producer, 'sendBatch'>> {
+  const topics = [changesTopic(environment), accessTopic(environment)];
+  for (const topic of topics) await servers.kafkaOf(topic).producer();
+  return {
+    async sendBatch({ topicMessages = [], ...options }) {
+      const sent: RecordMetadata[] = [];
+      for (const [kafka, messages] of Map.groupBy(topicMessages, ({ topic }) => servers.kafkaOf(topic))) {
+        const producer = await kafka.producer();
+        sent.push(...(await producer.sendBatch({ ...options, topicMessages: messages })));
+      }
+      return sent;
+    },
+  };
 }
 
 /** Publishes, and shows how far it is. */

@@ -37,7 +37,7 @@ export const rebuildCommand = () =>
     .action((flags) =>
       withServers(async (servers) => {
         const environment = chooseEnvironment(servers.config, flags.environment);
-        const installation = await installationOf(servers);
+        const installation = await installationOf(servers, environment);
         const line = new ProgressLine(process.stderr);
         const rate = new Rate();
         let number = 0;

@@ -43,7 +43,7 @@ export const verifyCommand = () =>
         for (const environment of chooseEnvironments(servers.config, flags.environment)) {
           const db = await openGeneration(servers, environment);
           if (db === null) continue;
-          await verifyCounts(servers, environment, db, flags, result);
+          await verifyCounts(environment, db, flags, result);
           if (flags.deep) await verifyDeep(servers, environment, db, flags, result);
         }
         if (flags.store !== undefined && result.stores === 0 && result.found.length === 0) {
@@ -55,7 +55,6 @@ export const verifyCommand = () =>
     );
 
 async function verifyCounts(
-  servers: Servers,
   environment: string,
   db: Db,
   { store, repair }: { store?: string | undefined; repair?: true | undefined },
@@ -63,12 +62,12 @@ async function verifyCounts(
 ): Promise<void> {
   for (const storeId of await storesOf(db, store)) {
     result.stores += 1;
-    let differences = await verifyInSnapshot(servers, db, storeId);
+    let differences = await verifyInSnapshot(db, storeId);
     if (differences.length > 0 && repair) {
       remark(`${environment}: ${storeId} differs in ${differences.length} places, and is made anew`);
-      await repairStore(await servers.mongodb(), db, storeId);
+      await repairStore(db.client, db, storeId);
       result.repaired += 1;
-      differences = await verifyInSnapshot(servers, db, storeId);
+      differences = await verifyInSnapshot(db, storeId);
     }
     result.found.push(...differences.map((difference) => ({ environment, ...difference })));
   }
@@ -96,11 +95,7 @@ async function verifyDeep(
 
 /** @returns `null` where no generation was made yet. */
 async function openGeneration(servers: Servers, environment: string): Promise<Db | null> {
-  const generation = await findLiveGeneration(
-    await servers.mongodb(),
-    servers.config.namePrefix,
-    environment,
-  );
+  const generation = await findLiveGeneration(await servers.databases(environment), environment);
   if (generation === null) return null;
   const { number, projection_version: version } = generation.marker;
   if (version !== PROJECTION_VERSION) {
@@ -117,9 +112,10 @@ async function storesOf(db: Db, only: string | undefined): Promise<string[]> {
   return (await hasAnything(db, only)) ? [only] : [];
 }
 
-async function verifyInSnapshot(servers: Servers, db: Db, storeId: string): Promise<Difference[]> {
-  const client = await servers.mongodb();
-  return client.withSession({ snapshot: true }, (session) => verifyStore(forSnapshots(db), session, storeId));
+async function verifyInSnapshot(db: Db, storeId: string): Promise<Difference[]> {
+  return db.client.withSession({ snapshot: true }, (session) =>
+    verifyStore(forSnapshots(db), session, storeId),
+  );
 }
 
 function show({ found, stores, repaired, deep }: Result, flags: { json?: true | undefined }): void {

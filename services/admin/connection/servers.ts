@@ -1,17 +1,15 @@
 /** The servers of one command: each is connected when it is first needed, within seconds or not at all. */
-import type { Admin, Consumer, ConsumerConfig, Kafka, Producer } from 'kafkajs';
 import type { Db, MongoClient } from 'mongodb';
 import { shownAddress, withoutCredentials } from '#shared/address.ts';
 import type { Config } from '#shared/config.ts';
 import { describeError, StoreDataError } from '#shared/errors.ts';
-import { createKafka, createProducer } from '#shared/kafka.ts';
-import { createLogger } from '#shared/logging.ts';
+import { PerKafka } from '#shared/kafka/per-kafka.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
-import { controlDatabase } from '#shared/read-models/generation.ts';
+import { Databases } from '#shared/read-models/databases.ts';
 import type { RedisMasters } from '#shared/redis-masters.ts';
 import { createRedis } from '#shared/redis.ts';
 import { withTimeLimit } from '#shared/time-limit.ts';
-import { probeBrokers } from './probe.ts';
+import { KafkaServers, type Reach } from './kafka.ts';
 import { type Connection, readConnection } from './settings.ts';
 
 const CONNECT_MS = 5_000;
@@ -19,90 +17,58 @@ const CLOSE_MS = 2_000;
 
 export class Servers {
   readonly config: Config;
+  readonly kafkas: PerKafka<KafkaServers>;
   readonly #origin: string;
-  readonly #kafka: Kafka;
   readonly #closing: (() => Promise<unknown>)[] = [];
-  #mongodb: Promise<MongoClient> | null = null;
+  /** By client: its address, and whether it has reached that. */
+  readonly #mongodb = new Map<MongoClient, { address: string; reached: Promise<unknown> | null }>();
+  #made: Databases | null = null;
   #redis: Promise<RedisMasters> | null = null;
-  #admin: Promise<Admin> | null = null;
-  #producer: Promise<Producer> | null = null;
 
   constructor({ config, origin }: Connection) {
     this.config = config;
     this.#origin = origin;
-    this.#kafka = createKafka(config, `${config.namePrefix}.admin`, createLogger('admin', 'silent'));
+    this.kafkas = new PerKafka(
+      config,
+      (one) => new KafkaServers(one, `${config.namePrefix}.admin`, this.#connect),
+    );
   }
 
-  /** A client that has reached its server; the same for @throws everywhere below. */
-  mongodb(): Promise<MongoClient> {
-    this.#mongodb ??= this.#connect('MongoDB', shownAddress(this.config.mongodb.uri), async () => {
-      const client = createWriterClient(this.config, 'admin');
-      this.#closing.push(() => client.close());
-      await client.db('admin').command({ ping: 1 });
-      return client;
-    });
-    return this.#mongodb;
+  /** The databases, once MongoDB is reached, and that of an environment; the same for @throws everywhere below. */
+  async databases(environment: string): Promise<Databases> {
+    const databases = this.#databases();
+    await this.#reach(databases.control.client);
+    await this.#reach(databases.clientOf(environment));
+    return databases;
   }
 
   /** The database with keys, revocations and the dead letters of access. */
   async control(): Promise<Db> {
-    return controlDatabase(await this.mongodb(), this.config.namePrefix);
+    const { control } = this.#databases();
+    await this.#reach(control.client);
+    return control;
+  }
+
+  /** The Kafka that has a topic. */
+  kafkaOf(topic: string): KafkaServers {
+    return this.kafkas.of(topic);
   }
 
   redis(): Promise<RedisMasters> {
-    this.#redis ??= this.#connect('Redis', shownAddress(this.config.redis.url), async () => {
+    this.#redis ??= this.#connect('Redis', shownAddress(this.config.redis.url), async (closing) => {
       let last: Error | undefined;
       const redis = createRedis(this.config, {
         away: (error) => {
           last = error;
         },
       });
-      this.#closing.push(async () => redis.disconnect());
+      closing.push(async () => redis.disconnect());
       await redis.ready(CONNECT_MS - 500).catch((error: unknown) => {
         throw last ?? error;
       });
       return redis;
     });
     return this.#redis;
-  }
-
-  kafkaAdmin(): Promise<Admin> {
-    this.#admin ??= this.#connectKafka(async () => {
-      const admin = this.#kafka.admin({ retry: { retries: 4 } });
-      this.#closing.push(() => admin.disconnect());
-      await admin.connect();
-      // The connection alone says nothing about a broker that is frozen.
-      await admin.describeCluster();
-      return admin;
-    });
-    return this.#admin;
-  }
-
-  producer(): Promise<Producer> {
-    this.#producer ??= this.#connectKafka(async () => {
-      const producer = createProducer(this.#kafka);
-      this.#closing.push(() => producer.disconnect());
-      await producer.connect();
-      return producer;
-    });
-    return this.#producer;
-  }
-
-  /** A consumer that has connected and not joined its group yet. */
-  consumer(groupId: string, options: Omit<ConsumerConfig, 'groupId'>): Promise<Consumer> {
-    return this.#connectKafka(async () => {
-      const consumer = this.#kafka.consumer({
-        groupId,
-        allowAutoTopicCreation: false,
-        sessionTimeout: 60_000,
-        maxWaitTimeInMs: 100,
-        readUncommitted: false,
-        ...options,
-      });
-      this.#closing.push(() => consumer.disconnect());
-      await consumer.connect();
-      return consumer;
-    });
   }
 
   /** Lets go of everything; what does not answer is left behind. */
@@ -114,16 +80,26 @@ export class Servers {
     );
   }
 
-  #connectKafka<T>(connect: () => Promise<T>): Promise<T> {
-    const { brokers } = this.config.kafka;
-    return this.#connect('Kafka', shownAddress(brokers.join(',')), async () => {
-      await probeBrokers(brokers);
-      return connect();
+  #databases(): Databases {
+    if (this.#made !== null) return this.#made;
+    const made = Databases.of(this.config, (one) => {
+      const client = createWriterClient(one, 'admin');
+      this.#mongodb.set(client, { address: shownAddress(one.mongodb.uri), reached: null });
+      return client;
     });
+    this.#closing.push(() => made.close());
+    return (this.#made = made);
+  }
+
+  async #reach(client: MongoClient): Promise<void> {
+    const one = this.#mongodb.get(client);
+    if (one === undefined) return;
+    one.reached ??= this.#connect('MongoDB', one.address, () => client.db('admin').command({ ping: 1 }));
+    await one.reached;
   }
 
   /** @throws {StoreDataError} `environment_unavailable`, naming the server, its address and where that came from. */
-  async #connect<T>(name: string, address: string, connect: () => Promise<T>): Promise<T> {
+  readonly #connect: Reach = async (name, address, connect) => {
     const unavailable = (why: string, cause?: unknown) =>
       new StoreDataError(
         'environment_unavailable',
@@ -132,12 +108,12 @@ export class Servers {
       );
     try {
       const late = () => unavailable(`no answer within ${CONNECT_MS / 1_000} s`);
-      return await withTimeLimit(CONNECT_MS, late, connect);
+      return await withTimeLimit(CONNECT_MS, late, () => connect(this.#closing));
     } catch (error) {
       if (error instanceof StoreDataError) throw error;
       throw unavailable(reasonOf(error), error);
     }
-  }
+  };
 }
 
 /** Runs a command's work with its servers, and closes them however it ends. */

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { type Config, readConfig } from '#shared/config.ts';
+import { type Config, describeOwnSettings, readConfig } from '#shared/config.ts';
 import { StoreDataError } from '#shared/errors.ts';
 
 /** What a running local stack leaves for its clients (rule R15.1), as far as it matters here. */
@@ -43,7 +43,9 @@ export async function connectionEnvironment(
   env: NodeJS.ProcessEnv,
   folders: readonly string[] = [process.cwd(), REPOSITORY],
 ): Promise<ConnectionEnvironment> {
-  if (!SERVER_VARIABLES.some((name) => env[name])) {
+  // Nobody means a server of one environment and a local stack for the rest.
+  const own = describeOwnSettings(env).map(({ name }) => name);
+  if (![...SERVER_VARIABLES, ...own].some((name) => env[name])) {
     for (const folder of folders) {
       const path = join(folder, STACK_FILE);
       const stack = await readStackFile(path);

@@ -3,7 +3,6 @@ import type { Collection, Db } from 'mongodb';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
 import {
-  controlDatabase,
   findGenerations,
   type Generation,
   liveOf,
@@ -24,9 +23,7 @@ export interface LetterBox {
 
 /** The boxes of some environments, in the order in which letters are listed and retried. */
 export async function letterBoxes(servers: Servers, environments: readonly string[]): Promise<LetterBox[]> {
-  const mongodb = await servers.mongodb();
-  const prefix = servers.config.namePrefix;
-  const control = controlDatabase(mongodb, prefix);
+  const control = await servers.control();
   const boxes: LetterBox[] = [];
   for (const environment of environments) {
     boxes.push({
@@ -37,7 +34,10 @@ export async function letterBoxes(servers: Servers, environments: readonly strin
       letters: control.collection(DEAD_LETTERS),
       obstacle: null,
     });
-    const generation = liveOf(environment, await findGenerations(mongodb, prefix, environment));
+    const generation = liveOf(
+      environment,
+      await findGenerations(await servers.databases(environment), environment),
+    );
     if (generation !== null) boxes.push(changesBox(environment, generation));
   }
   return boxes;
@@ -46,7 +46,7 @@ export async function letterBoxes(servers: Servers, environments: readonly strin
 /** The boxes with the same topic's letters in generations that are not live: what is decided holds there too. */
 export async function otherBoxes(servers: Servers, { kind, environment }: LetterBox): Promise<LetterBox[]> {
   if (kind === 'access') return [];
-  const generations = await findGenerations(await servers.mongodb(), servers.config.namePrefix, environment);
+  const generations = await findGenerations(await servers.databases(environment), environment);
   return generations.flatMap(({ state, db, marker }) =>
     marker === null || state === 'live' || state === 'dropping'
       ? []

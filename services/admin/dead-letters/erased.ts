@@ -1,5 +1,5 @@
 /** Dead letters as they may be shown: a deleted customer's may still be stored while the customer's erasure is under way. */
-import type { ClientSession, Db, MongoClient } from 'mongodb';
+import type { ClientSession, Db } from 'mongodb';
 import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
 import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
@@ -9,12 +9,11 @@ import type { LetterBox } from './boxes.ts';
 
 /** Reads letters of a box as they may be shown: letters and erasures come from one snapshot. */
 export async function readShown<L extends Letter>(
-  client: MongoClient,
   box: LetterBox,
   read: (box: LetterBox, session: ClientSession) => Promise<L[]>,
 ): Promise<L[]> {
   const db = forSnapshots(box.db);
-  return inSnapshot(client, async (session) => {
+  return inSnapshot(db.client, async (session) => {
     const letters = await read({ ...box, db, letters: db.collection(DEAD_LETTERS) }, session);
     return withoutErasedLetters(db, letters, session);
   });

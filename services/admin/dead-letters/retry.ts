@@ -120,7 +120,7 @@ export class LetterRetry {
     const epochs = this.#epochs.get(db.databaseName) ?? new Epochs();
     this.#epochs.set(db.databaseName, epochs);
     const findErased = findErasedIn(await this.#servers.control(), environment);
-    const { result, access, given } = await inTransaction(await this.#servers.mongodb(), async (session) => {
+    const { result, access, given } = await inTransaction(db.client, async (session) => {
       const options = { session, sort: { partition: 1, offset: 1 } } as const;
       const found = await letters.find({ _id: { $in: [...ids] } }, options).toArray();
       const messages = found.flatMap((letter) => fetched.get(letter._id) ?? [toMessage(letter)]);

@@ -15,7 +15,6 @@ import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { findGenerations, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
-import type { Admin } from 'kafkajs';
 import type { Db } from 'mongodb';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pastHangingTransactions } from '../access/hanging-transactions.ts';
@@ -54,21 +53,21 @@ export async function eraseStore(servers: Servers, store: StoreOf): Promise<Gene
   const { environment, store_id } = store;
   // Without one of these nothing is begun.
   await servers.redis();
-  const kafka = await servers.kafkaAdmin();
+  const topic = changesTopic(environment);
+  const topics = [topic, accessTopic(environment)];
+  await endsOf(servers, topics);
   const control = await servers.control();
   await generationsOf(servers, store);
 
   await block(servers, store);
   await note(servers, store, { at: new Date() });
-  await afterSlicesUnderWay(servers, control, accessTopic(environment));
+  await afterSlicesUnderWay(control, accessTopic(environment));
   await revokeKeys(servers, store);
   await removeAccess(servers, store);
 
-  const topic = changesTopic(environment);
-  const topics = [topic, accessTopic(environment)];
   const removed: GenerationCounts[] = [];
   for (const { number, db } of await generationsOf(servers, store)) {
-    await afterSlicesUnderWay(servers, db, topic);
+    await afterSlicesUnderWay(db, topic);
     const passes: Counts[] = [];
     // A command that retries letters may have been at work meanwhile.
     do passes.push(await removeDocuments(db, topic, store_id));
@@ -76,14 +75,14 @@ export async function eraseStore(servers: Servers, store: StoreOf): Promise<Gene
     removed.push({ generation: number, documents: addUp(passes) });
   }
 
-  const ends = await endsOf(kafka, topics);
+  const ends = await endsOf(servers, topics);
   const at = new Date(Date.now() + END_MS);
   await note(servers, store, { at, ends });
   // Whoever passes by for what it had heard before has done so by then.
-  for (const { db } of await generationsOf(servers, store)) await afterSlicesUnderWay(servers, db, topic);
-  await afterSlicesUnderWay(servers, control, accessTopic(environment));
+  for (const { db } of await generationsOf(servers, store)) await afterSlicesUnderWay(db, topic);
+  await afterSlicesUnderWay(control, accessTopic(environment));
   await sleep(Math.max(0, at.getTime() - Date.now()));
-  const later = await endsOf(kafka, topics);
+  const later = await endsOf(servers, topics);
   const untilOf = ({ topic: name, partition }: PartitionEnd) =>
     later.find((end) => end.topic === name && end.partition === partition)?.end;
   await note(servers, store, { at, ends: ends.map((end) => ({ ...end, until: untilOf(end) ?? end.end })) });
@@ -91,9 +90,10 @@ export async function eraseStore(servers: Servers, store: StoreOf): Promise<Gene
 }
 
 /** The ends of the partitions of some topics, in a fixed order. */
-async function endsOf(kafka: Admin, topics: readonly string[]): Promise<PartitionEnd[]> {
+async function endsOf(servers: Servers, topics: readonly string[]): Promise<PartitionEnd[]> {
   const ends: PartitionEnd[] = [];
   for (const topic of topics) {
+    const kafka = await servers.kafkaOf(topic).admin();
     const offsets = await kafka.fetchTopicOffsets(topic);
     for (const { partition, high } of offsets) ends.push({ topic, partition, end: Number(high) });
   }
@@ -102,8 +102,7 @@ async function endsOf(kafka: Admin, topics: readonly string[]): Promise<Partitio
 
 /** @throws {StoreDataError} `command_invalid` where there is one whose projectors may not know of erased stores. */
 async function generationsOf(servers: Servers, { environment }: StoreOf) {
-  const { namePrefix } = servers.config;
-  const known = await findGenerations(await servers.mongodb(), namePrefix, environment);
+  const known = await findGenerations(await servers.databases(environment), environment);
   return known.flatMap(({ number, state, db, marker }) => {
     if (marker === null || state === 'dropping') return [];
     if (marker.projection_version === PROJECTION_VERSION) return [{ number, db }];
@@ -133,7 +132,7 @@ async function note(
     updated_at: '$$NOW',
   };
   const topic = accessTopic(environment);
-  const store = await pastHangingTransactions(await servers.mongodb(), control, topic, () =>
+  const store = await pastHangingTransactions(control, topic, () =>
     stores.findOneAndUpdate({ _id }, [{ $set: fields }], { returnDocument: 'after' }),
   );
   if (store === null) throw new Error('the record of the store that was blocked is not there');
@@ -144,9 +143,9 @@ async function note(
  * Waits until every slice has come to its end that may have been applied without the knowledge of what was noted: each one writes its
  * checkpoint before anything else, so that this write comes after it.
  */
-async function afterSlicesUnderWay(servers: Servers, db: Db, topic: string): Promise<void> {
+async function afterSlicesUnderWay(db: Db, topic: string): Promise<void> {
   const checkpoints = db.collection<Checkpoint>(CHECKPOINTS);
-  await pastHangingTransactions(await servers.mongodb(), db, topic, () =>
+  await pastHangingTransactions(db, topic, () =>
     checkpoints.updateMany({ topic }, { $set: { updated_at: new Date() } }),
   );
 }

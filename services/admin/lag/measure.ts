@@ -1,10 +1,10 @@
 /** How far the projector is behind: positions from the checkpoints, ends of the logs from Kafka. */
-import type { Admin } from 'kafkajs';
-import type { Db, MongoClient } from 'mongodb';
+import type { Db } from 'mongodb';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
-import { controlDatabase, findLiveGeneration } from '#shared/read-models/generation.ts';
+import { findLiveGeneration } from '#shared/read-models/generation.ts';
 import { type Checkpoint, checkpointId } from '#shared/projection/slice/checkpoint.ts';
+import type { Servers } from '../connection/servers.ts';
 
 export interface PartitionLag {
   topic: string;
@@ -20,24 +20,20 @@ export interface PartitionLag {
 }
 
 /** Measures every partition of both topics of some environments. */
-export async function measureLag(
-  admin: Pick<Admin, 'fetchTopicOffsets'>,
-  mongodb: MongoClient,
-  prefix: string,
-  environments: readonly string[],
-): Promise<PartitionLag[]> {
-  const control = controlDatabase(mongodb, prefix);
+export async function measureLag(servers: Servers, environments: readonly string[]): Promise<PartitionLag[]> {
   const perTopic = environments.flatMap((environment) => [
     {
       topic: changesTopic(environment),
-      database: async () => (await findLiveGeneration(mongodb, prefix, environment))?.db ?? null,
+      database: async () =>
+        (await findLiveGeneration(await servers.databases(environment), environment))?.db ?? null,
     },
-    { topic: accessTopic(environment), database: async () => control },
+    { topic: accessTopic(environment), database: () => servers.control() },
   ]);
   const lags = await Promise.all(
     perTopic.map(async ({ topic, database }) => {
       // Positions first: a partition that moves meanwhile shows a lag, and never one below zero.
       const checkpoints = await readCheckpoints(await database(), topic);
+      const admin = await servers.kafkaOf(topic).admin();
       const offsets = await admin.fetchTopicOffsets(topic);
       return offsets
         .map(({ partition, low, high }) =>

@@ -49,8 +49,9 @@ export class LogReader {
   /** Joins a group of its own; the caller closes it. @throws {StoreDataError} `environment_unavailable`. */
   static async open(servers: Servers, topic: string): Promise<LogReader> {
     const groupId = `${servers.config.namePrefix}.reader.${randomUUID()}`;
-    const consumer = await servers.consumer(groupId, { maxBytesPerPartition: FETCH_BYTES });
-    const admin = await servers.kafkaAdmin();
+    const kafka = servers.kafkaOf(topic);
+    const consumer = await kafka.consumer(groupId, { maxBytesPerPartition: FETCH_BYTES });
+    const admin = await kafka.admin();
     const reader = new LogReader(topic, groupId, admin, consumer, await servers.control());
     try {
       await reader.#join();

@@ -3,12 +3,7 @@ import { commandInvalid, StoreDataError } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { checkTopics } from '#shared/kafka.ts';
 import { changePointer, withNew, withShare } from '#shared/read-models/generation-pointer.ts';
-import {
-  controlDatabase,
-  createMarker,
-  findGenerations,
-  type KnownGeneration,
-} from '#shared/read-models/generation.ts';
+import { createMarker, findGenerations, type KnownGeneration } from '#shared/read-models/generation.ts';
 import { type InstallationServers, type LogBounds, readLogBounds } from './installation.ts';
 
 /** The share of time that filling takes where nobody said another. */
@@ -30,16 +25,16 @@ export async function beginRebuild(
   environment: string,
   share: number | null,
 ): Promise<Begun> {
-  const { mongodb, kafka, prefix, projectionVersion } = servers;
+  const { databases, kafka, projectionVersion } = servers;
   await checkTopics(kafka, [changesTopic(environment)]);
   checkReachesBack(environment, await readLogBounds(servers, environment));
-  const control = controlDatabase(mongodb, prefix);
-  const before = building(await findGenerations(mongodb, prefix, environment));
+  const { control } = databases;
+  const before = building(await findGenerations(databases, environment));
   if (before !== undefined) {
     checkRelease(environment, before, projectionVersion);
     if (share !== null)
       await changePointer(control, environment, (pointer) => withShare(pointer, before.number, share));
-    await createMarker(mongodb, prefix, environment, before.number, projectionVersion);
+    await createMarker(databases, environment, before.number, projectionVersion);
     return { number: before.number, isResumed: true };
   }
   const { last = 0 } = await changePointer(control, environment, (pointer) => {
@@ -49,7 +44,7 @@ export async function beginRebuild(
     }
     return withNew(pointer, share ?? DEFAULT_SHARE);
   });
-  await createMarker(mongodb, prefix, environment, last, projectionVersion);
+  await createMarker(databases, environment, last, projectionVersion);
   return { number: last, isResumed: false };
 }
 

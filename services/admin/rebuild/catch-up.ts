@@ -43,12 +43,11 @@ export async function catchUp(
   number: number,
   { signal, progress, unattended }: CatchUpOptions,
 ): Promise<void> {
-  const { mongodb, prefix } = servers;
   const targets: { at: number; target: Positions }[] = [];
   const began = performance.now();
   let isAttended = false;
   for (;;) {
-    const generations = await findGenerations(mongodb, prefix, environment);
+    const generations = await findGenerations(servers.databases, environment);
     const built = generations.find((generation) => generation.number === number);
     const live = liveOf(environment, generations);
     if (built === undefined || built.state === 'dropping' || live === null) {

@@ -1,5 +1,4 @@
 /** Compares a rebuilt generation with the live one, beside projectors at work. */
-import type { MongoClient } from 'mongodb';
 import { verifyStore } from '#shared/projection/ranking/verify.ts';
 import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
 import { COLLECTIONS, type Stamp, STAMPS, TOMBSTONES } from '#shared/read-models/collections.ts';
@@ -18,7 +17,6 @@ const SAMPLE = 100;
 const MOST_SUSPECTS = 5_000;
 
 export interface CompareOptions {
-  client: MongoClient;
   environment: string;
   live: Generation;
   rebuilt: Generation;
@@ -30,7 +28,7 @@ export interface CompareOptions {
 /** Compares versions of all records and tombstones, the content of a sample, and the new one's counts with its records. */
 export async function compareGenerations(given: CompareOptions): Promise<Comparison> {
   const options = { ...given, live: inSnapshots(given.live), rebuilt: inSnapshots(given.rebuilt) };
-  const { client, live, rebuilt, progress } = options;
+  const { live, rebuilt, progress } = options;
   const differences = new DifferenceList();
   const counts = new Map<string, { live: number; rebuilt: number }>();
   const suspects: Suspect[] = [];
@@ -39,7 +37,7 @@ export async function compareGenerations(given: CompareOptions): Promise<Compari
   const stores = await storesOf(live, rebuilt);
   for (const [index, storeId] of stores.entries()) {
     for (const range of rangesOf(storeId)) {
-      const { scanned, offset } = await inSnapshot(client, async (session) => {
+      const { scanned, offset } = await inSnapshot(live.db.client, async (session) => {
         const stamp = await rebuilt.db.collection<Stamp>(STAMPS).findOne({ _id: storeId }, { session });
         const present = stamp?.timezone_offset ?? DEFAULT_OFFSET;
         const stride = strideIn(range.collection, stamp);
@@ -63,7 +61,7 @@ export async function compareGenerations(given: CompareOptions): Promise<Compari
         unsettled += await settle(options, suspects.splice(0), differences);
       }
     }
-    await verifyCounts(client, rebuilt, storeId, differences);
+    await verifyCounts(rebuilt, storeId, differences);
     progress?.(index + 1, stores.length);
   }
   unsettled += await settle(options, suspects, differences);
@@ -95,12 +93,7 @@ async function storesOf(...generations: Generation[]): Promise<string[]> {
   return [...new Set(ids.flat())].toSorted();
 }
 
-async function verifyCounts(
-  client: MongoClient,
-  { db }: Generation,
-  storeId: string,
-  differences: DifferenceList,
-): Promise<void> {
-  const found = await inSnapshot(client, (session) => verifyStore(db, session, storeId));
+async function verifyCounts({ db }: Generation, storeId: string, differences: DifferenceList): Promise<void> {
+  const found = await inSnapshot(db.client, (session) => verifyStore(db, session, storeId));
   for (const { what } of found) differences.add('counts', 'counts', storeId, [what]);
 }

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoNetworkTimeoutError, MongoServerError } from 'mongodb';
 import { commandInvalid } from '#shared/errors.ts';
 import { changePointer, without, withDropping } from '#shared/read-models/generation-pointer.ts';
-import { controlDatabase, findGenerations, generationGroup } from '#shared/read-models/generation.ts';
+import { findGenerations, generationGroup } from '#shared/read-models/generation.ts';
 import type { InstallationServers } from './installation.ts';
 
 /** Projectors and query services look twice a second, and each may fail to do so a few times. */
@@ -27,12 +27,12 @@ export async function dropGeneration(
   environment: string,
   number: number,
 ): Promise<void> {
-  const { mongodb, prefix } = servers;
-  const control = controlDatabase(mongodb, prefix);
+  const { databases } = servers;
+  const { control } = databases;
   await changePointer(control, environment, (pointer) => withDropping(pointer, number));
   await sleep(HEARD_MS);
   await untilLeft(servers, environment, number);
-  const found = (await findGenerations(mongodb, prefix, environment)).find(
+  const found = (await findGenerations(databases, environment)).find(
     (generation) => generation.number === number,
   );
   if (found !== undefined) {

@@ -4,7 +4,7 @@ import { forgetDropped } from '#shared/projection/dead-letters/dropped.ts';
 import { commandInvalid, notFound } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { changePointer, pointersIn, withLive } from '#shared/read-models/generation-pointer.ts';
-import { controlDatabase, findGenerations, type KnownGeneration } from '#shared/read-models/generation.ts';
+import { findGenerations, type KnownGeneration } from '#shared/read-models/generation.ts';
 import {
   hasReached,
   type InstallationServers,
@@ -39,8 +39,8 @@ export async function flip(
   to: number,
   { force = false, patienceMs = PATIENCE_MS }: FlipOptions = {},
 ): Promise<Flipped> {
-  const { mongodb, prefix } = servers;
-  const generations = await findGenerations(mongodb, prefix, environment);
+  const { databases } = servers;
+  const generations = await findGenerations(databases, environment);
   const next = generations.find(({ number }) => number === to);
   const live = generations.find(({ state }) => state === 'live');
   if (next === undefined || live === undefined || next.marker === null) {
@@ -50,7 +50,7 @@ export async function flip(
     throw commandInvalid(`generation ${to} of ${environment} is live already`);
   }
   if (!force) await untilReached(servers, environment, live, next, patienceMs);
-  const control = controlDatabase(mongodb, prefix);
+  const { control } = databases;
   await forgetDropped(control, { db: next.db, since: next.marker.created_at }, changesTopic(environment));
   await changePointer(control, environment, (pointer) => {
     if (pointer.live !== live.number) {
@@ -62,11 +62,8 @@ export async function flip(
 }
 
 /** The generation that was live before. @throws {StoreDataError} `not_found` where there is none any more. */
-export async function previousOf(
-  { mongodb, prefix }: InstallationServers,
-  environment: string,
-): Promise<number> {
-  const pointer = await pointersIn(controlDatabase(mongodb, prefix)).findOne({ _id: environment });
+export async function previousOf({ databases }: InstallationServers, environment: string): Promise<number> {
+  const pointer = await pointersIn(databases.control).findOne({ _id: environment });
   if (pointer?.previous !== undefined) return pointer.previous;
   throw notFound(`${environment} has no generation to go back to`);
 }

@@ -1,25 +1,27 @@
 /** What work on generations needs to know: the installation's servers, how far generations are, and what one must have reached to take another's place. */
 import type { Admin } from 'kafkajs';
-import type { ClientSession, Db, MongoClient } from 'mongodb';
+import type { ClientSession, Db } from 'mongodb';
 import { changesTopic } from '#shared/events/topics.ts';
 import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
+import type { Databases } from '#shared/read-models/databases.ts';
 import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import type { Servers } from '../connection/servers.ts';
 
 export interface InstallationServers {
-  mongodb: MongoClient;
+  databases: Databases;
+  /** Of the Kafka that has the environment's changes. */
   kafka: Admin;
   prefix: string;
   /** The release's, unless a test plays another release. */
   projectionVersion: number;
 }
 
-/** Connects to what is needed. */
-export async function installationOf(servers: Servers): Promise<InstallationServers> {
+/** Connects to what is needed for an environment. */
+export async function installationOf(servers: Servers, environment: string): Promise<InstallationServers> {
   return {
-    mongodb: await servers.mongodb(),
-    kafka: await servers.kafkaAdmin(),
+    databases: await servers.databases(environment),
+    kafka: await servers.kafkaOf(changesTopic(environment)).admin(),
     prefix: servers.config.namePrefix,
     projectionVersion: PROJECTION_VERSION,
   };

@@ -21,8 +21,8 @@ export async function listGenerations(
   servers: InstallationServers,
   environment: string,
 ): Promise<GenerationStatus[]> {
-  const { mongodb, kafka, prefix } = servers;
-  const known = await findGenerations(mongodb, prefix, environment);
+  const { databases, kafka, prefix } = servers;
+  const known = await findGenerations(databases, environment);
   if (known.length === 0) return [];
   const bounds = await readLogBounds(servers, environment);
   const { groups } = await kafka.describeGroups(

@@ -45,12 +45,12 @@ export async function rebuild(
  * @throws {StoreDataError} `not_found` where there is none, `generation_unsuitable` when another release made it.
  */
 export async function compareWithLive(
-  { mongodb, prefix, projectionVersion }: InstallationServers,
+  { databases, projectionVersion }: InstallationServers,
   environment: string,
   number: number,
   progress: (stores: number, of: number) => void,
 ): Promise<Comparison> {
-  const generations = await findGenerations(mongodb, prefix, environment);
+  const generations = await findGenerations(databases, environment);
   const live = liveOf(environment, generations);
   const rebuilt = generations.find((generation) => generation.number === number);
   if (live === null || rebuilt === undefined || rebuilt.marker === null) {
@@ -58,7 +58,6 @@ export async function compareWithLive(
   }
   checkVersion(environment, rebuilt, projectionVersion);
   return compareGenerations({
-    client: mongodb,
     environment,
     live,
     rebuilt: { marker: rebuilt.marker, db: rebuilt.db },

@@ -3,7 +3,6 @@
  * positions at which it was seen to differ, and neither shows anything new.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { MongoClient } from 'mongodb';
 import type { Generation } from '#shared/read-models/generation.ts';
 import { hasReached, type Positions, readPositions } from './installation.ts';
 import { type Content, differingFields } from '../comparison/content.ts';
@@ -28,7 +27,6 @@ interface Seen extends Contents {
 }
 
 export interface SettleOptions {
-  client: MongoClient;
   environment: string;
   live: Generation;
   rebuilt: Generation;
@@ -37,7 +35,7 @@ export interface SettleOptions {
 
 /** Looks at suspects until each is settled. @returns how many changed all the time. */
 export async function settle(
-  { client, environment, live, rebuilt, patienceMs = PATIENCE_MS }: SettleOptions,
+  { environment, live, rebuilt, patienceMs = PATIENCE_MS }: SettleOptions,
   suspects: readonly Suspect[],
   differences: DifferenceList,
 ): Promise<number> {
@@ -50,7 +48,7 @@ export async function settle(
   const end = performance.now() + patienceMs;
   let moved = { at: performance.now(), positions: '' };
   for (;;) {
-    open = await inSnapshot(client, async (session) => {
+    open = await inSnapshot(live.db.client, async (session) => {
       const atLive = await readPositions(live.db, environment, session);
       const atRebuilt = await readPositions(rebuilt.db, environment, session);
       const positions = JSON.stringify([[...atLive], [...atRebuilt]]);

@@ -3,7 +3,7 @@
  * was passed by because it has a dead letter, or an operator dropped it, is passed by here too.
  */
 import type { KafkaMessage } from 'kafkajs';
-import type { ClientSession, Db, MongoClient } from 'mongodb';
+import type { ClientSession, Db } from 'mongodb';
 import type { FindErased } from '#shared/access/erased-stores.ts';
 import { applyChanges } from '#shared/projection/changes/apply.ts';
 import { Epochs } from '#shared/projection/changes/epochs.ts';
@@ -17,7 +17,6 @@ import { inTransaction } from '../transaction.ts';
 const LIMITS = { events: 500, bytes: 4_194_304 };
 
 export interface ReplayOptions {
-  client: MongoClient;
   /** The database of its own. */
   db: Db;
   reader: LogReader;
@@ -86,10 +85,10 @@ export class Replay {
   }
 
   async #applySlice(partition: number, messages: readonly KafkaMessage[]): Promise<void> {
-    const { client, db, topic, findErased } = this.#options;
+    const { db, topic, findErased } = this.#options;
     const slice = { topic, partition, messages, next: 0 };
     try {
-      const { given } = await inTransaction(client, (session) =>
+      const { given } = await inTransaction(db.client, (session) =>
         applyChanges(db, session, slice, null, { epochs: this.#epochs, findErased }),
       );
       this.#epochs.committed(given);
@@ -115,8 +114,9 @@ export async function deadPlaces(
     .collection<DeadLetter>(DEAD_LETTERS)
     .find({ topic, gathered: { $exists: false } }, { ...options, projection: { partition: 1, offset: 1 } })
     .toArray();
+  // After the letters: who drops one notes that first. They may lie on another server, where the session means nothing.
   const dropped = await droppedLettersIn(control)
-    .find({ topic, reason: null }, { ...options, projection: { partition: 1, from: 1 } })
+    .find({ topic, reason: null }, { batchSize: 10_000, projection: { partition: 1, from: 1 } })
     .toArray();
   return new Set([
     ...letters.map(({ partition, offset }) => `${partition}/${offset}`),

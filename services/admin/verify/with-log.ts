@@ -55,7 +55,8 @@ export async function compareWithLog(
   say: (text: string) => void,
 ): Promise<ComparedWithLog> {
   const topic = changesTopic(environment);
-  const [client, control] = [await servers.mongodb(), await servers.control()];
+  const { client } = live;
+  const control = await servers.control();
   // Before anything is read: what comes later may be of events that are not read.
   const present = only === null ? await storesIn(live) : new Set([only]);
   const db = await databaseOfOwn(client, `${servers.config.namePrefix}_${environment}_v`);
@@ -65,12 +66,12 @@ export async function compareWithLog(
     const early = await readPositions(live, environment);
     const progress = (read: number) => say(`${topic}: applied ${read} of ${sumOf(early)} messages`);
     const findErased = findErasedIn(control, environment);
-    const replay = await Replay.begin({ client, db, reader, findErased, topic, only, progress });
+    const replay = await Replay.begin({ db, reader, findErased, topic, only, progress });
     await replay.apply(new Map(), early, await deadPlaces(live, control, topic));
     await client.withSession({ snapshot: true }, async (session) => {
       const actual: Side = { db: forSnapshots(live), session };
       const to = await readPositions(actual.db, environment, session);
-      const dead = await deadPlaces(actual.db, forSnapshots(control), topic, session);
+      const dead = await deadPlaces(actual.db, control, topic, session);
       await replay.apply(early, to, dead);
       await replay.applyRetried(dead);
       result.messages = sumOf(to);

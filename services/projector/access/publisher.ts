@@ -13,6 +13,7 @@ import type { Logger } from '#shared/logging.ts';
 import type { RedisHolders } from '#shared/redis-masters.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
+import { SideBySide } from '../side-by-side.ts';
 import { adoptStoreRecords } from '#shared/projection/access/store-records.ts';
 
 /** How often what is still marked is looked for. */
@@ -32,6 +33,7 @@ export interface PublisherOptions {
 export class AccessPublisher {
   readonly #options: PublisherOptions;
   readonly #sweeping: PeriodicTask;
+  readonly #adopting = new SideBySide();
 
   constructor(options: PublisherOptions) {
     this.#options = options;
@@ -62,15 +64,20 @@ export class AccessPublisher {
     this.#sweeping.wake();
   }
 
-  stop(): Promise<void> {
-    return this.#sweeping.stop();
+  async stop(): Promise<void> {
+    await this.#sweeping.stop();
+    await this.#adopting.ended();
   }
 
   async #sweepOnce(): Promise<void> {
     const { redis, prefix, control, environments, readModels, metrics } = this.#options;
     const collections = controlCollections(control);
-    for (const { environment, db } of readModels())
-      await adoptStoreRecords(environment, db, collections.stores);
+    const adopting = [...readModels()].map(({ environment, db }) => {
+      const adopt = () =>
+        adoptStoreRecords(environment, db, collections.stores).then(() => null, describeError);
+      return this.#adopting.run(environment, adopt, `${db.databaseName} does not answer`);
+    });
+    const failures = (await Promise.all(adopting)).filter((failure) => failure !== null);
     const pending = await findPending(collections, environments);
     metrics.accessPending.set(pending.keys.length + pending.stores.length + pending.sessions.length);
     const { keys, stores, revokedSessions } = collections;
@@ -78,5 +85,6 @@ export class AccessPublisher {
     for (const store of pending.stores) await publishAccess(redis, prefix, { store, stores });
     for (const session of pending.sessions) await endRevokedSession(redis, revokedSessions, prefix, session);
     metrics.accessPending.set(0);
+    if (failures.length > 0) throw new Error(failures.join('; '));
   }
 }

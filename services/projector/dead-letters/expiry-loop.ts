@@ -76,12 +76,19 @@ export class LetterExpiry {
   async #look(): Promise<number> {
     const began = performance.now();
     const counted: [Box, LetterCensus][] = [];
+    const failures: unknown[] = [];
     for (const box of this.#boxes()) {
       const count = () => takeCensus(letterCollection(box.db), box.topic);
-      const found = await count();
-      counted.push([box, (await this.#expire(box, found)) ? await count() : found]);
+      try {
+        const found = await count();
+        counted.push([box, (await this.#expire(box, found)) ? await count() : found]);
+      } catch (error) {
+        failures.push(error);
+      }
     }
     this.#show(counted);
+    // One that does not answer holds up no other.
+    if (failures.length > 0) throw failures[0];
     return Math.max(LOOK_MS, CENSUS_SHARE * (performance.now() - began));
   }
 

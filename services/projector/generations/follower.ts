@@ -2,11 +2,12 @@
  * Follows the generations of this release: looks at the pointers again and again, projects what is there beside each
  * other, and stops with what is dropped. A flip changes nothing but what a generation counts as.
  */
-import type { Db, MongoClient } from 'mongodb';
-import { describeError, StoreDataError } from '#shared/errors.ts';
+import type { Db } from 'mongodb';
+import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import { checkReadModels, createReadModels } from '#shared/read-models/collections.ts';
+import type { Databases } from '#shared/read-models/databases.ts';
 import {
   findGenerations,
   type GenerationMarker,
@@ -16,6 +17,7 @@ import {
 } from '#shared/read-models/generation.ts';
 import type { RunningConsumer } from '../consumer/consumer.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
+import { SideBySide } from '../side-by-side.ts';
 
 const LOOK_MS = 500;
 
@@ -29,9 +31,12 @@ export interface Followed {
 }
 
 export interface FollowerOptions {
-  client: MongoClient;
-  prefix: string;
+  databases: Databases;
   environments: readonly string[];
+  /** Those with servers of their own. */
+  apart: ReadonlySet<string>;
+  /** Done once for an environment, before anything of it is projected. */
+  prepare: (environment: string) => Promise<void>;
   /** Only generations made with it are touched. */
   projectionVersion: number;
   logger: Logger;
@@ -52,26 +57,26 @@ export class GenerationFollower {
   /** What was said last of an environment, so that it is said once. */
   readonly #said = new Map<string, string>();
   readonly #pointers: PointerWatch;
+  readonly #prepared = new Set<string>();
+  readonly #environments = new SideBySide();
   #looking: PeriodicTask | null = null;
   #stopped = false;
 
   private constructor(options: FollowerOptions) {
     this.#options = options;
-    this.#pointers = new PointerWatch(options.client, options.prefix, options.environments);
+    this.#pointers = new PointerWatch(options.databases, options.environments);
     this.#failure.promise.catch(() => undefined);
   }
 
   /**
    * Begins to follow.
-   * @throws what keeps a generation of this release from being projected at the first look; later it is logged and tried again.
+   * @throws what keeps a generation of this release from being projected at the first look; later it is logged and tried again. So
+   * is from the beginning what cannot be reached of an environment with servers of its own.
    */
   static async start(options: FollowerOptions): Promise<GenerationFollower> {
     const follower = new GenerationFollower(options);
     try {
-      for (const environment of options.environments) {
-        const { client, prefix } = options;
-        await follower.#look(environment, () => findGenerations(client, prefix, environment));
-      }
+      for (const environment of options.environments) await follower.#lookFirst(environment);
     } catch (error) {
       await follower.stop();
       throw error;
@@ -104,6 +109,7 @@ export class GenerationFollower {
   async stop(): Promise<void> {
     this.#stopped = true;
     await this.#looking?.stop();
+    await this.#environments.ended();
     await Promise.all([...this.#running.keys()].map((id) => this.#end(id)));
   }
 
@@ -114,16 +120,43 @@ export class GenerationFollower {
     };
     await this.#pointers
       .each((environment, find) =>
-        this.#look(environment, find).catch((error: unknown) => failed([environment], error)),
+        this.#environments.run(
+          environment,
+          () => this.#look(environment, find).catch((error: unknown) => failed([environment], error)),
+          [],
+        ),
       )
       .catch((error: unknown) => failed(this.#options.environments, error));
+  }
+
+  async #lookFirst(environment: string): Promise<void> {
+    const { databases, apart } = this.#options;
+    const look = () => this.#look(environment, () => findGenerations(databases, environment));
+    if (!apart.has(environment)) {
+      await look();
+      return;
+    }
+    const failure = await this.#environments.run(
+      environment,
+      () =>
+        look().then(
+          () => null,
+          (error: unknown) => ({ error }),
+        ),
+      null,
+    );
+    if (failure === null) return;
+    if (!isUnavailable(failure.error)) throw failure.error;
+    this.#say(environment, 'warn', describeError(failure.error));
   }
 
   async #look(
     environment: string,
     find: () => Promise<KnownGeneration[]>,
   ): Promise<readonly KnownGeneration[]> {
-    const { projectionVersion } = this.#options;
+    const { projectionVersion, prepare } = this.#options;
+    if (!this.#prepared.has(environment)) await prepare(environment);
+    this.#prepared.add(environment);
     const known = await find();
     const wanted = new Map<string, { marker: GenerationMarker; found: KnownGeneration }>();
     for (const found of known) {

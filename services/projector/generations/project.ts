@@ -1,9 +1,12 @@
 /** Projects one generation: the consumer of its environment's changes that writes into its database. */
+import type { Kafka } from 'kafkajs';
 import type { ConsumerOptions, RunningConsumer } from '../consumer/consumer.ts';
 import { startConsumer } from '../consumer/consumer.ts';
 import { findErasedIn } from '#shared/access/erased-stores.ts';
+import { brokersSetting, type Config } from '#shared/config.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { StoreDataError } from '#shared/errors.ts';
+import type { PerKafka } from '#shared/kafka/per-kafka.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { generationGroup, type GenerationMarker } from '#shared/read-models/generation.ts';
 import { applyChanges } from '#shared/projection/changes/apply.ts';
@@ -22,18 +25,11 @@ import type { Pace } from './pace.ts';
 const DEFAULT_SHARE = 25;
 
 export interface ProjectOptions {
-  prefix: string;
+  config: Config;
+  kafkas: PerKafka<Kafka>;
   base: Pick<
     ConsumerOptions,
-    | 'kafka'
-    | 'sessionTimeoutMs'
-    | 'concurrentPartitions'
-    | 'limits'
-    | 'client'
-    | 'control'
-    | 'logger'
-    | 'metrics'
-    | 'tracing'
+    'sessionTimeoutMs' | 'concurrentPartitions' | 'limits' | 'control' | 'logger' | 'metrics' | 'tracing'
   >;
   pace: Pace;
   letters: LetterExpiry;
@@ -46,7 +42,7 @@ export interface ProjectOptions {
 
 /** Starts to project a generation. */
 export async function projectGeneration(
-  { prefix, base, pace, letters, trees, rewriting, storeChanged }: ProjectOptions,
+  { config, kafkas, base, pace, letters, trees, rewriting, storeChanged }: ProjectOptions,
   generation: Followed,
 ): Promise<RunningConsumer> {
   const { environment, db, marker } = generation;
@@ -61,12 +57,14 @@ export async function projectGeneration(
   const checkpoints = db.collection<Checkpoint>(CHECKPOINTS);
   const consumer = await startConsumer({
     ...base,
+    kafka: kafkas.of(topic),
+    client: db.client,
     topic,
-    groupId: generationGroup(prefix, environment, marker.number),
+    groupId: generationGroup(config.namePrefix, environment, marker.number),
     checkpoints,
     checkDatabase: () => checkMarker(generation),
     generation: label,
-    wayOut: `let KAFKA_BROKERS name the cluster that it was made from, or make the read models anew with "store-data rebuild --environment ${environment}"`,
+    wayOut: `let ${brokersSetting(config, environment)} name the cluster that it was made from, or make the read models anew with "store-data rebuild --environment ${environment}"`,
     turns: pace.turns({
       isBuilding: () => generation.state === 'building',
       share: () => generation.share ?? DEFAULT_SHARE,

@@ -1,9 +1,9 @@
 /** How everything is, as the page for operators shows it: no personal data, no id of a key or a session. */
-import type { Db, MongoClient } from 'mongodb';
 import type { Gauge } from 'prom-client';
 import type { RedisMasters } from '#shared/redis-masters.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
+import type { Databases } from '#shared/read-models/databases.ts';
 import { findGenerations, type KnownGeneration } from '#shared/read-models/generation.ts';
 import { RELEASE } from '#shared/release.ts';
 import { withTimeLimit } from '#shared/time-limit.ts';
@@ -15,7 +15,10 @@ export interface Status {
   release: typeof RELEASE;
   /** Events that took effect since this process started. */
   applied: number;
+  /** Of the environments that answer; `null` where none does. */
   generations: GenerationStatus[] | null;
+  /** Environments whose MongoDB does not answer. */
+  away: string[];
   /** Those that this process has. */
   partitions: PartitionStatus[];
   freshness: Freshness[];
@@ -58,10 +61,9 @@ interface DeadLetterStatus {
 }
 
 export interface StatusSources {
-  client: MongoClient;
+  databases: Databases;
   prefix: string;
   environments: readonly string[];
-  control: Db;
   redis: RedisMasters;
   metrics: ProjectorMetrics;
 }
@@ -72,33 +74,37 @@ const LIMIT_MS = 2_000;
 
 /** Looks at everything. What does not answer is `null`. */
 export async function readStatus(sources: StatusSources): Promise<Status> {
-  const { client, prefix, environments, control, redis, metrics } = sources;
+  const { databases, prefix, environments, redis, metrics } = sources;
+  const { control } = databases;
   const [known, applied, partitions, freshness, use] = await Promise.all([
-    orNull(Promise.all(environments.map((environment) => findGenerations(client, prefix, environment)))),
+    Promise.all(environments.map((environment) => orNull(findGenerations(databases, environment)))),
     metrics.applied.get(),
     readPartitions(metrics),
     readFreshness(metrics),
     orNull(readStoreUse({ redis, control, prefix, environments })),
   ]);
+  const away = environments.filter((_, index) => known[index] === null);
+  const isAway = away.length === environments.length;
   const generations = environments.flatMap((environment, index) =>
-    (known?.[index] ?? []).map((generation) => ({ environment, ...generation })),
+    (known[index] ?? []).map((generation) => ({ environment, ...generation })),
   );
   return {
     at: new Date(),
     release: RELEASE,
     applied: applied.values.reduce((sum, { value }) => sum + value, 0),
-    generations:
-      known &&
-      generations.map(({ environment, number, state, share, marker }) => ({
-        environment,
-        generation: `g${number}`,
-        state,
-        share,
-        projection_version: marker?.projection_version ?? null,
-      })),
+    generations: isAway
+      ? null
+      : generations.map(({ environment, number, state, share, marker }) => ({
+          environment,
+          generation: `g${number}`,
+          state,
+          share,
+          projection_version: marker?.projection_version ?? null,
+        })),
+    away,
     partitions,
     freshness,
-    dead_letters: known && (await orNull(countLetters(sources, generations))),
+    dead_letters: isAway ? null : await orNull(countLetters(sources, generations)),
     use,
   };
 }
@@ -145,7 +151,7 @@ async function readFreshness(metrics: ProjectorMetrics): Promise<Freshness[]> {
 }
 
 async function countLetters(
-  { control, environments }: StatusSources,
+  { databases: { control }, environments }: StatusSources,
   generations: readonly (KnownGeneration & { environment: string })[],
 ): Promise<DeadLetterStatus[]> {
   const boxes = [

@@ -39,14 +39,14 @@ export async function followChanges(app: FastifyInstance, following: Following):
   const generationNow = () => app.generations.of(feed.environment);
   const bodyOf = ({ view, page }: Told) => changesBody(view, feed, page);
   if (seconds === 0 || app.isClosing()) {
-    return bodyOf(await read(app, following, generationNow(), app.deadlineOf(reply)));
+    return bodyOf(await read(app, following, generationNow(), app.deadlineOf(reply, feed.environment)));
   }
   const { told, hasWaited } = await wait(app, following, began + seconds * 1_000);
   if (request.raw.socket.destroyed) return null;
   request.heldMilliseconds = performance.now() - began;
   if (hasWaited) await app.authenticateAgain(request, reply, scopes);
   if (app.isClosing()) reply.header('connection', 'close');
-  return bodyOf(told ?? (await read(app, following, generationNow(), app.bounded)));
+  return bodyOf(told ?? (await read(app, following, generationNow(), app.boundedIn(feed.environment))));
 }
 
 async function read(
@@ -83,7 +83,9 @@ async function wait(
   try {
     for (let waited = 0; ; waited += 1) {
       if (waited > 1) await sleep(BEHIND_MS);
-      const told = await read(app, following, generation, app.bounded).catch(nothingWhileUnavailable);
+      const told = await read(app, following, generation, app.boundedIn(feed.environment)).catch(
+        nothingWhileUnavailable,
+      );
       const hasWaited = waited > 0;
       if (told !== null && told.page.rows.length > 0) return { told, hasWaited };
       if (waiter.isOver) return { told: null, hasWaited };

@@ -13,11 +13,10 @@ const CACHED_GENERATIONS = 100;
 
 export default plugin(
   async (app) => {
-    const { bounded, config, logger } = app;
+    const { boundedIn, config, databases, logger } = app;
     const generations = await watchGenerations({
-      client: app.mongodb,
-      bounded,
-      prefix: config.namePrefix,
+      databases,
+      boundedIn,
       environments: config.environments,
       projectionVersion: app.projectionVersion,
       logger,
@@ -35,6 +34,7 @@ export default plugin(
       const { id, environment } = generation.marker;
       const cached = shared.get(id);
       if (cached !== undefined) return cached;
+      const bounded = boundedIn(environment);
       const isCurrent = () => generations.find(environment)?.marker.id === id;
       const made = {
         reads: new SharedReads({ generation, bounded }, caches, menus),

@@ -3,12 +3,20 @@ import plugin from 'fastify-plugin';
 
 export default plugin(
   async (app) => {
-    const { mongodb, redisGates, bounded } = app;
+    const { databases, redisGates, boundedIn, config } = app;
+    // Of several servers one that answers is enough: whoever is sent elsewhere would be answered no better there.
+    const answering = new Map(
+      config.environments.map((environment) => [databases.clientOf(environment), boundedIn(environment)]),
+    );
     let running: Promise<boolean> | null = null;
     const check = async () => {
       const [isRedisThere, isMongodbThere] = await Promise.all([
         redisGates.isAnyAnswering(),
-        bounded((signal) => mongodb.db('admin').command({ ping: 1 }, { signal })).then(
+        Promise.any(
+          [...answering].map(([client, bounded]) =>
+            bounded((signal) => client.db('admin').command({ ping: 1 }, { signal })),
+          ),
+        ).then(
           () => true,
           () => false,
         ),

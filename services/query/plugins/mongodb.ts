@@ -1,5 +1,4 @@
-/** The MongoDB client for reading, whose operations all end in time. */
-import type { FastifyReply } from 'fastify';
+/** The MongoDB clients for reading, whose operations all end in time; each is known to be away by itself. */
 import plugin from 'fastify-plugin';
 import type { MongoClient } from 'mongodb';
 import { controlCollections } from '#shared/access/access-keys.ts';
@@ -8,7 +7,7 @@ import type { Logger } from '#shared/logging.ts';
 import { createReaderClient } from '#shared/mongodb.ts';
 import { watchPool } from '#shared/mongodb-pool.ts';
 import { pause } from '#shared/pause.ts';
-import { controlDatabase } from '#shared/read-models/generation.ts';
+import { Databases } from '#shared/read-models/databases.ts';
 import { soon } from '../at-start.ts';
 import { boundedBy, boundedUntil } from '../deadline.ts';
 import { MongodbCircuit } from '../mongodb-circuit.ts';
@@ -17,24 +16,32 @@ const RECONNECT_MS = 500;
 
 export default plugin(
   async (app) => {
-    const client = createReaderClient(app.config, 'query');
-    watchPool(client, app.metrics.pool);
-    app.decorate('mongodb', client);
-    const { readTimeoutMs } = app.config.mongodb;
+    const { config, metrics, logger } = app;
+    const { readTimeoutMs } = config.mongodb;
     const bounded = boundedBy(readTimeoutMs);
-    const circuit = new MongodbCircuit(client, bounded, app.metrics.mongodbAway, app.logger);
-    app.decorate('bounded', circuit.guard(bounded));
-    app.decorate('deadlineOf', ({ elapsedTime }: FastifyReply) =>
-      circuit.guard(boundedUntil(performance.now() - elapsedTime + readTimeoutMs)),
+    const databases = Databases.of(config, (one) => createReaderClient(one, 'query'));
+    const circuitOf = (client: MongoClient, labels: { environment?: string }) => {
+      watchPool(client, metrics.pool);
+      return new MongodbCircuit(client, bounded, metrics.mongodbAway.labels(labels), logger.child(labels));
+    };
+    const common = circuitOf(databases.common, {});
+    const own = new Map(
+      [...databases.own].map(([environment, client]) => [environment, circuitOf(client, { environment })]),
     );
-    app.decorate('control', controlCollections(controlDatabase(client, app.config.namePrefix)));
+    const circuitIn = (environment: string | null) => own.get(environment ?? '') ?? common;
+    app.decorate('databases', databases);
+    app.decorate('boundedIn', (environment) => circuitIn(environment).guard(bounded));
+    app.decorate('deadlineOf', ({ elapsedTime }, environment) =>
+      circuitIn(environment).guard(boundedUntil(performance.now() - elapsedTime + readTimeoutMs)),
+    );
+    app.decorate('control', controlCollections(databases.control));
     const closed = new AbortController();
     app.addHook('onClose', async () => {
       closed.abort();
-      await Promise.all([client.close(), circuit.stop()]);
+      await Promise.all([databases.close(), ...[common, ...own.values()].map((circuit) => circuit.stop())]);
     });
     // A service that starts during an outage answers 503 until it is over.
-    await soon(connect(client, app.logger, closed.signal));
+    await soon(Promise.all(databases.clients.map((client) => connect(client, logger, closed.signal))));
   },
   { name: 'mongodb' },
 );

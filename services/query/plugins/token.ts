@@ -8,7 +8,8 @@ import { keyReader } from '../token/reload.ts';
 
 export default plugin(
   async (app) => {
-    const { mongodb, control, bounded, redis, redisGates, metrics } = app;
+    const { databases, control, redis, redisGates, metrics } = app;
+    const bounded = app.boundedIn(null);
     const { namePrefix: prefix, environments, query } = app.config;
     const failures = createFailedAuthentications(
       redis,
@@ -23,7 +24,7 @@ export default plugin(
       ),
     );
     const readKey = keyReader(control, bounded);
-    const requirePrimary = primaryCheck(mongodb, bounded);
+    const requirePrimary = primaryCheck(databases.control.client, bounded);
     const authenticate = authenticateClient({
       redis,
       redisGates,

@@ -44,11 +44,7 @@ export async function measurePages(
     status: 200,
   });
   const { environment } = installation;
-  const generation = await findLiveGeneration(
-    installation.mongodb,
-    installation.config.namePrefix,
-    environment,
-  );
+  const generation = await findLiveGeneration(installation.databases, environment);
   const stamp = await generation?.db.collection<Stamp>(STAMPS).findOne({ _id: storeId });
   if (generation === null || stamp?.position === undefined) throw new Error('the store is empty');
   const seen = stamp.position;

@@ -10,7 +10,7 @@ import { redisKeys } from '#shared/access/redis-keys.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { accessTopic } from '#shared/events/topics.ts';
 import { createLogger } from '#shared/logging.ts';
-import { controlDatabase } from '#shared/read-models/generation.ts';
+import { controlDatabase } from '#shared/read-models/databases.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { runCommand, runJson } from './run-command.ts';
 

@@ -17,7 +17,7 @@ import {
   type Stamp,
   STAMPS,
 } from '#shared/read-models/collections.ts';
-import { controlDatabase } from '#shared/read-models/generation.ts';
+import { controlDatabase } from '#shared/read-models/databases.ts';
 import { orderFacet } from '#shared/read-models/rank-tree/facets.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { readModels } from '#test/read-models.ts';

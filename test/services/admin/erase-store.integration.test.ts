@@ -105,8 +105,8 @@ async function documentsOf(dbs: readonly Db[], holds: (bytes: Buffer) => boolean
 }
 
 async function generationDbs(environment = service.installation.environment): Promise<Db[]> {
-  const { mongodb, config } = service.installation;
-  return (await findGenerations(mongodb, config.namePrefix, environment)).map(({ db }) => db);
+  const { databases } = service.installation;
+  return (await findGenerations(databases, environment)).map(({ db }) => db);
 }
 
 const namesGone = (bytes: Buffer) =>

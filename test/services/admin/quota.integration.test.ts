@@ -3,7 +3,7 @@ import { type OwnQuota, writeQuota } from '#admin/access/store-quota.ts';
 import { Servers } from '#admin/connection/servers.ts';
 import { applyStoreStatus, controlCollections } from '#shared/access/access-keys.ts';
 import { redisKeys } from '#shared/access/redis-keys.ts';
-import { controlDatabase } from '#shared/read-models/generation.ts';
+import { controlDatabase } from '#shared/read-models/databases.ts';
 import { type QueryService, startApp, startQueryService } from '#test/query-service.ts';
 import { runCommand, runJson } from './run-command.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AccessKey, controlCollections } from '#shared/access/access-keys.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
-import { controlDatabase } from '#shared/read-models/generation.ts';
+import { controlDatabase } from '#shared/read-models/databases.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { runCommand, runJson } from './run-command.ts';

@@ -5,7 +5,7 @@ import { redisKeys } from '#shared/access/redis-keys.ts';
 import { newSessionId } from '#shared/access/sessions.ts';
 import { loadSigningKeys } from '#query/token/signing-keys.ts';
 import { createTokens } from '#query/token/access-tokens.ts';
-import { controlDatabase } from '#shared/read-models/generation.ts';
+import { controlDatabase } from '#shared/read-models/databases.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { runCommand } from './run-command.ts';
 

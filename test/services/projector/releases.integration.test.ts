@@ -109,7 +109,7 @@ describe('two releases with different projections', () => {
     await expect(
       beginRebuild(
         {
-          mongodb: installation.mongodb,
+          databases: installation.databases,
           kafka: admin,
           prefix: installation.config.namePrefix,
           projectionVersion: OLD,

@@ -19,7 +19,7 @@ const now = async (name: string): Promise<number | undefined> => {
 it('counts connections that are in use and operations that wait for one, and is back at none when all is answered', async () => {
   const token = await service.api.token('reader', 'secret');
   const used: Promise<number | undefined>[] = [];
-  service.app.mongodb.on('connectionCheckedOut', () => {
+  service.app.databases.common.on('connectionCheckedOut', () => {
     used.push(now('store_data_mongodb_connections_in_use'));
   });
   const customers = Array.from({ length: 50 }, (_, index) => `/api/customer/list?search=a${index}`);

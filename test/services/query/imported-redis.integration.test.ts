@@ -10,7 +10,7 @@ import { reconciledKey, reconcilingKey, redisKeys, trailKey } from '#shared/acce
 import { hashSecret } from '#shared/access/secrets.ts';
 import { createLogger } from '#shared/logging.ts';
 import { describeRedis, type RedisServer } from '#shared/redis-server.ts';
-import { controlDatabase } from '#shared/read-models/generation.ts';
+import { controlDatabase } from '#shared/read-models/databases.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
 import { copyRedis, type RedisCopy, restoreCopy, rewriteCopy } from '#test/redis-copy.ts';

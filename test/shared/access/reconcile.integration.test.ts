@@ -10,7 +10,7 @@ import { publishAll, publishedKey } from '#shared/access/grants.ts';
 import { reconcileAccess } from '#shared/access/reconcile.ts';
 import { clientKey, redisKeys } from '#shared/access/redis-keys.ts';
 import { noteRevocation } from '#shared/access/sessions.ts';
-import { controlDatabase } from '#shared/read-models/generation.ts';
+import { controlDatabase } from '#shared/read-models/databases.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 
 let installation: Installation;

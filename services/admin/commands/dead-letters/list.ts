@@ -30,7 +30,7 @@ export const listCommand = () =>
         for (const box of boxes) {
           const rest = flags.limit - shown.length;
           if (rest <= 0) continue;
-          const found = await readShown(await servers.mongodb(), box, (shownBox, session) =>
+          const found = await readShown(box, (shownBox, session) =>
             findSummaries(shownBox, letterFilter(box, selection), { limit: rest, session }).toArray(),
           );
           shown.push(...found);

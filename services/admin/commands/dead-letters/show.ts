@@ -38,7 +38,7 @@ async function findLetter(servers: Servers, id: string): Promise<DeadLetter> {
   const topic = id.slice(0, id.indexOf('/'));
   for (const box of await letterBoxes(servers, servers.config.environments)) {
     if (box.topic !== topic) continue;
-    const [letter] = await readShown(await servers.mongodb(), box, ({ letters }, session) =>
+    const [letter] = await readShown(box, ({ letters }, session) =>
       letters.find({ _id: id }, { session }).toArray(),
     );
     if (letter !== undefined) return letter;

@@ -131,7 +131,7 @@ async function storesOf(
 }
 
 async function liveGeneration(servers: Servers, environment: string) {
-  return findLiveGeneration(await servers.mongodb(), servers.config.namePrefix, environment);
+  return findLiveGeneration(await servers.databases(environment), environment);
 }
 
 /** How many records of each kind there are, besides its own. */
@@ -150,10 +150,7 @@ async function countsOf(
 }
 
 async function lagOf(servers: Servers, environment: string): Promise<number> {
-  const { namePrefix } = servers.config;
-  const lags = await measureLag(await servers.kafkaAdmin(), await servers.mongodb(), namePrefix, [
-    environment,
-  ]);
+  const lags = await measureLag(servers, [environment]);
   const topic = changesTopic(environment);
   return lags.reduce((sum, one) => sum + (one.topic === topic ? (one.lag ?? 0) : 0), 0);
 }

@@ -110,7 +110,7 @@ function show(status) {
   const { version, projectionVersion, node } = status.release;
   element('release').textContent = `release ${version}, projection ${projectionVersion}, Node ${node}`;
   const away = [
-    status.generations === null && 'MongoDB does not answer',
+    status.away.length > 0 && `MongoDB does not answer for ${status.away.join(', ')}`,
     status.use === null && 'stores in use are not known: MongoDB or Redis does not answer',
   ];
   element('trouble').textContent = away.filter(Boolean).join(' · ');

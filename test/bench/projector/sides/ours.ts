@@ -1,6 +1,7 @@
 /** Our projector as it runs in production, and without rank trees; each round with databases and groups of its own. */
 import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS, COLLECTIONS } from '#shared/read-models/collections.ts';
+import { Databases } from '#shared/read-models/databases.ts';
 import { findLiveGeneration } from '#shared/read-models/generation.ts';
 import type { Ground } from '../../ground.ts';
 import { serviceProgram } from '../../programs.ts';
@@ -23,7 +24,8 @@ export function ourSide({ installation, folder, guard }: Ground, name: keyof typ
       const env = { ...installation.env, NAME_PREFIX: prefix };
       const program = { ...(await serviceProgram('projector')), ...file, name: prefix };
       const service = await startService({ ...program, env, folder, guard });
-      const database = async () => (await findLiveGeneration(mongodb, prefix, environment))?.db ?? null;
+      const databases = new Databases(prefix, mongodb);
+      const database = async () => (await findLiveGeneration(databases, environment))?.db ?? null;
       return {
         pid: service.pid,
         stop: service.stop,

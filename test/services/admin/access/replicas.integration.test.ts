@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createControlIndexes } from '#shared/access/access-keys.ts';
-import { controlDatabase } from '#shared/read-models/generation.ts';
+import { controlDatabase } from '#shared/read-models/databases.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { type RedisProcess, startRedisProcess } from '#test/redis-process.ts';
 import { runCommand } from '../run-command.ts';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { DEAD_LETTERS } from '#shared/read-models/collections.ts';
-import { controlDatabase } from '#shared/read-models/generation.ts';
+import { controlDatabase } from '#shared/read-models/databases.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 

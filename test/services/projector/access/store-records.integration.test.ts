@@ -10,7 +10,7 @@ import {
   type StoreDocument,
   TOMBSTONES,
 } from '#shared/read-models/collections.ts';
-import { controlDatabase } from '#shared/read-models/generation.ts';
+import { controlDatabase } from '#shared/read-models/databases.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { emptyReadModels } from '#test/read-models.ts';
 

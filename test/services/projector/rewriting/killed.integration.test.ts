@@ -61,9 +61,9 @@ describe('a projector that is killed while it rewrites', () => {
   it('rewrites in a generation that is built as well', async () => {
     const admin = installation.kafka.admin();
     await admin.connect();
-    const { mongodb, config, environment } = installation;
+    const { databases, config, environment } = installation;
     const servers = {
-      mongodb,
+      databases,
       kafka: admin,
       prefix: config.namePrefix,
       projectionVersion: PROJECTION_VERSION,

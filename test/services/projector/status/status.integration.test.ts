@@ -7,7 +7,7 @@ import { redisKeys } from '#shared/access/redis-keys.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { createLogger } from '#shared/logging.ts';
 import { type Operations, startOperations } from '#shared/operations.ts';
-import { controlDatabase } from '#shared/read-models/generation.ts';
+import { controlDatabase } from '#shared/read-models/databases.ts';
 import { type RunningProjector, startProjector } from '#projector/projector.ts';
 import { statusPages } from '#projector/status/pages.ts';
 import type { Status } from '#projector/status/status.ts';

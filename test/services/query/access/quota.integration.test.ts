@@ -11,7 +11,7 @@ import { onlyMaster, type RedisMaster } from '#shared/redis-masters.ts';
 import { controlCollections, type StoreAccess } from '#shared/access/access-keys.ts';
 import { publishAll, publishedKey, publishedState } from '#shared/access/grants.ts';
 import { redisKeys } from '#shared/access/redis-keys.ts';
-import { controlDatabase } from '#shared/read-models/generation.ts';
+import { controlDatabase } from '#shared/read-models/databases.ts';
 import { createRedis } from '#shared/redis.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 

@@ -6,7 +6,7 @@ import { applyKeyChange, controlCollections } from '#shared/access/access-keys.t
 import { hashSecret } from '#shared/access/secrets.ts';
 import type { Config } from '#shared/config.ts';
 import { SCOPES } from '#shared/events/access-event.ts';
-import { controlDatabase } from '#shared/read-models/generation.ts';
+import { controlDatabase } from '#shared/read-models/databases.ts';
 import type { Answer } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
 import { quickOnce } from '#test/patience.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AccessKey, type ControlCollections, controlCollections } from '#shared/access/access-keys.ts';
-import { controlDatabase } from '#shared/read-models/generation.ts';
+import { controlDatabase } from '#shared/read-models/databases.ts';
 import { boundedBy } from '#query/deadline.ts';
 import { keyReader } from '#query/token/reload.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';

@@ -26,7 +26,7 @@ export default async function token(app: FastifyInstance): Promise<void> {
       const sessionId = newSessionId();
       const needed = form.grantType === GRANT_TYPE ? scopesNeeded(form.scope) : null;
       const session = needed === null ? null : { id: sessionId, seconds: lifetimeSeconds, scopes: needed };
-      const authenticated = await app.authenticateClient(request, session, app.deadlineOf(reply));
+      const authenticated = await app.authenticateClient(request, session, app.deadlineOf(reply, null));
       // 400 unauthorized_client
       const { scopes: held, ...client } = requireActive(authenticated);
       // 400 unsupported_grant_type

@@ -1,0 +1,52 @@
+/**
+ * Where everything lies: the one place that knows which MongoDB has what. What is common to all environments (keys, revocations,
+ * pointers, operators' decisions) lies in the installation's; an environment may have one of its own for its generations.
+ */
+import type { Db, MongoClient } from 'mongodb';
+import type { Config } from '../config.ts';
+
+export class Databases {
+  /** The database that is common to all environments, which no rebuild touches. */
+  readonly control: Db;
+  readonly common: MongoClient;
+  /** The clients of environments that have a MongoDB of their own. */
+  readonly own: ReadonlyMap<string, MongoClient>;
+  readonly #prefix: string;
+
+  constructor(prefix: string, common: MongoClient, own: ReadonlyMap<string, MongoClient> = new Map()) {
+    this.#prefix = prefix;
+    this.common = common;
+    this.own = own;
+    this.control = controlDatabase(common, prefix);
+  }
+
+  /** Makes a client for each MongoDB that the configuration names. */
+  static of(config: Config, create: (config: Pick<Config, 'mongodb'>) => MongoClient): Databases {
+    const own = [...config.own].flatMap(([environment, { mongodb }]): [string, MongoClient][] =>
+      mongodb === undefined ? [] : [[environment, create({ mongodb })]],
+    );
+    return new Databases(config.namePrefix, create(config), new Map(own));
+  }
+
+  /** The client for an environment's generations. */
+  clientOf(environment: string): MongoClient {
+    return this.own.get(environment) ?? this.common;
+  }
+
+  get clients(): MongoClient[] {
+    return [this.common, ...this.own.values()];
+  }
+
+  generation(environment: string, number: number): Db {
+    return this.clientOf(environment).db(`${this.#prefix}_${environment}_g${number}`);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.clients.map((client) => client.close()));
+  }
+}
+
+/** The database with keys, revocations and pointers, which no rebuild touches. */
+export function controlDatabase(client: MongoClient, prefix: string): Db {
+  return client.db(`${prefix}_control`);
+}
