@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { describeSettings, nearMisses, readConfig } from '#shared/config.ts';
+import { describeOwnSettings, describeSettings, nearMisses, readConfig } from '#shared/config.ts';
 import { StoreDataError } from '#shared/errors.ts';
 
 const servers = { KAFKA_BROKERS: 'k1:9092,k2:9092', MONGODB_URI: 'mongodb://m', REDIS_URL: 'redis://r' };
@@ -126,6 +126,94 @@ describe('readConfig', () => {
   });
 });
 
+describe('the servers of an environment of its own', () => {
+  const sandbox = { SANDBOX_KAFKA_BROKERS: 'own:9092', SANDBOX_MONGODB_URI: 'mongodb://own' };
+
+  it('are read by the variables with its name in front, and the others keep theirs', () => {
+    const { kafka, mongodb, own } = readConfig({ ...servers, ...sandbox, MONGODB_READ_TIMEOUT_MS: '700' });
+    expect([kafka.brokers, mongodb.uri]).toEqual([['k1:9092', 'k2:9092'], 'mongodb://m']);
+    expect(own.get('production')).toEqual({});
+    expect(own.get('sandbox')).toEqual({
+      kafka: { ...kafka, brokers: ['own:9092'] },
+      mongodb: { ...mongodb, uri: 'mongodb://own', readTimeoutMs: 700 },
+    });
+  });
+
+  it('may be one of the two', () => {
+    const own = (env: Record<string, string>) =>
+      Object.keys(readConfig({ ...servers, ...env }).own.get('a-b') ?? {});
+    const ENVIRONMENTS = 'a-b';
+    expect(own({ ENVIRONMENTS })).toEqual([]);
+    expect(own({ ENVIRONMENTS, A_B_KAFKA_BROKERS: 'own:9092' })).toEqual(['kafka']);
+    expect(own({ ENVIRONMENTS, A_B_MONGODB_URI: 'mongodb://own' })).toEqual(['mongodb']);
+  });
+
+  it('are shown nothing of how the installation proves who it is', () => {
+    const { own } = readConfig({
+      ...servers,
+      ...sandbox,
+      KAFKA_TLS: 'true',
+      KAFKA_TLS_CA_FILE: 'ca.pem',
+      KAFKA_SASL_MECHANISM: 'plain',
+      KAFKA_SASL_USERNAME: 'user',
+      KAFKA_SASL_PASSWORD: 'secret',
+      MONGODB_USERNAME: 'user',
+      MONGODB_PASSWORD: 'secret',
+      MONGODB_TLS_CA_FILE: 'ca.pem',
+      SANDBOX_MONGODB_USERNAME: 'other',
+      SANDBOX_MONGODB_PASSWORD_FILE: 'password',
+    });
+    expect(own.get('sandbox')).toMatchObject({
+      kafka: {
+        tls: { enabled: false, caFile: null },
+        sasl: { mechanism: null, username: null, password: null },
+      },
+      mongodb: { username: 'other', password: null, passwordFile: 'password', tls: { caFile: null } },
+    });
+  });
+
+  it('report all mistakes at once, by their own names', () => {
+    expect(
+      mistakes({
+        ...servers,
+        QUERY_PORT: 'x',
+        PRODUCTION_KAFKA_TLS: 'true',
+        SANDBOX_KAFKA_BROKERS: 'nowhere',
+        SANDBOX_KAFKA_TLS_CA_FILE: 'ca.pem',
+        SANDBOX_MONGODB_URI: 'http://own',
+        SANDBOX_MONGODB_PASSWORD: 'a',
+        SANDBOX_MONGODB_PASSWORD_FILE: 'b',
+      }),
+    ).toEqual([
+      expect.stringMatching(/^QUERY_PORT must be/),
+      expect.stringMatching(/^PRODUCTION_KAFKA_BROKERS is required/),
+      expect.stringMatching(/^SANDBOX_KAFKA_BROKERS must be host:port/),
+      expect.stringMatching(/^SANDBOX_MONGODB_URI must be a URI/),
+      'SANDBOX_MONGODB_PASSWORD and SANDBOX_MONGODB_PASSWORD_FILE exclude each other',
+      'SANDBOX_MONGODB_PASSWORD needs SANDBOX_MONGODB_USERNAME',
+      'SANDBOX_MONGODB_PASSWORD_FILE needs SANDBOX_MONGODB_USERNAME',
+      'SANDBOX_KAFKA_TLS_CA_FILE needs SANDBOX_KAFKA_TLS=true',
+    ]);
+  });
+
+  it('are told of where a name is nearly one of theirs, or of no environment', () => {
+    const env = {
+      ...servers,
+      ...sandbox,
+      SANDBX_KAFKA_BROKERS: 'x',
+      SANDBOX_MONGODB_URL: 'x',
+      STAGING_MONGODB_URI: 'x',
+      KAFKA_BROKERS_SANDBOX: 'x',
+    };
+    expect(nearMisses(env)).toEqual([
+      'SANDBX_KAFKA_BROKERS is no setting; the nearest is SANDBOX_KAFKA_BROKERS',
+      'SANDBOX_MONGODB_URL is no setting; the nearest is SANDBOX_MONGODB_URI',
+      'STAGING_MONGODB_URI is of no environment; such a setting is PRODUCTION_MONGODB_URI',
+      'KAFKA_BROKERS_SANDBOX is of no environment; such a setting is PRODUCTION_KAFKA_BROKERS',
+    ]);
+  });
+});
+
 describe('nearMisses', () => {
   it('tells variables that are nearly settings, and no others', () => {
     const env = {
@@ -154,5 +242,13 @@ describe('docs/configuration.md', () => {
       .filter((line) => line.startsWith('| `'));
     const squeezed = table.map((line) => line.replaceAll(/ +\|/g, ' |').replaceAll(/\| +/g, '| '));
     expect(squeezed).toEqual(rows.map((row) => row.replaceAll(/ +\|/g, ' |').replaceAll(/\| +/g, '| ')));
+  });
+
+  it('names every setting by which an environment has servers of its own', async () => {
+    const lists = (await readFile('docs/configuration.md', 'utf8'))
+      .split('\n')
+      .filter((line) => line.startsWith('- '));
+    const told = lists.flatMap((line) => line.match(/(?<=`)SANDBOX_\w+/g) ?? []);
+    expect(told).toEqual(describeOwnSettings({ ENVIRONMENTS: 'sandbox' }).map(({ name }) => name));
   });
 });

@@ -1,12 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { describeSettings } from '#shared/config.ts';
+import { describeOwnSettings, describeSettings } from '#shared/config.ts';
 
 interface ValueSchema {
   description?: string;
   type?: string;
   properties?: Record<string, ValueSchema>;
+  patternProperties?: Record<string, ValueSchema>;
 }
 
 const chart = (name: string) => readFile(`deploy/helm/store-data/${name}`, 'utf8');
@@ -28,6 +29,17 @@ describe('settings and secrets of the chart', () => {
     expect(namesOf('settings')).toEqual(settings.filter((name) => !ofTheChart.has(name) && !isSecret(name)));
     expect(namesOf('querySecrets')).toEqual(settings.filter(mayBeSecret));
     expect(namesOf('secrets')).toEqual(settings.filter((name) => mayBeSecret(name) && !isOfQuery(name)));
+  });
+
+  it('may be those of an environment with servers of its own', () => {
+    const own = describeOwnSettings({ ENVIRONMENTS: 'sand-box' }).map(({ name }) => name);
+    const takenBy = (definition: string) => {
+      const [pattern = ''] = Object.keys(schema.definitions[definition]?.patternProperties ?? {});
+      return [...settings, ...own].filter((name) => new RegExp(pattern).test(name));
+    };
+    expect(takenBy('settings')).toEqual(own.filter((name) => !isSecret(name)));
+    expect(takenBy('secrets')).toEqual(own.filter(mayBeSecret));
+    expect(takenBy('querySecrets')).toEqual(own.filter(mayBeSecret));
   });
 
   it('count on the default by which a pod’s time to end is reckoned', async () => {
