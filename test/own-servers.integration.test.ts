@@ -37,6 +37,8 @@ afterAll(async () => {
   await Promise.all([kafka?.close(), mongodb?.close()]);
 });
 
+const KILLED = new URL('helpers/killed-adopting.ts', import.meta.url).pathname;
+
 const ORDER = {
   status: 'pending',
   order_type: 'delivery',
@@ -169,7 +171,7 @@ it('blocks a store whose record says so, also when a projector is killed between
   };
   await installation.publish([{ entity: 'store', storeId: 's1', subject: 's1', sequence: 1, data }], own);
 
-  const killed = startService('projector', installation.env, 'info', 'test/helpers/killed-adopting.ts');
+  const killed = startService('projector', installation.env, 'info', KILLED);
   expect(await killed.ended).toEqual({ code: null, signal: 'SIGKILL' });
   const adopted = await stores.findOne({ environment: own, store_id: 's1' });
   expect(adopted).toMatchObject({ record_status: 'blocked', record_sequence: 1 });
