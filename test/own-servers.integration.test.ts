@@ -109,7 +109,8 @@ it('lets commands work on both: feeding, lag, dead letters, verification, rebuil
   await caughtUp(service.installation, own);
   await answers(own, ['o1', 'o2', 'o3']);
   expect(await runJson(env, ['lag'])).toMatchObject({ lag: 0 });
-  expect(await runJson(env, ['dead-letters', 'retry', '--all', ...at])).toMatchObject({ applied: 0 });
+  const retried = await runCommand(env, ['dead-letters', 'retry', '--all', '--json', ...at]);
+  expect(JSON.parse(retried.stdout)).toMatchObject({ applied: 0, stayed: [{ reason: 'malformed' }] });
   expect(await runJson(env, ['dead-letters', 'drop', '--all', '--yes', ...at])).toEqual({ dropped: 1 });
   expect(await runJson(env, ['verify', '--deep', ...at])).toMatchObject({
     differences: [],
@@ -131,7 +132,7 @@ it('lets commands work on both: feeding, lag, dead letters, verification, rebuil
 
 describe('while the MongoDB of its own is away', () => {
   it('refuses that environment alone, and goes on with it afterwards', async () => {
-    const { app } = service;
+    const { app, installation } = service;
     const [server] = mongodb.servers;
     await server?.kill();
     await eventually('it is known', async () => {
@@ -148,6 +149,9 @@ describe('while the MongoDB of its own is away', () => {
     await service.startProjector();
     await service.apply([order('o2')], common);
     await answers(common, ['o1', 'o2']);
+    // What takes rights away waits for nothing of it.
+    const block = ['stores', 'block', 's3', '--environment', own];
+    expect(await runJson(installation.env, block)).toMatchObject({ blocked: true, live: true });
     await service.setKey({ clientId: `of-${own}`, environment: own, status: 'revoked' });
     expect((await ask(own)).status).toBe(401);
 

@@ -44,7 +44,7 @@ export function createMetrics() {
     ),
     mongodbAway: gauge(
       'store_data_mongodb_away',
-      '1 while MongoDB is known to be away, so that nobody waits for it; with its name that of an environment of its own',
+      '1 while MongoDB is known to be away, so that nobody waits for it; the label says of which environment, where that has its own',
       ['environment'],
     ),
     redisGateOpen: gauge(

@@ -1,9 +1,11 @@
 /** Which dead letters a command means: some by their ids, those of one reason, or all. */
 import { InvalidArgumentError } from 'commander';
 import type { ClientSession, Filter } from 'mongodb';
+import type { Config } from '#shared/config.ts';
+import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { REJECTION_REASONS, type RejectionReason } from '#shared/events/rejection.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
-import { WrongUsage } from '../options.ts';
+import { chooseEnvironments, WrongUsage } from '../options.ts';
 import type { LetterBox } from './boxes.ts';
 
 export interface SelectionFlags {
@@ -69,6 +71,14 @@ export interface LetterSelection {
   reason?: string | undefined;
   /** Only those that were dead by then. */
   until?: Date;
+}
+
+/** The environments whose letters are meant: ids say it themselves. */
+export function environmentsOf(config: Config, ids: readonly string[], given?: string): string[] {
+  const chosen = chooseEnvironments(config, given);
+  if (ids.length === 0) return chosen;
+  const topics = new Set(ids.map((id) => id.slice(0, id.indexOf('/'))));
+  return chosen.filter((name) => topics.has(changesTopic(name)) || topics.has(accessTopic(name)));
 }
 
 /** The filter of a selection in one box. */

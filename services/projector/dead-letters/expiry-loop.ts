@@ -1,5 +1,5 @@
 /** Looks after the dead letters of a projector process: shows how many there are, and ends those whose time is over. */
-import type { Collection, Db } from 'mongodb';
+import type { Collection, Db, MongoClient } from 'mongodb';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import type { Logger } from '#shared/logging.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
@@ -39,6 +39,8 @@ export class LetterExpiry {
   readonly #options: ExpiryOptions;
   readonly #limits = new Map<string, LetterLimits>();
   readonly #looking: PeriodicTask;
+  /** By place, as it was counted last. */
+  #counted = new Map<string, [Box, LetterCensus]>();
 
   private constructor(options: ExpiryOptions) {
     this.#options = options;
@@ -57,7 +59,7 @@ export class LetterExpiry {
 
   /** The limits of a topic's letters in one database; always the same object. */
   limits(db: Db, topic: string): LetterLimits {
-    const name = `${db.databaseName}/${topic}`;
+    const name = placeOf(db, topic);
     const limits =
       this.#limits.get(name) ?? new LetterLimits(letterCollection(db), topic, this.#options.bytes);
     this.#limits.set(name, limits);
@@ -75,20 +77,25 @@ export class LetterExpiry {
 
   async #look(): Promise<number> {
     const began = performance.now();
-    const counted: [Box, LetterCensus][] = [];
-    const failures: unknown[] = [];
+    const counted = new Map<string, [Box, LetterCensus]>();
+    /** What servers failed with: one that does not answer holds up no other, and is asked once. */
+    const failures = new Map<MongoClient, unknown>();
     for (const box of this.#boxes()) {
+      const name = placeOf(box.db, box.topic);
+      const before = this.#counted.get(name);
+      if (before !== undefined) counted.set(name, before);
+      if (failures.has(box.db.client)) continue;
       const count = () => takeCensus(letterCollection(box.db), box.topic);
       try {
         const found = await count();
-        counted.push([box, (await this.#expire(box, found)) ? await count() : found]);
+        counted.set(name, [box, (await this.#expire(box, found)) ? await count() : found]);
       } catch (error) {
-        failures.push(error);
+        failures.set(box.db.client, error);
       }
     }
-    this.#show(counted);
-    // One that does not answer holds up no other.
-    if (failures.length > 0) throw failures[0];
+    this.#counted = counted;
+    this.#show([...counted.values()]);
+    for (const error of failures.values()) throw error;
     return Math.max(LOOK_MS, CENSUS_SHARE * (performance.now() - began));
   }
 
@@ -134,6 +141,10 @@ export class LetterExpiry {
     for (const [reason, count] of removed) metrics.expired.inc({ environment, topic, reason }, count);
     return true;
   }
+}
+
+function placeOf(db: Db, topic: string): string {
+  return `${db.databaseName}/${topic}`;
 }
 
 function letterCollection(db: Db): Collection<DeadLetter> {

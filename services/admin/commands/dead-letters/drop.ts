@@ -3,8 +3,7 @@ import { withServers } from '../../connection/servers.ts';
 import { letterBoxes } from '../../dead-letters/boxes.ts';
 import { countLetters, describeCount } from '../../dead-letters/count.ts';
 import { dropLetters } from '../../dead-letters/drop.ts';
-import { checkSelection } from '../../dead-letters/selection.ts';
-import { chooseEnvironments } from '../../options.ts';
+import { checkSelection, environmentsOf } from '../../dead-letters/selection.ts';
 import { askFor, checkCanAsk } from '../../output/confirm.ts';
 import { markFailed, printResult, remark } from '../../output/print.ts';
 import { selectionCommand } from './selection-options.ts';
@@ -16,7 +15,7 @@ export const dropCommand = () =>
       checkSelection(ids, flags);
       checkCanAsk(flags, 'drop dead letters for good');
       await withServers(async (servers) => {
-        const boxes = await letterBoxes(servers, chooseEnvironments(servers.config, flags.environment));
+        const boxes = await letterBoxes(servers, environmentsOf(servers.config, ids, flags.environment));
         // Letters that come while the operator answers the question were not part of it.
         const until = new Date();
         const count = await countLetters(boxes, { ids, reason: flags.reason, until });

@@ -2,8 +2,7 @@
 import { withServers } from '../../connection/servers.ts';
 import { letterBoxes } from '../../dead-letters/boxes.ts';
 import { addUp, LetterRetry, type RetryResult } from '../../dead-letters/retry.ts';
-import { checkSelection } from '../../dead-letters/selection.ts';
-import { chooseEnvironments } from '../../options.ts';
+import { checkSelection, environmentsOf } from '../../dead-letters/selection.ts';
 import { markFailed, printable, printResult, remark } from '../../output/print.ts';
 import { selectionCommand } from './selection-options.ts';
 
@@ -14,7 +13,7 @@ export const retryCommand = () =>
       const retry = new LetterRetry(servers);
       const results: RetryResult[] = [];
       const missing = new Set(ids);
-      for (const box of await letterBoxes(servers, chooseEnvironments(servers.config, flags.environment))) {
+      for (const box of await letterBoxes(servers, environmentsOf(servers.config, ids, flags.environment))) {
         for await (const { ids: tried, result } of retry.all(box, { ids, reason: flags.reason })) {
           for (const id of tried) missing.delete(id);
           results.push(result);

@@ -9,7 +9,7 @@ import { describeLetter, letterJson } from '../../dead-letters/describe.ts';
 import { readShown } from '../../dead-letters/erased.ts';
 import { MessagesInKafka } from '../../dead-letters/from-kafka.ts';
 import { toBuffer, withMessage } from '../../dead-letters/message.ts';
-import { letterId } from '../../dead-letters/selection.ts';
+import { environmentsOf, letterId } from '../../dead-letters/selection.ts';
 import { jsonOption, WrongUsage } from '../../options.ts';
 import { print, printable, printJson, remark, renderFacts, shortened } from '../../output/print.ts';
 
@@ -36,7 +36,7 @@ export const showCommand = () =>
 
 async function findLetter(servers: Servers, id: string): Promise<DeadLetter> {
   const topic = id.slice(0, id.indexOf('/'));
-  for (const box of await letterBoxes(servers, servers.config.environments)) {
+  for (const box of await letterBoxes(servers, environmentsOf(servers.config, [id]))) {
     if (box.topic !== topic) continue;
     const [letter] = await readShown(box, ({ letters }, session) =>
       letters.find({ _id: id }, { session }).toArray(),

@@ -39,7 +39,8 @@ function statusCommand({ name, status, description }: (typeof COMMANDS)[number])
     .action((storeId, flags) =>
       withServers(async (servers) => {
         const environment = chooseEnvironment(servers.config, flags.environment);
-        await remarkUnknownStore(servers, environment, storeId);
+        // Blocking does not wait for that.
+        const looking = remarkUnknownStore(servers, environment, storeId);
         const { namePrefix } = servers.config;
         const subject = storeSubject(await servers.control(), namePrefix, environment, storeId);
         const about = { action: `stores.${name}`, environment, store_id: storeId } as const;
@@ -47,7 +48,7 @@ function statusCommand({ name, status, description }: (typeof COMMANDS)[number])
           compose: () => ({ status }),
           holds: (state) => state.status === status,
           waitMs: flags.wait * 1_000,
-        });
+        }).finally(() => looking);
         if (!changed) remark(`note: it was ${status} already`);
         const { stores } = controlCollections(await servers.control());
         const blocked = isBlocked(await stores.findOne({ _id: storeAccessId(environment, storeId) }));

@@ -55,6 +55,12 @@ describe('the servers that a command works on', () => {
     );
   });
 
+  it('are never a stack’s where one environment’s own is given', async () => {
+    await writeStack(STACK);
+    const env = { SANDBOX_MONGODB_URI: 'mongodb://own' };
+    await expect(readConnection(env, [folder])).rejects.toThrow(/no servers are named/);
+  });
+
   it('must be named somewhere', async () => {
     await expect(readConnection({}, [folder])).rejects.toThrow(/set KAFKA_BROKERS.*npm start.*stack\.json/);
   });

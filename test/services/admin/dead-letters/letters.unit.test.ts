@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { describeLetter, structureOf } from '#admin/dead-letters/describe.ts';
 import { toMessage, withMessage } from '#admin/dead-letters/message.ts';
-import type { LetterSummary } from '#admin/dead-letters/selection.ts';
+import { environmentsOf, type LetterSummary } from '#admin/dead-letters/selection.ts';
 import { letterSlices } from '#admin/dead-letters/slices.ts';
+import { readConfig } from '#shared/config.ts';
 import { NOTHING_KEPT, toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 
@@ -124,4 +125,14 @@ describe('slices of letters', () => {
     expect(slices.map((slice) => slice.length)).toEqual([100, 100, 50, 4, 1, 1, 1]);
     expect(slices.flat()).toEqual(letters);
   });
+});
+
+it('asks the servers of those environments alone whose letters are meant', () => {
+  const config = readConfig({ KAFKA_BROKERS: 'k:1', MONGODB_URI: 'mongodb://m', REDIS_URL: 'redis://r' });
+  expect(environmentsOf(config, [])).toEqual(['production', 'sandbox']);
+  expect(environmentsOf(config, [], 'sandbox')).toEqual(['sandbox']);
+  expect(environmentsOf(config, ['store-changes.sandbox/0/1', 'store-changes.sandbox/1/7'])).toEqual([
+    'sandbox',
+  ]);
+  expect(environmentsOf(config, ['store-access.production/0/1', 'other/0/1'])).toEqual(['production']);
 });
