@@ -58,12 +58,12 @@ export async function measureProjectors(
 
 /** Waits until the group of the live generation has so many members. */
 async function allAtWork(installation: Installation, members: number): Promise<void> {
-  const { mongodb, config, environment, kafka } = installation;
+  const { databases, config, environment, kafka } = installation;
   const admin = kafka.admin();
   await admin.connect();
   try {
     await eventually('all projectors share the partitions', async () => {
-      const live = await findLiveGeneration(mongodb, config.namePrefix, environment);
+      const live = await findLiveGeneration(databases, environment);
       if (live === null) return false;
       const group = generationGroup(config.namePrefix, environment, live.marker.number);
       const [described] = (await admin.describeGroups([group])).groups;
