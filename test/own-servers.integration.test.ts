@@ -71,7 +71,8 @@ async function foundOn(environment: string): Promise<string[]> {
   const { installation } = service;
   const admin = installation.kafkaOf(changesTopic(environment)).admin();
   await admin.connect();
-  const topics = await admin.listTopics().finally(() => admin.disconnect());
+  const topics = await admin.listTopics();
+  await admin.disconnect();
   const client = installation.databases.clientOf(environment);
   const { databases } = await client.db().admin().listDatabases({ nameOnly: true });
   const { namePrefix } = installation.config;
@@ -100,8 +101,15 @@ it('answers each environment from its own servers, and keeps what is common on t
 it('lets commands work on both: feeding, lag, dead letters, verification, rebuild and erasure', async () => {
   const { env, send } = service.installation;
   const event = {
-    ...{ specversion: '1.0', id: '1', source: '/test', type: 'store-data.order.changed', subject: 'o3' },
-    ...{ time: '2026-01-01T00:00:00Z', storeid: 's1', sequence: '1', data: ORDER },
+    specversion: '1.0',
+    id: '1',
+    source: '/test',
+    type: 'store-data.order.changed',
+    subject: 'o3',
+    time: '2026-01-01T00:00:00Z',
+    storeid: 's1',
+    sequence: '1',
+    data: ORDER,
   };
   const at = ['--environment', own];
   expect(await runJson(env, ['publish', '-', ...at], JSON.stringify(event))).toMatchObject({ sent: 1 });

@@ -33,9 +33,10 @@ it('has ended only when nothing is under way', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   let hasEnded = false;
   void work.run('sandbox', () => promise, undefined);
-  const ending = work.ended().then(() => {
+  const ending = (async () => {
+    await work.ended();
     hasEnded = true;
-  });
+  })();
   await vi.advanceTimersByTimeAsync(10_000);
   expect(hasEnded).toBe(false);
   resolve();

@@ -44,11 +44,13 @@ function statusCommand({ name, status, description }: (typeof COMMANDS)[number])
         const { namePrefix } = servers.config;
         const subject = storeSubject(await servers.control(), namePrefix, environment, storeId);
         const about = { action: `stores.${name}`, environment, store_id: storeId } as const;
-        const { changed, live } = await auditedChange(servers, about, subject, {
+        const changing = auditedChange(servers, about, subject, {
           compose: () => ({ status }),
           holds: (state) => state.status === status,
           waitMs: flags.wait * 1_000,
-        }).finally(() => looking);
+        });
+        await Promise.allSettled([changing, looking]);
+        const { changed, live } = await changing;
         if (!changed) remark(`note: it was ${status} already`);
         const { stores } = controlCollections(await servers.control());
         const blocked = isBlocked(await stores.findOne({ _id: storeAccessId(environment, storeId) }));
