@@ -149,7 +149,7 @@ describe('while the MongoDB of its own is away', () => {
     });
     expect((await ask(own)).status).toBe(503);
     await answers(common, ['o1']);
-    expect((await service.api.call('/health')).status).toBe(200);
+    await eventually('the service is well', async () => (await service.api.call('/health')).status === 200);
     await publish('o4');
 
     // One that begins now serves the others too.
