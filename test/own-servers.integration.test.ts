@@ -1,5 +1,5 @@
 /** An environment with a Kafka and a MongoDB of its own beside one that uses the installation's, and what is common to both. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { STORE_RECORDS_PENDING } from '#shared/read-models/collections.ts';
@@ -23,8 +23,6 @@ beforeAll(async () => {
   service = await startQueryService({
     environments: 2,
     own: [{}, { KAFKA_BROKERS: kafka.brokers, MONGODB_URI: mongodb.uri }],
-    // One that is away is known to be in this time.
-    settings: { MONGODB_READ_TIMEOUT_MS: '2000' },
   });
   [common = '', own = ''] = service.installation.config.environments;
   for (const environment of [common, own]) {
@@ -136,38 +134,6 @@ it('lets commands work on both: feeding, lag, dead letters, verification, rebuil
     .collection('orders')
     .countDocuments({ store_id: 's2' });
   expect(await left).toBe(0);
-});
-
-describe('while the MongoDB of its own is away', () => {
-  it('refuses that environment alone, and goes on with it afterwards', async () => {
-    const { app, installation } = service;
-    const [server] = mongodb.servers;
-    await server?.kill();
-    await eventually('it is known', async () => {
-      const { values } = await app.metrics.mongodbAway.get();
-      return values.some(({ labels, value }) => labels.environment === own && value === 1);
-    });
-    expect((await ask(own)).status).toBe(503);
-    await answers(common, ['o1']);
-    await eventually('the service is well', async () => (await service.api.call('/health')).status === 200);
-    await publish('o4');
-
-    // One that begins now serves the others too.
-    await service.stopProjector();
-    await service.startProjector();
-    await service.apply([order('o2')], common);
-    await answers(common, ['o1', 'o2']);
-    // What takes rights away waits for nothing of it.
-    const block = ['stores', 'block', 's3', '--environment', own];
-    expect(await runJson(installation.env, block)).toMatchObject({ blocked: true, live: true });
-    await service.setKey({ clientId: `of-${own}`, environment: own, status: 'revoked' });
-    expect((await ask(own)).status).toBe(401);
-
-    await server?.start();
-    await service.setKey({ clientId: 'another', environment: own });
-    tokens.set(own, await service.api.token('another', 'secret'));
-    await answers(own, ['o1', 'o2', 'o3', 'o4']);
-  });
 });
 
 it('blocks a store whose record says so, also when a projector is killed between its two servers', async () => {
