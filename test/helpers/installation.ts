@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import kafkajs, { type Kafka } from 'kafkajs';
-import { Redis } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 import { type Db, MongoClient, MongoServerError } from 'mongodb';
 import { type Config, readConfig } from '#shared/config.ts';
 import { type EncodedMessage, encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
@@ -168,10 +168,12 @@ export async function eventually(
   }
 }
 
-/** A client of the one server; behind sentinels, or of a cluster, one of what the address names first, once it is used. */
+/** A client of the one server, or of a cluster; behind sentinels one of what the address names first, once it is used. */
 function clientOf(url: string): Redis {
   const address = readRedisAddress(url);
   if (address === null) throw new Error(`no address of Redis: ${url}`);
+  // What concerns one key is asked of both in the same way.
+  if (address.kind === 'cluster') return new Cluster([...address.nodes], { lazyConnect: true }) as never;
   return new Redis(address.urlOf(address.nodes[0]), { lazyConnect: address.kind !== 'server' });
 }
 

@@ -6,12 +6,13 @@ import { Command } from 'commander';
 import { stopRequested } from '../start/signals.ts';
 import { StackError } from './errors.ts';
 import { startStack } from './stack.ts';
-import type { Stack } from './stack.ts';
+import type { Stack, StackOptions } from './stack.ts';
 
 interface Flags {
   json?: true;
   data?: string;
   keep?: true;
+  topology?: string;
 }
 
 const command = new Command('npm run -s stack --')
@@ -21,6 +22,7 @@ const command = new Command('npm run -s stack --')
   .option('--json', 'print one line of JSON instead of export lines, with process ids')
   .option('--data <folder>', 'folder for data and logs (default: a temporary one)')
   .option('--keep', 'keep the data in --data, and begin with what is there')
+  .option('--topology <single|cluster>', 'one of each server (default), or a cluster of each: STACK_TOPOLOGY')
   .action(run);
 
 await command.parseAsync();
@@ -29,7 +31,10 @@ async function run(flags: Flags): Promise<void> {
   if (flags.keep === true && flags.data === undefined) command.error('--keep needs --data <folder>');
   const stop = stopRequested();
   const dataFolder = flags.data ?? mkdtempSync(join(tmpdir(), 'store-data-stack-'));
-  const stack = await startOrExit(dataFolder, flags.keep === true, stop);
+  const stack = await startOrExit(
+    { dataFolder, keepData: flags.keep === true, topology: flags.topology },
+    stop,
+  );
   print(stack, flags.json === true);
   const end = await Promise.race([stop, stack.failed]);
   if ('message' in end) {
@@ -41,12 +46,11 @@ async function run(flags: Flags): Promise<void> {
 
 /** Asked to stop meanwhile, the process just ends, and so does all that it had begun. */
 async function startOrExit(
-  dataFolder: string,
-  keepData: boolean,
+  options: Omit<StackOptions, 'log'>,
   stop: ReturnType<typeof stopRequested>,
 ): Promise<Stack> {
   try {
-    const starting = startStack({ dataFolder, keepData, log: (line) => console.error(line) });
+    const starting = startStack({ ...options, log: (line) => console.error(line) });
     const first = await Promise.race([starting, stop]);
     return 'exitCode' in first ? process.exit(first.exitCode) : first;
   } catch (error) {

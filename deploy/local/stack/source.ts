@@ -4,7 +4,7 @@ import { type EngineAnswer, missingImage } from './container/engine.ts';
 import { imageOf } from './container/images.ts';
 import { startContainer } from './container/start.ts';
 import { StackError, reasonOf } from './errors.ts';
-import type { PartDefinition, PartSource, RunningPart, StartContext } from './part.ts';
+import type { PartDefinition, PartSource, RunningPart, StartContext, Topology } from './part.ts';
 import { startProgram } from './program/start.ts';
 
 const SOURCES: readonly PartSource[] = ['address', 'container', 'program'];
@@ -17,6 +17,18 @@ export function forcedSource(env: NodeJS.ProcessEnv): PartSource | undefined {
   if (source === undefined)
     throw new StackError(`STACK_SOURCE is ${wanted}, and may be ${SOURCES.join(', ')}`);
   return source;
+}
+
+const TOPOLOGIES: readonly Topology[] = ['single', 'cluster'];
+
+/** Whether one of each server is started, or a cluster of each: what is asked for, else what `STACK_TOPOLOGY` says. */
+export function chosenTopology(asked: string | undefined, env: NodeJS.ProcessEnv): Topology {
+  const wanted = asked ?? (env['STACK_TOPOLOGY'] || 'single');
+  const topology = TOPOLOGIES.find((known) => known === wanted);
+  if (topology === undefined) {
+    throw new StackError(`the topology (STACK_TOPOLOGY) is ${wanted}, and may be ${TOPOLOGIES.join(', ')}`);
+  }
+  return topology;
 }
 
 /** Whether the part's address is given, and used. */
@@ -39,7 +51,10 @@ export async function startPart(
   if (isGiven(part, forced, context.env)) return useAddress(part, address, context);
   if (forced === 'address') throw new StackError(`${part.addressVariable} is not set`);
   const why: string[] = forced === undefined ? [] : [`STACK_SOURCE is ${forced}`];
-  if (forced !== 'program') {
+  if (context.topology === 'cluster') {
+    if (forced === 'container') throw new StackError('a cluster is made of programs, not of containers');
+    why.push('a cluster is made of programs');
+  } else if (forced !== 'program') {
     const image = imageOf(part.imageVariable, context.env);
     const answer = await engine();
     const missing =

@@ -1,4 +1,4 @@
-// The local stack: real Kafka, MongoDB (a replica set of one node) and Redis, for `npm start` and for the tests.
+// The local stack: real Kafka, MongoDB and Redis, one of each or a cluster of each, for `npm start` and for the tests.
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { findEngine } from './container/engine.ts';
 import { StackError, reasonOf } from './errors.ts';
@@ -14,7 +14,7 @@ import type { Guard } from './program/guard.ts';
 import { lastLines } from './program/log-tail.ts';
 import { describeExit } from './program/start.ts';
 import { redisPart } from './redis/part.ts';
-import { forcedSource, isGiven, startPart } from './source.ts';
+import { chosenTopology, forcedSource, isGiven, startPart } from './source.ts';
 
 export interface StackAddresses {
   kafkaBrokers: string[];
@@ -39,8 +39,8 @@ export interface StackFailure extends PartExit {
 
 export interface Stack extends StackAddresses {
   parts: StackPart[];
-  /** The process ids of the parts that are programs, for tests of faults. */
-  pids: Readonly<Record<PartName, number | undefined>>;
+  /** The process ids of the parts that are programs, of a cluster those of all its servers: for tests of faults. */
+  pids: Readonly<Record<PartName, readonly number[]>>;
   /** Resolves, never rejects, when a part dies by itself; stop() is still to be called. */
   failed: Promise<StackFailure>;
   /** Lets the logs stay when it stops, to be read. @returns where they are. */
@@ -52,11 +52,13 @@ export interface Stack extends StackAddresses {
 export interface StackOptions {
   /** Made if need be; belongs to one stack at a time. The parts' logs lie in its `logs/`, and stay there where one failed. */
   dataFolder: string;
-  /** Leave the data for the next start with the same folder, and begin with what is there. Default: neither. */
+  /** Leave the data for the next start with the same folder, and begin with what is there: of single servers alone. Default: neither. */
   keepData?: boolean;
+  /** One of each server, or a cluster of each. Default: what STACK_TOPOLOGY says, else `single`. */
+  topology?: string | undefined;
   /** Gets lines for people: which source each part has and why, downloads, readiness. */
   log: (line: string) => void;
-  /** Default: this process's. Reads KAFKA_BROKERS, MONGODB_URI, REDIS_URL, STACK_SOURCE, KAFKA_IMAGE, MONGO_IMAGE, REDIS_IMAGE, STORE_DATA_CACHE. */
+  /** Default: this process's. Reads KAFKA_BROKERS, MONGODB_URI, REDIS_URL, STACK_SOURCE, STACK_TOPOLOGY, KAFKA_IMAGE, MONGO_IMAGE, REDIS_IMAGE, STORE_DATA_CACHE. */
   env?: NodeJS.ProcessEnv;
 }
 
@@ -69,7 +71,9 @@ const PARTS: readonly PartDefinition[] = [kafkaPart, mongodbPart, redisPart];
 export async function startStack(options: StackOptions): Promise<Stack> {
   const env = options.env ?? process.env;
   const forced = forcedSource(env);
+  const topology = chosenTopology(options.topology, env);
   const keepData = options.keepData ?? false;
+  if (keepData && topology === 'cluster') throw new StackError('a cluster does not keep its data');
   const folder = dataFolderAt(options.dataFolder);
   const guard = startGuard();
   const leftovers = await takeFolder(folder, guard, keepData);
@@ -78,6 +82,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     guard,
     folder,
     keepData,
+    topology,
     log: (line) => options.log(`${name}: ${line}`),
   });
   const engine = onlyOnce(findEngine);
@@ -147,7 +152,7 @@ async function takeFolder(folder: DataFolder, guard: Guard, keepData: boolean): 
 
 function describe(running: ReadonlyMap<PartName, RunningPart>): Omit<Stack, 'failed' | 'keepLogs' | 'stop'> {
   const address = (name: PartName) => running.get(name)?.address ?? '';
-  const pid = (name: PartName) => running.get(name)?.pid;
+  const pids = (name: PartName) => running.get(name)?.pids ?? [];
   return {
     kafkaBrokers: address('kafka').split(','),
     mongodbUri: address('mongodb'),
@@ -156,7 +161,7 @@ function describe(running: ReadonlyMap<PartName, RunningPart>): Omit<Stack, 'fai
       const part = running.get(name);
       return part === undefined ? [] : [{ name, source: part.source, reason: part.reason }];
     }),
-    pids: { kafka: pid('kafka'), mongodb: pid('mongodb'), redis: pid('redis') },
+    pids: { kafka: pids('kafka'), mongodb: pids('mongodb'), redis: pids('redis') },
   };
 }
 

@@ -41,26 +41,28 @@ export async function startKafkaCluster(
     const [port = 0, controller = 0, behindProxy = 0] = ports.slice(3 * index);
     return { id: index + 1, port, controller, behindProxy };
   });
-  const voters = nodes.map(({ id, controller }) => `${id}@127.0.0.1:${controller}`).join(',');
+  const members = nodes.map(({ port, controller }) => [port, controller]);
   const [first] = nodes;
   const proxy = await startTcpProxy({ host: '127.0.0.1', port: first?.behindProxy ?? 0 });
   const servers = await Promise.all(
-    nodes.map(async ({ id, port, controller, behindProxy }) => {
+    nodes.map(async ({ id, port, controller, behindProxy }, index) => {
       const program = await locateBroker(home.context, {
-        'node.id': String(id),
-        'controller.quorum.voters': voters,
         // A client gets the addresses of the listener that it came by.
         listeners: `PLAINTEXT://127.0.0.1:${port},PROXIED://127.0.0.1:${behindProxy},CONTROLLER://127.0.0.1:${controller}`,
         'advertised.listeners': `PLAINTEXT://127.0.0.1:${port},PROXIED://127.0.0.1:${proxy.port}`,
         'listener.security.protocol.map': 'CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT',
         'inter.broker.listener.name': 'PLAINTEXT',
-        ...(size === 3 ? COPIES : {}),
         ...(coordinates ? {} : { 'offsets.topic.replication.factor': String(size + 1) }),
       });
       const { data, logFile } = await home.room(`kafka-${id}`);
       return makeServer(
         home.context.guard,
-        await program.prepare(data, [port, controller], logFile),
+        await program.prepare(
+          data,
+          [port, controller],
+          logFile,
+          size === 3 ? { index, ports: members } : undefined,
+        ),
         port,
         logFile,
       );
@@ -114,15 +116,6 @@ export async function startKafkaCluster(
     },
   };
 }
-
-/** What keeps everything when one of three is lost. */
-const COPIES = {
-  'default.replication.factor': '3',
-  'min.insync.replicas': '2',
-  'offsets.topic.replication.factor': '3',
-  'transaction.state.log.replication.factor': '3',
-  'transaction.state.log.min.isr': '2',
-};
 
 async function untilReady(kafka: kafkajs.Kafka, size: number, coordinates: boolean): Promise<void> {
   for (const end = Date.now() + READY_MS; ; await sleep(100)) {

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import { locateMongod } from '#local/stack/mongodb/program.ts';
-import { REPLICA_SET } from '#local/stack/mongodb/replica-set.ts';
+import { formReplicaSet, REPLICA_SET } from '#local/stack/mongodb/replica-set.ts';
 import { freePorts } from '#local/stack/program/ports.ts';
 import { makeHome } from './home.ts';
 import { makeServer, type Server } from './server.ts';
@@ -16,7 +16,6 @@ export interface ReplicaSet {
 }
 
 const READY_MS = 60_000;
-const KEPT_SMALL = '--wiredTigerCacheSizeGB=0.25';
 
 /**
  * Starts it and waits for its primary. All but the number of members is MongoDB's default, the ten seconds that an
@@ -29,9 +28,8 @@ export async function startReplicaSet(size: 1 | 3, dataIn?: string): Promise<Rep
   const servers = await Promise.all(
     (await freePorts(size)).map(async (port, index) => {
       const { data, logFile } = await home.room(`mongod-${index + 1}`);
-      const command = await program.prepare(dataIn ?? data, [port], logFile);
-      const args = command.args.filter((arg) => !arg.startsWith('--wiredTigerCacheSizeGB'));
-      return makeServer(home.context.guard, { ...command, args: [...args, KEPT_SMALL] }, port, logFile);
+      const command = await program.prepare(dataIn ?? data, [port], logFile, { index, ports: [] });
+      return makeServer(home.context.guard, command, port, logFile);
     }),
   );
   const close = async () => {
@@ -41,9 +39,12 @@ export async function startReplicaSet(size: 1 | 3, dataIn?: string): Promise<Rep
   const primary = () => findPrimary(servers);
   try {
     await Promise.all(servers.map((server) => server.start()));
-    const members = servers.map(({ port }, _id) => ({ _id, host: `127.0.0.1:${port}` }));
-    await until(() => onServer(servers[0], { replSetInitiate: { _id: REPLICA_SET, members } }));
-    await primary();
+    await formReplicaSet(
+      '127.0.0.1',
+      servers.map(({ port }) => port),
+      READY_MS,
+      new AbortController().signal,
+    );
   } catch (error) {
     await close();
     throw error;

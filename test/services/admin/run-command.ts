@@ -78,6 +78,11 @@ export async function runCommand(
   return { code, stdout: stdout.text(), stderr: stderr.text() };
 }
 
+/** What a command that takes rights away adds where Redis has replicas: of the tests' servers, where it is a cluster. */
+export function noteOfReplicas({ REDIS_URL = '' }: Record<string, string>): string {
+  return REDIS_URL.startsWith('redis+cluster:') ? 'note: 1 of 1 replicas of Redis have it\n' : '';
+}
+
 /** Runs a command with `--json` that must succeed, and answers what it printed. */
 export async function runJson<T>(env: Record<string, string>, args: string[], input?: string): Promise<T> {
   const { code, stdout, stderr } = await runCommand(

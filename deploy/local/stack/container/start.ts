@@ -32,7 +32,7 @@ export async function startContainer(
       await container.start();
       await copyLog(engine, container, logFile);
       const exited = awaitExit(container);
-      const address = await readyOrExited(part, hostOf(engine), ports[0] ?? 0, exited);
+      const address = await readyOrExited(part, hostOf(engine), ports.slice(0, 1), exited);
       const stop = async () => {
         if (context.keepData) await container.stop({ t: GRACE_SECONDS }).catch(() => undefined);
         await removeContainer(container, context);

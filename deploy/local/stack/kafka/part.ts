@@ -11,12 +11,13 @@ const CHECK_LIMIT_MS = 5_000;
 /** Inside the container nobody else listens. */
 const CONTAINER_DATA = '/var/lib/kafka/data';
 
-/** A broker that is its own controller. */
+/** A broker that is its own controller; as a cluster three, with three copies of which two have to be written. */
 export const kafkaPart: PartDefinition = {
   name: 'kafka',
   addressVariable: 'KAFKA_BROKERS',
   imageVariable: 'KAFKA_IMAGE',
   portCount: 2,
+  clusterSize: 3,
   locateProgram: (context) => locateBroker(context),
 
   checkAddress: (address) =>
@@ -36,17 +37,17 @@ export const kafkaPart: PartDefinition = {
     };
   },
 
-  async awaitReady(host, port, signal) {
-    await awaitPort(host, port, START_LIMIT_MS, signal);
-    const address = `${host}:${port}`;
-    await retryUntil(START_LIMIT_MS, signal, () => withAdmin([address], CHECK_LIMIT_MS, serve));
-    return address;
+  async awaitReady(host, ports, signal) {
+    await Promise.all(ports.map((port) => awaitPort(host, port, START_LIMIT_MS, signal)));
+    const brokers = ports.map((port) => `${host}:${port}`);
+    await retryUntil(START_LIMIT_MS, signal, () => withAdmin(brokers, CHECK_LIMIT_MS, serve));
+    return brokers.join(',');
   },
 };
 
 async function serve(admin: Admin): Promise<void> {
-  // Only asked for, not created: it proves a controller that leads and a broker that takes partitions.
-  const topics = [{ topic: 'readiness', numPartitions: 1, replicationFactor: 1 }];
+  // Only asked for, not created: it proves a controller that leads and brokers for as many copies as are usual.
+  const topics = [{ topic: 'readiness', numPartitions: 1 }];
   await admin.createTopics({ validateOnly: true, waitForLeaders: false, topics });
   // Makes the broker create its offsets topic now: the first consumer would stumble over its absence.
   await admin.describeGroups(['readiness']);

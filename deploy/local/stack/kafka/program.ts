@@ -11,7 +11,7 @@ import { lastLines } from '../program/log-tail.ts';
 import { findJava } from './java.ts';
 import { JVM_OPTIONS, asProperties, brokerSettings } from './settings.ts';
 
-/** The storage of a broker and its controller name it; any id will do for a cluster of one. */
+/** The storage of each broker names it; any id will do for a cluster of ours. */
 export const CLUSTER_ID = '4L6g3nShT-eMCtK--X86sw';
 
 /**
@@ -32,11 +32,11 @@ export async function locateBroker(
   });
   return {
     description: `Kafka 4.3.1 of the cache with ${java.description}`,
-    async prepare(folder, [port = 0, controllerPort = 0], logFile) {
+    async prepare(folder, [port = 0, controllerPort = 0], logFile, member) {
       const properties = join(folder, 'server.properties');
       const data = join(folder, 'data');
       const listeners = { bind: '127.0.0.1', advertised: '127.0.0.1', port, controllerPort };
-      writeFileSync(properties, asProperties({ ...brokerSettings(listeners, data), ...more }));
+      writeFileSync(properties, asProperties({ ...brokerSettings(listeners, data, member), ...more }));
       await formatOnce(
         folder,
         data,

@@ -3,17 +3,18 @@ import { MongoClient } from 'mongodb';
 import type { PartDefinition } from '../part.ts';
 import { awaitPort } from '../wait.ts';
 import { locateMongod, mongodArguments } from './program.ts';
-import { REPLICA_SET, becomePrimary } from './replica-set.ts';
+import { REPLICA_SET, formReplicaSet } from './replica-set.ts';
 
 const START_LIMIT_MS = 60_000;
 const CHECK_LIMIT_MS = 5_000;
 
-/** A replica set of one. */
+/** A replica set of one member; as a cluster of three. */
 export const mongodbPart: PartDefinition = {
   name: 'mongodb',
   addressVariable: 'MONGODB_URI',
   imageVariable: 'MONGO_IMAGE',
   portCount: 1,
+  clusterSize: 3,
   locateProgram: locateMongod,
 
   async checkAddress(address) {
@@ -37,11 +38,11 @@ export const mongodbPart: PartDefinition = {
     dataPath: '/data/db',
   }),
 
-  async awaitReady(host, port, signal) {
-    await awaitPort(host, port, START_LIMIT_MS, signal);
-    await becomePrimary(host, port, START_LIMIT_MS, signal);
-    // The member is known by its loopback address, so where it is reached by another one the client must not look it up.
+  async awaitReady(host, ports, signal) {
+    await Promise.all(ports.map((port) => awaitPort(host, port, START_LIMIT_MS, signal)));
+    await formReplicaSet(host, ports, START_LIMIT_MS, signal);
+    // A member is known by its loopback address, so where it is reached by another one the client must not look it up.
     const option = host === '127.0.0.1' ? `replicaSet=${REPLICA_SET}` : 'directConnection=true';
-    return `mongodb://${host}:${port}/?${option}`;
+    return `mongodb://${ports.map((port) => `${host}:${port}`).join(',')}/?${option}`;
   },
 };

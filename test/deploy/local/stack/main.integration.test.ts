@@ -39,7 +39,7 @@ function run(args: string[], env: NodeJS.ProcessEnv = {}): Main {
 async function awaitServers(main: Main): Promise<number[]> {
   for await (const line of createInterface({ input: main.stdout })) {
     const { pids } = JSON.parse(line) as Pick<Stack, 'pids'>;
-    return Object.values(pids).filter((pid) => pid !== undefined);
+    return Object.values(pids).flat();
   }
   throw new Error('it ended without a line');
 }

@@ -1,7 +1,8 @@
 // Which source a part is started from, and what is said where none will do.
 import { expect, test } from 'vitest';
 import type { PartDefinition, StartContext } from '#local/stack/part.ts';
-import { forcedSource, startPart } from '#local/stack/source.ts';
+import { chosenTopology, forcedSource, startPart } from '#local/stack/source.ts';
+import { startStack } from '#local/stack/stack.ts';
 
 const noEngine = () => Promise.resolve({ absent: 'no Docker engine answers' });
 
@@ -12,6 +13,7 @@ function makePart(overrides: Partial<PartDefinition>): PartDefinition {
     addressVariable: 'REDIS_URL',
     imageVariable: 'REDIS_IMAGE',
     portCount: 1,
+    clusterSize: 3,
     checkAddress: unexpected,
     locateProgram: unexpected,
     planContainer: () => ({ environment: {}, command: [], dataPath: '/data' }),
@@ -93,4 +95,36 @@ test('a forced source that is not there is an error', async () => {
   await expect(startPart(makePart({}), 'container', noEngine, context)).rejects.toThrow(
     'no Docker engine answers',
   );
+});
+
+test('the topology is what is asked for, else STACK_TOPOLOGY, else single, and one of two words', () => {
+  expect(chosenTopology(undefined, {})).toBe('single');
+  expect(chosenTopology(undefined, { STACK_TOPOLOGY: '' })).toBe('single');
+  expect(chosenTopology(undefined, { STACK_TOPOLOGY: 'cluster' })).toBe('cluster');
+  expect(chosenTopology('single', { STACK_TOPOLOGY: 'cluster' })).toBe('single');
+  expect(() => chosenTopology('many', {})).toThrow(
+    'the topology (STACK_TOPOLOGY) is many, and may be single, cluster',
+  );
+});
+
+test('a cluster is made of programs, although an engine is there, and not of containers', async () => {
+  const lines: string[] = [];
+  const part = makePart({ locateProgram: () => Promise.reject(new Error('nowhere')) });
+  const context: StartContext = { ...makeContext({}, lines), topology: 'cluster' };
+  const notAsked = () => Promise.reject(new Error('not to be asked'));
+  await expect(startPart(part, undefined, notAsked, context)).rejects.toThrow('nowhere');
+  expect(lines).toEqual(['a program, since a cluster is made of programs']);
+  await expect(startPart(part, 'container', notAsked, context)).rejects.toThrow(
+    'a cluster is made of programs, not of containers',
+  );
+});
+
+test('a cluster keeps no data, and says so before anything is started', async () => {
+  const starting = startStack({
+    dataFolder: '/x',
+    keepData: true,
+    topology: 'cluster',
+    log: () => undefined,
+  });
+  await expect(starting).rejects.toThrow('a cluster does not keep its data');
 });

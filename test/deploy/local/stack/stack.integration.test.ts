@@ -41,11 +41,12 @@ describe.each(await testableSources())('from source %s', (source) => {
       expect(setAndGet(stack)).resolves.toEqual(['value', 'noeviction']),
     ]);
 
-    if (stack.pids.redis === undefined) await shutDownRedis(stack);
-    else process.kill(stack.pids.redis, 'SIGKILL');
+    const [redis] = stack.pids.redis;
+    if (redis === undefined) await shutDownRedis(stack);
+    else process.kill(redis, 'SIGKILL');
     const failure = await stack.failed;
     expect(failure.part).toBe('redis');
-    expect(failure.signal).toBe(stack.pids.redis === undefined ? null : 'SIGKILL');
+    expect(failure.signal).toBe(redis === undefined ? null : 'SIGKILL');
     expect(failure.lastLines.join('\n')).toContain('Ready to accept connections');
     await stack.stop();
     await expectNothingLeft(stack);
@@ -65,7 +66,7 @@ describe.each(await testableSources())('from source %s', (source) => {
     await expect(transact(second)).resolves.toBe(2);
     await expect(getOnly(second)).resolves.toBe('value');
     // Frozen processes (SIGSTOP) are no obstacle to the end.
-    for (const pid of Object.values(second.pids)) if (pid !== undefined) process.kill(pid, 'SIGSTOP');
+    for (const pid of Object.values(second.pids).flat()) process.kill(pid, 'SIGSTOP');
     await second.stop();
     await expectNothingLeft(second);
     const third = await start();
@@ -77,7 +78,7 @@ describe.each(await testableSources())('from source %s', (source) => {
   });
 
   async function expectNothingLeft({ pids }: Stack): Promise<void> {
-    await awaitGone(Object.values(pids).filter((pid) => pid !== undefined));
+    await awaitGone(Object.values(pids).flat());
     const answer = await findEngine();
     if ('absent' in answer) return;
     const filters = { label: [`store-data.stack=${dataFolder}`] };

@@ -19,3 +19,18 @@ test('the image gets each setting as the variable that its start script turns ba
     KAFKA_AUTO_CREATE_TOPICS_ENABLE: 'false',
   });
 });
+
+test('one of three brokers knows the controllers of all, and keeps three copies', () => {
+  const ports = [
+    [9001, 9002],
+    [9092, 9093],
+    [9201, 9202],
+  ];
+  const settings = brokerSettings(listeners, '/data', { index: 1, ports });
+  expect(settings).toMatchObject({
+    'node.id': '2',
+    'controller.quorum.voters': '1@127.0.0.1:9002,2@127.0.0.1:9093,3@127.0.0.1:9202',
+    'default.replication.factor': '3',
+    'min.insync.replicas': '2',
+  });
+});

@@ -17,6 +17,12 @@ test('all ports are different', async () => {
   expect(new Set(await freePorts(20)).size).toBe(20);
 });
 
+test('where ports above them are to be free too, there are such', async () => {
+  const ports = await freePorts(6, 10_000);
+  expect(new Set(ports).size).toBe(6);
+  expect(Math.max(...ports)).toBeLessThanOrEqual(65_535 - 10_000);
+});
+
 test('the same ports come again while they are free', async () => {
   const file = join(folder, 'ports.json');
   const first = await savedPorts(file, 2);
