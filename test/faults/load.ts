@@ -2,22 +2,22 @@
 import type { StreamEvent } from '#test/streams.ts';
 
 /** So many that each of two to six partitions has some. */
-const STORES = Array.from({ length: 20 }, (_, index) => `s${index}`);
+const STORES = 20;
 const CUSTOMERS = 120;
 const ORDERS = 600;
 const OFFSETS = ['-03:00', '-04:00', '+05:30'];
 /** Now and then an event comes again, as sources do that retry. */
 const REPEAT_EVERY = 13;
 
-/** The `index`-th event: always the same one. */
-export function eventAt(index: number): StreamEvent {
-  if (index % REPEAT_EVERY === 0 && index > 200) return changeAt(index - 1 - (index % 150));
-  return changeAt(index);
+/** The `index`-th event of so many stores: always the same one. */
+export function eventAt(index: number, stores = STORES): StreamEvent {
+  if (index % REPEAT_EVERY === 0 && index > 200) return changeAt(index - 1 - (index % 150), stores);
+  return changeAt(index, stores);
 }
 
-function changeAt(index: number): StreamEvent {
-  const round = Math.floor(index / STORES.length);
-  const base = { storeId: STORES[index % STORES.length] ?? '', sequence: index, time: instant(index) };
+function changeAt(index: number, stores: number): StreamEvent {
+  const round = Math.floor(index / stores);
+  const base = { storeId: `s${index % stores}`, sequence: index, time: instant(index) };
   const { entity, id, data } = stateAt(index, round);
   const subject = entity === 'store' ? base.storeId : `${entity}-${id}`;
   const isDeleted = entity !== 'store' && round % 29 === 28;

@@ -27,6 +27,8 @@ export interface TrialOptions {
   /** Settings of the disturbed projectors alone, such as addresses of proxies. */
   disturbedSettings?: Record<string, string>;
   eventsPerSecond?: number;
+  /** How many stores the events are of. */
+  stores?: number;
 }
 
 export interface Trial {
@@ -70,7 +72,7 @@ export async function startTrial(options: TrialOptions = {}): Promise<Trial> {
   });
   const [disturbed = '', undisturbed = ''] = installation.config.environments;
   const services: ServiceProcess[] = [];
-  const flow = letFlow(installation, options.eventsPerSecond ?? 200);
+  const flow = letFlow(installation, options.eventsPerSecond ?? 200, options.stores);
   const env = { ...installation.env, ENVIRONMENTS: disturbed, ...options.disturbedSettings };
   const noted = (service: ServiceProcess) => {
     services.push(service);
@@ -141,13 +143,17 @@ function withoutMoves(stamps: unknown[] = []): unknown[] {
 }
 
 /** Publishes the same events to both environments until it is ended; answers then how many it were. */
-function letFlow(installation: Installation, perSecond: number): { end: () => Promise<number> } {
+function letFlow(
+  installation: Installation,
+  perSecond: number,
+  stores?: number,
+): { end: () => Promise<number> } {
   const batch = Math.ceil(perSecond / 10);
   const over = new AbortController();
   let published = 0;
   const flowing = (async () => {
     while (!over.signal.aborted) {
-      const events = Array.from({ length: batch }, (_, index) => eventAt(published + index));
+      const events = Array.from({ length: batch }, (_, index) => eventAt(published + index, stores));
       for (const environment of installation.config.environments) {
         // A source whose broker is lost tries again, and publishes some of them twice.
         while (

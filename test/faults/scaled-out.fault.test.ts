@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runJson } from '../services/admin/run-command.ts';
+import { note } from './results.ts';
+import { type Fleet, startFleet } from './scaled-out/fleet.ts';
+import type { GivenKey } from './scaled-out/integrations.ts';
+
+const QUOTA = 300;
+const BEYOND = 60;
+const REVOKED = 6;
+/** Far longer than any of it takes on a busy machine. */
+const LIMIT_MS = 600_000;
+
+describe('three query services behind HAProxy and three projectors, on clusters, under load', () => {
+  let fleet: Fleet;
+  /** Of keys that were revoked. */
+  const revoked: GivenKey[] = [];
+  beforeAll(async () => {
+    fleet = await startFleet({});
+  }, LIMIT_MS);
+  afterAll(() => fleet?.close(), LIMIT_MS);
+
+  const nothingFailed = () => {
+    expect(fleet.integrations.takeFailures()).toEqual([]);
+    expect(fleet.integrations.takeLost()).toBe(0);
+  };
+
+  it('count a quota exactly, together', async () => {
+    const { proxy, trial } = fleet;
+    const [key] = await fleet.giveKeys(['limited']);
+    const settings = ['--requests', String(QUOTA), '--window', '3600'];
+    await runJson(trial.installation.env, [
+      'quota',
+      'set',
+      '-s',
+      'limited',
+      '-e',
+      trial.disturbed,
+      ...settings,
+    ]);
+    const statuses: number[] = [];
+    const asking = Array.from({ length: 20 }, async () => {
+      for (let count = 0; count < (QUOTA + BEYOND) / 20; count += 1) {
+        const headers = { authorization: `Bearer ${key?.token}` };
+        const response = await fetch(`${proxy.url}/api/order/list`, { headers });
+        await response.arrayBuffer();
+        statuses.push(response.status);
+      }
+    });
+    await Promise.all(asking);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(QUOTA);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(BEYOND);
+    nothingFailed();
+  });
+
+  it('refuse a revoked key at the next request, each of them', async () => {
+    const stores = Array.from({ length: REVOKED }, (_, index) => `s${index}`);
+    for (const key of await fleet.giveKeys(stores)) {
+      expect(await fleet.askEach(key.token)).toEqual([200, 200, 200]);
+      await fleet.revoke(key);
+      expect(await fleet.askEach(key.token)).toEqual([401, 401, 401]);
+      revoked.push(key);
+    }
+    nothingFailed();
+  });
+
+  it('are joined by a fourth, and one is drained, without a failed request', async () => {
+    await fleet.addQuery();
+    await fleet.addProjector();
+    await fleet.integrations.everyoneIsAnswered();
+    await fleet.endQuery('SIGTERM');
+    await fleet.endProjector('SIGTERM');
+    await fleet.integrations.everyoneIsAnswered();
+    nothingFailed();
+  });
+
+  it('are restarted, one after the other, without a failed request', async () => {
+    for (let count = 0; count < 3; count += 1) {
+      await fleet.endQuery('SIGTERM');
+      await fleet.addQuery();
+      await fleet.endProjector('SIGTERM');
+      await fleet.addProjector();
+      await fleet.integrations.everyoneIsAnswered();
+    }
+    nothingFailed();
+  });
+
+  it('may be killed: no request fails but those that the killed one had', async () => {
+    const killedAt = await fleet.endQuery('SIGKILL');
+    await fleet.endProjector('SIGKILL');
+    await fleet.addQuery();
+    await fleet.addProjector();
+    await fleet.integrations.everyoneIsAnswered();
+    const failures = fleet.integrations.takeFailures();
+    expect(failures.filter(({ began }) => began > killedAt)).toEqual([]);
+    expect(fleet.integrations.takeLost()).toBe(0);
+    for (const { token } of revoked) expect(await fleet.askEach(token)).toEqual([401, 401, 401]);
+    note({
+      fault: `a query service of three is killed: ${failures.length} attempts failed, all its own`,
+      recoveriesMs: failures.map(({ ended }) => ended - killedAt),
+      boundMs: 0,
+      events: fleet.integrations.answered(),
+    });
+  });
+
+  it('have lost no event', async () => {
+    await fleet.integrations.stop();
+    await fleet.trial.conclude([]);
+  });
+});

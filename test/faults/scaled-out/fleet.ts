@@ -1,0 +1,180 @@
+/**
+ * Many of each: query services behind HAProxy and projectors, on three brokers, three members of MongoDB and a Redis Cluster, with events of
+ * 200 stores and 50 integrations that ask all the time.
+ */
+import { expect } from 'vitest';
+import { eventually } from '#test/installation.ts';
+import { type RedisClusterProcesses, startRedisCluster } from '#test/redis-cluster.ts';
+import { type ServiceProcess, startService } from '#test/service-process.ts';
+import { type BenchKey, fetchToken, publishKeys } from '../../bench/query/tokens.ts';
+import { runJson } from '../../services/admin/run-command.ts';
+import { type Backend, type Haproxy, startHaproxy } from '../servers/haproxy.ts';
+import { type KafkaCluster, startKafkaCluster } from '../servers/kafka-cluster.ts';
+import { type ReplicaSet, startReplicaSet } from '../servers/replica-set.ts';
+import { startTrial, type Trial } from '../trial.ts';
+import { type GivenKey, type Integrations, startIntegrations } from './integrations.ts';
+
+export const STORES = 200;
+const INTEGRATIONS = 50;
+const PARTITIONS = 6;
+const OF_EACH = 3;
+const EVENTS_PER_SECOND = 50;
+/** As in production, where other tests are patient or quick. */
+const USUAL = { KAFKA_SESSION_TIMEOUT_MS: '', SHUTDOWN_DELAY_MS: '' };
+
+export interface QueryInstance extends Backend {
+  process: ServiceProcess;
+}
+
+export interface Fleet {
+  kafka: KafkaCluster;
+  mongodb: ReplicaSet;
+  redis: RedisClusterProcesses;
+  trial: Trial;
+  proxy: Haproxy;
+  integrations: Integrations;
+  /** Those that serve now, the oldest first. */
+  queries: QueryInstance[];
+  projectors: ServiceProcess[];
+  addQuery: () => Promise<void>;
+  /** Ends the oldest one by SIGTERM, or kills it. @returns when it was told to end. */
+  endQuery: (signal: 'SIGTERM' | 'SIGKILL') => Promise<number>;
+  addProjector: () => Promise<void>;
+  endProjector: (signal: 'SIGTERM' | 'SIGKILL') => Promise<void>;
+  /** Publishes keys, and takes a token of each as soon as it counts. */
+  giveKeys: (storeIds: readonly string[]) => Promise<GivenKey[]>;
+  revoke: (key: BenchKey) => Promise<void>;
+  /** What each query service answers to a request for a list. */
+  askEach: (token: string) => Promise<number[]>;
+  close: () => Promise<void>;
+}
+
+/** Starts all of it, and waits until every integration was answered. @param settings of the query services. */
+export async function startFleet(settings: Record<string, string>): Promise<Fleet> {
+  const cleanup = new AsyncDisposableStack();
+  try {
+    return await start(settings, cleanup);
+  } catch (error) {
+    await cleanup.disposeAsync();
+    throw error;
+  }
+}
+
+async function start(settings: Record<string, string>, cleanup: AsyncDisposableStack): Promise<Fleet> {
+  const closed = async <T extends { close: () => Promise<void> }>(starting: Promise<T>) => {
+    const started = await starting;
+    cleanup.defer(() => started.close());
+    return started;
+  };
+  // One after the other: a machine of two cores starts ten servers no sooner at once.
+  const mongodb = await closed(startReplicaSet(3));
+  const kafka = await closed(startKafkaCluster(3));
+  const redis = await closed(startRedisCluster());
+  const proxy = await closed(startHaproxy());
+  const trial = await closed(
+    startTrial({
+      partitions: PARTITIONS,
+      stores: STORES,
+      eventsPerSecond: EVENTS_PER_SECOND,
+      settings: {
+        KAFKA_BROKERS: kafka.brokers,
+        MONGODB_URI: mongodb.uri,
+        REDIS_URL: redis.url,
+        LOG_REQUESTS_PERCENT: '1',
+        ...USUAL,
+      },
+    }),
+  );
+  const env = { ...trial.installation.env, ENVIRONMENTS: trial.disturbed };
+  const queries: QueryInstance[] = [];
+  const projectors: ServiceProcess[] = [];
+  cleanup.defer(async () => {
+    for (const { process } of queries) process.kill('SIGKILL');
+    await Promise.all(queries.map(({ process }) => process.ended));
+  });
+
+  const addQuery = async () => {
+    const process = startService('query', { ...env, ...settings });
+    const line = await process.logged(({ msg }) => msg === 'query service started');
+    const instance = { process, url: String(line['url']), operations: String(line['operations']) };
+    queries.push(instance);
+    await eventually('it is ready', () =>
+      fetch(`${instance.operations}/ready`).then(
+        ({ ok }) => ok,
+        () => false,
+      ),
+    );
+    await proxy.add(instance);
+  };
+  const addProjector = async () => {
+    const joined = trial.start();
+    await joined.logged(({ msg }) => msg === 'projector started');
+    projectors.push(joined);
+  };
+  const giveKeys = async (storeIds: readonly string[]) => {
+    const keys = await publishKeys(trial.installation, storeIds);
+    const given: GivenKey[] = [];
+    for (const key of keys) {
+      await eventually(`the key of ${key.storeId} counts`, async () => {
+        const token = await fetchToken(proxy.url, key).catch(() => null);
+        if (token !== null) given.push({ ...key, token });
+        return token !== null;
+      });
+    }
+    return given;
+  };
+  const three = Array.from({ length: OF_EACH }, () => Promise.all([addProjector(), addQuery()]));
+  await Promise.all(three);
+  // Each has events by then.
+  await trial.movesOn();
+  const keys = await giveKeys(Array.from({ length: INTEGRATIONS }, (_, index) => `s${index * 4}`));
+  const integrations = startIntegrations(proxy.url, keys);
+  cleanup.defer(() => integrations.stop());
+  await integrations.everyoneIsAnswered();
+  integrations.takeFailures();
+  integrations.takeLost();
+  return {
+    kafka,
+    mongodb,
+    redis,
+    trial,
+    proxy,
+    integrations,
+    queries,
+    projectors,
+    addQuery,
+    addProjector,
+    giveKeys,
+    async endQuery(signal) {
+      const oldest = queries.shift();
+      if (oldest === undefined) throw new Error('there is none');
+      oldest.process.kill(signal);
+      const toldAt = performance.now();
+      const { code } = await oldest.process.ended;
+      if (signal === 'SIGTERM') expect(code).toBe(0);
+      // Somebody takes note of one that was killed a moment later.
+      await integrations.everyoneIsAnswered();
+      await proxy.remove(oldest);
+      return toldAt;
+    },
+    async endProjector(signal) {
+      const oldest = projectors.shift();
+      oldest?.kill(signal);
+      const end = await oldest?.ended;
+      if (signal === 'SIGTERM') expect(end?.code).toBe(0);
+    },
+    revoke: async ({ clientId }) => {
+      await runJson(env, ['keys', 'revoke', clientId]);
+    },
+    askEach: (token) =>
+      Promise.all(
+        queries.map(async ({ url }) => {
+          const headers = { authorization: `Bearer ${token}` };
+          const response = await fetch(`${url}/api/order/list?page_size=1`, { headers });
+          await response.arrayBuffer();
+          return response.status;
+        }),
+      ),
+    close: () => cleanup.disposeAsync(),
+  };
+}

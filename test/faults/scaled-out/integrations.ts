@@ -1,0 +1,133 @@
+/** Programs of stores' partners: some poll, some wait for changes, and all try again as the API's retry rules say. Everything that they meet is noted. */
+import { describeError } from '#shared/errors.ts';
+import { pause } from '#shared/pause.ts';
+import { type BenchKey, fetchToken } from '../../bench/query/tokens.ts';
+
+/** A key, and a token that it got. */
+export interface GivenKey extends BenchKey {
+  token: string;
+}
+
+/** One attempt that was not answered as it should be. */
+export interface Failure {
+  /** When the attempt began and ended, by `performance.now()`. */
+  began: number;
+  ended: number;
+  what: string;
+}
+
+export interface Integrations {
+  /** How many attempts were answered so far, of those that poll and of those that wait. */
+  answered: () => number;
+  /** Attempts that failed since it was last asked. */
+  takeFailures: () => Failure[];
+  /** Requests that failed at each of their attempts since it was last asked. */
+  takeLost: () => number;
+  /** Waits until each integration has been answered something from now on. */
+  everyoneIsAnswered: () => Promise<void>;
+  stop: () => Promise<void>;
+}
+
+const POLL_MS = 2_000;
+const WAIT_SECONDS = 5;
+const LIMIT_MS = 60_000;
+/** The retry rules ask for a limited number with progressive back-off. */
+const RETRIES = 6;
+const FIRST_BACK_OFF_MS = 200;
+
+interface Page {
+  next: string;
+}
+
+/** Starts one for each key; every third waits for changes, the others poll. */
+export function startIntegrations(url: string, keys: readonly GivenKey[]): Integrations {
+  const over = new AbortController();
+  const counts = keys.map(() => 0);
+  const tokens = keys.map(({ token }) => token);
+  let failures: Failure[] = [];
+  let lost = 0;
+
+  /** One request with its retries. @returns `null` where it was given up. */
+  const ask = async (own: number, path: string): Promise<unknown> => {
+    for (let attempt = 0; attempt <= RETRIES && !over.signal.aborted;) {
+      const began = performance.now();
+      const failed = (what: string) => failures.push({ began, ended: performance.now(), what });
+      let waitMs = FIRST_BACK_OFF_MS * 2 ** attempt;
+      try {
+        const response = await fetch(`${url}${path}`, {
+          headers: { authorization: `Bearer ${tokens[own]}` },
+          signal: AbortSignal.any([over.signal, AbortSignal.timeout(LIMIT_MS)]),
+        });
+        const body = await response.text();
+        if (response.ok) {
+          counts[own] = (counts[own] ?? 0) + 1;
+          return JSON.parse(body) as unknown;
+        }
+        failed(String(response.status));
+        const retryAfterMs = Number(response.headers.get('retry-after') ?? 0) * 1_000;
+        if (response.status === 429) attempt -= 1;
+        else if (response.status === 401) tokens[own] = await renewed(own);
+        else if (response.status < 500) return null;
+        waitMs = Math.max(waitMs, retryAfterMs);
+      } catch (error) {
+        if (over.signal.aborted) return null;
+        failed(`connection: ${describeError(error)}`);
+      }
+      attempt += 1;
+      await pause(waitMs, over.signal);
+    }
+    if (!over.signal.aborted) lost += 1;
+    return null;
+  };
+
+  const renewed = async (own: number): Promise<string> => {
+    const key = keys[own];
+    if (key === undefined) return '';
+    return fetchToken(url, key).catch(() => '');
+  };
+  const poll = async (own: number) => {
+    // Not all at once.
+    await pause((own / keys.length) * POLL_MS, over.signal);
+    while (!over.signal.aborted) {
+      await ask(own, '/api/order/list?page_size=20');
+      await pause(POLL_MS, over.signal);
+    }
+  };
+  const wait = async (own: number) => {
+    let after = '';
+    while (!over.signal.aborted) {
+      const page = await ask(own, `/api/order/changes?page_size=100${after}`);
+      if (page === null) await pause(POLL_MS, over.signal);
+      else after = `&wait=${WAIT_SECONDS}&after=${(page as Page).next}`;
+    }
+  };
+  const running = keys.map((_, own) => (own % 3 === 0 ? wait(own) : poll(own)));
+  return {
+    answered: () => counts.reduce((sum, count) => sum + count, 0),
+    takeFailures() {
+      const taken = failures;
+      failures = [];
+      return taken;
+    },
+    takeLost() {
+      const taken = lost;
+      lost = 0;
+      return taken;
+    },
+    async everyoneIsAnswered() {
+      const before = [...counts];
+      const end = performance.now() + LIMIT_MS;
+      while (counts.some((count, own) => count === before[own])) {
+        if (performance.now() > end) {
+          const waiting = counts.filter((count, own) => count === before[own]).length;
+          throw new Error(`${waiting} integrations were not answered: ${JSON.stringify(failures.slice(-5))}`);
+        }
+        await pause(50, new AbortController().signal);
+      }
+    },
+    async stop() {
+      over.abort();
+      await Promise.all(running);
+    },
+  };
+}

@@ -1,0 +1,142 @@
+/** HAProxy as deploy/haproxy sets it up, but for the names of Docker: the query services behind it are told to it one by one. */
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { createConnection } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
+import { cacheFolder } from '#local/stack/fetch/package.ts';
+import { findOnPath } from '#local/stack/program/find.ts';
+import { type Command, startGuarded } from '#local/stack/program/guarded-process.ts';
+import { freePorts } from '#local/stack/program/ports.ts';
+import { eventually } from '#test/installation.ts';
+import { makeHome } from './home.ts';
+
+const run = promisify(execFile);
+
+/** Where a query service answers clients, and where it says whether it is ready. */
+export interface Backend {
+  url: string;
+  operations: string;
+}
+
+export interface Haproxy {
+  url: string;
+  /** Sends it requests as long as it says that it is ready. */
+  add: (backend: Backend) => Promise<void>;
+  /** Forgets it. */
+  remove: (backend: Backend) => Promise<void>;
+  close: () => Promise<void>;
+}
+
+const CONFIGURATION = new URL('../../../deploy/haproxy/haproxy.cfg', import.meta.url);
+const PLACES = 10;
+
+/** Starts it with nobody behind it. */
+export async function startHaproxy(): Promise<Haproxy> {
+  const home = await makeHome();
+  const [port = 0] = await freePorts(1);
+  const socket = join(home.path, 'haproxy.sock');
+  const file = join(home.path, 'haproxy.cfg');
+  await writeFile(file, withoutDocker(await readFile(CONFIGURATION, 'utf8'), port, socket));
+  const { logFile } = await home.room('haproxy');
+  const program = await findHaproxy();
+  const held = await startGuarded(home.context.guard, { ...program, args: ['-db', '-f', file] }, logFile);
+  const places = new Map<Backend, string>();
+  const free = Array.from({ length: PLACES }, (_, index) => `query/query${index + 1}`);
+  const tell = async (...commands: string[]) => {
+    const answer = await ask(socket, commands.join('; '));
+    // What it changes it repeats, and everything else is a complaint.
+    const complaints = answer.split('\n').filter((line) => line !== '' && !/changed|no need to/.test(line));
+    if (complaints.length > 0) throw new Error(complaints.join('\n'));
+  };
+  const close = async () => {
+    await held.stop(0);
+    await home.close();
+  };
+  try {
+    await eventually('HAProxy is there', () => ask(socket, 'show info').then(Boolean, () => false), 20_000);
+  } catch (error) {
+    const log = await readFile(logFile, 'utf8');
+    await close();
+    throw new Error(`HAProxy does not start: ${log}`, { cause: error });
+  }
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async add(backend) {
+      const place = free.shift();
+      if (place === undefined) throw new Error('there is no place left');
+      places.set(backend, place);
+      await tell(
+        `set server ${place} addr 127.0.0.1 port ${new URL(backend.url).port}`,
+        `set server ${place} check-port ${new URL(backend.operations).port}`,
+        `set server ${place} state ready`,
+      );
+    },
+    async remove(backend) {
+      const place = places.get(backend);
+      if (place === undefined) return;
+      places.delete(backend);
+      await tell(`set server ${place} state maint`);
+      free.push(place);
+    },
+    close,
+  };
+}
+
+/** The configuration with a port of ours, and places for servers instead of names. */
+function withoutDocker(configuration: string, port: number, socket: string): string {
+  const replaced = [
+    [/^global$/m, `global\n    stats socket ${socket} level admin`],
+    [/^resolvers docker\n(?: .*\n)*/m, ''],
+    // Whoever is slow to say that it is ready has not ended: machines are busy.
+    [/^( *)mode http$/m, '$1mode http\n$1timeout check 30s'],
+    [/bind :8080/, `bind 127.0.0.1:${port}`],
+    [/ init-addr \S+ resolvers docker/, ''],
+    [/server-template query 10 query:8080/, `server-template query ${PLACES} 127.0.0.1:1 disabled`],
+  ] as const;
+  return replaced.reduce((text, [what, by]) => {
+    if (!what.test(text)) throw new Error(`deploy/haproxy/haproxy.cfg has nothing like ${what.source}`);
+    return text.replace(what, by);
+  }, configuration);
+}
+
+async function ask(socket: string, commands: string): Promise<string> {
+  const connection = createConnection(socket);
+  connection.end(`${commands}\n`);
+  return text(connection);
+}
+
+/** The program of the PATH, or the package of this Debian or Ubuntu, unpacked into the cache: that needs no root. */
+async function findHaproxy(): Promise<Omit<Command, 'args'>> {
+  const installed = findOnPath('haproxy', { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin` });
+  if (installed !== undefined) return { file: installed };
+  const folder = join(cacheFolder(process.env), 'haproxy');
+  const file = join(folder, 'usr/sbin/haproxy');
+  const isThere = await readFile(join(folder, 'whole')).then(Boolean, () => false);
+  if (!isThere) await fetchHaproxy(folder);
+  const { stdout: triplet } = await run('dpkg-architecture', ['-qDEB_HOST_MULTIARCH']).catch(() => ({
+    stdout: 'x86_64-linux-gnu',
+  }));
+  return { file, env: { LD_LIBRARY_PATH: join(folder, 'usr/lib', triplet.trim()) } };
+}
+
+/** Fetches the package and those that it needs and that are not installed; apt checks whether they are what they say. */
+async function fetchHaproxy(folder: string): Promise<void> {
+  const staging = `${folder}.${randomUUID()}`;
+  await mkdir(staging, { recursive: true });
+  try {
+    const asked = ['install', '--print-uris', '-qq', '--no-install-recommends', 'haproxy'];
+    const { stdout } = await run('apt-get', asked);
+    const names = [...stdout.matchAll(/^'[^']*' ([^_]+)_/gm)].map(([, name = '']) => name);
+    await run('apt-get', ['download', '-qq', ...names], { cwd: staging });
+    await run('sh', ['-c', 'for file in *.deb; do dpkg-deb -x "$file" .; done'], { cwd: staging });
+    await writeFile(join(staging, 'whole'), '');
+    await rename(staging, folder);
+  } catch (error) {
+    throw new Error('HAProxy is not installed, and could not be fetched', { cause: error });
+  } finally {
+    await rm(staging, { recursive: true, force: true });
+  }
+}
