@@ -15,6 +15,7 @@ import { Databases } from '#shared/read-models/databases.ts';
 import { readRedisAddress } from '#shared/redis-address.ts';
 import { newSigningKey } from '#shared/access/signing-key-set.ts';
 import { PATIENCE } from './patience.ts';
+import { startRedisProcess } from './redis-process.ts';
 
 export interface Installation {
   /** The environment variables of this installation, for processes of its own. */
@@ -54,16 +55,20 @@ export interface InstallationOptions {
   settings?: Record<string, string>;
   /** Those of the servers that an environment has of its own, without its name in front; in the order of the environments. */
   own?: Record<string, string>[];
+  /** For what reads and writes Redis itself, as one server: where that of the tests is a cluster it gets a server of its own. */
+  oneRedis?: true;
 }
 
 /** Makes an installation. */
 export async function createInstallation(options: InstallationOptions = {}): Promise<Installation> {
+  const redisUrl = required('REDIS_URL');
+  const ownRedis = options.oneRedis && isCluster(redisUrl) ? await startRedisProcess() : null;
   const tag = `t${randomBytes(4).toString('hex')}`;
   const environments = Array.from({ length: options.environments ?? 1 }, (_, index) => `${tag}-e${index}`);
   const env: Record<string, string> = {
     KAFKA_BROKERS: required('KAFKA_BROKERS'),
     MONGODB_URI: required('MONGODB_URI'),
-    REDIS_URL: required('REDIS_URL'),
+    REDIS_URL: ownRedis?.url ?? redisUrl,
     ENVIRONMENTS: environments.join(','),
     NAME_PREFIX: tag,
     LOG_LEVEL: 'silent',
@@ -138,6 +143,7 @@ export async function createInstallation(options: InstallationOptions = {}): Pro
       }
       await databases.close();
       redis.disconnect();
+      await ownRedis?.close();
     },
   };
 }
@@ -168,12 +174,16 @@ export async function eventually(
   }
 }
 
+function isCluster(url: string): boolean {
+  return readRedisAddress(url)?.kind === 'cluster';
+}
+
 /** A client of the one server, or of a cluster; behind sentinels one of what the address names first, once it is used. */
 function clientOf(url: string): Redis {
   const address = readRedisAddress(url);
   if (address === null) throw new Error(`no address of Redis: ${url}`);
   // What concerns one key is asked of both in the same way.
-  if (address.kind === 'cluster') return new Cluster([...address.nodes], { lazyConnect: true }) as never;
+  if (isCluster(url)) return new Cluster([...address.nodes], { lazyConnect: true }) as never;
   return new Redis(address.urlOf(address.nodes[0]), { lazyConnect: address.kind !== 'server' });
 }
 

@@ -78,9 +78,10 @@ export async function runCommand(
   return { code, stdout: stdout.text(), stderr: stderr.text() };
 }
 
-/** What a command that takes rights away adds where Redis has replicas: of the tests' servers, where it is a cluster. */
-export function noteOfReplicas({ REDIS_URL = '' }: Record<string, string>): string {
-  return REDIS_URL.startsWith('redis+cluster:') ? 'note: 1 of 1 replicas of Redis have it\n' : '';
+/** What a command said on standard error, without how many replicas have it where the tests' Redis is a cluster. */
+export function saidBesideReplicas({ REDIS_URL = '' }: Record<string, string>, stderr: string): string {
+  const isCluster = REDIS_URL.startsWith('redis+cluster:');
+  return isCluster ? stderr.replace(/^note: [01] of 1 replicas of Redis have it\n/, '') : stderr;
 }
 
 /** Runs a command with `--json` that must succeed, and answers what it printed. */

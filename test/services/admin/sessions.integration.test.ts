@@ -7,7 +7,7 @@ import { loadSigningKeys } from '#query/token/signing-keys.ts';
 import { createTokens } from '#query/token/access-tokens.ts';
 import { controlDatabase } from '#shared/read-models/databases.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
-import { noteOfReplicas, runCommand } from './run-command.ts';
+import { runCommand, saidBesideReplicas } from './run-command.ts';
 
 describe('sessions revoke', () => {
   let installation: Installation;
@@ -42,7 +42,7 @@ describe('sessions revoke', () => {
     const { id, key, token } = await session();
     const args = ['sessions', 'revoke', '--token'];
     const { code, stdout, stderr } = await runCommand(installation.env, args, { input: `${token}\n` });
-    expect({ code, stderr }).toEqual({ code: 0, stderr: noteOfReplicas(installation.env) });
+    expect({ code, stderr: saidBesideReplicas(installation.env, stderr) }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toBe(
       `session      ${id}\nstore        s1\nenvironment  ${installation.environment}\nclient_id    client\nstatus       revoked\n`,
     );
@@ -88,7 +88,7 @@ describe('sessions revoke', () => {
     const { code, stdout, stderr } = await runCommand(env, ['sessions', 'revoke', id, ...options]);
     state.going = false;
     await service;
-    expect({ code, stderr }).toEqual({ code: 0, stderr: noteOfReplicas(installation.env) });
+    expect({ code, stderr: saidBesideReplicas(installation.env, stderr) }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/status {7}revoked\n/);
   });
 

@@ -13,7 +13,7 @@ import { createInstallation, type Installation } from '#test/installation.ts';
 
 let installation: Installation;
 beforeAll(async () => {
-  installation = await createInstallation();
+  installation = await createInstallation({ oneRedis: true });
 });
 afterAll(() => installation.close());
 

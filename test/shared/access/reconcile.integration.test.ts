@@ -16,7 +16,7 @@ import { createInstallation, type Installation } from '#test/installation.ts';
 let installation: Installation;
 let control: ControlCollections;
 beforeAll(async () => {
-  installation = await createInstallation();
+  installation = await createInstallation({ oneRedis: true });
   control = controlCollections(controlDatabase(installation.mongodb, installation.config.namePrefix));
 });
 beforeEach(() =>

@@ -7,7 +7,7 @@ import { createInstallation, eventually, type Installation } from '#test/install
 
 let installation: Installation;
 beforeAll(async () => {
-  installation = await createInstallation();
+  installation = await createInstallation({ oneRedis: true });
 });
 afterAll(() => installation?.close());
 

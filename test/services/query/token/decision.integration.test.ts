@@ -20,7 +20,7 @@ let instances: RunningApp[];
 let storeIds = 0;
 
 beforeAll(async () => {
-  service = await startQueryService();
+  service = await startQueryService({ oneRedis: true });
   instances = [service, await startApp(service.installation.config)];
 });
 afterAll(async () => {
