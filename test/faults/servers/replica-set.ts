@@ -12,6 +12,8 @@ export interface ReplicaSet {
   servers: Server[];
   /** Waits for the member that is primary. */
   primary: () => Promise<Server>;
+  /** Waits until one member is primary and all others follow it. */
+  whole: () => Promise<void>;
   close: () => Promise<void>;
 }
 
@@ -37,20 +39,17 @@ export async function startReplicaSet(size: 1 | 3, dataIn?: string): Promise<Rep
     await home.close();
   };
   const primary = () => findPrimary(servers);
+  const ports = servers.map(({ port }) => port);
+  const whole = () => formReplicaSet('127.0.0.1', ports, READY_MS, new AbortController().signal);
   try {
     await Promise.all(servers.map((server) => server.start()));
-    await formReplicaSet(
-      '127.0.0.1',
-      servers.map(({ port }) => port),
-      READY_MS,
-      new AbortController().signal,
-    );
+    await whole();
   } catch (error) {
     await close();
     throw error;
   }
   const hosts = servers.map(({ port }) => `127.0.0.1:${port}`).join(',');
-  return { uri: `mongodb://${hosts}/?replicaSet=${REPLICA_SET}`, servers, primary, close };
+  return { uri: `mongodb://${hosts}/?replicaSet=${REPLICA_SET}`, servers, primary, whole, close };
 }
 
 async function findPrimary(servers: Server[]): Promise<Server> {

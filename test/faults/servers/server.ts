@@ -2,11 +2,16 @@
 import type { Guard } from '#local/stack/program/guard.ts';
 import { type Command, type GuardedProcess, startGuarded } from '#local/stack/program/guarded-process.ts';
 
+/** How long a server may take to end in order. */
+const ENDING_MS = 60_000;
+
 export interface Server {
   port: number;
   start: () => Promise<void>;
   /** SIGKILL; resolves when it is gone. */
   kill: () => Promise<void>;
+  /** SIGTERM; resolves when it has ended in order. */
+  end: () => Promise<void>;
   isRunning: () => boolean;
 }
 
@@ -26,6 +31,9 @@ export function makeServer(guard: Guard, command: Command, port: number, logFile
     },
     async kill() {
       await held?.stop(0);
+    },
+    async end() {
+      await held?.stop(ENDING_MS);
     },
     isRunning: () => held !== null,
   };

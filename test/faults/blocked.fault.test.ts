@@ -1,0 +1,91 @@
+/** More brokers than partitions: there kafkajs sends heartbeats for a member whose work is blocked, which is to deceive nobody. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '#test/installation.ts';
+import type { LogLine, ServiceProcess } from '#test/service-process.ts';
+import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+import { type KafkaCluster, startKafkaCluster } from './servers/kafka-cluster.ts';
+import { SESSION_TIMEOUT_MS, startTrial, type Trial } from './trial.ts';
+
+const isAssignment = ({ msg, topic }: LogLine) =>
+  msg === 'partitions are assigned' && String(topic).startsWith('store-changes');
+
+interface Projector {
+  process: ServiceProcess;
+  mongodb: TcpProxy;
+}
+
+const assignmentsOf = ({ process }: Projector) => process.lines.filter(isAssignment);
+
+describe('two projectors of one partition on three brokers, of which the one that has it is blocked', () => {
+  let kafka: KafkaCluster;
+  let trial: Trial;
+  const projectors: Projector[] = [];
+  beforeAll(async () => {
+    kafka = await startKafkaCluster(3);
+    trial = await startTrial({ partitions: 1, settings: { KAFKA_BROKERS: kafka.brokers } });
+    const { port } = new URL(process.env['MONGODB_URI'] ?? '');
+    for (let count = 0; count < 2; count += 1) {
+      const mongodb = await startTcpProxy({ host: '127.0.0.1', port: Number(port) });
+      const MONGODB_URI = `mongodb://127.0.0.1:${mongodb.port}/?directConnection=true`;
+      const process = trial.start({ MONGODB_URI });
+      projectors.push({ process, mongodb });
+      // A group whose members still join waits for a frozen one much longer.
+      await process.logged(isAssignment);
+    }
+    await trial.movesOn();
+  });
+  afterAll(async () => {
+    await Promise.all(projectors.map(({ mongodb }) => mongodb.restore()));
+    await trial?.close();
+    await Promise.all(projectors.map(({ mongodb }) => mongodb.close()));
+    await kafka?.close();
+  });
+
+  /** The one that was assigned the partition last. */
+  const owner = (): Projector => {
+    const assignments = projectors.flatMap((projector) =>
+      assignmentsOf(projector).map((line) => ({
+        projector,
+        at: Number(line['time']),
+        has: String(line['partitions']) !== '',
+      })),
+    );
+    const last = assignments.filter(({ has }) => has).toSorted((a, b) => a.at - b.at);
+    const found = last.at(-1)?.projector;
+    if (found === undefined) throw new Error('nobody has the partition');
+    return found;
+  };
+
+  it('lose it when the process is frozen, and keep it while MongoDB is silent, and each event is applied once', async () => {
+    const frozen = owner();
+    frozen.process.kill('SIGSTOP');
+    const recoveryMs = await trial.movesOn();
+    frozen.process.kill('SIGCONT');
+    const { length: times } = assignmentsOf(frozen);
+    await eventually('it has joined again', () => assignmentsOf(frozen).length > times);
+    await trial.movesOn();
+
+    const silent = owner();
+    silent.mongodb.freeze();
+    const before = await trial.positions();
+    await sleep(10 * SESSION_TIMEOUT_MS);
+    const [from = 0, to = 0] = [...before, ...(await trial.positions())];
+    await silent.mongodb.restore();
+    const restoredMs = await trial.movesOn();
+    // What it wrote when the silence began may have arrived.
+    expect(to - from).toBeLessThan(1_000);
+    await trial.conclude([
+      {
+        fault: 'projector frozen, fewer partitions than brokers',
+        recoveriesMs: [recoveryMs],
+        boundMs: 10_000,
+      },
+      {
+        fault: `MongoDB silent for 10 sessions of one projector alone (${to - from} events applied meanwhile)`,
+        recoveriesMs: [restoredMs],
+        boundMs: 10_000,
+      },
+    ]);
+  });
+});
