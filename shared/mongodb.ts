@@ -37,6 +37,8 @@ export function createReaderClient(config: Pick<Config, 'mongodb'>, appName: str
       waitQueueTimeoutMS: config.mongodb.readTimeoutMs,
       heartbeatFrequencyMS: 1_000,
       minHeartbeatFrequencyMS: 500,
+      // Otherwise it would be asked for its latency besides, as often. A new primary is looked for as soon as a read has failed.
+      serverMonitoringMode: 'poll',
       maxPoolSize: 64,
       minPoolSize: 2,
     }),

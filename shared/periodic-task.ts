@@ -54,7 +54,7 @@ export class PeriodicTask {
     while (!signal.aborted) {
       this.#isWoken = false;
       const pauseMs = await this.#run(signal);
-      if (!this.#isWoken && !signal.aborted) await this.#pause(together(pauseMs));
+      if (!this.#isWoken && !signal.aborted) await this.#pause(untilTogether(pauseMs));
     }
   }
 
@@ -84,7 +84,7 @@ export class PeriodicTask {
 }
 
 /** The pause that ends at the last of the common moments within it, where that is not too soon. */
-function together(milliseconds: number): number {
+export function untilTogether(milliseconds: number): number {
   if (milliseconds < TOGETHER_MS) return milliseconds;
   const shorter = milliseconds - ((performance.now() + milliseconds) % TOGETHER_MS);
   return shorter < SHORTEST_MS ? milliseconds : Math.ceil(shorter);

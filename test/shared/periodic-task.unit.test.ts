@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { PeriodicTask } from '#shared/periodic-task.ts';
+import { PeriodicTask, untilTogether } from '#shared/periodic-task.ts';
 
 describe('a periodic task', () => {
   beforeEach(() => {
@@ -83,6 +83,21 @@ describe('a periodic task', () => {
       expect(pauses[0]).toBeGreaterThan(everyMs - 500);
     }
     await Promise.all(tasks.map((task) => task.stop()));
+  });
+
+  it('tells others by when they may wait for the same moments, never longer than they would', async () => {
+    const moments = new Set<number>();
+    for (let step = 0; step < 20; step += 1) {
+      await vi.advanceTimersByTimeAsync(70);
+      for (const milliseconds of [700, 1_000]) {
+        const pause = untilTogether(milliseconds);
+        expect(pause).toBeLessThanOrEqual(milliseconds);
+        expect(pause).toBeGreaterThan(milliseconds - 500);
+        moments.add((performance.now() + pause) % 500);
+      }
+      expect(untilTogether(499)).toBe(499);
+    }
+    expect(moments).toEqual(new Set([0]));
   });
 
   it('can be woken in a pause, and during a run: then another one follows at once', async () => {

@@ -6,6 +6,7 @@ import type { Kafka } from 'kafkajs';
 import type { ClientSession } from 'mongodb';
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
 import { letFetchesWait } from '#shared/kafka/fetch-wait.ts';
+import { untilTogether } from '#shared/periodic-task.ts';
 import { rebalanceMs } from '#shared/kafka.ts';
 import { RepeatedLines } from '#shared/repeated-lines.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
@@ -212,9 +213,12 @@ class Connection {
   }
 }
 
-/** kafkajs sends heartbeats between fetches: these must not keep them back for long. */
+/**
+ * kafkajs sends heartbeats between fetches: these must not keep them back for long. The answers of all consumers come when the process is
+ * awake for other reasons.
+ */
 function idleFetchWait({ sessionTimeoutMs }: { sessionTimeoutMs: number }): number {
-  return Math.min(FETCH_WAIT_MS.idle, Math.floor(sessionTimeoutMs / 6));
+  return untilTogether(Math.min(FETCH_WAIT_MS.idle, Math.floor(sessionTimeoutMs / 6)));
 }
 
 /** Four heartbeats fit into the time after which the group believes a member dead. */

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ControlCollections } from '#shared/access/access-keys.ts';
 import { execute } from '#shared/access/grants.ts';
-import { findPending, publishPending } from '#shared/access/pending.ts';
+import { findPending, type PendingAccess, publishPending } from '#shared/access/pending.ts';
 import { reconcileAccess } from '#shared/access/reconcile.ts';
 import { reconciledKey, reconcilingKey, reconcilingMarkKey } from '#shared/access/redis-keys.ts';
 import type { Logger } from '#shared/logging.ts';
@@ -123,13 +123,15 @@ export async function awaitCurrentPrimary({ control }: Reconciling): Promise<voi
   await boundedBy(READ_MS)((signal) => control.keys.findOne({ _id: '' }, { ...options, signal }));
 }
 
-/** Brings to Redis what MongoDB has marked for it, in case that nobody else is there to do so. */
-export async function publishWhatIsPending({
-  master,
-  prefix,
-  control,
-  environments,
-}: Reconciling): Promise<void> {
-  const pending = await boundedBy(READ_MS)((signal) => findPending(control, environments, signal));
-  await publishPending(master, prefix, pending);
+/** What MongoDB has marked for Redis. */
+export function whatIsPending({ control, environments }: Reconciling): Promise<PendingAccess> {
+  return boundedBy(READ_MS)((signal) => findPending(control, environments, signal));
+}
+
+/** Brings it to Redis, in case that nobody else is there to do so. */
+export async function publishWhatIsPending(
+  options: Reconciling,
+  pending: Promise<PendingAccess> = whatIsPending(options),
+): Promise<void> {
+  await publishPending(options.master, options.prefix, await pending);
 }

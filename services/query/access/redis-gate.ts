@@ -19,6 +19,7 @@ import {
   readMarks,
   type Reconciling,
   reconcileOnce,
+  whatIsPending,
 } from './reconciling.ts';
 
 /** One opening of the gate. */
@@ -180,6 +181,9 @@ export class RedisGate {
   }
 
   async #look(signal: AbortSignal): Promise<void> {
+    // Asked at the same time, so that both answers wake the process up together.
+    const pending = whatIsPending(this.#options);
+    pending.catch(() => undefined);
     let isReconciled: boolean;
     try {
       ({ isReconciled } = await this.#see());
@@ -190,7 +194,7 @@ export class RedisGate {
     }
     if (signal.aborted) return;
     // It may be another one that others have reconciled already.
-    if (isReconciled) return publishWhatIsPending(this.#options);
+    if (isReconciled) return publishWhatIsPending(this.#options, pending);
     this.#shut();
     this.#options.logger.warn({}, 'Redis has become another one, was emptied or went back: it is reconciled');
     await this.#open(signal);

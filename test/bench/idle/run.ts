@@ -26,8 +26,8 @@ export interface IdleResult extends IdleOptions {
 /** As in an installation that was made with the defaults. */
 const ENVIRONMENTS = 2;
 const PARTITIONS = 6;
-/** What is set up after a start, and compiled in the first minute, is no part of being idle. */
-const SETTLING_MS = 60_000;
+/** What is set up after a start, and compiled in the first two minutes, is no part of being idle. */
+const SETTLING_MS = 120_000;
 
 /** Runs the benchmark; whatever it starts ends with `cleanup`. */
 export async function runIdleBench(
