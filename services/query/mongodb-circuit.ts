@@ -3,7 +3,7 @@
  * own watching, raises the suspicion; a ping that is given as long as any read confirms it, and the first one that is answered
  * ends it.
  */
-import type { MongoClient } from 'mongodb';
+import type { MongoClient, ServerDescriptionChangedEvent } from 'mongodb';
 import { isUnavailable, StoreDataError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import { pause } from '#shared/pause.ts';
@@ -33,7 +33,7 @@ export class MongodbCircuit {
     this.#away = away;
     this.#logger = logger;
     this.#set(false);
-    client.on('serverHeartbeatFailed', this.#suspect);
+    client.on('serverDescriptionChanged', this.#serverChanged);
   }
 
   /** Bounds reads as before, and refuses them at once while MongoDB is known to be away. */
@@ -53,6 +53,11 @@ export class MongodbCircuit {
     this.#stopped.abort();
     await this.#probing;
   }
+
+  /** Also where it was a command that failed, and the driver has not looked at the server yet. */
+  readonly #serverChanged = ({ newDescription }: ServerDescriptionChangedEvent) => {
+    if (newDescription.type === 'Unknown') this.#suspect();
+  };
 
   readonly #suspect = () => {
     if (this.#stopped.signal.aborted) return;

@@ -5,9 +5,9 @@
  */
 
 /** A turn shall take no longer. */
-const ALLOWED_MS = 5;
+const ALLOWED_MS = 8;
 /** Requests that are begun together share reads: always so many, and never more. */
-export const [FEWEST, MOST] = [4, 32];
+export const [FEWEST, MOST] = [6, 32];
 /** How fast the number falls and grows back with each turn. */
 const [SHRINKAGE, GROWTH] = [0.8, 1];
 
