@@ -1,85 +1,38 @@
 /** An environment with a Kafka and a MongoDB of its own beside one that uses the installation's, and what is common to both. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { changesTopic } from '#shared/events/topics.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
+import { changesTopic } from '#shared/events/topics.ts';
 import { STORE_RECORDS_PENDING } from '#shared/read-models/collections.ts';
-import { type KafkaCluster, startKafkaCluster } from './faults/servers/kafka-cluster.ts';
-import { type ReplicaSet, startReplicaSet } from './faults/servers/replica-set.ts';
 import { eventually } from './helpers/installation.ts';
-import { type QueryService, startQueryService, type TestChange } from './helpers/query-service.ts';
+import { order, type OwnServers, startOwnServers } from './helpers/own-servers.ts';
 import { caughtUp, readModels } from './helpers/read-models.ts';
 import { startService } from './helpers/service-process.ts';
 import { runCommand, runJson } from './services/admin/run-command.ts';
 
-let kafka: KafkaCluster;
-let mongodb: ReplicaSet;
-let service: QueryService;
-let common: string;
-let own: string;
-const tokens = new Map<string, string>();
-
-beforeAll(async () => {
-  [kafka, mongodb] = await Promise.all([startKafkaCluster(1), startReplicaSet(1)]);
-  service = await startQueryService({
-    environments: 2,
-    own: [{}, { KAFKA_BROKERS: kafka.brokers, MONGODB_URI: mongodb.uri }],
-  });
-  [common = '', own = ''] = service.installation.config.environments;
-  for (const environment of [common, own]) {
-    await service.setKey({ clientId: `of-${environment}`, environment });
-    tokens.set(environment, await service.api.token(`of-${environment}`, 'secret'));
-  }
-});
-afterAll(async () => {
-  await service?.close();
-  await Promise.all([kafka?.close(), mongodb?.close()]);
-});
-
 const KILLED = new URL('helpers/killed-adopting.ts', import.meta.url).pathname;
 
-const ORDER = {
-  status: 'pending',
-  order_type: 'delivery',
-  total: '1.00',
-  created_at: '2026-01-01T00:00:00Z',
-};
-const order = (id: string): TestChange => ({ entity: 'order', storeId: 's1', id, data: ORDER });
+let servers: OwnServers;
+beforeAll(async () => {
+  servers = await startOwnServers();
+});
+afterAll(() => servers?.close());
 
-/** Publishes an order to the environment of its own, without waiting until it is applied. */
-const publish = (subject: string, storeId = 's1') =>
-  service.installation.publish([{ entity: 'order', storeId, subject, sequence: 1, data: ORDER }], own);
-
-const ask = (environment: string) => service.api.get('/api/order/list', tokens.get(environment) ?? '');
-
-/** What an environment answers, in the order of ids. */
-async function ordersOf(environment: string): Promise<string[]> {
-  const { status, json } = await ask(environment);
-  if (status !== 200) return [`answered ${status}`];
-  return (json as { results: { id: string }[] }).results.map(({ id }) => id).toSorted();
-}
-
-const answers = (environment: string, ids: string[]) =>
-  eventually(
-    `${environment} answers ${ids.join(', ')}`,
-    async () => (await ordersOf(environment)).join() === ids.join(),
-  );
-
-/** The topics and databases of an installation that lie on some servers. */
+/** The topics and databases of the installation that lie on an environment's servers. */
 async function foundOn(environment: string): Promise<string[]> {
-  const { installation } = service;
-  const admin = installation.kafkaOf(changesTopic(environment)).admin();
+  const { common, own, service } = servers;
+  const { kafkaOf, databases, config } = service.installation;
+  const admin = kafkaOf(changesTopic(environment)).admin();
   await admin.connect();
   const topics = await admin.listTopics();
   await admin.disconnect();
-  const client = installation.databases.clientOf(environment);
-  const { databases } = await client.db().admin().listDatabases({ nameOnly: true });
-  const { namePrefix } = installation.config;
-  return [...topics, ...databases.map(({ name }) => name.replace(namePrefix, '*'))]
+  const found = await databases.clientOf(environment).db().admin().listDatabases({ nameOnly: true });
+  return [...topics, ...found.databases.map(({ name }) => name.replace(config.namePrefix, '*'))]
     .filter((name) => name.startsWith('*') || name.endsWith(common) || name.endsWith(own))
     .toSorted();
 }
 
 it('answers each environment from its own servers, and keeps what is common on those of the installation', async () => {
+  const { common, own, service, answers } = servers;
   await service.apply([order('o1')], common);
   await service.apply([order('o1'), order('o2')], own);
   await answers(common, ['o1']);
@@ -97,6 +50,7 @@ it('answers each environment from its own servers, and keeps what is common on t
 });
 
 it('lets commands work on both: feeding, lag, dead letters, verification, rebuild and erasure', async () => {
+  const { own, service, answers, publish } = servers;
   const { env, send } = service.installation;
   const event = {
     specversion: '1.0',
@@ -107,7 +61,7 @@ it('lets commands work on both: feeding, lag, dead letters, verification, rebuil
     time: '2026-01-01T00:00:00Z',
     storeid: 's1',
     sequence: '1',
-    data: ORDER,
+    data: order('o3').data,
   };
   const at = ['--environment', own];
   expect(await runJson(env, ['publish', '-', ...at], JSON.stringify(event))).toMatchObject({ sent: 1 });
@@ -130,16 +84,18 @@ it('lets commands work on both: feeding, lag, dead letters, verification, rebuil
   await publish('o9', 's2');
   await caughtUp(service.installation, own);
   expect((await runCommand(env, ['stores', 'erase', 's2', '--yes', ...at])).code).toBe(0);
-  const left = (await readModels(service.installation, own))
-    .collection('orders')
-    .countDocuments({ store_id: 's2' });
-  expect(await left).toBe(0);
+  const orders = (await readModels(service.installation, own)).collection('orders');
+  expect(await orders.countDocuments({ store_id: 's2' })).toBe(0);
 });
 
 it('blocks a store whose record says so, also when a projector is killed between its two servers', async () => {
+  const { own, service, ask } = servers;
   const { installation } = service;
   const { stores } = controlCollections(installation.databases.control);
-  const marks = async () => (await readModels(installation, own)).collection(STORE_RECORDS_PENDING);
+  const marked = async () => {
+    const db = await readModels(installation, own);
+    return db.collection(STORE_RECORDS_PENDING).countDocuments();
+  };
   await service.stopProjector();
   const data = {
     name: 'Store',
@@ -153,10 +109,10 @@ it('blocks a store whose record says so, also when a projector is killed between
   expect(await killed.ended).toEqual({ code: null, signal: 'SIGKILL' });
   const adopted = await stores.findOne({ environment: own, store_id: 's1' });
   expect(adopted).toMatchObject({ record_status: 'blocked', record_sequence: 1 });
-  expect(await (await marks()).countDocuments()).toBe(1);
+  expect(await marked()).toBe(1);
 
   await service.startProjector();
-  await eventually('it is no longer marked', async () => (await (await marks()).countDocuments()) === 0);
+  await eventually('it is no longer marked', async () => (await marked()) === 0);
   expect(await stores.findOne({ environment: own, store_id: 's1' })).toMatchObject({
     version: adopted?.version,
   });

@@ -1,0 +1,84 @@
+/** A whole query service with two environments: one on the servers of the installation, one with a Kafka and a MongoDB of its own. */
+import { type KafkaCluster, startKafkaCluster } from '../faults/servers/kafka-cluster.ts';
+import { type ReplicaSet, startReplicaSet } from '../faults/servers/replica-set.ts';
+import type { Answer } from './api-client.ts';
+import { eventually } from './installation.ts';
+import { type QueryService, startQueryService, type TestChange } from './query-service.ts';
+
+export interface OwnServers {
+  service: QueryService;
+  kafka: KafkaCluster;
+  mongodb: ReplicaSet;
+  /** The environment on the servers of the installation. */
+  common: string;
+  /** The one with its own. */
+  own: string;
+  /** Makes a key of all scopes and asks with its token from now on. */
+  enter: (environment: string, clientId: string) => Promise<void>;
+  /** Publishes an order of the environment of its own, without waiting until it is applied. */
+  publish: (id: string, storeId?: string) => Promise<void>;
+  /** Asks for the orders of the store `s1`. */
+  ask: (environment: string) => Promise<Answer>;
+  /** Waits until those are answered that have these ids. */
+  answers: (environment: string, ids: string[]) => Promise<void>;
+  close: () => Promise<void>;
+}
+
+const ORDER = {
+  status: 'pending',
+  order_type: 'delivery',
+  total: '1.00',
+  created_at: '2026-01-01T00:00:00Z',
+};
+
+export const order = (id: string): TestChange => ({ entity: 'order', storeId: 's1', id, data: ORDER });
+
+/** Starts all of it; `settings` are environment variables of the installation. */
+export async function startOwnServers(settings: Record<string, string> = {}): Promise<OwnServers> {
+  const [kafka, mongodb] = await Promise.all([startKafkaCluster(1), startReplicaSet(1)]);
+  const closeServers = () => Promise.all([kafka.close(), mongodb.close()]);
+  const service = await startQueryService({
+    environments: 2,
+    own: [{}, { KAFKA_BROKERS: kafka.brokers, MONGODB_URI: mongodb.uri }],
+    settings,
+  }).catch(async (error: unknown) => {
+    await closeServers();
+    throw error;
+  });
+  const { installation, api } = service;
+  const [common = '', own = ''] = installation.config.environments;
+  const tokens = new Map<string, string>();
+  const ask = (environment: string) => api.get('/api/order/list', tokens.get(environment) ?? '');
+  const enter = async (environment: string, clientId: string) => {
+    await service.setKey({ clientId, environment });
+    tokens.set(environment, await api.token(clientId, 'secret'));
+  };
+  for (const environment of [common, own]) await enter(environment, `of-${environment}`);
+  return {
+    service,
+    kafka,
+    mongodb,
+    common,
+    own,
+    enter,
+    ask,
+    publish: (subject, storeId = 's1') =>
+      installation.publish([{ entity: 'order', storeId, subject, sequence: 1, data: ORDER }], own),
+    answers: (environment, ids) =>
+      eventually(`${environment} answers ${ids.join(', ')}`, async () => {
+        const { status, json } = await ask(environment);
+        if (status !== 200) return false;
+        const { results } = json as { results: { id: string }[] };
+        return (
+          results
+            .map(({ id }) => id)
+            .toSorted()
+            .join() === ids.join()
+        );
+      }),
+    async close() {
+      await service.close();
+      await closeServers();
+    },
+  };
+}
