@@ -1,7 +1,7 @@
 /**
  * The read models: what a document of each collection holds, and its indexes. Every `_id` begins with the
- * store's id, and every filter is either an `_id` or led by `store_id` as every index is, so that no query can cross
- * stores and collections can be sharded on `{store_id, _id}`.
+ * store's id, and every filter names the store or a range of such `_id`s, so that no query can cross stores and each is
+ * targeted where collections are sharded (`sharding.ts`).
  */
 import type { Binary, Db, IndexDescription } from 'mongodb';
 import { StoreDataError } from '../errors.ts';
@@ -252,12 +252,48 @@ export function tombstoneId(entity: EntityName, storeId: string, id: string): st
   return `${entity}/${storeId}/${id}`;
 }
 
+/** One of several values; one alone is found without an index scan. */
+export function oneOf(values: readonly string[]): string | { $in: string[] } {
+  const [value] = values;
+  return values.length === 1 && value !== undefined ? value : { $in: [...values] };
+}
+
+/** The index of `_id`s: named where a filter names the store beside them, so that no plans are weighed. */
+export const BY_ID = '_id_';
+
+interface OfStores {
+  store_id: ReturnType<typeof oneOf>;
+  _id: ReturnType<typeof oneOf>;
+}
+
+/** The filter of some documents by their ids. It names their stores, by which they are found on a sharded cluster. */
+export function documentsWith(ids: readonly string[]): OfStores {
+  return ofStores(ids, 0);
+}
+
+/** The same of tombstones. */
+export function tombstonesWith(ids: readonly string[]): OfStores {
+  return ofStores(ids, 1);
+}
+
+/** @param place which part of an id names the store. */
+function ofStores(ids: readonly string[], place: 0 | 1): OfStores {
+  const stores = new Set(ids.map((id) => id.split('/', place + 1)[place] ?? ''));
+  return { store_id: oneOf([...stores]), _id: oneOf(ids) };
+}
+
+/** The filter of the `_id`s that begin with a store's id. */
+export function idsOfStore(storeId: string): { $gte: string; $lt: string } {
+  // "0" follows "/": nothing of another store lies between.
+  return { $gte: `${storeId}/`, $lt: `${storeId}0` };
+}
+
 type Index = IndexDescription & { name: string };
 
 /** The order of a store's changes, for the change feed. */
 const BY_FEED: Index = { name: 'by_feed', key: { store_id: 1, feed_position: 1 } };
 
-type CollectionName =
+export type CollectionName =
   | (typeof COLLECTIONS)[EntityName]
   | typeof CATEGORY_PRODUCTS
   | typeof STAMPS

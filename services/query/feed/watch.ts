@@ -7,11 +7,10 @@
 import type { Document } from 'mongodb';
 import type { EntityName } from '#shared/events/entities/index.ts';
 import type { Logger } from '#shared/logging.ts';
-import { CHECKPOINTS, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
+import { CHECKPOINTS, oneOf, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import type { Bounded } from '../deadline.ts';
-import { idIn } from '../reading/snapshot.ts';
 
 /** Time between two looks. */
 const LOOK_MS = 50;
@@ -139,7 +138,7 @@ export class Watch {
           : stamps.find({ $or: slices }, { ...MAJORITY, projection: FIELDS, signal }).toArray(),
         inTurn.length === 0
           ? []
-          : stamps.find({ _id: idIn(inTurn) }, { ...MAJORITY, projection: FIELDS, signal }).toArray(),
+          : stamps.find({ _id: oneOf(inTurn) }, { ...MAJORITY, projection: FIELDS, signal }).toArray(),
       ]),
     );
     for (const shown of changed) {

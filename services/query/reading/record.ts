@@ -1,5 +1,5 @@
 /** Reads one record, whole or as its summary, from one snapshot. */
-import { documentId } from '#shared/read-models/collections.ts';
+import { BY_ID, documentId, documentsWith } from '#shared/read-models/collections.ts';
 import { shiftBody } from '#shared/read-models/local-time.ts';
 import type { Found } from './found.ts';
 import { masked, maskedFields } from './masking.ts';
@@ -35,10 +35,11 @@ async function readMasked(
     view,
     collection,
     [
-      { $match: { _id: id } },
+      { $match: documentsWith([id]) },
       ...maskedFields({ _id: 0, summary: 1, whole: 1, offset: 1 }),
       unionWithStamp(view),
     ],
+    BY_ID,
   );
   const row = rows.find(({ offset }) => offset !== undefined);
   if (row?.offset === undefined) return null;

@@ -5,11 +5,11 @@
  */
 import { isDocumentTooLarge } from '#shared/errors.ts';
 import type { EntityName } from '#shared/events/entities/index.ts';
-import { COLLECTIONS, STAMPS, type Stamp } from '#shared/read-models/collections.ts';
+import { COLLECTIONS, oneOf, STAMPS, type Stamp } from '#shared/read-models/collections.ts';
 import { type BatchLimits, batched, type ReadOne } from '../batched.ts';
 import { PAGE_FIELDS, type PageRow } from './page.ts';
 import type { Layout } from './products/layout.ts';
-import { idIn, readSnapshot, type Source } from './snapshot.ts';
+import { readSnapshot, type Source } from './snapshot.ts';
 
 /** All records of a kind, in the order of their list. */
 export interface WholeList {
@@ -82,7 +82,7 @@ export async function readByLookup(
   storeIds: readonly string[],
 ): Promise<Map<string, FirstPage>> {
   const stamps = await readSnapshot<Stamp & { [PAGE]: PageRow[] }>(source, STAMPS, [
-    { $match: { _id: idIn(storeIds) } },
+    { $match: { _id: oneOf(storeIds) } },
     {
       $lookup: {
         from: COLLECTIONS[entity],

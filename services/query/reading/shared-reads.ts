@@ -3,7 +3,7 @@
  * request is given lies in one snapshot with the stamp of its store, and that snapshot was taken after the request arrived. Beside them
  * the caches, for the stores of this generation.
  */
-import { STAMPS, type Stamp } from '#shared/read-models/collections.ts';
+import { BY_ID, documentsWith, oneOf, STAMPS, type Stamp } from '#shared/read-models/collections.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import { type BatchLimits, batched, type ReadOne } from '../batched.ts';
 import { SharedChanges } from '../feed/shared-changes.ts';
@@ -13,7 +13,7 @@ import type { Menus } from './menu/menus.ts';
 import { readFirstProducts } from './products/first-pages.ts';
 import { readByLookup, SharedPages } from './shared-pages.ts';
 import { type Shape, SHAPES } from './shapes.ts';
-import { idIn, readSnapshot, type Source } from './snapshot.ts';
+import { readSnapshot, type Source } from './snapshot.ts';
 import { offsetOf } from './stamp.ts';
 
 /** What is stored of a record in one of its shapes, with the stamp of its store. */
@@ -106,7 +106,7 @@ export class SharedReads {
   async #readStamps(ids: readonly string[]): Promise<Map<string, Stamp>> {
     const { generation, bounded } = this.source;
     const stamps = generation.db.collection<Stamp>(STAMPS);
-    const found = await bounded((signal) => stamps.find({ _id: idIn(ids) }, { signal }).toArray());
+    const found = await bounded((signal) => stamps.find({ _id: oneOf(ids) }, { signal }).toArray());
     return new Map(found.map((stamp) => [stamp._id, stamp]));
   }
 
@@ -117,12 +117,13 @@ export class SharedReads {
   ): Promise<Map<string, StampedBody>> {
     const storeIds = [...new Set(ids.map(storeIdOf))];
     const { stages, bodyOf } = SHAPES[shape];
-    const rows = await readSnapshot<Row>(this.source, collection, [
-      { $match: { _id: idIn(ids) } },
+    const pipeline = [
+      { $match: documentsWith(ids) },
       ...stages,
       // As they lie there: a projection would cost as much as the read.
-      { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: idIn(storeIds) } }] } },
-    ]);
+      { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: oneOf(storeIds) } }] } },
+    ];
+    const rows = await readSnapshot<Row>(this.source, collection, pipeline, BY_ID);
     const byId = new Map(rows.map((row) => [row._id, row]));
     const found = new Map<string, StampedBody>();
     for (const id of ids) {

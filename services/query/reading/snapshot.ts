@@ -95,9 +95,3 @@ export async function inSnapshot<R>(source: Source, run: (reads: SnapshotReads) 
     await reads.end();
   }
 }
-
-/** The condition that an id is one of several; one alone is found without an index scan. */
-export function idIn(ids: readonly string[]): string | { $in: string[] } {
-  const [id] = ids;
-  return ids.length === 1 && id !== undefined ? id : { $in: [...ids] };
-}

@@ -12,6 +12,7 @@ import {
   type Tombstone,
   tombstoneId,
   TOMBSTONES,
+  tombstonesWith,
 } from '../../read-models/collections.ts';
 
 interface PendingRecord {
@@ -62,7 +63,7 @@ async function readRecord(
   if (record !== null) return record;
   const grave = await db
     .collection<Tombstone>(TOMBSTONES)
-    .findOne({ _id: tombstoneId('store', storeId, storeId) });
+    .findOne(tombstonesWith([tombstoneId('store', storeId, storeId)]));
   return { sequence: grave?.sequence, status: 'active' };
 }
 

@@ -5,13 +5,13 @@ import {
   type CategoryProducts,
   COLLECTIONS,
   documentId,
+  idsOfStore,
   type ProductDocument,
 } from '../../read-models/collections.ts';
 
 /** The stored counts of a store. */
 export function countsOf(storeId: string): Filter<CategoryProducts> {
-  // "0" follows "/": nothing of another store lies between.
-  return { _id: { $gte: `${storeId}/`, $lt: `${storeId}0` } };
+  return { _id: idsOfStore(storeId) };
 }
 
 /** The true counts of a store, by their ids. */

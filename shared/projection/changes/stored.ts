@@ -2,14 +2,17 @@
 import type { ClientSession, Db } from 'mongodb';
 import { ENTITY_NAMES, type EntityName } from '../../events/entities/index.ts';
 import {
+  BY_ID,
   COLLECTIONS,
   documentId,
+  documentsWith,
   type ReadModelDocument,
   type Stamp,
   STAMPS,
   type Tombstone,
   tombstoneId,
   TOMBSTONES,
+  tombstonesWith,
 } from '../../read-models/collections.ts';
 import { type RankEntry, rankEntries, RANKED_FIELDS } from '../../read-models/rank-tree/trees.ts';
 import { type Place, PLACED_FIELDS, placeOf } from '../catalog/layout.ts';
@@ -62,10 +65,12 @@ export async function readStored(
     if (documents[entity].length === 0) continue;
     const versions = db
       .collection<Pick<ReadModelDocument, '_id' | 'sequence'>>(COLLECTIONS[entity])
-      .find(
-        { _id: { $in: documents[entity] } },
-        { session, projection: { sequence: 1, ...PLACED_FIELDS, ...RANKED_FIELDS }, batchSize: ONE_BATCH },
-      );
+      .find(documentsWith(documents[entity]), {
+        session,
+        projection: { sequence: 1, ...PLACED_FIELDS, ...RANKED_FIELDS },
+        hint: BY_ID,
+        batchSize: ONE_BATCH,
+      });
     for await (const document of versions) {
       const key = `${entity}/${document._id}`;
       sequences.set(key, document.sequence);
@@ -112,6 +117,11 @@ async function readTombstones(
   if (ids.size === 0) return [];
   return db
     .collection<Tombstone>(TOMBSTONES)
-    .find({ _id: { $in: [...ids] } }, { session, projection: { sequence: 1 }, batchSize: ONE_BATCH })
+    .find(tombstonesWith([...ids]), {
+      session,
+      projection: { sequence: 1 },
+      hint: BY_ID,
+      batchSize: ONE_BATCH,
+    })
     .toArray();
 }

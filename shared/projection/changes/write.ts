@@ -2,12 +2,15 @@
 import type { AnyBulkWriteOperation, ClientSession, Db } from 'mongodb';
 import type { EntityName } from '../../events/entities/index.ts';
 import {
+  BY_ID,
   COLLECTIONS,
+  documentsWith,
   type ReadModelDocument,
   type Stamp,
   STAMPS,
   type Tombstone,
   TOMBSTONES,
+  tombstonesWith,
 } from '../../read-models/collections.ts';
 import { markStoreRecords } from '../access/store-records.ts';
 import { writeLayouts } from '../catalog/write-layouts.ts';
@@ -86,7 +89,7 @@ async function writeDocuments(db: Db, session: ClientSession, plan: Plan, entity
   const collection = db.collection<ReadModelDocument>(COLLECTIONS[entity]);
   if (replacements.length + removals.length > 0) {
     const ids = [...removals, ...replacements.map(({ _id }) => _id)];
-    await collection.deleteMany({ _id: { $in: ids } }, { session });
+    await collection.deleteMany(documentsWith(ids), { session, hint: BY_ID });
   }
   if (inserts.length + replacements.length > 0) {
     await insertDocuments(db, session, COLLECTIONS[entity], [...inserts, ...replacements]);
@@ -96,9 +99,9 @@ async function writeDocuments(db: Db, session: ClientSession, plan: Plan, entity
 async function writeTombstones(db: Db, session: ClientSession, { tombstones, raised }: Plan): Promise<void> {
   const operations: AnyBulkWriteOperation<Tombstone>[] = [
     ...tombstones.map(({ _id, ...replacement }) => ({
-      replaceOne: { filter: { _id }, replacement, upsert: true },
+      replaceOne: { filter: tombstonesWith([_id]), replacement, upsert: true, hint: BY_ID },
     })),
-    ...raised.map((_id) => ({ deleteOne: { filter: { _id } } })),
+    ...(raised.length === 0 ? [] : [{ deleteMany: { filter: tombstonesWith(raised), hint: BY_ID } }]),
   ];
   if (operations.length === 0) return;
   await db.collection<Tombstone>(TOMBSTONES).bulkWrite(operations, { session, ordered: false });

@@ -1,6 +1,7 @@
 /** Writing dead letters, in the same transaction that passes their messages by. */
 import type { ClientSession, Db } from 'mongodb';
 import {
+  BY_ID,
   DEAD_LETTERS,
   type DeadLetter,
   type Stamp,
@@ -8,6 +9,7 @@ import {
   type Tombstone,
   tombstoneId,
   TOMBSTONES,
+  tombstonesWith,
 } from '../../read-models/collections.ts';
 import { NOTHING_KEPT } from './letter.ts';
 import type { LetterLimits } from './limits.ts';
@@ -48,7 +50,7 @@ async function withoutDeleted(
   if (graves.size === 0) return letters;
   const found = await db
     .collection<Tombstone>(TOMBSTONES)
-    .find({ _id: { $in: [...graves] } }, { session, projection: { _id: 1 }, batchSize: 10_000 })
+    .find(tombstonesWith([...graves]), { session, projection: { _id: 1 }, hint: BY_ID, batchSize: 10_000 })
     .toArray();
   const deleted = new Set(found.map(({ _id }) => _id));
   return letters.map((letter) =>

@@ -1,7 +1,7 @@
 /** Erasing orders and reviews in one transaction, within a budget: it stays short however much names a customer. */
 import type { AnyBulkWriteOperation, ClientSession, Db, Filter } from 'mongodb';
 import type { EntityName } from '../../events/entities/index.ts';
-import { COLLECTIONS } from '../../read-models/collections.ts';
+import { BY_ID, COLLECTIONS } from '../../read-models/collections.ts';
 import { erasedBodies, type NamingDocument } from '../../read-models/erasures.ts';
 import type { Taken } from '../changes/epochs.ts';
 import { takePosition } from '../changes/plan.ts';
@@ -75,7 +75,8 @@ export async function eraseKind(
   }
   const operations = erased.map(({ id, bodies }): AnyBulkWriteOperation<NamingDocument> => {
     const feed_position = takePosition(work.taken, entity);
-    return { updateOne: { filter: { _id: id }, update: { $set: { ...bodies, feed_position } } } };
+    const filter = { _id: id, store_id: work.storeId };
+    return { updateOne: { filter, update: { $set: { ...bodies, feed_position } }, hint: BY_ID } };
   });
   if (operations.length > 0) await collection.bulkWrite(operations, { session, ordered: false });
   work.erased += operations.length;

@@ -3,7 +3,14 @@
  * its own as changed records do. What was written after an erasure's position is passed by: it is right as it is.
  */
 import type { AnyBulkWriteOperation, ClientSession, Db, UpdateFilter } from 'mongodb';
-import { COLLECTIONS, DEAD_LETTERS, ERASURES, type Stamp, STAMPS } from '../../read-models/collections.ts';
+import {
+  COLLECTIONS,
+  DEAD_LETTERS,
+  ERASURES,
+  idsOfStore,
+  type Stamp,
+  STAMPS,
+} from '../../read-models/collections.ts';
 import { type Erasure, type ErasureProgress, NAMING_CUSTOMERS } from '../../read-models/erasures.ts';
 import type { Epochs, Given, GivenPositions } from '../changes/epochs.ts';
 import { leaveErasures } from '../rewriting/queue.ts';
@@ -33,7 +40,10 @@ export async function erasePiece(
   const stamp = await db.collection<Stamp>(STAMPS).findOne({ _id: storeId }, { session });
   const next = await db
     .collection<Erasure>(ERASURES)
-    .find({ store_id: storeId }, { session, sort: { position: 1, _id: 1 }, limit: MOST_TOGETHER + 1 })
+    .find(
+      { store_id: storeId, _id: idsOfStore(storeId) },
+      { session, sort: { position: 1, _id: 1 }, hint: 'by_position', limit: MOST_TOGETHER + 1 },
+    )
     .toArray();
   const work: Erasing = {
     db,

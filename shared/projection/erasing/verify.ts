@@ -1,6 +1,6 @@
 /** Whether what must agree about a store's erasures does: the erasures themselves, its stamp and the queue of what is rewritten. */
 import type { ClientSession, Db } from 'mongodb';
-import { ERASURES, REWRITINGS, type Stamp } from '../../read-models/collections.ts';
+import { ERASURES, idsOfStore, REWRITINGS, type Stamp } from '../../read-models/collections.ts';
 import type { Erasure } from '../../read-models/erasures.ts';
 import { enqueue, leaveErasures, type Rewriting, rewritingId } from '../rewriting/queue.ts';
 
@@ -30,7 +30,7 @@ export async function repairErasures(db: Db, session: ClientSession, storeId: st
 }
 
 async function firstErasure(db: Db, session: ClientSession, storeId: string): Promise<Erasure | null> {
-  return db.collection<Erasure>(ERASURES).findOne({ store_id: storeId }, { session });
+  return db.collection<Erasure>(ERASURES).findOne({ _id: idsOfStore(storeId) }, { session });
 }
 
 async function inQueue(db: Db, session: ClientSession, storeId: string): Promise<'some' | 'none'> {

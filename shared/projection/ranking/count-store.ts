@@ -4,6 +4,7 @@ import { ENTITY_NAMES, type EntityName } from '../../events/entities/index.ts';
 import {
   COLLECTIONS,
   documentId,
+  idsOfStore,
   type ReadModelDocument,
   type StoreDocument,
   type Tombstone,
@@ -52,5 +53,5 @@ const OFFSET = /(?<=[{,])"timezone_offset":"([^"\\]*)"/;
 
 /** The filter of stores' own records, of which there is no index by store. */
 function ownRecords(storeId: string) {
-  return { _id: { $gte: `${storeId}/`, $lt: `${storeId}0` } };
+  return { _id: idsOfStore(storeId) };
 }

@@ -5,7 +5,7 @@
  */
 import type { AnyBulkWriteOperation, Db, Document } from 'mongodb';
 import { BODY_FIELDS } from '../../read-models/bodies.ts';
-import { type Stamp, STAMPS } from '../../read-models/collections.ts';
+import { BY_ID, idsOfStore, type Stamp, STAMPS } from '../../read-models/collections.ts';
 import { DEFAULT_OFFSET, EXACT, isReversible, shiftBody } from '../../read-models/local-time.ts';
 
 /** Bodies of so many bytes are enough for one batch, however few documents they are: option groups are large. */
@@ -45,7 +45,7 @@ export interface BatchResult {
  * @returns `null` where the store's offset is another one by now.
  */
 export async function rewriteBatch(db: Db, batch: Batch): Promise<BatchResult | null> {
-  const { collection, documents, offset } = batch;
+  const { collection, storeId, documents, offset } = batch;
   const operations: AnyBulkWriteOperation<Row>[] = [];
   let looked = 0;
   let bytes = 0;
@@ -57,7 +57,7 @@ export async function rewriteBatch(db: Db, batch: Batch): Promise<BatchResult | 
     }
     looked += 1;
     last = row._id;
-    const operation = row.offset === offset ? null : rewriting(row, offset);
+    const operation = row.offset === offset ? null : rewriting(storeId, row, offset);
     if (operation !== null) operations.push(operation);
     bytes += BODY_FIELDS.reduce((sum, field) => sum + (row[field]?.length ?? 0), 0);
     if (bytes >= MOST_BYTES) break;
@@ -78,8 +78,9 @@ function read(
   const isMade = { $eq: ['$offset', { $literal: offset }] };
   const bodies = BODY_FIELDS.map((field) => [field, { $cond: [isMade, '$$REMOVE', `$${field}`] }]);
   const pipeline: Document[] = [
-    // "0" follows "/": nothing of another store lies between.
-    { $match: { _id: { $gt: after === '' ? `${storeId}/` : after, $lt: `${storeId}0` } } },
+    {
+      $match: { store_id: storeId, _id: { ...idsOfStore(storeId), ...(after === '' ? {} : { $gt: after }) } },
+    },
     { $sort: { _id: 1 } },
     { $limit: documents },
     { $project: { offset: 1, ...Object.fromEntries(bodies) } },
@@ -99,7 +100,11 @@ function read(
  * The write that makes a document's bodies for another offset.
  * @returns `null` where something would be lost, or is too much: such a document is shifted whenever it is read, as before.
  */
-function rewriting({ _id, offset, ...fields }: Row, to: string): AnyBulkWriteOperation<Row> | null {
+function rewriting(
+  store_id: string,
+  { _id, offset, ...fields }: Row,
+  to: string,
+): AnyBulkWriteOperation<Row> | null {
   if (offset === EXACT) return null;
   let bytes = 0;
   const before: Record<string, string> = {};
@@ -113,5 +118,6 @@ function rewriting({ _id, offset, ...fields }: Row, to: string): AnyBulkWriteOpe
     after[field] = shifted;
   }
   if (bytes > MOST_IN_ONE_WRITE) return null;
-  return { updateOne: { filter: { _id, offset, ...before }, update: { $set: { ...after, offset: to } } } };
+  const filter = { _id, store_id, offset, ...before };
+  return { updateOne: { filter, update: { $set: { ...after, offset: to } }, hint: BY_ID } };
 }

@@ -3,7 +3,7 @@
  * being erased. A store enters in the transaction that gives it the work, so none is forgotten; nothing else costs a write, and no
  * index beside `_id` is needed.
  */
-import type { ClientSession, Collection, Db, Document } from 'mongodb';
+import type { ClientSession, Collection, Db, Document, Filter } from 'mongodb';
 import { REWRITINGS } from '../../read-models/collections.ts';
 import type { Progress } from './progress.ts';
 
@@ -79,15 +79,26 @@ export async function leaveErasures(db: Db, session: ClientSession, storeId: str
  * @param partitions those that are ours.
  */
 export async function claim(db: Db, owner: string, partitions: readonly number[]): Promise<Claimed | null> {
-  const claimed = await queue(db).findOneAndUpdate(
-    {
-      $expr: { $lt: [{ $ifNull: ['$held_until', new Date(0)] }, '$$NOW'] },
-      $or: [{ kind: 'offset' }, { partition: { $in: [...partitions] } }],
-    },
-    [{ $set: { owner, held_until: leaseEnd(LEASE_MS) } }],
-    { ...OPTIONS, sort: { held_until: 1, entered_at: 1 }, returnDocument: 'after' },
-  );
-  return claimed === null ? null : { ...claimed, owner };
+  const free: Filter<Rewriting> = {
+    $expr: { $lt: [{ $ifNull: ['$held_until', new Date(0)] }, '$$NOW'] },
+    $or: [{ kind: 'offset' }, { partition: { $in: [...partitions] } }],
+  };
+  for (;;) {
+    const next = await queue(db).findOne(free, {
+      ...OPTIONS,
+      projection: { _id: 1 },
+      sort: { held_until: 1, entered_at: 1 },
+    });
+    if (next === null) return null;
+    // By its `_id`: before version 7.0 a sharded collection takes it no other way.
+    const claimed = await queue(db).findOneAndUpdate(
+      { _id: next._id, ...free },
+      [{ $set: { owner, held_until: leaseEnd(LEASE_MS) } }],
+      { ...OPTIONS, returnDocument: 'after' },
+    );
+    // Another process may have been quicker.
+    if (claimed !== null) return { ...claimed, owner };
+  }
 }
 
 /** Notes progress, and keeps the store. @returns whether it was still ours, and was not entered again. */

@@ -3,7 +3,13 @@
  * snapshot. What is held at a time is bounded, however large the menu is.
  */
 import { LRUCache } from 'lru-cache';
-import { COLLECTIONS, documentId, type OptionGroupDocument } from '#shared/read-models/collections.ts';
+import {
+  BY_ID,
+  COLLECTIONS,
+  documentId,
+  documentsWith,
+  type OptionGroupDocument,
+} from '#shared/read-models/collections.ts';
 import { PIECE_INDEX, united, WITHIN_CATEGORY } from '../products/layout.ts';
 import type { SnapshotReads } from '../snapshot.ts';
 import { MenuText, type ShownCategory, type ShownProduct } from './text.ts';
@@ -137,9 +143,10 @@ class Groups {
     const found = await this.#reads.read<Pick<OptionGroupDocument, '_id' | 'active_summary'>>(
       COLLECTIONS.option_group,
       [
-        { $match: { _id: { $in: missing.map((id) => documentId(this.#storeId, id)) } } },
+        { $match: documentsWith(missing.map((id) => documentId(this.#storeId, id))) },
         { $project: { active_summary: 1 } },
       ],
+      BY_ID,
     );
     for (const { _id, active_summary: body } of found) {
       bodies.set(_id.slice(this.#storeId.length + 1), body);

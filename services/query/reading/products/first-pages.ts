@@ -2,10 +2,10 @@
  * First pages of the product lists of several stores in one read, where they lie in few products: those of the first categories of
  * the layouts that are cached, and the stamps that prove them.
  */
-import { COLLECTIONS, STAMPS, type Stamp } from '#shared/read-models/collections.ts';
+import { COLLECTIONS, oneOf, STAMPS, type Stamp } from '#shared/read-models/collections.ts';
 import { PAGE_FIELDS } from '../page.ts';
 import type { FirstPage } from '../shared-pages.ts';
-import { idIn, readSnapshot, type Source } from '../snapshot.ts';
+import { readSnapshot, type Source } from '../snapshot.ts';
 import { firstShelves, type Layout, WITHIN_CATEGORY } from './layout.ts';
 
 type Row = Stamp & { products: { summary: string; offset: string }[] };
@@ -39,7 +39,7 @@ export async function readFirstProducts(
   // A category of one store may have the id of one that another store has further down.
   const most = 2 * (pageSize + MOST_BESIDE);
   const rows = await readSnapshot<Row>(source, STAMPS, [
-    { $match: { _id: idIn(storeIds) } },
+    { $match: { _id: oneOf(storeIds) } },
     {
       $lookup: {
         from: COLLECTIONS.product,

@@ -9,6 +9,7 @@ import {
   type CategoryProducts,
   COLLECTIONS,
   documentId,
+  idsOfStore,
   type Stamp,
   STAMPS,
 } from '#shared/read-models/collections.ts';
@@ -134,11 +135,7 @@ export async function readLayout(reads: SnapshotReads, storeId: string): Promise
       {
         $unionWith: {
           coll: CATEGORY_PRODUCTS,
-          pipeline: [
-            // "0" follows "/": nothing of another store lies between.
-            { $match: { _id: { $gte: documentId(storeId, ''), $lt: `${storeId}0` } } },
-            { $project: { products: 1 } },
-          ],
+          pipeline: [{ $match: { _id: idsOfStore(storeId) } }, { $project: { products: 1 } }],
         },
       },
       { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: storeId } }] } },
