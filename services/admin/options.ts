@@ -109,3 +109,10 @@ export function chooseEnvironment({ environments }: Config, given: string | unde
 export function chooseEnvironments(config: Config, given: string | undefined): string[] {
   return given === undefined ? config.environments : [chooseEnvironment(config, given)];
 }
+
+/** An argument that names shards. */
+export function shardNames(text: string): string[] {
+  const names = text.split(',').map((name) => name.trim());
+  if (names.includes('')) throw new InvalidArgumentError('Shards are named with commas between them.');
+  return names;
+}

@@ -45,8 +45,9 @@ export async function initiateReplicaSet(uri: string): Promise<boolean> {
 async function isReplicaSet(uri: string): Promise<boolean> {
   const client = new MongoClient(uri, { serverSelectionTimeoutMS: 3_000 });
   try {
-    const { setName } = await client.db('admin').command({ hello: 1 });
-    return setName !== undefined;
+    const { setName, msg } = await client.db('admin').command({ hello: 1 });
+    // The router of a sharded cluster, whose shards are sets.
+    return setName !== undefined || msg === 'isdbgrid';
   } catch (error) {
     if (isUnavailable(error)) return false;
     throw error;

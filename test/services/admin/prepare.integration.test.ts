@@ -5,6 +5,7 @@ import kafkajs from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadSigningKeys } from '#query/token/signing-keys.ts';
 import { readConfig } from '#shared/config.ts';
+import { type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { runCommand, runJson } from './run-command.ts';
 
@@ -52,5 +53,73 @@ describe('prepare', () => {
     const key = await readFile(file, 'utf8');
     expect((await runCommand(env, ['prepare'])).code).toBe(0);
     expect(await readFile(file, 'utf8')).toBe(key);
+  });
+
+  describe('of a MongoDB that is no sharded cluster', () => {
+    const shard = (env: Record<string, string>, ...args: string[]) =>
+      runCommand(env, ['prepare', '--shard', ...args]);
+
+    it('refuses to shard before anything is changed', async () => {
+      const environment = `${installation.environment}-unsharded`;
+      const file = join(folder, 'none', 'signing-keys.json');
+      const { SIGNING_KEYS: _inline, ...servers } = installation.env;
+      const env = { ...servers, ENVIRONMENTS: environment, SIGNING_KEYS_FILE: file };
+      for (const args of [[], ['--shards', 'a'], ['--dry-run']]) {
+        const { code, stdout, stderr } = await shard(env, ...args);
+        expect([code, stdout]).toEqual([1, '']);
+        expect(stderr).toMatch(
+          /^store-data: MONGODB_URI does not lead to a router of a sharded cluster \(mongos\): nothing was changed/,
+        );
+      }
+      const admin = installation.kafka.admin();
+      await admin.connect();
+      const topics = await admin.listTopics();
+      await admin.disconnect();
+      expect(topics.filter((name) => name.endsWith(environment))).toEqual([]);
+      await expect(stat(file)).rejects.toThrow('ENOENT');
+    });
+
+    it('takes its options only where they mean something', async () => {
+      const { code, stderr } = await runCommand(installation.env, ['prepare', '--dry-run']);
+      expect([code, stderr.includes('--shards and --dry-run go with --shard')]).toEqual([2, true]);
+      expect((await shard(installation.env, '--dry-run', '--shards', 'a,,b')).code).toBe(2);
+    });
+
+    it('shows what it would do with the shards that are named, for what is there and the next rebuild', async () => {
+      const { mongodb, config, environment } = installation;
+      const { namePrefix } = config;
+      const live = mongodb.db(`${namePrefix}_${environment}_g4`);
+      await mongodb
+        .db(`${namePrefix}_control`)
+        .collection<{ _id: string; live: number; last: number }>('generations')
+        .insertOne({ _id: environment, live: 4, last: 5 });
+      await live.collection<Pick<Stamp, '_id' | 'store_id' | 'slice_partition'>>(STAMPS).insertMany([
+        { _id: 's1', store_id: 's1', slice_partition: 1 },
+        { _id: 'unplaced', store_id: 'unplaced' },
+      ]);
+      const { stdout, code } = await shard(installation.env, '--dry-run', '--shards', 'a,b');
+      expect(code).toBe(0);
+      const lines = stdout.trimEnd().split('\n');
+      const zone = `${namePrefix}.${environment}`;
+      expect(lines.slice(0, 2)).toEqual([
+        `admin {"addShardToZone":"a","zone":"${zone}.0"}`,
+        `admin {"addShardToZone":"b","zone":"${zone}.1"}`,
+      ]);
+      for (const number of [4, 6]) {
+        const stamps = `${namePrefix}_${environment}_g${number}.stamps`;
+        expect(lines).toContain(
+          `admin {"updateZoneKeyRange":"${stamps}","min":{"_id":"s1"},"max":{"_id":"s1-"},"zone":"${zone}.1"}`,
+        );
+        expect(lines).toContain(`admin {"shardCollection":"${stamps}","key":{"_id":1}}`);
+      }
+      expect(stdout).not.toContain('unplaced');
+      const { stdout: json } = await shard(installation.env, '--dry-run', '--shards', 'a,b', '--json');
+      expect((JSON.parse(json) as { commands: object[] }).commands).toHaveLength(lines.length);
+      const databases = await mongodb.db().admin().listDatabases({ nameOnly: true });
+      expect(databases.databases.map(({ name }) => name)).not.toContain(`${namePrefix}_${environment}_g6`);
+      expect((await live.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name)).toEqual([
+        STAMPS,
+      ]);
+    });
   });
 });

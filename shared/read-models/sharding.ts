@@ -1,0 +1,119 @@
+/**
+ * How collections are cut where MongoDB is a sharded cluster (`docs/sharding.md`): the shard key of each, and whose documents lie
+ * together. What one slice touches has the partition of its log in common: the partition's checkpoint and dead letters, and all
+ * documents of its stores. So the zones are the partitions, and the transaction of a slice stays on one shard.
+ */
+import { MaxKey, MinKey } from 'mongodb';
+import {
+  CATEGORY_PRODUCTS,
+  CHECKPOINTS,
+  type CollectionName,
+  COLLECTIONS,
+  DEAD_LETTERS,
+  ERASURES,
+  RANK_NODES,
+  REWRITINGS,
+  STAMPS,
+  STORE_RECORDS_PENDING,
+  TOMBSTONES,
+} from './collections.ts';
+import { RANK_TREES } from './rank-tree/trees.ts';
+
+/** Either needs no unique index but that of `_id`, which every key ends with. */
+export type ShardKey = { store_id: 1; _id: 1 } | { _id: 1 } | { _id: 'hashed' };
+
+export interface Sharding {
+  key: ShardKey;
+  /** What of an `_id` tells whose document it is: the part at this place; `null` where documents belong to nobody. */
+  owner: {
+    is: 'store' | 'partition';
+    place: 0 | 1;
+    /** What may stand before it. */ before?: readonly string[];
+  } | null;
+}
+
+/** Found by conditions on the store's records, in the order of an index: a store is one range, and can be cut. */
+const BY_STORE: Sharding = { key: { store_id: 1, _id: 1 }, owner: { is: 'store', place: 0 } };
+/** Found by their `_id`s, which begin with the store's id. */
+const BY_ID: Sharding = { key: { _id: 1 }, owner: { is: 'store', place: 0 } };
+
+/** The collections of a generation. */
+export const SHARDING: Record<CollectionName | 'generation', Sharding> = {
+  [COLLECTIONS.store]: BY_ID,
+  [COLLECTIONS.coupon]: BY_STORE,
+  [COLLECTIONS.customer]: BY_STORE,
+  [COLLECTIONS.review]: BY_STORE,
+  [COLLECTIONS.campaign]: BY_STORE,
+  [COLLECTIONS.order]: BY_STORE,
+  [COLLECTIONS.category]: BY_STORE,
+  [COLLECTIONS.product]: BY_STORE,
+  [COLLECTIONS.option_group]: BY_STORE,
+  [TOMBSTONES]: { key: { store_id: 1, _id: 1 }, owner: { is: 'store', place: 1 } },
+  [CATEGORY_PRODUCTS]: BY_ID,
+  [STAMPS]: BY_ID,
+  [RANK_NODES]: {
+    key: { _id: 1 },
+    owner: { is: 'store', place: 1, before: Object.values(RANK_TREES).map(({ name }) => name) },
+  },
+  [STORE_RECORDS_PENDING]: BY_ID,
+  [ERASURES]: BY_ID,
+  [REWRITINGS]: BY_ID,
+  [DEAD_LETTERS]: { key: { _id: 1 }, owner: { is: 'partition', place: 1 } },
+  [CHECKPOINTS]: { key: { _id: 1 }, owner: { is: 'partition', place: 1 } },
+  generation: { key: { _id: 1 }, owner: null },
+};
+
+const OF_NOBODY: Sharding = { key: { _id: 1 }, owner: null };
+
+/**
+ * The collections of the control database. Nothing there belongs to a zone: they are small, and as long as one has not some hundred
+ * megabytes MongoDB leaves all of it on one shard.
+ */
+export const CONTROL_SHARDING: Record<string, Sharding> = {
+  access_keys: OF_NOBODY,
+  store_access: OF_NOBODY,
+  revoked_sessions: OF_NOBODY,
+  // Their ids rise with the time: a range would take all writes.
+  audit: { key: { _id: 'hashed' }, owner: null },
+  access_announcements: OF_NOBODY,
+  dropped_letters: OF_NOBODY,
+  skipped_batches: OF_NOBODY,
+  generations: OF_NOBODY,
+  [DEAD_LETTERS]: OF_NOBODY,
+  [CHECKPOINTS]: OF_NOBODY,
+};
+
+/** A range of a shard key, its end excluded. */
+export interface ShardRange {
+  min: Record<string, unknown>;
+  max: Record<string, unknown>;
+}
+
+/** The ranges of a collection in which the documents of a store lie. */
+export function rangesOfStore(name: keyof typeof SHARDING, storeId: string): ShardRange[] {
+  const { key, owner } = SHARDING[name];
+  if (owner?.is !== 'store') return [];
+  if ('store_id' in key) {
+    return [{ min: { store_id: storeId, _id: new MinKey() }, max: { store_id: storeId, _id: new MaxKey() } }];
+  }
+  // No id holds a character that comes before "-".
+  if (name === STAMPS) return [{ min: { _id: storeId }, max: { _id: `${storeId}-` } }];
+  const { before } = owner;
+  return (before?.map((part) => `${part}/${storeId}`) ?? [storeId]).map(beginningWith);
+}
+
+/** The ranges of a collection in which the documents of a topic's partition lie. */
+export function rangesOfPartition(
+  name: keyof typeof SHARDING,
+  topic: string,
+  partition: number,
+): ShardRange[] {
+  if (SHARDING[name].owner?.is !== 'partition') return [];
+  const id = `${topic}/${partition}`;
+  return name === CHECKPOINTS ? [{ min: { _id: id }, max: { _id: `${id}/` } }] : [beginningWith(id)];
+}
+
+/** What begins with a slash behind an id: "0" follows it. */
+function beginningWith(id: string): ShardRange {
+  return { min: { _id: `${id}/` }, max: { _id: `${id}0` } };
+}
