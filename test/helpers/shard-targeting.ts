@@ -1,0 +1,255 @@
+/**
+ * What a command to MongoDB would mean on a sharded cluster: whether each of its parts names the shard key of its collection, what is
+ * forbidden there, and whose documents it touches. Judged from the command alone, as a router would.
+ *
+ * The rules are those of MongoDB's manual for versions 6.0 to 8.0, and of two versions that differ the stricter one's: `findAndModify`
+ * needs the whole key (before 7.0), `$lookup` from a sharded collection is not allowed in a transaction (before 8.0), `distinct` not in
+ * a transaction or snapshot, `$unionWith` with a sharded collection not inside a `$lookup`, no collection is made by a transaction that
+ * writes to several shards, and a unique index begins with the key.
+ */
+import type { Document } from 'mongodb';
+import { CONTROL_SHARDING, SHARDING, type Sharding } from '#shared/read-models/sharding.ts';
+
+/** A command as it was sent. */
+export interface Sent {
+  /** Who sent it. */
+  app: string;
+  database: string;
+  command: Document;
+  /** Names the transaction that it is a part of; `null` for none. */
+  transaction: string | null;
+}
+
+export interface Problem {
+  /** `<app> <command> <collection> by <fields of the filter>` */
+  where: string;
+  what: string;
+}
+
+/** A store or a partition whose documents are touched. */
+export type Owner = `store ${string}` | `partition ${string}`;
+
+export interface Judged {
+  problems: Problem[];
+  owners: Owner[];
+}
+
+/** Commands that are about no documents, or go on with what another command began. */
+const WITHOUT_DOCUMENTS = new Set([
+  'hello',
+  'ping',
+  'getMore',
+  'killCursors',
+  'endSessions',
+  'killSessions',
+  'commitTransaction',
+  'abortTransaction',
+  'listCollections',
+  'listDatabases',
+  'listIndexes',
+  'create',
+  'dropDatabase',
+]);
+
+/** Stands for a value that the shard takes from each document that it joins. */
+const OF_EACH_DOCUMENT = Symbol('a value of each document');
+
+/** A collection that a command reads or writes, with the condition by which. */
+interface Part {
+  collection: string;
+  filter: Document;
+}
+
+/** Judges a command. */
+export function judge({ app, database, command, transaction }: Sent): Judged {
+  const [name = ''] = Object.keys(command);
+  const judged: Judged = { problems: [], owners: [] };
+  if (WITHOUT_DOCUMENTS.has(name) || database === 'admin') return judged;
+  const tables = database.endsWith('_control') ? CONTROL_SHARDING : SHARDING;
+  const shardingOf = (collection: string) => (tables as Record<string, Sharding | undefined>)[collection];
+  const report = ({ collection, filter }: Part, what: string): void => {
+    judged.problems.push({ where: `${app} ${name} ${collection} by ${fieldsOf(filter)}`, what });
+  };
+  const check = (part: Part, whole = false) => {
+    const sharding = shardingOf(part.collection);
+    if (sharding === undefined) report(part, 'has no shard key');
+    else if (!isTargeted(part.filter, sharding)) report(part, 'is sent to every shard');
+    else {
+      if (whole && !namesWholeKey(part.filter, sharding)) report(part, 'does not name the whole key');
+      judged.owners.push(...ownersIn(part.filter, sharding));
+    }
+  };
+  const collection = String(command[name]);
+  if (name === 'insert') {
+    for (const document of command['documents'] as Document[]) check({ collection, filter: document }, true);
+  } else if (name === 'update') {
+    for (const { q, u, multi = false, upsert = false } of command['updates'] as Document[]) {
+      // One document may also be found by its `_id` alone, but then every shard is asked.
+      check({ collection, filter: q }, !multi || upsert);
+      const changed = isReplacement(u) && changesKey(q, u, shardingOf(collection));
+      if (changed) report({ collection, filter: q }, 'replaces the key');
+    }
+  } else if (name === 'delete') {
+    for (const { q, limit } of command['deletes'] as Document[])
+      check({ collection, filter: q }, limit === 1);
+  } else if (name === 'findAndModify') {
+    check({ collection, filter: command['query'] }, true);
+  } else if (name === 'find') {
+    check({ collection, filter: command['filter'] ?? {} });
+  } else if (name === 'count') {
+    check({ collection, filter: command['query'] ?? {} });
+  } else if (name === 'distinct') {
+    const part = { collection, filter: command['query'] ?? {} };
+    check(part);
+    const isSnapshot = command['readConcern']?.level === 'snapshot';
+    if (transaction !== null || isSnapshot) report(part, 'is forbidden in a snapshot');
+  } else if (name === 'aggregate') {
+    for (const part of partsOf(collection, command['pipeline'])) check(part);
+    const stages = stagesIn(command['pipeline']);
+    const untried = ['$out', '$merge', '$graphLookup', ...(transaction === null ? [] : ['$unionWith'])];
+    for (const stage of untried) {
+      if (stages.includes(stage)) report({ collection, filter: {} }, `${stage} is not known to be allowed`);
+    }
+    if (transaction !== null && stages.includes('$lookup'))
+      report({ collection, filter: {} }, '$lookup is forbidden in a transaction');
+    if (unitesInLookup(command['pipeline']))
+      report({ collection, filter: {} }, '$unionWith is forbidden inside $lookup');
+  } else if (name === 'createIndexes') {
+    const [first] = Object.keys(shardingOf(collection)?.key ?? {});
+    for (const { key, unique = false } of command['indexes'] as Document[]) {
+      if (unique && Object.keys(key)[0] !== first)
+        report({ collection, filter: key }, 'is unique and not led by the key');
+    }
+  } else {
+    report({ collection, filter: {} }, 'is a command that is not judged');
+  }
+  return judged;
+}
+
+/** The collections that a pipeline reads; what stands before the first other stage are its conditions. */
+function partsOf(collection: string, pipeline: Document[], joined: Document = {}): Part[] {
+  const other = pipeline.findIndex((stage) => !('$match' in stage));
+  const leading = pipeline.slice(0, other === -1 ? pipeline.length : other).map(({ $match }) => $match);
+  const filter = leading.length === 0 ? joined : { $and: [joined, ...leading] };
+  const parts: Part[] = [{ collection, filter }];
+  for (const { $unionWith: union, $lookup: lookup } of pipeline) {
+    if (union !== undefined) parts.push(...partsOf(union.coll, union.pipeline ?? []));
+    if (lookup !== undefined) {
+      const { from, foreignField, pipeline: inner = [] } = lookup;
+      parts.push(
+        ...partsOf(from, inner, foreignField === undefined ? {} : { [foreignField]: OF_EACH_DOCUMENT }),
+      );
+    }
+  }
+  return parts;
+}
+
+/** The names of all stages, those of inner pipelines included. */
+function stagesIn(pipeline: Document[]): string[] {
+  return pipeline.flatMap((stage) => [
+    ...Object.keys(stage),
+    ...Object.values(stage).flatMap((body: Document) =>
+      Array.isArray(body?.['pipeline']) ? stagesIn(body['pipeline']) : [],
+    ),
+  ]);
+}
+
+function unitesInLookup(pipeline: Document[]): boolean {
+  return pipeline.some(
+    ({ $lookup: lookup, $unionWith: union }) =>
+      stagesIn(lookup?.pipeline ?? []).includes('$unionWith') || unitesInLookup(union?.pipeline ?? []),
+  );
+}
+
+/** The values that a filter allows for a field: `null` where it says nothing of it, or nothing that a router could use. */
+function valuesOf(filter: Document, field: string): unknown[] | null {
+  for (const [name, condition] of Object.entries(filter)) {
+    if (name === '$and') {
+      for (const part of condition as Document[]) {
+        const values = valuesOf(part, field);
+        if (values !== null) return values;
+      }
+    } else if (name === '$or') {
+      const branches = (condition as Document[]).map((part) => valuesOf(part, field));
+      if (branches.every((values) => values !== null)) return branches.flat();
+    } else if (name === field) {
+      if (!isOperators(condition)) return [condition];
+      if ('$eq' in condition) return [condition['$eq']];
+      if ('$in' in condition) return condition['$in'] as unknown[];
+    }
+  }
+  return null;
+}
+
+/** Where a range of a field begins, if the filter says where it begins and ends. */
+function rangeOf(filter: Document, field: string): string | null {
+  for (const [name, condition] of Object.entries(filter)) {
+    if (name === '$and') {
+      for (const part of condition as Document[]) {
+        const begin = rangeOf(part, field);
+        if (begin !== null) return begin;
+      }
+    } else if (name === field && isOperators(condition)) {
+      const begin: unknown = condition['$gte'] ?? condition['$gt'];
+      if (typeof begin === 'string' && ('$lt' in condition || '$lte' in condition)) return begin;
+    }
+  }
+  return null;
+}
+
+function isTargeted(filter: Document, { key }: Sharding): boolean {
+  const [first = ''] = Object.keys(key);
+  if (valuesOf(filter, first) !== null) return true;
+  if (first === '_id' && key._id !== 'hashed' && rangeOf(filter, '_id') !== null) return true;
+  return (
+    Array.isArray(filter['$or']) &&
+    filter['$or'].length > 0 &&
+    (filter['$or'] as Document[]).every((branch) => isTargeted(branch, { key, owner: null }))
+  );
+}
+
+function namesWholeKey(filter: Document, { key }: Sharding): boolean {
+  return Object.keys(key).every((field) => valuesOf(filter, field)?.length === 1);
+}
+
+function ownersIn(filter: Document, { key, owner }: Sharding): Owner[] {
+  if (owner === null) return [];
+  const field = 'store_id' in key ? 'store_id' : '_id';
+  const values = valuesOf(filter, field) ?? [rangeOf(filter, field)];
+  return values.flatMap((value): Owner[] => {
+    if (typeof value !== 'string') return [];
+    const part = field === 'store_id' ? value : value.split('/')[owner.place];
+    return [`${owner.is} ${part ?? ''}`];
+  });
+}
+
+function isOperators(condition: unknown): condition is Document {
+  return (
+    typeof condition === 'object' &&
+    condition !== null &&
+    Object.keys(condition).length > 0 &&
+    Object.keys(condition).every((name) => name.startsWith('$'))
+  );
+}
+
+function isReplacement(update: Document): boolean {
+  return !Array.isArray(update) && !Object.keys(update).some((name) => name.startsWith('$'));
+}
+
+/** A field of the key that a replacement leaves out would be `null`; its `_id` stays what it is. */
+function changesKey(filter: Document, replacement: Document, sharding: Sharding | undefined): boolean {
+  return Object.keys(sharding?.key ?? {}).some(
+    (field) => field !== '_id' && replacement[field] !== valuesOf(filter, field)?.[0],
+  );
+}
+
+function fieldsOf(filter: Document): string {
+  const names = Object.entries(filter).flatMap(([name, condition]) =>
+    name === '$and' || name === '$or'
+      ? (condition as Document[]).flatMap((part) => Object.keys(part))
+      : [name],
+  );
+  // Of fields inside of others it is the stores that give them their names.
+  const outermost = new Set(names.map((name) => name.split('.', 1)[0] ?? name));
+  return names.length === 0 ? 'nothing' : [...outermost].toSorted().join(', ');
+}

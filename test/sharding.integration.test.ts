@@ -1,0 +1,258 @@
+/**
+ * A sharded MongoDB, as far as it can be proven without one: everything is driven once, and every command that is sent is judged as a
+ * router would take it (`docs/sharding.md`).
+ */
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startProjector } from '#projector/projector.ts';
+import { KINDS } from '#query/kinds.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { createLogger } from '#shared/logging.ts';
+import { DEAD_LETTERS, REWRITINGS, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
+import { compareAnswers, publishKeys, takeTokens } from '#test/comparison.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { Model } from '#test/model.ts';
+import { type RunningApp, startApp } from '#test/query-service.ts';
+import { question } from '#test/questions.ts';
+import { caughtUp, erased, readModels } from '#test/read-models.ts';
+import { judge, type Owner, type Sent } from '#test/shard-targeting.ts';
+import { withSmallErasures } from '#test/small-erasures.ts';
+import { withSmallTrees } from '#test/small-trees.ts';
+import { STREAM_STORES, stream, type StreamEvent } from '#test/streams.ts';
+import { watchCommands, watchedAddress } from '#test/watched-commands.ts';
+import { runCommand } from './services/admin/run-command.ts';
+
+const logger = createLogger('test', 'silent');
+/** What is drawn is the same every time. */
+const SEED = 20_261_122;
+const QUESTIONS = 200;
+/** A menu of so many records is read piece by piece. */
+const MANY = 1_001;
+
+const PENDING = 'once a second; an index of what waits to be published, which is nothing as a rule';
+const RECONCILED =
+  'everything of an environment is compared with Redis: at a start, when Redis was replaced, every ten minutes';
+const JOINED =
+  'joined by id from the shard: naming the store would cost MongoDB a fifth of its time for this answer on any installation';
+
+/** What services send to every shard, and why. What an operator asks for may go there. */
+const TO_EVERY_SHARD: Record<string, string> = {
+  'projector aggregate access_keys by environment, publish_pending': PENDING,
+  'projector aggregate store_access by environment, publish_pending': PENDING,
+  'projector aggregate revoked_sessions by environment, publish_pending': PENDING,
+  'query aggregate access_keys by environment, publish_pending': PENDING,
+  'query aggregate store_access by environment, publish_pending': PENDING,
+  'query aggregate revoked_sessions by environment, publish_pending': PENDING,
+  'projector find access_keys by _id, environment': RECONCILED,
+  'projector find store_access by _id, environment': RECONCILED,
+  'projector find revoked_sessions by environment': RECONCILED,
+  'query find access_keys by _id, environment': RECONCILED,
+  'query find store_access by _id, environment': RECONCILED,
+  'query find revoked_sessions by environment': RECONCILED,
+  'projector aggregate dead_letters by topic':
+    'the census, every few seconds: of all letters, by an index alone',
+  'projector find dead_letters by customers':
+    'a customer is deleted: a letter that names them may have come by another partition. It only reads, so that the commit has one phase',
+  'projector find dead_letters by customers, positions': 'the same, for an erasure in pieces',
+  'projector find dead_letters by dead_at, topic': 'letters that expire, only where some do',
+  'projector find dropped_letters by partition, topic':
+    'what operators have decided of a partition, read again each second',
+  'projector find dropped_letters by from, partition, to, topic': 'the same, where there are decisions',
+  'projector find store_records_pending by nothing': 'once a second; empty as a rule',
+  'projector aggregate rewritings by nothing': 'how much is left, once a second; empty as a rule',
+  'projector aggregate erasures by nothing': 'the same',
+  'projector count erasures by nothing': 'the same, while there are some',
+  'projector find rewritings by $expr, kind, partition':
+    'the store that has waited longest, only where one waits',
+  'query find checkpoints by nothing': 'where partitions stand, while somebody waits for changes',
+  'query find stamps by slice_end, slice_partition':
+    'one look for all who wait for changes of any store: it asks what slices changed, not whose',
+  'query aggregate categories by _id': JOINED,
+  'query aggregate option_groups by _id': JOINED,
+};
+
+describe('every command to MongoDB', () => {
+  let installation: Installation;
+  let running: RunningApp;
+  let tokens: Map<string, string>;
+  const stopping: (() => unknown)[] = [];
+  const watched: Sent[] = [];
+  /** Of stores and of partitions themselves. */
+  const partitions = new Map<Owner, number>();
+  let sequence = 1_000;
+  beforeAll(async () => {
+    stopping.push(withSmallTrees(3, 3), withSmallErasures());
+    installation = await createInstallation({
+      partitions: 3,
+      settings: {
+        MONGODB_URI: watchedAddress(process.env['MONGODB_URI'] ?? ''),
+        PROJECTOR_SLICE_EVENTS: '100',
+      },
+    });
+    const { namePrefix } = installation.config;
+    stopping.push(
+      watchCommands((sent) => {
+        if (sent.app !== 'test' && sent.database.startsWith(`${namePrefix}_`)) watched.push(sent);
+      }),
+    );
+    await driveStreams();
+    await driveDeadLetters();
+    await driveFeed();
+    await driveMoves();
+    await driveCommands();
+  });
+  afterAll(async () => {
+    for (const stop of stopping.toReversed()) await stop();
+    await installation?.close();
+  });
+
+  const event = (entity: string, storeId: string, subject: string, data?: object): StreamEvent => {
+    sequence += 1;
+    const action = data === undefined ? 'deleted' : 'changed';
+    return { entity, storeId, subject, sequence, action, ...(data === undefined ? {} : { data }) };
+  };
+  const command = async (...args: string[]) => {
+    const { code, stderr } = await runCommand(installation.env, args);
+    expect([args.join(' '), code, code === 0 ? '' : stderr]).toEqual([args.join(' '), 0, '']);
+  };
+
+  it('names the shard key, and asks for nothing that a sharded collection refuses', () => {
+    expect(new Set(watched.map(({ app }) => app))).toEqual(new Set(['projector', 'query', 'admin']));
+    const problems = watched.flatMap((sent) =>
+      judge(sent).problems.map((problem) => ({ ...problem, app: sent.app })),
+    );
+    const unexpected = problems.filter(
+      ({ app, where, what }) =>
+        what !== 'is sent to every shard' || (app !== 'admin' && TO_EVERY_SHARD[where] === undefined),
+    );
+    expect([...new Set(unexpected.map(({ where, what }) => `${where}: ${what}`))]).toEqual([]);
+  });
+
+  it('touches documents of one partition in one transaction', () => {
+    const touched = new Map<string, Set<number | undefined>>();
+    for (const sent of watched) {
+      if (sent.transaction === null) continue;
+      const before = touched.get(sent.transaction) ?? new Set();
+      touched.set(
+        sent.transaction,
+        before.union(new Set(judge(sent).owners.map((owner) => partitions.get(owner)))),
+      );
+    }
+    const several = [...touched.values()].filter((some) => some.size > 1);
+    expect(several).toEqual([]);
+    // Both of what there is: stores that share a partition, and stores of others.
+    expect(new Set(STREAM_STORES.map((store) => partitions.get(`store ${store}`))).size).toBe(2);
+    expect(new Set([...touched.values()].flatMap((some) => [...some])).size).toBeGreaterThan(1);
+  });
+
+  async function driveStreams(): Promise<void> {
+    const { config, environment } = installation;
+    const [events = []] = fc.sample(stream, { seed: SEED, numRuns: 1 });
+    const questions = fc.sample(question, { seed: SEED, numRuns: QUESTIONS });
+    const model = new Model();
+    for (const one of events) model.apply(one);
+    await publishKeys(installation, environment);
+    await installation.publish(events);
+    const projector = await startProjector(config, logger);
+    stopping.push(() => projector.stop());
+    running = await startApp(config);
+    stopping.push(() => running.app.close());
+    await caughtUp(installation);
+    const stamps = await (await readModels(installation)).collection<Stamp>(STAMPS).find().toArray();
+    for (const partition of [0, 1, 2]) partitions.set(`partition ${partition}`, partition);
+    for (const { _id, slice_partition: partition = -1 } of stamps) partitions.set(`store ${_id}`, partition);
+    tokens = await takeTokens(running.api, environment);
+    await compareAnswers(model, running.api, tokens, questions);
+  }
+
+  async function driveDeadLetters(): Promise<void> {
+    const total = { status: 'ready', order_type: 'delivery', created_at: '2026-03-01T10:00:00Z', total: '1' };
+    const order = (customer: string) => ({ ...total, customer: { id: customer, name: 'Ana' } });
+    await installation.publish([
+      event('order', 's1', 'bad', order('c1')),
+      event('order', 's1', 'bad', order('gone')),
+      event('order', 'S-3', 'bad', order('c1')),
+    ]);
+    await installation.send(changesTopic(installation.environment), [{ key: 's1', value: 'nothing' }]);
+    await caughtUp(installation);
+    await installation.publish([event('customer', 's1', 'gone'), event('customer', 's1', 'c1')]);
+    await caughtUp(installation);
+    await erased(installation);
+    expect(await (await readModels(installation)).collection(DEAD_LETTERS).countDocuments()).toBeGreaterThan(
+      3,
+    );
+    await command('dead-letters', 'list');
+    // They are as bad as before.
+    expect((await runCommand(installation.env, ['dead-letters', 'retry', '--all'])).code).toBe(1);
+    await command('dead-letters', 'drop', '--all', '--yes');
+  }
+
+  async function driveFeed(): Promise<void> {
+    const { api } = running;
+    const token = tokens.get('s1') ?? '';
+    let next = '';
+    for (const kind of Object.keys(KINDS)) {
+      const path = `/api/${kind.replace('_', '-')}/changes`;
+      const first = await api.get(`${path}?page_size=2`, token);
+      expect([path, first.status]).toEqual([path, 200]);
+      ({ next } = first.json as { next: string });
+      if (kind !== 'coupon') continue;
+      const whole = (await api.get(`${path}?page_size=100`, token)).json as { next: string };
+      const waiting = api.get(`${path}?after=${whole.next}&wait=30`, token);
+      const data = { code: 'A', discount_type: 'fixed', discount_value: '1.00', active: true };
+      await installation.publish([
+        event('coupon', 's1', 'n9', { ...data, created_at: '2026-03-01T10:00:00Z' }),
+      ]);
+      expect((await waiting).json).toMatchObject({ results: [{ id: 'n9' }] });
+    }
+    expect(next).not.toBe('');
+  }
+
+  /** Another offset for every body, and a menu of many records. */
+  async function driveMoves(): Promise<void> {
+    const group = { name: 'Borda', min: 0, max: 1, options: [] };
+    await installation.publish([
+      event('store', 's1', 's1', {
+        name: 'Bela',
+        timezone_offset: '+09:00',
+        created_at: '2026-03-01T10:00:00Z',
+      }),
+      ...Array.from({ length: MANY }, (_, at) => event('option_group', 's1', `many${at}`, group)),
+      event('category', 's1', 'k1', { name: 'Pizzas', position: 1, active: true }),
+      event('product', 's1', 'p1', {
+        name: 'Margherita',
+        price: '1.00',
+        position: 1,
+        active: true,
+        category_id: 'k1',
+        option_group_ids: ['many1', 'many2'],
+      }),
+    ]);
+    await caughtUp(installation);
+    const db = await readModels(installation);
+    await eventually(
+      'the bodies are made anew',
+      async () => (await db.collection(REWRITINGS).countDocuments()) === 0,
+    );
+    const menu = await running.api.get('/api/menu/', tokens.get('s1') ?? '');
+    expect(menu.text).toContain('"many2"');
+  }
+
+  async function driveCommands(): Promise<void> {
+    const { environment } = installation;
+    const ofStore = ['-s', 's1', '-e', environment];
+    await command('keys', 'create', ...ofStore, '--scopes', 'order');
+    await command('keys', 'list');
+    await command('keys', 'revoke', `${environment}-S-3`);
+    await command('quota', 'set', ...ofStore, '--requests', '1000');
+    await command('sessions', 'list', ...ofStore);
+    await command('audit');
+    await command('stores', 'list');
+    await command('stores', 'show', 's1');
+    await command('lag');
+    await command('verify', '--repair');
+    await command('verify', '--deep');
+    await command('stores', 'erase', 'S-3', '--yes');
+    await command('rebuild');
+  }
+});
