@@ -1,6 +1,7 @@
 /** The clients of all stores: a token for each, and what they ask. */
 import { get } from 'node:http';
-import { eventually } from '#test/installation.ts';
+import { clientKey } from '#shared/access/redis-keys.ts';
+import { eventually, type Installation } from '#test/installation.ts';
 import { type BenchKey, fetchToken } from '../query/tokens.ts';
 import { FIRST_ORDER } from './orders.ts';
 import type { Kind } from './result.ts';
@@ -19,16 +20,15 @@ export type Clients = Record<Kind, Record<string, string>[]>;
 
 const AT_ONCE = 20;
 
-/** Gets a token for every key, once it has arrived. */
+/** Waits until Redis knows every key: while projectors run, who bring them there. */
+export async function keysArrived({ redis, config }: Installation, keys: readonly BenchKey[]): Promise<void> {
+  const records = keys.map(({ clientId }) => clientKey(config.namePrefix, clientId));
+  await eventually('all keys have arrived', async () => (await redis.exists(...records)) === records.length);
+}
+
+/** Gets a token for every key. */
 export function authorize(url: string, keys: readonly BenchKey[]): Promise<{ authorization: string }[]> {
-  return eachAtOnce(keys, async (key) => {
-    let token = '';
-    await eventually('a key has arrived', async () => {
-      token = await fetchToken(url, key).catch(() => '');
-      return token !== '';
-    });
-    return { authorization: `Bearer ${token}` };
-  });
+  return eachAtOnce(keys, async (key) => ({ authorization: `Bearer ${await fetchToken(url, key)}` }));
 }
 
 /** Asks each store's list once, for its entity tag. */

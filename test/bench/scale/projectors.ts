@@ -8,6 +8,8 @@ import { caughtUp, readModels } from '#test/read-models.ts';
 import type { Ground } from '../ground.ts';
 import { cpuSeconds, peakMebibytes } from '../process-figures.ts';
 import { serviceProgram } from '../programs.ts';
+import type { BenchKey } from '../query/tokens.ts';
+import { keysArrived } from './clients.ts';
 import { orderEvents, type Range } from './orders.ts';
 import type { ProjectorFigures } from './result.ts';
 import { difference, lookAtServers, microseconds } from './server-figures.ts';
@@ -19,7 +21,13 @@ const STUCK_MS = 60_000;
 /** @param warmUp orders that come before, so that code is compiled and every partition has its projector. */
 export async function measureProjectors(
   ground: Ground,
-  { instances, stores, warmUp, orders }: { instances: number; stores: number; warmUp: Range; orders: Range },
+  {
+    instances,
+    stores,
+    keys,
+    warmUp,
+    orders,
+  }: { instances: number; stores: number; keys: readonly BenchKey[]; warmUp: Range; orders: Range },
 ): Promise<ProjectorFigures> {
   const { installation, start } = ground;
   const program = await serviceProgram('projector');
@@ -32,6 +40,7 @@ export async function measureProjectors(
   await allAtWork(installation, instances);
   await installation.send(topic, orderEvents(warmUp, stores, [1]));
   await caughtUp(installation);
+  await keysArrived(installation, keys);
 
   const events = orderEvents(orders, stores);
   const before = await positions(installation);

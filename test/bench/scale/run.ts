@@ -46,7 +46,7 @@ export async function runScaleBench(
   const projectors: ProjectorFigures[] = [];
   for (const instances of options.instances) {
     const ranges = { warmUp: take(from === 0 ? warmUpCount : WARM_UP_ORDERS), orders: take(options.orders) };
-    const figures = await measureProjectors(ground, { instances, stores, ...ranges });
+    const figures = await measureProjectors(ground, { instances, stores, keys, ...ranges });
     projectors.push(figures);
     say(
       `${stores} stores, ${instances} projectors: ${Math.round(figures.events_per_second)} events/s, ${figures.cpu_us.toFixed(0)} µs`,
