@@ -4,7 +4,8 @@ import type { Sent } from './shard-targeting.ts';
 
 /** An address whose clients are watched. */
 export function watchedAddress(uri: string): string {
-  return `${uri}${uri.includes('?') ? '&' : '/?'}monitorCommands=true`;
+  const open = uri.includes('?') ? `${uri}&` : uri.replace(/(?<=[^/])\/?$/, '/?');
+  return `${open}monitorCommands=true`;
 }
 
 /**
