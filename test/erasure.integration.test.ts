@@ -11,6 +11,7 @@ import { startProjector } from '#projector/projector.ts';
 import { readConfig } from '#shared/config.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
+import { Databases } from '#shared/read-models/databases.ts';
 import { startApp, type RunningApp } from '#test/query-service.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
@@ -171,10 +172,12 @@ describe('a deleted customer', () => {
 
   it('stays away in read models that are made anew, though Kafka keeps every event', async () => {
     const again = readConfig({ ...installation.env, NAME_PREFIX: `${installation.config.namePrefix}_anew` });
+    const databases = new Databases(again.namePrefix, installation.mongodb);
+    const anew = { ...installation, config: again, databases };
     const second = await startProjector(again, logger);
     try {
-      await caughtUp({ ...installation, config: again });
-      const orders = (await readModels({ ...installation, config: again })).collection('orders');
+      await caughtUp(anew);
+      const orders = (await readModels(anew)).collection('orders');
       expect(await orders.countDocuments()).toBe(2);
       expect(await foundInMongodb()).toEqual([]);
     } finally {

@@ -91,9 +91,14 @@ export function planSharding(
   ];
 }
 
-/** Sends commands, one after the other. Begun again, it goes on where it ended. */
+/**
+ * Sends commands, one after the other, each for as long as it takes: a large collection gets an index. Begun again, it goes on where
+ * it ended.
+ */
 export async function sendAll(client: MongoClient, commands: readonly ShardCommand[]): Promise<void> {
-  for (const { database, command } of commands) await client.db(database).command(command);
+  for (const { database, command } of commands) {
+    await client.db(database).command(command, { timeoutMS: 0 });
+  }
 }
 
 /** A command in one line: its database, and what it is in extended JSON. */

@@ -75,7 +75,7 @@ export class AccessPublisher {
     const adopting = [...readModels()].map(({ environment, db }) => {
       const adopt = () =>
         adoptStoreRecords(environment, db, collections.stores).then(() => null, describeError);
-      return this.#adopting.run(environment, adopt, `${db.databaseName} does not answer`);
+      return this.#adopting.run(environment, adopt, null);
     });
     const failures = (await Promise.all(adopting)).filter((failure) => failure !== null);
     const pending = await findPending(collections, environments);

@@ -109,8 +109,11 @@ export class GenerationFollower {
   async stop(): Promise<void> {
     this.#stopped = true;
     await this.#looking?.stop();
+    const endAll = () => Promise.all([...this.#running.keys()].map((id) => this.#end(id)));
+    // Those that run do not wait for an environment whose own servers are away.
+    await endAll();
     await this.#environments.ended();
-    await Promise.all([...this.#running.keys()].map((id) => this.#end(id)));
+    await endAll();
   }
 
   async #lookAtAll(): Promise<void> {

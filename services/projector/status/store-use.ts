@@ -1,7 +1,7 @@
 /** What stores use now: the requests that their quotas count, and their sessions. Redis alone knows both, so its keys are looked at. */
 import type { Redis } from 'ioredis';
 import type { Db } from 'mongodb';
-import { controlCollections } from '#shared/access/access-keys.ts';
+import { controlCollections, storeAccessId } from '#shared/access/access-keys.ts';
 import { execute } from '#shared/access/grants.ts';
 import type { RedisMasters } from '#shared/redis-masters.ts';
 
@@ -70,7 +70,10 @@ export async function readStoreUse({ redis, control, prefix, environments }: Use
     .toSorted((a, b) => b.requests - a.requests || b.sessions - a.sessions)
     .slice(0, MOST_STORES);
   const own = await controlCollections(control)
-    .stores.find({ store_id: { $in: shown.map((one) => one.store_id) }, quota: { $exists: true } })
+    .stores.find({
+      _id: { $in: shown.map((one) => storeAccessId(one.environment, one.store_id)) },
+      quota: { $exists: true },
+    })
     .toArray();
   for (const { environment, store_id, quota } of own) {
     const one = shown.find((store) => store.environment === environment && store.store_id === store_id);

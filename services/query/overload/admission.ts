@@ -8,12 +8,20 @@ import type { Logger } from '#shared/logging.ts';
 import type { QueryMetrics } from '../metrics.ts';
 import { InFlightLimit } from './in-flight-limit.ts';
 import { refuse } from './refusal.ts';
-import { TurnLimit } from './turn-limit.ts';
 
 /** How often the limit adapts. There is no timer: without requests there is nothing to do. */
 const LOOK_MS = 50;
 /** One line for what is refused meanwhile. */
 const TOLD_EVERY_MS = 60_000;
+
+/**
+ * So many requests are begun at a time, the next ones after the event loop has seen to everything else. What is begun together comes back
+ * together: otherwise refusals, `/health` and answers would wait for all of it.
+ */
+const BEGUN_TOGETHER = 16;
+/** Fewer while requests are refused, and one more for so many of those: where refusing is most of the work, a turn is long however few are begun. */
+const BEGUN_BESIDE_REFUSALS = 6;
+const REFUSED_FOR_ONE = 4;
 
 /** A request that was let in. */
 interface Work {
@@ -30,14 +38,14 @@ export class Admission {
   readonly #metrics: QueryMetrics;
   readonly #logger: Logger;
   readonly #limit: InFlightLimit;
-  readonly #turn = new TurnLimit();
   readonly #works = new WeakMap<IncomingMessage, Work>();
   readonly #inFlight = new Set<Work>();
   /** Those in flight that are not begun. */
   readonly #queue: Work[] = [];
-  /** Requests that were begun in this turn of the event loop, and when it began. */
+  /** Of this turn of the event loop: how many may be begun, were begun and were refused. */
+  #room = BEGUN_TOGETHER;
   #begun = 0;
-  #turnAt = 0;
+  #refusedNow = 0;
   /** Since the last look. */
   #lookedAt = performance.now();
   #peak = 0;
@@ -64,10 +72,13 @@ export class Admission {
     };
     const beginNext = () => {
       const now = performance.now();
-      this.#turn.adapt(now - this.#turnAt);
-      this.#turnAt = now;
       this.#begun = 0;
-      for (const work of this.#queue.splice(0, this.#turn.value)) {
+      this.#room =
+        this.#refusedNow === 0
+          ? BEGUN_TOGETHER
+          : BEGUN_BESIDE_REFUSALS + Math.floor(this.#refusedNow / REFUSED_FOR_ONE);
+      this.#refusedNow = 0;
+      for (const work of this.#queue.splice(0, this.#room)) {
         work.queuedMs = now - work.since;
         begin(work);
       }
@@ -89,11 +100,8 @@ export class Admission {
       this.#works.set(request, work);
       this.#enter(work);
       response.once('close', () => this.#end(work));
-      if (this.#begun === 0) {
-        this.#turnAt = now;
-        setImmediate(beginNext);
-      }
-      if (this.#begun < this.#turn.value) begin(work);
+      if (this.#begun === 0) setImmediate(beginNext);
+      if (this.#begun < this.#room) begin(work);
       else this.#queue.push(work);
     };
   }
@@ -163,6 +171,7 @@ export class Admission {
     refuse(request, response);
     this.#metrics.shedRequests.inc();
     this.#refused += 1;
+    this.#refusedNow += 1;
     if (now - this.#toldAt < TOLD_EVERY_MS) return;
     this.#logger.warn(
       { refused: this.#refused, limit: this.#limit.value },

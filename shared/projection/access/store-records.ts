@@ -5,6 +5,7 @@
 import type { AnyBulkWriteOperation, ClientSession, Collection, Db } from 'mongodb';
 import { applyStoreStatus, type StoreAccess } from '../../access/access-keys.ts';
 import {
+  BY_ID,
   COLLECTIONS,
   documentId,
   STORE_RECORDS_PENDING,
@@ -63,7 +64,7 @@ async function readRecord(
   if (record !== null) return record;
   const grave = await db
     .collection<Tombstone>(TOMBSTONES)
-    .findOne(tombstonesWith([tombstoneId('store', storeId, storeId)]));
+    .findOne(tombstonesWith([tombstoneId('store', storeId, storeId)]), { hint: BY_ID });
   return { sequence: grave?.sequence, status: 'active' };
 }
 

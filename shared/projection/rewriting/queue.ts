@@ -88,6 +88,8 @@ export async function claim(db: Db, owner: string, partitions: readonly number[]
       ...OPTIONS,
       projection: { _id: 1 },
       sort: { held_until: 1, entered_at: 1 },
+      // As the write sees it: otherwise the two might disagree again and again.
+      readPreference: 'primary',
     });
     if (next === null) return null;
     // By its `_id`: before version 7.0 a sharded collection takes it no other way.

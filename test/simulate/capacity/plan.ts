@@ -14,7 +14,7 @@ export interface Need {
   unit: string;
   /** How many times as much as the mean the most loaded one has. */
   imbalance: number;
-  /** `null` where no number suffices, since one store alone is more than one carries. */
+  /** `null` where no number suffices, since one store or one partition alone is more than one carries. */
   needed: number | null;
   formula: string;
   source: string;
@@ -44,8 +44,8 @@ export interface Plan {
 
 /** Of MongoDB's indexes: `leaf_page_max` in their `creationString`. */
 const INDEX_PAGE_BYTES = 16_384;
-/** Of an order: `by_rank`, `by_facet`, `by_updated` and `by_feed` grow at a store's end; `_id` and `by_customer` anywhere. */
-const INDEXES = { atTheEnd: 4, anywhere: 2 };
+/** Of an order: `by_rank`, `by_facet`, `by_updated` and `by_feed` grow at a store's end; `_id`, `by_customer` and, where it is sharded, `by_shard_key` anywhere. */
+const INDEXES = { atTheEnd: 4, anywhere: 3 };
 /** Tokens are renewed shortly before their end: two for a client at most, and more than one client for a store. */
 const SESSIONS_A_STORE = 4;
 const REDIS_GIB = 16;
