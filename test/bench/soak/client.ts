@@ -50,7 +50,10 @@ export class Client {
       this.#renewAt = Date.now() + LIMIT_MS;
       this.#token = this.newToken();
     }
-    const authorization = `Bearer ${await this.#token}`;
+    const token = await this.#token;
+    // The request for one was refused.
+    if (token === '') return null;
+    const authorization = `Bearer ${token}`;
     return this.send({ ...ask, headers: { authorization, ...ask.headers } });
   }
 
