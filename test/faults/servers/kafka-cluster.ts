@@ -7,7 +7,7 @@ import { freePorts } from '#local/stack/program/ports.ts';
 import { eventually } from '#test/installation.ts';
 import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
 import { makeHome } from './home.ts';
-import { makeServer, type Server } from './server.ts';
+import { makeServer, onFreePorts, type Server, startAll } from './server.ts';
 
 export interface KafkaCluster {
   /** `host:port,…` for clients that are not to be disturbed. */
@@ -31,10 +31,14 @@ const READY_MS = 60_000;
  * Starts the brokers and waits until they take topics.
  * @param options.coordinates `false` where no consumer can join: groups' offsets are to have a copy more than there are brokers.
  */
-export async function startKafkaCluster(
+export function startKafkaCluster(
   size: 1 | 3,
   { coordinates = true }: { coordinates?: boolean } = {},
 ): Promise<KafkaCluster> {
+  return onFreePorts(() => startOnce(size, coordinates));
+}
+
+async function startOnce(size: 1 | 3, coordinates: boolean): Promise<KafkaCluster> {
   const home = await makeHome();
   const ports = await freePorts(3 * size);
   const nodes = Array.from({ length: size }, (_, index) => {
@@ -82,8 +86,7 @@ export async function startKafkaCluster(
     await home.close();
   };
   try {
-    await Promise.all(servers.map((server) => server.start()));
-    await untilReady(kafka, size, coordinates);
+    await startAll(servers, () => untilReady(kafka, size, coordinates));
     await admin.connect();
   } catch (error) {
     await close();

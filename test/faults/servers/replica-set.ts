@@ -5,7 +5,7 @@ import { locateMongod } from '#local/stack/mongodb/program.ts';
 import { formReplicaSet, REPLICA_SET } from '#local/stack/mongodb/replica-set.ts';
 import { freePorts } from '#local/stack/program/ports.ts';
 import { makeHome } from './home.ts';
-import { makeServer, type Server } from './server.ts';
+import { makeServer, onFreePorts, type Server, startAll } from './server.ts';
 
 export interface ReplicaSet {
   uri: string;
@@ -24,7 +24,11 @@ const READY_MS = 60_000;
  * election takes to begin among it.
  * @param dataIn where its data shall lie; a folder of its own by default.
  */
-export async function startReplicaSet(size: 1 | 3, dataIn?: string): Promise<ReplicaSet> {
+export function startReplicaSet(size: 1 | 3, dataIn?: string): Promise<ReplicaSet> {
+  return onFreePorts(() => startOnce(size, dataIn));
+}
+
+async function startOnce(size: 1 | 3, dataIn?: string): Promise<ReplicaSet> {
   const home = await makeHome();
   const program = await locateMongod(home.context);
   const servers = await Promise.all(
@@ -42,8 +46,7 @@ export async function startReplicaSet(size: 1 | 3, dataIn?: string): Promise<Rep
   const ports = servers.map(({ port }) => port);
   const whole = () => formReplicaSet('127.0.0.1', ports, READY_MS, new AbortController().signal);
   try {
-    await Promise.all(servers.map((server) => server.start()));
-    await whole();
+    await startAll(servers, whole);
   } catch (error) {
     await close();
     throw error;

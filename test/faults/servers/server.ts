@@ -1,4 +1,5 @@
 /** One server program that a test kills and starts again, on the same ports and data. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Guard } from '#local/stack/program/guard.ts';
 import { type Command, type GuardedProcess, startGuarded } from '#local/stack/program/guarded-process.ts';
 
@@ -37,4 +38,42 @@ export function makeServer(guard: Guard, command: Command, port: number, logFile
     },
     isRunning: () => held !== null,
   };
+}
+
+/** Starts that are tried at most. */
+const MOST_STARTS = 3;
+const POLL_MS = 50;
+
+class EndedAtStart extends Error {}
+
+/** Starts servers and does what makes them ready. @throws at once where one of them ends meanwhile. */
+export async function startAll<T>(servers: readonly Server[], ready: () => Promise<T>): Promise<T> {
+  await Promise.all(servers.map((server) => server.start()));
+  const over = new AbortController();
+  const ended = async () => {
+    while (servers.every((server) => server.isRunning())) {
+      if (over.signal.aborted) return;
+      await sleep(POLL_MS);
+    }
+    throw new EndedAtStart('a server ended before it was ready');
+  };
+  const readying = ready();
+  readying.catch(() => undefined);
+  try {
+    await Promise.race([readying, ended()]);
+    return await readying;
+  } finally {
+    over.abort();
+  }
+}
+
+/** Starts what chooses its ports itself, anew where a server ended: another process may have taken a port before it was used. */
+export async function onFreePorts<T>(start: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await start();
+    } catch (error) {
+      if (!(error instanceof EndedAtStart) || attempt === MOST_STARTS) throw error;
+    }
+  }
 }
