@@ -493,7 +493,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   return { ...config, own };
 }
 
-/** The servers of an environment's own, as far as it has any: nothing of how the others are reached holds for them. */
+/** Reads the servers that an environment has of its own, if any. They inherit no setting of the installation's: no password reaches another server. */
 function readOwn(
   { kafka, mongodb }: Settings,
   environment: string,
