@@ -14,7 +14,8 @@ import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { sendRaw } from '#test/api-client.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { type ServiceProcess, startService } from '#test/service-process.ts';
-import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
+import type { TcpProxy } from '#test/tcp-proxy.ts';
 import { runProcess } from './admin/run-command.ts';
 
 /** Nothing else holds these by chance. */
@@ -60,21 +61,19 @@ let metrics = '';
 beforeAll(async () => {
   // Servers go away here, and what waits for them is answered before its connection is given up.
   const settings = { MONGODB_READ_TIMEOUT_MS: '5000', REDIS_COMMAND_TIMEOUT_MS: '5000' };
-  installation = await createInstallation({ partitions: 1, settings });
+  installation = await createInstallation({ oneRedis: true, partitions: 1, settings });
   folder = await mkdtemp(join(tmpdir(), 'store-data-logs-'));
   signingKey = await newSigningKey();
   const file = join(folder, 'keys.json');
   await writeFile(file, printKeySet([signingKey]));
-  const redisUrl = new URL(installation.config.redis.url);
-  const mongodbUrl = new URL(installation.config.mongodb.uri);
-  redis = await startTcpProxy({ host: redisUrl.hostname, port: Number(redisUrl.port) });
-  mongodb = await startTcpProxy({ host: mongodbUrl.hostname, port: Number(mongodbUrl.port) });
-  redisUrl.host = `127.0.0.1:${redis.port}`;
+  const behindRedis = await startRedisProxy(installation.config.redis.url);
+  const behindMongodb = await startMongodbProxy(installation.mongodb);
+  [redis, mongodb] = [behindRedis, behindMongodb];
   const { SIGNING_KEYS: _inline, ...rest } = installation.env;
   env = {
     ...rest,
-    REDIS_URL: redisUrl.href,
-    MONGODB_URI: `mongodb://127.0.0.1:${mongodb.port}/?directConnection=true`,
+    REDIS_URL: behindRedis.url,
+    MONGODB_URI: behindMongodb.uri,
     SIGNING_KEYS_FILE: file,
     QUOTA_REQUESTS: '500',
   };

@@ -6,7 +6,8 @@ import { makersIn } from '#shared/process-metrics.ts';
 import { holderOf } from '#shared/redis-masters.ts';
 import { createRedis, redisSecondsIn } from '#shared/redis.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
-import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+import { startRedisProxy } from '#test/server-proxies.ts';
+import type { TcpProxy } from '#test/tcp-proxy.ts';
 
 const TIMEOUT_MS = 300;
 
@@ -15,12 +16,12 @@ let proxy: TcpProxy;
 let redis: Redis;
 const seconds = redisSecondsIn(makersIn(new Registry()));
 beforeAll(async () => {
-  installation = await createInstallation();
-  const { hostname, port } = new URL(installation.config.redis.url);
-  proxy = await startTcpProxy({ host: hostname, port: Number(port) });
+  installation = await createInstallation({ oneRedis: true });
+  const behind = await startRedisProxy(installation.config.redis.url);
+  proxy = behind;
   const settings = {
     ...installation.config.redis,
-    url: `redis://127.0.0.1:${proxy.port}`,
+    url: behind.url,
     commandTimeoutMs: TIMEOUT_MS,
   };
   const watcher = { away: () => undefined };

@@ -4,8 +4,9 @@ import { controlCollections } from '#shared/access/access-keys.ts';
 import { sessionOfToken } from '#admin/sessions/token-claims.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
+import { startRedisProxy } from '#test/server-proxies.ts';
 import { startService } from '#test/service-process.ts';
-import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+import type { TcpProxy } from '#test/tcp-proxy.ts';
 import { startCommand } from './run-command.ts';
 
 /** Without a projector, nothing else would compare the two; with one, it is every ten minutes. */
@@ -17,10 +18,10 @@ let proxy: TcpProxy;
 let env: Record<string, string>;
 
 beforeAll(async () => {
-  service = await startQueryService();
-  const url = new URL(service.installation.config.redis.url);
-  proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
-  env = { ...service.installation.env, REDIS_URL: `redis://127.0.0.1:${proxy.port}` };
+  service = await startQueryService({ oneRedis: true });
+  const behind = await startRedisProxy(service.installation.config.redis.url);
+  proxy = behind;
+  env = { ...service.installation.env, REDIS_URL: behind.url };
 });
 afterEach(() => proxy.restore());
 afterAll(async () => {

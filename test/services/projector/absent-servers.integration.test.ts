@@ -1,6 +1,7 @@
 /** A start without Kafka and MongoDB: the projector waits, says for what, and answers its operators meanwhile. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createInstallation, type Installation } from '#test/installation.ts';
+import { startMongodbProxy } from '#test/server-proxies.ts';
 import { startService } from '#test/service-process.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 
@@ -11,20 +12,17 @@ beforeAll(async () => {
 afterAll(() => installation?.close());
 
 it('waits for Kafka, then for MongoDB, and goes on once each is there', async () => {
-  const { env, config } = installation;
+  const { env, config, mongodb: client } = installation;
   const [broker = ''] = config.kafka.brokers;
   const [brokerHost = '', brokerPort] = broker.split(':');
-  const address = new URL(env['MONGODB_URI'] ?? '');
   const kafka = await startTcpProxy({ host: brokerHost, port: Number(brokerPort) });
-  const mongodb = await startTcpProxy({ host: address.hostname, port: Number(address.port) });
-  address.host = `127.0.0.1:${mongodb.port}`;
-  address.search = '?directConnection=true';
+  const mongodb = await startMongodbProxy(client);
   await kafka.cut();
   await mongodb.cut();
   const projector = startService('projector', {
     ...env,
     KAFKA_BROKERS: `127.0.0.1:${kafka.port}`,
-    MONGODB_URI: address.href,
+    MONGODB_URI: mongodb.uri,
   });
   try {
     const { url } = await projector.logged(({ msg }) => msg === 'operations server listens');

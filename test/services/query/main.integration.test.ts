@@ -7,11 +7,11 @@ import { createApiClient } from '#test/api-client.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { DEFAULT_TIMEOUTS } from '#test/patience.ts';
 import { inheritedEnvironment } from '#test/service-process.ts';
-import { startTcpProxy } from '#test/tcp-proxy.ts';
+import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 
 let installation: Installation;
 beforeAll(async () => {
-  installation = await createInstallation({ settings: { LOG_LEVEL: 'info' } });
+  installation = await createInstallation({ oneRedis: true, settings: { LOG_LEVEL: 'info' } });
 });
 afterAll(() => installation.close());
 
@@ -69,17 +69,17 @@ describe('the process', () => {
     }
   });
 
-  it.each(['REDIS_URL', 'MONGODB_URI'] as const)(
+  it.each([
+    ['REDIS_URL', () => startRedisProxy(installation.config.redis.url)],
+    ['MONGODB_URI', () => startMongodbProxy(installation.mongodb)],
+  ] as const)(
     'starts while the server of %s accepts and never answers, says 503, and answers once it does',
-    async (variable) => {
-      const address = new URL(installation.env[variable] ?? '');
-      const proxy = await startTcpProxy({ host: address.hostname, port: Number(address.port) });
+    async (variable, startProxy) => {
+      const proxy = await startProxy();
       proxy.freeze();
-      address.host = `127.0.0.1:${proxy.port}`;
-      if (variable === 'MONGODB_URI') address.search = '?directConnection=true';
       // As patient with servers as can be configured.
       const patience = { MONGODB_READ_TIMEOUT_MS: '10000', REDIS_COMMAND_TIMEOUT_MS: '10000' };
-      const service = run({ ...patience, [variable]: address.href });
+      const service = run({ ...patience, [variable]: 'url' in proxy ? proxy.url : proxy.uri });
       try {
         const { url, operations } = await started(service);
         const api = createApiClient(url);

@@ -6,7 +6,8 @@ import { type Answer, TOKEN_PATH } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
 import { DEFAULT_TIMEOUTS, quickOnce } from '#test/patience.ts';
 import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
-import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
+import type { TcpProxy } from '#test/tcp-proxy.ts';
 
 const ALLOWED_MS = 1_000;
 /** For a burst that this process has both to send and to answer. */
@@ -20,18 +21,16 @@ let mongodbProxy: TcpProxy;
 let token: string;
 
 beforeAll(async () => {
-  service = await startQueryService();
+  service = await startQueryService({ oneRedis: true });
   const defaults = readConfig({ ...service.installation.env, ...DEFAULT_TIMEOUTS });
-  const { config } = service.installation;
-  const redisUrl = new URL(config.redis.url);
-  const mongodbUrl = new URL(config.mongodb.uri);
-  redisProxy = await startTcpProxy({ host: redisUrl.hostname, port: Number(redisUrl.port) });
-  mongodbProxy = await startTcpProxy({ host: mongodbUrl.hostname, port: Number(mongodbUrl.port) });
-  redisUrl.host = `127.0.0.1:${redisProxy.port}`;
+  const { config, mongodb: client } = service.installation;
+  const redis = await startRedisProxy(config.redis.url);
+  const mongodb = await startMongodbProxy(client);
+  [redisProxy, mongodbProxy] = [redis, mongodb];
   behindProxies = {
     ...config,
-    redis: { ...defaults.redis, url: redisUrl.href },
-    mongodb: { ...defaults.mongodb, uri: `mongodb://127.0.0.1:${mongodbProxy.port}/?directConnection=true` },
+    redis: { ...defaults.redis, url: redis.url },
+    mongodb: { ...defaults.mongodb, uri: mongodb.uri },
   };
   proxied = await startApp(behindProxies);
   await service.setKey({ clientId: 'full' });

@@ -4,10 +4,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '#shared/config.ts';
 import { LEAST } from '#query/overload/in-flight-limit.ts';
 import { remainingOf } from '#test/api-client.ts';
-import { createInstallation, eventually } from '#test/installation.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { quickOnce } from '#test/patience.ts';
 import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
-import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+import { startMongodbProxy } from '#test/server-proxies.ts';
+import type { TcpProxy } from '#test/tcp-proxy.ts';
 
 const DATA = '/api/order/list';
 const TOKEN = '/api/auth/token/';
@@ -19,14 +20,11 @@ async function valueOf(metric: { get: () => Promise<{ values: { value: number }[
 
 /** An app that reaches MongoDB through a proxy. */
 async function startBehindProxy(
-  env: NodeJS.ProcessEnv,
+  { env, mongodb }: Installation,
   settings: Record<string, string>,
 ): Promise<{ proxy: TcpProxy; running: RunningApp }> {
-  const address = new URL(env['MONGODB_URI'] ?? '');
-  const proxy = await startTcpProxy({ host: address.hostname, port: Number(address.port) });
-  address.host = `127.0.0.1:${proxy.port}`;
-  address.search = '?directConnection=true';
-  return { proxy, running: await startApp(readConfig({ ...env, ...settings, MONGODB_URI: address.href })) };
+  const proxy = await startMongodbProxy(mongodb);
+  return { proxy, running: await startApp(readConfig({ ...env, ...settings, MONGODB_URI: proxy.uri })) };
 }
 
 describe('more requests than can be answered', () => {
@@ -40,7 +38,7 @@ describe('more requests than can be answered', () => {
     await service.setKey({ clientId: 'reader' });
     // Whoever waits for MongoDB waits as long as the test, and few may.
     const few = { MONGODB_READ_TIMEOUT_MS: '60000', OVERLOAD_LATENCY_MS: '10' };
-    ({ proxy: mongodb, running: asked } = await startBehindProxy(service.installation.env, few));
+    ({ proxy: mongodb, running: asked } = await startBehindProxy(service.installation, few));
     token = await asked.api.token('reader', 'secret');
   });
   afterAll(async () => {
@@ -146,7 +144,7 @@ describe('a MongoDB that is away', () => {
   it('keeps nobody waiting once that is known, and is used again as soon as it is back', async () => {
     const installation = await createInstallation();
     const settings = { MONGODB_READ_TIMEOUT_MS: String(READ_TIMEOUT_MS) };
-    const { proxy, running } = await startBehindProxy(installation.env, settings);
+    const { proxy, running } = await startBehindProxy(installation, settings);
     const health = async () => (await running.api.call('/health')).status;
     const away = () => valueOf(running.app.metrics.mongodbAway);
     try {
@@ -169,7 +167,7 @@ describe('a MongoDB that is away', () => {
   it('is told to whoever waited for it, however soon sockets are cut on which nothing happens', async () => {
     const installation = await createInstallation();
     const settings = { MONGODB_READ_TIMEOUT_MS: '1500' };
-    const { proxy, running } = await startBehindProxy(installation.env, settings);
+    const { proxy, running } = await startBehindProxy(installation, settings);
     try {
       running.app.server.setTimeout(100);
       await eventually('it is well', async () => (await running.api.call('/health')).status === 200);

@@ -5,7 +5,7 @@ import { createLogger } from '#shared/logging.ts';
 import { TOKEN_PATH } from '#test/api-client.ts';
 import { startApp } from '#test/query-service.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
-import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+import { startRedisProxy } from '#test/server-proxies.ts';
 
 interface Line {
   msg: string;
@@ -16,11 +16,10 @@ interface Line {
 const REQUESTS = 100;
 
 let installation: Installation;
-let redis: TcpProxy;
+let redis: Awaited<ReturnType<typeof startRedisProxy>>;
 beforeAll(async () => {
-  installation = await createInstallation();
-  const { hostname, port } = new URL(installation.config.redis.url);
-  redis = await startTcpProxy({ host: hostname, port: Number(port) });
+  installation = await createInstallation({ oneRedis: true });
+  redis = await startRedisProxy(installation.config.redis.url);
 });
 afterAll(async () => {
   await redis?.close();
@@ -32,7 +31,7 @@ async function linesOf(percent: string, ask: (url: string) => Promise<unknown>):
   const lines: Line[] = [];
   const config = readConfig({
     ...installation.env,
-    REDIS_URL: `redis://127.0.0.1:${redis.port}`,
+    REDIS_URL: redis.url,
     LOG_REQUESTS_PERCENT: percent,
   });
   const destination = { write: (line: string) => lines.push(JSON.parse(line) as Line) };

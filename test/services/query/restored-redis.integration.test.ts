@@ -8,7 +8,8 @@ import { eventually } from '#test/installation.ts';
 import { DEFAULT_TIMEOUTS } from '#test/patience.ts';
 import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
 import { type RedisProcess, startRedisProcess } from '#test/redis-process.ts';
-import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
+import type { TcpProxy } from '#test/tcp-proxy.ts';
 import { runCommand, runJson } from '../admin/run-command.ts';
 import {
   expectNobodyWasLetIn,
@@ -34,16 +35,17 @@ let tokens: Tokens = {};
 
 beforeAll(async () => {
   own = await startRedisProcess();
-  proxy = await startTcpProxy({ host: '127.0.0.1', port: own.port });
+  const redis = await startRedisProxy(own.url);
+  proxy = redis;
   service = await startQueryService({ settings: { ...DEFAULT_TIMEOUTS, REDIS_URL: own.url } });
-  const { config, environment, env } = service.installation;
+  const { config, environment, env, mongodb: client } = service.installation;
   service.installation.redis.on('error', () => undefined);
-  const mongodb = new URL(config.mongodb.uri);
-  mongodbProxy = await startTcpProxy({ host: mongodb.hostname, port: Number(mongodb.port) });
+  const mongodb = await startMongodbProxy(client);
+  mongodbProxy = mongodb;
   other = await startApp({
     ...config,
-    redis: { ...config.redis, url: `redis://127.0.0.1:${proxy.port}` },
-    mongodb: { ...config.mongodb, uri: `mongodb://127.0.0.1:${mongodbProxy.port}/?directConnection=true` },
+    redis: { ...config.redis, url: redis.url },
+    mongodb: { ...config.mongodb, uri: mongodb.uri },
   });
   tokens = await giveAccess(service, [service]);
   // So that both sides of the blocking were there before.

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, remainingOf } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, startApp, startQueryService, type TestChange } from '#test/query-service.ts';
-import { startTcpProxy } from '#test/tcp-proxy.ts';
+import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 
 interface Changes {
   results: { id: string; deleted: boolean }[];
@@ -15,7 +15,7 @@ interface Changes {
 
 let service: QueryService;
 beforeAll(async () => {
-  service = await startQueryService();
+  service = await startQueryService({ oneRedis: true });
 });
 afterAll(() => service?.close());
 
@@ -272,10 +272,8 @@ describe('a service', () => {
   it('answers 503 at the end of a wait while nobody can say who may pass', async () => {
     const { storeId, token } = await newStore();
     const { config } = service.installation;
-    const url = new URL(config.redis.url);
-    const proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
-    url.host = `127.0.0.1:${proxy.port}`;
-    const behind = await startApp({ ...config, redis: { ...config.redis, url: url.href } });
+    const proxy = await startRedisProxy(config.redis.url);
+    const behind = await startApp({ ...config, redis: { ...config.redis, url: proxy.url } });
     try {
       await eventually(
         'it answers',
@@ -301,15 +299,11 @@ describe('a service', () => {
 
   it('lets them wait while MongoDB is away, and answers 503 at the end', async () => {
     const { storeId, token } = await newStore();
-    const { hostname, port } = new URL(service.installation.config.mongodb.uri.replace('mongodb:', 'http:'));
-    const proxy = await startTcpProxy({ host: hostname, port: Number(port) });
-    const { config } = service.installation;
-    const uri = new URL(config.mongodb.uri);
-    uri.host = `127.0.0.1:${proxy.port}`;
-    uri.searchParams.set('directConnection', 'true');
+    const { config, mongodb: client } = service.installation;
+    const proxy = await startMongodbProxy(client);
     const behind = await startApp({
       ...config,
-      mongodb: { ...config.mongodb, uri: uri.href, readTimeoutMs: 1_000 },
+      mongodb: { ...config.mongodb, uri: proxy.uri, readTimeoutMs: 1_000 },
     });
     try {
       await eventually(

@@ -11,7 +11,8 @@ import type { Answer } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
 import { quickOnce } from '#test/patience.ts';
 import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
-import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+import { startMongodbProxy } from '#test/server-proxies.ts';
+import type { TcpProxy } from '#test/tcp-proxy.ts';
 import { runJson } from '../../admin/run-command.ts';
 
 let service: QueryService;
@@ -355,11 +356,11 @@ describe('without MongoDB', () => {
   let proxy: TcpProxy;
   let proxied: RunningApp;
   beforeAll(async () => {
-    const { config } = service.installation;
-    const { hostname, port } = new URL(config.mongodb.uri);
-    proxy = await startTcpProxy({ host: hostname, port: Number(port) });
-    const uri = `mongodb://127.0.0.1:${proxy.port}/?directConnection=true`;
-    proxied = await startApp({ ...config, mongodb: { ...config.mongodb, uri, readTimeoutMs: 600 } });
+    const { config, mongodb: client } = service.installation;
+    const mongodb = await startMongodbProxy(client);
+    proxy = mongodb;
+    const settings = { ...config.mongodb, uri: mongodb.uri, readTimeoutMs: 600 };
+    proxied = await startApp({ ...config, mongodb: settings });
   });
   afterEach(() => proxy.restore());
   afterAll(async () => {
