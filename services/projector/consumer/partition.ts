@@ -196,6 +196,8 @@ export class Partition {
         return;
       } catch (error) {
         if (isHistoryLost(error)) return this.#stop(error);
+        // What cannot go on is no reason for others to wait.
+        this.#turns.noteLag(null);
         const failures = this.#unclaimed.failed(0);
         if (failures !== null) {
           logger.warn({ ...failures, error: describeError(error) }, 'checkpoint cannot be claimed yet');
@@ -471,6 +473,7 @@ export class Partition {
     this.#pause();
     this.#state = 'stopped';
     this.#waiting = null;
+    this.#turns.noteLag(null);
     this.#options.metrics.stopped.set(this.#labels(), 1);
   }
 
@@ -482,7 +485,6 @@ export class Partition {
     this.#unreadable = unreadable;
     this.#halt();
     metrics.unreadable.set({ ...this.#labels(), reason }, 1);
-    this.#turns.noteLag(null);
     logger.fatal(
       { offset: from, reason, error: detail },
       `partition stopped: the record batch of the offsets ${offsetsInWords(unreadable)} cannot be read; "store-data dead-letters skip --topic ${topic} --partition ${partition} --offset ${from}" goes on behind it`,

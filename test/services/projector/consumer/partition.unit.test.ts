@@ -19,6 +19,8 @@ interface Given {
   apply: (slice: Slice) => Promise<void>;
   events?: number;
   whereIs?: PartitionStore['whereIs'];
+  /** Where the log starts, asked before the partition goes on; fails like a server that is away. */
+  logStart?: () => number;
 }
 
 interface Loaded {
@@ -26,6 +28,8 @@ interface Loaded {
   seen: Seen;
   /** Where kafkajs was told to go on, one after the other. */
   fetched: number[];
+  /** What it told of its backlog. */
+  lags: (number | null)[];
   metrics: ProjectorMetrics;
   lines: LogLine[];
 }
@@ -35,12 +39,14 @@ async function loaded({
   apply,
   events = 10,
   whereIs = () => Promise.resolve('here'),
+  logStart = () => 0,
 }: Given): Promise<Loaded> {
   const metrics = createMetrics();
   const lines: LogLine[] = [];
   const logger = pino({ base: null }, { write: (line: string) => lines.push(JSON.parse(line) as LogLine) });
   const seen: Seen = [];
   const fetched: number[] = [];
+  const lags: (number | null)[] = [];
   /** Where it was just told to go on. */
   let sought: number | null = null;
   let position = 0;
@@ -66,7 +72,7 @@ async function loaded({
       },
     },
     store: {
-      bounds: () => Promise.resolve({ start: 0, end: LOG_ENDS }),
+      bounds: async () => ({ start: logStart(), end: LOG_ENDS }),
       skippedTo: () => Promise.resolve(null),
       claim: () => Promise.resolve<Claim>({ id: 't/0', owner: 'me', session, position, lastMessage }),
       whereIs,
@@ -82,12 +88,12 @@ async function loaded({
     turns: {
       isStopping: () => false,
       next: () => Promise.resolve({ events: Infinity, end: () => undefined }),
-      noteLag: () => undefined,
+      noteLag: (lag) => lags.push(lag),
       moved: () => undefined,
     },
   });
   await partition.load();
-  return { partition, seen, fetched, metrics, lines };
+  return { partition, seen, fetched, lags, metrics, lines };
 }
 
 /** A batch as kafkajs brings it: new messages from an offset on, and the one before them, of a log that ends somewhere. */
@@ -158,6 +164,27 @@ describe('a partition', () => {
     isDown = false;
     await partition.takeBatch(batch(0, 10));
     await eventually('it is applied', () => Promise.resolve(partition.position === 10));
+  });
+
+  it.each([
+    [
+      'while its checkpoint cannot be claimed',
+      () => {
+        throw new Error('down');
+      },
+    ],
+    ['once it stopped', () => LOG_ENDS - 1],
+  ])('is no backlog that others wait for %s', async (_, logStartThen) => {
+    let logStart = () => 0;
+    const apply = () => {
+      logStart = logStartThen;
+      return Promise.reject(new Error('down'));
+    };
+    const { partition, lags } = await loaded({ apply, logStart: () => logStart() });
+    expect(lags).toEqual([LOG_ENDS]);
+    await partition.takeBatch(batch(0, 10));
+    await eventually('it says so', () => lags.at(-1) === null);
+    partition.lose();
   });
 
   it('goes on with what it has when it is assigned to the same member again', async () => {
