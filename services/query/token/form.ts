@@ -1,7 +1,7 @@
 /** The form of a token request, read strictly. */
 import { isUtf8 } from 'node:buffer';
 import { Refused } from '../answers/refusal.ts';
-import { parseUrlEncoded } from '../parameters/url-encoded.ts';
+import { type Pair, parseUrlEncoded } from '../parameters/url-encoded.ts';
 import { invalidForm, unsupportedGrantType } from './refusals.ts';
 
 export interface TokenForm {
@@ -13,7 +13,7 @@ export interface TokenForm {
 /** The only one that is supported. */
 export const GRANT_TYPE = 'client_credentials';
 
-const CREDENTIALS = ['client_id', 'client_secret'];
+const CREDENTIALS: ReadonlySet<string | null> = new Set(['client_id', 'client_secret']);
 
 /**
  * Reads a request's form. Parameters that we don't know are ignored, as RFC 6749 section 3.2 asks, an empty one
@@ -24,10 +24,8 @@ export function readForm(contentType: string | undefined, body: unknown, query: 
   if (mediaType(contentType) !== 'application/x-www-form-urlencoded') {
     refuse('the content type must be application/x-www-form-urlencoded');
   }
+  refuseCredentials(parseUrlEncoded(query));
   const form = readFields(body instanceof Buffer ? body : Buffer.alloc(0));
-  refuseCredentials(form);
-  if (query !== '')
-    refuseCredentials(new Map(parseUrlEncoded(query).map(({ name, value }) => [name ?? '', value ?? ''])));
   const grantType = form.get('grant_type');
   if (grantType === undefined) refuse('grant_type is required');
   return { grantType, scope: form.get('scope') ?? null };
@@ -49,7 +47,9 @@ function mediaType(contentType: string | undefined): string | undefined {
 function readFields(body: Buffer): Map<string, string> {
   if (!isUtf8(body)) refuse('the body is not UTF-8');
   const fields = new Map<string, string>();
-  for (const { name, value } of parseUrlEncoded(body.toString('utf8'))) {
+  const pairs = parseUrlEncoded(body.toString('utf8'));
+  refuseCredentials(pairs);
+  for (const { name, value } of pairs) {
     if (name === null || value === null) refuse('the body is not percent-encoded UTF-8');
     if (value === '') continue;
     if (fields.has(name)) refuse('a parameter is given more than once');
@@ -59,8 +59,8 @@ function readFields(body: Buffer): Map<string, string> {
 }
 
 /** Credentials belong into the Authorization header: bodies and addresses end up in logs. */
-function refuseCredentials(fields: ReadonlyMap<string, string>): void {
-  for (const name of CREDENTIALS) {
-    if (fields.get(name)) refuse(`${name} belongs into the Authorization header, with Basic`);
-  }
+function refuseCredentials(pairs: readonly Pair[]): void {
+  // A value that cannot be decoded is one as well.
+  const found = pairs.find(({ name, value }) => CREDENTIALS.has(name) && value !== '');
+  if (found !== undefined) refuse(`${String(found.name)} belongs into the Authorization header, with Basic`);
 }

@@ -64,8 +64,20 @@ describe('no form', () => {
     expect(refusalOf(() => read(Buffer.from([0x67, 0xff])))).toMatchObject({ code: 'invalid_request' });
   });
 
-  it.each(['client_id=k', 'client_secret=s', 'a=1&client_s%65cret=s'])('with %s in the address', (query) => {
+  it.each([
+    'client_id=k',
+    'client_secret=s',
+    'a=1&client_s%65cret=s',
+    'client_secret=50%off',
+    'client_id=\u00e4',
+    'client_id=k&client_id=',
+    'client_secret=&client_secret=s',
+  ])('with %s in the address', (query) => {
     expect(refusalOf(() => read('grant_type=x', FORM, query)).code).toBe('invalid_request');
+  });
+
+  it('is no matter of an address that names credentials without a value, or something else', () => {
+    expect(read('grant_type=x', FORM, 'client_id=&client_secret&x=%zz&x=1').grantType).toBe('x');
   });
 
   it('repeats nothing that was sent', () => {
