@@ -39,6 +39,12 @@ export function withEpoch(text: string | undefined, { id, from }: Epoch): string
   return [...text.split(','), item].slice(-MOST_EPOCHS).join(',');
 }
 
+/** The epoch under which a position was given; `null` where no position was given yet, or it is not known any longer. */
+export function epochOf(text: string | undefined, position: number | undefined): string | null {
+  if (position === undefined) return null;
+  return epochsIn(text).findLast(({ from }) => from <= position)?.id ?? null;
+}
+
 /** The epoch that is under way; `null` where no position was given yet. */
 export function presentEpoch(text: string | undefined): string | null {
   if (text === undefined) return null;

@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto';
 import type { EntityName } from '#shared/events/entities/index.ts';
 import type { Stamp } from '#shared/read-models/collections.ts';
+import { epochOf } from '#shared/read-models/feed-epochs.ts';
 import type { GenerationMarker } from '#shared/read-models/generation.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 
@@ -24,6 +25,8 @@ export function etagOf(
   stamp: Stamp | null,
 ): string {
   const counters = shows.map((entity) => stamp?.[entity] ?? 0);
+  // After a backup was restored the same numbers are counted again, for other events.
+  const epochs = shows.map((entity) => epochOf(stamp?.epochs, stamp?.positions?.[entity]));
   const offset = stamp?.timezone_offset ?? DEFAULT_OFFSET;
   const source = [
     path,
@@ -33,6 +36,7 @@ export function etagOf(
     marker.projection_version,
     offset,
     counters,
+    epochs,
     // A store that was erased and began anew counts from the beginning.
     ...(stamp?.erased_at === undefined ? [] : [stamp.erased_at]),
   ];

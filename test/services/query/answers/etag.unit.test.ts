@@ -39,6 +39,14 @@ describe('etagOf', () => {
     expect(etagOf(source, { ...stamp, customer: 4 })).toBe(etagOf(source, stamp));
   });
 
+  it('changes where the same number of events was counted again after a restored backup, and only for their records', () => {
+    const before = { ...stamp, positions: { order: 10, customer: 4 }, epochs: 'aaaaaaaa:1,bbbbbbbb:a' };
+    const restored = { ...before, epochs: 'aaaaaaaa:1,cccccccc:a' };
+    const customers: EtagSource = { ...source, shows: ['customer'] };
+    expect(etagOf(source, restored)).not.toBe(etagOf(source, before));
+    expect(etagOf(customers, restored)).toBe(etagOf(customers, before));
+  });
+
   it('treats a store of which nothing is known like one with the default offset', () => {
     expect(etagOf(source, null)).toBe(
       etagOf(source, { _id: 's1', store_id: 's1', timezone_offset: '-03:00' }),
