@@ -44,8 +44,8 @@ export async function followChanges(app: FastifyInstance, following: Following):
   const { told, hasWaited } = await wait(app, following, began + seconds * 1_000);
   if (request.raw.socket.destroyed) return null;
   request.heldMilliseconds = performance.now() - began;
-  if (hasWaited) await app.authenticateAgain(request, reply, scopes);
   if (app.isClosing()) reply.header('connection', 'close');
+  if (hasWaited) await app.authenticateAgain(request, reply, scopes);
   return bodyOf(told ?? (await read(app, following, generationNow(), app.boundedIn(feed.environment))));
 }
 
@@ -62,15 +62,32 @@ async function read(
   return { view, page: await readChanges(view, feed) };
 }
 
-/** Resolves when there are changes, with them, or the wait is over. */
-async function wait(
+interface Waited {
+  told: Told | null;
+  hasWaited: boolean;
+}
+
+/** Resolves when there are changes, with them, or the wait is over: it goes on in the generation that answers next. */
+async function wait(app: FastifyInstance, following: Following, until: number): Promise<Waited> {
+  for (let isFirst = true; ; isFirst = false) {
+    const generation = await generationBy(app, following, until);
+    if (generation === null) return { told: null, hasWaited: true };
+    const { told, hasWaited } = await waitIn(app, following, generation, until);
+    const answers = app.generations.find(following.feed.environment)?.marker.id === generation.marker.id;
+    const isGone = following.request.raw.socket.destroyed;
+    if (told !== null || answers || isGone || app.isClosing() || performance.now() >= until) {
+      return { told, hasWaited: hasWaited || !isFirst };
+    }
+  }
+}
+
+async function waitIn(
   app: FastifyInstance,
   following: Following,
+  generation: Generation,
   until: number,
-): Promise<{ told: Told | null; hasWaited: boolean }> {
+): Promise<Waited> {
   const { request, reply, feed } = following;
-  const generation = await generationBy(app, following, until);
-  if (generation === null) return { told: null, hasWaited: true };
   const { watch } = app.sharedOf(generation);
   const waiter = watch.enter(callerOf(request).storeId, feed.entity);
   const end = () => waiter.end();

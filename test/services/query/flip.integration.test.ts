@@ -8,6 +8,7 @@ import { type QueryService, startQueryService } from '#test/query-service.ts';
 
 const EVENTS_AT_ONCE = 5;
 const EVENTS_EVERY_MS = 20;
+const WAIT_SECONDS = 4;
 
 /** Orders of one store come in order, so that what a page must show follows from its count. */
 function order(number: number) {
@@ -87,6 +88,16 @@ describe('clients that poll over a rebuild, its flip and a rollback, while event
       }
     };
 
+    const waits: number[] = [];
+    const waitForWhatNeverComes = async () => {
+      while (isRunning()) {
+        const began = performance.now();
+        const answer = await api.get(`/api/review/changes?wait=${WAIT_SECONDS}`, token);
+        expect([answer.status, (answer.json as ListBody).results]).toEqual([200, []]);
+        waits.push(performance.now() - began);
+      }
+    };
+
     await service.apply([
       {
         entity: 'coupon',
@@ -103,7 +114,7 @@ describe('clients that poll over a rebuild, its flip and a rollback, while event
     ]);
     await installation.publish([order(published++)]);
     await generationCaughtUp(installation, 1);
-    const clients = [publish(), pollPages(), pollPages(), pollDetails()];
+    const clients = [publish(), pollPages(), pollPages(), pollDetails(), waitForWhatNeverComes()];
     const all = Promise.all([...clients, pollIfChanged()]);
     const work = async () => {
       await sleep(300);
@@ -127,6 +138,8 @@ describe('clients that poll over a rebuild, its flip and a rollback, while event
     }
     await all;
 
+    // Timers may fire a millisecond early.
+    expect(Math.min(...waits)).toBeGreaterThan(WAIT_SECONDS * 1_000 - 10);
     // Three generations' worth of tags, of two generations: back is back.
     expect(tags).toHaveLength(3);
     expect(tags[2]).toBe(tags[0]);
