@@ -4,6 +4,7 @@
  */
 import { Command } from '@commander-js/extra-typings';
 import type { Db } from 'mongodb';
+import { type FindErased, findErasedIn } from '#shared/access/erased-stores.ts';
 import { repairStore } from '#shared/projection/ranking/repair.ts';
 import { type Difference, verifyStore } from '#shared/projection/ranking/verify.ts';
 import { notFound, StoreDataError } from '#shared/errors.ts';
@@ -43,7 +44,8 @@ export const verifyCommand = () =>
         for (const environment of chooseEnvironments(servers.config, flags.environment)) {
           const db = await openGeneration(servers, environment);
           if (db === null) continue;
-          await verifyCounts(environment, db, flags, result);
+          const findErased = findErasedIn(await servers.control(), environment);
+          await verifyCounts(environment, db, flags, findErased, result);
           if (flags.deep) await verifyDeep(servers, environment, db, flags, result);
         }
         if (flags.store !== undefined && result.stores === 0 && result.found.length === 0) {
@@ -58,6 +60,7 @@ async function verifyCounts(
   environment: string,
   db: Db,
   { store, repair }: { store?: string | undefined; repair?: true | undefined },
+  findErased: FindErased,
   result: Result,
 ): Promise<void> {
   for (const storeId of await storesOf(db, store)) {
@@ -65,7 +68,7 @@ async function verifyCounts(
     let differences = await verifyInSnapshot(db, storeId);
     if (differences.length > 0 && repair) {
       remark(`${environment}: ${storeId} differs in ${differences.length} places, and is made anew`);
-      await repairStore(db.client, db, storeId);
+      await repairStore(db, storeId, findErased);
       result.repaired += 1;
       differences = await verifyInSnapshot(db, storeId);
     }

@@ -1,5 +1,6 @@
 /** Repairing: a store's stamp and rank trees made anew from its records, in one transaction that no slice can overlap. */
-import type { Db, MongoClient } from 'mongodb';
+import type { Db } from 'mongodb';
+import type { FindErased } from '../../access/erased-stores.ts';
 import { ENTITY_NAMES } from '../../events/entities/index.ts';
 import { RANK_NODES, type Stamp, STAMPS } from '../../read-models/collections.ts';
 import { newEpoch, withEpoch } from '../../read-models/feed-epochs.ts';
@@ -17,9 +18,11 @@ import type { TreeTransaction } from './tree-transaction.ts';
 /**
  * Makes a store's stamp and trees anew. The stamp is written, so that a slice of the same store at the same moment
  * starts again from what is stored then.
+ * @param findErased whether the store began anew after an erasure: what its log held before goes on being passed by.
  */
-export async function repairStore(client: MongoClient, db: Db, storeId: string): Promise<void> {
-  await client.withSession((session) =>
+export async function repairStore(db: Db, storeId: string, findErased: FindErased): Promise<void> {
+  const erased_at = (await findErased([storeId])).times.get(storeId);
+  await db.client.withSession((session) =>
     session.withTransaction(
       async () => {
         const ranks: Stamp['ranks'] = {};
@@ -33,7 +36,13 @@ export async function repairStore(client: MongoClient, db: Db, storeId: string):
         const { _id, ...stamp } = stampOf(storeId, before ?? {}, await countStore(db, session, storeId));
         const layout = nextVersion();
         const erasing = await repairErasures(db, session, storeId);
-        const replacement = { ...stamp, ...(erasing ? { erasing: true as const } : {}), ranks, layout };
+        const replacement = {
+          ...stamp,
+          ...(erasing ? { erasing: true as const } : {}),
+          ...(erased_at === undefined ? {} : { erased_at }),
+          ranks,
+          layout,
+        };
         await stamps.replaceOne({ _id }, replacement, { session, upsert: true });
         const isMoved = before?.timezone_offset !== stamp.timezone_offset;
         if (isMoved) await enqueue(db, session, [{ store_id: storeId, kind: 'offset' }]);

@@ -6,7 +6,7 @@ import { controlCollections } from '#shared/access/access-keys.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { CHECKPOINTS, STORE_RECORDS_PENDING } from '#shared/read-models/collections.ts';
+import { CHECKPOINTS, type Stamp, STAMPS, STORE_RECORDS_PENDING } from '#shared/read-models/collections.ts';
 import { findGenerations } from '#shared/read-models/generation.ts';
 import { generationCaughtUp, generationDb } from '#test/generations.ts';
 import { eventually } from '#test/installation.ts';
@@ -277,6 +277,19 @@ describe('stores erase', () => {
     expect(await documentsOf(await generationDbs(), (bytes) => bytes.includes(GONE))).toEqual([]);
     expect((await service.api.get('/api/order/list', fresh)).json).toMatchObject({ count: 2 });
     await allIsRight();
+  });
+
+  it.each([
+    ['a count', { $inc: { 'counts.order': 1 } }],
+    ['all that stood there', [{ $project: { store_id: 1 } }]],
+  ])('is known as begun anew after a repair of %s', async (_, damage) => {
+    const stamps = (await readModels(service.installation)).collection<Stamp>(STAMPS);
+    const erasedAt = async () => (await stamps.findOne({ _id: 'gone' }))?.erased_at;
+    const before = await erasedAt();
+    expect(before).toBeInstanceOf(Date);
+    await stamps.updateOne({ _id: 'gone' }, damage);
+    await json('verify', '--repair', '--store', 'gone', '-e', service.installation.environment);
+    expect(await erasedAt()).toEqual(before);
   });
 
   it('is whole after a kill, also while the store’s publisher goes on', { timeout: 240_000 }, async () => {

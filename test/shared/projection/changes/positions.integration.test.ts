@@ -166,7 +166,7 @@ describe('positions', () => {
     const db = await fresh();
     await apply(db, [category('c1', 1), product('p1', 'c1'), group('g1')]);
     await apply(db, [group('g1'), category('c1', 2)]);
-    await repairStore(installation.mongodb, db, 's1');
+    await repairStore(db, 's1', findErased);
     expect(await positionsIn(db)).toEqual({
       'category/s1/c1': 5,
       'product/s1/p1': 2,
@@ -186,7 +186,7 @@ describe('positions', () => {
     const shown = await db.collection<ReadModelDocument>(COLLECTIONS.order).findOne({ _id: 's1/o1' });
     expect(shown?.summary).toContain('"customer":{"id":"c1","name":null');
     await db.collection<Stamp>(STAMPS).updateOne({ _id: 's1' }, { $unset: { tombstones: '' } });
-    await repairStore(installation.mongodb, db, 's1');
+    await repairStore(db, 's1', findErased);
     expect(await counted()).toEqual({ customer: 2 });
     const data = { name: 'Maria', created_at: '2026-03-01T12:00:00Z' };
     for (const subject of ['c1', 'c2'])

@@ -272,13 +272,13 @@ describe('erasing', () => {
       ['erasures under way, by the stamp', 'none', 'some'],
       ['erasures under way, by the queue', 'none', 'some'],
     ]);
-    await repairStore(installation.mongodb, db, 's1');
+    await repairStore(db, 's1', findErased);
     expect(await verify()).toEqual([]);
     expect(await stamp()).toMatchObject({ erasing: true });
     while (!(await piece()).isLast);
     await db.collection<Stamp>(STAMPS).updateOne({ _id: 's1' }, { $set: { erasing: true } });
     expect(await verify()).toHaveLength(1);
-    await repairStore(installation.mongodb, db, 's1');
+    await repairStore(db, 's1', findErased);
     expect(await stamp()).not.toHaveProperty('erasing');
     expect(await verify()).toEqual([]);
   });

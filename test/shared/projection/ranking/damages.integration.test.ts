@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Binary, type ClientSession, type Db, type Document } from 'mongodb';
+import { type FindErased, findErasedIn } from '#shared/access/erased-stores.ts';
 import { repairStore } from '#shared/projection/ranking/repair.ts';
 import { type Difference, verifyStore } from '#shared/projection/ranking/verify.ts';
 import { verifyTree } from '#shared/projection/ranking/verify-tree.ts';
@@ -26,6 +27,10 @@ const restoreTrees = withSmallTrees(4, 3);
 let service: QueryService;
 let token: string;
 let db: Db;
+const findErased: FindErased = (storeIds) => {
+  const { databases, environment } = service.installation;
+  return findErasedIn(databases.control, environment)(storeIds);
+};
 beforeAll(async () => {
   // On a busy machine, too, each answer is compared.
   service = await startQueryService({
@@ -176,9 +181,8 @@ it(
   'every damage of a node, a text or a stamp is found, and mended by a repair',
   { timeout: 600_000 },
   async () => {
-    const { mongodb } = service.installation;
     const { store, order, customer } = (await db.collection<Stamp>(STAMPS).findOne()) ?? {};
-    await repairStore(mongodb, db, 's1');
+    await repairStore(db, 's1', findErased);
     // As low as they can be: a repair takes them to where they never were.
     const others = Object.fromEntries(
       ENTITY_NAMES.filter((name) => !['store', 'order', 'customer'].includes(name)).map((name) => [
@@ -214,7 +218,7 @@ it(
         }
         expect((await verified()).length, label).toBeGreaterThan(0);
         mended.add(field);
-        await repairStore(mongodb, db, 's1');
+        await repairStore(db, 's1', findErased);
         expect(await verified(), label).toEqual([]);
         if (!isAnother) expect(await answers(), label).toEqual(expected);
         await counters();
@@ -240,7 +244,7 @@ it('what lies where no tree has anything is found, and goes', async () => {
     expect((await verified()).map(({ what }) => what)).toEqual([
       expect.stringMatching(/ tree: nodes of levels that it does not have$/),
     ]);
-    await repairStore(service.installation.mongodb, db, 's1');
+    await repairStore(db, 's1', findErased);
     expect(await verified()).toEqual([]);
     expect(await nodes.findOne({ _id })).toBeNull();
   }
@@ -250,7 +254,7 @@ it('a stamp that is gone is made anew', async () => {
   const expected = await answers();
   await db.collection(STAMPS).deleteOne({ _id: 's1' as never });
   expect((await verified()).map(({ what }) => what)).toContain('the stamp');
-  await repairStore(service.installation.mongodb, db, 's1');
+  await repairStore(db, 's1', findErased);
   expect(await verified()).toEqual([]);
   expect(await answers()).toEqual(expected);
 });

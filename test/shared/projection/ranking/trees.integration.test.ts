@@ -293,7 +293,7 @@ describe('rank trees', () => {
         new RegExp(`(^|; )[^;]*${what.source}`.replace('$', '(;|$)')),
       );
       expect(JSON.stringify(differences)).not.toContain('nome');
-      await repairStore(installation.mongodb, db, 's1');
+      await repairStore(db, 's1', findErased);
       expect([what, await verify(db)]).toEqual([what, []]);
       expect((await stamps.findOne())?.customer).toBeGreaterThan(before?.customer ?? 0);
     }
@@ -330,7 +330,7 @@ describe('rank trees', () => {
             return leaves.length;
           };
           cut = Math.max(cut, await within());
-          await repairStore(installation.mongodb, db, 's1');
+          await repairStore(db, 's1', findErased);
           expect(await verify(db)).toEqual([]);
           await within();
         }),

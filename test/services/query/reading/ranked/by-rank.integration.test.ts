@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { findErasedIn } from '#shared/access/erased-stores.ts';
 import { repairStore } from '#shared/projection/ranking/repair.ts';
 import { boundedBy } from '#query/deadline.ts';
 import { createCaches } from '#query/reading/caches.ts';
@@ -90,7 +91,8 @@ describe('a page by rank', () => {
     await db.collection<Order>(COLLECTIONS.order).insertMany([...orders]);
     const stamps = db.collection<Stamp>(STAMPS);
     await stamps.updateOne({ _id: 's1' }, { $set: { store_id: 's1' } }, { upsert: true });
-    await repairStore(client, db, 's1');
+    const { databases, environment } = installation;
+    await repairStore(db, 's1', findErasedIn(databases.control, environment));
     await eventually('the snapshot is the newest', async () => {
       const shown = await stamps.find({}, { readConcern: 'snapshot' }).toArray();
       return isDeepStrictEqual(shown, await stamps.find({}).toArray());
