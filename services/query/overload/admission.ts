@@ -27,6 +27,7 @@ const REFUSED_FOR_ONE = 4;
 interface Work {
   request: IncomingMessage;
   response: ServerResponse;
+  handler: RequestListener;
   /** When it arrived, or went on after a wait. */
   since: number;
   /** For how long it waited to be begun. */
@@ -42,7 +43,8 @@ export class Admission {
   readonly #inFlight = new Set<Work>();
   /** Those in flight that are not begun. */
   readonly #queue: Work[] = [];
-  /** Of this turn of the event loop: how many may be begun, were begun and were refused. */
+  /** Of this turn of the event loop: whether its end is noted, how many requests may be begun, were begun and were refused. */
+  #isUnderWay = false;
   #room = BEGUN_TOGETHER;
   #begun = 0;
   #refusedNow = 0;
@@ -66,24 +68,6 @@ export class Admission {
 
   /** Puts itself before what answers requests. */
   before(handler: RequestListener): RequestListener {
-    const begin = (work: Work) => {
-      this.#begun += 1;
-      if (!work.isOver) handler(work.request, work.response);
-    };
-    const beginNext = () => {
-      const now = performance.now();
-      this.#begun = 0;
-      this.#room =
-        this.#refusedNow === 0
-          ? BEGUN_TOGETHER
-          : BEGUN_BESIDE_REFUSALS + Math.floor(this.#refusedNow / REFUSED_FOR_ONE);
-      this.#refusedNow = 0;
-      for (const work of this.#queue.splice(0, this.#room)) {
-        work.queuedMs = now - work.since;
-        begin(work);
-      }
-      if (this.#begun > 0) setImmediate(beginNext);
-    };
     return (request, response) => {
       if (isHealth(request.url)) {
         handler(request, response);
@@ -91,17 +75,17 @@ export class Admission {
       }
       const now = performance.now();
       if (now - this.#lookedAt >= LOOK_MS) this.#look(now);
+      if (!this.#isUnderWay) this.#beginTurn();
       this.#asked += 1;
       if (this.#inFlight.size >= this.#limit.value) {
         this.#refuse(request, response, now);
         return;
       }
-      const work: Work = { request, response, since: now, queuedMs: 0, isOver: false };
+      const work: Work = { request, response, handler, since: now, queuedMs: 0, isOver: false };
       this.#works.set(request, work);
       this.#enter(work);
       response.once('close', () => this.#end(work));
-      if (this.#begun === 0) setImmediate(beginNext);
-      if (this.#begun < this.#room) begin(work);
+      if (this.#begun < this.#room) this.#begin(work);
       else this.#queue.push(work);
     };
   }
@@ -125,6 +109,33 @@ export class Admission {
       work.since = performance.now();
       if (!work.isOver) this.#enter(work);
     }
+  }
+
+  #begin(work: Work): void {
+    this.#begun += 1;
+    if (!work.isOver) work.handler(work.request, work.response);
+  }
+
+  #beginTurn(): void {
+    this.#isUnderWay = true;
+    setImmediate(() => this.#endTurn());
+  }
+
+  /** Begins in the next turn what waited for it. */
+  #endTurn(): void {
+    const now = performance.now();
+    this.#room =
+      this.#refusedNow === 0
+        ? BEGUN_TOGETHER
+        : Math.min(BEGUN_TOGETHER, BEGUN_BESIDE_REFUSALS + Math.floor(this.#refusedNow / REFUSED_FOR_ONE));
+    this.#begun = 0;
+    this.#refusedNow = 0;
+    this.#isUnderWay = false;
+    for (const work of this.#queue.splice(0, this.#room)) {
+      work.queuedMs = now - work.since;
+      this.#begin(work);
+    }
+    if (this.#begun > 0) this.#beginTurn();
   }
 
   #enter(work: Work): void {
