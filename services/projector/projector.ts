@@ -4,6 +4,7 @@
  */
 import type { Kafka } from 'kafkajs';
 import type { Db } from 'mongodb';
+import { allEnded } from '#shared/all-ended.ts';
 import { createControlIndexes } from '#shared/access/access-keys.ts';
 import { createAuditIndexes } from '#shared/access/audit.ts';
 import type { Config } from '#shared/config.ts';
@@ -193,7 +194,7 @@ async function startConsumers(
   stopping.push(() => followed.stop());
 
   const consumers: RunningConsumer[] = [];
-  stopping.push(() => Promise.all(consumers.map((consumer) => consumer.stop())));
+  stopping.push(() => allEnded(consumers.map((consumer) => consumer.stop())));
   for (const environment of environments) {
     const consumer = await startAccessConsumer(parts, { base, pace, letters }, publisher, environment);
     consumers.push(consumer);

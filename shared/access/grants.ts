@@ -9,6 +9,7 @@ import type { ChainableCommander } from 'ioredis';
 import type { Collection, Filter, UpdateFilter } from 'mongodb';
 import type { KeyStatus, Scope } from '../events/access-event.ts';
 import { SCOPES } from '../events/access-event.ts';
+import { allEnded } from '../all-ended.ts';
 import { nobodyHolds, type RedisHolders } from '../redis-masters.ts';
 import type { AccessKey, StoreAccess } from './access-keys.ts';
 import { clientKey, redisKeys } from './redis-keys.ts';
@@ -153,7 +154,7 @@ export async function pipelined<T>(
   add: (commands: ChainableCommander, item: T) => void,
 ): Promise<unknown[]> {
   const ofHolders = [...Map.groupBy(items, (item) => holders.find(keyOf(item)))];
-  const answers = await Promise.allSettled(
+  const answers = await allEnded(
     ofHolders.map(async ([redis, own]) => {
       if (redis === undefined) throw nobodyHolds();
       const answered: unknown[] = [];
@@ -165,10 +166,7 @@ export async function pipelined<T>(
       return answered;
     }),
   );
-  return answers.flatMap((answer) => {
-    if (answer.status === 'rejected') throw answer.reason;
-    return answer.value;
-  });
+  return answers.flat();
 }
 
 /** Runs a MULTI or a pipeline; an error of any of its commands is thrown. */

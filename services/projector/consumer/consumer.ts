@@ -2,7 +2,7 @@
  * A consumer of one topic whose positions are checkpoints in MongoDB. kafkajs brings the batches and the
  * group; everything that makes effects exactly-once is ours (see `partition.ts` and `checkpoint.ts`).
  */
-import type { Kafka } from 'kafkajs';
+import kafkajs, { type Kafka } from 'kafkajs';
 import type { ClientSession } from 'mongodb';
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
 import { letFetchesWait } from '#shared/kafka/fetch-wait.ts';
@@ -65,6 +65,7 @@ const SILENT_MS = 30_000;
 export async function startConsumer(options: ConsumerOptions): Promise<RunningConsumer> {
   const { kafka, topic, groupId, logger } = options;
   const fetchBytes = await fetchBytesOf(kafka, topic);
+  let isStopped = false;
   const consumer = kafka.consumer({
     groupId,
     partitionAssigners: assigners(() => assignment.positions()),
@@ -82,7 +83,7 @@ export async function startConsumer(options: ConsumerOptions): Promise<RunningCo
       initialRetryTime: 100,
       maxRetryTime: 2_000,
       retries: 8,
-      restartOnFailure: () => Promise.resolve(true),
+      restartOnFailure: () => Promise.resolve(!isStopped),
     },
   });
   const assignment = new Assignment(options, consumer);
@@ -102,6 +103,8 @@ export async function startConsumer(options: ConsumerOptions): Promise<RunningCo
   });
   // kafkajs calls this before it fetches for the new assignment: pausing must happen here, at once.
   consumer.on(GROUP_JOIN, ({ payload }) => {
+    // It was joining when it was stopped, which only a failure ends.
+    if (isStopped) throw new kafkajs.KafkaJSNonRetriableError('the consumer is stopped');
     active();
     connection.answered();
     const partitions = payload.memberAssignment[topic] ?? [];
@@ -128,6 +131,7 @@ export async function startConsumer(options: ConsumerOptions): Promise<RunningCo
       reject(new StoreDataError('clock_set_back', `the clock was set back by ${byMs} ms: start again`)),
     );
     consumer.on(CRASH, ({ payload: { error, restart } }) => {
+      if (isStopped) return;
       active();
       connection.failed();
       const description = describeError(error);
@@ -145,15 +149,19 @@ export async function startConsumer(options: ConsumerOptions): Promise<RunningCo
   looking.unref();
 
   const stop = async () => {
+    isStopped = true;
     clearTimeout(restarting);
     endWatching();
     endWaiting();
     clearInterval(looking);
-    await assignment.stop();
-    await consumer.disconnect();
-    assignment.take([]);
-    assignment.showNoOther([]);
-    connection.end();
+    try {
+      await assignment.stop();
+      await consumer.disconnect();
+    } finally {
+      assignment.take([]);
+      assignment.showNoOther([]);
+      connection.end();
+    }
   };
   try {
     await consumer.connect();

@@ -3,6 +3,7 @@
  * other, and stops with what is dropped. A flip changes nothing but what a generation counts as.
  */
 import type { Db } from 'mongodb';
+import { allEnded } from '#shared/all-ended.ts';
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
@@ -109,11 +110,9 @@ export class GenerationFollower {
   async stop(): Promise<void> {
     this.#stopped = true;
     await this.#looking?.stop();
-    const endAll = () => Promise.all([...this.#running.keys()].map((id) => this.#end(id)));
+    const endAll = () => allEnded([...this.#running.keys()].map((id) => this.#end(id)));
     // Those that run do not wait for an environment whose own servers are away.
-    await endAll();
-    await this.#environments.ended();
-    await endAll();
+    await allEnded([endAll(), this.#environments.ended().then(endAll)]);
   }
 
   async #lookAtAll(): Promise<void> {
@@ -178,7 +177,7 @@ export class GenerationFollower {
       this.#count(running.generation, 1);
       return Promise.resolve();
     });
-    await Promise.all([...gone, ...going]);
+    await allEnded([...gone, ...going]);
     this.#tellOfOthers(environment, known);
     return known;
   }

@@ -2,6 +2,7 @@
 import type { Kafka } from 'kafkajs';
 import type { ConsumerOptions, RunningConsumer } from '../consumer/consumer.ts';
 import { startConsumer } from '../consumer/consumer.ts';
+import { allEnded } from '#shared/all-ended.ts';
 import { findErasedIn } from '#shared/access/erased-stores.ts';
 import { brokersSetting, type Config } from '#shared/config.ts';
 import { changesTopic } from '#shared/events/topics.ts';
@@ -118,7 +119,7 @@ export async function projectGeneration(
     },
   });
   const stop = async () => {
-    await Promise.all([rewriter.stop(), consumer.stop()]);
+    await allEnded([rewriter.stop(), consumer.stop()]);
   };
   return { ...consumer, stop };
 }
