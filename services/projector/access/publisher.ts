@@ -18,6 +18,8 @@ import { adoptStoreRecords } from '#shared/projection/access/store-records.ts';
 
 /** How often what is still marked is looked for. */
 const SWEEP_MS = 1_000;
+/** So many records are published side by side: where a master does not answer, these wait for it together. */
+const AT_ONCE = 20;
 
 export interface PublisherOptions {
   redis: RedisHolders;
@@ -38,7 +40,7 @@ export class AccessPublisher {
   constructor(options: PublisherOptions) {
     this.#options = options;
     this.#sweeping = new PeriodicTask({
-      run: () => this.#sweepOnce(),
+      run: (stopped) => this.#sweepOnce(stopped),
       everyMs: SWEEP_MS,
       failed: (error) => options.logger.warn({ error }, 'access cannot be published yet'),
     });
@@ -69,7 +71,7 @@ export class AccessPublisher {
     await this.#adopting.ended();
   }
 
-  async #sweepOnce(): Promise<void> {
+  async #sweepOnce(stopped: AbortSignal): Promise<void> {
     const { redis, prefix, control, environments, readModels, metrics } = this.#options;
     const collections = controlCollections(control);
     const adopting = [...readModels()].map(({ environment, db }) => {
@@ -79,12 +81,24 @@ export class AccessPublisher {
     });
     const failures = (await Promise.all(adopting)).filter((failure) => failure !== null);
     const pending = await findPending(collections, environments);
-    metrics.accessPending.set(pending.keys.length + pending.stores.length + pending.sessions.length);
     const { keys, stores, revokedSessions } = collections;
-    for (const key of pending.keys) await publishAccess(redis, prefix, { key, keys });
-    for (const store of pending.stores) await publishAccess(redis, prefix, { store, stores });
-    for (const session of pending.sessions) await endRevokedSession(redis, revokedSessions, prefix, session);
-    metrics.accessPending.set(0);
-    if (failures.length > 0) throw new Error(failures.join('; '));
+    const publications = [
+      ...pending.keys.map((key) => () => publishAccess(redis, prefix, { key, keys })),
+      ...pending.stores.map((store) => () => publishAccess(redis, prefix, { store, stores })),
+      ...pending.sessions.map((session) => () => endRevokedSession(redis, revokedSessions, prefix, session)),
+    ];
+    let left = publications.length;
+    metrics.accessPending.set(left);
+    for (let start = 0; start < publications.length && !stopped.aborted; start += AT_ONCE) {
+      const publishing = publications
+        .slice(start, start + AT_ONCE)
+        .map((publish) => publish().then(() => null, describeError));
+      // What one master cannot be told is no reason for the others to wait.
+      const unpublished = (await Promise.all(publishing)).filter((failure) => failure !== null);
+      failures.push(...unpublished);
+      left -= publishing.length - unpublished.length;
+    }
+    metrics.accessPending.set(left);
+    if (failures.length > 0) throw new Error([...new Set(failures)].join('; '));
   }
 }

@@ -1,0 +1,65 @@
+import type { Redis } from 'ioredis';
+import type { Db } from 'mongodb';
+import { pino } from 'pino';
+import { expect, it } from 'vitest';
+import { AccessPublisher } from '#projector/access/publisher.ts';
+import { createMetrics } from '#projector/metrics.ts';
+import { eventually } from '#test/installation.ts';
+
+/** A server of Redis that does what it is told. */
+function healthy(): Redis {
+  const commands = {
+    zadd: () => commands,
+    zremrangebyrank: () => commands,
+    del: () => commands,
+    exec: () => Promise.resolve([[null, 1]]),
+  };
+  return { pipeline: () => commands } as unknown as Redis;
+}
+
+it('publishes what healthy masters hold, whatever another one cannot be told', async () => {
+  const of = (storeId: string) => ({ environment: 'e', store_id: storeId, version: 1 });
+  const key = (id: string, storeId: string) => ({
+    key: { _id: id, ...of(storeId), secret_hashes: [], scopes: [], status: 'active' },
+  });
+  const store = (storeId: string) => ({
+    store: { _id: `e/${storeId}`, ...of(storeId), access_status: 'active', record_status: 'active' },
+  });
+  const session = (id: string, storeId: string) => ({ session: { _id: id, ...of(storeId) } });
+  let pending: object[] = [
+    key('k1', 'away'),
+    key('k2', 'there'),
+    store('away'),
+    store('there'),
+    session('a', 'away'),
+    session('b', 'there'),
+  ];
+  const published: string[] = [];
+  const collection = {
+    aggregate: () => ({ toArray: () => Promise.resolve(pending) }),
+    updateOne: ({ _id }: { _id: string }) => Promise.resolve(published.push(_id)),
+  };
+  const redis = healthy();
+  const metrics = createMetrics();
+  const failures: string[] = [];
+  const publisher = new AccessPublisher({
+    redis: { find: (name) => (name.includes('away') ? undefined : redis) },
+    prefix: 'p',
+    control: { collection: () => collection } as unknown as Db,
+    environments: ['e'],
+    readModels: () => [],
+    logger: pino({}, { write: (line) => failures.push((JSON.parse(line) as { error: string }).error) }),
+    metrics,
+  });
+  const left = async () => (await metrics.accessPending.get()).values[0]?.value;
+  try {
+    await eventually('it has tried all', () => failures.length > 0);
+    expect(published.toSorted()).toEqual(['b', 'e/there', 'k2']);
+    expect(failures).toEqual([expect.stringContaining('a master of the Redis cluster is away')]);
+    expect(await left()).toBe(3);
+    pending = [];
+    await eventually('nothing is left', async () => (await left()) === 0);
+  } finally {
+    await publisher.stop();
+  }
+});
