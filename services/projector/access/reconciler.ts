@@ -4,6 +4,7 @@
  * (a MongoDB restored from a backup, keys of Redis changed by hand), and may write to MongoDB.
  */
 import type { Db } from 'mongodb';
+import { allEnded } from '#shared/all-ended.ts';
 import { applyKeyChange, type ControlCollections, controlCollections } from '#shared/access/access-keys.ts';
 import type { GrantedKey } from '#shared/access/grants.ts';
 import { type Reconciliation, reconcileAccess } from '#shared/access/reconcile.ts';
@@ -51,6 +52,8 @@ export class AccessReconciler {
     const { redis, logger, metrics } = this.#options;
     const masters = redis.all();
     if (!redis.isWhole()) throw nobodyHolds();
+    // Before anything is compared: while one is away, all would be compared again and again.
+    await allEnded(masters.map((master) => this.#checkServer(master)));
     const found: Reconciliation[] = [];
     for (const master of masters) found.push(await this.#compareWith(master, stopped));
     // One that holds other slots now may have been compared only in part.
@@ -74,9 +77,12 @@ export class AccessReconciler {
     }
   }
 
-  async #compareWith(master: RedisMaster, stopped: AbortSignal): Promise<Reconciliation> {
-    const problem = evictionProblem(await describeRedis(master.redis));
+  async #checkServer({ redis }: RedisMaster): Promise<void> {
+    const problem = evictionProblem(await describeRedis(redis));
     if (problem !== null) this.#options.logger.error({}, problem);
+  }
+
+  async #compareWith(master: RedisMaster, stopped: AbortSignal): Promise<Reconciliation> {
     const found = await reconcileAccess({
       ...this.#options,
       master,

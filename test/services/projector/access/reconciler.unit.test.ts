@@ -1,0 +1,45 @@
+import type { Redis } from 'ioredis';
+import type { Db } from 'mongodb';
+import { pino } from 'pino';
+import { expect, it } from 'vitest';
+import { AccessReconciler } from '#projector/access/reconciler.ts';
+import { createMetrics } from '#projector/metrics.ts';
+import { onlyMaster } from '#shared/redis-masters.ts';
+
+it('compares nothing, again and again, while a master does not answer', async () => {
+  const asked = Promise.withResolvers<void>();
+  const there = { info: () => Promise.resolve('run_id:1\r\n') } as unknown as Redis;
+  const away = {
+    info: () => {
+      asked.resolve();
+      return Promise.reject(new Error('Connection is closed.'));
+    },
+  } as unknown as Redis;
+  const masters = [onlyMaster(there), onlyMaster(away)];
+  let reads = 0;
+  const collection = {
+    find: () => {
+      reads += 1;
+      return { toArray: () => Promise.resolve([]), sort: () => ({ limit: collection.find }) };
+    },
+  };
+  const reconciler = new AccessReconciler({
+    redis: {
+      all: () => masters,
+      find: () => there,
+      findMaster: () => undefined,
+      isWhole: () => true,
+      onChange: () => undefined,
+      ready: () => Promise.resolve(),
+      disconnect: () => undefined,
+    },
+    prefix: 'p',
+    control: { collection: () => collection } as unknown as Db,
+    environments: ['e'],
+    logger: pino({ level: 'silent' }),
+    metrics: createMetrics(),
+  });
+  await asked.promise;
+  await reconciler.stop();
+  expect(reads).toBe(0);
+});
