@@ -383,7 +383,7 @@ export class Partition {
       Object.assign({}, message, { unreadable: { ...unreadable, to } }),
     );
     const slice = { topic, partition, messages: passed, next: to + 1 };
-    const outcome = await this.#writeSlice(slice).finally(() => turn.end());
+    const outcome = await this.#alone(() => this.#writeSlice(slice)).finally(() => turn.end());
     if (outcome === 'written') {
       const { from, reason } = unreadable;
       logger.warn({ from, to, reason }, 'a batch that cannot be read is passed by');

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Batch, EachBatchPayload, KafkaMessage } from 'kafkajs';
 import { type ClientSession, MongoServerError } from 'mongodb';
 import { pino } from 'pino';
@@ -21,6 +22,8 @@ interface Given {
   whereIs?: PartitionStore['whereIs'];
   /** Where the log starts, asked before the partition goes on; fails like a server that is away. */
   logStart?: () => number;
+  /** Up to where a batch that cannot be read is to be passed by. */
+  skippedTo?: number;
 }
 
 interface Loaded {
@@ -40,6 +43,7 @@ async function loaded({
   events = 10,
   whereIs = () => Promise.resolve('here'),
   logStart = () => 0,
+  skippedTo,
 }: Given): Promise<Loaded> {
   const metrics = createMetrics();
   const lines: LogLine[] = [];
@@ -73,7 +77,7 @@ async function loaded({
     },
     store: {
       bounds: async () => ({ start: logStart(), end: LOG_ENDS }),
-      skippedTo: () => Promise.resolve(null),
+      skippedTo: () => Promise.resolve(skippedTo ?? null),
       claim: () => Promise.resolve<Claim>({ id: 't/0', owner: 'me', session, position, lastMessage }),
       whereIs,
     },
@@ -212,6 +216,27 @@ describe('a partition', () => {
     partition.lose();
     expect(partition.keep()).toBe(false);
     expect(await partition.isClaimedByOther()).toBe(false);
+  });
+
+  it('passes by what cannot be read only when nothing else is done in its session', async () => {
+    const { partition, seen } = await loaded({ apply: () => Promise.resolve(), skippedTo: 4 });
+    const gate = Promise.withResolvers<void>();
+    const piece = partition.between(async () => {
+      await gate.promise;
+      seen.push('a piece is done');
+    });
+    const payload = batch(0, 1);
+    const digest = '0'.repeat(64);
+    Object.assign(payload.batch.messages[0] ?? {}, {
+      unreadable: { reason: 'corrupt', detail: '', from: 0, to: 4, digest },
+    });
+    await partition.takeBatch(payload);
+    for (let turn = 0; turn < 100; turn += 1) await nextTurn();
+    gate.resolve();
+    await piece;
+    await eventually('it is passed by', () => partition.position === 5);
+    expect(seen.filter((one) => /piece|applied/.test(one))).toEqual(['a piece is done', 'applied up to 5']);
+    partition.lose();
   });
 
   it('applies a small slice first after an assignment, then larger ones', async () => {
