@@ -8,7 +8,6 @@ import type { KafkaMessage } from 'kafkajs';
 import { LRUCache } from 'lru-cache';
 import { type Change, readChange } from '../../events/change.ts';
 import type { EventMessage } from '../../events/cloud-event.ts';
-import { EventRejected } from '../../events/rejection.ts';
 import type { ReadModelDocument, Unplaced } from '../../read-models/collections.ts';
 import { DEFAULT_OFFSET } from '../../read-models/local-time.ts';
 import { customerNamedBy, projectDocument } from '../projections/index.ts';
@@ -35,7 +34,7 @@ const A_TURN = 32;
 
 export class ChangeReader {
   readonly #offsets = new LRUCache<string, string>({ max: CACHED_OFFSETS });
-  readonly #ahead = new WeakMap<EventMessage, ProjectedChange | EventRejected>();
+  readonly #ahead = new WeakMap<EventMessage, ProjectedChange>();
 
   /** Begins to read messages. @returns what ends it; what is read by then is kept until it is taken. */
   readAhead(messages: readonly KafkaMessage[]): () => void {
@@ -45,7 +44,11 @@ export class ChangeReader {
         await nextTurn();
         if (!isWanted) return;
         for (const message of messages.slice(at, at + A_TURN)) {
-          if (!this.#ahead.has(message)) this.#ahead.set(message, this.#tryToRead(message));
+          try {
+            if (!this.#ahead.has(message)) this.#ahead.set(message, this.#project(message));
+          } catch {
+            // Whoever takes it meets the same.
+          }
         }
       }
     })();
@@ -56,19 +59,9 @@ export class ChangeReader {
 
   /** A message's change, and its document. @throws {EventRejected} when it is poison. */
   read(message: EventMessage): ProjectedChange {
-    const ahead = this.#ahead.get(message) ?? this.#tryToRead(message);
+    const ahead = this.#ahead.get(message) ?? this.#project(message);
     this.#ahead.delete(message);
-    if (ahead instanceof EventRejected) throw ahead;
     return ahead;
-  }
-
-  #tryToRead(message: EventMessage): ProjectedChange | EventRejected {
-    try {
-      return this.#project(message);
-    } catch (error) {
-      if (error instanceof EventRejected) return error;
-      throw error;
-    }
   }
 
   #project(message: EventMessage): ProjectedChange {

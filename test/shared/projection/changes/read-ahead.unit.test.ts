@@ -44,15 +44,21 @@ describe('reading ahead', () => {
     expect(messages.map((one) => reader.read(one).id)).toEqual(messages.map((_, index) => `k${index}`));
   });
 
-  it('keeps what is poison until it is taken', async () => {
-    const poison = message(1);
+  it('leaves poison, and what fails in any other way, to who takes it', async () => {
+    const [poison, broken] = [message(1), message(2)];
     spoil([poison]);
-    const messages = [message(0), poison, message(2)];
-    reader.readAhead(messages);
+    Object.defineProperty(broken, 'value', {
+      get: () => {
+        throw new TypeError('a mistake');
+      },
+    });
+    const [first, last] = [message(0), message(3)];
+    reader.readAhead([first, poison, broken, last]);
     await turns();
-    expect(reader.read(messages[0] ?? poison).id).toBe('k0');
     expect(() => reader.read(poison)).toThrow('the message is not JSON');
-    expect(reader.read(messages[2] ?? poison).id).toBe('k2');
+    expect(() => reader.read(broken)).toThrow('a mistake');
+    spoil([first, last]);
+    expect([first, last].map((one) => reader.read(one).id)).toEqual(['k0', 'k3']);
   });
 
   it('reads what nobody read ahead', () => {
