@@ -4,9 +4,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { crc32c } from '@node-rs/crc32';
 import { batchHeader } from '#shared/kafka/record-batch.ts';
-import { eventually } from '#test/installation.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
-import type { ServiceProcess } from '#test/service-process.ts';
+import { type ServiceProcess, startService } from '#test/service-process.ts';
+import { runCommand, runJson } from '../services/admin/run-command.ts';
 import { type KafkaCluster, startKafkaCluster } from './servers/kafka-cluster.ts';
 import { startTrial, type Trial } from './trial.ts';
 
@@ -15,6 +16,8 @@ const PARTITIONS = 3;
 const DAMAGED = PARTITIONS - 1;
 /** The projector is cut off for so long, so that it has not read yet what is damaged. */
 const CUT_MS = 1_500;
+/** Where a batch says how long it is, and what it is compressed with. */
+const LENGTH_AT = 8;
 const ATTRIBUTES_AT = 21;
 
 /** What may be wrong with a batch, by the reason that is given. */
@@ -131,6 +134,59 @@ describe('a record batch that cannot be read', () => {
         boundMs: 15_000,
       },
       { fault: 'unreadable batch, from its repair', recoveriesMs: repaired ?? [], boundMs: 40_000 },
+    ]);
+  });
+});
+
+describe('a record batch whose length is destroyed', () => {
+  let kafka: KafkaCluster;
+  let installation: Installation;
+  let projector: ServiceProcess;
+  let topic: string;
+  beforeAll(async () => {
+    kafka = await startKafkaCluster(1);
+    installation = await createInstallation({ partitions: 1, settings: { KAFKA_BROKERS: kafka.brokers } });
+    topic = changesTopic(installation.environment);
+    // Each has an entry in the index of the log, by which a broker finds it without reading what lies before.
+    for (let offset = 0; offset < 4; offset += 1) {
+      await installation.send(topic, [{ key: 's1', value: 'no event'.repeat(1_000) }]);
+    }
+    const log = await open(kafka.logFile(topic, 0), 'r+');
+    const { bytes = 0 } = batchHeader(await log.readFile(), 0) ?? {};
+    await log.write(Buffer.from([0, 0, 0, 20]), 0, 4, bytes + LENGTH_AT);
+    await log.close();
+    projector = startService('projector', installation.env);
+  });
+  afterAll(async () => {
+    projector?.kill('SIGKILL');
+    await projector?.ended;
+    await installation?.close();
+    await kafka?.close();
+  });
+
+  it('is passed by up to an offset that the log has and that cannot be read either', async () => {
+    await projector.logged(({ level }) => level === 60);
+    const place = ['--topic', topic, '--partition', '0', '--offset', '1', '--yes'];
+    const skip = (...to: string[]) => runCommand(installation.env, ['dead-letters', 'skip', ...place, ...to]);
+    const refusals: Record<string, string[]> = {
+      'give --to': [],
+      'the log ends with 3: --to lies beyond it': ['--to', '4'],
+      [`what lies at ${topic}/0/2 can be read`]: ['--to', '2'],
+    };
+    for (const [why, to] of Object.entries(refusals)) {
+      expect(await skip(...to)).toMatchObject({ code: 1, stderr: expect.stringContaining(why) });
+    }
+    expect(await skip('--to', '1')).toMatchObject({ code: 0 });
+    await caughtUp(installation);
+    const listed = await runJson<{ dead_letters: { id: string; reason: string }[] }>(installation.env, [
+      'dead-letters',
+      'list',
+    ]);
+    expect(listed.dead_letters.map(({ id, reason }) => [id, reason])).toEqual([
+      [`${topic}/0/0`, 'malformed'],
+      [`${topic}/0/1`, 'unreadable'],
+      [`${topic}/0/2`, 'malformed'],
+      [`${topic}/0/3`, 'malformed'],
     ]);
   });
 });

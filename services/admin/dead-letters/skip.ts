@@ -13,16 +13,18 @@ export interface Place {
 }
 
 /**
- * The batch at an offset.
+ * The batch at an offset, and where the partition's log ends.
  * @throws {StoreDataError} `command_invalid` when what lies there can be read, `history_lost` when nothing lies there.
  */
 export async function findUnreadable(
   servers: Servers,
   { topic, partition, offset }: Place,
-): Promise<UnreadableBatch> {
+): Promise<{ batch: UnreadableBatch; logEnd: number }> {
   const reader = await LogReader.open(servers, topic);
   let found: UnreadableBatch | undefined;
+  let logEnd = 0;
   try {
+    logEnd = (await reader.bounds()).get(partition)?.end ?? 0;
     await reader.read({ partition, from: offset, to: offset + 1 }, (messages) => {
       found ??= messages.map(unreadableBatch).find((batch) => batch !== undefined);
     });
@@ -32,15 +34,16 @@ export async function findUnreadable(
   if (found === undefined) {
     throw commandInvalid(`what lies at ${topic}/${partition}/${offset} can be read: nothing is passed by`);
   }
-  return found;
+  return { batch: found, logEnd };
 }
 
 /**
  * The last offset that is to be passed by.
  * @param given what the operator says.
+ * @param logEnd the offset behind the log's last one: a position beyond it would count as lost history for ever.
  * @throws {StoreDataError} `command_invalid` when it cannot be told, or is another than the operator says.
  */
-export function lastToSkip(batch: UnreadableBatch, given: number | undefined): number {
+export function lastToSkip(batch: UnreadableBatch, given: number | undefined, logEnd: number): number {
   const offsets = offsetsInWords(batch);
   if (batch.to === null) {
     if (given === undefined) {
@@ -50,6 +53,11 @@ export function lastToSkip(batch: UnreadableBatch, given: number | undefined): n
     }
     if (given < batch.from) {
       throw commandInvalid(`the batch has the offsets ${offsets}: --to lies before it`);
+    }
+    if (given >= logEnd) {
+      throw commandInvalid(
+        `the batch has the offsets ${offsets}, and the log ends with ${logEnd - 1}: --to lies beyond it`,
+      );
     }
     return given;
   }

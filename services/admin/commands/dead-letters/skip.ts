@@ -24,8 +24,10 @@ export const skipCommand = () =>
       await withServers(async (servers) => {
         const { topic, partition } = flags;
         const environment = environmentOf(servers, topic);
-        const batch = await findUnreadable(servers, flags);
-        const to = lastToSkip(batch, flags.to);
+        const { batch, logEnd } = await findUnreadable(servers, flags);
+        const to = lastToSkip(batch, flags.to, logEnd);
+        // What an operator names may lie in another batch, which is not lost as long as it can be read.
+        if (to !== batch.to) await findUnreadable(servers, { topic, partition, offset: to });
         const { from, reason, detail } = batch;
         const count = to - from + 1;
         const question = `Pass by ${count} offsets of ${topic}/${partition}, ${from} to ${to} (${reason}: ${detail})?`;
