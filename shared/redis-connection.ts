@@ -29,6 +29,11 @@ export class RedisConnection extends Redis {
     super(url, options);
     this.#timeoutMs = timeoutMs;
     this.#answered = answered;
+    // Asked about each error that Redis answers: so that no command that succeeds costs anything for it.
+    this.options.reconnectOnError = (error) => {
+      if (error.message.startsWith('MOVED ')) this.emit('moved');
+      return false;
+    };
   }
 
   override sendCommand(...args: Parameters<Redis['sendCommand']>): unknown {
@@ -65,10 +70,7 @@ export class RedisConnection extends Redis {
       clearTimeout(timer);
       this.#answered((performance.now() - sent) / 1_000);
     };
-    commands.at(-1)?.promise.then(answered, (error: Error) => {
-      answered();
-      if (error.message.startsWith('MOVED ')) this.emit('moved');
-    });
+    commands.at(-1)?.promise.then(answered, answered);
   };
 }
 

@@ -3,6 +3,7 @@
  * as far as it tells that there are others. Commands go to the node that holds their key and to no other: what it does not answer in
  * time fails, and nothing is sent elsewhere instead (decision 0067).
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { describeError } from '../errors.ts';
 import { PeriodicTask } from '../periodic-task.ts';
@@ -17,11 +18,13 @@ const FOLLOW_MS = 1_000;
 const SEARCH_MS = 100;
 /** How soon nodes that were just heard of are asked, and whether all are ready is looked at. */
 const POLL_MS = 10;
+/** For how long a new node is waited for before the others are asked again: one that loads its data is neither reached nor away. */
+const MEET_MS = 1_000;
 
 interface Node {
   address: string;
   redis: RedisConnection;
-  /** Resolves once it was reached, or could not be. */
+  /** Resolves once it was reached, or could not be, or takes long. */
   met: Promise<unknown>;
   id: string | null;
   /** What it said last. A node that is away holds what it held until another one does. */
@@ -112,9 +115,10 @@ export class RedisCluster implements RedisMasters {
     const redis = this.#connect({ host, port });
     const wake = () => this.#following.wake();
     redis.on('ready', wake).on('close', wake).on('moved', wake);
-    const met = new Promise((resolve) => {
+    const reached = new Promise((resolve) => {
       redis.once('ready', resolve).once('close', resolve);
     });
+    const met = Promise.race([reached, sleep(MEET_MS, undefined, { ref: false })]);
     this.#nodes.set(address, { address, redis, met, id: null, claim: null, master: null });
   }
 

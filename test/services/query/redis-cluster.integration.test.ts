@@ -1,7 +1,11 @@
 /** Redis as a cluster: everything that is decided there works on it, and a master that is killed takes nobody's stores with it but its own. */
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { clientKey, redisKeys } from '#shared/access/redis-keys.ts';
 import { slotOf } from '#shared/redis-cluster/slot.ts';
+import { holderOf, type RedisMasters } from '#shared/redis-masters.ts';
+import { createRedis } from '#shared/redis.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
 import { type ClusterShard, type RedisClusterProcesses, startRedisCluster } from '#test/redis-cluster.ts';
@@ -79,6 +83,58 @@ it('knows the slot of a key as Redis does', async () => {
   for (const key of ['', 'a', 'foo{}{bar}', 'foo{{bar}}zap', 'store_data:{loja-é:production}:grant:a']) {
     expect([key, await client.cluster('KEYSLOT', key)]).toEqual([key, slotOf(key)]);
   }
+});
+
+/** Connects as a service does; `url` names other nodes first. */
+async function connected(work: (masters: RedisMasters) => Promise<void>, url = redis.url): Promise<void> {
+  const { config } = service.installation;
+  const masters = createRedis({ ...config, redis: { ...config.redis, url } }, { away: () => undefined });
+  try {
+    await masters.ready(30_000);
+    await work(masters);
+  } finally {
+    masters.disconnect();
+  }
+}
+
+it('a node that loads its data holds up none of the others', async () => {
+  const info = 'loading:1\r\nloading_eta_seconds:600';
+  const answers: Record<string, string> = { info: `$${info.length}\r\n${info}`, client: '+OK', hello: '+OK' };
+  const loading = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.on('data', (chunk) => {
+      for (const [, name = ''] of chunk.toString().matchAll(/\*\d+\r\n\$\d+\r\n(\w+)/g)) {
+        socket.write(
+          `${answers[name.toLowerCase()] ?? '-LOADING Redis is loading the dataset in memory'}\r\n`,
+        );
+      }
+    });
+  });
+  await once(loading.listen(0, '127.0.0.1'), 'listening');
+  const { port } = loading.address() as AddressInfo;
+  try {
+    await connected(
+      async (masters) => expect(masters.isWhole()).toBe(true),
+      redis.url.replace('//', `//127.0.0.1:${port},`),
+    );
+  } finally {
+    loading.close();
+  }
+});
+
+it('any command of a turn tells that another node holds a key', async () => {
+  await connected(async (masters) => {
+    const [own, others] = [0, 1].map((shard) => nameOn(shard, (name) => name, 'key'));
+    const holder = holderOf(masters, own ?? '');
+    let moved = 0;
+    holder.on('moved', () => (moved += 1));
+    const answers = await Promise.allSettled([holder.get(others ?? ''), holder.get(own ?? '')]);
+    expect(answers).toMatchObject([
+      { reason: { message: expect.stringMatching(/^MOVED /) } },
+      { status: 'fulfilled' },
+    ]);
+    expect(moved).toBe(1);
+  });
 });
 
 it('gives tokens, and takes them away, wherever client and store lie', async () => {
