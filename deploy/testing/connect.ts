@@ -4,6 +4,7 @@ import type { Db } from 'mongodb';
 import { hashSecret, newClientId, newClientSecret } from '#shared/access/secrets.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { findPending } from '#shared/access/pending.ts';
+import { allEnded } from '#shared/all-ended.ts';
 import { readConfig } from '#shared/config.ts';
 import { readAccessChange, SCOPES } from '#shared/events/access-event.ts';
 import { readChange } from '#shared/events/change.ts';
@@ -32,7 +33,14 @@ export const connectStoreData: typeof Api.connectStoreData = async (connection) 
   const kafka = createKafka(config, 'store-data-testing', createLogger('testing', 'silent'));
   const [admin, producer] = [kafka.admin(), createProducer(kafka)];
   const mongodb = createWriterClient(config, 'store-data-testing');
-  await Promise.all([admin.connect(), producer.connect(), mongodb.connect()]);
+  const close = () => allEnded<unknown>([admin.disconnect(), producer.disconnect(), mongodb.close()]);
+  try {
+    await allEnded<unknown>([admin.connect(), producer.connect(), mongodb.connect()]);
+  } catch (error) {
+    // What is open would keep the process alive.
+    await close().catch(() => undefined);
+    throw error;
+  }
   const topics = { changes: changesTopic(environment), access: accessTopic(environment) };
   const databases = new Databases(config.namePrefix, mongodb);
   const places: Places = { admin, databases, environment };
@@ -68,7 +76,7 @@ export const connectStoreData: typeof Api.connectStoreData = async (connection) 
     token: (key) => requestToken(url, key),
     settled: () => settle(places),
     async stop() {
-      await Promise.all([admin.disconnect(), producer.disconnect(), mongodb.close()]);
+      await close();
     },
   };
 };

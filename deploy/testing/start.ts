@@ -3,11 +3,13 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Service } from '#local/start/service.ts';
 import { prepareSigningKey } from '#local/start/files.ts';
 import { type Guard, startGuard } from '#local/stack/program/guard.ts';
 import { startStack } from '#local/stack/stack.ts';
 import { readConfig } from '#shared/config.ts';
+import { describeError } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { createKafka, createTopics } from '#shared/kafka.ts';
 import { createLogger } from '#shared/logging.ts';
@@ -17,6 +19,9 @@ import { connectStoreData } from './connect.ts';
 
 const SERVICES = join(import.meta.dirname, '../../services');
 const MAX_MESSAGE_BYTES = 10 * 1_048_576;
+/** For how long members of a consumer group that were killed are waited for, and how often they are looked for. */
+const LEFT_MS = 30_000;
+const LOOK_MS = 200;
 
 export const startStoreData: typeof Api.startStoreData = async (options = {}) => {
   const { fixtures = [], partitions = 2, log = () => undefined } = options;
@@ -46,8 +51,7 @@ export const startStoreData: typeof Api.startStoreData = async (options = {}) =>
       OPERATIONS_PORT: '0',
       LOG_LEVEL: 'info',
     };
-    await makeTopics(settings, partitions);
-    cleanup.defer(() => removeNames(settings));
+    await makeTopics(settings, partitions, cleanup);
     const guard = startGuard();
     cleanup.defer(() => guard.close());
     const url = await startServices({ settings, folder, guard, log, cleanup });
@@ -56,7 +60,9 @@ export const startStoreData: typeof Api.startStoreData = async (options = {}) =>
     await api.publish(fixtures);
     return { ...api, stop: () => cleanup.disposeAsync() };
   } catch (error) {
-    await cleanup.disposeAsync();
+    await cleanup
+      .disposeAsync()
+      .catch((left: unknown) => log(`not all that was made is removed: ${describeError(left)}`));
     throw error;
   }
 };
@@ -86,8 +92,15 @@ async function startServices({ settings, folder, guard, log, cleanup }: Services
   return url;
 }
 
-async function makeTopics(settings: Record<string, string>, partitions: number): Promise<void> {
+async function makeTopics(
+  settings: Record<string, string>,
+  partitions: number,
+  cleanup: AsyncDisposableStack,
+): Promise<void> {
   await using servers = await reach(settings);
+  // Before they are made: of some it may not be heard in time that they were.
+  cleanup.defer(() => removeFromKafka(settings));
+  cleanup.defer(() => removeDatabases(settings));
   await createTopics(servers.admin, servers.topics, {
     partitions,
     config: { 'max.message.bytes': String(MAX_MESSAGE_BYTES) },
@@ -95,13 +108,33 @@ async function makeTopics(settings: Record<string, string>, partitions: number):
 }
 
 /** Servers that were there before keep nothing of this; in Redis everything that is left ends by itself. */
-async function removeNames(settings: Record<string, string>): Promise<void> {
+async function removeFromKafka(settings: Record<string, string>): Promise<void> {
   await using servers = await reach(settings);
-  await servers.admin.deleteTopics({ topics: servers.topics });
-  const mongodb = createWriterClient(servers.config, 'store-data-testing');
+  const { admin, topics, config } = servers;
+  await Promise.all(topics.map((topic) => admin.deleteTopics({ topics: [topic] }).catch(unlessUnknownTopic)));
+  for (const end = performance.now() + LEFT_MS; ; await sleep(LOOK_MS)) {
+    const { groups } = await admin.listGroups();
+    const own = groups.map(({ groupId }) => groupId).filter((id) => id.startsWith(`${config.namePrefix}.`));
+    if (own.length === 0) return;
+    // A projector that was killed belongs to its group until its session is over.
+    await admin.deleteGroups(own).catch((error: unknown) => {
+      if (performance.now() > end) throw error;
+    });
+  }
+}
+
+function unlessUnknownTopic(error: Error): void {
+  const { cause } = error;
+  const isUnknown = cause instanceof Error && 'type' in cause && cause.type === 'UNKNOWN_TOPIC_OR_PARTITION';
+  if (!isUnknown) throw error;
+}
+
+async function removeDatabases(settings: Record<string, string>): Promise<void> {
+  const config = readConfig({ ...process.env, ...settings });
+  const mongodb = createWriterClient(config, 'store-data-testing');
   try {
     const { databases } = await mongodb.db().admin().listDatabases({ nameOnly: true });
-    const own = databases.filter(({ name }) => name.startsWith(`${servers.config.namePrefix}_`));
+    const own = databases.filter(({ name }) => name.startsWith(`${config.namePrefix}_`));
     await Promise.all(own.map(({ name }) => mongodb.db(name).dropDatabase()));
   } finally {
     await mongodb.close();
@@ -110,7 +143,8 @@ async function removeNames(settings: Record<string, string>): Promise<void> {
 
 async function reach(settings: Record<string, string>) {
   const config = readConfig({ ...process.env, ...settings });
-  const admin = createKafka(config, 'store-data-testing', createLogger('testing', 'silent')).admin();
+  const kafka = createKafka(config, 'store-data-testing', createLogger('testing', 'silent'));
+  const admin = kafka.admin({ retry: { retries: 4 } });
   await admin.connect();
   const topics = config.environments.flatMap((name) => [changesTopic(name), accessTopic(name)]);
   return { config, admin, topics, [Symbol.asyncDispose]: () => admin.disconnect() };

@@ -1,10 +1,13 @@
 /** What the tests of other projects start: it tells what is wrong with a fixture, and leaves nothing in servers that were there before. */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { MongoClient } from 'mongodb';
 import kafkajs from 'kafkajs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connectStoreData, startStoreData } from '../../../deploy/testing/index.ts';
 import type { StoreData } from '../../../deploy/testing/api.d.ts';
 
+const run = promisify(execFile);
 const CATEGORY = { name: 'Pizzas', position: 1, active: true };
 const servers = {
   kafka: new kafkajs.Kafka({ brokers: process.env['KAFKA_BROKERS']?.split(',') ?? [] }).admin(),
@@ -45,14 +48,45 @@ it('is reached from another process by what describes it, and has the settings t
   expect(answer.headers.get('ratelimit-policy')).toBe('"store";q=7;w=60');
 });
 
-it('leaves neither topics nor databases in servers that were there before', async () => {
-  const { environment } = api.connection;
+it('says why it did not start, also where little was made by then', async () => {
+  await expect(startStoreData({ partitions: 0 })).rejects.toThrow('Topic creation errors');
+});
+
+it('leaves nothing open where one of the servers cannot be reached', async () => {
+  const settings = { ...api.connection.settings, MONGODB_USERNAME: 'nobody', MONGODB_PASSWORD: 'wrong' };
+  const connection = { ...api.connection, settings };
+  const module = new URL('../../../deploy/testing/index.ts', import.meta.url).href;
+  const program = `
+    const { connectStoreData } = await import(${JSON.stringify(module)});
+    await connectStoreData(${JSON.stringify(connection)}).catch((error) => console.log(error.message));
+  `;
+  // It would not end by itself as long as a connection is open.
+  const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', program], {
+    timeout: 240_000,
+  });
+  expect(stdout).toBe('Authentication failed.\n');
+});
+
+it('leaves neither topics nor consumer groups nor databases in servers that were there before', async () => {
+  const { environment, settings } = api.connection;
+  const prefix = settings['NAME_PREFIX'] ?? '';
   const names = async () => {
     const { databases } = await servers.mongodb.db().admin().listDatabases({ nameOnly: true });
-    const all = [...(await servers.kafka.listTopics()), ...databases.map(({ name }) => name)];
-    return all.filter((name) => name.includes(environment) || name.includes(environment.replace('-', '_')));
+    const { groups } = await servers.kafka.listGroups();
+    return [
+      ...(await servers.kafka.listTopics()),
+      ...groups.map(({ groupId }) => groupId),
+      ...databases.map(({ name }) => name),
+    ].filter((name) => name.includes(environment) || name.startsWith(prefix));
   };
-  expect((await names()).length).toBeGreaterThanOrEqual(4);
+  expect(await names()).toEqual(
+    expect.arrayContaining([
+      `store-changes.${environment}`,
+      `${prefix}.${environment}.g1`,
+      `${prefix}.${environment}.access`,
+      `${prefix}_control`,
+    ]),
+  );
   await api.stop();
   expect(await names()).toEqual([]);
 });
