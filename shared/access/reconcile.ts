@@ -5,11 +5,10 @@
  */
 import type { Collection, Filter } from 'mongodb';
 import type { OwnerOfKeys } from '../redis-masters.ts';
+import { execute, PIPELINED } from '../redis-pipeline.ts';
 import type { AccessKey, ControlCollections, StoreAccess } from './access-keys.ts';
 import {
-  execute,
   type GrantedKey,
-  PIPELINED,
   type Published,
   publishedBlocking,
   publishedKey,

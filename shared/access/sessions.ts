@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Collection } from 'mongodb';
 import type { OwnerOfKeys, RedisHolders } from '../redis-masters.ts';
+import { pipelined } from '../redis-pipeline.ts';
 import type { RevokedSession } from './access-keys.ts';
-import { pipelined } from './grants.ts';
 import { redisKeys } from './redis-keys.ts';
 
 /** A new session id: 128 random bits in hex. */

@@ -4,9 +4,10 @@
  */
 import type { Redis } from 'ioredis';
 import { controlCollections } from '#shared/access/access-keys.ts';
-import { execute, publishedKey, replaceVersioned } from '#shared/access/grants.ts';
+import { publishedKey, replaceVersioned } from '#shared/access/grants.ts';
 import { redisKeys } from '#shared/access/redis-keys.ts';
 import { holderOf } from '#shared/redis-masters.ts';
+import { execute } from '#shared/redis-pipeline.ts';
 import { announcementsIn } from '../access/announce.ts';
 import { existingKey, keySubject, storeSubject } from '../access/subject.ts';
 import { auditedChange } from '../audit/audited-change.ts';

@@ -2,8 +2,8 @@
 import type { Redis } from 'ioredis';
 import type { Db } from 'mongodb';
 import { controlCollections, storeAccessId } from '#shared/access/access-keys.ts';
-import { execute } from '#shared/access/grants.ts';
 import type { RedisMasters } from '#shared/redis-masters.ts';
+import { execute } from '#shared/redis-pipeline.ts';
 
 export interface StoreUse {
   /** Those with the most requests first. */

@@ -1,12 +1,12 @@
 /** Reconciling a Redis server before it is used: by one instance for all that have connected to it. */
 import { randomUUID } from 'node:crypto';
 import type { ControlCollections } from '#shared/access/access-keys.ts';
-import { execute } from '#shared/access/grants.ts';
 import { findPending, type PendingAccess, publishPending } from '#shared/access/pending.ts';
 import { reconcileAccess } from '#shared/access/reconcile.ts';
 import { reconciledKey, reconcilingKey, reconcilingMarkKey } from '#shared/access/redis-keys.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { RedisMaster } from '#shared/redis-masters.ts';
+import { execute } from '#shared/redis-pipeline.ts';
 import type { RedisServer } from '#shared/redis-server.ts';
 import { pause } from '#shared/pause.ts';
 import { boundedBy } from '../deadline.ts';

@@ -6,11 +6,11 @@
  */
 import { randomUUID } from 'node:crypto';
 import { ReplyError } from 'ioredis';
-import { pipelined } from '#shared/access/grants.ts';
 import { trailKey } from '#shared/access/redis-keys.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import type { RedisMaster } from '#shared/redis-masters.ts';
+import { pipelined } from '#shared/redis-pipeline.ts';
 import { describeRedis, evictionProblem, type RedisServer } from '#shared/redis-server.ts';
 import {
   awaitCurrentPrimary,

@@ -2,7 +2,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ChainableCommander } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { execute, replaceVersioned, setVersioned } from '#shared/access/grants.ts';
+import { replaceVersioned, setVersioned } from '#shared/access/grants.ts';
+import { execute } from '#shared/redis-pipeline.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 
 let installation: Installation;

@@ -1,12 +1,13 @@
 /** Redis decides about tokens: whatever changes, the next request at every instance sees it, and MongoDB is asked about failures only. */
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { execute, setVersioned } from '#shared/access/grants.ts';
+import { setVersioned } from '#shared/access/grants.ts';
 import { clientKey, reconciledKey, redisKeys } from '#shared/access/redis-keys.ts';
 import { applyKeyChange, controlCollections } from '#shared/access/access-keys.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import type { Config } from '#shared/config.ts';
 import { SCOPES } from '#shared/events/access-event.ts';
 import { controlDatabase } from '#shared/read-models/databases.ts';
+import { execute } from '#shared/redis-pipeline.ts';
 import type { Answer } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
 import { quickOnce } from '#test/patience.ts';
