@@ -21,18 +21,26 @@ export interface Seen {
 export const LEAST = 64;
 /** More answers in a millisecond than one thread gives: beyond it the latency would be exceeded in any case. */
 const MOST_PER_MS = 10;
-/** What takes long by its nature may take so many times as long, and altogether so many times the latency. */
-const [SLOWER_THAN_USUAL, MOST_TIMES] = [2, 4];
-/** How fast the limit grows back with each look, and how much of what is in flight one look leaves at least. */
-const [GROWTH, SHRINKAGE] = [1.1, 0.5];
-/** From so much more asked than answered on the load outruns the service. Else what is in flight does not grow, and may be so many times as much. */
-const [OUTRUN, STEADY_TIMES] = [1.25, 3];
+/** What takes long by its nature may take so many times its usual time. */
+const SLOWER_THAN_USUAL = 2;
+/** The most that it may take, in times of the latency. */
+const MOST_TIMES = 4;
+/** The limit is multiplied by this with each look at which everything is answered in time. */
+const GROWTH = 1.1;
+/** The share of what is in flight that one look leaves at least. */
+const SHRINKAGE = 0.5;
+/** Where more than so many times as much is asked as answered, the load outruns the service. */
+const OUTRUN = 1.25;
+/** Where the load does not outrun the service, what is in flight does not grow, and may be so many times as much. */
+const STEADY_TIMES = 3;
 /**
- * In one look answers also fall behind where more are asked than before, or where the machine stood still for a moment. Where the load
- * does not outrun the service a look counts less: there is time to see.
+ * The limit shrinks after so many late looks in turn. In one look answers also fall behind where more are asked than before, or where
+ * the machine stood still for a moment.
  */
-const [LOOKS, STEADY_LOOK] = [2, 0.2];
-/** How fast the usual time follows. */
+const LOOKS = 2;
+/** What a late look counts where the load does not outrun the service: there is time to see. */
+const STEADY_LOOK = 0.2;
+/** The share of the difference by which the usual time follows with each look. */
 const FOLLOWS = 0.1;
 
 export class InFlightLimit {
