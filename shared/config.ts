@@ -493,7 +493,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   return { ...config, own };
 }
 
-/** Reads the servers that an environment has of its own, if any. They inherit no setting of the installation's: no password reaches another server. */
+/** Reads the servers that an environment has of its own, if any. Of how a server is reached they inherit nothing: no password reaches another server. */
 function readOwn(
   { kafka, mongodb }: Settings,
   environment: string,
