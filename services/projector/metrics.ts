@@ -95,6 +95,11 @@ export function createMetrics() {
       'How often in turn what a partition applies next has failed though MongoDB answered',
       ['topic', 'partition', 'generation'],
     ),
+    environmentStopped: gauge(
+      'store_data_environment_stopped',
+      '1 while a mistake on servers of its own keeps an environment, or a generation of it, from being projected',
+      ['environment'],
+    ),
     generations: gauge(
       'store_data_generation',
       '1 for each generation that this process projects: live, building, kept',

@@ -185,7 +185,7 @@ async function startConsumers(
   };
   follower = await GenerationFollower.start({
     ...parts,
-    apart: new Set(environments.filter((name) => Object.keys(config.own.get(name) ?? {}).length > 0)),
+    own: config.own,
     prepare: (environment) => prepare(parts, environment),
     project: (generation) => projectGeneration(projecting, generation),
   });

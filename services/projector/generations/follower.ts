@@ -4,6 +4,7 @@
  */
 import type { Db } from 'mongodb';
 import { allEnded } from '#shared/all-ended.ts';
+import type { Config } from '#shared/config.ts';
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
@@ -19,6 +20,7 @@ import {
 import type { RunningConsumer } from '../consumer/consumer.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
 import { SideBySide } from '../side-by-side.ts';
+import { StoppedEnvironments } from './stopped-environments.ts';
 
 const LOOK_MS = 500;
 
@@ -34,8 +36,8 @@ export interface Followed {
 export interface FollowerOptions {
   databases: Databases;
   environments: readonly string[];
-  /** Those with servers of their own. */
-  apart: ReadonlySet<string>;
+  /** The servers that environments have of their own. */
+  own: Config['own'];
   /** Done once for an environment, before anything of it is projected. */
   prepare: (environment: string) => Promise<void>;
   /** Only generations made with it are touched. */
@@ -48,6 +50,8 @@ export interface FollowerOptions {
 interface Running {
   generation: Followed;
   consumer: RunningConsumer;
+  /** Whether it is to be begun anew. */
+  hasFailed: boolean;
 }
 
 export class GenerationFollower {
@@ -59,12 +63,14 @@ export class GenerationFollower {
   readonly #said = new Map<string, string>();
   readonly #pointers: PointerWatch;
   readonly #prepared = new Set<string>();
+  readonly #stoppedOnes: StoppedEnvironments;
   readonly #environments = new SideBySide();
   #looking: PeriodicTask | null = null;
   #stopped = false;
 
   private constructor(options: FollowerOptions) {
     this.#options = options;
+    this.#stoppedOnes = new StoppedEnvironments(options.logger, options.metrics);
     this.#pointers = new PointerWatch(options.databases, options.environments);
     this.#failure.promise.catch(() => undefined);
   }
@@ -72,7 +78,7 @@ export class GenerationFollower {
   /**
    * Begins to follow.
    * @throws what keeps a generation of this release from being projected at the first look; later it is logged and tried again. So
-   * is from the beginning what cannot be reached of an environment with servers of its own.
+   * is from the beginning what fails of an environment with servers of its own.
    */
   static async start(options: FollowerOptions): Promise<GenerationFollower> {
     const follower = new GenerationFollower(options);
@@ -93,7 +99,7 @@ export class GenerationFollower {
     return follower;
   }
 
-  /** Rejects when a generation can no longer be projected and the process should end. */
+  /** Rejects when a generation on the Kafka of the installation can no longer be projected and the process should end. */
   get failed(): Promise<never> {
     return this.#failure.promise;
   }
@@ -116,40 +122,43 @@ export class GenerationFollower {
   }
 
   async #lookAtAll(): Promise<void> {
-    const failed = (environments: readonly string[], error: unknown) => {
-      for (const environment of environments) this.#say(environment, 'error', describeError(error));
-      return [];
-    };
     await this.#pointers
-      .each((environment, find) =>
-        this.#environments.run(
-          environment,
-          () => this.#look(environment, find).catch((error: unknown) => failed([environment], error)),
-          [],
-        ),
-      )
-      .catch((error: unknown) => failed(this.#options.environments, error));
+      .each((environment, find) => this.#lookApart(environment, find))
+      .catch((error: unknown) => {
+        for (const environment of this.#options.environments) {
+          this.#say(environment, 'error', describeError(error));
+        }
+      });
   }
 
   async #lookFirst(environment: string): Promise<void> {
-    const { databases, apart } = this.#options;
-    const look = () => this.#look(environment, () => findGenerations(databases, environment));
-    if (!apart.has(environment)) {
-      await look();
-      return;
-    }
-    const failure = await this.#environments.run(
-      environment,
-      () =>
-        look().then(
-          () => null,
-          (error: unknown) => ({ error }),
-        ),
-      null,
-    );
-    if (failure === null) return;
-    if (!isUnavailable(failure.error)) throw failure.error;
-    this.#say(environment, 'warn', describeError(failure.error));
+    const find = () => findGenerations(this.#options.databases, environment);
+    await (this.#isApart(environment) ? this.#lookApart(environment, find) : this.#look(environment, find));
+  }
+
+  #isApart(environment: string): boolean {
+    return Object.keys(this.#options.own.get(environment) ?? {}).length > 0;
+  }
+
+  /** A look whose failure, or whose waiting, is no other environment's. */
+  #lookApart(
+    environment: string,
+    find: () => Promise<KnownGeneration[]>,
+  ): Promise<readonly KnownGeneration[]> {
+    const look = async () => {
+      if (this.#stoppedOnes.rests(environment)) return [];
+      try {
+        const known = await this.#look(environment, find);
+        this.#stoppedOnes.goesOn(environment);
+        return known;
+      } catch (error) {
+        const isMistake = !isUnavailable(error);
+        if (isMistake && this.#isApart(environment)) this.#stoppedOnes.failed(environment, error);
+        else this.#say(environment, isMistake ? 'error' : 'warn', describeError(error));
+        return [];
+      }
+    };
+    return this.#environments.run(environment, look, []);
   }
 
   async #look(
@@ -167,15 +176,18 @@ export class GenerationFollower {
       wanted.set(marker.id, { marker, found });
     }
     const gone = [...this.#running]
-      .filter(([id, { generation }]) => generation.environment === environment && !wanted.has(id))
+      .filter(([, { generation }]) => generation.environment === environment)
+      .filter(([id, { hasFailed }]) => hasFailed || !wanted.has(id))
       .map(([id]) => this.#end(id));
-    const going = [...wanted].map(([id, { marker, found }]) => {
+    const going = [...wanted].map(async ([id, { marker, found }]) => {
       const running = this.#running.get(id);
-      if (running === undefined) return this.#begin(environment, marker, found);
+      if (running === undefined) {
+        await Promise.allSettled(gone);
+        return this.#begin(environment, marker, found);
+      }
       this.#count(running.generation, 0);
       Object.assign(running.generation, { state: found.state, share: found.share });
       this.#count(running.generation, 1);
-      return Promise.resolve();
     });
     await allEnded([...gone, ...going]);
     this.#tellOfOthers(environment, known);
@@ -188,15 +200,19 @@ export class GenerationFollower {
     { db, state, share }: KnownGeneration,
   ): Promise<void> {
     if (this.#stopped) return;
-    const { logger, project } = this.#options;
+    const { logger, project, own } = this.#options;
     const generation: Followed = { environment, db, marker, state, share };
     await createReadModels(db);
     await checkReadModels(db);
     const consumer = await project(generation);
-    this.#running.set(marker.id, { generation, consumer });
+    const running = { generation, consumer, hasFailed: false };
+    this.#running.set(marker.id, running);
     this.#count(generation, 1);
     consumer.failed.catch((error: unknown) => {
-      if (this.#running.has(marker.id)) this.#failure.reject(error);
+      if (this.#running.get(marker.id) !== running) return;
+      if (own.get(environment)?.kafka === undefined) return this.#failure.reject(error);
+      running.hasFailed = true;
+      this.#stoppedOnes.failed(environment, error);
     });
     logger.info({ environment, generation: marker.number, state }, 'projects a generation');
   }
@@ -205,11 +221,11 @@ export class GenerationFollower {
     const running = this.#running.get(id);
     if (running === undefined) return;
     this.#running.delete(id);
-    const { generation, consumer } = running;
+    const { generation, consumer, hasFailed } = running;
     const { environment, marker } = generation;
     this.#count(generation, 0);
     await consumer.stop();
-    if (this.#stopped) return;
+    if (this.#stopped || hasFailed) return;
     this.#options.logger.info(
       { environment, generation: marker.number },
       'no longer projects a generation: it is dropped',

@@ -63,6 +63,7 @@ describe('the alerting rules', () => {
       'store_data_mongodb_away',
       'up',
       'store_data_partition_failing',
+      'store_data_environment_stopped',
       'store_data_partition_lag',
       'store_data_freshness_seconds_bucket',
       'store_data_access_pending',

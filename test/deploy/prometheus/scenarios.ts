@@ -37,6 +37,7 @@ const NAMES = {
   stopped: `store_data_partition_stopped{${OF_PARTITION}}`,
   unreadable: `store_data_partition_unreadable{${OF_PARTITION},reason="corrupt"}`,
   failing: `store_data_partition_failing{${OF_PARTITION}}`,
+  environmentStopped: `store_data_environment_stopped{${PROJECTOR},environment="sandbox"}`,
   freshSoon: `store_data_freshness_seconds_bucket{${OF_ENVIRONMENT},le="1"}`,
   freshLate: `store_data_freshness_seconds_bucket{${OF_ENVIRONMENT},le="60"}`,
   freshAll: `store_data_freshness_seconds_bucket{${OF_ENVIRONMENT},le="+Inf"}`,
@@ -170,6 +171,10 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     alert: 'StoreDataPartitionFails',
     ...alone(NAMES.failing, '_x10 1+4x110', '4x120', '15m', PARTITION),
+  },
+  {
+    alert: 'StoreDataEnvironmentStopped',
+    ...alone(NAMES.environmentStopped, '_x10 1x110', '0x10 1x0 0x109', '15m', { environment: 'sandbox' }),
   },
   {
     alert: 'StoreDataLagGrows',
