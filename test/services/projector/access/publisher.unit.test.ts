@@ -34,10 +34,10 @@ it('publishes what healthy masters hold, whatever another one cannot be told', a
     session('a', 'away'),
     session('b', 'there'),
   ];
-  const published: string[] = [];
+  const published = new Set<string>();
   const collection = {
     aggregate: () => ({ toArray: () => Promise.resolve(pending) }),
-    updateOne: ({ _id }: { _id: string }) => Promise.resolve(published.push(_id)),
+    updateOne: ({ _id }: { _id: string }) => Promise.resolve(published.add(_id)),
   };
   const redis = healthy();
   const metrics = createMetrics();
@@ -54,7 +54,7 @@ it('publishes what healthy masters hold, whatever another one cannot be told', a
   const left = async () => (await metrics.accessPending.get()).values[0]?.value;
   try {
     await eventually('it has tried all', () => failures.length > 0);
-    expect(published.toSorted()).toEqual(['b', 'e/there', 'k2']);
+    expect(published).toEqual(new Set(['k2', 'e/there', 'b']));
     expect(failures).toEqual([expect.stringContaining('a master of the Redis cluster is away')]);
     expect(await left()).toBe(3);
     pending = [];
