@@ -4,7 +4,7 @@ import type { ClientSession } from 'mongodb';
 import { isWriteConflict } from '#shared/errors.ts';
 import type { Epochs } from '#shared/projection/changes/epochs.ts';
 import { ERASED_BY_PIECE, erasePiece } from '#shared/projection/erasing/piece.ts';
-import { advance, type Claimed, waitedSeconds } from '#shared/projection/rewriting/queue.ts';
+import { advance, type Leased, waitedSeconds } from '#shared/projection/rewriting/queue.ts';
 import type { Pieces, Workplace } from './pieces.ts';
 
 /** A repair of the store, or a rewriting of its bodies by another process, is in the way. */
@@ -26,13 +26,13 @@ export interface ErasingOptions {
   ) => Promise<R | null>;
 }
 
-/** The rest of the work on a claimed store. */
+/** The rest of the work on a store that this process works on. */
 export function erasurePieces(
   { db, logger, metrics, labels }: Workplace,
   { epochs, inTransaction }: ErasingOptions,
-  claimed: Claimed,
+  leased: Leased,
 ): Pieces {
-  const { store_id: storeId, partition = 0 } = claimed;
+  const { store_id: storeId, partition = 0 } = leased;
   let most = Math.min(FIRST_PIECE, ERASED_BY_PIECE.documents);
   const erase = async (documents: number) => {
     let began = 0;
@@ -54,8 +54,8 @@ export function erasurePieces(
         if (piece === null) return 'others';
         epochs.committed(piece.given);
         metrics.erased.inc(labels, piece.rewritten);
-        if (!piece.isLast) return (await advance(db, claimed, null)) ? 'more' : 'ended';
-        const seconds = waitedSeconds(claimed);
+        if (!piece.isLast) return (await advance(db, leased, null)) ? 'more' : 'ended';
+        const seconds = waitedSeconds(leased);
         logger.info({ store: storeId, seconds }, 'the erasures of the store are done');
         return 'ended';
       } catch (error) {

@@ -1,7 +1,7 @@
 /** The bodies of one store whose offset has moved, made for its present one, batch by batch. */
 import { rewriteBatch } from '#shared/projection/rewriting/batch.ts';
 import { afterBatch, BEGINNING } from '#shared/projection/rewriting/progress.ts';
-import { advance, type Claimed, finish, waitedSeconds } from '#shared/projection/rewriting/queue.ts';
+import { advance, type Leased, finish, waitedSeconds } from '#shared/projection/rewriting/queue.ts';
 import { type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import type { Pieces, Workplace } from './pieces.ts';
@@ -9,19 +9,19 @@ import type { Pieces, Workplace } from './pieces.ts';
 /** Documents of one batch at most. */
 const BATCH = 500;
 
-/** The rest of the work on a claimed store. */
+/** The rest of the work on a store that this process works on. */
 export async function offsetPieces(
   { db, logger, metrics, labels }: Workplace,
-  claimed: Claimed,
+  leased: Leased,
 ): Promise<Pieces> {
-  const { store_id: storeId } = claimed;
+  const { store_id: storeId } = leased;
   const stamp = await db
     .collection<Stamp>(STAMPS)
     .findOne({ _id: storeId }, { projection: { timezone_offset: 1 }, maxTimeMS: 5_000 });
   const offset = stamp?.timezone_offset ?? DEFAULT_OFFSET;
   const log = logger.child({ store: storeId, offset });
-  if (claimed.done === undefined) log.info('rewrites the bodies of a store whose offset has moved');
-  let progress = claimed.done ?? BEGINNING;
+  if (leased.done === undefined) log.info('rewrites the bodies of a store whose offset has moved');
+  let progress = leased.done ?? BEGINNING;
   return {
     most: BATCH,
     async next(documents) {
@@ -33,13 +33,13 @@ export async function offsetPieces(
         progress = afterBatch(progress, result);
         // Nothing is lost with what was found empty.
         const isKept = result.looked === 0 || progress.collection === null;
-        if (!isKept && !(await advance(db, claimed, progress))) return 'ended';
+        if (!isKept && !(await advance(db, leased, progress))) return 'ended';
       }
       if (progress.collection !== null) return 'more';
-      if (await finish(db, claimed)) {
+      if (await finish(db, leased)) {
         const { rewritten } = progress;
         log.info(
-          { rewritten, seconds: waitedSeconds(claimed) },
+          { rewritten, seconds: waitedSeconds(leased) },
           'the bodies of the store are made for its offset',
         );
       }

@@ -14,7 +14,7 @@ import { findLeft } from './remaining.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
 import { offsetPieces } from './offset.ts';
 import type { Pieces } from './pieces.ts';
-import { claim, release } from '#shared/projection/rewriting/queue.ts';
+import { release, takeLease } from '#shared/projection/rewriting/queue.ts';
 
 /** How often it is looked whether a store has entered. */
 const LOOK_MS = 1_000;
@@ -65,19 +65,19 @@ export class Rewriter {
   async #run(stopped: AbortSignal): Promise<number | void> {
     if (!(await this.#showLeft())) return;
     const { db, labels, logger, metrics, erasing } = this.#options;
-    const claimed = await claim(db, this.#owner, erasing.partitions());
-    if (claimed === null) return;
+    const leased = await takeLease(db, this.#owner, erasing.partitions());
+    if (leased === null) return;
     const until = performance.now() + TURN_MS;
     const workplace = { db, logger: logger.child(labels), metrics, labels };
     const pieces =
-      claimed.kind === 'erasures'
-        ? erasurePieces(workplace, erasing, claimed)
-        : await offsetPieces(workplace, claimed);
+      leased.kind === 'erasures'
+        ? erasurePieces(workplace, erasing, leased)
+        : await offsetPieces(workplace, leased);
     let state: Awaited<ReturnType<Pieces['next']>> = 'more';
     while (state === 'more' && !stopped.aborted && performance.now() <= until) {
       state = await this.#beside(stopped, pieces);
     }
-    if (state !== 'ended') await release(db, claimed);
+    if (state !== 'ended') await release(db, leased);
     return 0;
   }
 

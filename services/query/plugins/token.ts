@@ -1,6 +1,6 @@
 /** The step of the token endpoint that finds out who asks, and what their key may do. */
 import plugin from 'fastify-plugin';
-import { authenticateClient, readClaim } from '../token/client.ts';
+import { authenticateClient, readApplicant } from '../token/client.ts';
 import { clientAddresses } from '../token/client-address.ts';
 import { createFailedAuthentications } from '../token/failed-authentications.ts';
 import { primaryCheck } from '../token/primary.ts';
@@ -36,7 +36,7 @@ export default plugin(
     });
     app.decorate('authenticateClient', async ({ raw, headers }, session, deadline) => {
       const address = addressOf(raw.socket.remoteAddress, headers['x-forwarded-for']);
-      return authenticate(readClaim(failures, headers.authorization, address), session, deadline);
+      return authenticate(readApplicant(failures, headers.authorization, address), session, deadline);
     });
   },
   { name: 'token', dependencies: ['mongodb', 'redis'] },

@@ -9,22 +9,22 @@ import type { Attempt, FailedAuthentications } from './failed-authentications.ts
 import { invalidClient, unauthorizedClient } from './refusals.ts';
 import { type KeySources, reloadKey } from './reload.ts';
 
-/** What a client says it is, and how often it was wrong. */
-export interface Claim {
+/** Who asks for a token: what it says it is, and how often it was wrong. */
+export interface Applicant {
   attempt: Attempt;
   /** The credentials in every way they can be read: as they were sent first. */
   readings: readonly Credentials[];
 }
 
 /**
- * Reads who asks.
+ * Reads who asks for a token.
  * @throws {Refused} 401 `invalid_client` where nobody says so; 429 `slow_down` where they are known to be refused.
  */
-export function readClaim(
+export function readApplicant(
   failures: FailedAuthentications,
   authorization: string | undefined,
   address: string | undefined,
-): Claim {
+): Applicant {
   const credentials = basicCredentials(authorization);
   // Nothing was tried.
   if (credentials === null) throw new Refused({ ...invalidClient(), reason: 'credentials_missing' });
@@ -60,21 +60,21 @@ const FAILURE_MS = 10;
  * The step stores the session that is asked for where the key allows that. @throws {Refused} 401 `invalid_client`; 429 `slow_down` after too many failures.
  */
 export function authenticateClient(sources: ClientSources) {
-  return async (claim: Claim, session: WantedSession | null, bounded: Bounded): Promise<Authenticated> => {
+  return async (applicant: Applicant, session: WantedSession | null, bounded: Bounded): Promise<Authenticated> => {
     const began = performance.now();
-    let answers = await ask(sources, claim, session);
+    let answers = await ask(sources, applicant, session);
     if (findDecided(answers) === undefined) {
       const reloaded = await Promise.all(
         answers.map(({ credentials, decision }) => reloadKey(sources, credentials, decision, bounded)),
       );
-      if (reloaded.includes(true)) answers = await ask(sources, claim, session);
+      if (reloaded.includes(true)) answers = await ask(sources, applicant, session);
     }
     const decided = findDecided(answers);
     if (decided !== undefined) return decided;
     if (answers.some(({ decision }) => decision.outcome === 'out_of_date')) {
       throw new StoreDataError('environment_unavailable', 'Redis has not all of a key, nor has MongoDB');
     }
-    const failed = await claim.attempt.failed();
+    const failed = await applicant.attempt.failed();
     await sleep(Math.max(0, FAILURE_MS - (performance.now() - began)));
     throw new Refused({ ...failed, ...whyRefused(answers) });
   };
@@ -91,7 +91,7 @@ interface Answer {
  */
 async function ask(
   sources: ClientSources,
-  { attempt, readings }: Claim,
+  { attempt, readings }: Applicant,
   session: WantedSession | null,
 ): Promise<Answer[]> {
   const [answers] = await Promise.all([

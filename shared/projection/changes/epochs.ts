@@ -18,7 +18,7 @@ export interface Given {
 }
 
 /** Positions that were taken: the last one of all, and the last one of each entity. */
-export interface Taken {
+export interface TakenPositions {
   position: number;
   positions: Partial<Record<EntityName, number>>;
 }
@@ -42,7 +42,7 @@ export class Epochs {
   fieldsAfter(
     storeId: string,
     before: Stamp | undefined,
-    { position, positions }: Taken,
+    { position, positions }: TakenPositions,
   ): { fields: Record<string, unknown>; given: Given } {
     const { epoch, isNew } = this.after(storeId, before);
     const fields: Record<string, unknown> = { position };

@@ -16,13 +16,13 @@ import { DEFAULT_OFFSET } from '../../read-models/local-time.ts';
 import { rankEntries } from '../../read-models/rank-tree/trees.ts';
 import { type LayoutChanges, noteLayout, placeOf } from '../catalog/layout.ts';
 import { noteMove, type TreeChanges } from '../ranking/changes.ts';
-import type { Taken } from './epochs.ts';
+import type { TakenPositions } from './epochs.ts';
 import type { Entry, Rejected } from './decode.ts';
 import type { Chain } from './fold.ts';
 import type { ProjectedChange } from './change-reader.ts';
 import type { Stored } from './stored.ts';
 
-export interface StampChange extends Taken {
+export interface StampChange extends TakenPositions {
   /** How far each entity's counter moves: by one for each event that takes effect. */
   counters: Partial<Record<EntityName, number>>;
   /** How many records of each entity there are more, or fewer. */
@@ -148,7 +148,7 @@ function takePositions(
 }
 
 /** The next position of a store, for a change of one record. */
-export function takePosition(taken: Taken, entity: EntityName): number {
+export function takePosition(taken: TakenPositions, entity: EntityName): number {
   taken.position += 1;
   taken.positions[entity] = taken.position;
   return taken.position;

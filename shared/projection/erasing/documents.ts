@@ -3,7 +3,7 @@ import type { AnyBulkWriteOperation, ClientSession, Db, Filter } from 'mongodb';
 import type { EntityName } from '../../events/entities/index.ts';
 import { BY_ID, COLLECTIONS } from '../../read-models/collections.ts';
 import { erasedBodies, type NamingDocument } from '../../read-models/erasures.ts';
-import type { Taken } from '../changes/epochs.ts';
+import type { TakenPositions } from '../changes/epochs.ts';
 import { takePosition } from '../changes/plan.ts';
 
 export interface Erasing {
@@ -13,7 +13,7 @@ export interface Erasing {
   /** How much may still be looked at: documents, and characters of their bodies. The last one may be larger. */
   budget: { documents: number; characters: number };
   /** The store's positions: each erased record takes one. */
-  taken: Taken;
+  taken: TakenPositions;
   /** How many were erased. */
   erased: number;
   /** Whether a customer whose records exceed the budget loses what is within it. */

@@ -28,7 +28,7 @@ export interface Rewriting {
 }
 
 /** A store that this process works on. */
-export type Claimed = Rewriting & { owner: string };
+export type Leased = Rewriting & { owner: string };
 
 /** For how long a store is left to a process that says nothing. */
 const LEASE_MS = 6_000;
@@ -78,7 +78,11 @@ export async function leaveErasures(db: Db, session: ClientSession, storeId: str
  * Takes the store that has waited longest for its turn; `null` where all are held by others or none is left.
  * @param partitions those that are ours.
  */
-export async function claim(db: Db, owner: string, partitions: readonly number[]): Promise<Claimed | null> {
+export async function takeLease(
+  db: Db,
+  owner: string,
+  partitions: readonly number[],
+): Promise<Leased | null> {
   const free: Filter<Rewriting> = {
     $expr: { $lt: [{ $ifNull: ['$held_until', new Date(0)] }, '$$NOW'] },
     $or: [{ kind: 'offset' }, { partition: { $in: [...partitions] } }],
@@ -93,31 +97,31 @@ export async function claim(db: Db, owner: string, partitions: readonly number[]
     });
     if (next === null) return null;
     // By its `_id`: before version 7.0 a sharded collection takes it no other way.
-    const claimed = await queue(db).findOneAndUpdate(
+    const leased = await queue(db).findOneAndUpdate(
       { _id: next._id, ...free },
       [{ $set: { owner, held_until: leaseEnd(LEASE_MS) } }],
       { ...OPTIONS, returnDocument: 'after' },
     );
     // Another process may have been quicker.
-    if (claimed !== null) return { ...claimed, owner };
+    if (leased !== null) return { ...leased, owner };
   }
 }
 
 /** Notes progress, and keeps the store. @returns whether it was still ours, and was not entered again. */
-export async function advance(db: Db, claimed: Claimed, done: Progress | null): Promise<boolean> {
-  return update(db, claimed, {
+export async function advance(db: Db, leased: Leased, done: Progress | null): Promise<boolean> {
+  return update(db, leased, {
     ...(done === null ? {} : { done: { $literal: done } }),
     held_until: leaseEnd(LEASE_MS),
   });
 }
 
 /** Gives up the lease: the next process may take the store. */
-export async function release(db: Db, claimed: Claimed): Promise<void> {
-  await update(db, claimed, { held_until: leaseEnd(0) });
+export async function release(db: Db, leased: Leased): Promise<void> {
+  await update(db, leased, { held_until: leaseEnd(0) });
 }
 
 /** Takes the store out. @returns whether it was still ours, and was not entered again. */
-export async function finish(db: Db, { _id, owner, entry }: Claimed): Promise<boolean> {
+export async function finish(db: Db, { _id, owner, entry }: Leased): Promise<boolean> {
   const { deletedCount } = await queue(db).deleteOne({ _id, owner, entry }, OPTIONS);
   return deletedCount === 1;
 }
@@ -127,7 +131,7 @@ export function waitedSeconds({ entered_at }: Rewriting): number {
   return Math.max(0, Math.round((Date.now() - entered_at.getTime()) / 1_000));
 }
 
-async function update(db: Db, { _id, owner, entry }: Claimed, $set: Document): Promise<boolean> {
+async function update(db: Db, { _id, owner, entry }: Leased, $set: Document): Promise<boolean> {
   const { matchedCount } = await queue(db).updateOne({ _id, owner, entry }, [{ $set }], OPTIONS);
   return matchedCount === 1;
 }
