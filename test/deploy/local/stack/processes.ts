@@ -21,8 +21,8 @@ export async function awaitGone(pids: readonly number[], limitMs = 60_000): Prom
   await vi.waitFor(check, { timeout: limitMs, interval: 20 });
 }
 
-/** The environment of this process without the addresses of the servers that all tests share. */
+/** The environment of this process without the addresses of the servers that all tests share, and whether those are clusters. */
 export function environmentWithoutAddresses(): NodeJS.ProcessEnv {
-  const { KAFKA_BROKERS: _kafka, MONGODB_URI: _mongodb, REDIS_URL: _redis, ...rest } = process.env;
-  return rest;
+  const names = new Set(['KAFKA_BROKERS', 'MONGODB_URI', 'REDIS_URL', 'STACK_TOPOLOGY']);
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !names.has(name)));
 }
