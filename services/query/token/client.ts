@@ -60,7 +60,11 @@ const FAILURE_MS = 10;
  * The step stores the session that is asked for where the key allows that. @throws {Refused} 401 `invalid_client`; 429 `slow_down` after too many failures.
  */
 export function authenticateClient(sources: ClientSources) {
-  return async (applicant: Applicant, session: WantedSession | null, bounded: Bounded): Promise<Authenticated> => {
+  return async (
+    applicant: Applicant,
+    session: WantedSession | null,
+    bounded: Bounded,
+  ): Promise<Authenticated> => {
     const began = performance.now();
     let answers = await ask(sources, applicant, session);
     if (findDecided(answers) === undefined) {
