@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { MongoClient } from 'mongodb';
 import kafkajs from 'kafkajs';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { connectStoreData, startStoreData } from '../../../deploy/testing/index.ts';
 import type { StoreData } from '../../../deploy/testing/api.d.ts';
 
@@ -16,6 +16,8 @@ const servers = {
 let api: StoreData;
 
 beforeAll(async () => {
+  // Else it would start containers of its own where those of all tests are containers.
+  vi.stubEnv('STACK_SOURCE', '');
   await servers.kafka.connect();
   api = await startStoreData({
     fixtures: [{ entity: 'category', id: 'c1', data: CATEGORY }],
@@ -23,6 +25,7 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
+  vi.unstubAllEnvs();
   await servers.kafka.disconnect();
   await servers.mongodb.close();
 });
