@@ -97,7 +97,7 @@ export function createMetrics() {
     ),
     environmentStopped: gauge(
       'store_data_environment_stopped',
-      '1 while a mistake on servers of its own keeps an environment, or a generation of it, from being projected',
+      '1 while a mistake keeps an environment, or a generation of it, from being projected',
       ['environment'],
     ),
     generations: gauge(

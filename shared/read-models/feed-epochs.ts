@@ -40,9 +40,15 @@ export function withEpoch(text: string | undefined, { id, from }: Epoch): string
 }
 
 /** The epoch under which a position was given; `null` where no position was given yet, or it is not known any longer. */
-export function epochOf(text: string | undefined, position: number | undefined): string | null {
-  if (position === undefined) return null;
-  return epochsIn(text).findLast(({ from }) => from <= position)?.id ?? null;
+export function epochOf(text = '', position: number): string | null {
+  // From the end: it is the last one nearly always, and each answer asks.
+  for (let end = text.length; end > 0;) {
+    const begin = text.lastIndexOf(',', end - 1) + 1;
+    const [id = '', from = ''] = text.slice(begin, end).split(':');
+    if (Number.parseInt(from, 36) <= position) return id;
+    end = begin - 1;
+  }
+  return null;
 }
 
 /** The epoch that is under way; `null` where no position was given yet. */

@@ -38,6 +38,30 @@ export async function findUnreadable(
 }
 
 /**
+ * Checks that what an operator names as the last offset cannot be read: it may lie in another batch, which is not lost then.
+ * @throws {StoreDataError} `command_invalid` when it can.
+ */
+export async function checkCannotBeRead(
+  servers: Servers,
+  { topic, partition, offset }: Place,
+): Promise<void> {
+  const reader = await LogReader.open(servers, topic);
+  let canBeRead = false;
+  try {
+    await reader.read({ partition, from: offset, to: offset + 1 }, (messages) => {
+      canBeRead ||= messages.some(
+        (message) => Number(message.offset) === offset && unreadableBatch(message) === undefined,
+      );
+    });
+  } finally {
+    await reader.close();
+  }
+  if (canBeRead) {
+    throw commandInvalid(`what lies at ${topic}/${partition}/${offset} can be read: nothing is passed by`);
+  }
+}
+
+/**
  * The last offset that is to be passed by.
  * @param given what the operator says.
  * @param logEnd the offset behind the log's last one: a position beyond it would count as lost history for ever.

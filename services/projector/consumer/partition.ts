@@ -195,6 +195,8 @@ export class Partition {
         this.#resumeAt(this.#continuity.from);
         return;
       } catch (error) {
+        // Another object speaks for the partition then.
+        if (this.#lost()) return;
         if (isHistoryLost(error)) return this.#stop(error);
         // What cannot go on is no reason for others to wait.
         this.#turns.noteLag(null);
@@ -375,6 +377,7 @@ export class Partition {
   ): Promise<void> {
     const { topic, partition, logger } = this.#options;
     const to = await this.#store.skippedTo(unreadable);
+    if (this.#lost()) return;
     if (to === null) return this.#stopAt(unreadable);
     const turn = await this.#turns.next(isOver);
     if (isOver()) return turn.end();

@@ -105,7 +105,7 @@ export class GenerationFollower {
   }
 
   isLive(): boolean {
-    return [...this.#running.values()].every(({ consumer }) => consumer.isLive());
+    return [...this.#running.values()].every(({ consumer, hasFailed }) => hasFailed || consumer.isLive());
   }
 
   /** The generations of this release, as they are projected now. */
@@ -146,28 +146,32 @@ export class GenerationFollower {
     find: () => Promise<KnownGeneration[]>,
   ): Promise<readonly KnownGeneration[]> {
     const look = async () => {
-      if (this.#stoppedOnes.rests(environment)) return [];
+      const rests = this.#stoppedOnes.rests(environment);
       try {
-        const known = await this.#look(environment, find);
-        this.#stoppedOnes.goesOn(environment);
+        const known = await this.#look(environment, find, rests);
+        if (!rests) this.#stoppedOnes.goesOn(environment);
         return known;
       } catch (error) {
-        const isMistake = !isUnavailable(error);
-        if (isMistake && this.#isApart(environment)) this.#stoppedOnes.failed(environment, error);
-        else this.#say(environment, isMistake ? 'error' : 'warn', describeError(error));
+        if (isUnavailable(error)) this.#say(environment, 'warn', describeError(error));
+        else if (!rests) this.#stoppedOnes.failed(environment, error);
         return [];
       }
     };
     return this.#environments.run(environment, look, []);
   }
 
+  /** @param rests whether nothing is begun: flips, and what is dropped, are followed all the same. */
   async #look(
     environment: string,
     find: () => Promise<KnownGeneration[]>,
+    rests = false,
   ): Promise<readonly KnownGeneration[]> {
     const { projectionVersion, prepare } = this.#options;
-    if (!this.#prepared.has(environment)) await prepare(environment);
-    this.#prepared.add(environment);
+    if (!this.#prepared.has(environment)) {
+      if (rests) return [];
+      await prepare(environment);
+      this.#prepared.add(environment);
+    }
     const known = await find();
     const wanted = new Map<string, { marker: GenerationMarker; found: KnownGeneration }>();
     for (const found of known) {
@@ -177,11 +181,12 @@ export class GenerationFollower {
     }
     const gone = [...this.#running]
       .filter(([, { generation }]) => generation.environment === environment)
-      .filter(([id, { hasFailed }]) => hasFailed || !wanted.has(id))
+      .filter(([id, { hasFailed }]) => (hasFailed && !rests) || !wanted.has(id))
       .map(([id]) => this.#end(id));
     const going = [...wanted].map(async ([id, { marker, found }]) => {
       const running = this.#running.get(id);
       if (running === undefined) {
+        if (rests) return;
         await Promise.allSettled(gone);
         return this.#begin(environment, marker, found);
       }

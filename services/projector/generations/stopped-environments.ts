@@ -1,6 +1,6 @@
 /**
- * Environments that a mistake on servers of their own has stopped, while the others go on: shown by a gauge, and tried again with
- * growing pauses.
+ * Environments that a mistake keeps from being projected, in part or whole, while the others go on: shown by a gauge, and tried again
+ * with growing pauses.
  */
 import { describeError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
@@ -32,7 +32,7 @@ export class StoppedEnvironments {
     this.#gauge.set({ environment }, 1);
     this.#logger.fatal(
       { environment, error: describeError(error), pauseMs },
-      'environment stopped by a mistake on its own servers: it is tried again',
+      'environment stopped by a mistake: it is tried again',
     );
   }
 

@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto';
 import type { EntityName } from '#shared/events/entities/index.ts';
 import type { Stamp } from '#shared/read-models/collections.ts';
+import { NAMING_CUSTOMERS } from '#shared/read-models/erasures.ts';
 import { epochOf } from '#shared/read-models/feed-epochs.ts';
 import type { GenerationMarker } from '#shared/read-models/generation.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
@@ -26,7 +27,7 @@ export function etagOf(
 ): string {
   const counters = shows.map((entity) => stamp?.[entity] ?? 0);
   // After a backup was restored the same numbers are counted again, for other events.
-  const epochs = shows.map((entity) => epochOf(stamp?.epochs, stamp?.positions?.[entity]));
+  const epochs = shows.map((entity) => epochOf(stamp?.epochs, lastPosition(stamp, entity)));
   const offset = stamp?.timezone_offset ?? DEFAULT_OFFSET;
   const source = [
     path,
@@ -41,6 +42,13 @@ export function etagOf(
     ...(stamp?.erased_at === undefined ? [] : [stamp.erased_at]),
   ];
   return `W/"${hash('sha256', JSON.stringify(source), 'base64url').slice(0, 27)}"`;
+}
+
+/** The deletion of a customer counts for what names customers as well, and takes a position of the customers first. */
+function lastPosition(stamp: Stamp | null, entity: EntityName): number {
+  const { positions } = stamp ?? {};
+  const own = positions?.[entity] ?? 0;
+  return NAMING_CUSTOMERS.some((naming) => naming === entity) ? Math.max(own, positions?.customer ?? 0) : own;
 }
 
 /** What `If-None-Match` asks: nothing, whether there is anything at all, or whether one of some tags is current. */

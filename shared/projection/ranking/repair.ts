@@ -21,7 +21,6 @@ import type { TreeTransaction } from './tree-transaction.ts';
  * @param findErased whether the store began anew after an erasure: what its log held before goes on being passed by.
  */
 export async function repairStore(db: Db, storeId: string, findErased: FindErased): Promise<void> {
-  const erased_at = (await findErased([storeId])).times.get(storeId);
   await db.client.withSession((session) =>
     session.withTransaction(
       async () => {
@@ -32,6 +31,8 @@ export async function repairStore(db: Db, storeId: string, findErased: FindErase
         }
         const stamps = db.collection<Stamp>(STAMPS);
         const before = await stamps.findOne({ _id: storeId }, { session });
+        // An erasure notes it before it takes the stamp away.
+        const erased_at = (await findErased([storeId])).times.get(storeId);
         await recountProducts(db, session, storeId);
         const { _id, ...stamp } = stampOf(storeId, before ?? {}, await countStore(db, session, storeId));
         const layout = nextVersion();

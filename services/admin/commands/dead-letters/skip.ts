@@ -3,7 +3,7 @@ import { Command } from '@commander-js/extra-typings';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { audited } from '../../audit/audited.ts';
 import { type Servers, withServers } from '../../connection/servers.ts';
-import { findUnreadable, lastToSkip, noteSkip } from '../../dead-letters/skip.ts';
+import { checkCannotBeRead, findUnreadable, lastToSkip, noteSkip } from '../../dead-letters/skip.ts';
 import { jsonOption, WrongUsage, wholeNumber } from '../../options.ts';
 import { askFor, checkCanAsk } from '../../output/confirm.ts';
 import { printResult } from '../../output/print.ts';
@@ -26,8 +26,7 @@ export const skipCommand = () =>
         const environment = environmentOf(servers, topic);
         const { batch, logEnd } = await findUnreadable(servers, flags);
         const to = lastToSkip(batch, flags.to, logEnd);
-        // What an operator names may lie in another batch, which is not lost as long as it can be read.
-        if (to !== batch.to) await findUnreadable(servers, { topic, partition, offset: to });
+        if (to !== batch.to) await checkCannotBeRead(servers, { topic, partition, offset: to });
         const { from, reason, detail } = batch;
         const count = to - from + 1;
         const question = `Pass by ${count} offsets of ${topic}/${partition}, ${from} to ${to} (${reason}: ${detail})?`;

@@ -191,6 +191,23 @@ describe('a partition', () => {
     partition.lose();
   });
 
+  it('says nothing of a backlog once another speaks for the partition', async () => {
+    let act = () => 0;
+    const apply = () => Promise.reject(new Error('down'));
+    const { partition, lags } = await loaded({ apply, logStart: () => act() });
+    const hasFailed = Promise.withResolvers<void>();
+    act = () => {
+      partition.lose();
+      hasFailed.resolve();
+      throw new Error('down');
+    };
+    await partition.takeBatch(batch(0, 10));
+    await hasFailed.promise;
+    await new Promise(setImmediate);
+    // That of the loss.
+    expect(lags).toEqual([LOG_ENDS, null]);
+  });
+
   it('goes on with what it has when it is assigned to the same member again', async () => {
     const gate = Promise.withResolvers<void>();
     const { partition, seen, fetched } = await loaded({ apply: () => gate.promise });

@@ -19,11 +19,12 @@ afterAll(() => installation?.close());
 /** A consumer that does nothing, until it is told to fail. */
 function consumer(stopped: () => void) {
   const failure = Promise.withResolvers<never>();
-  failure.promise.catch(() => undefined);
+  let isLive = true;
+  failure.promise.catch(() => (isLive = false));
   return {
     failed: failure.promise,
     fail: failure.reject,
-    isLive: () => true,
+    isLive: () => isLive,
     partitions: () => [],
     between: () => Promise.resolve(null),
     stop: async () => stopped(),
@@ -96,6 +97,9 @@ it('stops an environment alone for a mistake on its own Kafka, and goes on with 
 
     const former = running.get(own);
     former?.fail(new Error('another mistake'));
+    await nextTurn();
+    // A restart would stop the other environment as well.
+    expect([former?.isLive(), follower.isLive()]).toEqual([false, true]);
     // So that it is looked at soon.
     await pointersIn(databases.control).updateOne({ _id: own }, { $set: { others: [] } });
     await eventually('it is begun anew', () => running.get(own) !== former);

@@ -47,6 +47,14 @@ describe('etagOf', () => {
     expect(etagOf(customers, restored)).toBe(etagOf(customers, before));
   });
 
+  it('changes where the deletion of a customer was counted again, which takes a position of the customers first', () => {
+    const before = { ...stamp, positions: { order: 10, customer: 12 }, epochs: 'aaaaaaaa:1,bbbbbbbb:c' };
+    const restored = { ...before, epochs: 'aaaaaaaa:1,cccccccc:c' };
+    const coupons: EtagSource = { ...source, shows: ['coupon'] };
+    expect(etagOf(source, restored)).not.toBe(etagOf(source, before));
+    expect(etagOf(coupons, restored)).toBe(etagOf(coupons, before));
+  });
+
   it('treats a store of which nothing is known like one with the default offset', () => {
     expect(etagOf(source, null)).toBe(
       etagOf(source, { _id: 's1', store_id: 's1', timezone_offset: '-03:00' }),
