@@ -52,7 +52,7 @@ describe('a deleted customer', () => {
     // Few records have a tree, too, with their names in it.
     const restore = withSmallTrees(4, 3);
     stopping.push(() => Promise.resolve(restore()));
-    installation = await createInstallation({ partitions: 1 });
+    installation = await createInstallation({ oneRedis: true, partitions: 1 });
     projector = await startProjector(installation.config, logger);
     stopping.push(() => projector.stop());
     app = await startApp(installation.config, logger);

@@ -172,7 +172,7 @@ describe('the audit', () => {
     try {
       const result = await runCommand(env, ['keys', 'deactivate', 'half']);
       expect(result.code).toBe(0);
-      expect(result.stderr).toMatch(/^note: the audit does not say how this ended/);
+      expect(result.stderr).toMatch(/^note: the audit does not say how this ended/m);
     } finally {
       await control().command({ collMod: 'audit', validator: {} });
     }

@@ -15,7 +15,7 @@ const LIMITS = { windowSeconds: 60, perClientAndAddress: 8, perAddress: 30, perC
 
 let service: QueryService;
 beforeAll(async () => {
-  service = await startQueryService();
+  service = await startQueryService({ oneRedis: true });
 });
 afterAll(() => service?.close());
 
