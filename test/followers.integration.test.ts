@@ -120,10 +120,15 @@ describe('followers', () => {
       await installation().send(topic, messages);
       return;
     }
-    const producer = createProducer(installation().kafka);
-    await producer.connect();
-    await producer.send({ topic, messages: messages.map((message) => ({ ...message, partition })) });
-    await producer.disconnect();
+    const placed = messages.map((message) => ({ ...message, partition }));
+    // kafkajs sends nothing, and says nothing, to a partition of which the broker has not heard yet.
+    await eventually('the partition is known', async () => {
+      const producer = createProducer(installation().kafka);
+      await producer.connect();
+      const sent = await producer.send({ topic, messages: placed });
+      await producer.disconnect();
+      return sent.length > 0;
+    });
   }
 
   /** Waits until every follower's copy is what the log says, and what the lists show. */
@@ -139,13 +144,20 @@ describe('followers', () => {
         String(record['display_id'] ?? record['comment'] ?? record['name']);
       const versions = (records: Iterable<Record<string, unknown>>) =>
         [...records].map((record) => `${String(record['id'])} ${versionOf(record)}`).toSorted();
-      const matches = () => JSON.stringify(versions(follower.copy.values())) === JSON.stringify(expected);
-      await eventually(`the copy of ${kind} is right`, matches).catch(() => undefined);
-      expect(versions(follower.copy.values()), kind).toEqual(expected);
       const shown = async () => {
         const { results } = await service.api.list(`/api/${kind}/list?page_size=100`, token);
         return new Map(results.map((record) => [String(record['id']), record]));
       };
+      // First, so that it is known whether followers or the read models are wrong.
+      await expect
+        .poll(async () => versions((await shown()).values()), {
+          timeout: 120_000,
+          message: `${kind} in the list`,
+        })
+        .toEqual(expected);
+      const matches = () => JSON.stringify(versions(follower.copy.values())) === JSON.stringify(expected);
+      await eventually(`the copy of ${kind} is right`, matches).catch(() => undefined);
+      expect(versions(follower.copy.values()), `${kind} in the copy`).toEqual(expected);
       // A record may be told again a moment later, without a deleted customer's data.
       await expect
         .poll(async () => [...follower.copy].toSorted(byId), { timeout: 120_000 })

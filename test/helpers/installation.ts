@@ -113,7 +113,9 @@ export async function createInstallation(options: InstallationOptions = {}): Pro
   const send = async (topic: string, messages: (RawMessage | EncodedMessage)[]) => {
     const { producer } = kafkas.of(topic);
     for (let start = 0; start < messages.length; start += 500) {
-      await producer.send({ topic, messages: messages.slice(start, start + 500) });
+      const sent = await producer.send({ topic, messages: messages.slice(start, start + 500) });
+      // kafkajs leaves out, without a word, what is for partitions that it does not know.
+      if (sent.length === 0) throw new Error(`nothing was sent to ${topic}: no such partition is known`);
     }
   };
   const environment = environments[0] ?? tag;
