@@ -1,6 +1,7 @@
 /** Has a record batch that cannot be read passed by: found in Kafka first, so that nothing else is. */
+import type { KafkaMessage } from 'kafkajs';
 import type { Db } from 'mongodb';
-import { commandInvalid } from '#shared/errors.ts';
+import { commandInvalid, type StoreDataError } from '#shared/errors.ts';
 import { offsetsInWords, type UnreadableBatch, unreadableBatch } from '#shared/kafka/unreadable.ts';
 import { decisionToSkip, skippedBatchesIn } from '#shared/projection/slice/skips.ts';
 import type { Servers } from '../connection/servers.ts';
@@ -18,47 +19,44 @@ export interface Place {
  */
 export async function findUnreadable(
   servers: Servers,
-  { topic, partition, offset }: Place,
+  place: Place,
 ): Promise<{ batch: UnreadableBatch; logEnd: number }> {
-  const reader = await LogReader.open(servers, topic);
-  let found: UnreadableBatch | undefined;
-  let logEnd = 0;
-  try {
-    logEnd = (await reader.bounds()).get(partition)?.end ?? 0;
-    await reader.read({ partition, from: offset, to: offset + 1 }, (messages) => {
-      found ??= messages.map(unreadableBatch).find((batch) => batch !== undefined);
-    });
-  } finally {
-    await reader.close();
-  }
-  if (found === undefined) {
-    throw commandInvalid(`what lies at ${topic}/${partition}/${offset} can be read: nothing is passed by`);
-  }
-  return { batch: found, logEnd };
+  const { messages, logEnd } = await readAt(servers, place);
+  const batch = messages.map(unreadableBatch).find((found) => found !== undefined);
+  if (batch === undefined) throw canBeRead(place);
+  return { batch, logEnd };
 }
 
 /**
  * Checks that what an operator names as the last offset cannot be read: it may lie in another batch, which is not lost then.
  * @throws {StoreDataError} `command_invalid` when it can.
  */
-export async function checkCannotBeRead(
+export async function checkCannotBeRead(servers: Servers, place: Place): Promise<void> {
+  const { messages } = await readAt(servers, place);
+  const found = messages.find(({ offset }) => Number(offset) === place.offset);
+  if (found !== undefined && unreadableBatch(found) === undefined) throw canBeRead(place);
+}
+
+/** What the broker answers for one offset: what lies behind it may come in its place. */
+async function readAt(
   servers: Servers,
   { topic, partition, offset }: Place,
-): Promise<void> {
+): Promise<{ messages: KafkaMessage[]; logEnd: number }> {
   const reader = await LogReader.open(servers, topic);
-  let canBeRead = false;
   try {
-    await reader.read({ partition, from: offset, to: offset + 1 }, (messages) => {
-      canBeRead ||= messages.some(
-        (message) => Number(message.offset) === offset && unreadableBatch(message) === undefined,
-      );
+    const logEnd = (await reader.bounds()).get(partition)?.end ?? 0;
+    const messages: KafkaMessage[] = [];
+    await reader.read({ partition, from: offset, to: offset + 1 }, (read) => {
+      messages.push(...read);
     });
+    return { messages, logEnd };
   } finally {
     await reader.close();
   }
-  if (canBeRead) {
-    throw commandInvalid(`what lies at ${topic}/${partition}/${offset} can be read: nothing is passed by`);
-  }
+}
+
+function canBeRead({ topic, partition, offset }: Place): StoreDataError {
+  return commandInvalid(`what lies at ${topic}/${partition}/${offset} can be read: nothing is passed by`);
 }
 
 /**
