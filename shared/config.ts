@@ -261,7 +261,7 @@ const settings = Type.Object({
         'parentbased_traceidratio',
       ),
       'parentbased_always_on',
-      'Which requests and slices are traced. One that begins with `parentbased_` leaves it to a caller or publisher that sends `traceparent`.',
+      'Which requests and slices are traced. One that begins with `parentbased_` leaves it to a publisher that sends `traceparent`, and to a caller where `QUERY_TRUST_TRACEPARENT` says so.',
     ),
     samplerArg: setting(
       'OTEL_TRACES_SAMPLER_ARG',
@@ -317,7 +317,7 @@ const settings = Type.Object({
       'OVERLOAD_LATENCY_MS',
       whole(10, 60_000),
       '100',
-      'How many milliseconds answers may take on average under load. What cannot be answered so soon is refused at once with 503; up to 64 requests at a time never are.',
+      'How many milliseconds requests wait to be begun, on average, while more is asked than can be answered; a burst waits three times as long. The rest is refused with 503; up to 64 requests at a time never are.',
     ),
     quota: Type.Object({
       requests: setting(
@@ -360,6 +360,12 @@ const settings = Type.Object({
         'Failed authentications of one client in that time; beyond it wrong secrets of this client are answered 429.',
       ),
     }),
+    maxTokensPerKey: setting(
+      'MAX_TOKENS_PER_KEY',
+      whole(1, 1_000_000_000),
+      '10000',
+      'Most live tokens that a key may have; at the token endpoint it is answered 429 until one of them ends. Clients may fetch a token for each call where it is above what the quota allows within the lifetime of one.',
+    ),
     loggedPercent: setting(
       'LOG_REQUESTS_PERCENT',
       whole(0, 100),
@@ -371,6 +377,12 @@ const settings = Type.Object({
       flag,
       'true',
       'Whether the query service shows people the reference and the guides, at `/docs`.',
+    ),
+    trustTraceparent: setting(
+      'QUERY_TRUST_TRACEPARENT',
+      flag,
+      'false',
+      'Whether a request goes on with the trace of its caller’s `traceparent`, who decides then by a `parentbased_` sampler if it is traced. Otherwise it begins a trace of its own, with a link to the caller’s.',
     ),
     trustedProxies: setting(
       'TRUSTED_PROXIES',
@@ -420,12 +432,19 @@ const settings = Type.Object({
       '3',
       'Partitions that one projector process works on side by side.',
     ),
-    /** The percentage of time that rewriting the bodies of moved stores may take. */
+    /** The percentage of time that erasing customers whom many records name may take. */
     rewritingShare: setting(
       'PROJECTOR_REWRITING_SHARE',
       whole(1, 100),
       '25',
-      'The percentage of its time that the projector spends at most on rewriting the bodies of stores whose `timezone_offset` has moved, and on erasing what very many orders say of a deleted customer.',
+      'The percentage of its time that the projector spends at most on erasing what very many orders say of a deleted customer.',
+    ),
+    /** So that another installation of another release is what projects the generation that answers. */
+    sideBySide: setting(
+      'PROJECTOR_SIDE_BY_SIDE',
+      flag,
+      'false',
+      'Whether a projector is ready though the generation that answers belongs to another release: for a second installation beside the one that projects it. Without it a new release does not take the place of projectors that are still needed.',
     ),
     deadLetters: Type.Object({
       /** After how many days they expire; `null` never. */
@@ -471,6 +490,11 @@ export function describeOwnSettings(env: NodeJS.ProcessEnv): Setting[] {
   );
 }
 
+/** How log lines are to be written, also where other settings are wrong. */
+export function readLogFormat(env: NodeJS.ProcessEnv): Config['logFormat'] {
+  return readSettings(settings.properties.logFormat, env, []) === 'names' ? 'names' : 'numbers';
+}
+
 /** What leads the names of an environment's own variables. */
 function prefixOf(environment: string): string {
   return `${environment.toUpperCase().replaceAll('-', '_')}_`;
@@ -481,10 +505,17 @@ export function brokersSetting({ own }: Pick<Config, 'own'>, environment: string
   return `${own.get(environment)?.kafka === undefined ? '' : prefixOf(environment)}KAFKA_BROKERS`;
 }
 
-/** Reads the configuration. @throws {StoreDataError} `config_invalid`, its message one line for each mistake. */
-export function readConfig(env: NodeJS.ProcessEnv): Config {
-  const mistakes: string[] = [];
-  const config = readSettings(settings, env, mistakes);
+/**
+ * Reads the configuration.
+ * @param absent names of required settings that may be left out: each is empty then.
+ * @throws {StoreDataError} `config_invalid`, its message one line for each mistake.
+ */
+export function readConfig(env: NodeJS.ProcessEnv, absent: readonly string[] = []): Config {
+  const found: string[] = [];
+  const config = readSettings(settings, env, found);
+  const mistakes = found.filter(
+    (mistake) => !absent.some((name) => mistake.startsWith(`${name} is required`)),
+  );
   mistakes.push(...contradictions(env));
   const own = new Map(
     config.environments.map((environment) => [environment, readOwn(config, environment, env, mistakes)]),

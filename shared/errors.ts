@@ -2,7 +2,6 @@
  * The closed set of errors this system raises itself, and the one place where errors of
  * foreign libraries are recognised: those that may pass, and the few that are answered in a way of their own.
  */
-import kafkajs from 'kafkajs';
 import { MongoError, MongoNetworkError, MongoServerError } from 'mongodb';
 import { withoutCredentials } from './address.ts';
 
@@ -11,6 +10,8 @@ export type ErrorCode =
   | 'config_invalid'
   /** A server that we need cannot be reached, or does not answer in time. */
   | 'environment_unavailable'
+  /** A server refuses our user, or what it asked for. */
+  | 'not_authorized'
   /** Another consumer owns the partition now: nothing was changed. */
   | 'fenced'
   /** The wall clock was set back so far that heartbeats would stop. */
@@ -46,9 +47,6 @@ export const commandInvalid = (message: string) => new StoreDataError('command_i
 
 /** What says that nothing has the given name. */
 export const notFound = (message: string) => new StoreDataError('not_found', message);
-
-// kafkajs spreads its errors into its exports, where named imports cannot find them.
-const { KafkaJSError } = kafkajs;
 
 /** Codes of node:net and node:dns that say that a server cannot be reached now. */
 const NETWORK_CODES = new Set([
@@ -106,9 +104,9 @@ export function isUnavailable(error: unknown): boolean {
       error.hasErrorLabel('UnknownTransactionCommitResult')
     );
   }
-  if (error instanceof KafkaJSError) {
+  if (error.name.startsWith('KafkaJS') && 'retriable' in error) {
     return (
-      error.retriable ||
+      error.retriable === true ||
       /Connection|BrokerNotFound|CoordinatorNotFound|NumberOfRetriesExceeded|NoBrokerAvailable|RequestTimeout/.test(
         error.name,
       ) ||
@@ -118,6 +116,66 @@ export function isUnavailable(error: unknown): boolean {
   }
   if ('code' in error && typeof error.code === 'string' && NETWORK_CODES.has(error.code)) return true;
   return REDIS_UNAVAILABLE.test(error.message) || error.name === 'MaxRetriesPerRequestError';
+}
+
+/** What a user of Kafka lacks, by the type of the refusal. */
+const KAFKA_REFUSALS: ReadonlyMap<unknown, string> = new Map([
+  ['TOPIC_AUTHORIZATION_FAILED', 'the user needs a right on the topic'],
+  ['GROUP_AUTHORIZATION_FAILED', 'the user needs a right on the consumer group'],
+  ['CLUSTER_AUTHORIZATION_FAILED', 'the user needs a right on the cluster'],
+]);
+
+const WRONG_USER = 'the user or its password is wrong';
+const MONGODB_UNAUTHORIZED = 13;
+const MONGODB_AUTHENTICATION_FAILED = 18;
+// A check of a connection, and sentinels, say it behind words of their own.
+const REDIS_NO_RIGHT = /\bNOPERM\b/;
+const REDIS_WRONG_USER = /\b(?:WRONGPASS|NOAUTH)\b|^ERR invalid password/;
+/** Where one side of TLS does not trust the other. */
+const TLS_REFUSAL = /certificate|SSL routines/;
+
+/** Which server refuses our user and what that needs; `null` for any other error. */
+export function refusalOf(error: unknown): string | null {
+  if (!(error instanceof Error)) return null;
+  if (error instanceof StoreDataError && error.code === 'not_authorized') return error.message;
+  const refused = (server: string, needed: string) =>
+    `not authorized by ${server}: ${messageOf(error)}; ${needed} (docs/deploying.md, "A user for each process")`;
+  if (error instanceof MongoServerError && error.code === MONGODB_UNAUTHORIZED)
+    return refused('MongoDB', 'the user needs a role that allows it');
+  if (error instanceof MongoServerError && error.code === MONGODB_AUTHENTICATION_FAILED)
+    return refused('MongoDB', WRONG_USER);
+  if (error.name === 'KafkaJSSASLAuthenticationError') return refused('Kafka', WRONG_USER);
+  const lacked = 'type' in error ? KAFKA_REFUSALS.get(error.type) : undefined;
+  if (lacked !== undefined) return refused('Kafka', lacked);
+  if (REDIS_NO_RIGHT.test(error.message)) return refused('Redis', 'the user needs a right to that command');
+  if (REDIS_WRONG_USER.test(error.message)) return refused('Redis', WRONG_USER);
+  for (const inner of innerErrors(error)) {
+    const refusal = refusalOf(inner);
+    if (refusal !== null) return refusal;
+  }
+  return null;
+}
+
+/** What an error wraps: its cause, and what the libraries keep beside it. */
+function innerErrors(error: Error): unknown[] {
+  const listOf = (value: unknown) => (Array.isArray(value) ? (value as unknown[]) : []);
+  const { errors, groups, previousErrors, errorResponse } = error as Partial<Record<string, unknown>> & Error;
+  // kafkajs tells of each group that could not be deleted.
+  const ofGroups = listOf(groups).map((group) => (group as { error?: unknown }).error);
+  return [error.cause, errorResponse, ...listOf(errors), ...ofGroups, ...listOf(previousErrors)];
+}
+
+/** An error as a command tells it: with its own code and message, or those of the server that failed. */
+export function asFailure(error: unknown): { code: ErrorCode; message: string } {
+  if (error instanceof StoreDataError) return error;
+  const refusal = refusalOf(error);
+  if (refusal !== null) return { code: 'not_authorized', message: refusal };
+  return { code: 'environment_unavailable', message: describeError(error) };
+}
+
+/** Whether a server refuses who we are, or one side of TLS the other: a setting is wrong, and waiting does not help. */
+export function isRefusal(error: unknown): boolean {
+  return refusalOf(error) !== null || (error instanceof Error && TLS_REFUSAL.test(error.message));
 }
 
 const WRITE_CONFLICT = 112;

@@ -3,24 +3,28 @@ import { type Db, MongoClient, type MongoClientOptions } from 'mongodb';
 import { readPassword } from './config/files.ts';
 import type { Config } from './config.ts';
 
-const POOL_LOOK_MS = 5_000;
-
-/** A client for writers: majority writes, and time for an election. It connects by its first operation. */
-export function createWriterClient(config: Pick<Config, 'mongodb'>, appName: string): MongoClient {
-  return quiet(
-    new MongoClient(config.mongodb.uri, {
-      ...securityOf(config.mongodb),
-      appName,
-      retryWrites: true,
-      writeConcern: { w: 'majority' },
-      readConcern: { level: 'majority' },
-      serverSelectionTimeoutMS: 5_000,
-      // The monitor's limit too: beyond it every connection is closed, whatever it is used for.
-      connectTimeoutMS: Math.max(5_000, config.mongodb.readTimeoutMs),
-      socketTimeoutMS: 60_000,
-      maxPoolSize: 32,
-    }),
-  );
+/**
+ * A client for writers: majority writes, and time for an election. It connects by its first operation.
+ * @param more options that replace ours.
+ */
+export function createWriterClient(
+  config: Pick<Config, 'mongodb'>,
+  appName: string,
+  more: MongoClientOptions = {},
+): MongoClient {
+  return new MongoClient(config.mongodb.uri, {
+    ...securityOf(config.mongodb),
+    appName,
+    retryWrites: true,
+    writeConcern: { w: 'majority' },
+    readConcern: { level: 'majority' },
+    serverSelectionTimeoutMS: 5_000,
+    // The monitor's limit too: beyond it every connection is closed, whatever it is used for.
+    connectTimeoutMS: Math.max(5_000, config.mongodb.readTimeoutMs),
+    socketTimeoutMS: 60_000,
+    maxPoolSize: 32,
+    ...more,
+  });
 }
 
 /**
@@ -28,30 +32,19 @@ export function createWriterClient(config: Pick<Config, 'mongodb'>, appName: str
  * a frozen server keeps is ended by the caller's deadline; the driver has none.
  */
 export function createReaderClient(config: Pick<Config, 'mongodb'>, appName: string): MongoClient {
-  return quiet(
-    new MongoClient(config.mongodb.uri, {
-      ...securityOf(config.mongodb),
-      appName,
-      serverSelectionTimeoutMS: config.mongodb.readTimeoutMs,
-      connectTimeoutMS: config.mongodb.readTimeoutMs,
-      waitQueueTimeoutMS: config.mongodb.readTimeoutMs,
-      heartbeatFrequencyMS: 1_000,
-      minHeartbeatFrequencyMS: 500,
-      // Otherwise it would be asked for its latency besides, as often. A new primary is looked for as soon as a read has failed.
-      serverMonitoringMode: 'poll',
-      maxPoolSize: 64,
-      minPoolSize: 2,
-    }),
-  );
-}
-
-/**
- * Has the client's pools look less often whether they hold enough connections, and no dead ones: ten times a second by default, for
- * which the driver has no public option. It looks at once when a server is found, and at each connection that is taken.
- */
-function quiet(client: MongoClient): MongoClient {
-  Object.assign(client.options, { minPoolSizeCheckFrequencyMS: POOL_LOOK_MS });
-  return client;
+  return new MongoClient(config.mongodb.uri, {
+    ...securityOf(config.mongodb),
+    appName,
+    serverSelectionTimeoutMS: config.mongodb.readTimeoutMs,
+    connectTimeoutMS: config.mongodb.readTimeoutMs,
+    waitQueueTimeoutMS: config.mongodb.readTimeoutMs,
+    heartbeatFrequencyMS: 1_000,
+    minHeartbeatFrequencyMS: 500,
+    // Otherwise it would be asked for its latency besides, as often. A new primary is looked for as soon as a read has failed.
+    serverMonitoringMode: 'poll',
+    maxPoolSize: 64,
+    minPoolSize: 2,
+  });
 }
 
 /**

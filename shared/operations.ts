@@ -1,5 +1,5 @@
 /**
- * The operations port: `/live`, `/ready`, `/metrics`, `/version` and pages of a process, on a server of its own, so that none of
+ * The operations port: `/live`, `/ready`, `/metrics` and `/version` of a process, on a server of its own, so that none of
  * them is ever reachable through the port that serves clients.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -14,11 +14,12 @@ export interface OperationsOptions {
   port: number;
   /** Whether the process still works; false has it restarted. It must not look at a server: those come back by themselves. */
   live: () => boolean | Promise<boolean>;
-  /** Whether the process can take work. A server that is away is no reason: it would take away every instance at once. */
-  ready: () => boolean | Promise<boolean>;
+  /**
+   * Why the process cannot take work, in words for operators; `null` where it can. A server that is away is no reason: it would take
+   * away every instance at once.
+   */
+  unreadyReason: () => string | null | Promise<string | null>;
   registry: Registry;
-  /** What else there is, by path. */
-  pages?: Readonly<Record<string, () => Promise<Answer>>>;
   logger: Logger;
 }
 
@@ -30,8 +31,7 @@ export interface Operations {
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** What is sent. */
-export interface Answer {
+interface Answer {
   status: number;
   contentType: string;
   body: string;
@@ -77,9 +77,11 @@ function pathOf(request: IncomingMessage): string {
 
 async function answer(request: IncomingMessage, options: OperationsOptions): Promise<Answer> {
   const answers: Record<string, () => Promise<Answer>> = {
-    ...options.pages,
-    '/live': async () => status(await options.live()),
-    '/ready': async () => status(await options.ready()),
+    '/live': async () => ((await options.live()) ? OK : unavailable()),
+    '/ready': async () => {
+      const reason = await options.unreadyReason();
+      return reason === null ? OK : unavailable({ reason });
+    },
     '/version': async () => ({
       status: 200,
       contentType: JSON_TYPE,
@@ -104,11 +106,13 @@ async function answer(request: IncomingMessage, options: OperationsOptions): Pro
   return found();
 }
 
-function status(ok: boolean): Answer {
+const OK: Answer = { status: 200, contentType: JSON_TYPE, body: JSON.stringify({ status: 'ok' }) };
+
+function unavailable(details: { reason?: string } = {}): Answer {
   return {
-    status: ok ? 200 : 503,
+    status: 503,
     contentType: JSON_TYPE,
-    body: JSON.stringify({ status: ok ? 'ok' : 'unavailable' }),
+    body: JSON.stringify({ status: 'unavailable', ...details }),
   };
 }
 

@@ -5,20 +5,13 @@ import { within } from './tracing.ts';
 export interface PeriodicWork {
   /** Does it once. @returns after how many milliseconds it is done again, where that is not `everyMs`. */
   run: (stopped: AbortSignal) => Promise<number | void>;
-  /** The pause between two runs; one of half a second or more may be shorter by less than that. */
+  /** The pause between two runs. */
   everyMs: number;
   /** The pause after a run that failed; as always when absent. */
   retryMs?: number;
   /** Told what went wrong: once, however often it does so again before a run succeeds. */
   failed: (error: string) => void;
 }
-
-/**
- * Pauses of half a second and more end at the same moments for all tasks of a process, so that they wake it up together: most of
- * what an idle process costs. They are shortened for that, by less than half a second.
- */
-const TOGETHER_MS = 500;
-const SHORTEST_MS = 100;
 
 export class PeriodicTask {
   readonly #work: PeriodicWork;
@@ -54,7 +47,7 @@ export class PeriodicTask {
     while (!signal.aborted) {
       this.#isWoken = false;
       const pauseMs = await this.#run(signal);
-      if (!this.#isWoken && !signal.aborted) await this.#pause(untilTogether(pauseMs));
+      if (!this.#isWoken && !signal.aborted) await this.#pause(pauseMs);
     }
   }
 
@@ -81,11 +74,4 @@ export class PeriodicTask {
       };
     });
   }
-}
-
-/** The pause that ends at the last of the common moments within it, where that is not too soon. */
-export function untilTogether(milliseconds: number): number {
-  if (milliseconds < TOGETHER_MS) return milliseconds;
-  const shorter = milliseconds - ((performance.now() + milliseconds) % TOGETHER_MS);
-  return shorter < SHORTEST_MS ? milliseconds : Math.ceil(shorter);
 }

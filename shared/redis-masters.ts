@@ -1,15 +1,16 @@
 /** The servers of Redis that hold the keys: one, or the masters of a cluster. */
-import type { Redis } from 'ioredis';
+import type { ChainableCommander, Redis } from 'ioredis';
 import { StoreDataError } from './errors.ts';
+import { allEnded } from './all-ended.ts';
 
 /** Knows who holds which key. */
-export interface RedisHolders {
+export interface RedisRouter {
   /** `undefined` where nobody is known to hold it. */
   find: (key: string) => Redis | undefined;
 }
 
 /** One server, and which keys are its own. */
-export interface OwnerOfKeys extends RedisHolders {
+export interface OwnerOfKeys extends RedisRouter {
   redis: Redis;
   owns: (key: string) => boolean;
 }
@@ -21,12 +22,14 @@ export interface RedisMaster extends OwnerOfKeys {
   local: (prefix: string) => string;
 }
 
-export interface RedisMasters extends RedisHolders {
+export interface RedisMasters extends RedisRouter {
   /** Those that are known; another object for each time that one holds other slots. */
   all: () => readonly RedisMaster[];
   findMaster: (key: string) => RedisMaster | undefined;
   /** Whether each key has a master. */
   isWhole: () => boolean;
+  /** Why a server refuses us, so that a setting is wrong, and which; `null` where none does. */
+  refusal: () => string | null;
   /** Called whenever there are other masters. */
   onChange: (listener: () => void) => void;
   /** Resolves when all are ready, or when the time is over and some are; rejects where none is. */
@@ -40,12 +43,51 @@ export function onlyMaster(redis: Redis): RedisMaster {
 }
 
 /** The server that holds a key. @throws {StoreDataError} `environment_unavailable` where nobody does. */
-export function holderOf(holders: RedisHolders, key: string): Redis {
+export function nodeFor(holders: RedisRouter, key: string): Redis {
   const holder = holders.find(key);
-  if (holder === undefined) throw nobodyHolds();
+  if (holder === undefined) throw slotUnassigned();
   return holder;
 }
 
-export function nobodyHolds(): StoreDataError {
+export function slotUnassigned(): StoreDataError {
   return new StoreDataError('environment_unavailable', 'a master of the Redis cluster is away');
+}
+
+/** How many are sent together: few enough that Redis answers them long before they time out. */
+export const PIPELINED = 500;
+
+/**
+ * Does something about each of many things, in pipelines of those who hold their keys. What one of them cannot do does not keep the others
+ * from doing theirs. @throws where any failed.
+ */
+export async function pipelined<T>(
+  holders: RedisRouter,
+  items: readonly T[],
+  keyOf: (item: T) => string,
+  add: (commands: ChainableCommander, item: T) => void,
+): Promise<unknown[]> {
+  const ofHolders = [...Map.groupBy(items, (item) => holders.find(keyOf(item)))];
+  const answers = await allEnded(
+    ofHolders.map(async ([redis, own]) => {
+      if (redis === undefined) throw slotUnassigned();
+      const answered: unknown[] = [];
+      for (let start = 0; start < own.length; start += PIPELINED) {
+        const commands = redis.pipeline();
+        for (const item of own.slice(start, start + PIPELINED)) add(commands, item);
+        answered.push(...(await execute(commands)));
+      }
+      return answered;
+    }),
+  );
+  return answers.flat();
+}
+
+/** Runs a MULTI or a pipeline; an error of any of its commands is thrown. */
+export async function execute(multi: ChainableCommander): Promise<unknown[]> {
+  const results = await multi.exec();
+  if (results === null) throw new Error('Connection is closed');
+  return results.map(([error, result]) => {
+    if (error !== null) throw error;
+    return result;
+  });
 }

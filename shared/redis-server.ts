@@ -67,7 +67,7 @@ export async function checkRedisAtStart(masters: RedisMasters, waitMs: number): 
       masters.all().map(async ({ redis }) => evictionProblem(await describeRedis(redis))),
     );
   } catch (error) {
-    return describeError(error);
+    return masters.refusal() ?? describeError(error);
   }
   const problem = problems.find((one) => one !== null);
   if (problem !== undefined) throw new StoreDataError('server_unsuitable', problem);

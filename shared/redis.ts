@@ -1,27 +1,42 @@
 /** The Redis client: fails fast instead of queueing, so that an outage is an error and never a wait. */
-import type { Redis, RedisOptions } from 'ioredis';
+import type { Socket } from 'node:net';
+import { type Command, Redis, type RedisOptions } from 'ioredis';
 import type { Histogram } from 'prom-client';
 import { readPassword, readTlsFiles } from './config/files.ts';
 import type { Config } from './config.ts';
+import { describeError, isRefusal } from './errors.ts';
+import type { Logger } from './logging.ts';
 import type { makersIn } from './process-metrics.ts';
-import { type RedisAddress, readRedisAddress, type RedisNode } from './redis-address.ts';
-import { RedisCluster } from './redis-cluster/cluster.ts';
-import { RedisConnection } from './redis-connection.ts';
+import { readRedisAddress, type RedisAddress, type RedisNode } from './redis-address.ts';
+import { RedisCluster } from './redis-cluster.ts';
 import { onlyMaster, type RedisMasters } from './redis-masters.ts';
+import { activeSpan, errorType } from './tracing.ts';
 
 /** Makes the metric of how long Redis takes to answer. */
 export function redisSecondsIn({ histogram }: Pick<ReturnType<typeof makersIn>, 'histogram'>): Histogram {
   return histogram(
     'store_data_redis_seconds',
-    'Seconds until Redis has answered the commands that were sent together',
+    'Seconds until Redis has answered a command',
     [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
   );
 }
 
-/** Is told when a server is away, once for each outage, and when it is back: without a listener an error would end the process. */
+/** Is told when a server is away, or refuses us, once for each time, and when it is back: without a listener an error would end the process. */
 export interface RedisWatcher {
   away: (error: Error) => void;
+  /** @param reason says what to do, too. `away` is told where this is not given. */
+  refuses?: (reason: string) => void;
   back?: () => void;
+}
+
+/** Logs what happens to the connection of a service. */
+export function logRedis(logger: Logger): Required<RedisWatcher> {
+  return {
+    away: (error) =>
+      logger.warn({ error: describeError(error) }, 'Redis cannot be reached: it is tried again'),
+    refuses: (reason) => logger.error(`configuration error: ${reason}. It is tried again meanwhile`),
+    back: () => logger.info('Redis is back'),
+  };
 }
 
 /**
@@ -42,20 +57,24 @@ export function createRedis(config: Config, watcher: RedisWatcher, seconds?: His
     find: () => redis,
     isWhole: () => true,
     onChange: () => undefined,
+    refusal: () => redis.refusal,
     ready: (timeoutMs) => redisReady(redis, timeoutMs),
     disconnect: () => redis.disconnect(),
   };
 }
 
-function watched(redis: RedisConnection, { away, back }: RedisWatcher): RedisConnection {
-  let isAway = false;
+function watched(redis: RedisConnection, { away, refuses, back }: RedisWatcher): RedisConnection {
+  let told: 'away' | 'refused' | null = null;
   redis.on('error', (error) => {
-    if (!isAway) away(error);
-    isAway = true;
+    const state = redis.refusal === null ? 'away' : 'refused';
+    if (told === state) return;
+    told = state;
+    if (redis.refusal === null || refuses === undefined) away(error);
+    else refuses(redis.refusal);
   });
   redis.on('ready', () => {
-    if (isAway) back?.();
-    isAway = false;
+    if (told !== null) back?.();
+    told = null;
   });
   return redis;
 }
@@ -67,8 +86,8 @@ function addressOf({ redis }: Config): RedisAddress {
 }
 
 /**
- * Connects at once and goes on trying. Commands fail while it is not connected (`enableOfflineQueue: false`) and after
- * `REDIS_COMMAND_TIMEOUT_MS` when Redis is frozen. Commands sent in one turn of the event loop travel together.
+ * Connects at once and keeps trying. Commands fail while it is not connected (`enableOfflineQueue: false`) and after
+ * `REDIS_COMMAND_TIMEOUT_MS` when Redis is frozen.
  */
 function connect(config: Config, node: RedisNode, seconds?: Histogram): RedisConnection {
   const { commandTimeoutMs } = config.redis;
@@ -77,15 +96,16 @@ function connect(config: Config, node: RedisNode, seconds?: Histogram): RedisCon
     ...securityOf(config.redis),
     ...(address.kind === 'sentinel' ? sentinelsOf(config.redis, address) : {}),
     enableOfflineQueue: false,
+    commandTimeout: commandTimeoutMs,
+    // CLIENT SETINFO is new in Redis 7.2: what allows it prevents older ones from starting.
+    disableClientInfo: true,
     // A frozen Redis: the connection goes, and with it what piles up behind commands nobody answers.
     socketTimeout: Math.max(commandTimeoutMs * 5, 1_000),
     connectTimeout: Math.max(commandTimeoutMs, 1_000),
     maxRetriesPerRequest: 0,
     retryStrategy: (attempt) => Math.min(50 * attempt, 500),
   };
-  return new RedisConnection(address.urlOf(node), commandTimeoutMs, options, (took) =>
-    seconds?.observe(took),
-  );
+  return new RedisConnection(address.urlOf(node), options, (took) => seconds?.observe(took));
 }
 
 /** Resolves when the client is ready for commands; rejects after `timeoutMs`. */
@@ -131,4 +151,72 @@ function securityOf(settings: Config['redis']): Pick<RedisOptions, 'username' | 
     ...(password === null ? {} : { password }),
     ...(tls.caFile === null && tls.certFile === null ? {} : { tls: readTlsFiles(tls) }),
   };
+}
+
+/** Emits `moved` when a server says that another node of its cluster holds a key. */
+class RedisConnection extends Redis {
+  readonly #answered: (seconds: number) => void;
+  /** Why one side refuses the other, and which settings to correct; `null` once the connection was ready. */
+  refusal: string | null = null;
+
+  #corked: Socket | null = null;
+
+  /** @param answered receives how long each command took. */
+  constructor(url: string, options: Omit<RedisOptions, 'replyMapping'>, answered: (seconds: number) => void) {
+    super(url, options);
+    this.#answered = answered;
+    // ioredis calls this for each error that Redis answers: commands that succeed cost nothing.
+    this.options.reconnectOnError = (error) => {
+      if (error.message.startsWith('MOVED ')) this.emit('moved');
+      return false;
+    };
+    this.on('error', (error) => {
+      if (isRefusal(error)) this.refusal = describeRefusal(error);
+    });
+    this.on('ready', () => {
+      this.refusal = null;
+    });
+  }
+
+  override sendCommand(...args: Parameters<Redis['sendCommand']>): unknown {
+    const [command] = args;
+    const sent = performance.now();
+    const answered = () => this.#answered((performance.now() - sent) / 1_000);
+    command.promise.then(answered, answered);
+    traceCommand(command);
+    if (this.#corked === null && this.status === 'ready') this.#cork();
+    return super.sendCommand(...args);
+  }
+
+  /** The commands of one turn of the event loop leave in one write: half the processor time of a command, 9 instead of 18 µs. */
+  #cork(): void {
+    this.#corked = this.stream;
+    this.#corked.cork();
+    setImmediate(() => {
+      this.#corked?.uncork();
+      this.#corked = null;
+    });
+  }
+}
+
+function describeRefusal(error: Error): string {
+  const settings = /certificate|SSL/.test(error.message)
+    ? 'REDIS_TLS_CA_FILE, REDIS_TLS_CERT_FILE and whether REDIS_URL begins with rediss'
+    : 'REDIS_USERNAME, REDIS_PASSWORD or REDIS_PASSWORD_FILE, and what that user may do; behind sentinels REDIS_SENTINEL_PASSWORD_FILE';
+  return `Redis refuses this process: ${describeError(error).trim()}. Correct ${settings}`;
+}
+
+/** Its name alone: keys hold the ids of sessions. */
+function traceCommand({ name, promise }: Command): void {
+  const parent = activeSpan();
+  if (parent === undefined) return;
+  const operation = name.toUpperCase();
+  const span = parent.child(operation, 'client', {
+    'db.system.name': 'redis',
+    'db.operation.name': operation,
+  });
+  promise.then(
+    () => span.end(),
+    (error: unknown) => span.end(errorType(error)),
+  );
 }

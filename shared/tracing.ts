@@ -30,6 +30,8 @@ export interface Beginning {
   attributes: Attributes;
   /** Headers `traceparent` of those that caused it: it goes on with the first trace that is recorded, and links to the others. */
   traceparents: readonly string[];
+  /** Those who caused it decide nothing: it begins a trace of its own, and links to theirs. */
+  isRoot?: boolean;
   /** For how many milliseconds it has been under way. */
   sinceMs?: number;
 }
@@ -42,7 +44,7 @@ export interface Tracing {
 }
 
 /** So many other spans one links to. */
-export const MOST_LINKS = 32;
+export const MAX_LINKS = 32;
 
 const active = new AsyncLocalStorage<Span | undefined>();
 
@@ -92,7 +94,7 @@ export async function tracedTogether<T>(
   // Whoever happened to start it is not among them.
   if (first === undefined) return within(undefined, work);
   const span = first.child(name, 'internal');
-  for (const other of others.slice(0, MOST_LINKS)) {
+  for (const other of others.slice(0, MAX_LINKS)) {
     span.link(other);
     other.link(span);
   }

@@ -4,7 +4,7 @@ import { toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { changesTopic } from '#shared/events/topics.ts';
-import { createProducer } from '#shared/kafka.ts';
+import { createProducer } from '#shared/kafka/client.ts';
 import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
 import { Follower } from '#test/follower.ts';
 import { generationCaughtUp, generationDb } from '#test/generations.ts';

@@ -12,11 +12,11 @@ export const LONGEST = [
   'services/query/main.integration.test.ts',
   'examples/generated-client.integration.test.ts',
   'services/query/waiting.integration.test.ts',
-  'shared/projection/ranking/damages.integration.test.ts',
+  'shared/projection/verify/damages.integration.test.ts',
   'deploy/local/stack/main.integration.test.ts',
   'services/projector/restored.integration.test.ts',
   'examples/follow-orders.integration.test.ts',
-  'shared/projection/erasing/killed.integration.test.ts',
+  'shared/projection/erasure/killed.integration.test.ts',
   'services/query/overload.integration.test.ts',
   'services/projector/crash.integration.test.ts',
   'clients/clients.integration.test.ts',
@@ -32,9 +32,9 @@ export const LONGEST = [
   'services/admin/access.integration.test.ts',
   'trial/trial.integration.test.ts',
   'shared/kafka/socket.unit.test.ts',
-  'services/projector/consumer/partition.unit.test.ts',
-  'services/query/token/access-tokens.unit.test.ts',
-  'deploy/local/simulator/traffic.unit.test.ts',
+  'services/projector/log/partition.unit.test.ts',
+  'services/query/access/access-tokens.unit.test.ts',
+  'deploy/local/simulator.unit.test.ts',
 ];
 
 export class LongestFirst extends BaseSequencer {

@@ -1,9 +1,7 @@
 /** Drives a running API as its publishers and integrations do, and waits until what was published can be read. */
-import type { Admin } from 'kafkajs';
-import type { Db } from 'mongodb';
+import { createKafka, createProducer } from '#shared/kafka/client.ts';
+import { type Places, settle } from '#local/start/settle.ts';
 import { hashSecret, newClientId, newClientSecret } from '#shared/access/secrets.ts';
-import { controlCollections } from '#shared/access/access-keys.ts';
-import { findPending } from '#shared/access/pending.ts';
 import { allEnded } from '#shared/all-ended.ts';
 import { readConfig } from '#shared/config.ts';
 import { readAccessChange, SCOPES } from '#shared/events/access-event.ts';
@@ -11,18 +9,12 @@ import { readChange } from '#shared/events/change.ts';
 import { type EncodedMessage, encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { createKafka, createProducer } from '#shared/kafka.ts';
 import { createLogger } from '#shared/logging.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
-import { pause } from '#shared/pause.ts';
-import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { Databases } from '#shared/read-models/databases.ts';
-import { findLiveGeneration } from '#shared/read-models/generation.ts';
-import { withTimeLimit } from '#shared/time-limit.ts';
 import type * as Api from './api.d.ts';
 
 const SOURCE = '/testing';
-const POLL_MS = 20;
 const SETTLE_LIMIT_MS = 60_000;
 /** For one request to Kafka. */
 const MESSAGES_TOGETHER = 500;
@@ -50,7 +42,7 @@ export const connectStoreData: typeof Api.connectStoreData = async (connection) 
     for (let start = 0; start < messages.length; start += MESSAGES_TOGETHER) {
       await producer.send({ topic, messages: messages.slice(start, start + MESSAGES_TOGETHER) });
     }
-    await settle(places);
+    await settle(places, SETTLE_LIMIT_MS);
   };
   const setKey = async (key: Api.Key, status: 'active' | 'revoked') => {
     const data = { secret_sha256: hashSecret(key.clientSecret), scopes: key.scopes, status };
@@ -74,7 +66,7 @@ export const connectStoreData: typeof Api.connectStoreData = async (connection) 
     },
     revokeKey: (key) => setKey(key, 'revoked'),
     token: (key) => requestToken(url, key),
-    settled: () => settle(places),
+    settled: () => settle(places, SETTLE_LIMIT_MS),
     async stop() {
       await close();
     },
@@ -121,62 +113,4 @@ async function requestToken(url: string, { clientId, clientSecret }: Api.Key): P
   if (!response.ok) throw new Error(`no token: ${response.status} ${await response.text()}`);
   const { access_token: token } = (await response.json()) as { access_token: string };
   return token;
-}
-
-interface Places {
-  admin: Admin;
-  databases: Databases;
-  environment: string;
-}
-
-/**
- * Waits until the projector's checkpoints have reached the present ends of both topics, and Redis knows every key.
- * @throws {Error} saying what is not reached.
- */
-async function settle(places: Places): Promise<void> {
-  const { admin, environment } = places;
-  const [changes, access] = await Promise.all([
-    admin.fetchTopicOffsets(changesTopic(environment)),
-    admin.fetchTopicOffsets(accessTopic(environment)),
-  ]);
-  const ends = (offsets: typeof changes) => new Map(offsets.map((of) => [of.partition, Number(of.high)]));
-  let missing = '';
-  const late = () => new Error(`not applied within ${SETTLE_LIMIT_MS / 1_000} s: ${missing}`);
-  await withTimeLimit(SETTLE_LIMIT_MS, late, async (signal) => {
-    do missing = await whatIsMissing(places, { changes: ends(changes), access: ends(access) });
-    while (missing !== '' && (await pause(POLL_MS, signal)));
-  });
-}
-
-/** One thing that is not there yet; empty when all is. */
-async function whatIsMissing(
-  { databases, environment }: Places,
-  ends: Record<'changes' | 'access', ReadonlyMap<number, number>>,
-): Promise<string> {
-  const live = await findLiveGeneration(databases, environment);
-  const { control } = databases;
-  const missing =
-    (await behind(live?.db ?? null, changesTopic(environment), ends.changes)) ??
-    (await behind(control, accessTopic(environment), ends.access));
-  if (missing !== null) return missing;
-  const { keys, stores, sessions } = await findPending(controlCollections(control), [environment]);
-  return keys.length + stores.length + sessions.length === 0 ? '' : 'what Redis has to know of keys';
-}
-
-async function behind(
-  db: Db | null,
-  topic: string,
-  ends: ReadonlyMap<number, number>,
-): Promise<string | null> {
-  const found = await db
-    ?.collection<{ topic: string; partition: number; position: number }>(CHECKPOINTS)
-    // Answers come from snapshots, which show a moment later what other reads see.
-    .find({ topic }, { readConcern: 'snapshot' })
-    .toArray();
-  const positions = new Map(found?.map(({ partition, position }) => [partition, position]));
-  for (const [partition, end] of ends) {
-    const position = positions.get(partition) ?? 0;
-    if (position < end) return `${topic} partition ${partition} from offset ${position} to ${end}`;
-  }
-  return null;
 }

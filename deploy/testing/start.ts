@@ -6,18 +6,18 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Service } from '#local/start/service.ts';
 import { prepareSigningKey } from '#local/start/files.ts';
-import { type Guard, startGuard } from '#local/stack/program/guard.ts';
+import { type Guard, startGuard } from '#local/stack/process.ts';
 import { startStack } from '#local/stack/stack.ts';
 import { readConfig } from '#shared/config.ts';
 import { describeError } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { createKafka, createTopics } from '#shared/kafka.ts';
+import { createKafka } from '#shared/kafka/client.ts';
+import { createTopics } from '#shared/kafka/topics.ts';
 import { createLogger } from '#shared/logging.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
 import type * as Api from './api.d.ts';
 import { connectStoreData } from './connect.ts';
 
-const SERVICES = join(import.meta.dirname, '../../services');
 const MAX_MESSAGE_BYTES = 10 * 1_048_576;
 /** For how long members of a consumer group that were killed are waited for, and how often they are looked for. */
 const LEFT_MS = 30_000;
@@ -79,11 +79,9 @@ interface Services {
 async function startServices({ settings, folder, guard, log, cleanup }: Services): Promise<string> {
   const logs = join(folder, 'logs');
   await mkdir(logs, { recursive: true });
-  const [projector, query] = ['projector', 'query'].map((name) => {
-    const file = join(SERVICES, name, 'main.ts');
-    const logFile = join(logs, `${name}.log`);
-    return new Service({ name, file, env: { ...process.env, ...settings }, logFile, guard, log });
-  }) as [Service, Service];
+  const env = { ...process.env, ...settings };
+  const projector = new Service({ name: 'projector', env, logs, guard, log });
+  const query = new Service({ name: 'query', env, logs, guard, log });
   cleanup.defer(async () => {
     await Promise.all([projector.stop(), query.stop()]);
   });

@@ -23,7 +23,7 @@ export const scopesOption = <const F extends string>(flags: F, meaning: string) 
   new Option(flags, `${meaning}: ${SCOPES.join(', ')}`).argParser(scopes);
 
 export const waitOption = () =>
-  new Option('--wait <seconds>', 'how long to wait until the change is live')
+  new Option('--wait <seconds>', 'how long what gives rights waits until the log is applied')
     .default(15, '15')
     .argParser(wholeNumber(0, 3_600));
 

@@ -1,13 +1,13 @@
 /** The tree of commands, and what all of them have in common: help, wrong usage, exit codes. */
 import { readFileSync } from 'node:fs';
 import { Command, type CommandUnknownOpts } from '@commander-js/extra-typings';
-import { actor, ACTOR_VARIABLE } from './audit/actor.ts';
+import { actor, ACTOR_VARIABLE } from './audit.ts';
+import { replayCommand as replayAccess, republishCommand as republishAccess } from './commands/access.ts';
 import { auditCommand } from './commands/audit.ts';
 import { completionCommand } from './commands/completion.ts';
 import { configCommand } from './commands/config.ts';
-import { dropCommand as dropLetters } from './commands/dead-letters/drop.ts';
+import { dropCommand as dropLetters, retryCommand as retryLetters } from './commands/dead-letters/decide.ts';
 import { listCommand as listLetters } from './commands/dead-letters/list.ts';
-import { retryCommand as retryLetters } from './commands/dead-letters/retry.ts';
 import { showCommand as showLetter } from './commands/dead-letters/show.ts';
 import { skipCommand as skipBatch } from './commands/dead-letters/skip.ts';
 import { eventsCommand } from './commands/events.ts';
@@ -18,10 +18,9 @@ import {
   rollbackCommand,
 } from './commands/generations.ts';
 import { createCommand as createKey } from './commands/keys/create.ts';
-import { listCommand as listKeys } from './commands/keys/list.ts';
+import { listCommand as listKeys, showCommand as showKey } from './commands/keys/list.ts';
 import { rotateSecretCommand } from './commands/keys/rotate-secret.ts';
 import { scopesCommand, statusCommands } from './commands/keys/rights.ts';
-import { showCommand as showKey } from './commands/keys/show.ts';
 import { lagCommand } from './commands/lag.ts';
 import { prepareCommand } from './commands/prepare.ts';
 import { publishCommand } from './commands/publish.ts';
@@ -90,6 +89,10 @@ export function createProgram(): CommandUnknownOpts {
       signingKeys.listCommand(),
       signingKeys.rotateCommand(),
       signingKeys.retireCommand(),
+    ]),
+    group('access', 'Restore the log of keys, blocked stores, quotas and erasures', [
+      republishAccess(),
+      replayAccess(),
     ]),
     auditCommand(),
     group('dead-letters', 'Look at messages that could not be applied; retry or drop them', [

@@ -1,6 +1,6 @@
 /** Runs one command and turns what happened into an exit code. */
 import { CommanderError } from 'commander';
-import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
+import { describeError, isUnavailable, refusalOf, StoreDataError } from '#shared/errors.ts';
 import { WrongUsage } from './options.ts';
 import { fail, runToEnd } from './output/print.ts';
 import { createProgram } from './program.ts';
@@ -24,7 +24,9 @@ export function exitCodeOf(error: unknown): number {
     fail(error.code, error.message);
     return error instanceof WrongUsage ? 2 : 1;
   }
-  if (isUnavailable(error))
+  const refusal = refusalOf(error);
+  if (refusal !== null) fail('not_authorized', refusal);
+  else if (isUnavailable(error))
     fail('environment_unavailable', `a server cannot be reached: ${describeError(error)}`);
   else fail('internal_error', `unexpected: ${describeError(error)}`);
   return 1;

@@ -2,7 +2,7 @@
 import type { ClientSession, MongoClient } from 'mongodb';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isUnavailable } from '#shared/errors.ts';
-import { runInTransaction } from '#shared/projection/slice/transaction.ts';
+import { runInTransaction } from '#shared/projection/slice/slice.ts';
 
 const PATIENCE_MS = 20_000;
 

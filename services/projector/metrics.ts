@@ -6,6 +6,7 @@ import { poolMetrics } from '#shared/mongodb-pool.ts';
 import { createRegistry, makersIn } from '#shared/process-metrics.ts';
 import { redisSecondsIn } from '#shared/redis.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
+import { GENERATION_LABELS } from '#shared/read-models/generation.ts';
 
 export type ProjectorMetrics = ReturnType<typeof createMetrics>;
 
@@ -87,7 +88,7 @@ export function createMetrics() {
     ),
     unreadable: gauge(
       'store_data_partition_unreadable',
-      '1 while a partition is stopped because a record batch cannot be read',
+      '1 while a partition is stopped before a damaged record batch',
       ['topic', 'partition', 'generation', 'reason'],
     ),
     failing: gauge(
@@ -103,9 +104,12 @@ export function createMetrics() {
     generations: gauge(
       'store_data_generation',
       '1 for each generation that this process projects: live, building, kept',
-      ['environment', 'generation', 'state'],
+      [...GENERATION_LABELS, 'state'],
     ),
-    accessPending: gauge('store_data_access_pending', 'Changes of access that Redis does not know yet'),
+    accessPending: gauge(
+      'store_data_access_pending',
+      'Changes of access that Redis or the log does not know yet',
+    ),
     accessAhead: gauge(
       'store_data_access_ahead',
       'Keys and stores of which Redis knows newer changes than MongoDB, as after the restoring of a backup',
@@ -138,34 +142,19 @@ export function createMetrics() {
         ['environment', 'topic', 'reason'],
       ),
     },
-    /** Of rewriting in the background; every process shows the same of what is left in one generation. */
-    rewriting: {
-      rewritten: counter(
-        'store_data_bodies_rewritten_total',
-        'Documents whose bodies were made for the present offset of their store, which had moved',
-        ['environment', 'generation'],
-      ),
-      storesLeft: gauge(
-        'store_data_rewriting_stores',
-        'Stores whose offset has moved and whose bodies are not all made for the present one',
-        ['environment', 'generation'],
-      ),
-      recordsLeft: gauge(
-        'store_data_rewriting_records',
-        'Records of such stores that are not looked at yet',
-        ['environment', 'generation'],
-      ),
+    /** Of erasures in the background; every process shows the same of what is left in one generation. */
+    erasures: {
       erased: counter(
         'store_data_documents_erased_total',
         'Orders and reviews from which the data of a deleted customer was removed behind the deletion, in pieces',
         ['environment', 'generation'],
       ),
-      erasures: gauge(
+      open: gauge(
         'store_data_erasures',
         'Deleted customers of whom something is still stored, though it is not shown',
         ['environment', 'generation'],
       ),
-      oldestErasureSeconds: gauge(
+      oldestSeconds: gauge(
         'store_data_erasures_oldest_seconds',
         'For how long the oldest of these erasures has been under way',
         ['environment', 'generation'],

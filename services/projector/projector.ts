@@ -2,55 +2,58 @@
  * The projector: for each environment a consumer of changes for every generation of this release and one of access,
  * and the publisher that feeds Redis.
  */
-import type { Kafka } from 'kafkajs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { askKafka, createKafka, type Kafka } from '#shared/kafka/client.ts';
 import type { Db } from 'mongodb';
 import { allEnded } from '#shared/all-ended.ts';
 import { createControlIndexes } from '#shared/access/access-keys.ts';
 import { createAuditIndexes } from '#shared/access/audit.ts';
 import type { Config } from '#shared/config.ts';
-import { describeError } from '#shared/errors.ts';
+import { describeError, isUnavailable } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { checkTopics, createKafka } from '#shared/kafka.ts';
+import { checkTopics } from '#shared/kafka/topics.ts';
 import { PerKafka } from '#shared/kafka/per-kafka.ts';
 import type { Logger } from '#shared/logging.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
 import { watchPool } from '#shared/mongodb-pool.ts';
 import { Databases } from '#shared/read-models/databases.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
-import { createFirstGeneration, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
+import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { checkRedisAtStart } from '#shared/redis-server.ts';
 import type { Tracing } from '#shared/tracing.ts';
 import type { RedisMasters } from '#shared/redis-masters.ts';
-import { createRedis } from '#shared/redis.ts';
+import { createRedis, logRedis } from '#shared/redis.ts';
 import { applyAccess } from '#shared/projection/access/apply.ts';
 import { AccessPublisher } from './access/publisher.ts';
 import { AccessReconciler } from './access/reconciler.ts';
-import { TreeCache } from '#shared/projection/ranking/tree-cache.ts';
+import { TreeCache } from '#shared/projection/rank-tree/loaded-tree.ts';
+import { giveUpSlice } from '#shared/projection/dead-letters/write.ts';
 import { applyWithCheckpoint, type Checkpoint } from '#shared/projection/slice/checkpoint.ts';
-import { type RunningConsumer, startConsumer } from './consumer/consumer.ts';
-import { createDroppedIndexes } from '#shared/projection/dead-letters/dropped.ts';
-import { GenerationFollower } from './generations/follower.ts';
-import { Pace } from './generations/pace.ts';
-import { projectGeneration, type ProjectOptions } from './generations/project.ts';
-import { LetterExpiry } from './dead-letters/expiry-loop.ts';
+import { type RunningConsumer, startConsumer } from './log/consumer.ts';
+import { createDecisionIndexes } from '#shared/projection/dead-letters/decisions.ts';
+import { makeFirstGeneration } from './first-generation.ts';
+import { superviseEnvironments, type Supervision } from './environment.ts';
+import { Scheduler } from './log/scheduler.ts';
+import { projectGeneration, type ProjectOptions } from './generation.ts';
+import { LetterExpiry } from './dead-letters.ts';
 import { countDeadLetters, createMetrics, type ProjectorMetrics } from './metrics.ts';
-import { onceReached } from './reached.ts';
-import { readStatus, type Status } from './status/status.ts';
 
 /** How long a start waits for Redis; without it everything is applied, and published once it is there. */
 const REDIS_READY_MS = 1_000;
+const RETRY_MS = 1_000;
+const LOG_WAITING_EVERY_MS = 60_000;
 
 export interface RunningProjector {
   metrics: ProjectorMetrics;
   /** Rejects when it cannot go on and the process should end. */
   failed: Promise<never>;
   isLive: () => boolean;
-  /** How everything is, for people. */
-  status: () => Promise<Status>;
+  /** Why it must not take the place of other projectors yet; `null` where it may. */
+  unreadyReason: () => string | null;
   stop: () => Promise<void>;
 }
 
-export interface ProjectorOptions {
+interface ProjectorOptions {
   /** The release's, unless a test plays another release. */
   projectionVersion?: number;
   /** Where it measures; its own when absent. */
@@ -75,8 +78,7 @@ export async function startProjector(
   const { namePrefix: prefix, environments } = config;
   const databases = Databases.of(config, (one) => createWriterClient(one, 'projector'));
   for (const client of databases.clients) watchPool(client, metrics.pool);
-  const away = (error: Error) => logger.debug({ error: describeError(error) }, 'redis');
-  const redis = createRedis(config, { away }, metrics.redisSeconds);
+  const redis = createRedis(config, logRedis(logger), metrics.redisSeconds);
   const stopping: (() => Promise<unknown>)[] = [async () => redis.disconnect(), () => databases.close()];
   const stop = async () => {
     for (const step of stopping.splice(0).toReversed()) {
@@ -89,12 +91,12 @@ export async function startProjector(
     const kafkas = new PerKafka(config, (one) => createKafka(one, `${prefix}.projector`, logger));
     const topics = environments.flatMap((name) => [changesTopic(name), accessTopic(name)]);
     const common = kafkas.group(topics).get(kafkas.common) ?? [];
-    await onceReached('Kafka', () => checkTopicsOn(kafkas.common, common), logger);
-    await onceReached('MongoDB', () => databases.common.connect(), logger);
+    await waitFor('Kafka', () => checkTopicsOn(kafkas.common, common, logger), logger);
+    await waitFor('MongoDB', () => databases.common.connect(), logger);
     const { control } = databases;
     await createControlIndexes(control);
     await createAuditIndexes(control);
-    await createDroppedIndexes(control);
+    await createDecisionIndexes(control);
     const running = await startConsumers(
       {
         config,
@@ -111,22 +113,34 @@ export async function startProjector(
       },
       stopping,
     );
-    const status = () => readStatus({ databases, prefix, environments, redis, metrics });
-    return { metrics, ...running, status, stop };
+    return { metrics, ...running, stop };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-async function checkTopicsOn(kafka: Kafka, topics: string[]): Promise<void> {
-  const admin = kafka.admin();
-  await admin.connect();
-  try {
-    await checkTopics(admin, topics);
-  } finally {
-    await admin.disconnect();
+/** Does something that needs a server, again while that cannot be reached, and logs which one it waits for. @throws other errors. */
+async function waitFor<T>(server: string, attempt: () => Promise<T>, logger: Logger): Promise<T> {
+  const began = performance.now();
+  for (let loggedAt = Number.NEGATIVE_INFINITY; ; await sleep(RETRY_MS)) {
+    try {
+      const result = await attempt();
+      if (loggedAt > 0) logger.info({ server }, `${server} is reached`);
+      return result;
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+      const now = performance.now();
+      if (now - loggedAt < LOG_WAITING_EVERY_MS) continue;
+      loggedAt = now;
+      const seconds = Math.round((now - began) / 1_000);
+      logger.warn({ server, seconds, error: describeError(error) }, `waiting for ${server}`);
+    }
   }
+}
+
+async function checkTopicsOn(kafka: Kafka, topics: string[], logger: Logger): Promise<void> {
+  await askKafka(kafka, (admin) => checkTopics(admin, topics, (remark) => logger.warn(remark)));
 }
 
 /** What all parts of a projector work with. */
@@ -147,12 +161,12 @@ interface Parts {
 async function startConsumers(
   parts: Parts,
   stopping: (() => Promise<unknown>)[],
-): Promise<Pick<RunningProjector, 'failed' | 'isLive'>> {
+): Promise<Pick<RunningProjector, 'failed' | 'isLive' | 'unreadyReason'>> {
   const { config, environments, metrics } = parts;
-  let follower: GenerationFollower | null = null;
+  let supervision: Supervision | null = null;
   const publisher = new AccessPublisher({
     ...parts,
-    readModels: () => (follower?.followed ?? []).filter(({ state }) => state === 'live'),
+    readModels: () => (supervision?.active() ?? []).filter(({ state }) => state === 'live'),
   });
   stopping.push(() => publisher.stop());
   const reconciler = new AccessReconciler(parts);
@@ -165,11 +179,11 @@ async function startConsumers(
     concurrentPartitions: config.projector.concurrentPartitions,
     limits,
   };
-  const pace = new Pace(limits.events);
+  const scheduler = new Scheduler(limits.events);
   const letters = await LetterExpiry.start({
     ...parts,
     ...config.projector.deadLetters,
-    generations: () => follower?.followed ?? [],
+    generations: () => supervision?.active() ?? [],
     metrics: metrics.letters,
   });
   stopping.push(() => letters.stop());
@@ -177,51 +191,58 @@ async function startConsumers(
     config,
     kafkas: parts.kafkas,
     base,
-    pace,
+    scheduler,
     letters,
     trees: new TreeCache(),
-    rewriting: { share: config.projector.rewritingShare, metrics: metrics.rewriting },
+    erasures: { share: config.projector.rewritingShare, metrics: metrics.erasures },
     storeChanged: () => publisher.sweep(),
   };
-  follower = await GenerationFollower.start({
-    ...parts,
-    own: config.own,
-    prepare: (environment) => prepare(parts, environment),
-    project: (generation) => projectGeneration(projecting, generation),
-  });
-  const followed = follower;
-  letters.look();
-  stopping.push(() => followed.stop());
-
+  // Before the read models: a first generation waits until the log of access is applied.
   const consumers: RunningConsumer[] = [];
   stopping.push(() => allEnded(consumers.map((consumer) => consumer.stop())));
   for (const environment of environments) {
-    const consumer = await startAccessConsumer(parts, { base, pace, letters }, publisher, environment);
+    const consumer = await startAccessConsumer(parts, { base, scheduler, letters }, publisher, environment);
     consumers.push(consumer);
   }
-  const failed = Promise.race([followed.failed, ...consumers.map((consumer) => consumer.failed)]);
+  const running = await superviseEnvironments(
+    {
+      ...parts,
+      own: config.own,
+      sideBySide: config.projector.sideBySide,
+      prepare: (environment) => prepare(parts, environment),
+      project: (generation) => projectGeneration(projecting, generation),
+    },
+    environments,
+  );
+  supervision = running;
+  letters.look();
+  stopping.push(() => running.stop());
+
+  const failed = Promise.race([running.failed, ...consumers.map((consumer) => consumer.failed)]);
   // Whoever started it may listen later, or only stop it.
   failed.catch(() => undefined);
   return {
     failed,
-    isLive: () => followed.isLive() && consumers.every((consumer) => consumer.isLive()),
+    isLive: () => running.isLive() && consumers.every((consumer) => consumer.isLive()),
+    unreadyReason: () => running.unprojectedReason() ?? parts.redis.refusal(),
   };
 }
 
 /** Makes an environment's first generation. What it has of its own is checked here: the installation's was before. */
-async function prepare({ config, databases, kafkas, projectionVersion }: Parts, environment: string) {
+async function prepare(parts: Parts, environment: string) {
+  const { config, databases, kafkas, logger } = parts;
   const own = config.own.get(environment);
   // One whose first connection failed is to be connected again.
   if (own?.mongodb !== undefined) await databases.clientOf(environment).connect();
   const topic = changesTopic(environment);
-  if (own?.kafka !== undefined) await checkTopicsOn(kafkas.of(topic), [topic]);
-  await createFirstGeneration(databases, environment, projectionVersion);
+  if (own?.kafka !== undefined) await checkTopicsOn(kafkas.of(topic), [topic], logger);
+  await makeFirstGeneration(parts, environment);
 }
 
 /** Access belongs to no generation: its truth and its checkpoints lie in the control database. */
 function startAccessConsumer(
   { prefix, databases, kafkas, control, metrics }: Parts,
-  { base, pace, letters }: Pick<ProjectOptions, 'base' | 'pace' | 'letters'>,
+  { base, scheduler, letters }: Pick<ProjectOptions, 'base' | 'scheduler' | 'letters'>,
   publisher: AccessPublisher,
   environment: string,
 ): Promise<RunningConsumer> {
@@ -237,20 +258,24 @@ function startAccessConsumer(
     groupId: `${prefix}.${environment}.access`,
     checkpoints,
     generation: labels.generation,
-    wayOut: `let KAFKA_BROKERS name the cluster that it was made from, or remove this checkpoint from ${control.databaseName}.${CHECKPOINTS} to have the log applied from its beginning`,
-    turns: pace.turns({ isBuilding: () => false, share: () => 100 }),
-    commit: async (claim, slice, hopeless) => {
+    recoveryHint: `let KAFKA_BROKERS name the cluster that it was made from, or have this log applied from its beginning with "store-data access replay --environment ${environment}"`,
+    permits: scheduler.permits({ isBuilding: () => false, share: () => 100 }),
+    commit: async (claim, slice) => {
       const { keys, stores, outdated, deadLetters } = await applyWithCheckpoint(
         checkpoints,
         claim,
         slice,
-        (checkpoint) => applyAccess(control, environment, claim.session, slice, hopeless, limits, checkpoint),
+        (checkpoint) => applyAccess(control, environment, claim.session, slice, limits, checkpoint),
       );
       publisher.publish(keys, stores);
       countDeadLetters(metrics, environment, labels.generation, deadLetters);
       metrics.applied.inc({ ...labels, entity: 'access_key' }, keys.length);
       metrics.applied.inc({ ...labels, entity: 'store_access' }, stores.length);
       if (outdated > 0) metrics.outdated.inc(labels, outdated);
+    },
+    giveUp: async (claim, slice) => {
+      const letters = await giveUpSlice(checkpoints, claim, slice, control);
+      countDeadLetters(metrics, environment, labels.generation, letters);
     },
   });
 }

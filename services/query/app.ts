@@ -1,24 +1,27 @@
-/** Builds the query service: its plugins, then its routes, each found by its place in a folder. */
-import { join } from 'node:path';
+/** Builds the query service: its services, its hooks, its routes. */
 import autoload from '@fastify/autoload';
 import compress from '@fastify/compress';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
-import type { SigningKeys } from './token/signing-keys.ts';
 import type { Config } from '#shared/config.ts';
 import type { Logger } from '#shared/logging.ts';
 import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
-import type { Tracing } from '#shared/tracing.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '#shared/request-id.ts';
-import { clientErrorHandler, refuseConnect } from './answers/client-error.ts';
-import { classify } from './answers/classify.ts';
-import { sendRefusal } from './answers/send.ts';
+import type { Tracing } from '#shared/tracing.ts';
+import { ROUTES_FOLDER } from './declared-routes.ts';
+import { docsRoutes } from './docs/index.ts';
+import { routePlugin } from './endpoints/route.ts';
+import { observeRequests, refuseOthers } from './hooks/requests.ts';
 import { createListener } from './listener.ts';
-import docs from './docs/index.ts';
 import { createMetrics } from './metrics.ts';
 import { Admission } from './overload/admission.ts';
 import { keepQuery } from './parameters/read.ts';
-import { traceRequests } from './traced-requests.ts';
-import './types.ts';
+import { classify, clientErrorHandler, refuseConnect, sendRefusal } from './responses/send.ts';
+import { lazy, type StaticContent, staticContent } from './responses/static-content.ts';
+import { openApiDocument } from './openapi/document.ts';
+import { createServices } from './services.ts';
+import { createTokens, type SigningKeys } from './access/tokens.ts';
+import { clientAddresses } from './token/failed-authentications.ts';
+import { senders } from './token/sender.ts';
 
 export interface AppOptions {
   config: Config;
@@ -29,6 +32,15 @@ export interface AppOptions {
   tracing?: Tracing | null;
 }
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Ends each connection with its next answer from now on, so that none is left when the service stops. */
+    endConnections: () => void;
+    /** The OpenAPI document, made once from what the routes declare. */
+    openApiContent: () => Promise<StaticContent>;
+  }
+}
+
 /** Builds the app; it opens its clients, but does not listen. Closing it closes them. */
 export async function buildApp({
   config,
@@ -37,9 +49,31 @@ export async function buildApp({
   projectionVersion = PROJECTION_VERSION,
   tracing = null,
 }: AppOptions): Promise<FastifyInstance> {
+  const metrics = createMetrics(signingKeys);
+  const tokens = createTokens(() => signingKeys, config.tokens);
+  const addressOf = clientAddresses(config.query.trustedProxies, (proxy) =>
+    logger.warn(
+      { proxy },
+      'an entry of X-Forwarded-For is no address: those it stands for count as the proxy that sent it',
+    ),
+  );
+  const admission = new Admission({
+    latencyMs: config.query.overloadLatencyMs,
+    senderOf: senders(tokens.verifiedBefore, addressOf),
+    metrics,
+    logger,
+  });
+  const services = await createServices({
+    config,
+    logger,
+    metrics,
+    admission,
+    tokens,
+    addressOf,
+    signingKeys,
+    projectionVersion,
+  });
   const loggerInstance: FastifyBaseLogger = logger;
-  const metrics = createMetrics();
-  const admission = new Admission(config.query.overloadLatencyMs, metrics, logger);
   let isEnding = false;
   const app = fastify({
     loggerInstance,
@@ -47,8 +81,6 @@ export async function buildApp({
     childLoggerFactory: (parent) => parent,
     genReqId: ({ headers }) => requestIdOf(headers[REQUEST_ID_HEADER]),
     requestIdHeader: false,
-    // Each wait of a plugin's has a limit of its own; after that the service starts, and answers 503 meanwhile.
-    pluginTimeout: 0,
     serverFactory: (handler) =>
       createListener(admission.before(handler), { tls: config.query.tls, isEnding: () => isEnding, logger }),
     // Requests that arrive while closing are served, with `Connection: close`.
@@ -67,26 +99,32 @@ export async function buildApp({
   // An expectation that we don't know may be ignored (RFC 9110 section 10.1.1); Node's own refusal would have no body.
   app.server.on('checkExpectation', admission.before(app.routing));
   app.removeAllContentTypeParsers();
-  app.decorate('config', config);
-  app.decorate('logger', logger);
-  app.decorate('signingKeys', signingKeys);
-  app.decorate('projectionVersion', projectionVersion);
-  app.decorate('metrics', metrics);
-  app.decorate('admission', admission);
+  // Every body is taken as it is: whether it is a form says the token endpoint. No other route takes one.
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  app.decorate('services', services);
+  app.decorate('routes', []);
+  app.decorate(
+    'openApiContent',
+    lazy(() => staticContent('application/json; charset=utf-8', JSON.stringify(openApiDocument(app.routes)))),
+  );
   app.decorate('endConnections', () => {
     isEnding = true;
   });
-  // First, so that what any hook does is a part of the request's span.
-  await app.register(traceRequests, { tracing });
-  await app.register(autoload, { dir: join(import.meta.dirname, 'plugins') });
+  observeRequests(app, tracing);
+  refuseOthers(app);
+  // Answers that are held are sent before connections are closed.
+  app.addHook('preClose', async () => services.endWaits());
+  app.addHook('onClose', () => services.close());
   // Answers of more than 1 KiB, where it is asked for. A compressed request body is no form.
   await app.register(compress, {
     encodings: ['br', 'gzip', 'identity'],
     threshold: 1_025,
     globalDecompression: false,
   });
-  await app.register(autoload, { dir: join(import.meta.dirname, 'routes') });
-  if (config.query.docs) await app.register(docs);
+  await app.register(autoload, ROUTES_FOLDER);
+  if (config.query.docs) await app.register(routePlugin(docsRoutes([...app.routes])));
+  // Before anybody asks: a document that cannot be made stops the service from starting.
+  await app.openApiContent();
   await app.ready();
   return app;
 }

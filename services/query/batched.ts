@@ -1,16 +1,15 @@
 /**
- * Reads for many requests at once: those that are asked for in one turn of the event loop, or while enough reads are under
- * way, share the next. Every read begins after the requests that it is for arrived, so nobody is answered from what was
- * true before.
+ * Reads for many requests at once: requests that come in one turn of the event loop, or while enough reads are under way, share the
+ * next read. Every read begins after its requests arrived, so that no answer is older than its request.
  */
 
 import { activeSpan, type Span, tracedTogether } from '#shared/tracing.ts';
 
-/** Reads many at once; what is not in the map that it gives does not exist. */
+/** Reads many at once; what is missing in its map does not exist. */
 export type ReadMany<T> = (ids: readonly string[]) => Promise<ReadonlyMap<string, T>>;
 
 export interface BatchLimits {
-  /** Reads that may be under way at the same time: one that a server is slow with shall not hold up the rest. */
+  /** Reads that may be under way at the same time: a slow one does not hold up the rest. */
   underWay: number;
   /** Ids of one read. */
   ids: number;
@@ -18,8 +17,8 @@ export interface BatchLimits {
 
 /**
  * Reads one; `null` where it does not exist.
- * @param signal aborted once nobody waits for it any longer. Otherwise a server that hangs would leave behind what was asked
- * meanwhile, and read all of it once it is back, before it reads for anybody who is still there.
+ * @param signal aborted once the request gave up. Otherwise, after a server hung, all reads of abandoned requests would come before those
+ * of requests that still wait.
  */
 export type ReadOne<T> = (id: string, signal?: AbortSignal) => Promise<T | null>;
 
@@ -46,7 +45,11 @@ export function batched<T>(
     underWay += 1;
     try {
       const spans = [...batch.values()].flat().flatMap(({ span }) => span ?? []);
-      const found = await tracedTogether('shared read', spans, () => readMany([...batch.keys()]));
+      const ids = [...batch.keys()];
+      const isTraced = spans.length > 0 || activeSpan() !== undefined;
+      const found = await (isTraced
+        ? tracedTogether('shared read', spans, () => readMany(ids))
+        : readMany(ids));
       for (const [id, waiters] of batch) for (const { resolve } of waiters) resolve(found.get(id) ?? null);
     } catch (error) {
       for (const waiters of batch.values()) for (const { reject } of waiters) reject(error);
@@ -85,7 +88,7 @@ export function batched<T>(
     });
 }
 
-/** Those who have not given up; the others are told so. */
+/** Those that have not given up; rejects the others. */
 function stillWaiting<T>(waiters: readonly Waiter<T>[]): readonly Waiter<T>[] {
   return waiters.filter(({ reject, signal }) => {
     if (signal?.aborted === true) reject(signal.reason);

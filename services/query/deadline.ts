@@ -1,22 +1,26 @@
 /**
- * The deadline of reads from MongoDB. The driver has none: its `timeoutMS` does nothing since 7.8, and a frozen
- * server keeps an operation waiting for as long as it likes.
+ * Limits on waiting. Reads from MongoDB need a deadline of ours: the driver's `timeoutMS` does nothing since 7.8, and a frozen
+ * server would keep an operation waiting for ever.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { StoreDataError } from '#shared/errors.ts';
 import { withTimeLimit } from '#shared/time-limit.ts';
 
 /** Runs a read that ends in time; the signal, given to the driver, lets it drop the work too. */
-export type Bounded = <T>(read: (signal: AbortSignal) => Promise<T>) => Promise<T>;
+export type WithDeadline = <T>(read: (signal: AbortSignal) => Promise<T>) => Promise<T>;
 
-/** What is left of a deadline that has nearly passed. */
-const LEAST_MS = 20;
+/** How long a start waits for each server; a healthy one answers sooner. */
+const STARTUP_TIMEOUT_MS = 2_000;
+
+/** The least time that a read gets, also when its deadline has nearly passed. */
+const MIN_MS = 20;
 
 /**
  * Makes the bounding of reads that share one deadline, a time of `performance.now()`.
  * Its function rejects with `environment_unavailable` when a read has not ended by then.
  */
-export function boundedUntil(deadline: number): Bounded {
-  return (read) => withTimeLimit(Math.max(LEAST_MS, deadline - performance.now()), late, read);
+export function deadlineAt(deadline: number): WithDeadline {
+  return (read) => withTimeLimit(Math.max(MIN_MS, deadline - performance.now()), late, read);
 }
 
 function late(): StoreDataError {
@@ -24,6 +28,11 @@ function late(): StoreDataError {
 }
 
 /** Makes the bounding of reads that each have the same time. */
-export function boundedBy(timeoutMs: number): Bounded {
-  return (read) => boundedUntil(performance.now() + timeoutMs)(read);
+export function deadlineAfter(timeoutMs: number): WithDeadline {
+  return (read) => deadlineAt(performance.now() + timeoutMs)(read);
+}
+
+/** What work resolves with; `undefined` where it takes longer than a start waits, and continues by itself. */
+export async function withinStartupTimeout<T>(work: Promise<T>): Promise<T | undefined> {
+  return Promise.race([work, sleep(STARTUP_TIMEOUT_MS, undefined, { ref: false })]);
 }

@@ -1,10 +1,10 @@
 /**
- * The generation of each environment from which requests are answered, looked up twice a second, so that a flip is
- * followed within one. It is the live one where this release made it, else the newest of its own that is kept.
+ * The generation of each environment from which requests are answered, read twice a second, so that a flip takes effect within one
+ * second. It is the live one if this release made it, else the newest kept one that this release made.
  */
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
-import { soon } from './at-start.ts';
-import type { Bounded } from './deadline.ts';
+import { type WithDeadline, withinStartupTimeout } from './deadline.ts';
+import type { QueryMetrics } from './metrics.ts';
 import type { Logger } from '#shared/logging.ts';
 import { pause } from '#shared/pause.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
@@ -13,6 +13,7 @@ import type { Databases } from '#shared/read-models/databases.ts';
 import {
   answeringGeneration,
   type Generation,
+  generationLabels,
   type KnownGeneration,
   PointerWatch,
 } from '#shared/read-models/generation.ts';
@@ -25,26 +26,27 @@ export interface LiveGenerations {
   of: (environment: string) => Generation;
   /** The same, and `null` where there is none. */
   find: (environment: string) => Generation | null;
-  /** Whether some environment's live generation belongs to another release and there is none of this one to answer from. */
-  isForeign: () => boolean;
+  /** Why there is none of this release to answer from, where an environment's live generation belongs to another one; else `null`. */
+  otherReleaseReason: () => string | null;
   stop: () => Promise<void>;
 }
 
 export interface GenerationsOptions {
   databases: Databases;
   /** Bounds reads of what is common to all environments, or of an environment's own. */
-  boundedIn: (environment: string | null) => Bounded;
+  deadlineFor: (environment: string | null) => WithDeadline;
   environments: readonly string[];
   /** Only generations made with it can be read. */
   projectionVersion: number;
   logger: Logger;
+  metrics: Pick<QueryMetrics, 'answeringGeneration'>;
   intervalMs: number;
 }
 
-/** Starts to look; resolves after the first look, or while MongoDB does not answer it. */
+/** Starts to poll; resolves after the first poll, or at the end of the startup timeout. */
 export async function watchGenerations(options: GenerationsOptions): Promise<LiveGenerations> {
-  const { databases, environments, boundedIn, intervalMs, logger } = options;
-  const pointers = new PointerWatch(databases, environments, boundedIn(null));
+  const { databases, environments, deadlineFor, intervalMs, logger } = options;
+  const pointers = new PointerWatch(databases, environments, deadlineFor(null));
   const live = new Map<string, Generation | Absence>();
   const first = Promise.withResolvers<void>();
   const looking = new PeriodicTask({
@@ -59,10 +61,10 @@ export async function watchGenerations(options: GenerationsOptions): Promise<Liv
     everyMs: intervalMs,
     failed: (error) => logger.error({ error }, 'generations cannot be looked up'),
   });
-  await soon(first.promise);
+  await withinStartupTimeout(first.promise);
   return {
     of(environment) {
-      const found = live.get(environment) ?? { reason: 'not looked up yet', isForeign: false };
+      const found = live.get(environment) ?? { reason: 'not looked up yet', isOtherRelease: false };
       if ('reason' in found) {
         throw new StoreDataError(
           'environment_unavailable',
@@ -75,7 +77,12 @@ export async function watchGenerations(options: GenerationsOptions): Promise<Liv
       const found = live.get(environment);
       return found === undefined || 'reason' in found ? null : found;
     },
-    isForeign: () => [...live.values()].some((found) => 'reason' in found && found.isForeign),
+    otherReleaseReason() {
+      const foreign = [...live].find(([, found]) => 'reason' in found && found.isOtherRelease);
+      if (foreign === undefined) return null;
+      const [environment, found] = foreign;
+      return `${environment}: ${'reason' in found ? found.reason : ''}`;
+    },
     stop: () => looking.stop(),
   };
 }
@@ -84,22 +91,22 @@ export async function watchGenerations(options: GenerationsOptions): Promise<Liv
 interface Absence {
   reason: string;
   /** There is a generation, and another release's. */
-  isForeign: boolean;
+  isOtherRelease: boolean;
 }
 
-/** Looks once. While MongoDB is away the last answer stays: reading from it will tell. @returns what there is, as far as it is known. */
+/** Polls one environment. While MongoDB is away the last answer stays. @returns the generations that it found. */
 async function lookUp(
-  { boundedIn, projectionVersion, logger }: GenerationsOptions,
+  { deadlineFor, projectionVersion, logger, metrics }: GenerationsOptions,
   { environment, find }: { environment: string; find: () => Promise<KnownGeneration[]> },
   live: Map<string, Generation | Absence>,
   stopped: AbortSignal,
 ): Promise<readonly KnownGeneration[]> {
   const before = live.get(environment);
-  const bounded = boundedIn(environment);
+  const withDeadline = deadlineFor(environment);
   let generations: readonly KnownGeneration[] = [];
   let found: Generation | Absence;
   try {
-    generations = await bounded(find);
+    generations = await withDeadline(find);
     found =
       answeringGeneration(environment, generations, projectionVersion) ??
       absence(generations, projectionVersion);
@@ -111,19 +118,24 @@ async function lookUp(
       );
       return [];
     }
-    found = { reason: error.message, isForeign: false };
+    found = { reason: error.message, isOtherRelease: false };
   }
   if ('reason' in found) {
     if (before !== undefined && 'reason' in before && before.reason === found.reason) return generations;
     live.set(environment, found);
+    if (before !== undefined && !('reason' in before)) {
+      metrics.answeringGeneration.remove(generationLabels(before.marker));
+    }
     logger.warn({ environment, reason: found.reason }, 'there is no generation to read');
   } else if (before === undefined || 'reason' in before || before.marker.id !== found.marker.id) {
     if (before !== undefined && !('reason' in before)) {
       const [from, to] = [before, found];
-      // What clients have seen they shall see again, as far as that is to be had in a moment.
-      await bounded(() => untilCaughtUp(to, from, stopped)).catch(() => undefined);
+      // So that clients do not lose what they have seen; for a moment only.
+      await withDeadline(() => untilCaughtUp(to, from, stopped)).catch(() => undefined);
+      metrics.answeringGeneration.remove(generationLabels(from.marker));
     }
     live.set(environment, found);
+    metrics.answeringGeneration.set(generationLabels(found.marker), 1);
     logger.info({ environment, generation: found.marker.number }, 'answers from a generation');
   }
   return generations;
@@ -131,23 +143,24 @@ async function lookUp(
 
 function absence(generations: readonly KnownGeneration[], projectionVersion: number): Absence {
   const live = generations.find(({ state }) => state === 'live');
-  if (live === undefined || live.marker === null) return { reason: 'none was made yet', isForeign: false };
+  if (live === undefined || live.marker === null)
+    return { reason: 'none was made yet', isOtherRelease: false };
   return {
     reason: `the live generation ${live.number} has projection version ${live.marker.projection_version}, this release reads ${projectionVersion}: it answers once a generation of its own is live`,
-    isForeign: true,
+    isOtherRelease: true,
   };
 }
 
-/** The pointer rules: after this time the other is taken as it is. */
+/** After this time the generation is taken as it is: the pointer rules. */
 const PATIENCE_MS = 300;
-const LOOK_MS = 10;
+const CATCH_UP_POLL_MS = 10;
 
-/** Resolves when a generation is as far as another, seen in one snapshot of both, or after a moment. */
+/** Resolves when a generation has caught up with another, in one snapshot of both, or after a moment. */
 async function untilCaughtUp(generation: Generation, other: Generation, signal: AbortSignal): Promise<void> {
   const end = performance.now() + PATIENCE_MS;
   do {
     if (await isCaughtUp(generation, other)) return;
-  } while (performance.now() < end && (await pause(LOOK_MS, signal)));
+  } while (performance.now() < end && (await pause(CATCH_UP_POLL_MS, signal)));
 }
 
 function isCaughtUp(generation: Generation, other: Generation): Promise<boolean> {

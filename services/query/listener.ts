@@ -1,7 +1,8 @@
-/** The HTTP server beneath the app: its time limits, and HTTPS where there is a certificate. */
+/** The HTTP server beneath the app: its time limits, HTTPS where there is a certificate, and the sockets on which it listens. */
+import { once } from 'node:events';
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
-import type { Socket } from 'node:net';
+import { type AddressInfo, createServer as createNetServer, type Socket } from 'node:net';
 import { readTlsFiles, type TlsFiles } from '#shared/config/files.ts';
 import type { Logger } from '#shared/logging.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
@@ -13,12 +14,14 @@ const STALLED_TIMEOUT_MS = 10_000;
 /** Longer than balancers keep idle connections (60 s), so that none is closed under a request of theirs. */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000;
 const CERTIFICATE_LOOK_MS = 5_000;
+/** A turn of the event loop accepts one connection of each listening socket. With one socket, clients that connect together wait for seconds. */
+const LISTENING_SOCKETS = 64;
 
 const OPTIONS: ServerOptions = {
   headersTimeout: REQUEST_TIMEOUT_MS,
   connectionsCheckingInterval: 1_000,
   maxHeaderSize: 16_384,
-  // Checked by a hook of ours (plugins/unambiguous.ts), whose answer has a body.
+  // Checked by a hook of ours (hooks/requests.ts), whose answer has a body.
   requireHostHeader: false,
 };
 
@@ -47,6 +50,53 @@ export function createListener(handler: RequestListener, { tls, isEnding, logger
   // Node would drop those above 2,000 without a word: one that we decide by could be among them. Their bytes are limited.
   server.maxHeadersCount = 0;
   return server;
+}
+
+export interface Listening {
+  url: string;
+  /** Accepts no connection any longer. Resolves when the last one has ended. */
+  close: () => Promise<void>;
+}
+
+/**
+ * Listens on one port by many sockets, among which the kernel shares out connections (`SO_REUSEPORT`); by one where it is no Linux.
+ * @param listen has the app listen.
+ * @throws when the port is taken.
+ */
+export async function listenOnPort(
+  server: Server,
+  { host, port, isTls }: { host: string; port: number; isTls: boolean },
+  listen: (options: { host: string; port: number; reusePort: boolean }) => Promise<string>,
+): Promise<Listening> {
+  if (process.platform !== 'linux') {
+    return { url: await listen({ host, port, reusePort: false }), close: async () => undefined };
+  }
+  // Sockets that share a port share it with those of any other process of this user: this one finds out whether it is taken.
+  if (port !== 0) {
+    const probe = createNetServer().listen({ host, port });
+    await once(probe, 'listening');
+    probe.close();
+    await once(probe, 'close');
+  }
+  const url = await listen({ host, port, reusePort: true });
+  const address = server.address() as AddressInfo;
+  const others = Array.from({ length: LISTENING_SOCKETS - 1 }, () =>
+    createNetServer({ allowHalfOpen: !isTls, noDelay: true }, (socket) => server.emit('connection', socket)),
+  );
+  const close = async () => {
+    await Promise.all(others.map((other) => new Promise((resolve) => void other.close(resolve))));
+  };
+  try {
+    await Promise.all(
+      others.map(async (other) => {
+        await once(other.listen({ host: address.address, port: address.port, reusePort: true }), 'listening');
+      }),
+    );
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { url, close };
 }
 
 function listenByTls(handler: RequestListener, files: TlsFiles, logger: Logger): TlsServer {

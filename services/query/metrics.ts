@@ -1,14 +1,25 @@
 /** What the query service measures. No label ever holds an id of a store or a person. */
+import { Gauge } from 'prom-client';
 import { poolMetrics } from '#shared/mongodb-pool.ts';
 import { createRegistry, makersIn } from '#shared/process-metrics.ts';
+import { GENERATION_LABELS } from '#shared/read-models/generation.ts';
 import { redisSecondsIn } from '#shared/redis.ts';
 
 export type QueryMetrics = ReturnType<typeof createMetrics>;
 
-/** Makes the metrics of one query service. */
-export function createMetrics() {
+/** Makes the metrics of one query service. @param signingKeys those that it signs with. */
+export function createMetrics(signingKeys: { isCurrent: boolean } = { isCurrent: true }) {
   const registry = createRegistry();
   const { counter, gauge, histogram } = makersIn(registry);
+  const signingKeysCurrent = new Gauge({
+    name: 'store_data_signing_keys_current',
+    help: '1 while the signing keys in use are those of their file, 0 while it is broken',
+    registers: [],
+    collect() {
+      this.set(signingKeys.isCurrent ? 1 : 0);
+    },
+  });
+  registry.registerMetric(signingKeysCurrent);
   return {
     registry,
     pool: poolMetrics({ gauge, histogram }),
@@ -32,20 +43,22 @@ export function createMetrics() {
     ),
     shedRequests: counter(
       'store_data_shed_requests_total',
-      'Requests refused at once with 503, since as many were in flight as can be answered in time; no other metric counts them',
+      'Requests refused with 503, since more waited than can be answered in time; no other metric counts them',
     ),
     inFlight: gauge(
       'store_data_requests_in_flight',
       'Requests whose answers are being made, without those that wait for changes',
     ),
-    inFlightLimit: gauge(
-      'store_data_in_flight_limit',
-      'Requests that may be in flight now; it adapts to the rate of answers',
-    ),
+    inFlightLimit: gauge('store_data_in_flight_limit', 'Requests that may be in flight; the next ones wait'),
     mongodbAway: gauge(
       'store_data_mongodb_away',
       '1 while MongoDB is known to be away, so that nobody waits for it; the label says of which environment, where that has its own',
       ['environment'],
+    ),
+    answeringGeneration: gauge(
+      'store_data_answering_generation',
+      '1 for the generation of each environment from which this process answers',
+      [...GENERATION_LABELS],
     ),
     redisGateOpen: gauge(
       'store_data_redis_gate_open',

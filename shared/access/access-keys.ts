@@ -10,10 +10,20 @@ import type {
   Filter,
   IndexDescription,
   OptionalUnlessRequiredId,
+  UpdateFilter,
 } from 'mongodb';
-import type { AccessKeyChange, KeyStatus, Scope, StoreAccessChange } from '../events/access-event.ts';
+import type {
+  AccessKeyChange,
+  KeyStatus,
+  OwnQuota,
+  Scope,
+  StoreAccessChange,
+  StoreErasureChange,
+  StoreQuotaChange,
+} from '../events/access-event.ts';
 import { LAST_SEQUENCE } from '../events/cloud-event.ts';
 import { EventRejected } from '../events/rejection.ts';
+import type { LastMessage } from '../projection/slice/checkpoint.ts';
 
 export interface AccessKey {
   /** The `client_id`. */
@@ -33,6 +43,8 @@ export interface AccessKey {
   version: number;
   /** Until Redis has this version: set with the change, removed once published. */
   publish_pending?: true;
+  /** A command changed it, and the log does not have that yet: the next command publishes it. */
+  event_pending?: true;
   updated_at: Date;
 }
 
@@ -51,11 +63,14 @@ export interface StoreAccess {
   record_status: 'active' | 'blocked';
   record_sequence: number;
   /** A quota of its own; without `window_seconds` in the configured window. */
-  quota?: { requests: number; window_seconds?: number };
+  quota?: NonNullable<OwnQuota>;
+  /** Of the last change of the quota; absent where an earlier release wrote it, or nobody ever gave one. */
+  quota_sequence?: number;
   /** The store was erased whole (`erased-stores.ts`). */
   erased?: StoreErasure;
   version: number;
   publish_pending?: true;
+  event_pending?: true;
   updated_at: Date;
 }
 
@@ -63,6 +78,10 @@ export interface StoreAccess {
 export interface StoreErasure {
   /** When it ended; while it is under way when it began. */
   at: Date;
+  /** Counts the store's erasures; absent where an earlier release made it. */
+  sequence?: number;
+  /** Set for a moment while the ends are read: whoever meets the store then waits for them. */
+  closing_at?: Date;
   /** The ends of its topics' partitions then. Absent while it is under way: no message of the store is applied. */
   ends?: PartitionEnd[];
 }
@@ -70,8 +89,13 @@ export interface StoreErasure {
 export interface PartitionEnd {
   topic: string;
   partition: number;
+  /** Messages with a lower offset are of before. */
   end: number;
-  /** The end a little later, when every process had heard of the first one; absent until then. */
+  /** One of the last messages before the end: by it the log is known again. Absent where an earlier release made it. */
+  last?: LastMessage;
+  /** The topic holds another log now, whose offsets mean something else: the end does not count. */
+  other_log?: true;
+  /** As earlier releases read it: at which offset a message's time no longer decides. */
   until?: number;
 }
 
@@ -101,6 +125,15 @@ const PENDING_INDEX: IndexDescription = {
   partialFilterExpression: { publish_pending: true },
 };
 
+const EVENT_PENDING_INDEX: IndexDescription = {
+  name: 'event_pending',
+  key: { event_pending: 1 },
+  partialFilterExpression: { event_pending: true },
+};
+
+/** What a command sets with its change: the log is to have it, too. */
+type Marks = Pick<AccessKey, 'event_pending'>;
+
 /**
  * The collections of the control database that access is decided by. Read from the primary and from what a majority
  * has, whatever the connection string says: a secondary may not know yet what was revoked.
@@ -120,8 +153,9 @@ export async function createControlIndexes(control: Db): Promise<void> {
   await keys.createIndexes([
     { name: 'by_store', key: { environment: 1, store_id: 1, _id: 1 } },
     PENDING_INDEX,
+    EVENT_PENDING_INDEX,
   ]);
-  await stores.createIndexes([PENDING_INDEX]);
+  await stores.createIndexes([PENDING_INDEX, EVENT_PENDING_INDEX]);
   await revokedSessions.createIndexes([
     { name: 'expiry', key: { expires_at: 1 }, expireAfterSeconds: 0 },
     PENDING_INDEX,
@@ -158,6 +192,7 @@ export async function applyKeyChange(
   environment: string,
   change: AccessKeyChange,
   session?: ClientSession,
+  marks: Marks = {},
 ): Promise<AccessKey | null> {
   const options = session === undefined ? {} : { session };
   const stored = await keys.findOne({ _id: change.clientId }, options);
@@ -174,10 +209,11 @@ export async function applyKeyChange(
     sequence: Math.max(change.sequence, stored?.sequence ?? -1),
     version: nextVersion(stored?.version ?? 0),
     publish_pending: true,
+    ...(stored?.event_pending === undefined ? marks : { event_pending: true }),
     updated_at: new Date(),
   };
   if (await writeOver<AccessKey>(keys, stored, key, session)) return key;
-  return applyKeyChange(keys, environment, change, session);
+  return applyKeyChange(keys, environment, change, session, marks);
 }
 
 /**
@@ -318,21 +354,11 @@ export async function applyStoreStatus(
   change: Pick<StoreAccessChange, 'storeId' | 'sequence' | 'status'>,
   source: BlockSource,
   session?: ClientSession,
+  marks: Marks = {},
 ): Promise<StoreAccess | null> {
   const options = session === undefined ? {} : { session };
-  const _id = storeAccessId(environment, change.storeId);
-  const stored = await stores.findOne({ _id }, options);
-  const base: StoreAccess = stored ?? {
-    _id,
-    environment,
-    store_id: change.storeId,
-    access_status: 'active',
-    access_sequence: -1,
-    record_status: 'active',
-    record_sequence: -1,
-    version: 0,
-    updated_at: new Date(),
-  };
+  const stored = await stores.findOne({ _id: storeAccessId(environment, change.storeId) }, options);
+  const base = stored ?? unknownStore(environment, change.storeId);
   if (change.sequence <= base[`${source}_sequence`] && !blocksAtTheLast(base, change, source)) return null;
   const store: StoreAccess = {
     ...base,
@@ -340,11 +366,89 @@ export async function applyStoreStatus(
     [`${source}_sequence`]: change.sequence,
     version: nextVersion(base.version),
     publish_pending: true,
+    ...marks,
     updated_at: new Date(),
   };
   if (await writeOver<StoreAccess>(stores, stored, store, session)) return store;
-  return applyStoreStatus(stores, environment, change, source, session);
+  return applyStoreStatus(stores, environment, change, source, session, marks);
 }
+
+/** The record of a store about which nothing was said yet. */
+function unknownStore(environment: string, storeId: string): StoreAccess {
+  return {
+    _id: storeAccessId(environment, storeId),
+    environment,
+    store_id: storeId,
+    access_status: 'active',
+    access_sequence: -1,
+    record_status: 'active',
+    record_sequence: -1,
+    version: 0,
+    updated_at: new Date(),
+  };
+}
+
+/** Applies a store's quota. @returns the record as it is now if it changed, else `null`. */
+export async function applyQuota(
+  stores: Collection<StoreAccess>,
+  environment: string,
+  { storeId, sequence, quota }: Pick<StoreQuotaChange, 'storeId' | 'sequence' | 'quota'>,
+  session?: ClientSession,
+  marks: Marks = {},
+): Promise<StoreAccess | null> {
+  const options = session === undefined ? {} : { session };
+  const stored = await stores.findOne({ _id: storeAccessId(environment, storeId) }, options);
+  const { quota: _former, ...base } = stored ?? unknownStore(environment, storeId);
+  if (sequence <= (base.quota_sequence ?? -1)) return null;
+  const store: StoreAccess = {
+    ...base,
+    ...(quota === null ? {} : { quota }),
+    quota_sequence: sequence,
+    version: nextVersion(base.version),
+    publish_pending: true,
+    ...marks,
+    updated_at: new Date(),
+  };
+  if (await writeOver<StoreAccess>(stores, stored, store, session)) return store;
+  return applyQuota(stores, environment, { storeId, sequence, quota }, session, marks);
+}
+
+/**
+ * Notes a store's erasure as the log tells it, where MongoDB does not know it any longer. What is stored of the store stays: the
+ * note keeps what the log holds of it from being applied. @returns the record as it is now if it changed, else `null`.
+ */
+export async function applyErasure(
+  { keys, stores }: Pick<ControlCollections, 'keys' | 'stores'>,
+  environment: string,
+  change: Pick<StoreErasureChange, 'storeId' | 'sequence' | 'at'> & { ends: PartitionEnd[] },
+  session: ClientSession,
+): Promise<StoreAccess | null> {
+  const { storeId, sequence, at, ends } = change;
+  const stored = await stores.findOne({ _id: storeAccessId(environment, storeId) }, { session });
+  const { quota: _quota, ...base } = stored ?? unknownStore(environment, storeId);
+  // One that is under way here is older than any that the log tells of.
+  if (sequence <= (base.erased?.sequence ?? -1)) return null;
+  const store: StoreAccess = {
+    ...base,
+    record_status: 'active',
+    record_sequence: -1,
+    erased: { at, sequence, ends },
+    version: nextVersion(base.version),
+    publish_pending: true,
+    updated_at: new Date(),
+  };
+  if (!(await writeOver<StoreAccess>(stores, stored, store, session))) {
+    return applyErasure({ keys, stores }, environment, change, session);
+  }
+  await keys.updateMany({ environment, store_id: storeId, status: 'revoked' }, WITHOUT_RIGHTS, { session });
+  return store;
+}
+
+/** What an erased store's keys lose: that they are revoked is all that stays. */
+export const WITHOUT_RIGHTS: UpdateFilter<AccessKey> = {
+  $set: { scopes: [], secret_hashes: [] },
+  $unset: { secret_expires_at: '', widest: '' },
+};
 
 /** At the last sequence an access event that has the same may still block. */
 function blocksAtTheLast(

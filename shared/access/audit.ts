@@ -21,8 +21,12 @@ export const AUDIT_ACTIONS = [
   'signing-keys.rotate',
   'signing-keys.retire',
   'dead-letters.skip',
+  'access.republish',
+  'access.replay',
   'event.access_key',
   'event.store_access',
+  'event.store_quota',
+  'event.store_erasure',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

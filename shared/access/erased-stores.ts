@@ -1,15 +1,30 @@
 /**
- * Stores that were erased whole. Kafka keeps what it has of them, so whoever applies a log, for the first time or again, passes by
- * what it held when the erasure ended. What is published later begins the store anew.
+ * Stores that were erased whole. Kafka keeps what it has of them, so whoever applies a log, for the first time or again, skips
+ * what it held when the erasure ended (rule R14.8). What is published later begins the store anew.
  */
-import type { KafkaMessage } from 'kafkajs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type LogMessage, unreadableBatch } from '../kafka/message.ts';
 import type { Db } from 'mongodb';
-import { controlCollections, storeAccessId, type StoreErasure } from './access-keys.ts';
+import {
+  controlCollections,
+  type ControlCollections,
+  type PartitionEnd,
+  storeAccessId,
+  type StoreErasure,
+} from './access-keys.ts';
+import type { LogReader } from '../kafka/log-reader.ts';
+import { identityOf, isSameMessage, type LastMessage } from '../projection/slice/checkpoint.ts';
 
 /** A message in its partition, with the time that its publisher gave it. */
-type Placed = Pick<KafkaMessage, 'offset' | 'timestamp'>;
+type Placed = Pick<LogMessage, 'offset' | 'timestamp'>;
 
-/** What is as much younger than the end, though its offset lies before it, is of another log: topics made anew count from 0 again. */
+/** The ends of an erasure must be noted within this time after it began to close; else it closes anew. */
+export const MAX_CLOSING_MS = 1_000;
+/** Whoever meets a closing erasure waits so long for its ends: longer than the command may take, by the same clock. */
+const MAX_WAIT_FOR_ENDS_MS = 2 * MAX_CLOSING_MS;
+const POLL_MS = 10;
+
+/** In erasures of earlier releases, what is as much younger than the end, though its offset lies before it, is of another log. */
 const OTHER_LOG_MS = 86_400_000;
 
 /** Asks which of some stores were erased. */
@@ -32,15 +47,15 @@ export class ErasedStores {
   static async among(control: Db, environment: string, storeIds: Iterable<string>): Promise<ErasedStores> {
     const ids = [...new Set(storeIds)].map((storeId) => storeAccessId(environment, storeId));
     if (ids.length === 0) return new ErasedStores(new Map());
-    const found = await controlCollections(control)
-      .stores.find(
-        { _id: { $in: ids }, erased: { $exists: true } },
-        { projection: { store_id: 1, erased: 1 }, batchSize: 10_000 },
-      )
-      .toArray();
-    return new ErasedStores(
-      new Map(found.flatMap(({ store_id, erased }) => (erased === undefined ? [] : [[store_id, erased]]))),
-    );
+    for (;;) {
+      const found = await findErasures(control, ids);
+      // An operator whose command was killed in that moment runs it again: until then the store counts as being erased.
+      const isClosing = ({ closing_for: ms }: Found) => ms !== null && ms < MAX_WAIT_FOR_ENDS_MS;
+      if (!found.some(isClosing)) {
+        return new ErasedStores(new Map(found.map(({ store_id, erased }) => [store_id, erased])));
+      }
+      await sleep(POLL_MS);
+    }
   }
 
   /** When each store was erased. */
@@ -48,10 +63,7 @@ export class ErasedStores {
     return new Map([...this.#erasures].map(([storeId, { at }]) => [storeId, at]));
   }
 
-  /**
-   * Whether a message of a store is of before the end of its erasure: by its offset. Only of what came while the end was noted the
-   * time decides as well, since some processes had heard of it and others had not; a publisher may give any time to its messages.
-   */
+  /** Whether a message of a store is of before the end of its erasure. */
   passesBy(
     storeId: string,
     { topic, partition }: { topic: string; partition: number },
@@ -62,10 +74,116 @@ export class ErasedStores {
     const { ends, at } = erasure;
     if (ends === undefined) return true;
     const found = ends.find((end) => end.topic === topic && end.partition === partition);
-    if (found === undefined) return false;
-    const { end, until = Infinity } = found;
-    const [offset, timestamp] = [Number(message.offset), Number(message.timestamp)];
-    if (offset < end) return timestamp < at.getTime() + OTHER_LOG_MS;
-    return offset < until && timestamp < at.getTime();
+    if (found === undefined || found.other_log === true) return false;
+    return found.last === undefined
+      ? isBeforeFormerEnd(found, at, message)
+      : Number(message.offset) < found.end;
   }
+}
+
+interface Found {
+  store_id: string;
+  erased: StoreErasure;
+  /** For how many milliseconds the ends are being read, by the clock of MongoDB; `null` while they are not. */
+  closing_for: number | null;
+}
+
+function findErasures(control: Db, ids: readonly string[]): Promise<Found[]> {
+  return controlCollections(control)
+    .stores.find({ _id: { $in: [...ids] }, erased: { $exists: true } }, { batchSize: 10_000 })
+    .project<Found>({
+      store_id: 1,
+      erased: 1,
+      closing_for: { $subtract: ['$$NOW', '$erased.closing_at'] },
+    })
+    .toArray();
+}
+
+/** As earlier releases noted it: by the offset, and by times where processes had heard of it one after the other. */
+function isBeforeFormerEnd({ end, until = Infinity }: PartitionEnd, at: Date, message: Placed): boolean {
+  const [offset, timestamp] = [Number(message.offset), Number(message.timestamp)];
+  if (offset < end) return timestamp < at.getTime() + OTHER_LOG_MS;
+  return offset < until && timestamp < at.getTime();
+}
+
+/** Messages that are read at first to find the last one before an offset; then twice as many, and so on. */
+const READ_BACK = 16;
+
+/**
+ * Notes of each erased store which of its ends are of another log than the one that a topic holds, and takes the note back where the
+ * log is the right one again.
+ * @param open opens the topic's log; not called where no store was erased.
+ * @returns the stores with an end that does not count.
+ */
+export async function judgeErasures(
+  { stores }: Pick<ControlCollections, 'stores'>,
+  environment: string,
+  topic: string,
+  open: () => Promise<LogReader>,
+): Promise<string[]> {
+  const filter = { environment, 'erased.ends': { $elemMatch: { topic, last: { $exists: true } } } };
+  const erased = await stores.find(filter, { sort: { _id: 1 } }).toArray();
+  if (erased.length === 0) return [];
+  const log = await open();
+  const others: string[] = [];
+  try {
+    const messages = new Map<string, LogMessage | null>();
+    for (const { _id, store_id, erased: { ends = [], sequence = 0 } = {} } of erased) {
+      let hasOther = false;
+      for (const end of ends.filter((one) => one.topic === topic)) {
+        const { partition, last } = end;
+        if (last === undefined) continue;
+        const place = `${partition}/${last.offset}`;
+        const message = messages.get(place) ?? (await messageAt(log, partition, last.offset));
+        messages.set(place, message);
+        const isOther = message === null || !isSameMessage(last, message);
+        hasOther ||= isOther;
+        if ((end.other_log === true) === isOther) continue;
+        const field = 'erased.ends.$[end].other_log';
+        await stores.updateOne(
+          { _id, 'erased.sequence': sequence },
+          isOther ? { $set: { [field]: true } } : { $unset: { [field]: '' } },
+          { arrayFilters: [{ 'end.topic': topic, 'end.partition': partition }] },
+        );
+      }
+      if (hasOther) others.push(store_id);
+    }
+  } finally {
+    await log.close();
+  }
+  return others;
+}
+
+/** The message at an offset; `null` where there is none, or none that can be read. */
+async function messageAt(log: LogReader, partition: number, offset: number): Promise<LogMessage | null> {
+  const { start = 0, end = 0 } = (await log.bounds()).get(partition) ?? {};
+  if (offset < start || offset >= end) return null;
+  let found: LogMessage | null = null;
+  await log.read({ partition, from: offset, to: offset + 1 }, (messages) => {
+    found ??= messages.find((one) => Number(one.offset) === offset && isReadable(one)) ?? null;
+  });
+  return found;
+}
+
+/** By what the last message before an offset is known again; `null` where there is none. */
+export async function lastMessageBefore(
+  log: LogReader,
+  partition: number,
+  end: number,
+): Promise<LastMessage | null> {
+  const { start = 0 } = (await log.bounds()).get(partition) ?? {};
+  for (let back = READ_BACK; ; back *= 2) {
+    const from = Math.max(start, end - back);
+    const found: LogMessage[] = [];
+    await log.read({ partition, from, to: end }, (messages) => {
+      found.push(...messages.filter((one) => Number(one.offset) < end && isReadable(one)).slice(-1));
+    });
+    const newest = found.at(-1);
+    if (newest !== undefined) return identityOf(newest);
+    if (from === start) return null;
+  }
+}
+
+function isReadable(message: LogMessage): boolean {
+  return unreadableBatch(message) === undefined;
 }

@@ -1,19 +1,14 @@
 /**
- * Grants: what a key may do now, and whether its store is blocked, live in Redis. Beside the grant lies the client's
- * record, by which the token endpoint finds the key: where it belongs, and the hashes of its secrets.
+ * Grants: what a key may do now, and whether its store is blocked, live in Redis.
  *
  * Each is a sorted set that holds one member, scored by its version. Writing adds the member and drops all but
  * the highest score: a write that comes late with an older version removes itself.
  */
 import type { ChainableCommander } from 'ioredis';
 import type { Collection, Filter, UpdateFilter } from 'mongodb';
-import type { KeyStatus, Scope } from '../events/access-event.ts';
-import { SCOPES } from '../events/access-event.ts';
-import type { RedisHolders } from '../redis-masters.ts';
-import { pipelined } from '../redis-pipeline.ts';
-import type { AccessKey, StoreAccess } from './access-keys.ts';
-import { clientKey, redisKeys } from './redis-keys.ts';
-import { encodeStoreState, storeStateOf } from './store-state.ts';
+import { type KeyStatus, type Scope, SCOPES } from '../events/access-event.ts';
+import { pipelined, type RedisRouter } from '../redis-masters.ts';
+import { type AccessKey, isBlocked, type StoreAccess } from './access-keys.ts';
 
 export interface Grant {
   status: KeyStatus;
@@ -24,23 +19,6 @@ export interface Grant {
 /** A grant as the member of its sorted set: `active store crm`. */
 export function encodeGrant(grant: Grant): string {
   return [grant.status, ...grant.scopes].join(' ');
-}
-
-/**
- * A client's record as the member of its sorted set: `s1 production <hash> <hash>:<end>`, the end of a secret in
- * milliseconds since 1970 where it has one.
- */
-export function encodeClient({
-  store_id: storeId,
-  environment,
-  secret_hashes: hashes,
-  secret_expires_at: ends = {},
-}: GrantedKey): string {
-  const secrets = hashes.map((hash) => {
-    const end = ends[hash];
-    return end === undefined ? hash : `${hash}:${Date.parse(end)}`;
-  });
-  return [storeId, environment, ...secrets].join(' ');
 }
 
 /** The grant of a member; `null` where there is none. */
@@ -82,8 +60,6 @@ export interface Published {
   redisKey: string;
   version: number;
   member: string;
-  /** Whether it is a client's record. */
-  isClient?: true;
 }
 
 /** Above every version: nothing that is written later, by whomever, lets a revoked key in again. */
@@ -92,20 +68,14 @@ const FINAL_VERSION = Number.MAX_SAFE_INTEGER;
 /** What of a key Redis is to hold. */
 export type GrantedKey = Pick<
   AccessKey,
-  '_id' | 'environment' | 'store_id' | 'status' | 'scopes' | 'secret_hashes' | 'secret_expires_at' | 'version'
+  '_id' | 'environment' | 'store_id' | 'status' | 'scopes' | 'version'
 >;
 
-/**
- * A key as Redis is to hold it. The client's record counts only with the version of the grant. It is written first: whoever
- * sees a newer grant beside it knows that a release wrote that which has no such records, or that it was lost.
- */
-export function publishedKey(prefix: string, key: GrantedKey): [client: Published, grant: Published] {
+/** A key's grant as Redis is to hold it. */
+export function publishedKey(prefix: string, key: GrantedKey): Published {
   const version = key.status === 'revoked' ? FINAL_VERSION : key.version;
   const { grant } = redisKeys(prefix, key.environment, key.store_id);
-  return [
-    { redisKey: clientKey(prefix, key._id), version, member: encodeClient(key), isClient: true },
-    { redisKey: grant(key._id), version, member: encodeGrant(key) },
-  ];
+  return { redisKey: grant(key._id), version, member: encodeGrant(key) };
 }
 
 /** A store's blocking as Redis is to hold it. */
@@ -131,7 +101,7 @@ export function publishedState(
 }
 
 /** Publishes several records. */
-export async function publishAll(holders: RedisHolders, records: readonly Published[]): Promise<void> {
+export async function publishAll(holders: RedisRouter, records: readonly Published[]): Promise<void> {
   await pipelined(
     holders,
     records,
@@ -142,13 +112,13 @@ export async function publishAll(holders: RedisHolders, records: readonly Publis
 
 /** Publishes a record and, where no newer version came meanwhile, notes in MongoDB that Redis has it. */
 export async function publishAccess(
-  redis: RedisHolders,
+  redis: RedisRouter,
   prefix: string,
   record:
     { key: AccessKey; keys: Collection<AccessKey> } | { store: StoreAccess; stores: Collection<StoreAccess> },
 ): Promise<void> {
   if ('key' in record) {
-    await publishAll(redis, publishedKey(prefix, record.key));
+    await publishAll(redis, [publishedKey(prefix, record.key)]);
     await notePublished<AccessKey>(record.keys, record.key);
   } else {
     await publishAll(redis, [publishedBlocking(prefix, record.store)]);
@@ -162,4 +132,72 @@ async function notePublished<R extends AccessKey | StoreAccess>(
 ): Promise<void> {
   const published = { $unset: { publish_pending: '' } } as unknown as UpdateFilter<R>;
   await collection.updateOne({ _id, version } as Filter<R>, published);
+}
+
+/** The keys of one store in one environment. */
+export function redisKeys(prefix: string, environment: string, storeId: string) {
+  const tag = `${prefix}:{${storeId}:${environment}}`;
+  return {
+    session: (sessionId: string) => `${tag}:session:${sessionId}`,
+    /** The sessions of a key that are live, scored by when they end, in milliseconds since 1970. */
+    tokens: (clientId: string) => `${tag}:tokens:${clientId}`,
+    grant: (clientId: string) => `${tag}:grant:${clientId}`,
+    storeAccess: `${tag}:store-access`,
+    /** The count of a window, by its length; without one, what such names begin with. */
+    quota: (windowSeconds: number | '') => `${tag}:quota:${windowSeconds}`,
+  };
+}
+
+/** Where an instance of the query service leaves its heartbeat. */
+export function heartbeatKey(prefix: string, instance: string): string {
+  return `${prefix}:trail:${instance}`;
+}
+
+export interface StoreState {
+  blocked: boolean;
+  /** `null` where the configured quota holds. */
+  quota: StoreQuota | null;
+}
+
+/** A quota of a store's own. */
+export interface StoreQuota {
+  requests: number;
+  /** `null` where the configured window holds. */
+  windowSeconds: number | null;
+}
+
+/** What the control database says of a store; `null` is a store about which nothing was said yet. */
+export function storeStateOf(store: StoreAccess | null): StoreState {
+  const { quota } = store ?? {};
+  return {
+    blocked: isBlocked(store),
+    quota:
+      quota === undefined ? null : { requests: quota.requests, windowSeconds: quota.window_seconds ?? null },
+  };
+}
+
+/** A store's state as the member of its sorted set. */
+export function encodeStoreState({ blocked, quota }: StoreState): string {
+  const words: (string | number)[] = [blocked ? 'blocked' : 'active'];
+  if (quota !== null) {
+    words.push(quota.requests);
+    if (quota.windowSeconds !== null) words.push(quota.windowSeconds);
+  }
+  return words.join(' ');
+}
+
+const MEMBER = /^(?<status>active|blocked)(?: (?<requests>\d{1,15})(?: (?<window>\d{1,15}))?)?$/;
+
+/** The state of a member; `null` where there is none that can be read. */
+export function decodeStoreState(member: string | undefined): StoreState | null {
+  const groups = member === undefined ? undefined : MEMBER.exec(member)?.groups;
+  if (groups === undefined) return null;
+  const { status, requests, window } = groups;
+  return {
+    blocked: status === 'blocked',
+    quota:
+      requests === undefined
+        ? null
+        : { requests: Number(requests), windowSeconds: window === undefined ? null : Number(window) },
+  };
 }

@@ -4,11 +4,11 @@
  * changes go on meanwhile: who changes something during it publishes it after MongoDB has it.
  */
 import type { Collection, Filter } from 'mongodb';
-import type { OwnerOfKeys } from '../redis-masters.ts';
-import { execute, PIPELINED } from '../redis-pipeline.ts';
-import type { AccessKey, ControlCollections, StoreAccess } from './access-keys.ts';
+import { execute, type OwnerOfKeys, PIPELINED } from '../redis-masters.ts';
+import type { AccessKey, ControlCollections, RevokedSession, StoreAccess } from './access-keys.ts';
 import {
   type GrantedKey,
+  publishAll,
   type Published,
   publishedBlocking,
   publishedKey,
@@ -54,9 +54,7 @@ export async function reconcileAccess(options: ReconcileOptions): Promise<Reconc
   // First: they are few, and whoever revokes one while this runs ends it in Redis himself.
   found.sessionsEnded = await endRevokedSessions(options);
   await compareAll<AccessKey>(options, control.keys, found, (key) => publishedKey(prefix, key));
-  await compareAll<StoreAccess>(options, control.stores, found, (store) => [
-    publishedBlocking(prefix, store),
-  ]);
+  await compareAll<StoreAccess>(options, control.stores, found, (store) => publishedBlocking(prefix, store));
   return found;
 }
 
@@ -77,7 +75,7 @@ async function compareAll<R extends AccessKey | StoreAccess>(
   options: ReconcileOptions,
   collection: Collection<R>,
   found: Reconciliation,
-  publishedOf: (record: R) => Published[],
+  publishedOf: (record: R) => Published,
 ): Promise<void> {
   const readAfter = (id: string) => readBatch(options, collection, id);
   let reading = readAfter('');
@@ -110,35 +108,30 @@ async function compareBatch<R extends AccessKey | StoreAccess>(
   { redis, owns }: OwnerOfKeys,
   records: readonly R[],
   found: Reconciliation,
-  publishedOf: (record: R) => Published[],
+  publishedOf: (record: R) => Published,
 ): Promise<void> {
   const wanted = records
-    .map((record) => ({ record, published: publishedOf(record).filter(({ redisKey }) => owns(redisKey)) }))
-    .filter(({ published }) => published.length > 0);
+    .map((record) => ({ record, published: publishedOf(record) }))
+    .filter(({ published }) => owns(published.redisKey));
   const reads = redis.pipeline();
-  for (const { redisKey } of wanted.flatMap(({ published }) => published)) {
-    reads.zrange(redisKey, '0', '0', 'REV', 'WITHSCORES');
-  }
+  for (const { published } of wanted) reads.zrange(published.redisKey, '0', '0', 'REV', 'WITHSCORES');
   const answers = (await execute(reads)).map(heldOf);
   const writes = redis.pipeline();
   const replaced: Published[] = [];
-  for (const { record, published } of wanted) {
-    const held = answers.splice(0, published.length);
-    const pairs = published.map((one, index) => ({ one, there: held[index] ?? null }));
-    const ahead = pairs.filter(({ one, there }) => there !== null && there.version > one.version);
-    const behind = pairs.filter(({ one, there }) => isOlderOrOther(there, one));
+  for (const [index, { record, published }] of wanted.entries()) {
+    const { redisKey, version, member } = published;
+    const held = answers[index] ?? null;
     found.compared += 1;
-    // A client's record has the version of its grant, and may begin with a store of any name.
-    const newer = ahead.find(({ one }) => one.isClient !== true)?.there;
-    if (newer !== undefined && newer !== null) {
+    if (held !== null && held.version > version) {
       found.ahead += 1;
-      const isRevoked = newer.member.startsWith('revoked');
+      const isRevoked = held.member.startsWith('revoked');
       if ('secret_hashes' in record && isRevoked) found.revokedInRedis.push(record);
-    }
-    if (behind.length > 0) found.repaired += 1;
-    for (const { one, there } of behind) {
-      if (there?.version === one.version) replaced.push(one);
-      else setVersioned(writes, one.redisKey, one.version, one.member);
+    } else if (held === null || held.version < version) {
+      found.repaired += 1;
+      setVersioned(writes, redisKey, version, member);
+    } else if (held.member !== member) {
+      found.repaired += 1;
+      replaced.push(published);
     }
   }
   if (writes.length > 0) await execute(writes);
@@ -147,12 +140,62 @@ async function compareBatch<R extends AccessKey | StoreAccess>(
   }
 }
 
-function isOlderOrOther(held: Held | null, { version, member }: Published): boolean {
-  return held === null || held.version < version || (held.version === version && held.member !== member);
-}
-
 function heldOf(answer: unknown): Held | null {
   if (!Array.isArray(answer)) return null;
   const [member, version] = answer as unknown[];
   return typeof member === 'string' ? { member, version: Number(version) } : null;
+}
+
+export interface PendingAccess {
+  keys: AccessKey[];
+  stores: StoreAccess[];
+  sessions: RevokedSession[];
+}
+
+interface Row {
+  key?: AccessKey;
+  store?: StoreAccess;
+  session?: RevokedSession;
+}
+
+/** Finds what is marked, by indexes that are empty almost always: with one command, since every process asks every second. */
+export async function findPending(
+  { keys, stores, revokedSessions }: ControlCollections,
+  environments: readonly string[],
+  signal?: AbortSignal,
+): Promise<PendingAccess> {
+  const marked = { publish_pending: true, environment: { $in: [...environments] } } as const;
+  const as = (kind: keyof Row) => [{ $match: marked }, { $project: { _id: 0, [kind]: '$$ROOT' } }];
+  const rows = await keys
+    .aggregate<Row>(
+      [
+        ...as('key'),
+        { $unionWith: { coll: stores.collectionName, pipeline: as('store') } },
+        { $unionWith: { coll: revokedSessions.collectionName, pipeline: as('session') } },
+      ],
+      signal === undefined ? {} : { signal },
+    )
+    .toArray();
+  return {
+    keys: rows.flatMap(({ key }) => key ?? []),
+    stores: rows.flatMap(({ store }) => store ?? []),
+    sessions: rows.flatMap(({ session }) => session ?? []),
+  };
+}
+
+/** Brings to one server what it is to hold of it, without removing the marks: that is for those who write to MongoDB. */
+export async function publishPending(
+  master: OwnerOfKeys,
+  prefix: string,
+  { keys, stores, sessions }: PendingAccess,
+): Promise<void> {
+  const records = [
+    ...keys.map((key) => publishedKey(prefix, key)),
+    ...stores.map((store) => publishedBlocking(prefix, store)),
+  ];
+  await publishAll(
+    master,
+    records.filter(({ redisKey }) => master.owns(redisKey)),
+  );
+  await endOwnSessions(master, prefix, sessions);
 }

@@ -1,10 +1,9 @@
 /** Sessions: one for each issued token, live in Redis until it expires or is revoked. */
 import { randomBytes } from 'node:crypto';
 import type { Collection } from 'mongodb';
-import type { OwnerOfKeys, RedisHolders } from '../redis-masters.ts';
-import { pipelined } from '../redis-pipeline.ts';
+import { type OwnerOfKeys, pipelined, type RedisRouter } from '../redis-masters.ts';
 import type { RevokedSession } from './access-keys.ts';
-import { redisKeys } from './redis-keys.ts';
+import { redisKeys } from './grants.ts';
 
 /** A new session id: 128 random bits in hex. */
 export function newSessionId(): string {
@@ -46,46 +45,54 @@ export async function noteRevocation(
   return matchedCount > 0;
 }
 
-/** What of a revoked session says where it is in Redis. */
-type RevokedSessionId = Pick<RevokedSession, '_id' | 'environment' | 'store_id'>;
-
-function revokedSessionKey(prefix: string, session: RevokedSessionId): string {
-  return redisKeys(prefix, session.environment, session.store_id).session(session._id);
+/** The name of a session in Redis. */
+export function sessionKey(prefix: string, { id, environment, storeId }: SessionOwner): string {
+  return redisKeys(prefix, environment, storeId).session(id);
 }
 
-/** Ends revoked sessions in Redis. @returns how many of them were live. */
+/** Ends sessions in Redis; their keys may have others in their place. @returns how many of them were live. */
 export async function endSessions(
-  redis: RedisHolders,
+  redis: RedisRouter,
   prefix: string,
-  sessions: readonly RevokedSessionId[],
+  sessions: readonly SessionOwner[],
 ): Promise<number> {
-  const removed = await pipelined(
-    redis,
-    sessions.map((session) => revokedSessionKey(prefix, session)),
-    (key) => key,
-    (commands, key) => commands.del(key),
+  const sessionOf = (session: SessionOwner) => sessionKey(prefix, session);
+  const tokensOf = ({ environment, storeId, clientId }: SessionOwner) =>
+    redisKeys(prefix, environment, storeId).tokens(clientId);
+  const removed = await pipelined(redis, sessions, sessionOf, (commands, session) =>
+    commands.del(sessionOf(session)),
+  );
+  await pipelined(redis, sessions, tokensOf, (commands, session) =>
+    commands.zrem(tokensOf(session), session.id),
   );
   return removed.filter((count) => count === 1).length;
 }
 
-/** The same of those that one server has or had. */
+/** What of a revoked session says where it is in Redis. */
+type RevokedSessionId = Pick<RevokedSession, '_id' | 'environment' | 'store_id' | 'client_id'>;
+
+function ownerOf({ _id, environment, store_id, client_id }: RevokedSessionId): SessionOwner {
+  return { id: _id, environment, storeId: store_id, clientId: client_id };
+}
+
+/** Ends revoked sessions that one server has or had. */
 export async function endOwnSessions(
   master: OwnerOfKeys,
   prefix: string,
   sessions: readonly RevokedSessionId[],
 ): Promise<number> {
-  const own = sessions.filter((session) => master.owns(revokedSessionKey(prefix, session)));
+  const own = sessions.map(ownerOf).filter((session) => master.owns(sessionKey(prefix, session)));
   return endSessions(master, prefix, own);
 }
 
 /** Ends a session in Redis after its revocation was noted, for every instance. @returns whether it was live. */
 export async function endRevokedSession(
-  redis: RedisHolders,
+  redis: RedisRouter,
   revoked: Collection<RevokedSession>,
   prefix: string,
   session: RevokedSessionId,
 ): Promise<boolean> {
-  const ended = await endSessions(redis, prefix, [session]);
+  const ended = await endSessions(redis, prefix, [ownerOf(session)]);
   await revoked.updateOne({ _id: session._id }, { $unset: { publish_pending: '' } });
   return ended === 1;
 }

@@ -145,7 +145,7 @@ function readSetting(schema: Annotated & TSchema, given: string, mistakes: strin
   const text = given === '' ? about.default : given;
   if (text === null) {
     mistakes.push(`${about.name} is required: ${about.meaning}`);
-    return null;
+    return convert(schema, '');
   }
   if (text === none) return null;
   const value = convert(schema, text);

@@ -1,7 +1,7 @@
-/** Events of the access topic: keys and the blocking of stores (rules R14.1 to R14.6). */
+/** Events of the access topic: keys, and what operators decided about stores (rules R14.1 to R14.9). */
 import { Type } from 'typebox';
-import { type EventMessage, readCloudEvent } from './cloud-event.ts';
-import { absent, Instant } from './fields.ts';
+import { type CloudEvent, type EventMessage, readCloudEvent } from './cloud-event.ts';
+import { absent, Instant, Quantity, Whole } from './fields.ts';
 import { parseInstant } from './instant.ts';
 import { EventRejected } from './rejection.ts';
 import { schemaCheck } from './schema-check.ts';
@@ -26,9 +26,39 @@ export const AccessKeyData = Type.Object({
   status: Type.Enum(['active', 'inactive', 'revoked']),
 });
 export const StoreAccessData = Type.Object({ status: Type.Enum(['active', 'blocked']) });
+export const StoreQuotaData = Type.Object({
+  requests: Type.Integer({ minimum: 1, maximum: 1_000_000_000 }),
+  window_seconds: absent(Type.Integer({ minimum: 1, maximum: 86_400 })),
+});
+export const StoreErasureData = Type.Object({
+  erased_at: Instant,
+  /** Of the partitions of the topic of changes. */
+  ends: Type.Array(
+    Type.Object({
+      partition: Whole,
+      end: Quantity,
+      last: Type.Object({
+        offset: Whole,
+        timestamp: Type.Integer({ minimum: -1, maximum: Number.MAX_SAFE_INTEGER }),
+        digest: Type.String({ title: 'digest', pattern: '^[A-Za-z0-9_-]{22}$' }),
+      }),
+    }),
+  ),
+});
+
+/** The entities of the access topic, each with the schema of its data. */
+export const ACCESS_SCHEMAS = {
+  access_key: AccessKeyData,
+  store_access: StoreAccessData,
+  store_quota: StoreQuotaData,
+  store_erasure: StoreErasureData,
+};
+export type AccessEntity = keyof typeof ACCESS_SCHEMAS;
 
 const checkAccessKey = schemaCheck(AccessKeyData);
 const checkStoreAccess = schemaCheck(StoreAccessData);
+const checkStoreQuota = schemaCheck(StoreQuotaData);
+const checkStoreErasure = schemaCheck(StoreErasureData);
 
 /** 1 to 128 printable ASCII characters without `:`. */
 export const CLIENT_ID_PATTERN = /^[\x20-\x39\x3b-\x7e]{1,128}$/;
@@ -60,7 +90,22 @@ export interface StoreAccessChange {
   status: 'active' | 'blocked';
 }
 
-export type AccessChange = AccessKeyChange | StoreAccessChange;
+/** A store's own quota; `null` is none. */
+export type OwnQuota = { requests: number; window_seconds?: number } | null;
+
+export interface StoreQuotaChange extends Omit<StoreAccessChange, 'kind' | 'status'> {
+  kind: 'store_quota';
+  quota: OwnQuota;
+}
+
+export interface StoreErasureChange extends Omit<StoreAccessChange, 'kind' | 'status'> {
+  kind: 'store_erasure';
+  at: Date;
+  /** Of the partitions of the topic of changes; their topic is that of the environment. */
+  ends: Type.Static<typeof StoreErasureData>['ends'];
+}
+
+export type AccessChange = AccessKeyChange | StoreAccessChange | StoreQuotaChange | StoreErasureChange;
 
 /** Reads a message of the access topic. @throws {EventRejected} when it is poison. */
 export function readAccessChange(message: EventMessage): AccessChange {
@@ -83,23 +128,39 @@ export function readAccessChange(message: EventMessage): AccessChange {
       ...readKeyData(event.data),
     };
   }
+  const about = { storeId, sequence, source: event.source, eventId: event.id };
   if (event.action === 'changed' && event.entity === 'store_access') {
-    if (event.subject !== storeId) {
-      throw new EventRejected('invalid_attribute', 'subject of store_access is not the storeid');
-    }
+    checkSubject(event);
+    return { kind: 'store_access', ...about, status: checkStoreAccess(event.data).status };
+  }
+  if (event.entity === 'store_quota') {
+    checkSubject(event);
     return {
-      kind: 'store_access',
-      storeId,
-      sequence,
-      source: event.source,
-      eventId: event.id,
-      status: checkStoreAccess(event.data).status,
+      kind: 'store_quota',
+      ...about,
+      quota: event.action === 'deleted' ? null : readQuota(event.data),
     };
+  }
+  if (event.action === 'changed' && event.entity === 'store_erasure') {
+    checkSubject(event);
+    const { erased_at, ends } = checkStoreErasure(event.data);
+    return { kind: 'store_erasure', ...about, at: new Date(parseInstant(erased_at) ?? 0), ends };
   }
   throw new EventRejected(
     'unknown_type',
-    'type is not store-data.access_key.changed or store-data.store_access.changed',
+    `type is not store-data.<entity>.changed of ${Object.keys(ACCESS_SCHEMAS).join(', ')}, nor store-data.store_quota.deleted`,
   );
+}
+
+/** @throws {EventRejected} where what is said of a store is not about the store of the envelope. */
+function checkSubject({ entity, subject, storeId }: CloudEvent): void {
+  if (subject === storeId) return;
+  throw new EventRejected('invalid_attribute', `subject of ${entity} is not the storeid`);
+}
+
+function readQuota(data: unknown): NonNullable<OwnQuota> {
+  const { requests, window_seconds } = checkStoreQuota(data);
+  return { requests, ...(typeof window_seconds === 'number' ? { window_seconds } : {}) };
 }
 
 type KeyData = Pick<AccessKeyChange, 'secretHashes' | 'secretExpiry' | 'scopes' | 'status'>;

@@ -1,6 +1,14 @@
 /** From a Kafka message to a CloudEvent of ours: both content modes, every attribute checked (rules R11.2 to R11.9). */
 import { isUtf8 } from 'node:buffer';
-import { offsetsInWords, unreadableBatch } from '../kafka/unreadable.ts';
+import {
+  type LogMessage,
+  MAX_HEADERS,
+  type MessageHeaders,
+  offsetsInWords,
+  unreadableBatch,
+  valueBytesOf,
+  valuesOf,
+} from '../kafka/message.ts';
 import { isId } from './fields.ts';
 import { parseInstant } from './instant.ts';
 import { EventRejected } from './rejection.ts';
@@ -14,11 +22,7 @@ export const MAX_MESSAGE_BYTES = 1_048_576;
 const TYPE_PREFIX = 'store-data.';
 
 /** The parts of a Kafka message that make an event. */
-export interface EventMessage {
-  key: Buffer | null;
-  value: Buffer | null;
-  headers?: Record<string, Buffer | string | (Buffer | string)[] | undefined>;
-}
+export type EventMessage = Pick<LogMessage, 'key' | 'value' | 'headers'>;
 
 export interface CloudEvent {
   id: string;
@@ -51,14 +55,17 @@ export function readCloudEvent(message: EventMessage): CloudEvent {
   if (value !== null && value.length > MAX_MESSAGE_BYTES) {
     throw new EventRejected(
       'too_large',
-      `the message has ${value.length} bytes, at most ${MAX_MESSAGE_BYTES} are allowed`,
+      `the message has ${valueBytesOf(message)} bytes, at most ${MAX_MESSAGE_BYTES} are allowed`,
     );
   }
+  if (headerCount(message.headers) > MAX_HEADERS) {
+    throw new EventRejected('too_large', `the message has more than ${MAX_HEADERS} headers`);
+  }
   const headers = readHeaders(message.headers);
-  const contentType = mediaType(headers.get('content-type'));
+  const contentType = mediaType(headers.get(CONTENT_TYPE));
   const structured =
     contentType === 'application/cloudevents+json' ||
-    (contentType === undefined && !hasCloudEventHeader(headers));
+    ((contentType === undefined || isJsonMediaType(contentType)) && !hasCloudEventHeader(headers));
   const attributes = structured ? readStructured(value) : readBinary(headers, contentType, value);
   const event = readAttributes(attributes);
   if (key === null || key.toString('utf8') !== event.storeId) {
@@ -69,16 +76,34 @@ export function readCloudEvent(message: EventMessage): CloudEvent {
 
 type Attributes = Record<string, unknown>;
 
+const CONTENT_TYPE = 'content-type';
+
+/** A header that says something of an event; others may hold anything (rule R11.12). */
+const EVENT_HEADER = /^(?:content-type$|ce_)/i;
+
+/** The headers that say something of an event, by their names in lower case: of each the first value. */
+export function eventHeaders(headers: MessageHeaders = {}): Map<string, Buffer | string> {
+  const found = new Map<string, Buffer | string>();
+  for (const [name, header] of Object.entries(headers)) {
+    if (!EVENT_HEADER.test(name)) continue;
+    const lowerCase = name.toLowerCase();
+    const [first] = valuesOf(header);
+    if (first !== undefined && !found.has(lowerCase)) found.set(lowerCase, first);
+  }
+  return found;
+}
+
+function headerCount(headers: MessageHeaders = {}): number {
+  return Object.values(headers).reduce<number>((sum, header) => sum + [header].flat().length, 0);
+}
+
 function readHeaders(headers: EventMessage['headers']): Map<string, string> {
   const read = new Map<string, string>();
-  if (headers === undefined) return read;
-  for (const [name, given] of Object.entries(headers)) {
-    const value = Array.isArray(given) ? given[0] : given;
-    if (value === undefined || value === null) continue;
+  for (const [name, value] of eventHeaders(headers)) {
     if (typeof value !== 'string' && !isUtf8(value)) {
-      throw new EventRejected('not_a_cloud_event', 'a message header is not UTF-8');
+      throw new EventRejected('not_a_cloud_event', 'the header content-type or a ce_ header is not UTF-8');
     }
-    read.set(name.toLowerCase(), typeof value === 'string' ? value : value.toString('utf8'));
+    read.set(name, value.toString());
   }
   return read;
 }
@@ -108,7 +133,21 @@ function readStructured(value: Buffer | null): Attributes {
       throw new EventRejected('invalid_attribute', 'datacontenttype is not JSON');
     }
   }
-  return attributes;
+  const base64 = attributes['data_base64'];
+  return base64 === undefined || base64 === null ? attributes : withDecodedData(attributes, base64);
+}
+
+/** Data that a library sends as bytes, since it was given bytes. */
+function withDecodedData(attributes: Attributes, base64: unknown): Attributes {
+  if (attributes['data'] !== undefined && attributes['data'] !== null) {
+    throw new EventRejected('invalid_attribute', 'there are both data and data_base64');
+  }
+  const bytes = typeof base64 === 'string' ? Buffer.from(base64, 'base64') : null;
+  // Node's decoder leaves out what is no Base64.
+  if (bytes === null || bytes.toString('base64') !== base64) {
+    throw new EventRejected('invalid_attribute', 'data_base64 is not Base64');
+  }
+  return { ...attributes, data: bytes.length === 0 ? undefined : parseJson(bytes, 'data_base64') };
 }
 
 function readBinary(
@@ -117,10 +156,7 @@ function readBinary(
   value: Buffer | null,
 ): Attributes {
   if (!hasCloudEventHeader(headers)) {
-    throw new EventRejected(
-      'not_a_cloud_event',
-      'the content type is not application/cloudevents+json and there are no ce_ headers',
-    );
+    throw new EventRejected('not_a_cloud_event', 'the content type is not JSON and there are no ce_ headers');
   }
   const attributes: Attributes = {};
   for (const [name, text] of headers) if (name.startsWith('ce_')) attributes[name.slice(3)] = text;
@@ -134,14 +170,14 @@ function readBinary(
   return attributes;
 }
 
-function parseJson(value: Buffer | null): unknown {
-  if (value === null || value.length === 0) throw new EventRejected('malformed', 'the message is empty');
-  if (!isUtf8(value)) throw new EventRejected('malformed', 'the message is not UTF-8');
+function parseJson(value: Buffer | null, what = 'the message'): unknown {
+  if (value === null || value.length === 0) throw new EventRejected('malformed', `${what} is empty`);
+  if (!isUtf8(value)) throw new EventRejected('malformed', `${what} is not UTF-8`);
   try {
     return JSON.parse(value.toString('utf8'));
   } catch (error) {
     // The parser's own words quote the text, which may hold personal data.
-    throw new EventRejected('malformed', 'the message is not JSON', { cause: error });
+    throw new EventRejected('malformed', `${what} is not JSON`, { cause: error });
   }
 }
 
@@ -198,13 +234,15 @@ function readType(type: string): { entity: string; action: 'changed' | 'deleted'
 }
 
 function readSequence(value: unknown): number {
-  if (typeof value === 'string' && /^[0-9]{1,40}$/.test(value)) {
-    const sequence = Number(value);
+  // Libraries that know its type send a JSON integer.
+  const digits = Number.isInteger(value) ? String(value) : value;
+  if (typeof digits === 'string' && /^[0-9]{1,40}$/.test(digits)) {
+    const sequence = Number(digits);
     if (Number.isSafeInteger(sequence)) return sequence;
   }
   throw new EventRejected(
     'invalid_attribute',
-    'sequence is not a string of decimal digits of at most 2^53-1',
+    'sequence is not a whole number in decimal digits of at most 2^53-1',
   );
 }
 

@@ -1,9 +1,10 @@
 /** An event of each entity with an example of its data (`examples.json`), which has every field that publishers know. */
+import type { AccessEntity } from './access-event.ts';
 import type { EntityName } from './entities/index.ts';
 import examples from './examples.json' with { type: 'json' };
 
 /** The event that carries an entity's example. */
-export function exampleEvent(entity: EntityName | 'access_key' | 'store_access') {
+export function exampleEvent(entity: EntityName | AccessEntity) {
   const { subject, data } = examples[entity];
   return {
     specversion: '1.0',

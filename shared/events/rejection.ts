@@ -2,7 +2,7 @@
 
 /** The closed list of reasons, with what each means. */
 export const REJECTION_MEANINGS = {
-  too_large: 'the message has more than 1 MiB',
+  too_large: 'the message has more than 1 MiB or more than 10,000 headers',
   malformed: 'not UTF-8, not JSON, or JSON that is not an object',
   not_a_cloud_event: 'neither structured nor binary mode of CloudEvents 1.0',
   invalid_attribute: 'an attribute of the event is missing or has the wrong shape',
@@ -12,7 +12,7 @@ export const REJECTION_MEANINGS = {
     'dataschema names no version, or a newer one that cannot be read as the newest known',
   invalid_data: 'the data is not what the entity requires',
   bound_elsewhere: 'the access key is bound to another store or environment',
-  unreadable: 'its record batch cannot be read, and an operator passed it by',
+  unreadable: 'its record batch cannot be read',
   projection_failed: 'no document could be made of it, or its transaction failed again and again',
 } as const;
 

@@ -4,9 +4,8 @@
  */
 import zlib from 'node:zlib';
 import kafkajs from 'kafkajs';
-import { compressFrameSync, decompressFrameSync } from 'lz4-napi';
-import { lz4FrameSize } from './lz4-frame.ts';
-import { packSnappy, snappySize, unpackSnappy } from './snappy-blocks.ts';
+import { compressFrameSync, decompressFrame, decompressFrameSync } from 'lz4-napi';
+import { compressSync, uncompress, uncompressSync } from 'snappy';
 
 /** What a compressed batch may unpack to: 64 times the largest message that can be applied. */
 export const MAX_UNPACKED_BYTES = 64 * 1_048_576;
@@ -20,19 +19,22 @@ export class UnpacksTooLarge extends Error {
   }
 }
 
-interface Codec {
+export interface Codec {
   pack: (bytes: Buffer) => Buffer;
   /** @throws {UnpacksTooLarge}, and whatever else where the bytes are not what the codec makes. */
   unpack: (packed: Buffer, most: number) => Buffer;
+  /** The same in a thread. */
+  unpackInThread: (packed: Buffer, most: number) => Promise<Buffer>;
 }
 
-/** By what a record batch names them. Unpacking at once beats a thread for whatever a batch holds. */
+/** By what a record batch names them. */
 const CODECS = new Map<number, Codec>([
   [
     1,
     {
       pack: (bytes) => zlib.gzipSync(bytes),
       unpack: (packed, most) => bounded('gzip', most, (options) => zlib.gunzipSync(packed, options)),
+      unpackInThread: (packed, most) => boundedInThread('gzip', most, packed, zlib.gunzip),
     },
   ],
   [
@@ -42,6 +44,11 @@ const CODECS = new Map<number, Codec>([
       unpack: (packed, most) => {
         if (snappySize(packed) > most) throw new UnpacksTooLarge('snappy', most);
         return unpackSnappy(packed);
+      },
+      unpackInThread: async (packed, most) => {
+        const size = snappySize(packed);
+        if (size > most) throw new UnpacksTooLarge('snappy', most);
+        return unpackSnappyInThread(packed, size);
       },
     },
   ],
@@ -53,6 +60,10 @@ const CODECS = new Map<number, Codec>([
         if (lz4FrameSize(packed, most) > most) throw new UnpacksTooLarge('lz4', most);
         return decompressFrameSync(packed);
       },
+      unpackInThread: async (packed, most) => {
+        if (lz4FrameSize(packed, most) > most) throw new UnpacksTooLarge('lz4', most);
+        return decompressFrame(packed);
+      },
     },
   ],
   [
@@ -60,23 +71,41 @@ const CODECS = new Map<number, Codec>([
     {
       pack: (bytes) => zlib.zstdCompressSync(bytes),
       unpack: (packed, most) => bounded('zstd', most, (options) => zlib.zstdDecompressSync(packed, options)),
+      unpackInThread: (packed, most) => boundedInThread('zstd', most, packed, zlib.zstdDecompress),
     },
   ],
 ]);
 
-function bounded(
-  codec: string,
-  most: number,
-  unpack: (options: { maxOutputLength: number }) => Buffer,
-): Buffer {
+interface Bounds {
+  maxOutputLength: number;
+  chunkSize?: number;
+}
+
+function bounded(codec: string, most: number, unpack: (bounds: Bounds) => Buffer): Buffer {
   try {
     return unpack({ maxOutputLength: most });
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE') {
-      throw new UnpacksTooLarge(codec, most);
-    }
-    throw error;
+    throw isTooLarge(error) ? new UnpacksTooLarge(codec, most) : error;
   }
+}
+
+function boundedInThread(
+  codec: string,
+  most: number,
+  packed: Buffer,
+  unpack: (packed: Buffer, bounds: Bounds, ended: (error: Error | null, bytes: Buffer) => void) => void,
+): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    // In one piece, of which only what is filled takes memory: to put pieces together blocks the event loop.
+    unpack(packed, { maxOutputLength: most, chunkSize: most + 1 }, (error, bytes) => {
+      if (error === null) resolve(bytes);
+      else reject(isTooLarge(error) ? new UnpacksTooLarge(codec, most) : error);
+    });
+  });
+}
+
+function isTooLarge(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
 }
 
 /** The codec of a number; `undefined` for one that Kafka does not have. */
@@ -93,4 +122,130 @@ export function registerCodecs(): void {
       decompress: (packed: Buffer) => Promise.resolve(unpack(packed, MAX_UNPACKED_BYTES)),
     });
   }
+}
+
+const LZ4_MAGIC = 0x184d2204;
+const VERSION_BITS = 0xc0;
+const VERSION = 0x40;
+const BLOCK_CHECKSUMS = 0x10;
+const CONTENT_SIZE = 0x08;
+const CONTENT_CHECKSUM = 0x04;
+const DICTIONARY = 0x01;
+const STORED = 0x80_00_00_00;
+const CHECKSUM_BYTES = 4;
+const MIN_MATCH = 4;
+
+/**
+ * How large an LZ4 frame is unpacked, without unpacking it: sequences say how long they are
+ * (https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md, lz4_Block_format.md).
+ * @returns the size of what the frame holds, or something above `most` as soon as it is known to be above.
+ * @throws {RangeError} where it is no whole frame.
+ */
+export function lz4FrameSize(frame: Buffer, most: number): number {
+  if (frame.readUInt32LE(0) !== LZ4_MAGIC) throw new RangeError('no LZ4 frame');
+  const flags = frame.readUInt8(4);
+  if ((flags & VERSION_BITS) !== VERSION) throw new RangeError('an LZ4 frame of another version');
+  let at = 7 + ((flags & CONTENT_SIZE) > 0 ? 8 : 0) + ((flags & DICTIONARY) > 0 ? 4 : 0);
+  let size = 0;
+  for (;;) {
+    const head = frame.readUInt32LE(at);
+    at += 4;
+    if (head === 0) break;
+    const isStored = head >= STORED;
+    const end = at + (isStored ? head - STORED : head);
+    if (end > frame.length) throw new RangeError('an LZ4 frame that is cut');
+    size += isStored ? end - at : blockSize(frame, at, end, most - size);
+    if (size > most) return size;
+    at = end + ((flags & BLOCK_CHECKSUMS) > 0 ? CHECKSUM_BYTES : 0);
+  }
+  if ((flags & CONTENT_CHECKSUM) > 0) frame.readUInt32LE(at);
+  return size;
+}
+
+function blockSize(block: Buffer, start: number, end: number, most: number): number {
+  let at = start;
+  let size = 0;
+  /** The rest of a length whose first four bits are all set. */
+  const extended = () => {
+    let length = 0;
+    for (;;) {
+      const byte = block.readUInt8(at);
+      at += 1;
+      length += byte;
+      if (byte < 255) return length;
+    }
+  };
+  while (at < end && size <= most) {
+    const token = block.readUInt8(at);
+    at += 1;
+    const literals = (token >>> 4) + (token >>> 4 === 15 ? extended() : 0);
+    size += literals;
+    at += literals;
+    // The last sequence has no match.
+    if (at >= end) break;
+    at += 2;
+    size += MIN_MATCH + (token & 15) + ((token & 15) === 15 ? extended() : 0);
+  }
+  return size;
+}
+
+/** `\x82SNAPPY\0`, then the version and the oldest that reads it. */
+const SNAPPY_HEADER = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0, 0, 0, 0, 1, 0, 0, 0, 1]);
+const SNAPPY_MAGIC = SNAPPY_HEADER.subarray(0, 8);
+const BLOCK_BYTES = 32_768;
+
+/** Packs in the blocks of snappy-java, as most of Kafka's clients do (https://github.com/xerial/snappy-java, SnappyOutputStream). */
+export function packSnappy(bytes: Buffer): Buffer {
+  const parts: Buffer[] = [SNAPPY_HEADER];
+  for (let at = 0; at < bytes.length; at += BLOCK_BYTES) {
+    const block = compressSync(bytes.subarray(at, at + BLOCK_BYTES));
+    const length = Buffer.alloc(4);
+    length.writeInt32BE(block.length);
+    parts.push(length, block);
+  }
+  return Buffer.concat(parts);
+}
+
+/** The size unpacked, from what each block says of itself. @throws {RangeError} where it is cut. */
+export function snappySize(packed: Buffer): number {
+  return blocksOf(packed).reduce((size, block) => size + declaredSize(block), 0);
+}
+
+/** Unpacks either kind. */
+export function unpackSnappy(packed: Buffer): Buffer {
+  const parts = blocksOf(packed).map((block) => Buffer.from(uncompressSync(block)));
+  const [only] = parts;
+  return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts);
+}
+
+/** The same in a thread. @param size unpacked. */
+export async function unpackSnappyInThread(packed: Buffer, size: number): Promise<Buffer> {
+  const bytes = Buffer.allocUnsafeSlow(size);
+  let at = 0;
+  for (const block of blocksOf(packed)) at += Buffer.from(await uncompress(block)).copy(bytes, at);
+  return bytes;
+}
+
+function blocksOf(packed: Buffer): Buffer[] {
+  if (!packed.subarray(0, SNAPPY_MAGIC.length).equals(SNAPPY_MAGIC)) return [packed];
+  const blocks: Buffer[] = [];
+  for (let at = SNAPPY_HEADER.length; at < packed.length;) {
+    const length = packed.readInt32BE(at);
+    at += 4;
+    if (length < 0 || at + length > packed.length) throw new RangeError('a snappy block that is cut');
+    blocks.push(packed.subarray(at, at + length));
+    at += length;
+  }
+  return blocks;
+}
+
+/** A block begins with its size unpacked, seven bits in each byte. */
+function declaredSize(block: Buffer): number {
+  let size = 0;
+  for (let at = 0; at < 5; at += 1) {
+    const byte = block.readUInt8(at);
+    size += (byte & 127) * 2 ** (7 * at);
+    if (byte < 128) return size;
+  }
+  throw new RangeError('a snappy block without its size');
 }

@@ -3,11 +3,10 @@
  * is wrong is an error, never a message of another shape.
  */
 import { crc32c } from '@node-rs/crc32';
-import { codecOf, UnpacksTooLarge } from './codecs.ts';
-import type { UnreadableBatch, UnreadableReason } from './unreadable.ts';
+import { MAX_UNPACKED_BYTES, UnpacksTooLarge } from './codecs.ts';
+import type { DecodingBudget, Place, Unpacked, Unpacking } from './unpacking.ts';
+import { HEADER_BYTES, MAX_HEADERS, type UnreadableBatch, type UnreadableReason } from './message.ts';
 
-/** Of a batch without records, its own length included. */
-export const HEADER_BYTES = 61;
 /** Before what a batch's length counts. */
 const PREFIX_BYTES = 12;
 const MAGIC_AT = 16;
@@ -19,6 +18,22 @@ const CODEC_BITS = 0x07;
 const LOG_APPEND_TIME_BIT = 0x08;
 const TRANSACTIONAL_BIT = 0x10;
 const CONTROL_BIT = 0x20;
+
+/** Where the key of a transaction's marker says what it is, and what it says where the transaction was aborted. */
+const MARKER_TYPE_AT = 2;
+const ABORT = 0;
+
+/** No `Date` lies further from 1970, in milliseconds. */
+const MAX_TIMESTAMP = 8.64e15;
+
+/** Records of a large batch whose places are remembered lie so far apart. */
+const PLACES_APART = 4_096;
+/** After so many records others may have the event loop. */
+const TURN_RECORDS = 64;
+/** Of what a message of a large batch holds, each part is cut to this: one byte more than an event may have. */
+const MAX_KEPT_BYTES = 1_048_576 + 1;
+/** No header that is looked at has a longer name. */
+const MAX_NAME_BYTES = 1_024;
 
 /** Thrown for a batch that cannot be read. */
 export class BatchRejected extends Error {
@@ -36,18 +51,39 @@ export interface BatchHeader {
   baseOffset: number;
   bytes: number;
   magic: number;
+  codec: number;
+  isTransactional: boolean;
+  /** Whether it is a marker that a broker wrote to end a transaction. */
+  isControl: boolean;
   lastOffsetDelta: number;
+  lastOffset: number;
+  firstTimestamp: number;
+  /** The latest of its messages, or of all of them where brokers set the time. */
+  timestamp: number;
+  isAppendTime: boolean;
+  producerId: string;
   count: number;
 }
 
 /** The header at a place of a record set; `null` where not even that is there. Nothing of it is checked. */
 export function batchHeader(set: Buffer, at: number): BatchHeader | null {
   if (set.length - at < HEADER_BYTES) return null;
+  const attributes = set.readInt16BE(at + ATTRIBUTES_AT);
+  const baseOffset = Number(set.readBigInt64BE(at));
+  const lastOffsetDelta = set.readInt32BE(at + 23);
   return {
-    baseOffset: Number(set.readBigInt64BE(at)),
+    baseOffset,
     bytes: PREFIX_BYTES + set.readInt32BE(at + 8),
     magic: set.readInt8(at + MAGIC_AT),
-    lastOffsetDelta: set.readInt32BE(at + 23),
+    codec: attributes & CODEC_BITS,
+    isTransactional: (attributes & TRANSACTIONAL_BIT) > 0,
+    isControl: (attributes & CONTROL_BIT) > 0,
+    lastOffsetDelta,
+    lastOffset: baseOffset + Math.max(0, lastOffsetDelta),
+    firstTimestamp: Number(set.readBigInt64BE(at + 27)),
+    timestamp: Number(set.readBigInt64BE(at + 35)),
+    isAppendTime: (attributes & LOG_APPEND_TIME_BIT) > 0,
+    producerId: String(set.readBigInt64BE(at + 43)),
     count: set.readInt32BE(at + 57),
   };
 }
@@ -57,127 +93,183 @@ export function isIntact(batch: Buffer): boolean {
   return crc32c(batch.subarray(ATTRIBUTES_AT)) === batch.readUInt32BE(CRC_AT);
 }
 
-/** A message as kafkajs makes it, with what its `Batch` asks of it. */
+/** Whether a control batch says that a transaction was aborted. */
+export function isAbortMarker(batch: Buffer): boolean {
+  const reader = new RecordReader(batch.subarray(HEADER_BYTES));
+  try {
+    reader.beginRecord();
+    return reader.bytes()?.readInt16BE(MARKER_TYPE_AT) === ABORT;
+  } catch (error) {
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
+}
+
+/** A timestamp as kafkajs has it, of which a `Date` can be made. */
+export function timestampText(milliseconds: number): string {
+  return String(Math.max(-MAX_TIMESTAMP, Math.min(milliseconds, MAX_TIMESTAMP)));
+}
+
+/** A message as kafkajs makes it, or what stands in the place of some (`message.ts`). */
 export interface DecodedMessage {
   key: Buffer | null;
   value: Buffer | null;
-  headers: Record<string, Buffer | Buffer[]>;
+  headers: Record<string, Buffer | null | (Buffer | null)[]>;
   offset: string;
   timestamp: string;
   attributes: number;
-  /** Tells where a transaction ends; never handed out. */
-  isControlRecord: boolean;
-  batchContext: { producerId: string; inTransaction: boolean };
+  /** The header of its batch, by which that is known again. */
+  batch?: Buffer;
+  /** How large the value was where it, or the key, was cut: it is too large for an event. */
+  valueBytes?: number;
   /** Of what stands for a batch that cannot be read. */
   unreadable?: UnreadableBatch;
+  /** Of what stands for offsets without a message: the first of them. */
+  gapFrom?: number;
 }
 
 /** Which of a batch's records are read. A megabyte may unpack to millions of them, each of which takes hundreds of bytes as a message. */
 export interface Wanted {
-  /** The first offset: kafkajs leaves out what lies below it. */
+  /** The first offset. */
   from: number;
   /** How many, each header counted as well; two are read in any case. The others come with the next fetch. */
   most: number;
+  /** How many bytes of keys and values, in the same way. */
+  mostBytes: number;
 }
-
-/** What a message has beyond is left out: they are three bytes each, and take forty times as much. */
-const MOST_HEADERS = 500_000;
 
 export interface DecodedBatch {
   messages: DecodedMessage[];
   /** Messages and their headers. */
   parts: number;
-  /** What it took unpacked; 0 where it is not compressed. */
-  unpackedBytes: number;
+  /** Of keys and values. */
+  bytes: number;
+  /** Whether all that is wanted was read. */
+  isWhole: boolean;
 }
 
-/** Reads a batch as far as it is wanted. @param most bytes that it may unpack to. @throws {BatchRejected} */
-export function decodeBatch(batch: Buffer, most: number, wanted: Wanted): DecodedBatch {
-  if (!isIntact(batch)) throw new BatchRejected('corrupt', 'its checksum is wrong');
-  const attributes = batch.readInt16BE(ATTRIBUTES_AT);
-  const packed = batch.subarray(HEADER_BYTES);
-  const codec = attributes & CODEC_BITS;
-  const records = codec === 0 ? packed : unpack(packed, codec, most);
-  try {
-    return {
-      ...decodeRecords(batch, attributes, records, wanted),
-      unpackedBytes: codec === 0 ? 0 : records.length,
-    };
-  } catch (error) {
-    if (error instanceof RangeError) throw new BatchRejected('corrupt', `its records: ${error.message}`);
-    throw error;
-  }
+/** What decoding works with. */
+export interface Decoding {
+  unpacking: Unpacking;
+  budget: DecodingBudget;
 }
 
-function unpack(packed: Buffer, number: number, most: number): Buffer {
-  const codec = codecOf(number);
-  if (codec === undefined) {
-    throw new BatchRejected(
-      'unknown_codec',
-      `it is compressed with codec ${number}, which is none of Kafka's`,
-    );
+/**
+ * Reads an intact batch as far as it is wanted. All of it is checked: whether it can be read does not depend on what is wanted.
+ * @throws {BatchRejected} with a reason that makes the batch poison.
+ */
+export async function decodeBatch(
+  batch: Buffer,
+  header: BatchHeader,
+  wanted: Wanted,
+  { unpacking, budget }: Decoding,
+): Promise<DecodedBatch> {
+  const decode = async (unpacked: Unpacked) => {
+    // One that is remembered was paid for.
+    if (unpacked.places === null) budget.spend(unpacked.records.length);
+    try {
+      return await decodeRecords(batch, header, unpacked, wanted, budget);
+    } catch (error) {
+      if (error instanceof RangeError) throw new BatchRejected('malformed', `its records: ${error.message}`);
+      throw error;
+    }
+  };
+  if (header.codec === 0) {
+    return decode({ records: batch.subarray(HEADER_BYTES), isLarge: false, places: null });
   }
+  let decoded: DecodedBatch | null;
   try {
-    return codec.unpack(packed, most);
+    decoded = await unpacking.read(batch, header.codec, decode);
   } catch (error) {
-    if (error instanceof UnpacksTooLarge) throw new BatchRejected('unpacks_too_large', error.message);
+    if (error instanceof BatchRejected) throw error;
+    if (error instanceof UnpacksTooLarge) {
+      budget.spend(MAX_UNPACKED_BYTES);
+      throw new BatchRejected('unpacks_too_large', error.message);
+    }
     throw new BatchRejected(
-      'corrupt',
+      'malformed',
       `what it holds cannot be unpacked: ${error instanceof Error ? error.message : 'unknown error'}`,
     );
   }
+  if (decoded === null) {
+    const detail = `it is compressed with codec ${header.codec}, which is none of Kafka's`;
+    throw new BatchRejected('unknown_codec', detail);
+  }
+  return decoded;
 }
 
-function decodeRecords(
+async function decodeRecords(
   batch: Buffer,
-  attributes: number,
-  records: Buffer,
-  { from, most }: Wanted,
-): Omit<DecodedBatch, 'unpackedBytes'> {
-  const baseOffset = Number(batch.readBigInt64BE(0));
-  const firstTimestamp = Number(batch.readBigInt64BE(27));
-  const appendTime = (attributes & LOG_APPEND_TIME_BIT) > 0 ? String(batch.readBigInt64BE(35)) : null;
-  const isControlRecord = (attributes & CONTROL_BIT) > 0;
-  const batchContext = {
-    producerId: String(batch.readBigInt64BE(43)),
-    inTransaction: (attributes & TRANSACTIONAL_BIT) > 0,
-  };
-  const count = batch.readInt32BE(57);
-  const reader = new RecordReader(records);
-  // Each takes seven bytes at least, so that a wrong count cannot make us take much memory.
+  header: BatchHeader,
+  unpacked: Unpacked,
+  { from, most, mostBytes }: Wanted,
+  budget: DecodingBudget,
+): Promise<DecodedBatch> {
+  const { records, isLarge } = unpacked;
+  const { baseOffset, lastOffsetDelta, count } = header;
+  // Each takes seven bytes at least.
   if (count < 0 || count * 7 > records.length) throw new RangeError(`there cannot be ${count} of them`);
-  const messages: DecodedMessage[] = [];
-  let parts = 0;
-  for (let index = 0; index < count; index += 1) {
-    if (parts >= most && messages.length >= 2) return { messages, parts };
-    const length = reader.varint();
-    const end = reader.at + length;
-    const recordAttributes = reader.byte();
-    const timestamp = firstTimestamp + reader.varlong();
-    const offset = baseOffset + reader.varint();
-    // The last one is read in any case: kafkajs takes a batch without any for the end of the log.
-    if (offset < from && index + 1 < count) {
-      reader.moveTo(end);
-      continue;
+  const hasGaps = count !== lastOffsetDelta + 1;
+  const isChecked = unpacked.places !== null;
+  const places: Place[] = [];
+  const start = unpacked.places?.findLast(({ before }) => baseOffset + before < from);
+  const reader = new RecordReader(records, start?.at ?? 0);
+  // The buffer of a large one is not kept for the few messages that are read of it.
+  const keep = (bytes: Buffer | null) =>
+    isLarge && bytes !== null ? Buffer.from(bytes.subarray(0, MAX_KEPT_BYTES)) : bytes;
+  const headerBytes = isLarge
+    ? Buffer.from(batch.subarray(0, HEADER_BYTES))
+    : batch.subarray(0, HEADER_BYTES);
+  const result: DecodedBatch = { messages: [], parts: 0, bytes: 0, isWhole: true };
+  let before = start?.before ?? -1;
+  for (let index = start?.index ?? 0; index < count; index += 1) {
+    if (isLarge && index % PLACES_APART === 0) places.push({ index, at: reader.at, before });
+    if (index % TURN_RECORDS === 0 && budget.isTurnOver) await budget.yieldTurn();
+    const { end, attributes, timestampDelta, offsetDelta } = reader.beginRecord();
+    // Without gaps the place in the batch is the offset, whatever the record claims.
+    const delta = hasGaps ? offsetDelta : index;
+    if (delta <= before || delta > lastOffsetDelta) throw new RangeError('their offsets do not rise');
+    before = delta;
+    const isWanted = baseOffset + delta >= from;
+    const hasRoom = (result.parts < most && result.bytes < mostBytes) || result.messages.length < 2;
+    if (!isWanted || !hasRoom) {
+      if (isWanted) result.isWhole = false;
+      if (isWanted && isChecked) return result;
+      reader.passRecord(end);
+    } else {
+      const key = reader.bytes();
+      const value = reader.bytes();
+      const { headers, count: headerCount } = reader.headers(end, keep);
+      result.parts += 1 + headerCount;
+      result.bytes += (key?.length ?? 0) + (value?.length ?? 0);
+      const isCut = isLarge && Math.max(key?.length ?? 0, value?.length ?? 0) > MAX_KEPT_BYTES;
+      result.messages.push({
+        key: keep(key),
+        value: keep(value),
+        headers,
+        offset: String(baseOffset + delta),
+        timestamp: timestampText(
+          header.isAppendTime ? header.timestamp : header.firstTimestamp + timestampDelta,
+        ),
+        attributes,
+        batch: headerBytes,
+        ...(isCut ? { valueBytes: value?.length ?? 0 } : {}),
+      });
     }
-    const key = reader.bytes();
-    const value = reader.bytes();
-    const { headers, count: headerCount } = reader.headers(end);
     if (reader.at !== end) throw new RangeError(`record ${index} is not as long as it says`);
-    parts += 1 + headerCount;
-    messages.push({
-      key,
-      value,
-      headers,
-      offset: String(offset),
-      timestamp: appendTime ?? String(timestamp),
-      attributes: recordAttributes,
-      isControlRecord,
-      batchContext,
-    });
   }
   if (reader.at !== records.length) throw new RangeError(`${records.length - reader.at} bytes are left over`);
-  return { messages, parts };
+  if (isLarge) unpacked.places ??= places;
+  return result;
+}
+
+/** What a record begins with. */
+interface RecordStart {
+  /** Where the record ends, as it says. */
+  end: number;
+  attributes: number;
+  timestampDelta: number;
+  offsetDelta: number;
 }
 
 /** Reads what records are made of. Every method throws a RangeError where the bytes end too early. */
@@ -185,8 +277,9 @@ class RecordReader {
   readonly #bytes: Buffer;
   at = 0;
 
-  constructor(bytes: Buffer) {
+  constructor(bytes: Buffer, at = 0) {
     this.#bytes = bytes;
+    this.at = at;
   }
 
   byte(): number {
@@ -206,44 +299,84 @@ class RecordReader {
     throw new RangeError('a number is too long');
   }
 
-  /** Exact up to 2^53. */
+  /** Exact up to 2^53. The sign is in the lowest bit, which a larger number would lose. */
   varlong(): number {
-    let value = 0;
-    for (let shift = 0; shift < 70; shift += 7) {
-      const byte = this.byte();
+    let byte = this.byte();
+    const isNegative = (byte & 1) === 1;
+    let value = (byte & 127) >>> 1;
+    for (let shift = 6; byte > 127; shift += 7) {
+      if (shift > 62) throw new RangeError('a number is too long');
+      byte = this.byte();
       value += (byte & 127) * 2 ** shift;
-      if (byte < 128) return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
     }
-    throw new RangeError('a number is too long');
+    return isNegative ? -value - 1 : value;
   }
 
-  bytes(): Buffer | null {
+  beginRecord(): RecordStart {
     const length = this.varint();
-    if (length === -1) return null;
-    if (length < 0 || this.at + length > this.#bytes.length) throw new RangeError('they are cut');
+    const end = this.at + length;
+    const attributes = this.byte();
+    return { end, attributes, timestampDelta: this.varlong(), offsetDelta: this.varint() };
+  }
+
+  /** Bytes with their length before them; any length below zero says that there are none, as other clients read it. */
+  bytes(): Buffer | null {
+    const start = this.#passBytes();
+    return start === null ? null : this.#bytes.subarray(start, this.at);
+  }
+
+  /** @returns where the bytes begin that were passed; `null` where there are none. */
+  #passBytes(): number | null {
+    const length = this.varint();
+    if (length < 0) return null;
     const start = this.at;
+    if (start + length > this.#bytes.length) throw new RangeError('they are cut');
     this.at += length;
-    return this.#bytes.subarray(start, this.at);
+    return start;
   }
 
-  /** Goes on behind what is not read. */
-  moveTo(at: number): void {
-    if (at < this.at || at > this.#bytes.length) throw new RangeError('they are cut');
-    this.at = at;
+  /** Passes what follows the start of a record, which is checked and takes no memory. */
+  passRecord(end: number): void {
+    this.#passBytes();
+    this.#passBytes();
+    const count = this.#headerCount();
+    for (let index = 0; index < Math.min(count, MAX_HEADERS + 1); index += 1) {
+      if (this.#passBytes() === null) throw new RangeError('a header has no name');
+      this.#passBytes();
+    }
+    if (count > MAX_HEADERS + 1) this.#moveTo(end);
   }
 
-  /** The headers of a record, and how many they are. @param end where the record ends. */
-  headers(end: number): { headers: DecodedMessage['headers']; count: number } {
+  #headerCount(): number {
+    const count = this.varint();
+    if (count < 0) throw new RangeError('there are less headers than none');
+    return count;
+  }
+
+  /** Leaves out headers that nobody looks at, unchecked: there may be millions. */
+  #moveTo(end: number): void {
+    if (end < this.at || end > this.#bytes.length) throw new RangeError('they are cut');
+    this.at = end;
+  }
+
+  /**
+   * The headers of a record, one more than a message may have at most, and how many those are.
+   * @param end where the record ends.
+   * @param keep what is kept of a value.
+   */
+  headers(
+    end: number,
+    keep: (value: Buffer | null) => Buffer | null,
+  ): { headers: DecodedMessage['headers']; count: number } {
     const headers: DecodedMessage['headers'] = {};
-    const given = this.varint();
-    if (given < 0) throw new RangeError('there are less headers than none');
-    const count = Math.min(given, MOST_HEADERS);
+    const given = this.#headerCount();
+    const count = Math.min(given, MAX_HEADERS + 1);
     for (let index = 0; index < count; index += 1) {
-      const name = this.bytes()?.toString('utf8') ?? '';
-      // kafkajs hands out null too, though its types leave that out.
-      const value = this.bytes() as Buffer;
+      const name = this.bytes()?.toString('utf8', 0, MAX_NAME_BYTES);
+      if (name === undefined) throw new RangeError('a header has no name');
+      const value = keep(this.bytes());
       const before = Object.hasOwn(headers, name) ? headers[name] : undefined;
-      // There may be hundreds of thousands of one name.
+      // There may be thousands of one name.
       if (Array.isArray(before)) {
         before.push(value);
         continue;
@@ -256,7 +389,7 @@ class RecordReader {
         writable: true,
       });
     }
-    if (given > count) this.moveTo(end);
+    if (given > count) this.#moveTo(end);
     return { headers, count };
   }
 }

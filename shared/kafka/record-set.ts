@@ -1,140 +1,184 @@
 /**
- * Reads what a fetch brought of one partition: whole record batches one after the other, of which the last may be cut. A batch that
- * cannot be read is followed by those behind it; the consumer decides whether to go on there.
+ * Reads what a fetch brought of one partition: whole record batches one after the other, of which the last may be cut. An intact batch
+ * that cannot be read is followed by those behind it. A damaged one is the last that is looked at.
  */
-import { hash } from 'node:crypto';
-import { MAX_UNPACKED_BYTES } from './codecs.ts';
 import {
-  BatchRejected,
   type BatchHeader,
   batchHeader,
+  BatchRejected,
   decodeBatch,
+  type DecodedBatch,
   type DecodedMessage,
-  HEADER_BYTES,
+  type Decoding,
+  isAbortMarker,
   isIntact,
   MAGIC,
+  timestampText,
+  type Wanted,
 } from './record-batch.ts';
-import type { UnreadableBatch, UnreadableReason } from './unreadable.ts';
+import { type DamageReason, digestOf, firstOffsetOf, HEADER_BYTES, type UnreadableBatch } from './message.ts';
 
-export interface RecordSet {
+interface RecordSet {
   messages: DecodedMessage[];
-  unpackedBytes: number;
+  /** Messages and their headers. */
+  parts: number;
 }
 
 export interface Fetched {
   /** From which offset on was asked. */
   fetchOffset: number;
-  highWatermark: number;
+  abortedTransactions: readonly AbortedTransaction[];
   /** So many messages are read, headers counted as well, and two in any case. The rest comes with the next fetch. */
   most: number;
-  /** Once more than this is unpacked behind the first batch, which may hold little that was asked for, the rest comes with the next fetch. */
-  enough: number;
+  /** How many bytes of keys and values, in the same way. */
+  mostBytes: number;
 }
 
-/** Reads a partition's record set. Never throws: what cannot be read stands among the messages. */
-export function decodeRecordSet(set: Buffer, fetched: Fetched): RecordSet {
-  const result: RecordSet = { messages: [], unpackedBytes: 0 };
-  /** The offset behind the batches before. */
+/**
+ * Reads a partition's record set. Never throws: what cannot be read stands among the messages. So do offsets without messages at either
+ * end, as of aborted transactions: kafkajs shows nothing of a fetch that brings no message.
+ */
+export async function decodeRecordSet(set: Buffer, fetched: Fetched, decoding: Decoding): Promise<RecordSet> {
+  const { fetchOffset, most, mostBytes } = fetched;
+  const { budget } = decoding;
+  const aborted = new AbortedTransactions(fetched.abortedTransactions);
+  const messages: DecodedMessage[] = [];
+  const begin = Math.max(batchHeader(set, 0)?.baseOffset ?? 0, fetchOffset);
+  /** The offset behind what was read. */
   let behind: number | null = null;
-  let unpackedBehindFirst = 0;
-  let room = fetched.most;
-  const isEnough = () => unpackedBehindFirst > fetched.enough || (room <= 0 && result.messages.length >= 2);
+  let parts = 0;
+  let bytes = 0;
+  // One may be the last message that was taken, which proves that the others follow it.
+  const isEnough = () => messages.length >= 2 && (parts >= most || bytes >= mostBytes || budget.isSpent);
   for (let at = 0; at < set.length && !isEnough();) {
     const header = batchHeader(set, at);
     const isCut = header === null || header.bytes > set.length - at;
     // The tail is cut by the bound of the fetch. The first batch is always whole, however large.
     if (isCut && at > 0) break;
-    const next = header === null || header.bytes < HEADER_BYTES ? null : batchHeader(set, at + header.bytes);
-    const hasPlace: boolean = header !== null && isCredible(header, behind, next, fetched);
-    try {
-      if (isCut) throw new BatchRejected('corrupt', 'it is cut');
-      checkHeader(header, hasPlace);
-      const batch = set.subarray(at, at + header.bytes);
-      const wanted = { from: fetched.fetchOffset, most: room };
-      const { messages, parts, unpackedBytes } = decodeBatch(batch, MAX_UNPACKED_BYTES, wanted);
-      for (const message of messages) result.messages.push(message);
-      room -= parts;
-      result.unpackedBytes += unpackedBytes;
-      if (at > 0) unpackedBehindFirst += unpackedBytes;
-      behind = header.baseOffset + header.lastOffsetDelta + 1;
-    } catch (error) {
-      if (!(error instanceof BatchRejected)) throw error;
-      const from: number =
-        hasPlace && header !== null ? header.baseOffset : Math.max(behind ?? 0, fetched.fetchOffset);
-      const to: number | null =
-        header === null ? null : lastOffset(set, at, { header, hasPlace, from, next });
-      const digest = digestOf(set.subarray(at, at + HEADER_BYTES));
-      const { reason, message: detail } = error;
-      result.messages.push(standIn({ reason, detail, from, to, digest }, fetched));
-      if (to === null) break;
-      behind = to + 1;
+    const damaged = damageOf(set, at, header, { behind, fetchOffset });
+    if (damaged !== null || header === null) {
+      if (damaged !== null) messages.push(standIn(damaged, fetchOffset));
+      behind = null;
+      break;
     }
-    at += header?.bytes ?? 0;
+    const batch = set.subarray(at, at + header.bytes);
+    behind = header.lastOffset + 1;
+    if (budget.isTurnOver) await budget.yieldTurn();
+    if (!aborted.include(header, batch) && !header.isControl) {
+      const wanted = { from: fetchOffset, most: most - parts, mostBytes: mostBytes - bytes };
+      const read = await readBatch(batch, header, wanted, decoding);
+      for (const message of read.messages) messages.push(message);
+      parts += read.parts;
+      bytes += read.bytes;
+      if (!read.isWhole) behind = Number(messages.at(-1)?.offset) + 1;
+    }
+    at += header.bytes;
   }
-  return result;
+  return { messages: withGaps(messages, begin, behind), parts };
+}
+
+/** Reads an intact batch; what cannot be read has what stands for it. */
+async function readBatch(
+  batch: Buffer,
+  header: BatchHeader,
+  wanted: Wanted,
+  decoding: Decoding,
+): Promise<DecodedBatch> {
+  try {
+    return await decodeBatch(batch, header, wanted, decoding);
+  } catch (error) {
+    if (!(error instanceof BatchRejected)) throw error;
+    const { baseOffset: from, lastOffset: to, timestamp } = header;
+    const unreadable = { reason: error.reason, detail: error.message, from, to, digest: digestOf(batch) };
+    const message = { ...standIn(unreadable, wanted.from), timestamp: timestampText(timestamp) };
+    return { messages: [message], parts: 1, bytes: 0, isWhole: true };
+  }
 }
 
 /** What stands for a batch that was not sent or whose bytes tell nothing. */
-export function unreadableFrom(
-  reason: UnreadableReason,
-  detail: string,
+export function damagedFrom(detail: string, set: Buffer, fetchOffset: number): DecodedMessage {
+  const digest = digestOf(set);
+  return standIn({ reason: 'corrupt', detail, from: fetchOffset, to: null, digest }, fetchOffset);
+}
+
+/** Messages with what stands for the offsets before the first and behind the last that have none. */
+function withGaps(messages: DecodedMessage[], begin: number, behind: number | null): DecodedMessage[] {
+  const [first, last] = [messages[0], messages.at(-1)];
+  if (first === undefined || last === undefined) return behind === null ? [] : [gap(begin, behind - 1)];
+  const from = firstOffsetOf(first);
+  const end = Number(last.offset) + 1;
+  return [
+    ...(from > begin ? [gap(begin, from - 1)] : []),
+    ...messages,
+    ...(behind !== null && behind > end ? [gap(end, behind - 1)] : []),
+  ];
+}
+
+/** What is wrong with a batch that is not what was written; `null` if nothing is. */
+function damageOf(
   set: Buffer,
-  fetched: Fetched,
-): DecodedMessage {
-  const digest = digestOf(set.subarray(0, HEADER_BYTES));
-  return standIn({ reason, detail, from: fetched.fetchOffset, to: null, digest }, fetched);
+  at: number,
+  header: BatchHeader | null,
+  read: { behind: number | null; fetchOffset: number },
+): UnreadableBatch | null {
+  const next = header === null || header.bytes < HEADER_BYTES ? null : batchHeader(set, at + header.bytes);
+  const hasPlace = header !== null && isCredible(header, read, next);
+  const damage = findDamage(set, at, header, hasPlace);
+  if (damage === null) return null;
+  const from = hasPlace ? header.baseOffset : Math.max(read.behind ?? 0, read.fetchOffset);
+  const to = header === null ? null : lastOffset(set, at, { header, hasPlace, from, next });
+  return { ...damage, from, to, digest: digestOf(set.subarray(at)) };
+}
+
+function findDamage(
+  set: Buffer,
+  at: number,
+  header: BatchHeader | null,
+  hasPlace: boolean,
+): { reason: DamageReason; detail: string } | null {
+  const corrupt = (detail: string) => ({ reason: 'corrupt', detail }) as const;
+  if (header === null || header.bytes > set.length - at) return corrupt('it is cut');
+  const { bytes, magic, baseOffset } = header;
+  if (bytes < HEADER_BYTES) return corrupt(`it says that it has ${bytes} bytes`);
+  if (magic !== MAGIC) {
+    return { reason: 'unknown_format', detail: `its format is ${magic}, and ${MAGIC} is known` };
+  }
+  if (!isIntact(set.subarray(at, at + bytes))) return corrupt('its checksum is wrong');
+  if (!hasPlace) {
+    return corrupt(`it says that it has the offsets ${baseOffset} to ${header.lastOffset}, which cannot be`);
+  }
+  return null;
 }
 
 /** Whether a batch can lie where it says. No checksum covers its first offset. */
 function isCredible(
-  { baseOffset, lastOffsetDelta }: BatchHeader,
-  behind: number | null,
+  { baseOffset, lastOffset: last }: BatchHeader,
+  { behind, fetchOffset }: { behind: number | null; fetchOffset: number },
   next: BatchHeader | null,
-  { fetchOffset, highWatermark }: Fetched,
 ): boolean {
-  const last = baseOffset + lastOffsetDelta;
-  if (baseOffset < (behind ?? 0) || lastOffsetDelta < 0 || last >= highWatermark) return false;
+  if (baseOffset < (behind ?? 0)) return false;
   const follows = behind === null ? baseOffset <= fetchOffset && fetchOffset <= last : baseOffset === behind;
   return follows || next === null || next.baseOffset > last;
 }
 
-function checkHeader({ magic, bytes, baseOffset, lastOffsetDelta }: BatchHeader, hasPlace: boolean): void {
-  if (bytes < HEADER_BYTES) throw new BatchRejected('corrupt', `it says that it has ${bytes} bytes`);
-  if (magic !== MAGIC) {
-    throw new BatchRejected('unknown_format', `its format is ${magic}, and ${MAGIC} is known`);
-  }
-  if (!hasPlace) {
-    const offsets = `${baseOffset} to ${baseOffset + lastOffsetDelta}`;
-    throw new BatchRejected('corrupt', `it says that it has the offsets ${offsets}, which cannot be`);
-  }
-}
-
-function digestOf(bytes: Buffer): string {
-  return hash('sha256', bytes, 'base64url').slice(0, 22);
-}
-
-function standIn(unreadable: UnreadableBatch, { fetchOffset }: Fetched): DecodedMessage {
+function standIn(unreadable: UnreadableBatch, fetchOffset: number): DecodedMessage {
   const { from, to } = unreadable;
-  return {
-    key: null,
-    value: null,
-    headers: {},
-    // kafkajs leaves out what lies below what was asked for.
-    offset: String(Math.max(to ?? from, fetchOffset)),
-    timestamp: '0',
-    attributes: 0,
-    isControlRecord: false,
-    batchContext: { producerId: '-1', inTransaction: false },
-    unreadable,
-  };
+  // kafkajs leaves out what lies below what was asked for.
+  return { ...NO_MESSAGE, offset: String(Math.max(to ?? from, fetchOffset)), unreadable };
 }
 
-/** The last offset of a batch that cannot be read, as far as it is certain; `null` where it is not. */
+function gap(gapFrom: number, to: number): DecodedMessage {
+  return { ...NO_MESSAGE, offset: String(to), gapFrom };
+}
+
+const NO_MESSAGE = { key: null, value: null, headers: {}, timestamp: '0', attributes: 0 };
+
+/** The last offset of a damaged batch, as far as it is certain; `null` where it is not. */
 function lastOffset(
   set: Buffer,
   at: number,
   {
-    header: { bytes, magic, baseOffset, lastOffsetDelta, count },
+    header: { bytes, magic, lastOffset: last, lastOffsetDelta, count },
     hasPlace,
     from,
     next,
@@ -143,11 +187,44 @@ function lastOffset(
   if (bytes < HEADER_BYTES) return null;
   const end = at + bytes;
   // In a newer format these fields may be others. The count is a second witness: producers leave no gaps.
-  if (magic === MAGIC && hasPlace && (count === lastOffsetDelta + 1 || isIntact(set.subarray(at, end)))) {
-    const last = baseOffset + lastOffsetDelta;
+  if (magic === MAGIC && hasPlace && count === lastOffsetDelta + 1) {
     if (next === null || next.baseOffset > last) return last;
   }
   if (next === null || next.magic !== MAGIC || next.baseOffset <= from) return null;
   const isWhole = next.bytes >= HEADER_BYTES && next.bytes <= set.length - end;
   return isWhole && isIntact(set.subarray(end, end + next.bytes)) ? next.baseOffset - 1 : null;
+}
+
+/** A transaction that was aborted, as a fetch answer names it. */
+export interface AbortedTransaction {
+  producerId: string;
+  firstOffset: string;
+}
+
+/** Follows the batches of one partition in the order of the log, as the Java client does (`CompletedFetch`). */
+export class AbortedTransactions {
+  /** In the order in which they begin, which is not that of the answer. */
+  readonly #transactions: readonly AbortedTransaction[];
+  #begun = 0;
+  /** Producers whose transaction has begun and was not ended yet. */
+  readonly #producers = new Set<string>();
+
+  constructor(transactions: readonly AbortedTransaction[]) {
+    this.#transactions = transactions.toSorted((a, b) => Number(a.firstOffset) - Number(b.firstOffset));
+  }
+
+  /** Whether the next batch, which is intact, holds messages that were aborted. */
+  include(header: BatchHeader, batch: Buffer): boolean {
+    const { producerId, lastOffset } = header;
+    for (; ; this.#begun += 1) {
+      const next = this.#transactions[this.#begun];
+      if (next === undefined || Number(next.firstOffset) > lastOffset) break;
+      this.#producers.add(next.producerId);
+    }
+    if (header.isControl) {
+      if (isAbortMarker(batch)) this.#producers.delete(producerId);
+      return false;
+    }
+    return header.isTransactional && this.#producers.has(producerId);
+  }
 }

@@ -1,8 +1,4 @@
 /** Where bodies lie in the documents of the read models. A document's `offset` is that of all its bodies. */
-import { COLLECTIONS } from './collections.ts';
-
-/** The collections whose documents hold bodies. */
-export const COLLECTIONS_WITH_BODIES: readonly string[] = Object.values(COLLECTIONS);
 
 /** The fields that hold bodies, in whatever collection: JSON, or members of an object. */
 const JSON_FIELDS = ['summary', 'active_summary', 'whole'];

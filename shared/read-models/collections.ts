@@ -6,8 +6,7 @@
 import type { Binary, Db, IndexDescription } from 'mongodb';
 import { StoreDataError } from '../errors.ts';
 import type { EntityName } from '../events/entities/index.ts';
-import type { Root } from './rank-tree/nodes.ts';
-import type { TreeName } from './rank-tree/nodes.ts';
+import type { Root, TreeName } from './rank-tree/nodes.ts';
 
 /** What the documents of all entities have in common. */
 export interface ReadModelDocument {
@@ -48,7 +47,7 @@ interface Ranked {
 }
 
 interface Faceted {
-  /** What the list can be filtered by, in one code (`rank-tree/facets.ts`). */
+  /** What the list can be filtered by, in one code (`rank-tree/keys.ts`). */
   facet: string;
 }
 
@@ -237,7 +236,7 @@ export const TOMBSTONES = 'tombstones';
 export const STORE_RECORDS_PENDING = 'store_records_pending';
 /** Customers whose erasure is under way (`erasures.ts`). */
 export const ERASURES = 'erasures';
-/** Stores whose bodies are being rewritten (`shared/projection/rewriting/`). */
+/** Stores that have erasures under way (`shared/projection/erasure/queue.ts`). */
 export const REWRITINGS = 'rewritings';
 export const DEAD_LETTERS = 'dead_letters';
 export const CHECKPOINTS = 'checkpoints';
@@ -286,6 +285,15 @@ function ofStores(ids: readonly string[], place: 0 | 1): OfStores {
 export function idsOfStore(storeId: string): { $gte: string; $lt: string } {
   // "0" follows "/": nothing of another store lies between.
   return { $gte: `${storeId}/`, $lt: `${storeId}0` };
+}
+
+/** The filter of a store's records of one kind. */
+export function recordsOf(
+  entity: EntityName,
+  storeId: string,
+): { store_id: string; _id?: ReturnType<typeof idsOfStore> } {
+  // Of stores' own records there is no index by store.
+  return { store_id: storeId, ...(entity === 'store' ? { _id: idsOfStore(storeId) } : {}) };
 }
 
 type Index = IndexDescription & { name: string };

@@ -16,7 +16,7 @@ export interface Epoch {
 export const EPOCH_BYTES = 6;
 
 /** Older ones are forgotten: a cursor of one that is not known begins anew. */
-const MOST_EPOCHS = 64;
+const MAX_EPOCHS = 64;
 
 /** A new epoch's id. */
 export function newEpoch(): string {
@@ -36,7 +36,7 @@ export function epochsIn(text: string | undefined): Epoch[] {
 export function withEpoch(text: string | undefined, { id, from }: Epoch): string {
   const item = `${id}:${from.toString(36)}`;
   if (text === undefined) return item;
-  return [...text.split(','), item].slice(-MOST_EPOCHS).join(',');
+  return [...text.split(','), item].slice(-MAX_EPOCHS).join(',');
 }
 
 /** The epoch under which a position was given; `null` where no position was given yet, or it is not known any longer. */

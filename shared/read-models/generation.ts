@@ -24,6 +24,26 @@ export interface GenerationMarker {
   created_at: Date;
 }
 
+/** By what metrics of both services name a generation, so that an alert can compare them. */
+export const GENERATION_LABELS = ['environment', 'generation', 'projection_version', 'marker'] as const;
+
+/** What these labels are of a generation. */
+export function generationLabels(
+  marker: GenerationMarker,
+): Record<(typeof GENERATION_LABELS)[number], string> {
+  return {
+    environment: marker.environment,
+    generation: generationLabel(marker),
+    projection_version: String(marker.projection_version),
+    marker: marker.id,
+  };
+}
+
+/** A generation's number as metrics name it. */
+export function generationLabel({ number }: GenerationMarker): string {
+  return `g${number}`;
+}
+
 export interface Generation {
   marker: GenerationMarker;
   db: Db;

@@ -1,10 +1,4 @@
-/**
- * Search texts: what a search compares of customers, gathered in the leaves of their tree, so that a few thousand documents are read
- * instead of a million. A leaf's texts hold a piece for each of its customers, in no order. Neither names nor
- * what is searched for hold NUL, so every piece begins and ends with it and has something between: none is a part of another,
- * nor of two that follow each other.
- */
-
+/** Folded forms in which names, documents and phones are compared, sorted and searched, and the texts of leaves that a search reads. */
 /** Pieces of one customer, or of all of a leaf. */
 export interface SearchTexts {
   /** `\0` folded name `\0`; nothing for an empty name, which no search finds. */
@@ -42,4 +36,19 @@ export function searchTexts({
     names: name === '' ? '' : `\0${name}\0`,
     numbers: `\0d${digits}p${phone}${letters === digits ? '' : `k${letters}`}\0`,
   };
+}
+
+/** Accents and letter case dropped: NFD, without `\p{M}`, in lower case. */
+export function foldName(name: string): string {
+  return name.normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase();
+}
+
+/** The ASCII digits of a text. */
+export function digitsOf(text: string): string {
+  return text.replaceAll(/[^0-9]/g, '');
+}
+
+/** The letters and digits of a text, in lower case. */
+export function alphanumericOf(text: string): string {
+  return text.replaceAll(/[^\p{L}\p{Nd}]/gu, '').toLowerCase();
 }

@@ -38,11 +38,13 @@ import {
   type Attributes,
   type Beginning,
   type Kind,
-  MOST_LINKS,
+  MAX_LINKS,
   type Span,
   type Tracing,
+  activeSpan,
+  traced,
 } from '../tracing.ts';
-import { traceCommands } from './mongodb-commands.ts';
+import { createRequire } from 'node:module';
 
 /** How long a process that ends waits for the collector. */
 const STOP_MS = 1_000;
@@ -76,7 +78,7 @@ export class OpenTelemetry implements Tracing {
         }),
       ),
       sampler: samplerOf(settings),
-      spanLimits: { linkCountLimit: MOST_LINKS },
+      spanLimits: { linkCountLimit: MAX_LINKS },
       spanProcessors: [
         new BatchSpanProcessor({
           exporter,
@@ -90,12 +92,12 @@ export class OpenTelemetry implements Tracing {
     traceCommands();
   }
 
-  begin({ name, kind, attributes, traceparents, sinceMs = 0 }: Beginning): Span | null {
+  begin({ name, kind, attributes, traceparents, isRoot = false, sinceMs = 0 }: Beginning): Span | null {
     const causes = traceparents.flatMap((header) => parseTraceParent(header) ?? []);
-    const parent = causes.find(isSampled) ?? causes[0];
+    const parent = isRoot ? undefined : (causes.find(isSampled) ?? causes[0]);
     const links = causes
       .filter((cause) => cause !== parent && isSampled(cause))
-      .slice(0, MOST_LINKS)
+      .slice(0, MAX_LINKS)
       .map((context) => ({ context }));
     const span = this.#tracer.startSpan(
       name,
@@ -191,3 +193,42 @@ function tellFailures(logger: Logger): void {
 }
 
 function nothing(): void {}
+
+// A span for each command to MongoDB that is a part of another span. The driver's own monitoring would have every reply decoded, also
+// those that nobody traces, so that its connections are watched instead; its version is pinned, since it offers no place for that.
+
+type Command = (
+  this: unknown,
+  namespace: { db: string },
+  command: Record<string, unknown>,
+  ...others: unknown[]
+) => Promise<unknown>;
+
+interface Driver {
+  Connection: { prototype: { command: Command } };
+}
+
+let isWatched = false;
+
+/** Has every client of this process traced from now on. */
+export function traceCommands(): void {
+  if (isWatched) return;
+  isWatched = true;
+  const { prototype } = (createRequire(import.meta.url)('mongodb/lib/cmap/connection') as Driver).Connection;
+  const { command: send } = prototype;
+  prototype.command = function (namespace, command, ...others) {
+    const parent = activeSpan();
+    if (parent === undefined) return send.call(this, namespace, command, ...others);
+    const [name = 'none', on] = Object.entries(command)[0] ?? [];
+    // The command itself holds what is stored and asked for; of `getMore` the collection stands beside it.
+    const { collection = on } = command;
+    const target = typeof collection === 'string' ? collection : null;
+    const span = parent.child(target === null ? name : `${name} ${target}`, 'client', {
+      'db.system.name': 'mongodb',
+      'db.namespace': namespace.db,
+      'db.operation.name': name,
+      ...(target === null ? {} : { 'db.collection.name': target }),
+    });
+    return traced(span, () => send.call(this, namespace, command, ...others));
+  };
+}

@@ -2,7 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { format, resolveConfig } from 'prettier';
-import { replaceSection } from '#admin/documents/section.ts';
+import { replaceSection } from '#admin/documents/documents.ts';
 
 const FOLDER = join(import.meta.dirname, '../../docs');
 

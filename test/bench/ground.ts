@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Guard, startGuard } from '#local/stack/program/guard.ts';
+import { type Guard, startGuard } from '#local/stack/process.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import type { Program } from './programs.ts';
 import type { Say } from './say.ts';

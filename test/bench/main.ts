@@ -1,20 +1,16 @@
 /** The benchmarks, `npm run bench -- <which>`: one subcommand each, against real servers. */
 import { Command } from 'commander';
-import { StackError } from '#local/stack/errors.ts';
-import { addAccessBench } from './access/command.ts';
-import { addCatalogueBench } from './catalogue/command.ts';
-import { addChangesBench } from './changes/command.ts';
+import { StackError } from '#local/stack/wait.ts';
+import { addAccessBench } from './access/run.ts';
+import { addChangesBench } from './changes/run.ts';
 import { addFloodBench } from './flood/command.ts';
-import { addIdleBench } from './idle/command.ts';
-import { addMovedOffsetBench } from './moved-offset/command.ts';
-import { addFreshnessBench } from './freshness/command.ts';
+import { addFreshnessBench } from './freshness/run.ts';
 import { addOverloadBench } from './overload/command.ts';
-import { addProjectorBench } from './projector/command.ts';
+import { addProjectorBench } from './projector/run.ts';
 import { addQueryBench } from './query/command.ts';
-import { addTracingBench } from './tracing/command.ts';
-import { addScaleBench } from './scale/command.ts';
+import { addRevocationBench } from './revocation/run.ts';
 import { say } from './say.ts';
-import { addSoak } from './soak/command.ts';
+import { addSoak } from './soak/run.ts';
 
 // kafkajs passes negative delays to timers; nobody at a terminal can do anything about that.
 process.removeAllListeners('warning');
@@ -31,16 +27,12 @@ started for those that are not given. What the figures mean: docs/benchmarks.md.
 addQueryBench(program);
 addFloodBench(program);
 addAccessBench(program);
-addMovedOffsetBench(program);
 addProjectorBench(program);
 addFreshnessBench(program);
-addCatalogueBench(program);
+addRevocationBench(program);
 addOverloadBench(program);
 addChangesBench(program);
-addIdleBench(program);
 addSoak(program);
-addScaleBench(program);
-addTracingBench(program);
 
 try {
   await program.parseAsync();

@@ -1,4 +1,4 @@
-/** What the kernel knows of a process: processor time, waking up, memory. */
+/** What the kernel knows of a process: processor time, memory. */
 import { readdir, readFile, readlink } from 'node:fs/promises';
 
 /** `USER_HZ` of Linux: ticks a second in `/proc/<pid>/stat`. */
@@ -15,12 +15,6 @@ export async function cpuSeconds(pid: number): Promise<number> {
   // The name in brackets may hold anything.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[UTIME]) + Number(fields[STIME])) / TICKS;
-}
-
-/** How often its main thread has waited for something and gone on. */
-export async function wakeUps(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/task/${pid}/status`, 'utf8');
-  return Number(/^voluntary_ctxt_switches:\s+(\d+)$/m.exec(status)?.[1]);
 }
 
 /** The memory that is resident now, in MiB. */

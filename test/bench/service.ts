@@ -2,8 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Guard } from '#local/stack/program/guard.ts';
-import { startGuarded } from '#local/stack/program/guarded-process.ts';
+import { type Guard, startGuarded } from '#local/stack/process.ts';
 import type { Program } from './programs.ts';
 
 export interface ServiceOptions extends Program {

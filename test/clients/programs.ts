@@ -2,8 +2,8 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { cacheFolder } from '#local/stack/fetch/package.ts';
-import { findOnPath } from '#local/stack/program/find.ts';
+import { cacheFolder } from '#local/stack/fetch.ts';
+import { findOnPath } from '#local/stack/program.ts';
 import { javaWith } from '#test/java-packages.ts';
 import { installPythonPackages } from '#test/python-packages.ts';
 

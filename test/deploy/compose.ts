@@ -5,9 +5,8 @@ import { copyFile, cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Engine, findEngine, missingImage } from '#local/stack/container/engine.ts';
-import { imageOf } from '#local/stack/container/images.ts';
-import { freePorts } from '#local/stack/program/ports.ts';
+import { type Engine, findEngine, imageOf, missingImage } from '#local/stack/container.ts';
+import { freePorts } from '#local/stack/program.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const SERVERS = ['KAFKA_IMAGE', 'MONGO_IMAGE', 'REDIS_IMAGE', 'NODE_IMAGE'] as const;

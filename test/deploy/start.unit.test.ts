@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { parseEnv } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { imageOf } from '#local/stack/container/images.ts';
+import { imageOf } from '#local/stack/container.ts';
 import { serviceProgram } from '../bench/programs.ts';
 
 const ROOT = new URL('../../', import.meta.url);

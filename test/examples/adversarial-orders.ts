@@ -1,5 +1,5 @@
 /** Changes of orders as real sources send them at their worst: late, dated ahead, without dates, deleted, made again, erased. */
-import { type Chance, draw } from '#local/simulator/random.ts';
+import { type Chance, chanceOf } from '#local/simulator/random.ts';
 import { ORDER_STATUSES } from '#shared/events/entities/order.ts';
 import type { StreamEvent } from '#test/streams.ts';
 
@@ -27,36 +27,35 @@ export function adversarialOrders(storeId: string, orders: number, seed: number)
     data: { name: `Cliente ${id}`, created_at: '2026-03-01T12:00:00Z' },
   });
   for (let index = 0; index < CUSTOMERS; index += 1) events.push(customer(`c${index}`));
+  const chance = chanceOf(seed, [storeId]);
   for (let index = 0; index < orders; index += 1) {
-    draw(seed, [index], (chance) => {
-      // Mostly a new order, often an older one that changes again.
-      const turns = chance.number.int({ min: 1, max: 3 });
-      for (let turn = 0; turn < turns; turn += 1) {
-        const which = turn === 0 ? index : chance.number.int({ max: index });
-        const subject = `o${which}`;
-        const deletes = turn > 0 && happens(chance, 15);
-        events.push({
-          entity: 'order',
-          storeId,
-          subject,
-          sequence: next(subject),
-          time: time(),
-          ...(deletes ? { action: 'deleted' } : { data: orderState(chance, which) }),
-        });
-      }
-      if (happens(chance, 2)) {
-        const id = `c${chance.number.int({ max: CUSTOMERS - 1 })}`;
-        events.push({
-          entity: 'customer',
-          storeId,
-          subject: id,
-          sequence: next(id),
-          time: time(),
-          action: 'deleted',
-        });
-        if (happens(chance, 50)) events.push(customer(id));
-      }
-    });
+    // Mostly a new order, often an older one that changes again.
+    const turns = chance.number.int({ min: 1, max: 3 });
+    for (let turn = 0; turn < turns; turn += 1) {
+      const which = turn === 0 ? index : chance.number.int({ max: index });
+      const subject = `o${which}`;
+      const deletes = turn > 0 && happens(chance, 15);
+      events.push({
+        entity: 'order',
+        storeId,
+        subject,
+        sequence: next(subject),
+        time: time(),
+        ...(deletes ? { action: 'deleted' } : { data: orderState(chance, which) }),
+      });
+    }
+    if (happens(chance, 2)) {
+      const id = `c${chance.number.int({ max: CUSTOMERS - 1 })}`;
+      events.push({
+        entity: 'customer',
+        storeId,
+        subject: id,
+        sequence: next(id),
+        time: time(),
+        action: 'deleted',
+      });
+      if (happens(chance, 50)) events.push(customer(id));
+    }
   }
   return events;
 }

@@ -3,8 +3,8 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
-import { cacheFolder } from '#local/stack/fetch/package.ts';
-import { findOnPath } from '#local/stack/program/find.ts';
+import { cacheFolder } from '#local/stack/fetch.ts';
+import { findOnPath } from '#local/stack/program.ts';
 import { installPythonPackages } from '#test/python-packages.ts';
 
 const run = promisify(execFile);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-import { cacheFolder } from '#local/stack/fetch/package.ts';
+import { cacheFolder } from '#local/stack/fetch.ts';
 import { openApi } from '#test/documented.ts';
 import { installPythonPackages } from '#test/python-packages.ts';
 

@@ -11,7 +11,7 @@ import {
   largeGroupCatalogue,
   publishRecords,
   sharedGroupCatalogue,
-} from '../bench/catalogue/records.ts';
+} from '#test/shared-groups-catalogue.ts';
 import { peakMebibytes } from '../bench/process-figures.ts';
 import { note } from './results.ts';
 

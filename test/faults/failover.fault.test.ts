@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { pause } from '#shared/pause.ts';
-import { redisKeys } from '#shared/access/redis-keys.ts';
+import { redisKeys } from '#shared/access/grants.ts';
 import { eventually } from '#test/installation.ts';
 import type { RedisProcess } from '#test/redis-process.ts';
 import { followsItsMaster } from '#test/redis-sentinels.ts';

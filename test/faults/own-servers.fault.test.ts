@@ -34,7 +34,7 @@ describe('the servers of one environment alone', () => {
     const [server] = mongodb.servers;
     await server?.kill();
     await eventually('it is known', async () => {
-      const { values } = await app.metrics.mongodbAway.get();
+      const { values } = await app.services.metrics.mongodbAway.get();
       return values.some(({ labels, value }) => labels.environment === own && value === 1);
     });
     expect((await ask(own)).status).toBe(503);

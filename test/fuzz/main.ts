@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { cacheFolder } from '#local/stack/fetch/package.ts';
+import { cacheFolder } from '#local/stack/fetch.ts';
 import { createApiClient } from '#test/api-client.ts';
 import { installSchemathesis } from './install.ts';
 import { knownCursors, knownIds } from './known-ids.ts';

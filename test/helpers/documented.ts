@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import Schema from 'typebox/schema';
-import { declaredRoutes } from '#query/openapi/declared-routes.ts';
 import { openApiDocument } from '#query/openapi/document.ts';
+import { declaredRoutes } from '#query/declared-routes.ts';
 
 type JsonSchema = Record<string, unknown>;
 

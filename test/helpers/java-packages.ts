@@ -2,11 +2,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fetchJars } from '#local/stack/fetch/jars.ts';
-import { ensurePackage } from '#local/stack/fetch/package.ts';
-import { dataFolderAt } from '#local/stack/folder/data-folder.ts';
-import { findJava } from '#local/stack/kafka/java.ts';
-import { startGuard } from '#local/stack/program/guard.ts';
+import { ensurePackage, fetchJars } from '#local/stack/fetch.ts';
+import { dataFolderAt } from '#local/stack/folder.ts';
+import { findJava } from '#local/stack/kafka/kafka.ts';
+import { startGuard } from '#local/stack/process.ts';
 
 /** A set of jars: what a `pom.xml` asks for, and what that comes to. */
 export interface JavaPackages {

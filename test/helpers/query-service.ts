@@ -1,7 +1,7 @@
 /** A whole query service for one test file: an installation, a projector that feeds it, and a listening app. */
 import type { FastifyInstance } from 'fastify';
 import { hashSecret } from '#shared/access/secrets.ts';
-import { loadSigningKeys } from '#query/token/signing-keys.ts';
+import { loadSigningKeys } from '#query/access/tokens.ts';
 import type { Config } from '#shared/config.ts';
 import { createLogger, type Logger } from '#shared/logging.ts';
 import { COLLECTIONS, TOMBSTONES } from '#shared/read-models/collections.ts';

@@ -2,10 +2,12 @@
 import { crc32c } from '@node-rs/crc32';
 
 export interface BatchToEncode {
-  baseOffset: number;
-  values: readonly Buffer[];
+  baseOffset?: number;
+  values?: readonly Buffer[];
   /** Names of the headers of each message; their values are empty. */
   headers?: readonly string[];
+  /** In the place of `values` and `headers`: records, or the bytes of some. */
+  records?: readonly (RecordToEncode | Buffer)[];
   /** The number of the codec, and what packs with it. */
   codec?: { number: number; pack: (records: Buffer) => Buffer };
   /** Bytes that stand in the place of the packed records. */
@@ -13,57 +15,112 @@ export interface BatchToEncode {
   lastOffsetDelta?: number;
   count?: number;
   magic?: number;
+  timestamp?: bigint;
+  /** On top of the codec's. */
+  attributes?: number;
+  producer?: { id: bigint; epoch: number; sequence: number };
+}
+
+export interface RecordToEncode {
+  key?: Buffer | null;
+  value?: Buffer | null;
+  headers?: readonly (readonly [name: string | Buffer | null, value: Buffer | null])[];
+  /** Its place in the batch when absent. */
+  offsetDelta?: number;
+  timestampDelta?: bigint;
+  /** What is said of the lengths and the number of headers, where that is false. */
+  says?: { length?: number; key?: number; value?: number; headers?: number; headerValue?: number };
 }
 
 /** A batch with a right checksum, whatever else is wrong with it. */
 export function encodeBatch({
-  baseOffset,
-  values,
+  baseOffset = 0,
+  values = [],
   headers = [],
+  records: given = values.map((value) => ({
+    key: Buffer.from('s1'),
+    value,
+    headers: headers.map((name) => [name, Buffer.alloc(0)] as const),
+  })),
   codec,
   packed,
-  lastOffsetDelta = values.length - 1,
-  count = values.length,
+  lastOffsetDelta = given.length - 1,
+  count = given.length,
   magic = 2,
+  timestamp = 1_790_000_000_000n,
+  attributes = 0,
+  producer = { id: -1n, epoch: -1, sequence: -1 },
 }: BatchToEncode): Buffer {
-  const records = Buffer.concat(values.map((value, index) => encodeRecord(index, value, headers)));
+  const records = Buffer.concat(
+    given.map((record, index) => (Buffer.isBuffer(record) ? record : encodeRecord(record, index))),
+  );
   const body = packed ?? codec?.pack(records) ?? records;
   const batch = Buffer.alloc(61 + body.length);
   batch.writeBigInt64BE(BigInt(baseOffset), 0);
   batch.writeInt32BE(batch.length - 12, 8);
   batch.writeInt8(magic, 16);
-  batch.writeInt16BE(codec?.number ?? 0, 21);
+  batch.writeInt16BE((codec?.number ?? 0) | attributes, 21);
   batch.writeInt32BE(lastOffsetDelta, 23);
-  batch.writeBigInt64BE(1_790_000_000_000n, 27);
-  batch.writeBigInt64BE(1_790_000_000_000n, 35);
-  batch.writeBigInt64BE(-1n, 43);
-  batch.writeInt16BE(-1, 51);
-  batch.writeInt32BE(-1, 53);
+  batch.writeBigInt64BE(timestamp, 27);
+  batch.writeBigInt64BE(timestamp, 35);
+  batch.writeBigInt64BE(producer.id, 43);
+  batch.writeInt16BE(producer.epoch, 51);
+  batch.writeInt32BE(producer.sequence, 53);
   batch.writeInt32BE(count, 57);
   body.copy(batch, 61);
   batch.writeUInt32BE(crc32c(batch.subarray(21)), 17);
   return batch;
 }
 
-function encodeRecord(index: number, value: Buffer, headers: readonly string[]): Buffer {
-  const parts = [
-    Buffer.from([0]),
-    varint(0),
-    varint(index),
-    varint(2),
-    Buffer.from('s1'),
-    varint(value.length),
-    value,
-    varint(headers.length),
-    ...headers.flatMap((name) => [varint(Buffer.byteLength(name)), Buffer.from(name), varint(0)]),
-  ];
-  const record = Buffer.concat(parts);
-  return Buffer.concat([varint(record.length), record]);
+const TRANSACTIONAL = 0x10;
+const CONTROL = 0x20;
+
+/** Makes a batch one of a producer's transaction. */
+export function inTransaction(id: number): Required<Pick<BatchToEncode, 'attributes' | 'producer'>> {
+  return { attributes: TRANSACTIONAL, producer: { id: BigInt(id), epoch: 0, sequence: 0 } };
 }
 
-function varint(value: number): Buffer {
-  const bytes: number[] = [];
-  let rest = value >= 0 ? value * 2 : -value * 2 - 1;
-  for (; rest > 127; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 128);
-  return Buffer.from([...bytes, rest]);
+/** The marker with which a broker ends a producer's transaction. */
+export function encodeMarker(baseOffset: number, producerId: number, kind: 'abort' | 'commit'): Buffer {
+  const key = Buffer.from([0, 0, 0, kind === 'commit' ? 1 : 0]);
+  const { attributes, producer } = inTransaction(producerId);
+  return encodeBatch({
+    baseOffset,
+    records: [{ key, value: Buffer.alloc(6) }],
+    attributes: attributes | CONTROL,
+    producer,
+  });
+}
+
+/** One record, with its length. @param index its place in the batch. */
+export function encodeRecord(
+  { key = null, value = null, headers = [], offsetDelta, timestampDelta = 0n, says = {} }: RecordToEncode,
+  index = 0,
+): Buffer {
+  const record = Buffer.concat([
+    Buffer.from([0]),
+    varint(timestampDelta),
+    varint(offsetDelta ?? index),
+    bytes(key, says.key),
+    bytes(value, says.value),
+    varint(says.headers ?? headers.length),
+    ...headers.flatMap(([name, of]) => [
+      bytes(typeof name === 'string' ? Buffer.from(name) : name),
+      bytes(of, says.headerValue),
+    ]),
+  ]);
+  return Buffer.concat([varint(says.length ?? record.length), record]);
+}
+
+function bytes(given: Buffer | null, length = given?.length ?? -1): Buffer {
+  return Buffer.concat([varint(length), given ?? Buffer.alloc(0)]);
+}
+
+/** A signed number of any size as Kafka has it: zigzag, seven bits a byte. */
+export function varint(value: number | bigint): Buffer {
+  const signed = BigInt(value);
+  const digits: number[] = [];
+  let rest = signed >= 0n ? signed * 2n : -signed * 2n - 1n;
+  for (; rest > 127n; rest /= 128n) digits.push(Number(rest % 128n) | 128);
+  return Buffer.from([...digits, Number(rest)]);
 }

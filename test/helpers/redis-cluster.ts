@@ -1,8 +1,7 @@
 /** A cluster of three masters and a replica of each, as processes of one test. */
-import { freePorts } from '#local/stack/program/ports.ts';
-import { CLUSTER_BUS } from '#local/stack/program/start.ts';
-import { CLUSTER_SETTINGS, CLUSTER_SLOTS, formCluster } from '#local/stack/redis/cluster.ts';
-import { slotOf } from '#shared/redis-cluster/slot.ts';
+import { CLUSTER_BUS, freePorts } from '#local/stack/program.ts';
+import { CLUSTER_SETTINGS, CLUSTER_SLOTS, formCluster } from '#local/stack/redis/redis.ts';
+import { slotOf } from '#shared/redis-cluster.ts';
 import { openRedisHome, type RedisProcess, startRedisProcess } from './redis-process.ts';
 
 export interface ClusterShard {

@@ -1,6 +1,6 @@
 /** A copy of everything that a Redis holds, and ways to put it into one that runs. */
 import type { Redis } from 'ioredis';
-import { execute } from '#shared/redis-pipeline.ts';
+import { execute } from '#shared/redis-masters.ts';
 
 interface CopiedKey {
   key: string;

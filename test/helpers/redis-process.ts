@@ -2,12 +2,11 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Redis } from 'ioredis';
-import { dataFolderAt } from '#local/stack/folder/data-folder.ts';
-import { startGuard } from '#local/stack/program/guard.ts';
-import { type GuardedProcess, startGuarded } from '#local/stack/program/guarded-process.ts';
-import { freePorts } from '#local/stack/program/ports.ts';
-import { locateRedis } from '#local/stack/redis/program.ts';
+import { Redis, type RedisOptions } from 'ioredis';
+import { dataFolderAt } from '#local/stack/folder.ts';
+import { type GuardedProcess, startGuard, startGuarded } from '#local/stack/process.ts';
+import { freePorts } from '#local/stack/program.ts';
+import { locateRedis } from '#local/stack/redis/redis.ts';
 
 export interface RedisProcess {
   url: string;
@@ -35,12 +34,13 @@ export interface RedisHome {
   close: () => Promise<void>;
 }
 
-export async function openRedisHome(): Promise<RedisHome> {
+/** @param env where `redis-server` is looked for. */
+export async function openRedisHome(env: NodeJS.ProcessEnv = process.env): Promise<RedisHome> {
   const home = await mkdtemp(join(tmpdir(), 'store-data-redis-'));
   const guard = startGuard();
   await guard.hold('path', home);
   const folder = dataFolderAt(home);
-  const context = { env: process.env, log: () => undefined, guard, folder, keepData: false };
+  const context = { env, log: () => undefined, guard, folder, keepData: false };
   const program = await locateRedis(context);
   await mkdir(folder.logs, { recursive: true });
   const folderOf = (port: number) => join(folder.part('redis'), String(port));
@@ -66,15 +66,22 @@ export async function openRedisHome(): Promise<RedisHome> {
   };
 }
 
+export interface RedisProcessOptions {
+  home?: RedisHome;
+  port?: number;
+  /** Of the test's own connection: who it is where the default user is off, and its TLS. */
+  client?: Pick<RedisOptions, 'username' | 'password' | 'tls'>;
+}
+
 /** Starts a server; `settings` are arguments of redis-server that come after ours. One of several shares a home with them. */
 export async function startRedisProcess(
   settings: readonly string[] = [],
-  { home, port: wanted }: { home?: RedisHome; port?: number } = {},
+  { home, port: wanted, client: options = {} }: RedisProcessOptions = {},
 ): Promise<RedisProcess> {
   const shared = home ?? (await openRedisHome());
   const port = wanted ?? (await freePorts(1))[0] ?? 0;
   const url = `redis://127.0.0.1:${port}`;
-  const client = new Redis(url, { lazyConnect: true, retryStrategy: () => 50 });
+  const client = new Redis(url, { ...options, lazyConnect: true, retryStrategy: () => 50 });
   client.on('error', () => undefined);
   let held: GuardedProcess | null = null;
 

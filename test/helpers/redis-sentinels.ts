@@ -1,6 +1,6 @@
 /** A master, its replica and three sentinels, as processes of one test. */
 import { Redis } from 'ioredis';
-import { freePorts } from '#local/stack/program/ports.ts';
+import { freePorts } from '#local/stack/program.ts';
 import { eventually } from './installation.ts';
 import { openRedisHome, type RedisProcess, startRedisProcess } from './redis-process.ts';
 

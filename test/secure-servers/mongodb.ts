@@ -2,9 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { randomBytes } from 'node:crypto';
 import { MongoClient } from 'mongodb';
-import { locateMongod } from '#local/stack/mongodb/program.ts';
-import { REPLICA_SET } from '#local/stack/mongodb/replica-set.ts';
-import { freePorts } from '#local/stack/program/ports.ts';
+import { locateMongod, REPLICA_SET } from '#local/stack/mongodb/mongodb.ts';
+import { freePorts } from '#local/stack/program.ts';
 import { type Authority, writeFiles } from '#test/certificates.ts';
 import { makeHome } from '../faults/servers/home.ts';
 import { makeServer } from '../faults/servers/server.ts';
@@ -20,49 +19,34 @@ export const PASSWORD = 'p@ss:w/ord%';
 
 const READY_MS = 60_000;
 
-/** @param clientSubject who may come with a certificate, as MongoDB writes its subject. */
-export async function startSecureMongod(authority: Authority, clientSubject: string): Promise<SecureMongod> {
-  const home = await makeHome();
-  const { data, logFile } = await home.room('mongod');
-  const issued = await authority.issue('mongod');
-  const files = await writeFiles(home.path, {
-    'ca.pem': authority.cert,
-    'server.pem': `${issued.cert}\n${issued.key}`,
-    // What members of a replica set know each other by; without it nobody has to say who they are.
-    keyfile: randomBytes(48).toString('base64'),
-  });
-  const [port = 0] = await freePorts(1);
-  const program = await locateMongod(home.context);
-  const command = await program.prepare(data, [port], logFile);
-  const args = [
-    ...command.args,
-    '--tlsMode=requireTLS',
-    `--tlsCertificateKeyFile=${files['server.pem']}`,
-    `--tlsCAFile=${files['ca.pem']}`,
-    '--tlsAllowConnectionsWithoutCertificates',
-    `--keyFile=${files.keyfile}`,
-    '--setParameter=authenticationMechanisms=SCRAM-SHA-256,MONGODB-X509',
-  ];
-  const server = makeServer(home.context.guard, { ...command, args }, port, logFile);
-  const close = async () => {
-    await server.kill();
-    await home.close();
-  };
+/**
+ * Starts a replica set of one member or three.
+ * @param clientSubject who may come with a certificate, as MongoDB writes its subject.
+ */
+export async function startSecureMongod(
+  authority: Authority,
+  clientSubject: string,
+  size: 1 | 3 = 1,
+  ports?: number[],
+): Promise<UninitiatedMongods> {
+  const started = await startUninitiatedMongods(authority, size, { ports });
+  const { port, caFile } = started;
   try {
-    await server.start();
     // Until there is a user, whoever comes from this machine may make one.
-    await onServer(port, files['ca.pem'], async (client) => {
-      const members = [{ _id: 0, host: `127.0.0.1:${port}` }];
-      await client.db('admin').command({ replSetInitiate: { _id: REPLICA_SET, members } });
+    await onServer(port, caFile, async (client) => {
+      const members = started.hosts.map((host, _id) => ({ _id, host }));
+      // Several wait that long before the first election.
+      const settings = { electionTimeoutMillis: 1_000 };
+      await client.db('admin').command({ replSetInitiate: { _id: REPLICA_SET, members, settings } });
     });
-    await onServer(port, files['ca.pem'], async (client) => {
+    await onServer(port, caFile, async (client) => {
       const roles = ['root'];
       await client.db('admin').command({ createUser: USER, pwd: PASSWORD, roles });
     });
     const auth = { username: USER, password: PASSWORD };
     await onServer(
       port,
-      files['ca.pem'],
+      caFile,
       async (client) => {
         const roles = [{ role: 'root', db: 'admin' }];
         await client.db('$external').command({ createUser: clientSubject, roles });
@@ -70,10 +54,70 @@ export async function startSecureMongod(authority: Authority, clientSubject: str
       auth,
     );
   } catch (error) {
+    await started.close();
+    throw error;
+  }
+  return started;
+}
+
+export interface UninitiatedMongods extends SecureMongod {
+  hosts: string[];
+  ports: number[];
+  /** Of the first member, which becomes primary. */
+  port: number;
+  caFile: string;
+}
+
+/** Starts members that wait for the configuration of their replica set. @param authentication whether clients have to say who they are. */
+export async function startUninitiatedMongods(
+  authority: Authority,
+  size: 1 | 3,
+  { authentication = true, ports: given }: { authentication?: boolean; ports?: number[] | undefined } = {},
+): Promise<UninitiatedMongods> {
+  const home = await makeHome();
+  const issued = await authority.issue('mongod');
+  const files = await writeFiles(home.path, {
+    'ca.pem': authority.cert,
+    'server.pem': `${issued.cert}\n${issued.key}`,
+    // What members of a replica set know each other by; without it nobody has to say who they are.
+    keyfile: randomBytes(48).toString('base64'),
+  });
+  const ports = given ?? (await freePorts(size));
+  const program = await locateMongod(home.context);
+  const servers = await Promise.all(
+    ports.map(async (port, index) => {
+      const { data, logFile } = await home.room(`mongod-${index + 1}`);
+      const command = await program.prepare(
+        data,
+        [port],
+        logFile,
+        size === 1 ? undefined : { index, ports: [] },
+      );
+      const args = [
+        ...command.args,
+        '--tlsMode=requireTLS',
+        `--tlsCertificateKeyFile=${files['server.pem']}`,
+        `--tlsCAFile=${files['ca.pem']}`,
+        '--tlsAllowConnectionsWithoutCertificates',
+        ...(authentication ? [`--keyFile=${files.keyfile}`] : []),
+        '--setParameter=authenticationMechanisms=SCRAM-SHA-256,MONGODB-X509',
+      ];
+      return makeServer(home.context.guard, { ...command, args }, port, logFile);
+    }),
+  );
+  const close = async () => {
+    await Promise.all(servers.map((server) => server.kill()));
+    await home.close();
+  };
+  try {
+    await Promise.all(servers.map((server) => server.start()));
+  } catch (error) {
     await close();
     throw error;
   }
-  return { uri: `mongodb://127.0.0.1:${port}/?replicaSet=${REPLICA_SET}`, close };
+  const hosts = ports.map((port) => `127.0.0.1:${port}`);
+  const uri = `mongodb://${hosts.join(',')}/?replicaSet=${REPLICA_SET}`;
+  return { uri, hosts, ports, port: ports[0] ?? 0, caFile: files['ca.pem'], close };
 }
 
 async function onServer(

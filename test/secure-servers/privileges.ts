@@ -7,8 +7,10 @@ import { promisify } from 'node:util';
 import { runInNewContext } from 'node:vm';
 import kafkajs, { type AclEntry } from 'kafkajs';
 import { type Document, MongoClient } from 'mongodb';
+import { CLUSTER_BUS, freePorts } from '#local/stack/program.ts';
+import { CLUSTER_SETTINGS, formCluster } from '#local/stack/redis/redis.ts';
 import { type Authority, makeAuthority, writeFiles } from '#test/certificates.ts';
-import { startRedisProcess } from '#test/redis-process.ts';
+import { openRedisHome, type RedisProcess, startRedisProcess } from '#test/redis-process.ts';
 import { startSecureBroker } from './kafka.ts';
 import * as mongod from './mongodb.ts';
 
@@ -19,15 +21,25 @@ const LOGIN = 'org.apache.kafka.common.security';
 /** Of every user here. */
 export const PASSWORD = 'p:ss-w0rd';
 
+export type PrivilegedServer = 'kafka' | 'mongodb' | 'redis';
+
 export interface PrivilegedServers {
   /** What every process needs to reach them, without saying who it is. */
   env: Record<string, string>;
-  /** Makes topics, as an administrator does. */
-  makeTopics: (topics: string[]) => Promise<void>;
+  /** Loses a server with all that it has, and starts an empty one: Kafka at another address, the others where they were. */
+  lose: (server: PrivilegedServer) => Promise<void>;
   close: () => Promise<void>;
 }
 
-export type KafkaUser = 'store-data-projector' | 'store-data-operator' | 'store-data-publisher';
+export interface PrivilegedServersOptions {
+  /** Of each server one, or three; of Redis a cluster of six then. */
+  size?: 1 | 3;
+  /** Where a `redis-server` is found that has TLS; without it Redis is reached without. */
+  redisWithTls?: NodeJS.ProcessEnv | undefined;
+}
+
+export type KafkaUser =
+  'store-data-administrator' | 'store-data-projector' | 'store-data-operator' | 'store-data-publisher';
 export type DataUser = 'store-data-projector' | 'store-data-query';
 
 /** The settings by which a process is a user of Kafka. */
@@ -45,61 +57,88 @@ export function asDataUser(name: DataUser): Record<string, string> {
   };
 }
 
-/** Starts all three. */
-export async function startPrivilegedServers(): Promise<PrivilegedServers> {
-  const cleanup = new AsyncDisposableStack();
-  try {
-    const folder = await mkdtemp(join(tmpdir(), 'store-data-privileges-'));
-    cleanup.defer(() => rm(folder, { recursive: true, force: true }));
-    const authority = await makeAuthority('authority');
-    const { ca } = await writeFiles(folder, { ca: authority.cert });
-    const [kafka, mongodbUri, redisUrl] = await Promise.all([
-      startKafka(authority, folder, cleanup),
-      startMongodb(authority, ca, cleanup),
-      startRedis(cleanup),
-    ]);
-    return {
-      env: {
-        KAFKA_BROKERS: kafka.passwords,
-        KAFKA_TLS: 'true',
-        KAFKA_TLS_CA_FILE: ca,
-        MONGODB_URI: mongodbUri,
-        MONGODB_TLS_CA_FILE: ca,
-        REDIS_URL: redisUrl,
-      },
-      makeTopics: (topics) =>
-        asAdministrator(kafka.inside, async (admin) => {
-          const configEntries = [{ name: 'retention.ms', value: '-1' }];
-          await admin.createTopics({
-            topics: topics.map((topic) => ({ topic, numPartitions: 2, configEntries })),
-          });
-        }),
-      close: () => cleanup.disposeAsync(),
-    };
-  } catch (error) {
-    await cleanup.disposeAsync();
-    throw error;
-  }
+/** A server that runs, and how it is reached. */
+interface Running {
+  env: Record<string, string>;
+  /** The ports by which it can be started again at the same address. */
+  ports: number[];
+  close: () => Promise<void>;
 }
 
-async function startKafka(authority: Authority, folder: string, cleanup: AsyncDisposableStack) {
-  const users = ['projector', 'operator', 'publisher'].map((user) => `user_store-data-${user}="${PASSWORD}"`);
-  const broker = await startSecureBroker(authority, {
-    'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
-    'super.users': 'User:ANONYMOUS',
-    'listener.name.passwords.plain.sasl.jaas.config': `${LOGIN}.plain.PlainLoginModule required ${users.join(' ')};`,
-  });
-  cleanup.defer(() => broker.close());
+/** What each server is started with. */
+interface Workplace {
+  authority: Authority;
+  folder: string;
+  ca: string;
+  size: 1 | 3;
+  redisWithTls: NodeJS.ProcessEnv | undefined;
+}
+
+const STARTS = { kafka: startKafka, mongodb: startMongodb, redis: startRedis };
+
+/** Starts all three. */
+export async function startPrivilegedServers({
+  size = 1,
+  redisWithTls,
+}: PrivilegedServersOptions = {}): Promise<PrivilegedServers> {
+  const folder = await mkdtemp(join(tmpdir(), 'store-data-privileges-'));
+  const authority = await makeAuthority('authority');
+  const { ca } = await writeFiles(folder, { ca: authority.cert });
+  const workplace = { authority, folder, ca, size, redisWithTls };
+  const running = new Map<PrivilegedServer, Running>();
+  const env: Record<string, string> = {};
+  const start = async (name: PrivilegedServer, ports?: number[]) => {
+    const started = await STARTS[name](workplace, ports);
+    running.set(name, started);
+    Object.assign(env, started.env);
+  };
+  const close = async () => {
+    await Promise.all([...running.values()].map((one) => one.close()));
+    await rm(folder, { recursive: true, force: true });
+  };
+  const started = await Promise.allSettled(
+    (['kafka', 'mongodb', 'redis'] as const).map((name) => start(name)),
+  );
+  const failed = started.find(({ status }) => status === 'rejected');
+  if (failed !== undefined) {
+    await close();
+    throw (failed as PromiseRejectedResult).reason;
+  }
+  return {
+    env,
+    async lose(name) {
+      const lost = running.get(name);
+      await lost?.close();
+      await start(name, name === 'kafka' ? undefined : lost?.ports);
+    },
+    close,
+  };
+}
+
+async function startKafka({ authority, folder, ca, size }: Workplace): Promise<Running> {
+  const users = ['administrator', 'projector', 'operator', 'publisher'].map(
+    (user) => `user_store-data-${user}="${PASSWORD}"`,
+  );
+  const broker = await startSecureBroker(
+    authority,
+    {
+      'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
+      'super.users': 'User:ANONYMOUS;User:store-data-administrator',
+      'listener.name.passwords.plain.sasl.jaas.config': `${LOGIN}.plain.PlainLoginModule required ${users.join(' ')};`,
+    },
+    size,
+  );
   const acl = await grantedByScript(folder);
   await asAdministrator(broker.inside, (admin) => admin.createAcls({ acl }));
-  return broker;
+  const env = { KAFKA_BROKERS: broker.passwords, KAFKA_TLS: 'true', KAFKA_TLS_CA_FILE: ca };
+  return { env, ports: [], close: broker.close };
 }
 
 async function asAdministrator(
-  broker: string,
+  brokers: string,
   work: (admin: kafkajs.Admin) => Promise<unknown>,
 ): Promise<void> {
-  const admin = new Kafka({ brokers: [broker], logLevel: kafkajs.logLevel.NOTHING }).admin();
+  const admin = new Kafka({ brokers: brokers.split(','), logLevel: kafkajs.logLevel.NOTHING }).admin();
   await admin.connect();
   try {
     await work(admin);
@@ -148,39 +187,109 @@ function entriesOf(line: string): AclEntry[] {
   }));
 }
 
-/** Runs mongodb.js as mongosh would, as far as it is used there. */
-async function startMongodb(
-  authority: Authority,
-  ca: string,
-  cleanup: AsyncDisposableStack,
-): Promise<string> {
-  const server = await mongod.startSecureMongod(authority, 'CN=nobody');
-  cleanup.defer(() => server.close());
-  const commands: Document[] = [];
-  runInNewContext(await readFile(join(PRIVILEGES, 'mongodb.js'), 'utf8'), {
-    db: { getSiblingDB: () => ({ runCommand: (command: Document) => commands.push(command) }) },
-    process: { env: { PROJECTOR_PASSWORD: PASSWORD, QUERY_PASSWORD: PASSWORD } },
-  });
-  const auth = { username: mongod.USER, password: mongod.PASSWORD };
-  const client = new MongoClient(server.uri, { tls: true, tlsCAFile: ca, auth });
-  try {
-    for (const command of commands) await client.db('admin').command(command);
-  } finally {
-    await client.close();
-  }
-  return server.uri;
+async function startMongodb({ authority, ca, size }: Workplace, ports?: number[]): Promise<Running> {
+  const server = await mongod.startSecureMongod(authority, 'CN=nobody', size, ports);
+  await makeMongodbUsers(server.uri, ca);
+  return {
+    env: { MONGODB_URI: server.uri, MONGODB_TLS_CA_FILE: ca },
+    ports: server.ports,
+    close: server.close,
+  };
 }
 
-async function startRedis(cleanup: AsyncDisposableStack): Promise<string> {
-  const redis = await startRedisProcess();
-  cleanup.defer(() => redis.close());
-  const lines = (await readFile(join(PRIVILEGES, 'redis.acl'), 'utf8')).trim().split('\n');
-  // The default user last: it is who says so.
-  for (const line of lines.toSorted(
-    (a, b) => Number(a.includes('default')) - Number(b.includes('default')),
-  )) {
-    const [, ...words] = line.replaceAll(/>\w+_PASSWORD/g, `>${PASSWORD}`).split(' ');
-    await redis.client.call('ACL', 'SETUSER', ...words);
+/** Runs mongodb.js as mongosh would, as far as it is used there. @returns what it changed with. */
+export async function makeMongodbUsers(uri: string, ca: string): Promise<string[]> {
+  const auth = { username: mongod.USER, password: mongod.PASSWORD };
+  await using client = new MongoClient(uri, { tls: true, tlsCAFile: ca, auth });
+  const admin = client.db('admin');
+  // mongosh waits for each answer; here what is asked for is known before.
+  const { roles } = (await admin.command({ rolesInfo: 1 })) as { roles: { role: string }[] };
+  const { users } = (await admin.command({ usersInfo: 1 })) as { users: { user: string }[] };
+  const commands: Document[] = [];
+  const runCommand = (command: Document): Document => {
+    if ('rolesInfo' in command) return { roles: roles.filter(({ role }) => role === command['rolesInfo']) };
+    if ('usersInfo' in command) return { users: users.filter(({ user }) => user === command['usersInfo']) };
+    commands.push(command);
+    return { ok: 1 };
+  };
+  runInNewContext(await readFile(join(PRIVILEGES, 'mongodb.js'), 'utf8'), {
+    db: { getSiblingDB: () => ({ runCommand }) },
+    process: { env: { PROJECTOR_PASSWORD: PASSWORD, QUERY_PASSWORD: PASSWORD } },
+  });
+  for (const command of commands) await admin.command(command);
+  return commands.map((command) => Object.keys(command)[0] ?? '');
+}
+
+/** One Redis, or a cluster of three masters with a replica of each; by TLS where there is one that has it. */
+async function startRedis(workplace: Workplace, ports?: number[]): Promise<Running> {
+  const { authority, folder, ca, size, redisWithTls } = workplace;
+  const cleanup = new AsyncDisposableStack();
+  const isSecure = redisWithTls !== undefined;
+  const issued = await authority.issue('redis');
+  const files = await writeFiles(folder, { 'redis.crt': issued.cert, 'redis.key': issued.key });
+  const used = ports ?? (await freePorts(size === 1 ? 1 : 6, size === 1 ? undefined : CLUSTER_BUS));
+  const home = await openRedisHome(redisWithTls);
+  cleanup.defer(() => home.close());
+  try {
+    const tls = (port: number) =>
+      `--port 0 --tls-port ${port} --tls-auth-clients no --tls-replication yes --tls-cluster ${size === 1 ? 'no' : 'yes'}`
+        .split(' ')
+        .concat(
+          '--tls-cert-file',
+          files['redis.crt'],
+          '--tls-key-file',
+          files['redis.key'],
+          '--tls-ca-cert-file',
+          ca,
+        );
+    const { username, password } = ADMINISTRATOR;
+    const options = { ...ADMINISTRATOR, ...(isSecure ? { tls: { ca: authority.cert } } : {}) };
+    const settings = [
+      '--aclfile',
+      await writeRedisUsers(folder),
+      '--masteruser',
+      username,
+      '--masterauth',
+      password,
+    ];
+    const cluster = size === 1 ? [] : CLUSTER_SETTINGS;
+    for (const port of used) {
+      const own = [...settings, ...cluster, ...(isSecure ? tls(port) : [])];
+      const redis = await startRedisProcess(own, { home, port, client: options });
+      cleanup.defer(() => redis.close());
+    }
+    if (size === 3) await formCluster(used, new AbortController().signal, options);
+  } catch (error) {
+    await cleanup.disposeAsync();
+    throw error;
   }
-  return redis.url;
+  const scheme = `redis${isSecure ? 's' : ''}${size === 1 ? '' : '+cluster'}`;
+  const hosts = used.slice(0, 2).map((port) => `127.0.0.1:${port}`);
+  const env = { REDIS_URL: `${scheme}://${hosts.join(',')}`, ...(isSecure ? { REDIS_TLS_CA_FILE: ca } : {}) };
+  return { env, ports: used, close: () => cleanup.disposeAsync() };
+}
+
+const ADMINISTRATOR = { username: 'store-data-administrator', password: PASSWORD };
+
+/** The lines of redis.acl as they stand there, and an administrator's. @returns the file. */
+async function writeRedisUsers(folder: string): Promise<string> {
+  const acl = await readFile(join(PRIVILEGES, 'redis.acl'), 'utf8');
+  const lines = acl.replaceAll(/>\w+_PASSWORD/g, `>${PASSWORD}`).trim();
+  const file = join(folder, 'redis.acl');
+  await writeFile(file, `${lines}\nuser ${ADMINISTRATOR.username} on >${PASSWORD} ~* &* +@all\n`);
+  return file;
+}
+
+/** Starts a Redis whose users are those of redis.acl. @param env where `redis-server` is looked for. */
+export async function startRedisWithUsers(
+  folder: string,
+  cleanup: AsyncDisposableStack,
+  env?: NodeJS.ProcessEnv,
+): Promise<RedisProcess> {
+  const home = await openRedisHome(env);
+  cleanup.defer(() => home.close());
+  const settings = ['--aclfile', await writeRedisUsers(folder)];
+  const redis = await startRedisProcess(settings, { home, client: ADMINISTRATOR });
+  cleanup.defer(() => redis.close());
+  return redis;
 }

@@ -56,7 +56,7 @@ describe('Redis by TLS', () => {
       await Promise.race([client.ready(20_000), failed.promise]);
       return String(await client.all()[0]?.redis.call('ACL', 'WHOAMI'));
     } catch (error) {
-      return describeError(error);
+      return `${describeError(error)}; ${client.refusal()}`;
     } finally {
       client.disconnect();
     }
@@ -77,19 +77,27 @@ describe('Redis by TLS', () => {
   });
 
   it.each([
-    ['a wrong password', () => meet({ REDIS_PASSWORD: 'wrong' }), /WRONGPASS/],
-    ['no password', () => meet({ REDIS_PASSWORD: '', REDIS_USERNAME: '' }), /NOAUTH/],
+    [
+      'a wrong password',
+      () => meet({ REDIS_PASSWORD: 'wrong' }),
+      /WRONGPASS.*Correct REDIS_USERNAME, REDIS_PASSWORD/,
+    ],
+    ['no password', () => meet({ REDIS_PASSWORD: '', REDIS_USERNAME: '' }), /NOAUTH.*Correct REDIS_USERNAME/],
     [
       'an authority that does not vouch for the server',
       () => meet({ REDIS_TLS_CA_FILE: files.otherCa }),
-      /certificate/,
+      /certificate.*Correct REDIS_TLS_CA_FILE/,
     ],
     [
       'an expired certificate of the server',
       () => meet({ REDIS_URL: redis.expiredUrl }),
-      /certificate has expired/,
+      /certificate has expired.*Correct REDIS_TLS_CA_FILE/,
     ],
-    ['no certificate', () => meet({ REDIS_TLS_CERT_FILE: '', REDIS_TLS_KEY_FILE: '' }), /certificate/],
+    [
+      'no certificate',
+      () => meet({ REDIS_TLS_CERT_FILE: '', REDIS_TLS_KEY_FILE: '' }),
+      /certificate.*REDIS_TLS_CERT_FILE/,
+    ],
   ])('tells %s', async (_case, meeting, told) => {
     expect(await meeting()).toMatch(told);
   });

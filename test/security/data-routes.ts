@@ -12,9 +12,9 @@ export interface DataRoute {
 }
 
 /** Every data endpoint. */
-export function dataRoutes({ routeTable }: FastifyInstance): DataRoute[] {
-  return routeTable.flatMap(({ method, path, access }) => {
-    if (access === 'open' || method !== 'GET') return [];
+export function dataRoutes({ routes }: FastifyInstance): DataRoute[] {
+  return routes.flatMap(({ path, access }) => {
+    if (access === 'open') return [];
     const { scopes, parameters } = access;
     const names = Object.keys(parameters);
     return [

@@ -1,14 +1,14 @@
 /** Tokens that are forged, changed, borrowed or absurd: refused with 401, in the same words, and nothing else happens. */
-import { createHmac, createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
+import { createHmac, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { redisKeys } from '#shared/access/redis-keys.ts';
+import { redisKeys } from '#shared/access/grants.ts';
 import { sendRaw } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
 import { processorMs } from '#test/patience.ts';
 import { type QueryService, startApp, startQueryService } from '#test/query-service.ts';
-import { mirrored, opened, part, signed, signingKey } from './forge.ts';
+import { opened, part, signed, signingKey } from './forge.ts';
 import { expectHarmless } from './harmless.ts';
 
 const PATH = '/api/order/list';
@@ -375,6 +375,8 @@ describe('a session', () => {
 describe('a token in another form', () => {
   it('is refused when it is cut, extended or changed anywhere', async () => {
     const [head = '', body = '', signature = ''] = token.split('.');
+    // From here on it is known to be ours, which must help no other.
+    expect((await service.api.get(PATH, token)).status).toBe(200);
     for (const bad of [
       '.',
       '..',
@@ -403,16 +405,6 @@ describe('a token in another form', () => {
     // The last character carries four bits that no byte uses.
     for (const last of alphabet)
       if (last !== token.at(-1)) await expectRefused(`${token.slice(0, -1)}${last}`);
-  });
-
-  it('is refused with the other signature that follows from its own', async () => {
-    const [head = '', body = '', signature = ''] = token.split('.');
-    const other = mirrored(Buffer.from(signature, 'base64url'));
-    const key = createPublicKey(own.key);
-    expect(verify('sha256', Buffer.from(`${head}.${body}`), { key, dsaEncoding: 'ieee-p1363' }, other)).toBe(
-      true,
-    );
-    await expectRefused(`${head}.${body}.${other.toString('base64url')}`);
   });
 
   it('is refused in other variants of base64', async () => {

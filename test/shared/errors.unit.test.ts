@@ -1,6 +1,14 @@
+import kafkajs from 'kafkajs';
 import { MongoBulkWriteError, MongoNetworkError, MongoServerError } from 'mongodb';
 import { describe, expect, it } from 'vitest';
-import { describeError, framesOf, isUnavailable, StoreDataError } from '#shared/errors.ts';
+import {
+  asFailure,
+  describeError,
+  framesOf,
+  isUnavailable,
+  refusalOf,
+  StoreDataError,
+} from '#shared/errors.ts';
 
 /** As the driver raises it for a bulk write that something else ended. */
 function duringBulkWrite(error: Error): MongoBulkWriteError {
@@ -34,6 +42,50 @@ describe('what may succeed later', () => {
     expect(isUnavailable(refused)).toBe(false);
     expect(isUnavailable(duringBulkWrite(refused))).toBe(false);
     expect(isUnavailable(new TypeError('x is undefined'))).toBe(false);
+  });
+});
+
+describe('what a server refuses', () => {
+  const { KafkaJSDeleteGroupsError, KafkaJSNumberOfRetriesExceeded, KafkaJSProtocolError } = kafkajs;
+  const ofKafka = (type: string) =>
+    new KafkaJSProtocolError(Object.assign(new Error('refused'), { type, code: 1, retriable: false }));
+  const mongodb = (code: number, message: string) => new MongoServerError({ code, message });
+
+  it.each([
+    [
+      mongodb(13, 'not authorized on x to execute command { find: "y" }'),
+      /^not authorized by MongoDB: .* on x .*role/,
+    ],
+    [mongodb(18, 'Authentication failed.'), /^not authorized by MongoDB: .*password is wrong/],
+    [ofKafka('TOPIC_AUTHORIZATION_FAILED'), /^not authorized by Kafka: .*topic/],
+    [ofKafka('GROUP_AUTHORIZATION_FAILED'), /^not authorized by Kafka: .*consumer group/],
+    [
+      new KafkaJSNumberOfRetriesExceeded(ofKafka('CLUSTER_AUTHORIZATION_FAILED'), {
+        retryCount: 1,
+        retryTime: 1,
+      }),
+      /^not authorized by Kafka: .*cluster/,
+    ],
+    [
+      new KafkaJSDeleteGroupsError('failed', [
+        { groupId: 'g', errorCode: 30, error: ofKafka('GROUP_AUTHORIZATION_FAILED') },
+      ]),
+      /^not authorized by Kafka: .*consumer group/,
+    ],
+    [
+      new Error("NOPERM this user has no permissions to run the 'keys' command"),
+      /^not authorized by Redis: /,
+    ],
+    [new Error('WRONGPASS invalid username-password pair'), /^not authorized by Redis: .*password is wrong/],
+  ])('is told as that: %s', (error, told) => {
+    expect(refusalOf(error)).toMatch(told);
+    expect(asFailure(new Error('wrapped', { cause: error }))).toMatchObject({ code: 'not_authorized' });
+  });
+
+  it('is nothing else', () => {
+    expect(refusalOf(mongodb(10334, 'too large'))).toBeNull();
+    expect(refusalOf(new Error('LOADING Redis is loading'))).toBeNull();
+    expect(asFailure(new Error('gone')).code).toBe('environment_unavailable');
   });
 });
 

@@ -6,7 +6,7 @@ import { type Operations, startOperations } from '#shared/operations.ts';
 
 let operations: Operations;
 let live = true;
-let ready = true;
+let unreadyReason: string | null = null;
 
 async function start() {
   const registry = new Registry();
@@ -15,9 +15,9 @@ async function start() {
     host: '127.0.0.1',
     port: 0,
     live: () => live,
-    ready: async () => {
+    unreadyReason: async () => {
       if (!live) throw new Error('internal words');
-      return ready;
+      return unreadyReason;
     },
     registry,
     logger: createLogger('test', 'silent'),
@@ -27,17 +27,21 @@ async function start() {
 
 afterEach(async () => {
   live = true;
-  ready = true;
+  unreadyReason = null;
   await operations.close();
 });
 
 describe('the operations server', () => {
-  it('answers for liveness and readiness apart', async () => {
+  it('answers for liveness and readiness apart, and says why it is not ready', async () => {
     const ask = await start();
     expect((await ask('/live')).status).toBe(200);
-    ready = false;
+    expect(await (await ask('/ready')).json()).toEqual({ status: 'ok' });
+    unreadyReason = 'it stops';
     const answer = await ask('/ready?x=1');
-    expect([answer.status, await answer.json()]).toEqual([503, { status: 'unavailable' }]);
+    expect([answer.status, await answer.json()]).toEqual([
+      503,
+      { status: 'unavailable', reason: 'it stops' },
+    ]);
     expect((await ask('/live')).status).toBe(200);
   });
 

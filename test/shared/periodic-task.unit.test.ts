@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { PeriodicTask, untilTogether } from '#shared/periodic-task.ts';
+import { PeriodicTask } from '#shared/periodic-task.ts';
 
 describe('a periodic task', () => {
   beforeEach(() => {
@@ -53,51 +53,6 @@ describe('a periodic task', () => {
     expect(runs).toHaveLength(1);
     runs[0]?.resolve();
     await task.stop();
-  });
-
-  it('runs at the same moments as others whose pauses are half a second and more, and never later than it is told', async () => {
-    const ran: Record<string, number[]> = { half: [], one: [], two: [] };
-    const begin = (name: string, everyMs: number) => {
-      const run = () => {
-        ran[name]?.push(performance.now());
-        return Promise.resolve();
-      };
-      return new PeriodicTask({ run, everyMs, failed: () => undefined });
-    };
-    const tasks = [begin('half', 500)];
-    await vi.advanceTimersByTimeAsync(230);
-    tasks.push(begin('one', 1_000));
-    await vi.advanceTimersByTimeAsync(170);
-    tasks.push(begin('two', 2_000));
-    await vi.advanceTimersByTimeAsync(20_000);
-    const moments = new Set(ran['half']?.slice(1));
-    for (const [name, everyMs] of [
-      ['one', 1_000],
-      ['two', 2_000],
-    ] as const) {
-      const times = ran[name] ?? [];
-      expect(times.slice(1).filter((time) => !moments.has(time))).toEqual([]);
-      const pauses = times.slice(1).map((time, index) => time - (times[index] ?? 0));
-      expect(pauses.slice(1)).toEqual(pauses.slice(1).map(() => everyMs));
-      expect(pauses[0]).toBeLessThanOrEqual(everyMs);
-      expect(pauses[0]).toBeGreaterThan(everyMs - 500);
-    }
-    await Promise.all(tasks.map((task) => task.stop()));
-  });
-
-  it('tells others by when they may wait for the same moments, never longer than they would', async () => {
-    const moments = new Set<number>();
-    for (let step = 0; step < 20; step += 1) {
-      await vi.advanceTimersByTimeAsync(70);
-      for (const milliseconds of [700, 1_000]) {
-        const pause = untilTogether(milliseconds);
-        expect(pause).toBeLessThanOrEqual(milliseconds);
-        expect(pause).toBeGreaterThan(milliseconds - 500);
-        moments.add((performance.now() + pause) % 500);
-      }
-      expect(untilTogether(499)).toBe(499);
-    }
-    expect(moments).toEqual(new Set([0]));
   });
 
   it('can be woken in a pause, and during a run: then another one follows at once', async () => {

@@ -1,9 +1,9 @@
-/** What travels together, what a silent Redis does to it, and that nothing of it is lost or mixed up. */
+/** What a silent Redis does to commands, and that each gets its own answer. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Redis } from 'ioredis';
 import { Registry } from 'prom-client';
 import { makersIn } from '#shared/process-metrics.ts';
-import { holderOf } from '#shared/redis-masters.ts';
+import { nodeFor } from '#shared/redis-masters.ts';
 import { createRedis, redisSecondsIn } from '#shared/redis.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { startRedisProxy } from '#test/server-proxies.ts';
@@ -27,7 +27,7 @@ beforeAll(async () => {
   const watcher = { away: () => undefined };
   const masters = createRedis({ ...installation.config, redis: settings }, watcher, seconds);
   await masters.ready(5_000);
-  redis = holderOf(masters, 'any');
+  redis = nodeFor(masters, 'any');
 });
 afterEach(async () => {
   await proxy.restore();
@@ -46,46 +46,20 @@ afterAll(async () => {
 
 const key = (name: string) => `${installation.config.namePrefix}:${name}`;
 
-describe('commands of one turn', () => {
-  it('are timed together, also where Redis is silent', async () => {
+describe('commands', () => {
+  it('are timed, also where Redis is silent', async () => {
     const measured = async () => {
       const { values } = await seconds.get();
       const of = (end: string) => values.find(({ metricName }) => metricName?.endsWith(end))?.value ?? 0;
       return { count: of('_count'), sum: of('_sum') };
     };
     const before = await measured();
-    await Promise.all([redis.ping(), redis.get(key('timed')), redis.ping()]);
+    await redis.ping();
     const answered = await measured();
     expect(answered.count - before.count).toBe(1);
     proxy.freeze();
     await expect(redis.ping()).rejects.toThrow('Command timed out');
     expect((await measured()).sum - answered.sum).toBeGreaterThan((TIMEOUT_MS / 1_000) * 0.9);
-  });
-
-  it('are sent with one write, those of a MULTI and of a script too', async () => {
-    const { stream } = redis;
-    const { bytesWritten } = stream;
-    redis.defineCommand('echoed', { numberOfKeys: 1, lua: 'return KEYS[1]' });
-    const echoed = redis as unknown as { echoed: (name: string) => Promise<string> };
-    const answers = Promise.all([
-      redis.set(key('a'), '1'),
-      redis.multi().incr(key('a')).get(key('a')).exec(),
-      echoed.echoed(key('a')),
-      redis.get(key('a')),
-    ]);
-    // Nothing has left yet: what is written is held back until the turn ends.
-    expect(stream.writableCorked).toBe(1);
-    expect(await answers).toEqual([
-      'OK',
-      [
-        [null, 2],
-        [null, '2'],
-      ],
-      key('a'),
-      '2',
-    ]);
-    expect(stream.writableCorked).toBe(0);
-    expect(stream.bytesWritten).toBeGreaterThan(bytesWritten);
   });
 
   it('get each its own answer, or its own error', async () => {

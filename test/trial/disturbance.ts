@@ -1,6 +1,6 @@
 /** Projector processes that are killed, killed inside a transaction, frozen and started again, as chance has it. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Chance, draw } from '#local/simulator/random.ts';
+import { type Chance, chanceOf } from '#local/simulator/random.ts';
 import { KILL_IN_TRANSACTION } from '#test/killed-in-transaction.ts';
 import { startService, type ServiceProcess } from '#test/service-process.ts';
 
@@ -40,7 +40,7 @@ export class DisturbedProjectors {
   /** Causes one fault after the other until the signal is aborted; then all that is left runs undisturbed. */
   async disturb(seed: number, round: number, over: AbortSignal): Promise<void> {
     for (let turn = 0; !over.aborted; turn += 1) {
-      await draw(seed, ['fault', round, turn], (chance) => this.#fault(chance, over));
+      await this.#fault(chanceOf(seed, ['fault', round, turn]), over);
     }
     for (const projector of this.#doomed) projector.kill('SIGKILL');
     await Promise.all([...this.#doomed].map(({ ended }) => ended));

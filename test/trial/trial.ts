@@ -27,6 +27,10 @@ export async function runTrial({ seed, seconds, rounds, say }: TrialOptions): Pr
     rollbacks: 0,
     topicsGrown: 0,
     copies: 0,
+    transactions: 0,
+    aborted: 0,
+    rawBatches: 0,
+    poisonBatches: 0,
   };
   const end = performance.now() + seconds * 1_000;
   const isOver = () => performance.now() >= end;

@@ -4,9 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { stopRequested } from '../start/signals.ts';
-import { StackError } from './errors.ts';
-import { startStack } from './stack.ts';
-import type { Stack, StackOptions } from './stack.ts';
+import { StackError } from './wait.ts';
+import { type Stack, type StackOptions, startStack } from './stack.ts';
 
 interface Flags {
   json?: true;

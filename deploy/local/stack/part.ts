@@ -1,8 +1,10 @@
 // What a part of the stack is, whichever of the three servers it is and wherever it comes from.
-import type { ImageVariable } from './container/images.ts';
-import type { DataFolder, PartName } from './folder/data-folder.ts';
-import type { Guard } from './program/guard.ts';
-import type { Command, PartExit } from './program/guarded-process.ts';
+import type { DataFolder, PartName } from './folder.ts';
+import type { Guard } from './process.ts';
+import type { Command, PartExit } from './process.ts';
+
+/** The variables of deploy/.env. */
+export type ImageVariable = 'NODE_IMAGE' | 'KAFKA_IMAGE' | 'MONGO_IMAGE' | 'REDIS_IMAGE' | 'PROXY_IMAGE';
 
 /** An address from the environment, a container, or a program of this machine or of a package registry. */
 export type PartSource = 'address' | 'container' | 'program';

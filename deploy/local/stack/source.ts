@@ -1,11 +1,9 @@
 // Chooses where a part comes from, says so in one line, and starts it: an address, a container, or a program.
 import { readAddress, shownAddress } from '#shared/address.ts';
-import { type EngineAnswer, missingImage } from './container/engine.ts';
-import { imageOf } from './container/images.ts';
-import { startContainer } from './container/start.ts';
-import { StackError, reasonOf } from './errors.ts';
+import { type EngineAnswer, imageOf, missingImage, startContainer } from './container.ts';
 import type { PartDefinition, PartSource, RunningPart, StartContext, Topology } from './part.ts';
-import { startProgram } from './program/start.ts';
+import { reasonOf, StackError } from './wait.ts';
+import { startProgram } from './program.ts';
 
 const SOURCES: readonly PartSource[] = ['address', 'container', 'program'];
 

@@ -1,20 +1,15 @@
 // The local stack: real Kafka, MongoDB and Redis, one of each or a cluster of each, for `npm start` and for the tests.
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
-import { findEngine } from './container/engine.ts';
-import { StackError, reasonOf } from './errors.ts';
-import { dataFolderAt, removeAll } from './folder/data-folder.ts';
-import type { DataFolder, PartName } from './folder/data-folder.ts';
-import { claimFolder } from './folder/owner.ts';
-import { kafkaPart } from './kafka/part.ts';
-import { mongodbPart } from './mongodb/part.ts';
+import { findEngine } from './container.ts';
+import { StackError, reasonOf } from './wait.ts';
+import { claimFolder, type DataFolder, dataFolderAt, type PartName, removeAll } from './folder.ts';
+import { kafkaPart } from './kafka/kafka.ts';
+import { mongodbPart } from './mongodb/mongodb.ts';
 import type { PartDefinition, PartSource, RunningPart, StartContext } from './part.ts';
-import type { PartExit } from './program/guarded-process.ts';
-import { startGuard } from './program/guard.ts';
-import type { Guard } from './program/guard.ts';
-import { lastLines } from './program/log-tail.ts';
-import { describeExit } from './program/start.ts';
-import { redisPart } from './redis/part.ts';
 import { chosenTopology, forcedSource, isGiven, startPart } from './source.ts';
+import { type Guard, lastLines, type PartExit, startGuard } from './process.ts';
+import { describeExit } from './program.ts';
+import { redisPart } from './redis/redis.ts';
 
 export interface StackAddresses {
   kafkaBrokers: string[];

@@ -1,7 +1,7 @@
-// Waiting for a server that is on its way up.
+// The error that is for people, and waiting for a server that is on its way up.
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { reasonOf } from './errors.ts';
+import { withoutCredentials } from '#shared/address.ts';
 
 const PAUSE_MS = 50;
 
@@ -40,4 +40,14 @@ function connectOnce(host: string, port: number): Promise<void> {
     socket.once('timeout', () => socket.destroy(new Error(`no answer from ${host}:${port}`)));
     socket.once('error', reject);
   });
+}
+
+/** Something the person who starts the stack can act on. Show `message` alone: the stack trace says nothing more. */
+export class StackError extends Error {
+  override readonly name = 'StackError';
+}
+
+/** What went wrong in words, whatever was thrown, without credentials of servers. */
+export function reasonOf(error: unknown): string {
+  return withoutCredentials(error instanceof Error ? error.message : String(error));
 }

@@ -1,26 +1,23 @@
-/** From three running servers to a system at work: topics, services, keys, simulator; ready when a key gets its token. */
-import { Kafka, logLevel } from 'kafkajs';
+/** From three running servers to a system at work: topics, services, keys, simulator; ready when all that was published can be read. */
 import { join } from 'node:path';
 import { createSimulator, type Simulator } from '#local/simulator/simulator.ts';
-import { cacheFolder } from '#local/stack/fetch/package.ts';
-import type { Guard } from '#local/stack/program/guard.ts';
+import { cacheFolder } from '#local/stack/fetch.ts';
+import type { Guard } from '#local/stack/process.ts';
 import type { Stack } from '#local/stack/stack.ts';
+import { reasonOf, StackError } from '#local/stack/wait.ts';
 import { describeOwnSettings, readConfig } from '#shared/config.ts';
-import { describeError } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { createTopics } from '#shared/kafka.ts';
+import { createQuietKafka } from '#shared/kafka/client.ts';
+import { createTopics } from '#shared/kafka/topics.ts';
 import { createReaderClient } from '#shared/mongodb.ts';
 import { Databases } from '#shared/read-models/databases.ts';
-import { StackError } from '#local/stack/errors.ts';
-import { awaitToken, keySeed, makeKeys, publishKeys } from './keys.ts';
-import { type HistoryProgress, showLive } from './live-line.ts';
+import { countOrders, histogramOf, projectorFigures, scrape } from './figures.ts';
+import { keySeed, makeKeys, prepareSigningKey, publishKeys, type StackFile } from './files.ts';
+import { type HistoryProgress, showLive } from './live-view.ts';
 import { type StartOptions, USUAL_PORT } from './options.ts';
-import { countOrders } from './orders.ts';
-import { awaitProjector, ProjectorWatch } from './projector-watch.ts';
-import { histogramOf, scrape } from './samples.ts';
 import type { Screen } from './screen.ts';
 import { Service } from './service.ts';
-import { prepareSigningKey, type StackFile } from './files.ts';
+import { settle } from './settle.ts';
 
 export const ENVIRONMENTS = ['production', 'sandbox'] as const;
 
@@ -29,7 +26,9 @@ const MAX_MESSAGE_BYTES = 10 * 1_048_576;
 const DEFAULT_PREFIX = 'store_data';
 /** The same stores in every run. */
 const SEED = 1;
-const SERVICES = join(import.meta.dirname, '../../../services');
+/** However long a history somebody asks for. */
+const HISTORY_LIMIT_MS = 86_400_000;
+const KAFKA_RETRY = { initialRetryTime: 100, maxRetryTime: 2_000, retries: 8 };
 
 export interface BringUp {
   options: StartOptions;
@@ -46,25 +45,19 @@ export interface System {
   simulator: Simulator;
 }
 
-interface Services {
-  watch: ProjectorWatch;
-  queryUrl: string;
-  operationsUrls: string[];
-}
-
 /** Brings everything up: each environment answers, and the history is visible. @throws {StackError} where that fails. */
 export async function bringUp(context: BringUp): Promise<System> {
   const { options, stack, screen, cleanup, stopping } = context;
-  const kafka = new Kafka({
-    clientId: 'local-start',
-    brokers: stack.kafkaBrokers,
-    logLevel: logLevel.NOTHING,
-    retry: { initialRetryTime: 100, maxRetryTime: 2_000, retries: 8 },
-  });
+  const kafka = createQuietKafka('local-start', stack.kafkaBrokers, { retry: KAFKA_RETRY });
+  const admin = kafka.admin();
+  await admin.connect();
+  cleanup.defer(() => admin.disconnect());
   screen.live('making topics …');
+  const topics = ENVIRONMENTS.flatMap((name) => [changesTopic(name), accessTopic(name)]);
+  const config = { 'max.message.bytes': String(MAX_MESSAGE_BYTES) };
   const [signingKeysFile] = await Promise.all([
     prepareSigningKey(options.folder, options.keepData),
-    prepareTopics(kafka),
+    createTopics(admin, topics, { partitions: PARTITIONS, config }),
   ]);
 
   const simulator = await createSimulator({
@@ -82,36 +75,25 @@ export async function bringUp(context: BringUp): Promise<System> {
   const storeIds = simulator.stores.map(({ id }) => id);
   const keys = makeKeys(storeIds, ENVIRONMENTS, await keySeed(cacheFolder(process.env)));
 
-  const history: HistoryProgress = {
-    events: 0,
-    orders: 0,
-    ofOrders: simulator.historyOrders,
-    isVisible: false,
-  };
+  const history: HistoryProgress = { orders: 0, ofOrders: simulator.historyOrders, isVisible: false };
   const publish = async () => {
     try {
       await publishKeys(kafka, keys);
       await simulator.publishHistory((published) => Object.assign(history, published));
     } catch (error) {
-      throw new StackError(`Kafka does not take events: ${describeError(error)}`, { cause: error });
+      throw new StackError(`Kafka does not take events: ${reasonOf(error)}`, { cause: error });
     }
   };
-  const [{ watch, queryUrl, operationsUrls }] = await Promise.all([
-    startServices(context, signingKeysFile, history),
+  const env = serviceEnvironment(context, signingKeysFile);
+  const databases = Databases.of(readConfig(env), (one) => createReaderClient(one, 'local-start'));
+  cleanup.defer(() => databases.close());
+  const [{ queryUrl, operationsUrls }] = await Promise.all([
+    startServices(context, env, { databases, history }),
     publish(),
   ]);
-  await awaitProjector(watch, stopping, {
-    isDone: ({ keysApplied, accessPending }) => keysApplied >= keys.length && accessPending === 0,
-    isIdle: ({ accessLag, accessPending }) => accessLag === 0 && accessPending === 0,
-  });
   for (const environment of ENVIRONMENTS) {
-    const key = keys.find((key) => key.environment === environment);
-    if (key !== undefined) await awaitToken(queryUrl, key, stopping);
+    await settle({ admin, databases, environment }, HISTORY_LIMIT_MS, stopping);
   }
-  await awaitProjector(watch, stopping, {
-    isDone: ({ changesHandled }) => changesHandled >= history.events,
-    isIdle: ({ changesLag }) => changesLag === 0,
-  });
   history.isVisible = true;
 
   const prefix = process.env['NAME_PREFIX'] ?? DEFAULT_PREFIX;
@@ -128,42 +110,17 @@ export async function bringUp(context: BringUp): Promise<System> {
   return { file, simulator };
 }
 
-async function prepareTopics(kafka: Kafka): Promise<void> {
-  const admin = kafka.admin();
-  await admin.connect();
-  try {
-    const topics = ENVIRONMENTS.flatMap((environment) => [
-      changesTopic(environment),
-      accessTopic(environment),
-    ]);
-    await createTopics(admin, topics, {
-      partitions: PARTITIONS,
-      config: { 'max.message.bytes': String(MAX_MESSAGE_BYTES) },
-    });
-  } finally {
-    await admin.disconnect();
-  }
-}
-
-/** Starts both side by side, and the line that shows what the projector does. */
+/** Starts both side by side, and the lines that show what they do. */
 async function startServices(
-  context: BringUp,
-  signingKeysFile: string,
-  history: HistoryProgress,
-): Promise<Services> {
-  const { screen, cleanup, stopping } = context;
-  const env = serviceEnvironment(context, signingKeysFile);
-  const make = (name: string, queryPort = '0') =>
-    new Service({
-      name,
-      file: join(SERVICES, name, 'main.ts'),
-      env: { ...env, QUERY_PORT: queryPort },
-      logFile: join(context.options.folder, 'logs', `${name}.log`),
-      guard: context.guard,
-      log: screen.line,
-    });
+  { options, screen, guard, cleanup, stopping }: BringUp,
+  env: NodeJS.ProcessEnv,
+  { databases, history }: { databases: Databases; history: HistoryProgress },
+): Promise<{ queryUrl: string; operationsUrls: string[] }> {
+  const logs = join(options.folder, 'logs');
+  const make = (name: 'projector' | 'query', queryPort = '0') =>
+    new Service({ name, env: { ...env, QUERY_PORT: queryPort }, logs, guard, log: screen.line });
   const projector = make('projector');
-  const demanded = context.options.port ?? process.env['QUERY_PORT'];
+  const demanded = options.port ?? process.env['QUERY_PORT'];
   let query = make('query', String(demanded ?? USUAL_PORT));
   cleanup.defer(async () => {
     await Promise.all([projector.stop(), query.stop()]);
@@ -171,36 +128,31 @@ async function startServices(
   screen.live('starting the projector and the query service …');
   const startQuery = () =>
     query.start().catch((error: unknown) => {
-      if (demanded !== undefined || !describeError(error).includes('EADDRINUSE')) throw error;
+      if (demanded !== undefined || !reasonOf(error).includes('EADDRINUSE')) throw error;
       query = make('query');
       return query.start();
     });
-  const [projectorReady, queryReady] = await Promise.all([projector.start(), startQuery()]);
-  const watch = new ProjectorWatch(projectorReady.operations);
-  const config = readConfig(env);
-  const databases = Databases.of(config, (one) => createReaderClient(one, 'local-start'));
-  cleanup.defer(() => databases.close());
+  const [ofProjector, ofQuery] = await Promise.all([projector.start(), startQuery()]);
   const showing = showLive(
     screen,
     async (isVisible) => {
-      const [state, samples, orders] = await Promise.all([
-        watch.look(),
-        isVisible ? scrape(queryReady.operations) : null,
+      const [projector, answers, orders] = await Promise.all([
+        scrape(ofProjector.operations),
+        isVisible ? scrape(ofQuery.operations) : null,
         isVisible ? countOrders(databases, ENVIRONMENTS) : null,
       ]);
-      const answers = samples && histogramOf(samples, 'store_data_request_seconds');
-      return { projector: state, answers, orders };
+      return {
+        projector: projector && projectorFigures(projector),
+        answers: answers && histogramOf(answers, 'store_data_request_seconds'),
+        orders,
+      };
     },
-    { stores: context.options.stores, history },
+    { stores: options.stores, history },
     stopping,
   );
   cleanup.defer(() => showing);
-  if (queryReady.url === null) throw new StackError('the query service does not say where it listens');
-  return {
-    watch,
-    queryUrl: queryReady.url,
-    operationsUrls: [queryReady.operations, projectorReady.operations],
-  };
+  if (ofQuery.url === null) throw new StackError('the query service does not say where it listens');
+  return { queryUrl: ofQuery.url, operationsUrls: [ofQuery.operations, ofProjector.operations] };
 }
 
 /** What the services are told. Operations ports are free ones: two installations may run on one machine. */

@@ -1,12 +1,20 @@
 /** What changes on the screen while everything runs: counts and rates out of one look after another. */
 import { ORDER_STATUSES } from '#shared/events/entities/order.ts';
-import type { OrdersByStatus } from './orders.ts';
-import type { ProjectorState } from './projector-watch.ts';
-import { type Histogram, quantile, sum, total } from './samples.ts';
+import { pause } from '#shared/pause.ts';
+import {
+  grouped,
+  type Histogram,
+  type OrdersByStatus,
+  type ProjectorFigures,
+  quantile,
+  sum,
+  total,
+} from './figures.ts';
+import type { Screen } from './screen.ts';
 
 /** What is seen at one moment; `null` is what does not answer. */
 export interface Moment {
-  projector: ProjectorState | null;
+  projector: ProjectorFigures | null;
   /** Seconds that answers took, as far as the query service has counted them. */
   answers: Histogram | null;
   orders: OrdersByStatus | null;
@@ -29,13 +37,7 @@ const WIDEST = 6;
 const BARS = '▁▂▃▄▅▆▇█';
 const NOTHING: Histogram = new Map();
 
-const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const tenths = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 });
-
-/** Whole numbers as people read them: `12,345`. */
-export function grouped(value: number): string {
-  return whole.format(value);
-}
 
 export class LiveView {
   readonly #stores: number;
@@ -127,7 +129,7 @@ export class LiveView {
     const first = this.#looks.find(({ at }) => at >= (last?.at ?? 0) - RATE_MS);
     if (last === undefined || first === undefined || first.at === last.at) return '0';
     const rate = ((last[of] - first[of]) * 1_000) / (last.at - first.at);
-    return (rate < 10 ? tenths : whole).format(rate);
+    return rate < 10 ? tenths.format(rate) : grouped(rate);
   }
 
   #chart(of: 'applied' | 'requests'): string {
@@ -146,11 +148,11 @@ export class LiveView {
   }
 }
 
-function backlog({ changesLag, accessLag }: ProjectorState): string {
-  return changesLag === null ? 'unknown' : grouped(changesLag + (accessLag ?? 0));
+function backlog({ lag }: ProjectorFigures): string {
+  return lag === null ? 'unknown' : grouped(lag);
 }
 
-function deadLetters({ deadLetters }: ProjectorState): string[] {
+function deadLetters({ deadLetters }: ProjectorFigures): string[] {
   return deadLetters === 0 ? [] : [`${grouped(deadLetters)} dead letters`];
 }
 
@@ -158,4 +160,43 @@ function duration(seconds: number | null): string {
   if (seconds === null) return '-';
   const [value, unit] = seconds < 1 ? [seconds * 1_000, 'ms'] : [seconds, 's'];
   return `${Number(value.toPrecision(2))} ${unit}`;
+}
+
+const INTERVAL_MS = 1_000;
+
+export interface HistoryProgress {
+  /** Orders that are published, and that there will be. */
+  orders: number;
+  ofOrders: number;
+  /** Whether clients can see all of it. */
+  isVisible: boolean;
+}
+
+/** Runs until `stopping`; then the screen holds nothing that changes. */
+export async function showLive(
+  screen: Screen,
+  look: (isVisible: boolean) => Promise<Moment>,
+  { stores, history }: { stores: number; history: Readonly<HistoryProgress> },
+  stopping: AbortSignal,
+): Promise<void> {
+  let view = new LiveView(stores, Date.now());
+  let wasVisible = false;
+  while (!stopping.aborted) {
+    const { isVisible, orders, ofOrders } = history;
+    const moment = await look(isVisible);
+    if (stopping.aborted) break;
+    const now = Date.now();
+    // How fast the history came says nothing of what comes now.
+    if (isVisible && !wasVisible) view = new LiveView(stores, now);
+    wasVisible = isVisible;
+    view.take(moment, now);
+    if (isVisible) screen.live(view.line(), view.panel(now));
+    else {
+      screen.live(
+        `history: ${grouped(orders)} of ${grouped(ofOrders)} orders published · ${view.progress()}`,
+      );
+    }
+    await pause(INTERVAL_MS, stopping);
+  }
+  screen.live('');
 }

@@ -1,14 +1,13 @@
 /** The life of `npm start`: the servers, all that runs on them, and an end that leaves nothing behind. */
 import { rm } from 'node:fs/promises';
-import { startGuard } from '#local/stack/program/guard.ts';
+import { startGuard } from '#local/stack/process.ts';
 import { type Stack, startStack } from '#local/stack/stack.ts';
 import { bringUp } from './bring-up.ts';
-import { StackError } from '#local/stack/errors.ts';
+import { StackError } from '#local/stack/wait.ts';
 import type { StartOptions } from './options.ts';
-import type { Screen } from './screen.ts';
 import { type StopRequest, stopRequested } from './signals.ts';
 import { removeStackFile, signingKeyPath, stackFilePath, writeStackFile } from './files.ts';
-import { summary } from './summary.ts';
+import { type Screen, summary } from './screen.ts';
 
 /** Runs until it is stopped or a part dies; answers the exit code. */
 export async function run(options: StartOptions, screen: Screen): Promise<number> {

@@ -1,35 +1,40 @@
-/** One of our own services as a process: started, watched, started again when it dies, ended. */
+/** Our own two services as processes: started, started again when they die, ended. */
+import { type FileHandle, open } from 'node:fs/promises';
 import { statSync, writeFileSync } from 'node:fs';
-import type { Guard } from '#local/stack/program/guard.ts';
-import { type GuardedProcess, startGuarded } from '#local/stack/program/guarded-process.ts';
-import { lastLines } from '#local/stack/program/log-tail.ts';
-import { describeExit } from '#local/stack/program/start.ts';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Guard, type GuardedProcess, lastLines, startGuarded } from '#local/stack/process.ts';
+import { describeExit } from '#local/stack/program.ts';
+import { reasonOf, StackError } from '#local/stack/wait.ts';
 import { pause } from '#shared/pause.ts';
-import { StackError } from '#local/stack/errors.ts';
-import { awaitReadyLine, type ReadyLine } from './ready-line.ts';
 
 export interface ServiceOptions {
-  name: string;
-  file: string;
+  name: 'projector' | 'query';
   env: NodeJS.ProcessEnv;
-  logFile: string;
+  /** Its output goes to `<name>.log` there. */
+  logs: string;
   /** Kills the process should this one be killed. */
   guard: Guard;
   log: (line: string) => void;
-  /** Pause before it is started again, doubled each time in a row. */
-  firstPauseMs?: number;
 }
 
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 10_000;
-/** Who has lived so long starts again without a grudge. */
-const STEADY_MS = 30_000;
+/** What a service says of itself once it is ready. */
+export interface ReadyLine {
+  /** Where its clients reach it; a projector has none. */
+  url: string | null;
+  operations: string;
+}
+
+const SERVICES = join(import.meta.dirname, '../../../services');
+const RESTART_PAUSE_MS = 1_000;
 const READY_LIMIT_MS = 60_000;
 /** For the requests and transactions that are under way. */
 const GRACE_MS = 10_000;
+const POLL_MS = 40;
 
 export class Service {
   readonly #options: ServiceOptions;
+  readonly #logFile: string;
   readonly #stopping = new AbortController();
   #current: Promise<GuardedProcess> | null = null;
   #watching: Promise<void> = Promise.resolve();
@@ -38,7 +43,8 @@ export class Service {
   constructor(options: ServiceOptions) {
     this.#options = options;
     this.#env = options.env;
-    writeFileSync(options.logFile, '');
+    this.#logFile = join(options.logs, `${options.name}.log`);
+    writeFileSync(this.#logFile, '');
   }
 
   /** Resolves when it is ready; from then on it is kept running, at the same addresses. @throws {StackError} otherwise. */
@@ -47,13 +53,8 @@ export class Service {
     const ports = { OPERATIONS_PORT: new URL(ready.operations).port };
     const queryPort = ready.url === null ? {} : { QUERY_PORT: new URL(ready.url).port };
     this.#env = { ...this.#env, ...ports, ...queryPort };
-    this.#watching = this.#watch(process);
+    this.#watching = this.#keepRunning(process);
     return ready;
-  }
-
-  /** The process that runs now. */
-  async pid(): Promise<number | null> {
-    return (await this.#current)?.pid ?? null;
   }
 
   /** Ends it. May be called at any time, even while it starts. */
@@ -65,52 +66,68 @@ export class Service {
   }
 
   async #launch(): Promise<{ process: GuardedProcess; ready: ReadyLine }> {
-    const { name, file, logFile, guard } = this.#options;
-    const offset = statSync(logFile).size;
-    this.#current = startGuarded(guard, { file: process.execPath, args: [file], env: this.#env }, logFile);
+    const { name, guard } = this.#options;
+    const offset = statSync(this.#logFile).size;
+    const command = { file: process.execPath, args: [join(SERVICES, name, 'main.ts')], env: this.#env };
+    this.#current = startGuarded(guard, command, this.#logFile);
     const held = await this.#current;
     const waiting = new AbortController();
-    const signal = AbortSignal.any([
-      waiting.signal,
-      this.#stopping.signal,
-      AbortSignal.timeout(READY_LIMIT_MS),
-    ]);
+    const limit = AbortSignal.timeout(READY_LIMIT_MS);
+    const signal = AbortSignal.any([waiting.signal, this.#stopping.signal, limit]);
     const died = held.exited.then((exit) => Promise.reject(new Error(describeExit(exit))));
     try {
-      return { process: held, ready: await Promise.race([awaitReadyLine(logFile, offset, signal), died]) };
+      const ready = await Promise.race([awaitReadyLine(this.#logFile, offset, signal), died]);
+      return { process: held, ready };
     } catch (error) {
       await held.stop(0);
-      const reason = error instanceof Error ? error.message : String(error);
-      throw new StackError([`${name} did not start: ${reason}`, ...lastLines(logFile)].join('\n    '), {
-        cause: error,
-      });
+      const lines = [`${name} did not start: ${reasonOf(error)}`, ...lastLines(this.#logFile)];
+      throw new StackError(lines.join('\n    '), { cause: error });
     } finally {
       waiting.abort();
     }
   }
 
-  async #watch(first: GuardedProcess): Promise<void> {
-    const { name, log, firstPauseMs = FIRST_PAUSE_MS } = this.#options;
+  async #keepRunning(first: GuardedProcess): Promise<void> {
+    const { name, log } = this.#options;
     const { signal } = this.#stopping;
-    let running: GuardedProcess | null = first;
-    let since = Date.now();
-    let pauseMs = firstPauseMs;
-    while (!signal.aborted) {
-      let how = 'it did not become ready';
-      if (running !== null) {
-        how = describeExit(await running.exited);
-        if (Date.now() - since > STEADY_MS) pauseMs = firstPauseMs;
-      }
+    for (let running = first; ;) {
+      const how = describeExit(await running.exited);
       if (signal.aborted) return;
-      log(`${name} is gone: ${how}. Starting it again in ${pauseMs / 1_000} s`);
-      if (!(await pause(pauseMs, signal))) return;
-      pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
-      since = Date.now();
-      running = await this.#launch().then(
-        ({ process }) => process,
-        () => null,
-      );
-      if (running !== null) log(`${name} is back`);
+      log(`${name} is gone: ${how}. Starting it again`);
+      let again: GuardedProcess | null = null;
+      while (again === null) {
+        if (!(await pause(RESTART_PAUSE_MS, signal))) return;
+        const launched = await this.#launch().catch(() => null);
+        again = launched?.process ?? null;
+      }
+      log(`${name} is back`);
+      running = again;
     }
+  }
+}
+
+/** Waits for the line in what is appended to `file` from `offset` on. Rejects when `signal` aborts. */
+async function awaitReadyLine(file: string, offset: number, signal: AbortSignal): Promise<ReadyLine> {
+  await using handle: FileHandle = await open(file, 'r');
+  for (;;) {
+    signal.throwIfAborted();
+    const { size } = await handle.stat();
+    const { buffer } = await handle.read(Buffer.alloc(size - offset), 0, size - offset, offset);
+    const lines = buffer.toString('latin1').split('\n').slice(0, -1);
+    const ready = lines.map(readReadyLine).find((line) => line !== null);
+    if (ready) return ready;
+    await sleep(POLL_MS, undefined, { signal });
+  }
+}
+
+/** Only the line at the end of a service's start names the operations address beside a message that says so. */
+export function readReadyLine(line: string): ReadyLine | null {
+  if (!line.includes('"operations"')) return null;
+  try {
+    const { operations, url } = JSON.parse(line) as Record<string, unknown>;
+    if (typeof operations !== 'string') return null;
+    return { url: typeof url === 'string' ? url : null, operations };
+  } catch {
+    return null;
   }
 }

@@ -1,205 +1,225 @@
 /**
- * Changing access. What gives rights travels through the log like everybody's events, and the command waits until
- * it is live. What takes rights away is written to MongoDB and Redis here and now, so that a stopped projector
- * delays no revocation, and then published, so that the log has it; the projector finds it applied already.
+ * Changes access: compare-and-set on the record in MongoDB, then Redis, then the event. Requests are decided by it before the command ends,
+ * whether or not a projector runs; the projector finds the event applied. What gives rights first waits until the log of access is
+ * applied to its end: otherwise it would take the sequence of a removal that still lies there.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import type { Db } from 'mongodb';
+import type { AuditAction, AuditDetails, AuditSubject } from '#shared/access/audit.ts';
 import { commandInvalid, describeError, StoreDataError } from '#shared/errors.ts';
+import { LAST_SEQUENCE } from '#shared/events/cloud-event.ts';
+import { EventRejected } from '#shared/events/rejection.ts';
 import { accessTopic } from '#shared/events/topics.ts';
-import { holderOf, type RedisHolders } from '#shared/redis-masters.ts';
+import { readLogBounds } from '#shared/kafka/positions.ts';
+import { type Checkpoint, checkpointId } from '#shared/projection/slice/checkpoint.ts';
+import { CHECKPOINTS } from '#shared/read-models/collections.ts';
+import { nodeFor } from '#shared/redis-masters.ts';
+import { describeRedis } from '#shared/redis-server.ts';
+import { withTimeLimit } from '#shared/time-limit.ts';
+import { audited } from '../audit.ts';
 import type { Servers } from '../connection/servers.ts';
-import {
-  announce,
-  type Announced,
-  announcementsIn,
-  forget,
-  type AccessKeyData,
-  type StoreAccessData,
-  withdraw,
-} from './announce.ts';
-import { pastHangingTransactions } from './hanging-transactions.ts';
-import { untilLive } from './live.ts';
-import { publishAccessEvent } from './publish-event.ts';
-import { tellReplicas } from './replicas.ts';
-import type { Subject } from './subject.ts';
-
-/** Of a key or a store. */
-export interface AccessRecord {
-  environment: string;
-  store_id: string;
-  version: number;
-  publish_pending?: true;
-}
+import { remark } from '../output/print.ts';
+import { publishMarked } from './publish-event.ts';
+import type { AccessRecord, Subject } from './subject.ts';
 
 export interface Change<S> {
   /** Makes the new state; throws where that is not possible. */
   compose: (before: S | null) => S;
-  /** Whether the state that is live in the end is what the operator wanted. */
-  holds: (state: S) => boolean;
-  /** How long to wait until it is live; 0 does not wait. */
+  /** How long what gives rights waits until the log is applied. */
   waitMs: number;
 }
 
 export interface Changed<S> {
   state: S;
-  sequence: number;
   /** Whether there was anything to change. */
   changed: boolean;
-  /** Whether requests are decided by it from now on; false where nobody waited for that. */
-  live: boolean;
 }
 
-/** Other sources may change the same record again and again; nobody needs to win against that. */
-const ATTEMPTS = 5;
+/** What a change is about, for the audit. */
+export type About = AuditSubject & { action: AuditAction; details?: AuditDetails };
 
-/**
- * Changes a key or a store.
- * @throws {StoreDataError} what `compose` throws; `environment_unavailable` naming the server and what is in
- * effect all the same; `command_invalid` when somebody else's change came in between.
- */
-export async function changeAccess<S extends AccessKeyData | StoreAccessData, R extends AccessRecord>(
-  servers: Servers,
-  subject: Subject<S, R>,
-  change: Change<S>,
-): Promise<Changed<S>> {
-  const control = await servers.control();
-  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-    const announced = await announce(
-      announcementsIn(control),
-      subject.id,
-      async () => {
-        const record = await subject.read();
-        return record === null ? null : subject.appliedOf(record);
-      },
-      change.compose,
-      (before, after) => {
-        if (!subject.givesRights(before, after)) return;
-        throw commandInvalid(
-          `${subject.name} has the last sequence that there is: it can only be ${subject.atTheLast} from now on`,
-        );
-      },
-    );
-    if (!reducesRights(subject, announced)) return throughTheLog(servers, subject, change, announced);
-    const { sequence, after } = announced;
-    const { environment } = subject.event(sequence, after);
-    const applied = await pastHangingTransactions(control, accessTopic(environment), () =>
-      subject.apply(sequence, after),
-    );
-    const record = applied ?? (await subject.read());
-    const holds = record !== null && change.holds(subject.appliedOf(record).state);
-    // Else something newer is there that somebody else wrote meanwhile.
-    if (holds) return atOnce(servers, subject, announced, record);
-  }
-  throw commandInvalid(`${subject.name} is being changed by others again and again`);
-}
+/** The change is in MongoDB; Redis or the log does not have it yet. */
+export class IncompleteChange extends StoreDataError {
+  readonly state: object;
 
-/** Asked for again it counts too: whatever was missing the last time, Redis or the log, is made good. */
-function reducesRights<S extends AccessKeyData | StoreAccessData, R>(
-  subject: Subject<S, R>,
-  { before, applied, after }: Announced<S>,
-): boolean {
-  if (after.status !== 'active') return true;
-  return [before, applied].some((state) => state !== null && subject.takesRights(state, after));
-}
-
-/** What becomes of a change that takes rights away, is in MongoDB, and could not be written to Redis. */
-export const UNTIL_REDIS_IS_BACK =
-  'while it is away no request is let in, and it counts before the first one is again; if only this command ' +
-  'cannot reach it, the services bring it there within a second or two';
-
-/** The record is written; Redis and the log follow, and the failure of one does not keep back the other. */
-async function atOnce<S extends AccessKeyData | StoreAccessData, R>(
-  servers: Servers,
-  subject: Subject<S, R>,
-  announced: Announced<S>,
-  record: R,
-): Promise<Changed<S>> {
-  const { sequence, after, changed } = announced;
-  const failures: string[] = [];
-  try {
-    const redis = await servers.redis();
-    await subject.publish(redis, record);
-    await tellReplicas(holderOf(redis, subject.redisKey(record)));
-  } catch (error) {
-    failures.push(`${messageOf(error)}; ${UNTIL_REDIS_IS_BACK}`);
-  }
-  try {
-    await publishAccessEvent(servers, subject.event(sequence, after));
-  } catch (error) {
-    failures.push(
-      `${messageOf(error)}; run the command again when it is back, so that the log has the change`,
-    );
-  }
-  await forget(announcementsIn(await servers.control()), announced);
-  if (failures.length > 0) {
-    throw new StoreDataError(
-      'environment_unavailable',
-      `the change of ${subject.name} is in MongoDB and stays, but: ${failures.join('; and ')}`,
-    );
-  }
-  return { state: after, sequence, changed, live: true };
-}
-
-async function throughTheLog<S extends AccessKeyData | StoreAccessData, R extends AccessRecord>(
-  servers: Servers,
-  subject: Subject<S, R>,
-  change: Change<S>,
-  announced: Announced<S>,
-): Promise<Changed<S>> {
-  const { sequence, after, changed, beforeIsApplied } = announced;
-  const control = await servers.control();
-  const announcements = announcementsIn(control);
-  let letterId: string | null = null;
-  let redis: RedisHolders;
-  try {
-    // Both before the event: nothing shall be published that cannot be seen through.
-    redis = await servers.redis();
-    if (changed || !beforeIsApplied)
-      letterId = await publishAccessEvent(servers, subject.event(sequence, after));
-  } catch (error) {
-    await withdraw(announcements, announced);
-    throw error;
-  }
-  if (change.waitMs === 0) return { state: after, sequence, changed, live: false };
-  const wait = { control, redis, sequence, letterId, timeoutMs: change.waitMs };
-  const ended = await untilLive(subject, wait);
-  if (ended.outcome === 'live') {
-    await forget(announcements, announced);
-    const { state } = subject.appliedOf(ended.record);
-    if (change.holds(state)) return { state, sequence, changed, live: true };
-    throw commandInvalid(`somebody else changed ${subject.name} meanwhile: it is ${describe(state)} now`);
-  }
-  if (ended.outcome === 'dead_letter') {
-    await withdraw(announcements, announced);
-    const { _id, reason, detail } = ended.letter;
-    throw commandInvalid(
-      `the projector refused the change of ${subject.name}: ${reason}: ${detail} (dead letter ${_id})`,
-    );
-  }
-  const waited = `after ${change.waitMs / 1_000} s: is a projector running? It takes effect as soon as one gets there`;
-  throw new NotLiveYet(
-    ended.outcome === 'not_in_redis'
-      ? `the change of ${subject.name} is in MongoDB, but not in Redis ${waited}`
-      : `the change of ${subject.name} is published, but not applied ${waited}`,
-    after,
-  );
-}
-
-/** Everything is done but the waiting, which took too long. */
-export class NotLiveYet extends StoreDataError {
-  readonly state: AccessKeyData | StoreAccessData;
-
-  constructor(message: string, state: AccessKeyData | StoreAccessData) {
+  constructor(message: string, state: object) {
     super('environment_unavailable', message);
     this.state = state;
   }
 }
 
-function describe(state: AccessKeyData | StoreAccessData): string {
-  return 'scopes' in state
-    ? `${state.status} with the scopes ${state.scopes.join(', ') || 'none'}`
-    : state.status;
+/** Other sources may change the same record again and again; nobody needs to win against that. */
+const MAX_ATTEMPTS = 5;
+const POLL_MS = 40;
+
+/**
+ * Changes a key or a store, and has it in the audit.
+ * @param about as far as the command knows; the record says the rest.
+ * @throws {StoreDataError} what `compose` throws; `command_invalid` where others keep changing it; `environment_unavailable` naming the
+ * server that is missing, as `IncompleteChange` where the change is in effect all the same.
+ */
+export async function changeAccess<S extends object, R extends AccessRecord>(
+  servers: Servers,
+  { action, details = {}, ...about }: About,
+  subject: Subject<S, R>,
+  change: Change<S>,
+): Promise<Changed<S>> {
+  servers.demandAll();
+  const record = await subject.read();
+  const known = record === null ? {} : { environment: record.environment, store_id: record.store_id };
+  return audited(servers, { action, details, ...known, ...about }, async () => {
+    const { written, sequence, ...result } = await writeChange(servers, subject, change);
+    if (written !== null) await complete(servers, subject, written, result.state);
+    const shown = subject.audited(result.state);
+    return { result, details: { ...shown, sequence, changed: result.changed, live: true } };
+  });
 }
+
+async function writeChange<S extends object, R extends AccessRecord>(
+  servers: Servers,
+  subject: Subject<S, R>,
+  { compose, waitMs }: Change<S>,
+): Promise<Changed<S> & { written: R | null; sequence: number }> {
+  const control = await servers.control();
+  let isLogApplied = false;
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+    const record = await subject.read();
+    const { state: before, sequence: last } = subject.stateOf(record);
+    const state = compose(before);
+    // States are flat, and always made with their fields in the same order.
+    if (before !== null && JSON.stringify(before) === JSON.stringify(state)) {
+      return { state, sequence: last, changed: false, written: record };
+    }
+    const topic = accessTopic(subject.environmentOf(state));
+    if (subject.givesRights(before, state)) {
+      if (last === LAST_SEQUENCE) {
+        throw commandInvalid(
+          `${subject.name} has the last sequence that there is: it can only be ${subject.atTheLast} from now on`,
+        );
+      }
+      if (!isLogApplied) {
+        await servers.redis();
+        await awaitAppliedLog(servers, subject.name, topic, waitMs);
+        isLogApplied = true;
+        attempt -= 1;
+        continue;
+      }
+    }
+    const sequence = Math.min(last + 1, LAST_SEQUENCE);
+    const written = await pastHangingTransactions(control, topic, () => subject.write(sequence, state)).catch(
+      (error: unknown) => {
+        // Somebody else has made the key meanwhile, for another store.
+        if (error instanceof EventRejected) return null;
+        throw error;
+      },
+    );
+    if (written !== null) return { state, sequence, changed: true, written };
+  }
+  throw commandInvalid(`${subject.name} is being changed by others again and again`);
+}
+
+/** Brings what MongoDB has to Redis and to the log; the failure of one does not keep back the other. */
+async function complete<S extends object, R extends AccessRecord>(
+  servers: Servers,
+  subject: Subject<S, R>,
+  record: R,
+  state: S,
+): Promise<void> {
+  const failures: string[] = [];
+  try {
+    const redis = await servers.redis();
+    await subject.publish(redis, record);
+    await remarkReplicas(nodeFor(redis, subject.redisKey(record)));
+  } catch (error) {
+    failures.push(`${messageOf(error)}; ${UNTIL_REDIS_IS_BACK}`);
+  }
+  try {
+    await publishMarked(servers, record.environment);
+  } catch (error) {
+    failures.push(
+      `${messageOf(error)}; run the command again when it is back, so that the log has the change`,
+    );
+  }
+  if (failures.length === 0) return;
+  throw new IncompleteChange(
+    `the change of ${subject.name} is in MongoDB and stays, but: ${failures.join('; and ')}`,
+    state,
+  );
+}
+
+/** What becomes of a change that is in MongoDB and could not be written to Redis. */
+export const UNTIL_REDIS_IS_BACK =
+  'while it is away no request is let in, and it counts before the first one is again; if only this command ' +
+  'cannot reach it, the services bring it there within a second or two';
 
 function messageOf(error: unknown): string {
   return error instanceof StoreDataError ? error.message : describeError(error);
+}
+
+/** Waits until a projector has applied all that the topic holds now. @throws {StoreDataError} `environment_unavailable`. */
+async function awaitAppliedLog(servers: Servers, name: string, topic: string, waitMs: number): Promise<void> {
+  const bounds = await readLogBounds(await servers.kafkaOf(topic).admin(), topic);
+  const checkpoints = (await servers.control()).collection<Checkpoint>(CHECKPOINTS);
+  const deadline = Date.now() + waitMs;
+  for (;;) {
+    const found = await checkpoints.find({ topic }, { projection: { position: 1 } }).toArray();
+    const positions = new Map(found.map(({ _id, position }) => [_id, position]));
+    const isApplied = [...bounds].every(
+      ([partition, { start, end }]) => (positions.get(checkpointId(topic, partition)) ?? start) >= end,
+    );
+    if (isApplied) return;
+    if (Date.now() >= deadline) {
+      throw new StoreDataError(
+        'environment_unavailable',
+        `${name} is not changed: what ${topic} holds was not applied after ${waitMs / 1_000} s, and something ` +
+          'may be taken away there that this change would undo. Is a projector running? Run the command again then',
+      );
+    }
+    await sleep(POLL_MS);
+  }
+}
+
+/** Below the time that a command of the client may take. */
+const REPLICAS_MS = 100;
+
+/**
+ * Waits for the replicas, where there are any, and says how many have it: on the connection that wrote. It is only information: one that
+ * takes over without it is reconciled with MongoDB before it is used.
+ */
+export async function remarkReplicas(redis: Redis): Promise<void> {
+  try {
+    const { replicas } = await describeRedis(redis);
+    if (replicas === 0) return;
+    const confirmed = await redis.wait(replicas, REPLICAS_MS);
+    remark(`note: ${confirmed} of ${replicas} replicas of Redis have it`);
+  } catch {
+    // A server that does not tell, or is gone again: the write itself was confirmed.
+  }
+}
+
+/** A transaction that lives takes less. */
+const TRANSACTION_MS = 2_000;
+
+/**
+ * Returns what `write` does. A projector that was killed or frozen inside a transaction keeps what it wrote locked for a minute: where
+ * `write` hangs, the transactions of the projectors' sessions are ended. One that lives does its work again.
+ * @param db the database with the checkpoints of those who apply the topic.
+ */
+export async function pastHangingTransactions<T>(db: Db, topic: string, write: () => Promise<T>): Promise<T> {
+  const writing = write();
+  const hangs = new Error('it hangs');
+  try {
+    return await withTimeLimit(
+      TRANSACTION_MS,
+      () => hangs,
+      () => writing,
+    );
+  } catch (error) {
+    if (error !== hangs) throw error;
+    const held = await db.collection<Checkpoint>(CHECKPOINTS).find({ topic }).toArray();
+    const sessions = held.map(({ session }) => session).filter((session) => session !== undefined);
+    if (sessions.length > 0) await db.client.db('admin').command({ killSessions: sessions });
+  }
+  return writing;
 }

@@ -1,6 +1,6 @@
 /** `events`: what an event of an entity holds, and an example that can be sent as it is. */
 import { Argument, Command } from '@commander-js/extra-typings';
-import { AccessKeyData, StoreAccessData } from '#shared/events/access-event.ts';
+import { ACCESS_SCHEMAS } from '#shared/events/access-event.ts';
 import { describeFields, type FieldDescription } from '#shared/events/describe-fields.ts';
 import { entitySchemas } from '#shared/events/entities/index.ts';
 import { exampleEvent } from '#shared/events/examples.ts';
@@ -8,7 +8,7 @@ import { Address } from '#shared/events/fields.ts';
 import { jsonOption } from '../options.ts';
 import { printResult, tableOf } from '../output/print.ts';
 
-const SCHEMAS = { ...entitySchemas, access_key: AccessKeyData, store_access: StoreAccessData };
+const SCHEMAS = { ...entitySchemas, ...ACCESS_SCHEMAS };
 const NAMES = Object.keys(SCHEMAS) as (keyof typeof SCHEMAS)[];
 
 export const eventsCommand = () =>

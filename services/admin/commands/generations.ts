@@ -1,7 +1,10 @@
 /** `generations` and `rollback`: the sets of read models that there are, which of them answers, and what becomes of them. */
 import { Command } from '@commander-js/extra-typings';
 import { commandInvalid, notFound } from '#shared/errors.ts';
-import { findGenerations } from '#shared/read-models/generation.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { countApplied, readLogBounds } from '#shared/kafka/positions.ts';
+import { readPositions } from '#shared/projection/slice/checkpoint.ts';
+import { findGenerations, generationGroup, type KnownGeneration } from '#shared/read-models/generation.ts';
 import { withServers } from '../connection/servers.ts';
 import {
   chooseEnvironment,
@@ -13,13 +16,10 @@ import {
 import { askFor, checkCanAsk } from '../output/confirm.ts';
 import { formatAge } from '../output/durations.ts';
 import { printResult, tableOf } from '../output/print.ts';
-import { building } from '../rebuild/begin.ts';
-import { type Acceptance, describeComparison, unacceptable } from '../rebuild/comparison.ts';
-import { dropGeneration } from '../rebuild/drop.ts';
-import { flip, previousOf } from '../rebuild/flip.ts';
-import { installationOf, type InstallationServers } from '../rebuild/installation.ts';
-import { type GenerationStatus, listGenerations } from '../rebuild/list.ts';
-import { compareWithLive } from '../rebuild/rebuild.ts';
+import { building, compareWithLive } from '../generations/rebuild.ts';
+import { installationOf, type InstallationServers } from '../generations/installation.ts';
+import { type Acceptance, describeComparison, unacceptable } from '../generations/compare.ts';
+import { dropGeneration, flip, previousOf } from '../generations/flip.ts';
 import { acceptance } from './rebuild.ts';
 
 export const listCommand = () =>
@@ -36,6 +36,51 @@ export const listCommand = () =>
         printResult(flags, { generations: found.map(toJson) }, toTable(found));
       }),
     );
+
+interface GenerationStatus {
+  environment: string;
+  number: number;
+  state: KnownGeneration['state'];
+  /** `null` where its database has no marker. */
+  projectionVersion: number | null;
+  createdAt: Date | null;
+  database: string;
+  /** Messages that are not applied yet. */
+  lag: number;
+  /** How many projectors belong to its consumer group. */
+  projectors: number;
+}
+
+/** The generations of an environment, in the order of their numbers. */
+async function listGenerations(
+  servers: InstallationServers,
+  environment: string,
+): Promise<GenerationStatus[]> {
+  const { databases, kafka, prefix } = servers;
+  const known = await findGenerations(databases, environment);
+  if (known.length === 0) return [];
+  const topic = changesTopic(environment);
+  const bounds = await readLogBounds(kafka, topic);
+  const { groups } = await kafka.describeGroups(
+    known.map(({ number }) => generationGroup(prefix, environment, number)),
+  );
+  const members = new Map(groups.map((group) => [group.groupId, group.members.length]));
+  return Promise.all(
+    known.map(async ({ number, state, db, marker }): Promise<GenerationStatus> => {
+      const { applied, total } = countApplied(await readPositions(db, topic), bounds);
+      return {
+        environment,
+        number,
+        state,
+        projectionVersion: marker?.projection_version ?? null,
+        createdAt: marker?.created_at ?? null,
+        database: db.databaseName,
+        lag: total - applied,
+        projectors: members.get(generationGroup(prefix, environment, number)) ?? 0,
+      };
+    }),
+  );
+}
 
 function toTable(found: readonly GenerationStatus[]): string {
   return tableOf(found, [

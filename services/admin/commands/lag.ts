@@ -1,10 +1,12 @@
-/** `lag`: how far the projector is behind the logs. */
+/** `lag`: how far the projector is behind the logs. Positions come from checkpoints, the ends of the logs from Kafka. */
 import { Command } from '@commander-js/extra-typings';
 import { notFound } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { lagOf, readLogBounds } from '#shared/kafka/positions.ts';
 import { pause } from '#shared/pause.ts';
-import { withServers } from '../connection/servers.ts';
-import { measureLag, type PartitionLag } from '../lag/measure.ts';
+import { type Checkpoint, readTopicCheckpoints } from '#shared/projection/slice/checkpoint.ts';
+import { findLiveGeneration } from '#shared/read-models/generation.ts';
+import { type Servers, withServers } from '../connection/servers.ts';
 import { chooseEnvironments, environmentOption, jsonOption } from '../options.ts';
 import { formatAge } from '../output/durations.ts';
 import { print, printResult, renderTable } from '../output/print.ts';
@@ -44,6 +46,46 @@ export const lagCommand = () =>
         } while (await pause(WATCH_MS, stopped));
       }),
     );
+
+interface PartitionLag {
+  topic: string;
+  partition: number;
+  /** The offset that is applied next; `null` while nobody has begun. */
+  position: number | null;
+  /** The offset that the next message gets. */
+  end: number;
+  /** Messages that are not applied yet; `null` where the checkpoint belongs to another log. */
+  lag: number | null;
+  /** When Kafka took the message that was applied last. */
+  lastAppliedAt: Date | null;
+}
+
+/** Measures every partition of both topics of some environments. */
+export async function measureLag(servers: Servers, environments: readonly string[]): Promise<PartitionLag[]> {
+  const perTopic = environments.flatMap((environment) => [
+    {
+      topic: changesTopic(environment),
+      database: async () =>
+        (await findLiveGeneration(await servers.databases(environment), environment))?.db ?? null,
+    },
+    { topic: accessTopic(environment), database: () => servers.control() },
+  ]);
+  const lags = await Promise.all(
+    perTopic.map(async ({ topic, database }) => {
+      // Positions first: a partition that moves meanwhile shows a lag, and never one below zero.
+      const db = await database();
+      const checkpoints = db === null ? new Map<number, Checkpoint>() : await readTopicCheckpoints(db, topic);
+      const bounds = await readLogBounds(await servers.kafkaOf(topic).admin(), topic);
+      return [...bounds].map(([partition, log]): PartitionLag => {
+        const { position = null, last_message: last = null } = checkpoints.get(partition) ?? {};
+        const lag = lagOf(position, log);
+        const lastAppliedAt = last === null ? null : new Date(last.timestamp);
+        return { topic, partition, position, end: log.end, lag, lastAppliedAt };
+      });
+    }),
+  );
+  return lags.flat();
+}
 
 function show(lags: readonly PartitionLag[], flags: { json?: true | undefined }): void {
   printResult(flags, toJson(lags), toTable(lags));

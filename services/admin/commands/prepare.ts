@@ -2,14 +2,20 @@
 import { Command } from '@commander-js/extra-typings';
 import { BSON } from 'mongodb';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { checkTopics, createTopics } from '#shared/kafka.ts';
+import { checkTopics, createTopics } from '#shared/kafka/topics.ts';
 import { readConnection } from '../connection/settings.ts';
 import { type Servers, withServers } from '../connection/servers.ts';
 import { jsonOption, shardNames, wholeNumber, WrongUsage } from '../options.ts';
-import { printResult } from '../output/print.ts';
+import { printResult, remark } from '../output/print.ts';
 import { initiateReplicaSet } from '../prepare/replica-set.ts';
-import { clustersToShard, commandsToShard, type ShardOptions } from '../prepare/shard.ts';
-import { commandText, sendAll, type ShardCommand } from '../prepare/sharding.ts';
+import {
+  clustersToShard,
+  commandsToShard,
+  commandText,
+  sendAll,
+  type ShardCommand,
+  type ShardOptions,
+} from '../prepare/sharding.ts';
 import { createSigningKeys } from '../prepare/signing-keys.ts';
 
 export const prepareCommand = () =>
@@ -33,9 +39,9 @@ export const prepareCommand = () =>
       const { config } = await readConnection(process.env);
       if (shard) await withServers((servers) => clustersToShard(servers, sharding));
       let replicaSet = false;
-      const own = [...config.own.values()].flatMap(({ mongodb }) => mongodb?.uri ?? []);
-      for (const uri of new Set([config.mongodb.uri, ...own])) {
-        replicaSet = (await initiateReplicaSet(uri)) || replicaSet;
+      const own = [...config.own.values()].flatMap(({ mongodb }) => mongodb ?? []);
+      for (const mongodb of [config.mongodb, ...own]) {
+        replicaSet = (await initiateReplicaSet({ mongodb })) || replicaSet;
       }
       const { topics, sharded } = await withServers(async (servers) => {
         const changes = config.environments.map(changesTopic);
@@ -48,7 +54,7 @@ export const prepareCommand = () =>
             const wanted = ofKafka.filter((topic) => names.includes(topic));
             made.push(...(await createTopics(admin, wanted, { partitions: count })));
           }
-          await checkTopics(admin, ofKafka);
+          await checkTopics(admin, ofKafka, remark);
         }
         return { topics: made, sharded: shard ? await makeShards(servers, sharding) : null };
       });

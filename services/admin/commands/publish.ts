@@ -1,15 +1,15 @@
 /** `publish`: feeds events of one's own, from a file or a pipe. */
 import { Command } from '@commander-js/extra-typings';
-import type { Producer, RecordMetadata } from 'kafkajs';
-import { describeError, StoreDataError } from '#shared/errors.ts';
-import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { checkTopics } from '#shared/kafka.ts';
+import type { Producer, RecordMetadata } from '#shared/kafka/client.ts';
+import { asFailure, refusalOf, StoreDataError } from '#shared/errors.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { checkTopics } from '#shared/kafka/topics.ts';
 import { type Servers, withServers } from '../connection/servers.ts';
 import { chooseEnvironment, environmentOption, jsonOption } from '../options.ts';
 import { formatDuration } from '../output/durations.ts';
 import { markFailed, printResult, remark } from '../output/print.ts';
-import { type Input, openInput } from '../publish/input.ts';
-import { Progress } from '../publish/progress.ts';
+import { ProgressLine } from '../output/progress-line.ts';
+import { describeProgress, type Input, openInput } from '../publish/input.ts';
 import { type Counts, noCounts, publishStream } from '../publish/publish-stream.ts';
 import { stopSignal } from '../stop-signal.ts';
 
@@ -25,10 +25,8 @@ export const publishCommand = () =>
       return withServers(async (servers) => {
         const environment = chooseEnvironment(servers.config, flags.environment);
         const input = await openInput(file);
-        const topics = [changesTopic(environment), accessTopic(environment)];
-        for (const [kafka, ofKafka] of servers.kafkas.group(topics)) {
-          await checkTopics(await kafka.admin(), ofKafka);
-        }
+        // Before anything is read: nobody shall write lines for a Kafka that is away.
+        await servers.kafkaOf(changesTopic(environment)).producer();
         await run(servers, input, { file, environment, json: flags.json });
       });
     });
@@ -56,37 +54,51 @@ async function run(servers: Servers, input: Input, flags: Flags): Promise<void> 
   const stopping = stopSignal();
   // Else one that brings nothing would be waited for.
   stopping.addEventListener('abort', () => input.stream.destroy());
-  const producer = await producerOf(servers, flags.environment);
+  const producer = producerOf(servers);
   const startedAt = performance.now();
   const stopped = () => `stopped after line ${counts.doneUpToLine}`;
   try {
     await stream(input, producer, counts, stopping, flags);
   } catch (error) {
     report(counts, performance.now() - startedAt, flags);
-    throw new StoreDataError(
-      'environment_unavailable',
-      `${stopped()}: ${describeError(error)}; ${howToGoOn(flags.file, counts)}`,
-      { cause: error },
-    );
+    const { code, message } = asFailure(error);
+    throw new StoreDataError(code, `${stopped()}: ${message}; ${howToGoOn(flags.file, counts)}`, {
+      cause: error,
+    });
   }
   report(counts, performance.now() - startedAt, flags);
   if (stopping.aborted) remark(`${stopped()}; ${howToGoOn(flags.file, counts)}`);
   if (stopping.aborted || counts.rejected > 0) markFailed();
 }
 
-/** Sends each message to the Kafka that has its topic. */
-async function producerOf(servers: Servers, environment: string): Promise<Pick<Producer, 'sendBatch'>> {
-  const topics = [changesTopic(environment), accessTopic(environment)];
-  for (const topic of topics) await servers.kafkaOf(topic).producer();
+/** Sends each message to the Kafka that has its topic. A topic is checked before its first message: our user may be allowed no other. */
+function producerOf(servers: Servers): Pick<Producer, 'sendBatch'> {
+  const checked = new Set<string>();
   return {
     async sendBatch({ topicMessages = [], ...options }) {
       const sent: RecordMetadata[] = [];
       for (const [kafka, messages] of Map.groupBy(topicMessages, ({ topic }) => servers.kafkaOf(topic))) {
+        const unchecked = messages.map(({ topic }) => topic).filter((topic) => !checked.has(topic));
+        // Whoever only publishes need not see a topic's settings.
+        if (unchecked.length > 0) await checkTopics(await kafka.admin(), unchecked, () => undefined);
+        for (const topic of unchecked) checked.add(topic);
         const producer = await kafka.producer();
-        sent.push(...(await producer.sendBatch({ ...options, topicMessages: messages })));
+        sent.push(
+          ...(await producer.sendBatch({ ...options, topicMessages: messages }).catch(naming(messages))),
+        );
       }
       return sent;
     },
+  };
+}
+
+/** Names the topics where they are refused: kafkajs does not. */
+function naming(messages: readonly { topic: string }[]): (error: unknown) => never {
+  return (error) => {
+    const refusal = refusalOf(error);
+    if (refusal === null) throw error;
+    const topics = messages.map(({ topic }) => topic).join(', ');
+    throw new StoreDataError('not_authorized', `${refusal}; sent to ${topics}`, { cause: error });
   };
 }
 
@@ -98,7 +110,10 @@ async function stream(
   signal: AbortSignal,
   { environment, json }: { environment: string; json?: true | undefined },
 ): Promise<void> {
-  const progress = new Progress({ output: process.stderr, counts, totalBytes: input.totalBytes });
+  const startedAt = performance.now();
+  const progress = new ProgressLine(process.stderr);
+  const show = () => progress.show(describeProgress(counts, input.totalBytes, performance.now() - startedAt));
+  const timer = setInterval(show, progress.everyMs);
   try {
     await publishStream({
       input: input.stream,
@@ -112,7 +127,8 @@ async function stream(
         progress.say(json ? JSON.stringify({ line, reason, detail }) : `line ${line}: ${reason}: ${detail}`),
     });
   } finally {
-    progress.stop();
+    clearInterval(timer);
+    progress.clear();
   }
 }
 

@@ -1,9 +1,10 @@
 /** `quota`: how many requests a store may make, where that differs from the configuration. */
 import { Command } from '@commander-js/extra-typings';
 import { controlCollections, type StoreAccess, storeAccessId } from '#shared/access/access-keys.ts';
-import { type OwnQuota, writeQuota } from '../access/store-quota.ts';
+import type { OwnQuota } from '#shared/events/access-event.ts';
+import { changeAccess } from '../access/change.ts';
 import { remarkUnknownStore } from '../access/store-record.ts';
-import { audited } from '../audit/audited.ts';
+import { quotaSubject } from '../access/subject.ts';
 import { type Servers, withServers } from '../connection/servers.ts';
 import {
   chooseEnvironment,
@@ -48,16 +49,7 @@ async function change(flags: ChangeFlags, quota: OwnQuota): Promise<void> {
   await withServers(async (servers) => {
     const environment = chooseEnvironment(servers.config, flags.environment);
     await remarkUnknownStore(servers, environment, store);
-    const about = {
-      action: quota === null ? 'quota.reset' : 'quota.set',
-      environment,
-      store_id: store,
-      details: { ...quota },
-    } as const;
-    const changed = await audited(servers, about, async () => {
-      const result = await writeQuota(servers, environment, store, quota);
-      return { result, details: { changed: result } };
-    });
+    const changed = await setQuota(servers, environment, store, quota);
     if (!changed) remark(`note: it was ${inWords(quota)} already`);
     printResult(
       flags,
@@ -69,6 +61,22 @@ async function change(flags: ChangeFlags, quota: OwnQuota): Promise<void> {
       ]),
     );
   });
+}
+
+/** Gives a store a quota of its own, or takes it away. @returns whether that changed anything. @throws as `changeAccess`. */
+export async function setQuota(
+  servers: Servers,
+  environment: string,
+  storeId: string,
+  quota: OwnQuota,
+): Promise<boolean> {
+  // Before anything is written: without Redis the change could not be completed.
+  await servers.redis();
+  const subject = quotaSubject(await servers.control(), servers.config.namePrefix, environment, storeId);
+  const action = quota === null ? 'quota.reset' : 'quota.set';
+  const about = { action, environment, store_id: storeId, details: { ...quota } } as const;
+  const { changed } = await changeAccess(servers, about, subject, { compose: () => ({ quota }), waitMs: 0 });
+  return changed;
 }
 
 type Row = Pick<StoreAccess, 'store_id' | 'environment' | 'quota'>;

@@ -1,15 +1,48 @@
 /** `rebuild`: makes the read models of an environment anew, beside those that answer, and takes them into use. */
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
+import { changesTopic } from '#shared/events/topics.ts';
+import { remarkOtherErasures } from '../access/republish.ts';
 import { withServers } from '../connection/servers.ts';
 import { chooseEnvironment, environmentOption, jsonOption, wholeNumber } from '../options.ts';
+import { formatDuration } from '../output/durations.ts';
 import { markFailed, printResult } from '../output/print.ts';
-import { describeUnattended } from '../rebuild/catch-up.ts';
-import { type Acceptance, comparisonJson, describeComparison } from '../rebuild/comparison.ts';
-import { installationOf } from '../rebuild/installation.ts';
+import { describeUnattended, rebuild, type Rebuilt } from '../generations/rebuild.ts';
+import { installationOf } from '../generations/installation.ts';
+import { type Acceptance, comparisonJson, describeComparison } from '../generations/compare.ts';
 import { ProgressLine } from '../output/progress-line.ts';
-import { describeCatchUp, Rate } from '../rebuild/progress.ts';
-import { rebuild, type Rebuilt } from '../rebuild/rebuild.ts';
 import { stopSignal } from '../stop-signal.ts';
+
+/** The rate is that of the last seconds: a throttled rebuild has quick and slow times. */
+const RATE_MS = 10_000;
+const BAR = 24;
+
+class Rate {
+  readonly #samples: { at: number; applied: number }[] = [];
+
+  /** Takes a sample. @returns how many a second; 0 while that is not known. */
+  take(applied: number, at = performance.now()): number {
+    this.#samples.push({ at, applied });
+    while ((this.#samples[1]?.at ?? at) < at - RATE_MS) this.#samples.shift();
+    const [first] = this.#samples;
+    if (first === undefined || at === first.at) return 0;
+    return ((applied - first.applied) * 1_000) / (at - first.at);
+  }
+}
+
+/** A bar with numbers, rate and time left. */
+function describeCatchUp(applied: number, total: number, perSecond: number): string {
+  const share = total === 0 ? 1 : applied / total;
+  const filled = Math.floor(share * BAR);
+  const bar = `[${'#'.repeat(filled)}${'.'.repeat(BAR - filled)}]`;
+  const parts = [`${bar} ${Math.floor(share * 100)} %`, `${applied} of ${total}`];
+  if (perSecond > 0) {
+    parts.push(
+      `${Math.round(perSecond)} events/s`,
+      `${formatDuration(((total - applied) / perSecond) * 1_000)} left`,
+    );
+  }
+  return parts.join(', ');
+}
 
 /** An option that says which differences are accepted. */
 export function acceptance(text: string): Acceptance {
@@ -38,6 +71,7 @@ export const rebuildCommand = () =>
       withServers(async (servers) => {
         const environment = chooseEnvironment(servers.config, flags.environment);
         const installation = await installationOf(servers, environment);
+        await remarkOtherErasures(servers, environment, [changesTopic(environment)]);
         const line = new ProgressLine(process.stderr);
         const rate = new Rate();
         let number = 0;

@@ -3,14 +3,13 @@ import { Command } from '@commander-js/extra-typings';
 import { dirname, join } from 'node:path';
 import { newSigningKey, type SigningJwk } from '#shared/access/signing-key-set.ts';
 import { commandInvalid, notFound } from '#shared/errors.ts';
-import { audited } from '../audit/audited.ts';
+import { audited } from '../audit.ts';
 import { withServers } from '../connection/servers.ts';
 import { type Connection, readConnection, STACK_FILE } from '../connection/settings.ts';
 import { duration, jsonOption, WrongUsage } from '../options.ts';
 import { printResult, tableOf } from '../output/print.ts';
 import { createSigningKeys } from '../prepare/signing-keys.ts';
-import { changeKeys, readKeys } from '../signing-keys/key-file.ts';
-import { type KeySchedule, scheduleOf } from '../signing-keys/schedule.ts';
+import { changeKeys, type KeySchedule, readKeys, scheduleOf } from '../signing-keys.ts';
 
 /** Services read the file every second; one that is slow reads it a little later. */
 const MIN_ACTIVATION_MS = 3_000;

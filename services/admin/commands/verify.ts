@@ -1,12 +1,12 @@
 /**
- * `verify`: whether counts and rank trees are what the records say, counted one by one, and makes them so; with `--deep`
+ * `verify`: whether counts, rank trees and feed positions are what the records say, counted one by one, and makes them so; with `--deep`
  * also whether the records are what the log says.
  */
 import { Command } from '@commander-js/extra-typings';
 import type { Db } from 'mongodb';
 import { type FindErased, findErasedIn } from '#shared/access/erased-stores.ts';
-import { repairStore } from '#shared/projection/ranking/repair.ts';
-import { type Difference, verifyStore } from '#shared/projection/ranking/verify.ts';
+import { repairStore } from '#shared/projection/verify/repair.ts';
+import { type Difference, verifyStore } from '#shared/projection/verify/store.ts';
 import { notFound, StoreDataError } from '#shared/errors.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
 import { findLiveGeneration, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
@@ -31,11 +31,14 @@ interface Result {
 
 export const verifyCommand = () =>
   new Command('verify')
-    .description('Count records one by one, and compare counts and rank trees with that')
+    .description('Count records one by one, and compare counts, rank trees and feed positions with that')
     .addOption(environmentOption('only that environment'))
     .addOption(storeOption('only that store'))
     .option('--deep', 'compare every record with the log too')
-    .option('--repair', 'make counts and trees that differ anew')
+    .option(
+      '--repair',
+      'make what differs anew, and tell followers again what had no feed position of its own',
+    )
     .addOption(jsonOption())
     .action((flags) =>
       withServers(async (servers) => {

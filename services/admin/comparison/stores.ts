@@ -1,7 +1,9 @@
-/** All stores of which anything is stored, whether or not there is a stamp that says so. */
-import type { Db } from 'mongodb';
+/** The stores that a comparison covers, and the snapshots in which it reads them. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ClientSession, Db, MongoClient } from 'mongodb';
 import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
 import { COLLECTIONS, RANK_NODES, STAMPS } from '#shared/read-models/collections.ts';
+import { isUnavailable } from '#shared/errors.ts';
 
 /** The stores' ids. */
 export async function storesIn(db: Db): Promise<Set<string>> {
@@ -32,4 +34,21 @@ export async function hasAnything(db: Db, storeId: string): Promise<boolean> {
     if ((await db.collection(name).findOne(filter, { projection: { _id: 1 } })) !== null) return true;
   }
   return false;
+}
+
+/** A collection that was just made is in no snapshot for a moment; an election takes longer. */
+const PATIENCE_MS = 15_000;
+
+/** Runs `read` with a snapshot of its own. */
+export async function inSnapshot<T>(
+  client: MongoClient,
+  read: (session: ClientSession) => Promise<T>,
+): Promise<T> {
+  for (const end = performance.now() + PATIENCE_MS; ; await sleep(100)) {
+    try {
+      return await client.withSession({ snapshot: true }, read);
+    } catch (error) {
+      if (!isUnavailable(error) || performance.now() > end) throw error;
+    }
+  }
 }

@@ -1,10 +1,11 @@
 /** One Kafka of a command: each way to use it is connected when it is first needed. */
-import type { Admin, Consumer, ConsumerConfig, Kafka, Producer } from 'kafkajs';
+import type { Admin, Consumer, ConsumerConfig, Kafka, KafkaConfig, Producer } from '#shared/kafka/client.ts';
 import { shownAddress } from '#shared/address.ts';
 import type { Config } from '#shared/config.ts';
-import { createKafka, createProducer } from '#shared/kafka.ts';
+import { createKafka, createProducer } from '#shared/kafka/client.ts';
+import { firstToAnswer, kafkaSecurity } from '#shared/kafka/connection.ts';
 import { createLogger } from '#shared/logging.ts';
-import { probeBrokers } from './probe.ts';
+import { demandAddress } from './settings.ts';
 
 /** Connects to a server; what is put into `closing` is done in the end. */
 export type Reach = <T>(
@@ -15,6 +16,7 @@ export type Reach = <T>(
 
 export class KafkaServers {
   readonly #brokers: readonly string[];
+  readonly #ssl: KafkaConfig['ssl'];
   readonly #kafka: Kafka;
   readonly #reach: Reach;
   #admin: Promise<Admin> | null = null;
@@ -22,6 +24,7 @@ export class KafkaServers {
 
   constructor(config: Pick<Config, 'kafka'>, clientId: string, reach: Reach) {
     this.#brokers = config.kafka.brokers;
+    this.#ssl = kafkaSecurity(config.kafka).ssl;
     this.#kafka = createKafka(config, clientId, createLogger('admin', 'silent'));
     this.#reach = reach;
   }
@@ -32,8 +35,6 @@ export class KafkaServers {
       const admin = this.#kafka.admin({ retry: { retries: 4 } });
       closing.push(() => admin.disconnect());
       await admin.connect();
-      // The connection alone says nothing about a broker that is frozen.
-      await admin.describeCluster();
       return admin;
     });
     return this.#admin;
@@ -66,9 +67,11 @@ export class KafkaServers {
     });
   }
 
-  #connect<T>(connect: (closing: (() => Promise<unknown>)[]) => Promise<T>): Promise<T> {
+  async #connect<T>(connect: (closing: (() => Promise<unknown>)[]) => Promise<T>): Promise<T> {
+    demandAddress('KAFKA_BROKERS', this.#brokers);
     return this.#reach('Kafka', shownAddress(this.#brokers.join(',')), async (closing) => {
-      await probeBrokers(this.#brokers);
+      // kafkajs would try for seconds, and hide why.
+      await firstToAnswer(this.#brokers, this.#ssl);
       return connect(closing);
     });
   }

@@ -2,7 +2,7 @@
 import type { Db, MongoClient } from 'mongodb';
 import { shownAddress, withoutCredentials } from '#shared/address.ts';
 import type { Config } from '#shared/config.ts';
-import { describeError, StoreDataError } from '#shared/errors.ts';
+import { describeError, refusalOf, StoreDataError } from '#shared/errors.ts';
 import { PerKafka } from '#shared/kafka/per-kafka.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
 import { Databases } from '#shared/read-models/databases.ts';
@@ -10,7 +10,7 @@ import type { RedisMasters } from '#shared/redis-masters.ts';
 import { createRedis } from '#shared/redis.ts';
 import { withTimeLimit } from '#shared/time-limit.ts';
 import { KafkaServers, type Reach } from './kafka.ts';
-import { type Connection, readConnection } from './settings.ts';
+import { type Connection, demandAddress, readConnection } from './settings.ts';
 
 const CONNECT_MS = 5_000;
 const CLOSE_MS = 2_000;
@@ -54,7 +54,15 @@ export class Servers {
     return this.kafkas.of(topic);
   }
 
-  redis(): Promise<RedisMasters> {
+  /** For changes that need all three: nothing is begun that cannot be finished. @throws {StoreDataError} `config_invalid` */
+  demandAll(): void {
+    demandAddress('KAFKA_BROKERS', this.config.kafka.brokers);
+    demandAddress('MONGODB_URI', this.config.mongodb.uri);
+    demandAddress('REDIS_URL', this.config.redis.url);
+  }
+
+  async redis(): Promise<RedisMasters> {
+    demandAddress('REDIS_URL', this.config.redis.url);
     this.#redis ??= this.#connect('Redis', shownAddress(this.config.redis.url), async (closing) => {
       let last: Error | undefined;
       const redis = createRedis(this.config, {
@@ -82,6 +90,7 @@ export class Servers {
 
   #databases(): Databases {
     if (this.#made !== null) return this.#made;
+    demandAddress('MONGODB_URI', this.config.mongodb.uri);
     const made = Databases.of(this.config, (one) => {
       const client = createWriterClient(one, 'admin');
       this.#mongodb.set(client, { address: shownAddress(one.mongodb.uri), reached: null });
@@ -98,7 +107,7 @@ export class Servers {
     await one.reached;
   }
 
-  /** @throws {StoreDataError} `environment_unavailable`, naming the server, its address and where that came from. */
+  /** @throws {StoreDataError} `environment_unavailable` or `not_authorized`, naming the server and its address. */
   readonly #connect: Reach = async (name, address, connect) => {
     const unavailable = (why: string, cause?: unknown) =>
       new StoreDataError(
@@ -111,6 +120,9 @@ export class Servers {
       return await withTimeLimit(CONNECT_MS, late, () => connect(this.#closing));
     } catch (error) {
       if (error instanceof StoreDataError) throw error;
+      const refusal = refusalOf(error);
+      if (refusal !== null)
+        throw new StoreDataError('not_authorized', `${refusal}, at ${address}`, { cause: error });
       throw unavailable(reasonOf(error), error);
     }
   };

@@ -68,21 +68,15 @@ export async function connectionEnvironment(
 }
 
 /**
- * Reads the configuration that a command works with.
- * @throws {StoreDataError} `config_invalid`, naming every mistake, and both ways to name servers where there are none.
+ * Reads the configuration that a command works with. An address that is not set is empty: the command that uses its server demands it.
+ * @throws {StoreDataError} `config_invalid`, naming every mistake.
  */
 export async function readConnection(
   given: NodeJS.ProcessEnv,
   folders?: readonly string[],
 ): Promise<Connection> {
   const { env, origin } = await connectionEnvironment(given, folders);
-  if (!SERVER_VARIABLES.some((name) => env[name])) {
-    throw new StoreDataError(
-      'config_invalid',
-      `no servers are named: set ${SERVER_VARIABLES.join(', ')}, or start a local stack with "npm start", which leaves their addresses in ${STACK_FILE}`,
-    );
-  }
-  const config = readConfig(env);
+  const config = readConfig(env, SERVER_VARIABLES);
   return {
     origin,
     // A request may not wait; an operator may.
@@ -91,6 +85,15 @@ export async function readConnection(
       redis: { ...config.redis, commandTimeoutMs: Math.max(config.redis.commandTimeoutMs, 2_000) },
     },
   };
+}
+
+/** @throws {StoreDataError} `config_invalid` where the address of a server that a command uses is not set. */
+export function demandAddress(name: (typeof SERVER_VARIABLES)[number], address: { length: number }): void {
+  if (address.length > 0) return;
+  throw new StoreDataError(
+    'config_invalid',
+    `this command needs ${name}: set it, or start a local stack with "npm start", which leaves the addresses of its servers in ${STACK_FILE}`,
+  );
 }
 
 async function readStackFile(path: string): Promise<Static<typeof StackFile> | null> {

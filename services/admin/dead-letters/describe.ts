@@ -1,9 +1,10 @@
 /** What a dead letter says: the attributes of its event as far as they can be read, and the shape of its data. */
-import { readLoosely } from '#shared/projection/dead-letters/loose-event.ts';
+import { Binary } from 'mongodb';
+import { readLoosely } from '#shared/projection/dead-letters/letter.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
 import { shortened } from '../output/print.ts';
-import { toBuffer, toMessage } from './message.ts';
-import type { LetterSummary } from './selection.ts';
+import type { LetterSummary } from './letters.ts';
+import { type LogMessage, valuesOf } from '#shared/kafka/message.ts';
 
 /** The attributes that operators look for; the data, with what it says of people, is not among them. */
 const ATTRIBUTES = [
@@ -22,7 +23,7 @@ const MAX_TEXT = 200;
 const MAX_LINES = 60;
 const MAX_DEPTH = 6;
 
-export interface Description {
+interface Description {
   /** What can be read of the event's attributes. */
   attributes: Record<string, string>;
   /** Names and types of the data's fields, one a line; `null` where it is no JSON. */
@@ -84,5 +85,39 @@ function typeOf(value: unknown): string {
 }
 
 function asText(value: unknown): string {
+  // An attribute may be anything, also nested so deep that it cannot be written.
+  if (typeof value === 'object') return typeOf(value);
   return shortened(typeof value === 'string' ? value : JSON.stringify(value), MAX_TEXT);
+}
+
+/** The message as the projector reads it, as far as it is kept. */
+export function toMessage(letter: DeadLetter): LogMessage {
+  const named = Map.groupBy(letter.headers, ({ name }) => name);
+  return {
+    key: letter.key === null ? null : toBuffer(letter.key),
+    value: letter.value === null ? null : toBuffer(letter.value),
+    headers: Object.fromEntries(
+      [...named].map(([name, same]) => [name, same.map(({ value }) => toBuffer(value))]),
+    ),
+    offset: String(letter.offset),
+    timestamp: String(letter.published_at.getTime()),
+    attributes: 0,
+  };
+}
+
+/** A letter with the message that Kafka has of it. */
+export function withMessage(letter: DeadLetter, { key, value, headers }: LogMessage): DeadLetter {
+  return {
+    ...letter,
+    key: key === null ? null : new Binary(key),
+    value: value === null ? null : new Binary(value),
+    headers: Object.entries(headers ?? {}).flatMap(([name, header]) =>
+      valuesOf(header).map((bytes) => ({ name, value: new Binary(Buffer.from(bytes)) })),
+    ),
+  };
+}
+
+/** The bytes of a stored binary. */
+export function toBuffer(binary: Binary): Buffer {
+  return Buffer.from(binary.value());
 }

@@ -1,10 +1,9 @@
 /** Messages of dead letters that keep only a part of them, or nothing: Kafka has them at their offsets. */
-import type { KafkaMessage } from 'kafkajs';
 import { StoreDataError } from '#shared/errors.ts';
-import { unreadableBatch } from '#shared/kafka/unreadable.ts';
+import { type LogMessage, unreadableBatch } from '#shared/kafka/message.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
 import type { Servers } from '../connection/servers.ts';
-import { LogReader } from '../log/reader.ts';
+import { LogReader } from '#shared/kafka/log-reader.ts';
 
 /** Messages in between are read along rather than jumped over. */
 const NEAR = 1_000;
@@ -28,8 +27,8 @@ export class MessagesInKafka {
    * @param letters in the order of their offsets.
    * @throws {StoreDataError} `environment_unavailable`.
    */
-  async of(letters: readonly Place[]): Promise<Map<string, KafkaMessage[]>> {
-    const found = new Map<string, KafkaMessage[]>();
+  async of(letters: readonly Place[]): Promise<Map<string, LogMessage[]>> {
+    const found = new Map<string, LogMessage[]>();
     const [first] = letters;
     if (first === undefined) return found;
     const { topic, partition } = first;
@@ -59,7 +58,7 @@ export class MessagesInKafka {
   }
 }
 
-function isOf({ offset, gathered, published_at }: Place, message: KafkaMessage): boolean {
+function isOf({ offset, gathered, published_at }: Place, message: LogMessage): boolean {
   const at = Number(message.offset);
   if (gathered !== undefined) return offset <= at && at <= gathered.last_offset;
   return offset === at && published_at.getTime() === Number(message.timestamp);

@@ -3,29 +3,34 @@
  * that also removes what was applied. The stamps that it writes turn a race with a running projector into a
  * conflict, and then it is done again.
  */
-import type { KafkaMessage } from 'kafkajs';
 import type { ClientSession } from 'mongodb';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { findErasedIn } from '#shared/access/erased-stores.ts';
 import { publishAccess } from '#shared/access/grants.ts';
 import { describeError, isUnavailable } from '#shared/errors.ts';
+import type { LogMessage } from '#shared/kafka/message.ts';
 import { applyAccess } from '#shared/projection/access/apply.ts';
-import { applyChanges } from '#shared/projection/changes/apply.ts';
-import { Epochs } from '#shared/projection/changes/epochs.ts';
+import { applyChanges } from '#shared/projection/pipeline/apply.ts';
+import { Epochs } from '#shared/projection/slice/epochs.ts';
 import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
-import { eraseLetters } from '#shared/projection/erasing/letters.ts';
+import { eraseLetters } from '#shared/projection/erasure/records.ts';
 import type { Slice } from '#shared/projection/slice/slice.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
 import type { Servers } from '../connection/servers.ts';
 import { inTransaction } from '../transaction.ts';
-import { type LetterBox, otherBoxes } from './boxes.ts';
-import { withoutErasedLetters } from './erased.ts';
+import {
+  findSummaries,
+  type DeadLetterSource,
+  letterFilter,
+  type LetterSelection,
+  type LetterSummary,
+  otherSources,
+  withoutErasedLetters,
+} from './letters.ts';
 import { MessagesInKafka } from './from-kafka.ts';
-import { toMessage } from './message.ts';
-import { findSummaries, letterFilter, type LetterSelection, type LetterSummary } from './selection.ts';
-import { letterSlices } from './slices.ts';
+import { toMessage } from './describe.ts';
 
-export interface Stayed {
+interface Stayed {
   id: string;
   reason: string;
   detail: string;
@@ -52,16 +57,16 @@ export class LetterRetry {
     this.#inKafka = new MessagesInKafka(servers);
   }
 
-  /** Retries what a selection has in a box, in the order of its log: slice by slice, each with its letters' ids. */
+  /** Retries what a selection has in a source, in the order of its log: slice by slice, each with its letters' ids. */
   async *all(
-    box: LetterBox,
+    source: DeadLetterSource,
     selection: LetterSelection,
   ): AsyncGenerator<{ ids: string[]; result: RetryResult }> {
-    for await (const slice of letterSlices(findSummaries(box, letterFilter(box, selection)))) {
+    for await (const slice of letterSlices(findSummaries(source, letterFilter(source, selection)))) {
       const ids = slice.map(({ _id }) => _id);
-      const result = await this.#retry(box, slice);
+      const result = await this.#retry(source, slice);
       // Generations that are not live shall have the same effect, so that going over to one of them loses nothing.
-      for (const other of await otherBoxes(this.#servers, box)) {
+      for (const other of await otherSources(this.#servers, source)) {
         const found = findSummaries(other, letterFilter(other, { ids }));
         for await (const same of letterSlices(found)) await this.#retry(other, same);
       }
@@ -73,8 +78,8 @@ export class LetterRetry {
     return this.#inKafka.close();
   }
 
-  async #retry(box: LetterBox, slice: readonly LetterSummary[]): Promise<RetryResult> {
-    if (box.obstacle !== null) return stuck(slice, box.obstacle);
+  async #retry(source: DeadLetterSource, slice: readonly LetterSummary[]): Promise<RetryResult> {
+    if (source.obstacle !== null) return stuck(slice, source.obstacle);
     const cut = slice.filter((letter) => letter.cut);
     const fetched = await this.#inKafka.of(cut);
     const lost = new Set(cut.filter(({ _id }) => !fetched.has(_id)));
@@ -87,17 +92,21 @@ export class LetterRetry {
       ),
     );
     const present = slice.filter((letter) => !lost.has(letter)).map(({ _id }) => _id);
-    const result = addUp([...hopeless, await this.#apply(box, present, fetched)]);
+    const result = addUp([...hopeless, await this.#apply(source, present, fetched)]);
     const order = new Map(slice.map(({ _id }, index) => [_id, index]));
     result.stayed.sort((a, b) => (order.get(a.id) ?? 0) - (order.get(b.id) ?? 0));
     return result;
   }
 
   /** @param ids letters of one partition. */
-  async #apply(box: LetterBox, ids: readonly string[], fetched: FetchedMessages): Promise<RetryResult> {
+  async #apply(
+    source: DeadLetterSource,
+    ids: readonly string[],
+    fetched: FetchedMessages,
+  ): Promise<RetryResult> {
     if (ids.length === 0) return addUp([]);
     try {
-      return await this.#applyTogether(box, ids, fetched);
+      return await this.#applyTogether(source, ids, fetched);
     } catch (error) {
       if (isUnavailable(error)) throw error;
       if (ids.length === 1) {
@@ -106,17 +115,17 @@ export class LetterRetry {
       }
       // A transaction can be too large, and one letter must not hold up the others.
       const alone: RetryResult[] = [];
-      for (const id of ids) alone.push(await this.#apply(box, [id], fetched));
+      for (const id of ids) alone.push(await this.#apply(source, [id], fetched));
       return addUp(alone);
     }
   }
 
   async #applyTogether(
-    box: LetterBox,
+    source: DeadLetterSource,
     ids: readonly string[],
     fetched: FetchedMessages,
   ): Promise<RetryResult> {
-    const { kind, environment, db, topic, letters } = box;
+    const { kind, environment, db, topic, letters } = source;
     const epochs = this.#epochs.get(db.databaseName) ?? new Epochs();
     this.#epochs.set(db.databaseName, epochs);
     const findErased = findErasedIn(await this.#servers.control(), environment);
@@ -127,10 +136,10 @@ export class LetterRetry {
       const [first] = found;
       const slice: Slice = { topic, partition: first?.partition ?? 0, messages, next: first?.offset ?? 0 };
       const changes =
-        kind === 'changes' ? await applyChanges(db, session, slice, null, { epochs, findErased }) : undefined;
-      const access = kind === 'access' ? await applyAccess(db, environment, session, slice, null) : undefined;
+        kind === 'changes' ? await applyChanges(db, session, slice, { epochs, findErased }) : undefined;
+      const access = kind === 'access' ? await applyAccess(db, environment, session, slice) : undefined;
       const { deadLetters = [] } = changes ?? access ?? {};
-      await settleLetters(box, session, found, deadLetters);
+      await settleLetters(source, session, found, deadLetters);
       const outdated = changes?.plan?.outdated ?? access?.outdated ?? 0;
       const present = new Set(found.map(({ _id }) => _id));
       const result: RetryResult = {
@@ -162,14 +171,14 @@ export class LetterRetry {
 }
 
 /** Messages that letters do not keep, by letter id. */
-type FetchedMessages = ReadonlyMap<string, readonly KafkaMessage[]>;
+type FetchedMessages = ReadonlyMap<string, readonly LogMessage[]>;
 
 /**
  * Removes the letters whose messages were applied. Those that stay were written anew, with the reason of today; when they died and what
  * they keep do not change by that.
  */
 async function settleLetters(
-  { db, letters }: LetterBox,
+  { db, letters }: DeadLetterSource,
   session: ClientSession,
   found: readonly DeadLetter[],
   dead: readonly DeadLetter[],
@@ -202,4 +211,32 @@ export function addUp(results: readonly RetryResult[]): RetryResult {
 /** The result for letters that need not even be tried. */
 function stuck(letters: readonly LetterSummary[], detail: string): RetryResult {
   return { ...addUp([]), stayed: letters.map(({ _id, reason }) => ({ id: _id, reason, detail })) };
+}
+
+const SLICE_LETTERS = 100;
+const SLICE_BYTES = 4_194_304;
+
+/** Yields slices of ids. */
+export async function* letterSlices(letters: AsyncIterable<LetterSummary>): AsyncGenerator<LetterSummary[]> {
+  let slice: LetterSummary[] = [];
+  let bytes = 0;
+  for await (const letter of letters) {
+    const [first] = slice;
+    const fits =
+      first === undefined ||
+      (first.topic === letter.topic &&
+        first.partition === letter.partition &&
+        slice.length < SLICE_LETTERS &&
+        first.gathered === undefined &&
+        letter.gathered === undefined &&
+        bytes + letter.value_bytes <= SLICE_BYTES);
+    if (!fits) {
+      yield slice;
+      slice = [];
+      bytes = 0;
+    }
+    slice.push(letter);
+    bytes += letter.value_bytes;
+  }
+  if (slice.length > 0) yield slice;
 }

@@ -1,9 +1,6 @@
 /** `npm run documents`: writes anew what the documents take from the schemas and the commands. */
 import { readFile, writeFile } from 'node:fs/promises';
-import { asyncApiDocument } from './asyncapi.ts';
-import { cliMarkdown } from './cli.ts';
-import { eventsMarkdown } from './events.ts';
-import { replaceSection } from './section.ts';
+import { asyncApiDocument, cliMarkdown, eventsMarkdown, replaceSection } from './documents.ts';
 
 await replaceIn('docs/events.md', 'fields', eventsMarkdown());
 await replaceIn('docs/cli.md', 'commands', cliMarkdown());

@@ -4,13 +4,10 @@
  */
 import type { Redis } from 'ioredis';
 import { controlCollections } from '#shared/access/access-keys.ts';
-import { publishedKey, replaceVersioned } from '#shared/access/grants.ts';
-import { redisKeys } from '#shared/access/redis-keys.ts';
-import { holderOf } from '#shared/redis-masters.ts';
-import { execute } from '#shared/redis-pipeline.ts';
-import { announcementsIn } from '../access/announce.ts';
+import { publishedKey, redisKeys, replaceVersioned } from '#shared/access/grants.ts';
+import { execute, nodeFor } from '#shared/redis-masters.ts';
+import { changeAccess } from '../access/change.ts';
 import { existingKey, keySubject, storeSubject } from '../access/subject.ts';
-import { auditedChange } from '../audit/audited-change.ts';
 import type { Servers } from '../connection/servers.ts';
 import { type Counts, lettersOf, removeLetters } from './documents.ts';
 import { accessTopic } from '#shared/events/topics.ts';
@@ -28,11 +25,8 @@ const LOOKED_AT_TOGETHER = 1_000;
 export async function block(servers: Servers, { environment, store_id }: StoreOf): Promise<void> {
   const { namePrefix } = servers.config;
   const subject = storeSubject(await servers.control(), namePrefix, environment, store_id);
-  await auditedChange(servers, { action: 'stores.block', environment, store_id }, subject, {
-    compose: () => ({ status: 'blocked' }),
-    holds: ({ status }) => status === 'blocked',
-    waitMs: 0,
-  });
+  const about = { action: 'stores.block', environment, store_id } as const;
+  await changeAccess(servers, about, subject, { compose: () => ({ status: 'blocked' as const }), waitMs: 0 });
 }
 
 /** Revokes every key of the store, and takes from each what it could do. @returns how many keys there are. */
@@ -44,24 +38,26 @@ export async function revokeKeys(servers: Servers, store: StoreOf): Promise<numb
   const own = { environment: store.environment, store_id: store.store_id };
   const valid = await keys.find({ ...own, status: { $ne: 'revoked' } }).toArray();
   for (const { _id } of valid) {
-    await auditedChange(
-      servers,
-      { action: 'keys.revoke', client_id: _id, ...own },
-      keySubject(control, prefix, _id),
-      {
-        compose: (before) => ({ ...existingKey(_id, before, { revoked: 'accept' }), status: 'revoked' }),
-        holds: ({ status }) => status === 'revoked',
-        waitMs: 0,
-      },
-    );
+    const about = { action: 'keys.revoke', client_id: _id, ...own } as const;
+    await changeAccess(servers, about, keySubject(control, prefix, _id), {
+      compose: (before) => ({
+        ...existingKey(_id, before, { revoked: 'accept' }),
+        status: 'revoked' as const,
+      }),
+      waitMs: 0,
+    });
   }
   await keys.updateMany(own, {
     $set: { scopes: [], secret_hashes: [] },
     $unset: { secret_expires_at: '', widest: '' },
   });
   const revoked = await keys.find(own).toArray();
-  for (const { redisKey, version, member } of revoked.flatMap((key) => publishedKey(prefix, key))) {
-    await execute(replaceVersioned(holderOf(redis, redisKey).multi(), redisKey, version, member));
+  for (const key of revoked) {
+    const { redisKey, version, member } = publishedKey(prefix, key);
+    // Where releases before this one kept the hashes of its secrets.
+    const former = `${prefix}:client:${key._id}`;
+    await nodeFor(redis, former).del(former);
+    await execute(replaceVersioned(nodeFor(redis, redisKey).multi(), redisKey, version, member));
   }
   return revoked.length;
 }
@@ -82,7 +78,7 @@ export async function countAccess(servers: Servers, store: StoreOf): Promise<Cou
   };
 }
 
-/** Removes sessions, counts of the quota, and what is noted of either; keys are revoked by then. */
+/** Removes sessions, their counts, counts of the quota, and what is noted of either; keys are revoked by then. */
 export async function removeAccess(servers: Servers, store: StoreOf): Promise<void> {
   const control = await servers.control();
   const { environment, store_id } = store;
@@ -90,7 +86,8 @@ export async function removeAccess(servers: Servers, store: StoreOf): Promise<vo
     await redis.del(...names);
   });
   await controlCollections(control).revokedSessions.deleteMany({ environment, store_id });
-  await announcementsIn(control).deleteMany({
+  // Former releases wrote down there what they were about to change.
+  await control.collection<{ _id: string }>('access_announcements').deleteMany({
     $or: [
       { _id: `store_access/${environment}/${store_id}` },
       { 'state.environment': environment, 'state.store_id': store_id },
@@ -100,14 +97,14 @@ export async function removeAccess(servers: Servers, store: StoreOf): Promise<vo
 }
 
 async function countInRedis(servers: Servers, store: StoreOf): Promise<Counts> {
-  const counts = { sessions: 0, quota_counts: 0 };
+  const counts = { sessions: 0, token_counts: 0, quota_counts: 0 };
   await forEachInRedis(servers, store, (names, kind) => {
     counts[kind] += names.length;
   });
   return counts;
 }
 
-type KindInRedis = 'sessions' | 'quota_counts';
+type KindInRedis = 'sessions' | 'token_counts' | 'quota_counts';
 
 async function forEachInRedis(
   servers: Servers,
@@ -116,8 +113,12 @@ async function forEachInRedis(
 ): Promise<void> {
   const own = redisKeys(servers.config.namePrefix, environment, store_id);
   // They lie together.
-  const redis = holderOf(await servers.redis(), own.storeAccess);
-  const kinds = { sessions: own.session(''), quota_counts: own.quota('') } as const;
+  const redis = nodeFor(await servers.redis(), own.storeAccess);
+  const kinds = {
+    sessions: own.session(''),
+    token_counts: own.tokens(''),
+    quota_counts: own.quota(''),
+  } as const;
   for (const [kind, prefix] of Object.entries(kinds) as [KindInRedis, string][]) {
     // Prefixes and ids of stores have no character that a pattern reads as another. What is scanned may be told twice.
     const seen = new Set<string>();

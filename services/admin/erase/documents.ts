@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db, Document, Filter } from 'mongodb';
 import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
-import { storesNamedBy } from '#shared/projection/dead-letters/loose-event.ts';
+import { storesNamedBy } from '#shared/projection/dead-letters/letter.ts';
 import {
   CHECKPOINTS,
   DEAD_LETTERS,
@@ -17,7 +17,7 @@ import {
 } from '#shared/read-models/collections.ts';
 import type { TreeName } from '#shared/read-models/rank-tree/nodes.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
-import { toMessage } from '../dead-letters/message.ts';
+import { toMessage } from '../dead-letters/describe.ts';
 
 /** Documents that go together. */
 const PIECE = 500;

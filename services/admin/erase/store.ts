@@ -1,29 +1,32 @@
 /**
  * Erases a store whole. First it is noted, so that nothing of the store is applied any longer and no slice that is under way brings
- * anything back; then access goes, then the data of every generation, and at last it is noted up to where the log is passed by.
+ * anything back; then access goes, then the data of every generation, and at last it is noted, and published, up to where the log is skipped.
  * Run again, it does what is left to do.
  */
 import {
   controlCollections,
   type PartitionEnd,
+  type StoreAccess,
   storeAccessId,
-  type StoreErasure,
 } from '#shared/access/access-keys.ts';
+import { lastMessageBefore, MAX_CLOSING_MS } from '#shared/access/erased-stores.ts';
 import { publishAccess } from '#shared/access/grants.ts';
 import { commandInvalid } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
+import { LogReader } from '#shared/kafka/log-reader.ts';
+import { readLogBounds } from '#shared/kafka/positions.ts';
+import type { Checkpoint, LastMessage } from '#shared/projection/slice/checkpoint.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { findGenerations, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
-import type { Db } from 'mongodb';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { pastHangingTransactions } from '../access/hanging-transactions.ts';
+import type { Db, Filter } from 'mongodb';
+import { pastHangingTransactions } from '../access/change.ts';
+import { publishErasure } from '../access/republish.ts';
 import type { Servers } from '../connection/servers.ts';
 import { block, countAccess, removeAccess, revokeKeys, type StoreOf } from './access.ts';
 import { addUp, countDocuments, type Counts, removeDocuments } from './documents.ts';
 
-/** What was published together with the end of an erasure is of before it, whatever each process has heard of by then. */
-const END_MS = 1_000;
+/** Of no message of the store is anything applied. */
+const UNDER_WAY = { at: '$$NOW', sequence: { $add: [{ $ifNull: ['$erased.sequence', 0] }, 1] } };
 
 export interface GenerationCounts {
   generation: number;
@@ -60,7 +63,8 @@ export async function eraseStore(servers: Servers, store: StoreOf): Promise<Gene
   await generationsOf(servers, store);
 
   await block(servers, store);
-  await note(servers, store, { at: new Date() });
+  const isNoted = await note(servers, store, UNDER_WAY);
+  if (!isNoted) throw new Error('the record of the store that was blocked is not there');
   await afterSlicesUnderWay(control, accessTopic(environment));
   await revokeKeys(servers, store);
   await removeAccess(servers, store);
@@ -75,18 +79,68 @@ export async function eraseStore(servers: Servers, store: StoreOf): Promise<Gene
     removed.push({ generation: number, documents: addUp(passes) });
   }
 
-  const ends = await endsOf(servers, topics);
-  const at = new Date(Date.now() + END_MS);
-  await note(servers, store, { at, ends });
-  // Whoever passes by for what it had heard before has done so by then.
-  for (const { db } of await generationsOf(servers, store)) await afterSlicesUnderWay(db, topic);
-  await afterSlicesUnderWay(control, accessTopic(environment));
-  await sleep(Math.max(0, at.getTime() - Date.now()));
-  const later = await endsOf(servers, topics);
-  const untilOf = ({ topic: name, partition }: PartitionEnd) =>
-    later.find((end) => end.topic === name && end.partition === partition)?.end;
-  await note(servers, store, { at, ends: ends.map((end) => ({ ...end, until: untilOf(end) ?? end.end })) });
+  await noteEnds(servers, store, topics);
+  await publishErasure(servers, store);
   return removed;
+}
+
+/** So often the ends are read anew where reading them took too long, or a partition got its first message meanwhile. */
+const MAX_ATTEMPTS = 10;
+
+/**
+ * Notes where the logs end: what lies before is skipped from then on, what lies behind begins the store anew. A slice that had not heard of
+ * the ends has skipped only what was fetched before the erasure began to close, and one that meets it closing waits for the ends: so
+ * every process decides alike about every message.
+ */
+async function noteEnds(servers: Servers, store: StoreOf, topics: readonly string[]): Promise<void> {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+    const logs = await readLastMessages(servers, topics);
+    await note(servers, store, { $mergeObjects: ['$erased', { closing_at: '$$NOW' }] });
+    const ends = await endsOf(servers, topics);
+    const known = ends.flatMap((one): PartitionEnd[] => {
+      const last = logs.get(`${one.topic}/${one.partition}`)?.last ?? null;
+      return last === null ? [] : [{ ...one, last, until: one.end }];
+    });
+    // Where no message was, as behind transactions that were aborted, nothing is to be skipped unless one has come meanwhile.
+    const isWhole = ends.every(({ topic, partition, end }) => {
+      const log = logs.get(`${topic}/${partition}`);
+      return end === 0 || log?.end === end || (log?.last ?? null) !== null;
+    });
+    const wasNoted = isWhole && (await note(servers, store, endsNoted(known), IS_CLOSING_IN_TIME));
+    if (wasNoted) return;
+  }
+  throw commandInvalid(
+    `the ends of the logs cannot be noted while they are read so slowly, or the store ${store.store_id} is published anew all the time: stop its publishers, and run the command again`,
+  );
+}
+
+/** By the clock of MongoDB, like the waiting of those who meet it. */
+const IS_CLOSING_IN_TIME = {
+  $expr: { $lt: [{ $subtract: ['$$NOW', '$erased.closing_at'] }, MAX_CLOSING_MS] },
+};
+
+function endsNoted(ends: readonly PartitionEnd[]): object {
+  return { at: '$$NOW', sequence: '$erased.sequence', ends: { $literal: ends } };
+}
+
+/** The end of each partition's log, and its last message; by `<topic>/<partition>`. */
+async function readLastMessages(
+  servers: Servers,
+  topics: readonly string[],
+): Promise<Map<string, { end: number; last: LastMessage | null }>> {
+  const found = new Map<string, { end: number; last: LastMessage | null }>();
+  for (const topic of topics) {
+    const log = await LogReader.open(servers, topic);
+    try {
+      for (const [partition, { end }] of await log.bounds()) {
+        const last = await lastMessageBefore(log, partition, end);
+        found.set(`${topic}/${partition}`, { end, last });
+      }
+    } finally {
+      await log.close();
+    }
+  }
+  return found;
 }
 
 /** The ends of the partitions of some topics, in a fixed order. */
@@ -94,8 +148,8 @@ async function endsOf(servers: Servers, topics: readonly string[]): Promise<Part
   const ends: PartitionEnd[] = [];
   for (const topic of topics) {
     const kafka = await servers.kafkaOf(topic).admin();
-    const offsets = await kafka.fetchTopicOffsets(topic);
-    for (const { partition, high } of offsets) ends.push({ topic, partition, end: Number(high) });
+    for (const [partition, { end }] of await readLogBounds(kafka, topic))
+      ends.push({ topic, partition, end });
   }
   return ends;
 }
@@ -112,17 +166,22 @@ async function generationsOf(servers: Servers, { environment }: StoreOf) {
   });
 }
 
-/** Notes the erasure where access is decided, which is blocked by then; the store's own record and quota say nothing of that any longer. */
+/**
+ * Notes the erasure where access is decided, which is blocked by then; the store's own record and quota say nothing of that any longer.
+ * @param erased an expression of MongoDB.
+ * @returns whether the record passes the filter.
+ */
 async function note(
   servers: Servers,
   { environment, store_id }: StoreOf,
-  erased: StoreErasure,
-): Promise<void> {
+  erased: object,
+  filter: Filter<StoreAccess> = {},
+): Promise<boolean> {
   const control = await servers.control();
   const { stores } = controlCollections(control);
   const _id = storeAccessId(environment, store_id);
   const fields = {
-    erased: { $literal: erased },
+    erased,
     record_status: 'active',
     record_sequence: -1,
     quota: '$$REMOVE',
@@ -133,10 +192,11 @@ async function note(
   };
   const topic = accessTopic(environment);
   const store = await pastHangingTransactions(control, topic, () =>
-    stores.findOneAndUpdate({ _id }, [{ $set: fields }], { returnDocument: 'after' }),
+    stores.findOneAndUpdate({ ...filter, _id }, [{ $set: fields }], { returnDocument: 'after' }),
   );
-  if (store === null) throw new Error('the record of the store that was blocked is not there');
+  if (store === null) return false;
   await publishAccess(await servers.redis(), servers.config.namePrefix, { store, stores });
+  return true;
 }
 
 /**

@@ -1,14 +1,13 @@
 /** The events of one store as the log has them, each as a line of NDJSON that `publish` takes. */
-import type { KafkaMessage } from 'kafkajs';
 import { findErasedIn } from '#shared/access/erased-stores.ts';
 import { readChange } from '#shared/events/change.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { changesTopic } from '#shared/events/topics.ts';
-import { unreadableBatch } from '#shared/kafka/unreadable.ts';
-import { DropDecisions } from '#shared/projection/dead-letters/dropped.ts';
-import { readLoosely } from '#shared/projection/dead-letters/loose-event.ts';
+import { type LogMessage, unreadableBatch } from '#shared/kafka/message.ts';
+import { DropDecisions } from '#shared/projection/dead-letters/decisions.ts';
+import { readLoosely } from '#shared/projection/dead-letters/letter.ts';
 import type { Servers } from '../connection/servers.ts';
-import { LogReader } from './reader.ts';
+import { LogReader } from '#shared/kafka/log-reader.ts';
 
 export interface Told {
   events: number;
@@ -57,7 +56,7 @@ export async function tellEventsOf(
   }
 }
 
-function isEvent(message: KafkaMessage): boolean {
+function isEvent(message: LogMessage): boolean {
   try {
     readChange(message);
     return true;
@@ -68,9 +67,13 @@ function isEvent(message: KafkaMessage): boolean {
 }
 
 /** An event in structured mode, on one line. */
-function toLine(message: KafkaMessage): string {
-  const { attributes, data, value } = readLoosely(message);
+function toLine(message: LogMessage): string {
+  const { attributes, value } = readLoosely(message);
   // Outside of texts a line break means nothing, and inside JSON has none.
-  if (attributes === value) return (message.value ?? '').toString('utf8').replaceAll(/[\r\n]/g, ' ');
-  return JSON.stringify({ ...attributes, data });
+  const text = (message.value ?? '').toString('utf8').replaceAll(/[\r\n]/g, ' ');
+  if (attributes === value) return text;
+  // Headers of these names say nothing in binary mode.
+  const { data: _data, data_base64: _base64, ...others } = attributes;
+  // The text as it is: unknown fields may be nested deeper than can be written.
+  return `${JSON.stringify(others).slice(0, -1)}${text === '' ? '' : `,"data":${text}`}}`;
 }

@@ -1,10 +1,12 @@
-/** Opens what is to be published: a file, or standard input for `-`. */
+/** What is to be published, a file or standard input for `-`, and how far it is. */
+import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { notFound, StoreDataError } from '#shared/errors.ts';
+import { formatBytes, formatDuration } from '../output/durations.ts';
 import { remark } from '../output/print.ts';
+import type { Counts } from './publish-stream.ts';
 
 export interface Input {
   stream: Readable;
@@ -37,4 +39,19 @@ function reasonOf(error: unknown): string {
   if (code === 'ENOENT') return 'there is no such file';
   if (code === 'EACCES' || code === 'EPERM') return 'permission denied';
   return typeof code === 'string' ? code : 'unknown error';
+}
+
+/** One line: what is done, how fast, and how long it will take. @param totalBytes of the whole input; `null` where nobody knows. */
+export function describeProgress(counts: Counts, totalBytes: number | null, elapsedMs: number): string {
+  const { sent, rejected, bytes } = counts;
+  const rate = elapsedMs === 0 ? 0 : Math.round((sent * 1_000) / elapsedMs);
+  const parts = [`sent ${sent}`, `rejected ${rejected}`, `${rate} events/s`];
+  if (totalBytes !== null && totalBytes > 0 && bytes > 0) {
+    const share = Math.min(1, bytes / totalBytes);
+    const left = formatDuration((elapsedMs * (1 - share)) / share);
+    parts.push(`${Math.floor(share * 100)} % of ${formatBytes(totalBytes)}`, `${left} left`);
+  } else {
+    parts.push(formatBytes(bytes));
+  }
+  return parts.join(', ');
 }

@@ -1,11 +1,11 @@
 /** Publishes a stream of NDJSON to an environment's topics: each line is sent or reported, and nothing stops at a bad one. */
-import type { Producer } from 'kafkajs';
+import { readAccessChange } from '#shared/events/access-event.ts';
+import { readChange } from '#shared/events/change.ts';
 import { MAX_MESSAGE_BYTES } from '#shared/events/cloud-event.ts';
+import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { BatchSender } from './batch-sender.ts';
-import { type EventLine, readEventLine } from './event-line.ts';
-import { type Line, LineSplitter } from './line-splitter.ts';
+import type { Producer } from '#shared/kafka/client.ts';
 
 export interface Counts {
   /** Events that Kafka has taken. */
@@ -21,7 +21,7 @@ export interface PublishOptions {
   input: AsyncIterable<Buffer>;
   producer: Pick<Producer, 'sendBatch'>;
   environment: string;
-  /** As of the sender. */
+  /** The trace that the messages are a part of, as W3C writes it. */
   traceparent?: string | undefined;
   /** Stops between two lines; what was sent by then is counted. */
   signal: AbortSignal;
@@ -30,61 +30,81 @@ export interface PublishOptions {
   rejected: (line: number, rejection: EventRejected) => void;
 }
 
+interface Outgoing {
+  topic: string;
+  key: string;
+  value: Buffer;
+  /** Where it came from. */
+  line: number;
+}
+
+/** A topic's default `max.message.bytes` is 1 MiB for what one request brings to one partition. */
+const BATCH_BYTES = 786_432;
+const BATCH_MESSAGES = 2_000;
+/** Roughly what Kafka's record format and a header add to a message. */
+const OVERHEAD_BYTES = 96;
+
 export const noCounts = (): Counts => ({ sent: 0, rejected: 0, blank: 0, bytes: 0, doneUpToLine: 0 });
 
-/** Publishes until the stream ends, the signal comes or Kafka fails; then `counts` tells how far it came. */
+/**
+ * Publishes until the stream ends, the signal comes or Kafka fails; then `counts` tells how far it came. One batch is under way while the
+ * next is gathered, so that a store's events keep their order whatever has to be sent again.
+ */
 export async function publishStream(options: PublishOptions): Promise<void> {
-  const { input, producer, environment, traceparent, signal, counts, rejected } = options;
+  const { input, environment, signal, counts } = options;
   const topics = { changes: changesTopic(environment), access: accessTopic(environment) };
-  const reject = (line: number, rejection: EventRejected) => {
-    counts.rejected += 1;
-    rejected(line, rejection);
+  let gathered: Outgoing[] = [];
+  let bytes = 0;
+  let underWay = Promise.resolve();
+  const send = async () => {
+    await underWay;
+    underWay = sendBatch(options, gathered);
+    // The next wait throws its failure; nothing is sent after it.
+    underWay.catch(() => undefined);
+    [gathered, bytes] = [[], 0];
   };
-  const sender = new BatchSender({
-    producer,
-    traceparent,
-    sent: (messages) => {
-      counts.sent += messages.length;
-      counts.doneUpToLine = Math.max(counts.doneUpToLine, messages.at(-1)?.line ?? 0);
-    },
-    refused: ({ topic, line }) =>
-      reject(line, new EventRejected('too_large', `Kafka takes no message of this size on ${topic}`)),
-  });
   let lastLine = 0;
-  const take = async (line: Line) => {
-    const event = readOrReject(line, reject, counts);
-    if (event !== null) {
-      const { channel, storeId, value } = event;
-      await sender.add({ topic: topics[channel], key: storeId, value, line: line.number });
-    }
-    lastLine = line.number;
-  };
-
-  const splitter = new LineSplitter(MAX_MESSAGE_BYTES);
   try {
-    for await (const chunk of input) {
-      counts.bytes += chunk.length;
-      for (const line of splitter.push(chunk)) {
-        await take(line);
+    for await (const lines of linesIn(counted(input, counts), MAX_MESSAGE_BYTES)) {
+      for (const line of lines) {
+        const event = readOrReject(line, options);
+        if (event !== null) {
+          const size = event.value.length + OVERHEAD_BYTES;
+          if (gathered.length === BATCH_MESSAGES || bytes + size > BATCH_BYTES) await send();
+          gathered.push({
+            topic: topics[event.channel],
+            key: event.storeId,
+            value: event.value,
+            line: line.number,
+          });
+          bytes += size;
+        }
+        lastLine = line.number;
         if (signal.aborted) break;
       }
-      if (signal.aborted) break;
       // A pipe may bring nothing more for a while: what has come goes on now.
-      sender.kick();
+      if (gathered.length > 0) await send();
+      if (signal.aborted) break;
     }
-    if (!signal.aborted) for (const line of splitter.end()) await take(line);
   } catch (error) {
     // A stream that is waited for ends by being destroyed.
     if (!signal.aborted) throw error;
   }
-  await sender.finish();
+  await send();
+  await underWay;
   counts.doneUpToLine = lastLine;
 }
 
+async function* counted(input: AsyncIterable<Buffer>, counts: Counts): AsyncGenerator<Buffer> {
+  for await (const chunk of input) {
+    counts.bytes += chunk.length;
+    yield chunk;
+  }
+}
+
 function readOrReject(
-  line: Line,
-  reject: (line: number, rejection: EventRejected) => void,
-  counts: Counts,
+  line: Parameters<typeof readEventLine>[0],
+  { counts, rejected }: PublishOptions,
 ): EventLine | null {
   try {
     const event = readEventLine(line);
@@ -92,7 +112,168 @@ function readOrReject(
     return event;
   } catch (error) {
     if (!(error instanceof EventRejected)) throw error;
-    reject(line.number, error);
+    counts.rejected += 1;
+    rejected(line.number, error);
     return null;
   }
+}
+
+async function sendBatch(options: PublishOptions, messages: readonly Outgoing[]): Promise<void> {
+  const [first] = messages;
+  if (first === undefined) return;
+  const { producer, traceparent, counts, rejected } = options;
+  const contentType = { 'content-type': 'application/cloudevents+json' };
+  const headers = traceparent === undefined ? contentType : { ...contentType, traceparent };
+  const topicMessages = [...Map.groupBy(messages, ({ topic }) => topic)].map(([topic, ofTopic]) => ({
+    topic,
+    messages: ofTopic.map(({ key, value }) => ({ key, value, headers })),
+  }));
+  try {
+    await producer.sendBatch({ acks: -1, topicMessages });
+    counts.sent += messages.length;
+    counts.doneUpToLine = Math.max(counts.doneUpToLine, messages.at(-1)?.line ?? 0);
+  } catch (error) {
+    if (!isTooLarge(error)) throw error;
+    if (messages.length === 1) {
+      counts.rejected += 1;
+      rejected(
+        first.line,
+        new EventRejected('too_large', `Kafka takes no message of this size on ${first.topic}`),
+      );
+      return;
+    }
+    // Halves, in order, until the one that is too large is alone; what came twice changes nothing.
+    const middle = Math.ceil(messages.length / 2);
+    await sendBatch(options, messages.slice(0, middle));
+    await sendBatch(options, messages.slice(middle));
+  }
+}
+
+function isTooLarge(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return ('type' in error && error.type === 'MESSAGE_TOO_LARGE') || isTooLarge(error.cause);
+}
+
+/** Splits a stream of bytes into lines, whose bytes stay as they are; never more than one line of a bounded length is held. */
+
+export interface Line {
+  /** From 1 on. */
+  number: number;
+  /** Without its end; `null` where the line is longer than allowed. */
+  bytes: Buffer | null;
+  /** Its length without its end. */
+  length: number;
+}
+
+const LINE_FEED = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
+
+/** The lines that end in each chunk; in the end the last line, if it has no end. @param maxBytes of a longer line nothing is held. */
+export async function* linesIn(input: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Line[]> {
+  let number = 0;
+  let parts: Buffer[] = [];
+  let length = 0;
+  let last: number | undefined;
+  const append = (part: Buffer) => {
+    length += part.length;
+    last = part.at(-1) ?? last;
+    // One byte more than allowed: it may be the carriage return of the line's end.
+    parts = length > maxBytes + 1 ? [] : [...parts, part];
+  };
+  const finish = (): Line => {
+    const size = length - (last === CARRIAGE_RETURN ? 1 : 0);
+    const bytes = size > maxBytes ? null : Buffer.concat(parts, size);
+    number += 1;
+    [parts, length, last] = [[], 0, undefined];
+    return { number, bytes, length: size };
+  };
+  for await (const chunk of input) {
+    const lines: Line[] = [];
+    let start = 0;
+    for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
+      append(chunk.subarray(start, end));
+      lines.push(finish());
+      start = end + 1;
+    }
+    append(chunk.subarray(start));
+    yield lines;
+  }
+  if (length > 0) yield [finish()];
+}
+
+export interface EventLine {
+  /** Which of the environment's two topics it belongs to. */
+  channel: 'changes' | 'access';
+  /** The message key. */
+  storeId: string;
+  value: Buffer;
+}
+
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/** Reads a line. @returns `null` for a blank one. @throws {EventRejected} when it is no event. */
+export function readEventLine(line: Line): EventLine | null {
+  const { bytes, number, length } = line;
+  if (bytes === null) {
+    throw new EventRejected(
+      'too_large',
+      `the line has ${length} bytes, at most ${MAX_MESSAGE_BYTES} are allowed`,
+    );
+  }
+  const marked = number === 1 && bytes.subarray(0, 3).equals(BYTE_ORDER_MARK);
+  const value = marked ? bytes.subarray(3) : bytes;
+  if (isBlank(value)) return null;
+  const found = findStoreId(value);
+  try {
+    return read(value, found);
+  } catch (error) {
+    if (!(error instanceof EventRejected) || error.reason !== 'key_mismatch') throw error;
+    return read(value, parseStoreId(value));
+  }
+}
+
+/** The readers compare the key with the event's store, so a wrong one never goes unnoticed. */
+function read(value: Buffer, storeId: string | null): EventLine {
+  const message = { key: storeId === null ? null : Buffer.from(storeId), value };
+  const channel = channelOf(message);
+  if (storeId === null) throw new EventRejected('invalid_attribute', 'storeid is missing');
+  return { channel, storeId, value };
+}
+
+function channelOf(message: { key: Buffer | null; value: Buffer }): EventLine['channel'] {
+  try {
+    readChange(message);
+    return 'changes';
+  } catch (error) {
+    if (!(error instanceof EventRejected) || error.reason !== 'unknown_type') throw error;
+  }
+  try {
+    readAccessChange(message);
+    return 'access';
+  } catch (error) {
+    if (!(error instanceof EventRejected) || error.reason !== 'unknown_type') throw error;
+    throw new EventRejected(
+      'unknown_type',
+      `type is not store-data.<entity>.changed or .deleted of ${ENTITY_NAMES.join(', ')}, nor store-data.access_key.changed or store-data.store_access.changed`,
+    );
+  }
+}
+
+/** Finds the store without parsing the line twice: right wherever the attribute stands before the data. */
+function findStoreId(value: Buffer): string | null {
+  const at = value.indexOf('"storeid"');
+  if (at === -1) return null;
+  const found = /^"storeid"\s*:\s*"([A-Za-z0-9_-]{1,64})"/.exec(value.toString('latin1', at, at + 96));
+  return found?.[1] ?? null;
+}
+
+function parseStoreId(value: Buffer): string | null {
+  const event: unknown = JSON.parse(value.toString('utf8'));
+  if (typeof event !== 'object' || event === null || !('storeid' in event)) return null;
+  return typeof event.storeid === 'string' ? event.storeid : null;
+}
+
+function isBlank(value: Buffer): boolean {
+  for (const byte of value) if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0d) return false;
+  return true;
 }

@@ -1,24 +1,108 @@
 /**
- * Replays a part of the log into a database of its own, with the projector's own code: what the read models should be. What
- * was passed by because it has a dead letter, or an operator dropped it, is passed by here too.
+ * What the read models should be: the log is applied into a private database, which no pointer names, by the code of a rebuild. Messages
+ * with a dead letter, and those that an operator dropped, are left out here too.
  */
-import type { KafkaMessage } from 'kafkajs';
-import type { ClientSession, Db } from 'mongodb';
+import type { ClientSession, Db, MongoClient } from 'mongodb';
 import type { FindErased } from '#shared/access/erased-stores.ts';
-import { applyChanges } from '#shared/projection/changes/apply.ts';
-import { Epochs } from '#shared/projection/changes/epochs.ts';
-import { droppedLettersIn } from '#shared/projection/dead-letters/dropped.ts';
-import { sliceLength } from '#shared/projection/slice/slice.ts';
+import { StoreDataError } from '#shared/errors.ts';
+import type { LogReader } from '#shared/kafka/log-reader.ts';
+import type { LogMessage } from '#shared/kafka/message.ts';
+import type { Positions } from '#shared/kafka/positions.ts';
+import { PeriodicTask } from '#shared/periodic-task.ts';
+import { DropDecisions } from '#shared/projection/dead-letters/decisions.ts';
+import { applyChanges } from '#shared/projection/pipeline/apply.ts';
+import { Epochs } from '#shared/projection/slice/epochs.ts';
+import { type Slice, sliceLength } from '#shared/projection/slice/slice.ts';
 import { createReadModels, DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
-import type { LogReader } from '../log/reader.ts';
-import type { Positions } from '../rebuild/installation.ts';
 import { inTransaction } from '../transaction.ts';
 
 const LIMITS = { events: 500, bytes: 4_194_304 };
 
-export interface ReplayOptions {
-  /** The database of its own. */
+/** How often a command says that it still works on its database, and after which silence another one drops that. */
+const ALIVE_MS = { every: 5_000, silence: 60_000 };
+/** Releases before the present one say nothing: none of their verifications takes so long. */
+const FORMER_SILENCE_MS = 86_400_000;
+
+/** Says who works on a private database. */
+interface Marker {
+  _id: 'verification';
+  alive_at: Date;
+}
+
+/** A private database while it is used; it is dropped on every exit, and after a kill by the next command. */
+export class PrivateDatabase {
+  readonly db: Db;
+  readonly #alive: PeriodicTask;
+  #isLost = false;
+
+  private constructor(db: Db) {
+    this.db = db;
+    this.#alive = new PeriodicTask({
+      run: async () => {
+        this.#isLost ||= !(await this.#sayAlive());
+      },
+      everyMs: ALIVE_MS.every,
+      failed: () => undefined,
+    });
+  }
+
+  /** Makes one, after those that killed commands left were dropped. */
+  static async make(client: MongoClient, prefix: string): Promise<PrivateDatabase> {
+    await dropAbandoned(client, prefix);
+    const db = client.db(`${prefix}${Date.now().toString(36)}`);
+    await markersIn(db).insertOne({ _id: 'verification', alive_at: new Date() });
+    const made = new PrivateDatabase(db);
+    await createReadModels(db);
+    return made;
+  }
+
+  /** @throws {StoreDataError} `environment_unavailable` where another command dropped it, as after this process was frozen. */
+  async requireKept(): Promise<void> {
+    if (!this.#isLost && (await this.#sayAlive())) return;
+    throw new StoreDataError(
+      'environment_unavailable',
+      'the command stood still for so long that another one dropped its database: run it again',
+    );
+  }
+
+  /** Where it cannot be dropped now, the next command does it. */
+  async drop(): Promise<void> {
+    await this.#alive.stop();
+    await this.db.dropDatabase().catch(() => undefined);
+  }
+
+  async #sayAlive(): Promise<boolean> {
+    const update = [{ $set: { alive_at: '$$NOW' } }];
+    return (await markersIn(this.db).updateOne({ _id: 'verification' }, update)).matchedCount === 1;
+  }
+}
+
+function markersIn(db: Db) {
+  return db.collection<Marker>('generation');
+}
+
+async function dropAbandoned(client: MongoClient, prefix: string): Promise<void> {
+  const { databases } = await client.db().admin().listDatabases({ nameOnly: true });
+  for (const { name } of databases) {
+    const began = name.startsWith(prefix) ? name.slice(prefix.length) : '';
+    // Of no other database that begins alike: those have more parts.
+    if (!/^[0-9a-z]{8}$/.test(began)) continue;
+    const db = client.db(name);
+    const silence = { $subtract: ['$$NOW', '$alive_at'] };
+    const [marker] = await markersIn(db)
+      .aggregate<{ silence: number }>([{ $project: { silence } }])
+      .toArray();
+    const isAbandoned =
+      marker === undefined
+        ? Number.parseInt(began, 36) < Date.now() - FORMER_SILENCE_MS
+        : marker.silence > ALIVE_MS.silence;
+    if (isAbandoned) await db.dropDatabase();
+  }
+}
+
+interface ReplayOptions {
   db: Db;
+  control: Db;
   reader: LogReader;
   findErased: FindErased;
   topic: string;
@@ -27,31 +111,24 @@ export interface ReplayOptions {
   progress: (read: number) => void;
 }
 
-/** Where a message lies, as `<partition>/<offset>`. */
-type Place = string;
-
 export class Replay {
   /** Stores whose events lie in several partitions: which were applied first the log does not say. */
   readonly spread = new Set<string>();
   readonly #options: ReplayOptions;
   readonly #epochs = new Epochs();
   readonly #partitions = new Map<string, number>();
-  /** Those that were passed by so far. */
-  readonly #passed = new Map<Place, { partition: number; message: KafkaMessage }>();
+  /** Messages that had a dead letter so far, by where they lie. */
+  readonly #dead = new Map<string, { partition: number; message: LogMessage }>();
   #read = 0;
 
-  private constructor(options: ReplayOptions) {
+  constructor(options: ReplayOptions) {
     this.#options = options;
   }
 
-  static async begin(options: ReplayOptions): Promise<Replay> {
-    await createReadModels(options.db);
-    return new Replay(options);
-  }
-
-  /** Applies what lies between some positions. @param dead what is passed by. */
-  async apply(from: Positions, to: Positions, dead: ReadonlySet<Place>): Promise<void> {
-    const { reader, only, progress } = this.#options;
+  /** Applies what lies between some positions. @param letters where messages with a dead letter lie, as `deadLetterPlaces` has it. */
+  async apply(from: Positions, to: Positions, letters: ReadonlySet<string>): Promise<void> {
+    const { control, topic, reader, only, progress } = this.#options;
+    const dropped = new DropDecisions(control, topic);
     for (const [partition, end] of to) {
       await reader.read({ partition, from: from.get(partition) ?? 0, to: end }, async (messages) => {
         const wanted = messages.filter((message) => {
@@ -60,66 +137,53 @@ export class Replay {
           if ((this.#partitions.get(store) ?? partition) !== partition) this.spread.add(store);
           this.#partitions.set(store, partition);
           const place = `${partition}/${message.offset}`;
-          if (dead.has(place)) this.#passed.set(place, { partition, message });
-          return !dead.has(place);
+          if (letters.has(place)) this.#dead.set(place, { partition, message });
+          return !letters.has(place);
         });
-        await this.#applyAll(partition, wanted);
+        for (let start = 0; start < wanted.length;) {
+          const part = wanted.slice(start, start + sliceLength(wanted, start, LIMITS));
+          await this.#applySlice(await dropped.leaveOut({ topic, partition, messages: part, next: 0 }));
+          start += part.length;
+        }
         progress((this.#read += messages.length));
       });
     }
   }
 
-  /** Applies what was passed by and is dead no longer: it was retried meanwhile. */
-  async applyRetried(dead: ReadonlySet<Place>): Promise<void> {
-    for (const [place, { partition, message }] of this.#passed) {
-      if (!dead.has(place)) await this.#applyAll(partition, [message]);
+  /** Applies messages whose letter is gone because it was retried meanwhile, and not dropped. */
+  async applyRetried(letters: ReadonlySet<string>): Promise<void> {
+    const { control, topic } = this.#options;
+    const dropped = new DropDecisions(control, topic);
+    for (const [place, { partition, message }] of this.#dead) {
+      if (letters.has(place)) continue;
+      await this.#applySlice(await dropped.leaveOut({ topic, partition, messages: [message], next: 0 }));
     }
   }
 
-  async #applyAll(partition: number, messages: readonly KafkaMessage[]): Promise<void> {
-    for (let start = 0; start < messages.length;) {
-      const length = sliceLength(messages, start, LIMITS);
-      await this.#applySlice(partition, messages.slice(start, start + length));
-      start += length;
-    }
-  }
-
-  async #applySlice(partition: number, messages: readonly KafkaMessage[]): Promise<void> {
-    const { db, topic, findErased } = this.#options;
-    const slice = { topic, partition, messages, next: 0 };
+  async #applySlice(slice: Slice): Promise<void> {
+    const { db, findErased } = this.#options;
+    const { messages } = slice;
+    if (messages.length === 0) return;
     try {
       const { given } = await inTransaction(db.client, (session) =>
-        applyChanges(db, session, slice, null, { epochs: this.#epochs, findErased }),
+        applyChanges(db, session, slice, { epochs: this.#epochs, findErased }),
       );
       this.#epochs.committed(given);
     } catch (error) {
       if (messages.length === 1) throw error;
       // A transaction can be too large.
       const middle = Math.ceil(messages.length / 2);
-      await this.#applySlice(partition, messages.slice(0, middle));
-      await this.#applySlice(partition, messages.slice(middle));
+      await this.#applySlice({ ...slice, messages: messages.slice(0, middle) });
+      await this.#applySlice({ ...slice, messages: messages.slice(middle) });
     }
   }
 }
 
-/** Where messages lie that were passed by: those with a letter of their own, and those that an operator dropped. */
-export async function deadPlaces(
-  db: Db,
-  control: Db,
-  topic: string,
-  session?: ClientSession,
-): Promise<Set<Place>> {
-  const options = { batchSize: 10_000, ...(session === undefined ? {} : { session }) };
-  const letters = await db
+/** Where messages lie that have a dead letter of their own, as `<partition>/<offset>`. */
+export async function deadLetterPlaces(db: Db, topic: string, session?: ClientSession): Promise<Set<string>> {
+  const options = { batchSize: 10_000, projection: { partition: 1, offset: 1 }, ...(session && { session }) };
+  const letters = db
     .collection<DeadLetter>(DEAD_LETTERS)
-    .find({ topic, gathered: { $exists: false } }, { ...options, projection: { partition: 1, offset: 1 } })
-    .toArray();
-  // After the letters: who drops one notes that first. They may lie on another server, where the session means nothing.
-  const dropped = await droppedLettersIn(control)
-    .find({ topic, reason: null }, { batchSize: 10_000, projection: { partition: 1, from: 1 } })
-    .toArray();
-  return new Set([
-    ...letters.map(({ partition, offset }) => `${partition}/${offset}`),
-    ...dropped.map(({ partition, from }) => `${partition}/${from}`),
-  ]);
+    .find({ topic, gathered: { $exists: false } }, options);
+  return new Set(await letters.map(({ partition, offset }) => `${partition}/${offset}`).toArray());
 }

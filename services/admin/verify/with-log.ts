@@ -3,13 +3,13 @@
  * and every record is compared with it, in a snapshot in which the checkpoints stand there. What the projector applies meanwhile
  * is not in the snapshot.
  */
-import type { Db, MongoClient } from 'mongodb';
+import type { Db } from 'mongodb';
 import { findErasedIn } from '#shared/access/erased-stores.ts';
-import { StoreDataError } from '#shared/errors.ts';
+import { commandInvalid, StoreDataError } from '#shared/errors.ts';
 import type { EntityName } from '#shared/events/entities/index.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
-import type { Difference } from '#shared/projection/ranking/verify.ts';
+import type { Difference } from '#shared/projection/verify/store.ts';
 import {
   CATEGORY_PRODUCTS,
   type Stamp,
@@ -20,21 +20,29 @@ import {
 import { withoutCustomer } from '#shared/read-models/erasures.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import type { Servers } from '../connection/servers.ts';
-import { type Content, differingFields } from '../comparison/content.ts';
-import { rangesOf, type Side } from '../comparison/ranges.ts';
-import { type Contents, kindOf, readContents, scanRange } from '../comparison/scan.ts';
+import {
+  type Content,
+  type Contents,
+  differingFields,
+  kindOf,
+  rangesOf,
+  readContents,
+  scanRange,
+  type Side,
+} from '../comparison/records.ts';
 import { hasAnything, storesIn } from '../comparison/stores.ts';
-import { LogReader } from '../log/reader.ts';
-import { readPositions } from '../rebuild/installation.ts';
-import { deadPlaces, Replay } from './replay.ts';
+import { LogReader } from '#shared/kafka/log-reader.ts';
+import { sumOf } from '#shared/kafka/positions.ts';
+import { readPositions } from '#shared/projection/slice/checkpoint.ts';
+import { stopSignal } from '../stop-signal.ts';
+import { deadLetterPlaces, PrivateDatabase, Replay } from './replay.ts';
 
 /** More are counted and not listed: a lost collection would fill the memory. */
-const MOST_LISTED = 10_000;
-const ABANDONED_MS = 86_400_000;
+const MAX_LISTED = 10_000;
 /** `SnapshotTooOld`, `SnapshotUnavailable`. */
 const SNAPSHOT_GONE = new Set([239, 246]);
 
-export interface ComparedWithLog {
+interface ComparedWithLog {
   /** The first of them. They never hold a value of a record, only names of fields and ids. */
   listed: Difference[];
   differences: number;
@@ -59,31 +67,39 @@ export async function compareWithLog(
   const control = await servers.control();
   // Before anything is read: what comes later may be of events that are not read.
   const present = only === null ? await storesIn(live) : new Set([only]);
-  const db = await databaseOfOwn(client, `${servers.config.namePrefix}_${environment}_v`);
-  const reader = await LogReader.open(servers, topic);
+  const own = await PrivateDatabase.make(client, `${servers.config.namePrefix}_${environment}_v`);
+  const { db } = own;
+  const signal = stopSignal();
+  let reader: LogReader | null = null;
   const result: ComparedWithLog = { listed: [], differences: 0, records: 0, messages: 0 };
   try {
-    const early = await readPositions(live, environment);
-    const progress = (read: number) => say(`${topic}: applied ${read} of ${sumOf(early)} messages`);
+    reader = await LogReader.open(servers, topic);
+    const early = await readPositions(live, topic);
+    const progress = (read: number) => {
+      if (signal.aborted) throw commandInvalid('interrupted');
+      say(`${topic}: applied ${read} of ${sumOf(early)} messages`);
+    };
     const findErased = findErasedIn(control, environment);
-    const replay = await Replay.begin({ db, reader, findErased, topic, only, progress });
-    await replay.apply(new Map(), early, await deadPlaces(live, control, topic));
+    const replay = new Replay({ db, control, reader, findErased, topic, only, progress });
+    // Most of it before the snapshot: MongoDB keeps none for longer than some minutes.
+    await replay.apply(new Map(), early, await deadLetterPlaces(live, topic));
     await client.withSession({ snapshot: true }, async (session) => {
       const actual: Side = { db: forSnapshots(live), session };
-      const to = await readPositions(actual.db, environment, session);
-      const dead = await deadPlaces(actual.db, control, topic, session);
-      await replay.apply(early, to, dead);
-      await replay.applyRetried(dead);
+      const to = await readPositions(actual.db, topic, { session });
+      const letters = await deadLetterPlaces(actual.db, topic, session);
+      await replay.apply(early, to, letters);
+      await replay.applyRetried(letters);
       result.messages = sumOf(to);
-      await client.withSession(async (own) => {
+      await client.withSession(async (expected) => {
         const comparing: Comparing = {
-          expected: { db, session: own },
+          expected: { db, session: expected },
           actual,
           spread: replay.spread,
           result,
         };
         const known = new Set<string>(await db.collection<Stamp>(STAMPS).distinct('_id'));
         for (const storeId of known) {
+          if (signal.aborted) throw commandInvalid('interrupted');
           say(`${topic}: compares the records of ${storeId}`);
           await compareStore(comparing, storeId);
         }
@@ -93,27 +109,14 @@ export async function compareWithLog(
         }
       });
     });
+    await own.requireKept();
     return result;
   } catch (error) {
     throw isSnapshotGone(error) ? snapshotGone(error) : error;
   } finally {
-    // Where it cannot be dropped now, the next one does it.
-    await db.dropDatabase().catch(() => undefined);
-    await reader.close();
+    await own.drop();
+    await reader?.close();
   }
-}
-
-/** A database that nobody else uses. What verifications left that were killed goes: nobody is at work for a day. */
-async function databaseOfOwn(client: MongoClient, prefix: string): Promise<Db> {
-  const now = Date.now();
-  const { databases } = await client.db().admin().listDatabases({ nameOnly: true });
-  for (const { name } of databases) {
-    const began = name.startsWith(prefix) ? name.slice(prefix.length) : '';
-    // Of no other database that begins alike: those have more parts.
-    if (!/^[0-9a-z]{8}$/.test(began)) continue;
-    if (Number.parseInt(began, 36) < now - ABANDONED_MS) await client.db(name).dropDatabase();
-  }
-  return client.db(`${prefix}${now.toString(36)}`);
 }
 
 interface Comparing {
@@ -200,11 +203,7 @@ function isErasureApart({ one, other }: Contents): boolean {
 
 function add(result: ComparedWithLog, difference: Difference): void {
   result.differences += 1;
-  if (result.listed.length < MOST_LISTED) result.listed.push(difference);
-}
-
-function sumOf(positions: ReadonlyMap<number, number>): number {
-  return [...positions.values()].reduce((sum, position) => sum + position, 0);
+  if (result.listed.length < MAX_LISTED) result.listed.push(difference);
 }
 
 function isSnapshotGone(error: unknown): boolean {

@@ -6,11 +6,11 @@
 import type { Db } from 'mongodb';
 import { type AccessKey, controlCollections, type StoreAccess } from '#shared/access/access-keys.ts';
 import { publishAccess } from '#shared/access/grants.ts';
-import { findPending } from '#shared/access/pending.ts';
+import { findPending } from '#shared/access/reconcile.ts';
 import { endRevokedSession } from '#shared/access/sessions.ts';
 import { describeError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
-import type { RedisHolders } from '#shared/redis-masters.ts';
+import type { RedisRouter } from '#shared/redis-masters.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
 import { SideBySide } from '../side-by-side.ts';
@@ -22,7 +22,7 @@ const SWEEP_MS = 1_000;
 const AT_ONCE = 20;
 
 export interface PublisherOptions {
-  redis: RedisHolders;
+  redis: RedisRouter;
   prefix: string;
   control: Db;
   environments: readonly string[];
@@ -87,7 +87,9 @@ export class AccessPublisher {
       ...pending.stores.map((store) => () => publishAccess(redis, prefix, { store, stores })),
       ...pending.sessions.map((session) => () => endRevokedSession(redis, revokedSessions, prefix, session)),
     ];
-    let left = publications.length;
+    const marked = { event_pending: true } as const;
+    const unlogged = await Promise.all([keys.countDocuments(marked), stores.countDocuments(marked)]);
+    let left = publications.length + unlogged[0] + unlogged[1];
     metrics.accessPending.set(left);
     for (let start = 0; start < publications.length && !stopped.aborted; start += AT_ONCE) {
       const publishing = publications

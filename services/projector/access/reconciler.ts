@@ -10,7 +10,7 @@ import type { GrantedKey } from '#shared/access/grants.ts';
 import { type Reconciliation, reconcileAccess } from '#shared/access/reconcile.ts';
 import type { Logger } from '#shared/logging.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
-import { nobodyHolds, type RedisMaster, type RedisMasters } from '#shared/redis-masters.ts';
+import { slotUnassigned, type RedisMaster, type RedisMasters } from '#shared/redis-masters.ts';
 import { describeRedis, evictionProblem } from '#shared/redis-server.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
 
@@ -51,13 +51,13 @@ export class AccessReconciler {
   async #compare(stopped: AbortSignal): Promise<void> {
     const { redis, logger, metrics } = this.#options;
     const masters = redis.all();
-    if (!redis.isWhole()) throw nobodyHolds();
+    if (!redis.isWhole()) throw slotUnassigned();
     // Before anything is compared: while one is away, all would be compared again and again.
     await allEnded(masters.map((master) => this.#checkServer(master)));
     const found: Reconciliation[] = [];
     for (const master of masters) found.push(await this.#compareWith(master, stopped));
     // One that holds other slots now may have been compared only in part.
-    if (redis.all() !== masters) throw nobodyHolds();
+    if (redis.all() !== masters) throw slotUnassigned();
     const sumOf = (name: 'compared' | 'repaired' | 'sessionsEnded' | 'ahead') =>
       found.reduce((sum, one) => sum + one[name], 0);
     const ahead = sumOf('ahead');

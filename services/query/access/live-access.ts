@@ -3,18 +3,24 @@
  * passes (decision 0059); what Redis lost is loaded from MongoDB and put back.
  */
 import { type ControlCollections, storeAccessId } from '#shared/access/access-keys.ts';
-import { decodeGrant, publishAll, publishedKey, publishedState } from '#shared/access/grants.ts';
-import { redisKeys } from '#shared/access/redis-keys.ts';
-import { decodeStoreState } from '#shared/access/store-state.ts';
+import {
+  decodeGrant,
+  decodeStoreState,
+  publishAll,
+  publishedKey,
+  publishedState,
+  redisKeys,
+  type StoreQuota,
+} from '#shared/access/grants.ts';
 import type { Config } from '#shared/config.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import type { Scope } from '#shared/events/access-event.ts';
-import type { TokenClaims } from '../token/access-tokens.ts';
-import type { Bounded } from '../deadline.ts';
-import { redisScript, runScript } from '../redis-script.ts';
-import { type QuotaState, quotaState } from './quota.ts';
+import type { TokenClaims } from './tokens.ts';
+import type { WithDeadline } from '../deadline.ts';
 import type { RedisGates } from './redis-gates.ts';
-import type { Passage } from './redis-gate.ts';
+import type { Permit } from './redis-gate.ts';
+import { hash } from 'node:crypto';
+import type { Redis } from 'ioredis';
 
 export interface LiveAccess {
   /** The scopes that token and key both have. */
@@ -27,7 +33,7 @@ export interface LiveAccess {
 export type EndReason = 'session_ended' | 'key_not_active' | 'store_blocked';
 
 export interface LiveAccessSources {
-  gates: Pick<RedisGates, 'enter'>;
+  gates: Pick<RedisGates, 'acquire'>;
   control: ControlCollections;
   prefix: string;
   quota: Config['query']['quota'];
@@ -60,10 +66,10 @@ return answer`);
  * Decides about a token, and counts its request where it passes; says why when the token no longer counts.
  * @throws when Redis, or MongoDB where it is needed, is away: an outage is neither a yes nor a no.
  */
-export async function lookUpAccess(
+export async function authorizeAndCount(
   sources: LiveAccessSources,
   claims: TokenClaims,
-  bounded: Bounded,
+  bounded: WithDeadline,
 ): Promise<LiveAccess | EndReason> {
   const found = await look(sources, claims, bounded, sources.quota.windowSeconds);
   if (typeof found === 'string') return found;
@@ -72,27 +78,32 @@ export async function lookUpAccess(
 
 /**
  * Decides about a token whose request was counted before: the scopes that it has now, or why it no longer counts.
- * @throws as `lookUpAccess`.
+ * @throws as `authorizeAndCount`.
  */
-export async function lookAtAccess(
+export async function authorize(
   sources: LiveAccessSources,
   claims: TokenClaims,
-  bounded: Bounded,
+  bounded: WithDeadline,
 ): Promise<readonly Scope[] | EndReason> {
   const found = await look(sources, claims, bounded, '');
   return typeof found === 'string' ? found : found.scopes;
 }
 
 /** @param window the seconds of the configured window; empty for a request that is not to be counted. */
-async function look(sources: LiveAccessSources, claims: TokenClaims, bounded: Bounded, window: number | '') {
+async function look(
+  sources: LiveAccessSources,
+  claims: TokenClaims,
+  bounded: WithDeadline,
+  window: number | '',
+) {
   const keys = redisKeys(sources.prefix, claims.environment, claims.storeId);
-  const passage = sources.gates.enter(keys.storeAccess);
-  let found = await ask(passage, keys, claims, window);
+  const permit = sources.gates.acquire(keys.storeAccess);
+  let found = await ask(permit, keys, claims, window);
   if (found.session === claims.clientId && (found.grant === null || found.store === null)) {
-    await putBack(sources, passage, claims, bounded);
-    found = await ask(passage, keys, claims, window);
+    await putBack(sources, permit, claims, bounded);
+    found = await ask(permit, keys, claims, window);
   }
-  passage.confirm();
+  permit.assertValid();
   const { session, grant, store, consumed, milliseconds } = found;
   if (session !== claims.clientId) return 'session_ended';
   if (store === null) throw new StoreDataError('environment_unavailable', 'Redis keeps nothing');
@@ -104,7 +115,7 @@ async function look(sources: LiveAccessSources, claims: TokenClaims, bounded: Bo
 }
 
 async function ask(
-  { master }: Passage,
+  { master }: Permit,
   keys: ReturnType<typeof redisKeys>,
   { clientId, sessionId }: TokenClaims,
   window: number | '',
@@ -125,9 +136,9 @@ async function ask(
 
 async function putBack(
   { control, prefix }: LiveAccessSources,
-  { master }: Passage,
+  { master }: Permit,
   { clientId, environment, storeId }: TokenClaims,
-  bounded: Bounded,
+  bounded: WithDeadline,
 ): Promise<void> {
   const [key, store] = await bounded((signal) =>
     Promise.all([
@@ -135,29 +146,86 @@ async function putBack(
       control.stores.findOne({ _id: storeAccessId(environment, storeId) }, { signal }),
     ]),
   );
-  const records = key === null ? [] : publishedKey(prefix, key);
   await publishAll(master, [
-    // The client's record, which may lie on another server, is put back by whoever asks for a token.
-    ...records.filter(({ isClient }) => isClient !== true),
+    ...(key === null ? [] : [publishedKey(prefix, key)]),
     publishedState(prefix, environment, storeId, store),
   ]);
 }
 
-/** Looks again at one that was counted before. It fails as `lookAtAccess` does. */
-type Look = (claims: TokenClaims, bounded: Bounded) => Promise<readonly Scope[] | EndReason>;
+/** Decides about requests that were counted before. It fails as `authorize` does. */
+type Authorize = (claims: TokenClaims, bounded: WithDeadline) => Promise<readonly Scope[] | EndReason>;
 
-/**
- * Makes the look at requests that were held: thousands of one token may end in the same turn of the event loop. What is asked of Redis in a
- * turn leaves at its end.
- */
-export function shareLooks(sources: LiveAccessSources): Look {
-  const ofThisTurn = new Map<TokenClaims, ReturnType<Look>>();
+/** Makes the deciding about requests that were held: thousands of one token may end in the same turn of the event loop, and share one. */
+export function shareAuthorizing(sources: LiveAccessSources): Authorize {
+  const ofThisTurn = new Map<TokenClaims, ReturnType<Authorize>>();
   return (claims, bounded) => {
     const shared = ofThisTurn.get(claims);
     if (shared !== undefined) return shared;
-    const look = lookAtAccess(sources, claims, bounded);
-    ofThisTurn.set(claims, look);
+    const deciding = authorize(sources, claims, bounded);
+    ofThisTurn.set(claims, deciding);
     setImmediate(() => ofThisTurn.delete(claims));
-    return look;
+    return deciding;
   };
+}
+
+export interface QuotaState {
+  /** Whether this request is within the quota. */
+  allowed: boolean;
+  limit: number;
+  windowSeconds: number;
+  remaining: number;
+  /** Whole seconds after which the window has ended for sure, at least 1. */
+  resetSeconds: number;
+}
+
+/** A request that was counted. */
+export interface Counted {
+  /** Requests of this window, this one included. A window begins with its first request. */
+  consumed: number;
+  /** Until the window ends. */
+  milliseconds: number;
+}
+
+/** What a count means under the quota of a store: its own, or what the configuration says. */
+export function quotaState(
+  { consumed, milliseconds }: Counted,
+  settings: Config['query']['quota'],
+  own: StoreQuota | null,
+): QuotaState {
+  const limit = own?.requests ?? settings.requests;
+  const windowSeconds = own?.windowSeconds ?? settings.windowSeconds;
+  return {
+    allowed: consumed <= limit,
+    limit,
+    windowSeconds,
+    remaining: Math.max(0, limit - consumed),
+    // A count still holds in the millisecond in which it ends, so a full second is not enough for one.
+    resetSeconds: Math.min(windowSeconds, Math.floor(milliseconds / 1_000) + 1),
+  };
+}
+
+/** A script that Redis runs as one step. Redis knows it by the hash of its text. */
+export interface RedisScript {
+  text: string;
+  name: string;
+}
+
+export function redisScript(text: string): RedisScript {
+  return { text, name: hash('sha1', text) };
+}
+
+/** Runs a script. @throws when Redis is away. */
+export async function runScript(
+  redis: Redis,
+  { text, name }: RedisScript,
+  keys: readonly string[],
+  args: readonly (string | number)[],
+): Promise<unknown[]> {
+  try {
+    return (await redis.evalsha(name, keys.length, ...keys, ...args)) as unknown[];
+  } catch (error) {
+    // A Redis that was just started does not know it yet.
+    if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
+    return (await redis.eval(text, keys.length, ...keys, ...args)) as unknown[];
+  }
 }

@@ -1,75 +1,69 @@
 /**
- * The gate before one server of Redis. One that was restarted, restored or failed over may have forgotten what was taken
- * away, so nobody passes on a new connection before that server was reconciled with MongoDB, and nobody on one
- * whose server turns out to have become another or to have gone back. Passing costs no command: the gate is kept by the
- * connection.
+ * The gate before one server of Redis (decision 0045). One that was restarted, restored or failed over may have forgotten what was taken
+ * away, so this instance compares it with MongoDB before it lets anybody pass, and again when the server turns out to have become
+ * another or to have gone back. Passing costs no command: the gate is kept by the connection.
  */
 import { randomUUID } from 'node:crypto';
 import { ReplyError } from 'ioredis';
-import { trailKey } from '#shared/access/redis-keys.ts';
+import type { ControlCollections } from '#shared/access/access-keys.ts';
+import { heartbeatKey } from '#shared/access/grants.ts';
+import {
+  findPending,
+  type PendingAccess,
+  publishPending,
+  reconcileAccess,
+} from '#shared/access/reconcile.ts';
 import { StoreDataError } from '#shared/errors.ts';
+import type { Logger } from '#shared/logging.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import type { RedisMaster } from '#shared/redis-masters.ts';
-import { pipelined } from '#shared/redis-pipeline.ts';
 import { describeRedis, evictionProblem, type RedisServer } from '#shared/redis-server.ts';
-import {
-  awaitCurrentPrimary,
-  isMarkOf,
-  publishWhatIsPending,
-  readMarks,
-  type Reconciling,
-  reconcileOnce,
-  whatIsPending,
-} from './reconciling.ts';
+import { deadlineAfter } from '../deadline.ts';
+import type { QueryMetrics } from '../metrics.ts';
 
 /** One opening of the gate. */
-export interface Passage {
+export interface Permit {
   /** The server to which it lets through. */
   master: RedisMaster;
-  /** What Redis answered counts only if the gate is open still. @throws {StoreDataError} `environment_unavailable`. */
-  confirm: () => void;
-  /**
-   * Notes a session that was just given away. Should the next look show that Redis went back meanwhile, it is ended: a secret
-   * that had counted again for a moment leaves no token behind.
-   */
-  noteSession: (name: string) => void;
+  /** What Redis answered counts only if the gate is still open. @throws {StoreDataError} `environment_unavailable`. */
+  assertValid: () => void;
 }
 
-interface Sight {
-  server: RedisServer;
-  /** Whether every environment has a mark that is trusted. */
-  isReconciled: boolean;
-}
-
-/** How often an open gate looks whether the server is still the same, and whether MongoDB has something for it. */
-const LOOK_MS = 1_000;
-const RETRY_MS = 100;
-/** How long Redis keeps the trail of an instance that is gone. One that could not look for so long has no trail. */
-const TRAIL_MS = 600_000;
-
-export interface GateOptions extends Reconciling {
+export interface GateOptions {
+  master: RedisMaster;
+  prefix: string;
+  control: ControlCollections;
+  environments: readonly string[];
+  logger: Logger;
+  metrics: QueryMetrics;
   /** Called when the gate has opened or closed. */
   changed: () => void;
 }
 
+/** How often an open gate checks whether the server is still the same, and whether MongoDB has something for it. */
+const INSPECT_MS = 1_000;
+const RETRY_MS = 100;
+/** How long Redis keeps the heartbeat of an instance that is gone. One that could not inspect for so long has none. */
+const HEARTBEAT_MS = 600_000;
+/** For one batch of reads from MongoDB, or what is pending there. */
+const READ_MS = 2_000;
+
 export class RedisGate {
   readonly #options: GateOptions;
+  readonly #bounded = deadlineAfter(READ_MS);
   /**
-   * The trail of this instance in Redis: a number, one higher with each look. A Redis that shows a lower one than the last that it
-   * confirmed has gone back to what it held before, whichever way that came about.
+   * The heartbeat of this instance in Redis: a number, one higher with each inspection. A Redis that shows a lower one than the last
+   * that it confirmed has gone back to what it held before, whichever way that came about.
    */
-  readonly #trail: string;
+  readonly #heartbeat: string;
   #number = 0;
   #confirmed = 1;
-  /** Kept until a look comes to its end: the next number is left even where the rest of a look fails. */
-  #trailIsBroken = false;
   #identity: string | null = null;
-  /** The names of sessions that were given away since the last look, and of those that a Redis that went back gave. */
-  #sessions: string[] = [];
-  #doubtful: string[] = [];
-  /** Marks that may have come with a copy of Redis: only one that was made since proves anything. */
-  readonly #distrusted = new Set<string>();
-  #passage: Passage | null = null;
+  /** Kept until an inspection succeeds: the next number is left even where the rest of it fails. */
+  #isCounterBroken = false;
+  /** Until this instance has compared this server with MongoDB, and it did not go back meanwhile. */
+  #needsReconciling = true;
+  #permit: Permit | null = null;
   #connection: AbortController | null = null;
   readonly #watching: PeriodicTask;
   #evictionTold: string | null = null;
@@ -79,12 +73,16 @@ export class RedisGate {
     this.#options = options;
     const { master, prefix } = options;
     const { redis } = master;
-    this.#trail = trailKey(master.local(prefix), randomUUID());
+    this.#heartbeat = heartbeatKey(master.local(prefix), randomUUID());
     this.#watching = new PeriodicTask({
       run: () => this.#watch(),
-      everyMs: LOOK_MS,
+      everyMs: INSPECT_MS,
       retryMs: RETRY_MS,
-      failed: (error) => this.#tell(error),
+      failed: (error) =>
+        options.logger.warn(
+          { error },
+          this.isOpen ? 'Redis cannot be inspected' : 'Redis cannot be used yet',
+        ),
     });
     redis.on('ready', this.#connected);
     redis.on('close', this.#disconnected);
@@ -97,34 +95,13 @@ export class RedisGate {
   }
 
   get isOpen(): boolean {
-    return this.#passage !== null;
+    return this.#permit !== null;
   }
 
   /** Lets a request through to Redis. @throws {StoreDataError} `environment_unavailable` while the gate is closed. */
-  enter(): Passage {
-    if (this.#passage === null) throw closed();
-    return this.#passage;
-  }
-
-  #newPassage(): Passage {
-    const passage: Passage = {
-      master: this.#options.master,
-      confirm: () => {
-        if (this.#passage !== passage) throw closed();
-      },
-      noteSession: (name) => this.#sessions.push(name),
-    };
-    return passage;
-  }
-
-  /** The sessions that were given away since the last look: nothing has shown yet that they were rightly given. */
-  get unproven(): readonly string[] {
-    return [...this.#doubtful, ...this.#sessions];
-  }
-
-  /** Lets a session be ended before anybody is let through the next time. */
-  doubt(name: string): void {
-    this.#doubtful.push(name);
+  acquire(): Permit {
+    if (this.#permit === null) throw closed();
+    return this.#permit;
   }
 
   async stop(): Promise<void> {
@@ -147,114 +124,123 @@ export class RedisGate {
   };
 
   #shut(): void {
-    this.#passage = null;
+    this.#permit = null;
     this.#options.changed();
   }
 
-  /** Opens the gate for a connection, and looks after it for as long as that lasts. */
+  /** Opens the gate for a connection, and watches it for as long as that lasts. */
   async #watch(): Promise<number> {
     const signal = this.#connection?.signal;
-    if (signal === undefined || signal.aborted) return LOOK_MS;
+    if (signal === undefined || signal.aborted) return INSPECT_MS;
     try {
-      if (this.#passage === null) await this.#open(signal);
-      else await this.#look(signal);
+      if (this.#permit !== null) await this.#inspectOpen(signal);
+      if (this.#permit === null) await this.#open(signal);
     } catch (error) {
       if (!signal.aborted) throw error;
     } finally {
       this.#firstAttempt.resolve();
     }
-    return this.#passage === null ? RETRY_MS : LOOK_MS;
+    return this.#permit === null ? RETRY_MS : INSPECT_MS;
   }
 
   async #open(signal: AbortSignal): Promise<void> {
-    const { server, isReconciled } = await this.#see();
-    await awaitCurrentPrimary(this.#options);
-    if (!isReconciled) {
-      await reconcileOnce(this.#options, server, (mark) => this.#isTrusted(server, mark), signal);
-    }
-    await publishWhatIsPending(this.#options);
-    // It may have become another one, or gone back, while it was reconciled.
-    const after = await this.#see();
-    if (!after.isReconciled || signal.aborted) return;
-    this.#passage = this.#newPassage();
+    await this.#inspect();
+    await this.#awaitCurrentPrimary();
+    if (this.#needsReconciling) await this.#reconcile(signal);
+    await this.#publish(await this.#findPending());
+    // It may have become another one, or gone back, while it was reconciled: then all of it is done again.
+    if (!(await this.#inspect()) || signal.aborted) return;
+    const { master } = this.#options;
+    const permit: Permit = {
+      master,
+      assertValid: () => {
+        if (this.#permit !== permit) throw closed();
+      },
+    };
+    this.#needsReconciling = false;
+    this.#permit = permit;
     this.#options.changed();
   }
 
-  async #look(signal: AbortSignal): Promise<void> {
+  async #inspectOpen(signal: AbortSignal): Promise<void> {
     // Asked at the same time, so that both answers wake the process up together.
-    const pending = whatIsPending(this.#options);
+    const pending = this.#findPending();
     pending.catch(() => undefined);
-    let isReconciled: boolean;
     try {
-      ({ isReconciled } = await this.#see());
+      if (await this.#inspect()) return await this.#publish(await pending);
     } catch (error) {
       // A server that does not answer lets nobody pass anyway; one that answers this may be loading another's data.
       if (error instanceof StoreDataError || error instanceof ReplyError) this.#shut();
       throw error;
     }
-    if (signal.aborted) return;
-    // It may be another one that others have reconciled already.
-    if (isReconciled) return publishWhatIsPending(this.#options, pending);
-    this.#shut();
-    this.#options.logger.warn({}, 'Redis has become another one, was emptied or went back: it is reconciled');
-    await this.#open(signal);
+    if (!signal.aborted) this.#options.logger.warn({}, 'Redis changed identity or lost data: resyncing');
   }
 
-  /** Looks at Redis, and leaves a number there that the next look expects (decision 0045). */
-  async #see(): Promise<Sight> {
+  /**
+   * Leaves a number in Redis that the next inspection expects.
+   * @returns whether it is the server of the last inspection, and did not go back since.
+   */
+  async #inspect(): Promise<boolean> {
     const { redis, slots } = this.#options.master;
-    const noted = this.#sessions.length;
     // In this order: whatever happened before the number is left shows in what is read after it.
-    const [, marks, server] = await Promise.all([
-      this.#stepOn(),
-      readMarks(this.#options),
-      describeRedis(redis, slots),
-    ]);
+    const [, server] = await Promise.all([this.#bumpCounter(), describeRedis(redis, slots)]);
     this.#requireSuitable(server);
-    const isAnother = this.#identity !== null && this.#identity !== server.identity;
+    const isIntact = !this.#isCounterBroken && this.#identity === server.identity;
+    this.#isCounterBroken = false;
     this.#identity = server.identity;
-    const wentOn = !this.#trailIsBroken;
-    this.#trailIsBroken = false;
-    if (!wentOn && !isAnother) {
-      for (const mark of marks) if (mark !== null) this.#distrusted.add(mark);
+    if (!isIntact) {
+      this.#needsReconciling = true;
+      this.#shut();
     }
-    const isReconciled = marks.every((mark) => this.#isTrusted(server, mark));
-    if (wentOn && !isAnother) this.#sessions.splice(0, noted);
-    else this.#turnBack(isReconciled);
-    await this.#endDoubtful();
-    return { server, isReconciled };
+    return isIntact;
   }
 
-  async #stepOn(): Promise<void> {
+  async #bumpCounter(): Promise<void> {
     this.#number += 1;
     const number = this.#number;
-    const before = await this.#options.master.redis.set(this.#trail, number, 'PX', TRAIL_MS, 'GET');
-    if (Number(before) < this.#confirmed) this.#trailIsBroken = true;
+    const before = await this.#options.master.redis.set(this.#heartbeat, number, 'PX', HEARTBEAT_MS, 'GET');
+    if (Number(before) < this.#confirmed) this.#isCounterBroken = true;
     this.#confirmed = number;
   }
 
-  /** Doubts what was given away since the last look, and lets nobody through who is on the way. */
-  #turnBack(isReconciled: boolean): void {
-    if (!isReconciled) this.#shut();
-    else if (this.isOpen) this.#passage = this.#newPassage();
-    this.#doubtful = [...this.#doubtful, ...this.#sessions];
-    this.#sessions = [];
+  /**
+   * Makes sure that what is read from MongoDB next holds all that was acknowledged before: a former primary that does not know yet
+   * that it is one cannot answer this.
+   */
+  async #awaitCurrentPrimary(): Promise<void> {
+    const options = { readConcern: 'linearizable', projection: { _id: 1 } } as const;
+    await this.#bounded((signal) => this.#options.control.keys.findOne({ _id: '' }, { ...options, signal }));
   }
 
-  async #endDoubtful(): Promise<void> {
-    const ended = this.#doubtful.length;
-    const { redis } = this.#options.master;
-    await pipelined(
-      { find: () => redis },
-      this.#doubtful,
-      (name) => name,
-      (commands, name) => commands.del(name),
+  async #reconcile(signal: AbortSignal): Promise<void> {
+    const { logger, metrics } = this.#options;
+    const startedAt = performance.now();
+    const found = await reconcileAccess({
+      ...this.#options,
+      bounded: this.#bounded,
+      onBatch: async () => signal.throwIfAborted(),
+    });
+    const seconds = (performance.now() - startedAt) / 1_000;
+    const { compared, repaired, sessionsEnded, ahead } = found;
+    metrics.reconciliationSeconds.observe(seconds);
+    metrics.reconciliationRepairs.inc({ kind: 'record' }, repaired);
+    metrics.reconciliationRepairs.inc({ kind: 'session' }, sessionsEnded);
+    logger.info(
+      { compared, repaired, sessions_ended: sessionsEnded, ahead, seconds: Number(seconds.toFixed(3)) },
+      'Redis is reconciled with MongoDB',
     );
-    this.#doubtful.splice(0, ended);
   }
 
-  #isTrusted(server: RedisServer, mark: string | null): boolean {
-    return isMarkOf(server, mark) && !this.#distrusted.has(mark);
+  /** What MongoDB has marked for Redis. */
+  #findPending(): Promise<PendingAccess> {
+    const { control, environments } = this.#options;
+    return this.#bounded((signal) => findPending(control, environments, signal));
+  }
+
+  /** Brings it to Redis, in case that nobody else is there to do so. */
+  async #publish(pending: PendingAccess): Promise<void> {
+    const { master, prefix } = this.#options;
+    await publishPending(master, prefix, pending);
   }
 
   #requireSuitable(server: RedisServer): void {
@@ -266,11 +252,6 @@ export class RedisGate {
       if (problem !== null) this.#options.logger.error({}, problem);
       this.#evictionTold = problem;
     }
-  }
-
-  #tell(error: string): void {
-    const message = this.isOpen ? 'Redis could not be looked after' : 'Redis cannot be used yet';
-    this.#options.logger.warn({ error }, message);
   }
 }
 

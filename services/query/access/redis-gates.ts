@@ -1,20 +1,16 @@
 /**
  * The gates before Redis: one for the only server, or one for each master of a cluster. While one of them is closed, the stores of the others
- * are served (decision 0067).
+ * are served (decision 0045).
  */
-import type { RedisMaster, RedisMasters } from '#shared/redis-masters.ts';
-import { nobodyHolds } from '#shared/redis-masters.ts';
-import type { Reconciling } from './reconciling.ts';
-import { type Passage, RedisGate } from './redis-gate.ts';
+import { type RedisMaster, type RedisMasters, slotUnassigned } from '#shared/redis-masters.ts';
+import { type GateOptions, type Permit, RedisGate } from './redis-gate.ts';
 
 export class RedisGates {
-  readonly #options: Omit<Reconciling, 'master'>;
+  readonly #options: Omit<GateOptions, 'master' | 'changed'>;
   readonly #masters: RedisMasters;
   #gates: ReadonlyMap<RedisMaster, RedisGate> = new Map();
-  /** Sessions of the last moment of masters that are gone, for which nobody has taken over yet. */
-  #unproven: readonly string[] = [];
 
-  constructor(masters: RedisMasters, options: Omit<Reconciling, 'master'>) {
+  constructor(masters: RedisMasters, options: Omit<GateOptions, 'master' | 'changed'>) {
     this.#options = options;
     this.#masters = masters;
     masters.onChange(() => this.#follow());
@@ -31,15 +27,11 @@ export class RedisGates {
    * Lets a request through to the server that holds a key.
    * @throws {StoreDataError} `environment_unavailable` while its gate is closed.
    */
-  enter(key: string): Passage {
-    const gate = this.#find(key);
-    if (gate === undefined) throw nobodyHolds();
-    return gate.enter();
-  }
-
-  #find(key: string): RedisGate | undefined {
+  acquire(key: string): Permit {
     const master = this.#masters.findMaster(key);
-    return master === undefined ? undefined : this.#gates.get(master);
+    const gate = master === undefined ? undefined : this.#gates.get(master);
+    if (gate === undefined) throw slotUnassigned();
+    return gate.acquire();
   }
 
   /** Whether a server answers to which requests are let through. */
@@ -55,24 +47,18 @@ export class RedisGates {
     await Promise.all([...this.#gates.values()].map((gate) => gate.stop()));
   }
 
-  /**
-   * A master that holds other slots than before is another one: nothing is known of what it holds now. Sessions that were given away at the
-   * last moment of the former one are ended, as they are where one server becomes another.
-   */
+  /** A master that holds other slots than before is another one: nothing is known of what it holds now. */
   #follow(): void {
     const before = this.#gates;
-    const gates = new Map<RedisMaster, RedisGate>();
-    for (const master of this.#masters.all()) {
-      const gate =
-        before.get(master) ?? new RedisGate({ ...this.#options, master, changed: () => this.#tell() });
-      gates.set(master, gate);
-    }
-    this.#gates = gates;
-    const gone = [...before].filter(([master]) => !gates.has(master)).map(([, gate]) => gate);
-    const unproven = [...this.#unproven, ...gone.flatMap((gate) => gate.unproven)];
-    for (const gate of gone) void gate.stop();
-    this.#unproven = unproven.filter((name) => this.#find(name) === undefined);
-    for (const name of unproven) this.#find(name)?.doubt(name);
+    this.#gates = new Map(
+      this.#masters
+        .all()
+        .map((master) => [
+          master,
+          before.get(master) ?? new RedisGate({ ...this.#options, master, changed: () => this.#tell() }),
+        ]),
+    );
+    for (const [master, gate] of before) if (!this.#gates.has(master)) void gate.stop();
     this.#tell();
   }
 

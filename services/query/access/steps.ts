@@ -1,7 +1,12 @@
 /** The steps that decide whether a request may pass, in the order of rule R5.1: 401, 429, 403. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { QuotaState } from './quota.ts';
-import type { Tokens } from '../token/access-tokens.ts';
+import {
+  type LiveAccessSources,
+  authorizeAndCount,
+  type QuotaState,
+  shareAuthorizing,
+} from './live-access.ts';
+import type { Tokens } from './tokens.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import {
   insufficientScope,
@@ -9,10 +14,8 @@ import {
   rateLimitExceeded,
   type RefusalReason,
   Refused,
-} from '../answers/refusal.ts';
-import type { Bounded } from '../deadline.ts';
-import { bearerMissing, bearerToken } from './bearer.ts';
-import { type LiveAccessSources, lookUpAccess, shareLooks } from './live-access.ts';
+} from '../responses/refusal.ts';
+import type { WithDeadline } from '../deadline.ts';
 
 /** Who makes a request, and what they may do at this moment. */
 export interface Caller {
@@ -30,7 +33,7 @@ export function authenticate(
   tokens: Tokens,
   sources: LiveAccessSources,
   environments: readonly string[],
-  deadlineOf: (reply: FastifyReply) => Bounded,
+  deadlineOf: (reply: FastifyReply) => WithDeadline,
 ): Step {
   return async (request, reply) => {
     const { authorization } = request.headers;
@@ -42,7 +45,7 @@ export function authenticate(
     if (claims === null) throw refusedToken('token_invalid');
     const { storeId, environment, clientId } = claims;
     if (!environments.includes(environment)) throw refusedToken('environment_not_served', clientId);
-    const live = await lookUpAccess(sources, claims, deadlineOf(reply));
+    const live = await authorizeAndCount(sources, claims, deadlineOf(reply));
     if (typeof live === 'string') throw refusedToken(live, clientId);
     const { scopes, quota } = live;
     request.caller = { clientId, storeId, environment, scopes, quota };
@@ -52,15 +55,15 @@ export function authenticate(
 }
 
 /** @throws {Refused} where the caller may no longer pass. */
-export type LookAgain = (
+export type Reauthorize = (
   request: FastifyRequest,
   reply: FastifyReply,
   scopes: readonly Scope[],
 ) => Promise<void>;
 
 /** Makes the step that looks again at the caller of a request that was held. */
-export function authenticateAgain(tokens: Tokens, sources: LiveAccessSources, bounded: Bounded): LookAgain {
-  const look = shareLooks(sources);
+export function reauthorize(tokens: Tokens, sources: LiveAccessSources, bounded: WithDeadline): Reauthorize {
+  const look = shareAuthorizing(sources);
   return async (request, reply, required) => {
     const { clientId } = callerOf(request);
     const claims = await tokens.verify(bearerToken(request.headers.authorization) ?? '');
@@ -107,4 +110,27 @@ export function callerOf(request: FastifyRequest): Caller {
   const { caller } = request;
   if (caller === null) throw new Error('the route does not authenticate');
   return caller;
+}
+
+/** The token; `null` when the header is missing or of another kind. */
+export function bearerToken(header: string | undefined): string | null {
+  return header === undefined ? null : (/^Bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(header)?.[1] ?? null);
+}
+
+/** What other APIs expect; only these are repeated, since a secret may stand in a scheme's place. */
+const FOREIGN_SCHEME = /^(?:Token|JWT|Api-?Key|Digest|OAuth)(?=\s)/i;
+
+/** What is missing where there is no bearer token, in words that may stand in a header's quoted string. */
+export function bearerMissing(header: string | undefined): string {
+  if (header === undefined || header.trim() === '') {
+    return 'a bearer token is required: Authorization: Bearer <access_token>, from POST /api/auth/token/';
+  }
+  if (/^Basic\b/i.test(header)) {
+    return 'Basic credentials get a token at POST /api/auth/token/; here a bearer token is required: Authorization: Bearer <access_token>';
+  }
+  if (/^Bearer\b/i.test(header)) return 'what follows Bearer is no token';
+  const words = 'Authorization: Bearer <access_token>';
+  if (!/^\S+\s+\S/.test(header)) return `the Authorization header has no scheme: ${words}`;
+  const [scheme] = FOREIGN_SCHEME.exec(header) ?? [];
+  return `the scheme of the Authorization header must be Bearer${scheme === undefined ? '' : `, not ${scheme}`}: ${words}`;
 }

@@ -4,12 +4,12 @@
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { sendRefusal } from '../answers/send.ts';
-import { sendStatic, type StaticContent, staticContent, whenAsked } from '../answers/static-content.ts';
-import { noSuchPath } from '../plugins/errors.ts';
-import { guideFiles, guidePage } from './guides.ts';
-import { page, protect } from './page.ts';
+import type { FastifyRequest } from 'fastify';
+import { sendRefusal } from '../responses/send.ts';
+import { sendStatic, type StaticContent, staticContent, lazy } from '../responses/static-content.ts';
+import type { Route } from '../endpoints/route.ts';
+import { noSuchPath } from '../hooks/requests.ts';
+import { guideFiles, guidePage, page as htmlPage, protect } from './pages.ts';
 import { makeReferenceScript } from './reference-script.ts';
 
 const HTML = 'text/html; charset=utf-8';
@@ -28,56 +28,46 @@ const FILES = [
   ['/docs/asyncapi.json', 'application/json; charset=utf-8', join(DOCUMENTS, 'asyncapi.json')],
 ] as const;
 
-export default async function docs(app: FastifyInstance): Promise<void> {
-  const script = whenAsked(makeReferenceScript);
-  const serve = (
+/** The routes of the pages. @param others those of the API: programs that ask for the root are told the nearest of them. */
+export function docsRoutes(others: readonly Route[]): Route[] {
+  const script = lazy(makeReferenceScript);
+  const served = (
     path: string,
     make: () => Promise<StaticContent>,
     cacheControl: (request: FastifyRequest) => Promise<string> = async () => COMPARED,
-  ) => {
-    const content = whenAsked(make);
-    route(app, path, async (request, reply) => {
+  ): Route => {
+    const content = lazy(make);
+    return page(path, async (request, reply) => {
       protect(reply);
       return sendStatic(request, reply, await content(), await cacheControl(request));
     });
   };
-
-  // Programs that ask for the root are told as ever that there is nothing.
-  route(app, '/', async (request, reply) => {
-    reply.header('vary', 'accept');
-    const isBrowser = request.headers.accept?.includes('text/html') === true;
-    return isBrowser ? reply.redirect('/docs') : sendRefusal(request, reply, noSuchPath('/', app.routeTable));
-  });
-  serve('/docs', async () => staticContent(HTML, referencePage((await script()).version)));
-  serve(
-    '/docs/scalar.js',
-    async () => (await script()).content,
-    async ({ raw }) => (raw.url?.endsWith(`?v=${(await script()).version}`) === true ? FOR_EVER : COMPARED),
-  );
-  for (const [path, type, file] of FILES) serve(path, async () => staticContent(type, await readFile(file)));
-  for (const { file, path } of guideFiles()) {
-    serve(path, async () => staticContent(HTML, await guidePage(file)));
-  }
+  return [
+    page('/', async (request, reply) => {
+      reply.header('vary', 'accept');
+      const isBrowser = request.headers.accept?.includes('text/html') === true;
+      return isBrowser ? reply.redirect('/docs') : sendRefusal(request, reply, noSuchPath('/', others));
+    }),
+    served('/docs', async () => staticContent(HTML, referencePage((await script()).version))),
+    served(
+      '/docs/scalar.js',
+      async () => (await script()).content,
+      async ({ raw }) => (raw.url?.endsWith(`?v=${(await script()).version}`) === true ? FOR_EVER : COMPARED),
+    ),
+    ...FILES.map(([path, type, file]) => served(path, async () => staticContent(type, await readFile(file)))),
+    ...guideFiles().map(({ file, path }) =>
+      served(path, async () => staticContent(HTML, await guidePage(file))),
+    ),
+  ];
 }
 
-function route(
-  app: FastifyInstance,
-  url: string,
-  handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>,
-): void {
-  app.route({
-    method: ['GET', 'HEAD'],
-    url,
-    // Without the compression of answers, which would do it again for each.
-    compress: false,
-    // The OpenAPI document is about what programs ask for.
-    config: { access: 'open', operation: null },
-    handler,
-  });
+/** The OpenAPI document is about what programs ask for; pages are stored compressed. */
+function page(path: string, handler: Route['handler']): Route {
+  return { method: 'GET', path, access: 'open', operation: null, compress: false, handler };
 }
 
 function referencePage(version: string): string {
-  return page({
+  return htmlPage({
     title: 'Store Data API',
     part: 'reference',
     head: `<link rel="preload" as="script" href="/docs/scalar.js?v=${version}">

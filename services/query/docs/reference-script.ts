@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { gzippedContent, type StaticContent } from '../answers/static-content.ts';
+import { gzippedContent, type StaticContent } from '../responses/static-content.ts';
 
 const PROGRAM = join(import.meta.dirname, 'unpack-reference-script.ts');
 const MAX_BYTES = 16 * 1_048_576;

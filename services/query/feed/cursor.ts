@@ -4,7 +4,8 @@
  */
 import { hash } from 'node:crypto';
 import type { EntityName } from '#shared/events/entities/index.ts';
-import { EPOCH_BYTES } from '#shared/read-models/feed-epochs.ts';
+import { EPOCH_BYTES, epochsIn } from '#shared/read-models/feed-epochs.ts';
+import type { Stamp } from '#shared/read-models/collections.ts';
 
 /** What a cursor is bound to. */
 export interface CursorScope {
@@ -19,18 +20,18 @@ export interface Cursor {
   /** The epoch that was under way when it was made; `null` where no position had been given yet. */
   epoch: string | null;
   /** The last position whose change was told. */
-  told: number;
+  lastDelivered: number;
   /** The store's position in the snapshot from which it was told. */
-  seen: number;
+  snapshotPosition: number;
   /** Deletions up to this position are not told: the walk began after them. */
-  deletionsFrom: number;
+  skipDeletionsUpTo: number;
 }
 
 const VERSION = 1;
 const CHECK_BYTES = 8;
 const GENERATION_BYTES = 6;
 const POSITION_BYTES = 6;
-const LARGEST_POSITION = 2 ** (8 * POSITION_BYTES) - 1;
+const MAX_POSITION = 2 ** (8 * POSITION_BYTES) - 1;
 /** A multiple of three: base64url has one way to write it. */
 const BYTES = 1 + CHECK_BYTES + GENERATION_BYTES + EPOCH_BYTES + 3 * POSITION_BYTES;
 const NO_EPOCH = Buffer.alloc(EPOCH_BYTES);
@@ -46,8 +47,8 @@ export function encodeCursor(scope: CursorScope, cursor: Cursor): string {
   let at = bytes.writeUInt8(VERSION) + CHECK_BYTES;
   at += Buffer.from(cursor.generation, 'base64url').copy(bytes, at);
   at += (cursor.epoch === null ? NO_EPOCH : Buffer.from(cursor.epoch, 'base64url')).copy(bytes, at);
-  for (const position of [cursor.told, cursor.seen, cursor.deletionsFrom]) {
-    at = bytes.writeUIntBE(Math.min(position, LARGEST_POSITION), at, POSITION_BYTES);
+  for (const position of [cursor.lastDelivered, cursor.snapshotPosition, cursor.skipDeletionsUpTo]) {
+    at = bytes.writeUIntBE(Math.min(position, MAX_POSITION), at, POSITION_BYTES);
   }
   checkOf(scope, bytes).copy(bytes, 1);
   return bytes.toString('base64url');
@@ -69,9 +70,9 @@ export function decodeCursor(scope: CursorScope, text: string): Cursor | null {
   return {
     generation,
     epoch: epoch.equals(NO_EPOCH) ? null : epoch.toString('base64url'),
-    told: position(),
-    seen: position(),
-    deletionsFrom: position(),
+    lastDelivered: position(),
+    snapshotPosition: position(),
+    skipDeletionsUpTo: position(),
   };
 }
 
@@ -80,4 +81,36 @@ function checkOf({ environment, storeId, entity }: CursorScope, bytes: Buffer): 
   const scope = Buffer.from(`${environment}/${storeId}/${entity}/`);
   const content = Buffer.concat([scope, bytes.subarray(1 + CHECK_BYTES)]);
   return hash('sha256', content, 'buffer').subarray(0, CHECK_BYTES);
+}
+
+export interface Start {
+  /** Changes after this position are told. */
+  lastDelivered: number;
+  /** Deletions up to this position are not told. */
+  skipDeletionsUpTo: number;
+}
+
+const EVERYTHING: Start = { lastDelivered: 0, skipDeletionsUpTo: 0 };
+
+/** Where to start if the cursor is still right, which only a stamp can tell; `Infinity` is wherever the store stands now. */
+export function startByCursor(cursor: Cursor | null, generation: string): Start {
+  if (cursor === null) return { lastDelivered: 0, skipDeletionsUpTo: Infinity };
+  if (cursor.generation !== generation) return EVERYTHING;
+  return { lastDelivered: cursor.lastDelivered, skipDeletionsUpTo: cursor.skipDeletionsUpTo };
+}
+
+/** Where to start according to the stamp of the snapshot that is read. */
+export function startAt(cursor: Cursor | null, generation: string, stamp: Stamp | null): Start {
+  const byCursor = startByCursor(cursor, generation);
+  if (cursor === null || cursor.generation !== generation || cursor.epoch === null) return byCursor;
+  const epochs = epochsIn(stamp?.epochs);
+  const at = epochs.findIndex(({ id }) => id === cursor.epoch);
+  if (at === -1) return EVERYTHING;
+  const following = epochs[at + 1];
+  const end = following === undefined ? (stamp?.position ?? 0) : following.from - 1;
+  if (cursor.snapshotPosition <= end) return byCursor;
+  return {
+    lastDelivered: Math.min(cursor.lastDelivered, end),
+    skipDeletionsUpTo: Math.min(cursor.skipDeletionsUpTo, end),
+  };
 }

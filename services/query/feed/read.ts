@@ -4,12 +4,11 @@ import type { EntityName } from '#shared/events/entities/index.ts';
 import type { Stamp } from '#shared/read-models/collections.ts';
 import { shiftBody } from '#shared/read-models/local-time.ts';
 import { presentEpoch } from '#shared/read-models/feed-epochs.ts';
-import { masked, namesCustomers } from '../reading/masking.ts';
-import type { View } from '../reading/shared-reads.ts';
-import { offsetOf } from '../reading/stamp.ts';
-import { type Cursor, encodeCursor } from './cursor.ts';
-import type { ChangeRow, ChangesRead } from './shared-changes.ts';
-import { startByCursor, type Start, startAt } from './start.ts';
+import { redacted, namesCustomers } from '../read/page.ts';
+import type { WithDeadline } from '../deadline.ts';
+import { offsetOf } from '../read/snapshot.ts';
+import { type Cursor, encodeCursor, startByCursor, type Start, startAt } from './cursor.ts';
+import type { ChangeRow, ChangesRead, SharedChanges } from './shared-changes.ts';
 
 export interface FeedRequest {
   environment: string;
@@ -35,19 +34,20 @@ const ATTEMPTS = 5;
 
 /** Reads the changes after a cursor, in one snapshot with the stamp that says what the cursor means. */
 export async function readChanges(
-  view: View,
+  changes: SharedChanges,
+  withDeadline: WithDeadline,
+  storeId: string,
   { entity, after, pageSize }: FeedRequest,
 ): Promise<ChangesPage> {
-  const { storeId, bounded, shared } = view;
-  const { mark } = shared.changes;
+  const { mark } = changes;
   let start = startByCursor(after, mark);
-  let masks = false;
+  let redactErased = false;
   for (let attempt = 1; ; attempt += 1) {
-    const request = { storeId, entity, limit: pageSize, masks, ...start };
-    const read = await bounded((signal) => shared.changes.after(request, signal));
+    const request = { storeId, entity, limit: pageSize, redactErased, ...start };
+    const read = await withDeadline((signal) => changes.after(request, signal));
     const { stamp } = read;
-    if (!masks && stamp?.erasing === true && namesCustomers(entity)) {
-      masks = true;
+    if (!redactErased && stamp?.erasing === true && namesCustomers(entity)) {
+      redactErased = true;
       continue;
     }
     const right = startAt(after, mark, stamp);
@@ -63,16 +63,16 @@ export async function readChanges(
 }
 
 function isSame(one: Start, other: Start): boolean {
-  return one.told === other.told && one.deletionsFrom === other.deletionsFrom;
+  return one.lastDelivered === other.lastDelivered && one.skipDeletionsUpTo === other.skipDeletionsUpTo;
 }
 
 function pageOf(
   read: ChangesRead,
-  { deletionsFrom }: Start,
+  { skipDeletionsUpTo }: Start,
   { generation, pageSize }: { generation: string; pageSize: number },
 ): ChangesPage {
   const { rows, stamp } = read;
-  const seen = stamp?.position ?? 0;
+  const snapshotPosition = stamp?.position ?? 0;
   const shown = rows.slice(0, pageSize);
   const more = rows.length > pageSize;
   return {
@@ -84,9 +84,9 @@ function pageOf(
       generation,
       epoch: presentEpoch(stamp?.epochs),
       // All that this snapshot holds is told with the last page.
-      told: more ? (shown.at(-1)?.feed_position ?? 0) : seen,
-      seen,
-      deletionsFrom: Math.min(deletionsFrom, seen),
+      lastDelivered: more ? (shown.at(-1)?.feed_position ?? 0) : snapshotPosition,
+      snapshotPosition,
+      skipDeletionsUpTo: Math.min(skipDeletionsUpTo, snapshotPosition),
     },
   };
 }
@@ -95,14 +95,14 @@ function pageOf(
  * The body of an answer: as bytes, which all who share the page are sent as they are. Many follow the same store, and go on from the
  * same place.
  */
-export function changesBody(view: View, request: FeedRequest, page: ChangesPage): Buffer {
+export function changesBody(storeId: string, request: FeedRequest, page: ChangesPage): Buffer {
   const { read, rows } = page;
-  if (rows.length === 0) return Buffer.from(makeBody(view, request, page));
-  return (read.body ??= Buffer.from(makeBody(view, request, page)));
+  if (rows.length === 0) return Buffer.from(makeBody(storeId, request, page));
+  return (read.body ??= Buffer.from(makeBody(storeId, request, page)));
 }
 
 function makeBody(
-  { storeId }: View,
+  storeId: string,
   { environment, entity }: FeedRequest,
   { rows, more, stamp, next }: ChangesPage,
 ): string {
@@ -120,7 +120,7 @@ function changeIn({ _id = '', summary, offset: madeFor, erased }: ChangeRow, off
   if (summary === undefined || madeFor === undefined) {
     return `{"id":"${_id.slice(_id.lastIndexOf('/') + 1)}","deleted":true,"record":null}`;
   }
-  const record = shiftBody(masked(summary, erased), madeFor, offset);
+  const record = shiftBody(redacted(summary, erased), madeFor, offset);
   // The summary's own: to read it beside would cost as much as all else of the row.
   const id = record.slice(0, record.indexOf('"', BEFORE_ID.length));
   return `${id}","deleted":false,"record":${record}}`;

@@ -8,10 +8,9 @@ import { isDocumentTooLarge } from '#shared/errors.ts';
 import type { EntityName } from '#shared/events/entities/index.ts';
 import { COLLECTIONS, type Stamp, STAMPS, TOMBSTONES } from '#shared/read-models/collections.ts';
 import { type BatchLimits, batched, type ReadOne } from '../batched.ts';
-import { maskedFields } from '../reading/masking.ts';
-import { readSnapshot, type Source } from '../reading/snapshot.ts';
-import { generationMark } from './cursor.ts';
-import type { Start } from './start.ts';
+import { redactedFields } from '../read/page.ts';
+import { readSnapshot, type Source } from '../read/snapshot.ts';
+import { generationMark, type Start } from './cursor.ts';
 
 /** A record that changed, or a deletion: that has no summary, and a tombstone's `_id`. */
 export interface ChangeRow {
@@ -38,7 +37,7 @@ export interface ChangesRequest extends Start {
   /** How many changes at most. */
   limit: number;
   /** Whether records are read together with the erasures that are under way. */
-  masks: boolean;
+  redactErased: boolean;
 }
 
 /** What is read for one request; of records that do not fit into one document each comes in one of its own. */
@@ -106,7 +105,7 @@ export class SharedChanges {
 
 /** Stages that bring what one request is for. As arrays of one document: rows of their own cost the driver half as much again. */
 function stagesOf(
-  { storeId, entity, told, deletionsFrom, limit, masks }: ChangesRequest,
+  { storeId, entity, lastDelivered, skipDeletionsUpTo, limit, redactErased }: ChangesRequest,
   tag: Document[],
 ): Document[] {
   const page = (match: Document): Document[] => [
@@ -116,10 +115,10 @@ function stagesOf(
   ];
   const record = { _id: 0, feed_position: 1, summary: 1, offset: 1 };
   const records = [
-    ...page({ feed_position: { $gt: told } }),
-    ...(masks ? maskedFields(record) : [{ $project: record }]),
+    ...page({ feed_position: { $gt: lastDelivered } }),
+    ...(redactErased ? redactedFields(record) : [{ $project: record }]),
   ];
-  const after = Math.max(told, deletionsFrom);
+  const after = Math.max(lastDelivered, skipDeletionsUpTo);
   const deletions = [...page({ entity, feed_position: { $gt: after } }), { $project: { feed_position: 1 } }];
   return [
     { $match: { _id: storeId } },
@@ -140,18 +139,25 @@ function merged(
 }
 
 /** Requests for the same are one. */
-function keyOf({ storeId, entity, told, deletionsFrom, limit, masks }: ChangesRequest): string {
-  return [storeId, entity, told, deletionsFrom, limit, masks].join('/');
+function keyOf({
+  storeId,
+  entity,
+  lastDelivered,
+  skipDeletionsUpTo,
+  limit,
+  redactErased,
+}: ChangesRequest): string {
+  return [storeId, entity, lastDelivered, skipDeletionsUpTo, limit, redactErased].join('/');
 }
 
 function requestOf(key: string): ChangesRequest {
-  const [storeId = '', entity, told, deletionsFrom, limit, masks] = key.split('/');
+  const [storeId = '', entity, lastDelivered, skipDeletionsUpTo, limit, redactErased] = key.split('/');
   return {
     storeId,
     entity: entity as EntityName,
-    told: Number(told),
-    deletionsFrom: Number(deletionsFrom),
+    lastDelivered: Number(lastDelivered),
+    skipDeletionsUpTo: Number(skipDeletionsUpTo),
     limit: Number(limit),
-    masks: masks === 'true',
+    redactErased: redactErased === 'true',
   };
 }

@@ -1,8 +1,7 @@
 /**
- * Watches one generation for all who wait for changes of its stores: one look at the stamps serves them all, however many they
- * are. Stamps are found by the slices that wrote them, so that a look costs what has changed and not who waits. What no slice
- * wrote (a retried dead letter, an erasure in pieces, a restored database) is found by looking at every store that somebody
- * waits for in turn, each once a second.
+ * Watches one generation for all requests that wait for changes of its stores: one poll of the stamps serves all of them. Stamps are found
+ * by the slices that wrote them, so that a poll costs what has changed, not how many wait. What no slice wrote (a retried dead letter, an
+ * erasure in pieces, a restored database) is found by reading the stamp of every store with a waiter in turn, each once a second.
  */
 import type { Document } from 'mongodb';
 import type { EntityName } from '#shared/events/entities/index.ts';
@@ -10,23 +9,23 @@ import type { Logger } from '#shared/logging.ts';
 import { CHECKPOINTS, oneOf, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
-import type { Bounded } from '../deadline.ts';
+import type { WithDeadline } from '../deadline.ts';
 
-/** Time between two looks. */
-const LOOK_MS = 50;
-/** Time between two looks while somebody who waits is told of changes: as a rule more follow. */
-const BUSY_LOOK_MS = 10;
-/** For how long after that looks are so frequent. */
+/** Time between two polls. */
+const POLL_MS = 50;
+/** Time between two polls after a waiter got changes: as a rule more follow. */
+const BUSY_POLL_MS = 10;
+/** For how long after that polls are so frequent. */
 const BUSY_MS = 500;
-/** Who comes first wakes the watch. */
+/** Without waiters; the first one wakes the watch. */
 const IDLE_MS = 3_600_000;
-/** Within this time every store is looked at, whoever changed it. */
+/** Within this time the stamp of every store with a waiter is read. */
 const ROUND_MS = 1_000;
 
-/** What a look shows of a store. */
+/** What a poll reads of a store. */
 type Shown = Pick<Stamp, '_id' | 'positions' | 'epochs' | 'slice_partition' | 'slice_end'>;
 
-/** What a waiter has seen of its store. */
+/** The state of a store that a waiter has read. */
 export interface Known {
   /** The store's position. */
   position: number;
@@ -34,12 +33,12 @@ export interface Known {
 }
 
 const FIELDS: Document = { positions: 1, epochs: 1, slice_partition: 1, slice_end: 1 };
-/** Read as pages are, so that no page read later shows less. */
+/** With the read concern of pages, so that no page read later shows less. */
 const MAJORITY = { readConcern: 'majority', batchSize: 10_000 } as const;
 
 export interface WatchOptions {
   generation: Generation;
-  bounded: Bounded;
+  withDeadline: WithDeadline;
   logger: Logger;
   /** Whether requests are answered from this generation. */
   isCurrent: () => boolean;
@@ -51,32 +50,36 @@ export class Watch {
   readonly #stores = new Map<string, Set<Waiter>>();
   /** The rest of the present round through the stores. */
   #round: Iterator<string> | null = null;
-  /** How far each partition's slices have been looked at. */
+  /** Up to where the slices of each partition have been polled. */
   readonly #ends = new Map<number, number>();
-  /** When stores were last looked at in turn, and when somebody was last told of changes. */
+  /** When stores were last read in turn, and when a waiter last got changes. */
   #turnAt = -Infinity;
   #newsAt = -Infinity;
-  readonly #looking: PeriodicTask;
+  readonly #polling: PeriodicTask;
 
   constructor(options: WatchOptions) {
     this.#options = options;
-    this.#looking = new PeriodicTask({
-      run: () => this.#look(),
-      everyMs: LOOK_MS,
-      failed: (error) => options.logger.warn({ error }, 'stores cannot be looked at for those who wait'),
+    this.#polling = new PeriodicTask({
+      run: () => this.#poll(),
+      everyMs: POLL_MS,
+      failed: (error) =>
+        options.logger.warn(
+          { error },
+          'polling for changes failed: waiting requests get none until it works again',
+        ),
     });
   }
 
   /**
-   * Begins to wait for changes of one kind of records of a store. Call it before the read that shall find none: what is changed
-   * after that is shown to the waiter. Who enters has to leave.
+   * Begins to wait for changes of one kind of records of a store. Call it before the read that may find none: the waiter is shown what
+   * changes after this call. Call `leave` afterwards.
    */
   enter(storeId: string, entity: EntityName): Waiter {
     const waiter = new Waiter(storeId, entity);
     const waiters = this.#stores.get(storeId);
     if (waiters === undefined) this.#stores.set(storeId, new Set([waiter]));
     else waiters.add(waiter);
-    if (this.#stores.size === 1) this.#looking.wake();
+    if (this.#stores.size === 1) this.#polling.wake();
     return waiter;
   }
 
@@ -92,16 +95,16 @@ export class Watch {
     for (const waiters of this.#stores.values()) for (const waiter of waiters) waiter.end();
   }
 
-  /** Ends all waits and the looks. */
+  /** Ends all waits and the polling. */
   async stop(): Promise<void> {
     this.end();
-    await this.#looking.stop();
+    await this.#polling.stop();
   }
 
-  /** Looks for as long as somebody waits. @returns when to look again. */
-  async #look(): Promise<number> {
+  /** Polls while there are waiters. @returns when to poll again. */
+  async #poll(): Promise<number> {
     if (this.#stores.size === 0) {
-      // Who comes next shall not take for seen what nobody looked at meanwhile.
+      // Reset, or the next waiter would miss changes made while nobody polled.
       this.#ends.clear();
       this.#round = null;
       this.#turnAt = -Infinity;
@@ -109,29 +112,29 @@ export class Watch {
     }
     const began = performance.now();
     try {
-      await this.#lookOnce(began);
+      await this.#pollOnce(began);
     } finally {
       if (!this.#options.isCurrent()) this.end();
     }
     const now = performance.now();
-    const interval = now - this.#newsAt < BUSY_MS ? BUSY_LOOK_MS : LOOK_MS;
-    return Math.max(interval - (now - began), BUSY_LOOK_MS / 2);
+    const interval = now - this.#newsAt < BUSY_MS ? BUSY_POLL_MS : POLL_MS;
+    return Math.max(interval - (now - began), BUSY_POLL_MS / 2);
   }
 
-  async #lookOnce(began: number): Promise<void> {
-    const { generation, bounded } = this.#options;
+  async #pollOnce(began: number): Promise<void> {
+    const { generation, withDeadline } = this.#options;
     const stamps = generation.db.collection<Stamp>(STAMPS);
-    const isTurn = began - this.#turnAt >= LOOK_MS;
+    const isTurn = began - this.#turnAt >= POLL_MS;
     const isFirst = this.#ends.size === 0;
-    if (isTurn && this.#round === null) await this.#lookAtCheckpoints();
+    if (isTurn && this.#round === null) await this.#readCheckpoints();
     const slices = [...this.#ends].map(([slice_partition, end]) => ({
       slice_partition,
       slice_end: { $gt: end },
     }));
-    const most = isFirst ? Infinity : (this.#stores.size * LOOK_MS) / ROUND_MS;
+    const most = isFirst ? Infinity : (this.#stores.size * POLL_MS) / ROUND_MS;
     const inTurn = isTurn ? this.#inTurn(most) : [];
     if (isTurn) this.#turnAt = began;
-    const [changed, others] = await bounded((signal) =>
+    const [changed, others] = await withDeadline((signal) =>
       Promise.all([
         slices.length === 0
           ? []
@@ -152,14 +155,14 @@ export class Watch {
         if (waiter.show(shown)) this.#newsAt = began;
       }
     }
-    for (const storeId of inTurn) for (const waiter of this.#stores.get(storeId) ?? []) waiter.looked();
+    for (const storeId of inTurn) for (const waiter of this.#stores.get(storeId) ?? []) waiter.polled();
   }
 
-  /** Partitions that are new are looked at from where they stand, and so are those that a restored database set back. */
-  async #lookAtCheckpoints(): Promise<void> {
-    const { generation, bounded } = this.#options;
+  /** New partitions are polled from their checkpoint on, and so are those that a restored database set back. */
+  async #readCheckpoints(): Promise<void> {
+    const { generation, withDeadline } = this.#options;
     const checkpoints = generation.db.collection<{ partition: number; position: number }>(CHECKPOINTS);
-    const found = await bounded((signal) =>
+    const found = await withDeadline((signal) =>
       checkpoints.find({}, { ...MAJORITY, projection: { partition: 1, position: 1 }, signal }).toArray(),
     );
     for (const { partition, position } of found) {
@@ -168,7 +171,7 @@ export class Watch {
     }
   }
 
-  /** The stores whose turn it is; a round that is through begins again with the next look. */
+  /** The stores whose turn it is; the next poll begins a new round when one is complete. */
   #inTurn(most: number): string[] {
     this.#round ??= this.#stores.keys();
     const turn: string[] = [];
@@ -184,13 +187,13 @@ export class Watch {
   }
 }
 
-/** One who waits. */
+/** A request that waits for changes. */
 export class Waiter {
   readonly storeId: string;
   readonly #entity: EntityName;
   #shown: Shown | null = null;
   #isOver = false;
-  /** What is waited for beyond, and who is told. */
+  /** The known state beyond which it waits, and what ends the waiting. */
   #waiting: { known: Known | null; resolve: () => void } | null = null;
 
   constructor(storeId: string, entity: EntityName) {
@@ -198,14 +201,14 @@ export class Waiter {
     this.#entity = entity;
   }
 
-  /** Whether nothing is to be waited for any longer, as the generation or the service goes. */
+  /** Whether the wait is over: its time, the generation or the service ended. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
   /**
    * Resolves when the store has moved on from what is known, or the wait is over.
-   * @param known `null` where the store could not be read: then it resolves as soon as it was looked at.
+   * @param known `null` where the store could not be read: then it resolves with the next poll of the store.
    */
   moved(known: Known | null): Promise<void> {
     return new Promise((resolve) => {
@@ -214,7 +217,7 @@ export class Waiter {
     });
   }
 
-  /** Shows what was found of the store. @returns whether that ends the waiting. */
+  /** Takes a polled state of the store. @returns whether that ends the waiting. */
   show(shown: Shown): boolean {
     this.#shown = shown;
     const known = this.#waiting?.known;
@@ -223,8 +226,8 @@ export class Waiter {
     return isNews;
   }
 
-  /** The store was looked at, and may have no stamp. */
-  looked(): void {
+  /** The store was polled, and may have no stamp. */
+  polled(): void {
     if (this.#waiting?.known === null) this.#tell();
   }
 
@@ -234,7 +237,7 @@ export class Waiter {
     this.#tell();
   }
 
-  /** Another epoch says that others give the positions now, or that they are given again. */
+  /** Another epoch: another process gives positions now, or a restored database gives them again. */
   #isNews({ position, epochs }: Known): boolean {
     if (this.#shown === null) return false;
     return (this.#shown.positions?.[this.#entity] ?? 0) > position || this.#shown.epochs !== epochs;

@@ -1,11 +1,13 @@
 /** What a data endpoint's declaration comes to in the OpenAPI document. */
 import type { TSchema } from 'typebox';
 import type { Scope } from '#shared/events/access-event.ts';
-import { type Deprecation, withDeprecation } from '../answers/deprecation.ts';
 import type { Parameter, Parameters } from '../parameters/parameter.ts';
 import { changesOf, listOf } from '../records/envelopes.ts';
-import { COUNTED, headers, QUOTA, REQUEST_HEADERS } from './headers.ts';
 import {
+  COUNTED,
+  headers,
+  QUOTA,
+  REQUEST_HEADERS,
   type MediaType,
   type OperationObject,
   optionalExample,
@@ -26,7 +28,6 @@ export interface Documentation {
   answer: Answer;
   /** Other operations that take an id out of the answer. */
   links?: readonly Link[];
-  deprecation?: Deprecation;
 }
 
 /** What a 200 holds. */
@@ -66,11 +67,11 @@ export const TOKEN_SCHEME = 'accessToken';
 
 /** The operation of a data endpoint. */
 export function dataOperation(
-  { operationId, tag, summary, description, answer, links = [], deprecation }: Documentation,
+  { operationId, tag, summary, description, answer, links = [] }: Documentation,
   scopes: readonly Scope[],
   parameters: Parameters,
 ): OperationObject {
-  const operation = {
+  return {
     operationId,
     tags: [tag] satisfies [Tag],
     summary,
@@ -97,7 +98,6 @@ export function dataOperation(
       }),
     },
   };
-  return withDeprecation(operation, deprecation);
 }
 
 /** References to answers that refuse. */
@@ -119,8 +119,8 @@ function scopeSentence(scopes: readonly Scope[]): string {
 }
 
 function queryParameter(name: string, parameter: Parameter<unknown>): ParameterObject {
-  const { description, schema, required, repeatable, deprecation } = parameter;
-  const object: ParameterObject = {
+  const { description, schema, required, repeatable } = parameter;
+  return {
     name,
     in: 'query',
     description,
@@ -129,7 +129,6 @@ function queryParameter(name: string, parameter: Parameter<unknown>): ParameterO
     schema,
     ...exampleObject(parameter),
   };
-  return withDeprecation(object, deprecation);
 }
 
 function exampleObject({

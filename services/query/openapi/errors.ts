@@ -1,6 +1,8 @@
 /** The answers that refuse, with examples that the code itself made, so that words and codes are the real ones. */
 import { type TProperties, type TSchema, Type } from 'typebox';
 import {
+  asTokenRefusal,
+  tokenErrorBody,
   environmentUnavailable,
   insufficientScope,
   internalError,
@@ -12,18 +14,16 @@ import {
   rateLimitExceeded,
   type Refusal,
   Refused,
-} from '../answers/refusal.ts';
-import { bearerMissing } from '../access/bearer.ts';
-import { required } from '../parameters/parameter.ts';
-import { id, paging } from '../parameters/kinds.ts';
+} from '../responses/refusal.ts';
+import { bearerMissing } from '../access/steps.ts';
+import { required, id } from '../parameters/parameter.ts';
 import { parameterReader } from '../parameters/read.ts';
-import { orderFilters } from '../reading/orders.ts';
-import { as, part, Text } from '../records/fields.ts';
-import { asTokenRefusal, invalidClient, slowDown, tokenErrorBody } from '../token/refusals.ts';
-import { COUNTED_REFUSAL, headers, type HEADERS } from './headers.ts';
-import type { MediaType, ResponseObject } from './objects.ts';
+import { orderFilters, paging } from '../parameters/filters.ts';
+import { described, part, Text } from '../records/fields.ts';
+import { invalidClient, tooManyFailures, tooManyTokens } from '../token/form.ts';
+import { COUNTED_REFUSAL, headers, type HEADERS, type MediaType, type ResponseObject } from './objects.ts';
 
-const Detail = as(
+const Detail = described(
   Text,
   'What is wrong, in words for people; they may change. Never holds personal data or secrets.',
 );
@@ -44,7 +44,7 @@ function tokenErrorFields(codes: readonly string[]): TProperties {
     ),
     error_description: Detail,
     code: codeOf(codes, 'The same as `error`.'),
-    detail: as(Text, 'The same as `error_description`.'),
+    detail: described(Text, 'The same as `error_description`.'),
   };
 }
 
@@ -180,9 +180,9 @@ export const REFUSALS = {
   ),
   SlowDown: tokenRefusal(
     'SlowDown',
-    'Too many failed authentications of this client from this address, or, where the secret is wrong, of this client or from this address. Wait for `Retry-After` seconds.',
+    'Too many failed authentications of this client from this address, or, where the secret is wrong, of this client or from this address; or the key has as many live tokens as it may. Wait for `Retry-After` seconds.',
     ['Retry-After'],
-    { failures: slowDown(30) },
+    { failures: tooManyFailures(30), tokens: tooManyTokens(29_000) },
   ),
   TokenInternalError: tokenRefusal(
     'TokenInternalError',

@@ -1,9 +1,114 @@
-/** The endpoints about the service itself in the OpenAPI document. */
+/** The token endpoint (rules R4.1 to R4.7) and the endpoints about the service itself in the OpenAPI document. */
 import { Type } from 'typebox';
-import { part } from '../records/fields.ts';
+import { SCOPES } from '#shared/events/access-event.ts';
+import { described, part, Text } from '../records/fields.ts';
+import { invalidForm, invalidScope, unauthorizedClient, unsupportedGrantType } from '../token/form.ts';
 import { refusals } from './data-operation.ts';
-import { headers, REQUEST_HEADERS } from './headers.ts';
-import { type OperationObject, reference, type Tag } from './objects.ts';
+import { tokenRefusal } from './errors.ts';
+import { headers, REQUEST_HEADERS, type OperationObject, reference, type Tag } from './objects.ts';
+
+/** Name of the security scheme of a key's credentials. */
+export const CLIENT_SCHEME = 'clientCredentials';
+
+const scope = `(?:${SCOPES.join('|')})`;
+
+const TokenRequest = Type.Object(
+  {
+    grant_type: described(Type.Literal('client_credentials'), 'The only grant that there is.'),
+    scope: Type.Optional(
+      Type.String({
+        description:
+          'Some of the key’s scopes, separated by a space; without it the token gets all of them. One that the key does not hold gives 400 `invalid_scope`.',
+        // An empty field counts as absent.
+        pattern: `^(?:${scope}(?: ${scope})*)?$`,
+        examples: ['crm order'],
+      }),
+    ),
+  },
+  {
+    title: 'TokenRequest',
+    description:
+      'The form of a token request. Other fields are ignored, except that none may come twice, and that `client_id` and `client_secret` are refused: they belong into the `Authorization` header.',
+    additionalProperties: Type.String(),
+  },
+);
+
+const Token = part('Token', 'A token and what it is good for.', {
+  access_token: described(
+    Text,
+    'Send it as `Authorization: Bearer <access_token>`. Its content is not for clients.',
+  ),
+  token_type: Type.Literal('Bearer'),
+  expires_in: Type.Integer({
+    minimum: 1,
+    description: 'Seconds until it expires. Get the next one then: there is no refresh token.',
+  }),
+  scope: Type.String({
+    description: 'The scopes that it holds, separated by a space.',
+    pattern: `^(?:${scope}(?: ${scope})*)?$`,
+  }),
+});
+
+export const tokenOperation: OperationObject = {
+  operationId: 'issueToken',
+  tags: ['Access'],
+  summary: 'Get a token',
+  description:
+    'OAuth 2.0 client credentials. Send the key’s `client_id` and `client_secret` as Basic credentials: here and nowhere else. Each call opens a new session with a new token; earlier ones stay valid until they expire. A key that has as many live tokens as it may (10,000 by default) is answered 429 until one of them ends. The token is bound to the store and the environment of its key.',
+  security: [{ [CLIENT_SCHEME]: [] }],
+  parameters: [reference('parameters', REQUEST_HEADERS['X-Request-Id'].name)],
+  requestBody: {
+    description: 'The grant, and the scopes asked for.',
+    required: true,
+    content: {
+      'application/x-www-form-urlencoded': {
+        schema: TokenRequest,
+        examples: {
+          everything: { summary: 'All scopes of the key', value: { grant_type: 'client_credentials' } },
+          some: {
+            summary: 'Two scopes',
+            value: { grant_type: 'client_credentials', scope: 'crm order' },
+          },
+        },
+      },
+    },
+  },
+  responses: {
+    200: {
+      description: 'A new token.',
+      headers: headers('No-Store'),
+      content: {
+        'application/json': {
+          schema: Token,
+          example: {
+            access_token: 'eyJhbGciOiJFUzI1NiIsInR5cCI6ImF0K2p3dCJ9.eyJpc3MiOiJzdG9yZS1kYXRhIn0.c2lnbmF0dXJl',
+            token_type: 'Bearer',
+            expires_in: 900,
+            scope: 'store crm order menu',
+          },
+        },
+      },
+    },
+    400: tokenRefusal(
+      'TokenRequest',
+      'The form is malformed, the grant or a scope cannot be granted, or the key may get no tokens.',
+      [],
+      {
+        invalid_request: invalidForm('grant_type is required'),
+        unsupported_grant_type: unsupportedGrantType(),
+        invalid_scope: invalidScope("scope must name some of the key's own: store menu"),
+        unauthorized_client: unauthorizedClient(),
+      },
+    ),
+    ...refusals({
+      401: 'InvalidClient',
+      405: 'TokenMethodNotAllowed',
+      429: 'SlowDown',
+      500: 'TokenInternalError',
+      503: 'TemporarilyUnavailable',
+    }),
+  },
+};
 
 function health(title: string, description: string, status: string) {
   return {

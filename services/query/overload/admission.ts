@@ -1,72 +1,88 @@
 /**
- * Lets as many requests in as can be answered in time, and refuses the others at once, before anything is done for them: before
- * the framework, tokens and quotas (decision 0047). `/health` is always let in.
+ * Decides which requests are begun, which wait for their turn, and which are refused, before anything is done for them: before the
+ * framework, tokens and quotas (decision 0047). `/health` is always begun.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import type { Logger } from '#shared/logging.ts';
 import type { QueryMetrics } from '../metrics.ts';
-import { InFlightLimit } from './in-flight-limit.ts';
 import { refuse } from './refusal.ts';
 
-/** How often the limit adapts. There is no timer: without requests there is nothing to do. */
-const LOOK_MS = 50;
-/** One line for what is refused meanwhile. */
-const TOLD_EVERY_MS = 60_000;
-
-/**
- * So many requests are begun at a time, the next ones after the event loop has seen to everything else. What is begun together comes back
- * together: otherwise refusals, `/health` and answers would wait for all of it.
- */
-const BEGUN_TOGETHER = 16;
-/** Fewer while requests are refused, and one more for so many of those: where refusing is most of the work, a turn is long however few are begun. */
-const BEGUN_BESIDE_REFUSALS = 6;
-const REFUSED_FOR_ONE = 4;
+/** Requests in flight at a time: as many as there are connections to MongoDB. So many, with those that wait, are never refused. */
+export const MAX_IN_FLIGHT = 64;
+/** Requests begun in one turn of the event loop. Requests begun together also end together, and delay `/health` and refusals. */
+const MAX_BEGUN_PER_TURN = 16;
+/** A request waits at most so many times as long as others wait on average while requests are refused: a burst is answered. */
+const BURST_WAITS = 3;
+/** More than a burst: requests wait too long, and in the last window so many times as many came as were begun. */
+const OUTRUN = 1.25;
+/** How often it is counted what is asked and begun, what has waited too long is refused, and answers that are made give their places back. */
+const WINDOW_MS = 100;
+/** One line in the log for all refusals of that time. */
+const LOG_INTERVAL_MS = 60_000;
 
 /** A request that was let in. */
-interface Work {
+interface Entry {
   request: IncomingMessage;
   response: ServerResponse;
   handler: RequestListener;
-  /** When it arrived, or went on after a wait. */
-  since: number;
-  /** For how long it waited to be begun. */
+  sender: Sender;
+  arrivedAt: number;
   queuedMs: number;
   isOver: boolean;
 }
 
+/** A store, or an address whose token is not known: each gets an equal share. It is forgotten when nothing of it is left. */
+interface Sender {
+  name: string;
+  inFlight: number;
+  queue: Entry[];
+}
+
+export interface AdmissionOptions {
+  /** How long a request waits to be begun, on average, while more is asked than can be answered. */
+  latencyMs: number;
+  /** Names who sent a request. */
+  senderOf: (request: IncomingMessage) => string;
+  metrics: QueryMetrics;
+  logger: Logger;
+}
+
 export class Admission {
+  readonly #latencyMs: number;
+  readonly #senderOf: (request: IncomingMessage) => string;
   readonly #metrics: QueryMetrics;
   readonly #logger: Logger;
-  readonly #limit: InFlightLimit;
-  readonly #works = new WeakMap<IncomingMessage, Work>();
-  readonly #inFlight = new Set<Work>();
-  /** Those in flight that are not begun. */
-  readonly #queue: Work[] = [];
-  /** Of this turn of the event loop: whether its end is noted, how many requests may be begun, were begun and were refused. */
-  #isUnderWay = false;
-  #room = BEGUN_TOGETHER;
-  #begun = 0;
-  #refusedNow = 0;
-  /** Since the last look. */
-  #lookedAt = performance.now();
-  #peak = 0;
-  #asked = 0;
-  #answers = 0;
-  #answersMs = 0;
-  /** Since it was told last. */
+  readonly #entries = new WeakMap<IncomingMessage, Entry>();
+  readonly #inFlight = new Set<Entry>();
+  readonly #senders = new Map<string, Sender>();
+  /** Senders with requests that wait; the first one is the next. */
+  readonly #waiting = new Set<Sender>();
+  #queued = 0;
+  /** Of this turn of the event loop. */
+  #isTurnEndScheduled = false;
+  #begunInTurn = 0;
+  #isExpiryScheduled = false;
+  #windowBeganAt = performance.now();
+  #askedInWindow = 0;
+  #begunInWindow = 0;
+  /** How many were begun in the last window, in as much time as a request may wait. */
+  #begunInWait = 0;
+  #isOutrun = false;
+  #refusedAt = Number.NEGATIVE_INFINITY;
+  /** Since the last line in the log. */
   #refused = 0;
-  #toldAt = Number.NEGATIVE_INFINITY;
+  #loggedAt = Number.NEGATIVE_INFINITY;
 
-  /** @param latencyMs what answers may take. */
-  constructor(latencyMs: number, metrics: QueryMetrics, logger: Logger) {
+  constructor({ latencyMs, senderOf, metrics, logger }: AdmissionOptions) {
+    this.#latencyMs = latencyMs;
+    this.#senderOf = senderOf;
     this.#metrics = metrics;
     this.#logger = logger;
-    this.#limit = new InFlightLimit(latencyMs);
-    metrics.inFlightLimit.set(this.#limit.value);
+    metrics.inFlightLimit.set(MAX_IN_FLIGHT);
   }
 
-  /** Puts itself before what answers requests. */
+  /** Wraps the listener that answers requests. */
   before(handler: RequestListener): RequestListener {
     return (request, response) => {
       if (isHealth(request.url)) {
@@ -74,25 +90,27 @@ export class Admission {
         return;
       }
       const now = performance.now();
-      if (now - this.#lookedAt >= LOOK_MS) this.#look(now);
-      if (!this.#isUnderWay) this.#beginTurn();
-      this.#asked += 1;
-      if (this.#inFlight.size >= this.#limit.value) {
-        this.#refuse(request, response, now);
-        return;
+      this.#rollWindow(now);
+      this.#askedInWindow += 1;
+      const sender = this.#findSender(this.#senderOf(request));
+      const entry: Entry = { request, response, handler, sender, arrivedAt: now, queuedMs: 0, isOver: false };
+      const mayBegin = this.#begunInTurn < MAX_BEGUN_PER_TURN && this.#canBegin(sender);
+      if (mayBegin && sender.queue.length === 0) {
+        this.#accept(entry);
+        this.#begin(entry, now);
+      } else if (this.#hasRoomToWait(sender, now)) {
+        this.#accept(entry);
+        this.#enqueue(entry);
+      } else {
+        this.#refuse(entry, now);
+        this.#forgetIfIdle(sender);
       }
-      const work: Work = { request, response, handler, since: now, queuedMs: 0, isOver: false };
-      this.#works.set(request, work);
-      this.#enter(work);
-      response.once('close', () => this.#end(work));
-      if (this.#begun < this.#room) this.#begin(work);
-      else this.#queue.push(work);
     };
   }
 
   /** For how many milliseconds a request waited to be begun. */
   queuedMs(request: IncomingMessage): number {
-    return this.#works.get(request)?.queuedMs ?? 0;
+    return this.#entries.get(request)?.queuedMs ?? 0;
   }
 
   /**
@@ -100,96 +118,196 @@ export class Admission {
    * Afterwards it is, however many others are: it was let in.
    */
   async whileWaiting<T>({ raw }: FastifyRequest, wait: Promise<T>): Promise<T> {
-    const work = this.#works.get(raw);
-    if (work === undefined) return wait;
-    this.#leave(work);
+    const entry = this.#entries.get(raw);
+    if (entry === undefined) return wait;
+    this.#leave(entry);
     try {
       return await wait;
     } finally {
-      work.since = performance.now();
-      if (!work.isOver) this.#enter(work);
+      if (!entry.isOver) this.#enter(entry);
     }
   }
 
-  #begin(work: Work): void {
-    this.#begun += 1;
-    if (!work.isOver) work.handler(work.request, work.response);
+  #findSender(name: string): Sender {
+    let sender = this.#senders.get(name);
+    if (sender === undefined) {
+      sender = { name, inFlight: 0, queue: [] };
+      this.#senders.set(name, sender);
+    }
+    return sender;
   }
 
-  #beginTurn(): void {
-    this.#isUnderWay = true;
+  #forgetIfIdle(sender: Sender): void {
+    if (sender.inFlight === 0 && sender.queue.length === 0) this.#senders.delete(sender.name);
+  }
+
+  #canBegin({ inFlight }: Sender): boolean {
+    return this.#inFlight.size < MAX_IN_FLIGHT || this.#isWithinShare(inFlight);
+  }
+
+  /** A sender with less than its share need not wait for the slow requests of others, and is not refused. */
+  #isWithinShare(requests: number): boolean {
+    return this.#inFlight.size < 2 * MAX_IN_FLIGHT && requests < MAX_IN_FLIGHT / this.#senders.size;
+  }
+
+  /**
+   * While requests are refused, or shall be, as many may wait as are begun in the allowed wait, by the rate of the last window: by Little's
+   * law these wait that long. The longest queue then makes room for a sender with a shorter one.
+   */
+  #hasRoomToWait(sender: Sender, now: number): boolean {
+    const isOverloaded = this.#isOutrun || now - this.#refusedAt <= this.#latencyMs;
+    if (!isOverloaded || !this.#areMany(1) || this.#queued < this.#begunInWait) return true;
+    if (this.#isWithinShare(sender.inFlight + sender.queue.length)) return true;
+    let longest: Sender | null = null;
+    for (const other of this.#waiting) {
+      if (other.queue.length > (longest?.queue.length ?? sender.queue.length + 1)) longest = other;
+    }
+    const last = longest?.queue.pop();
+    if (last === undefined) return false;
+    this.#queued -= 1;
+    if (!last.isOver) this.#refuse(last, now);
+    return true;
+  }
+
+  #accept(entry: Entry): void {
+    this.#entries.set(entry.request, entry);
+    entry.response.once('close', () => this.#end(entry));
+  }
+
+  #begin(entry: Entry, now: number): void {
+    entry.queuedMs = now - entry.arrivedAt;
+    this.#begunInTurn += 1;
+    this.#begunInWindow += 1;
+    this.#scheduleTurnEnd();
+    this.#enter(entry);
+    entry.handler(entry.request, entry.response);
+  }
+
+  #enqueue(entry: Entry): void {
+    entry.sender.queue.push(entry);
+    this.#waiting.add(entry.sender);
+    this.#queued += 1;
+    this.#scheduleTurnEnd();
+    if (!this.#isExpiryScheduled) this.#scheduleExpiry();
+  }
+
+  /** Takes the next one of a sender, which then is the last of the senders. */
+  #dequeue(sender: Sender): Entry | undefined {
+    const entry = sender.queue.shift();
+    this.#waiting.delete(sender);
+    if (entry === undefined) return undefined;
+    this.#queued -= 1;
+    if (sender.queue.length > 0) this.#waiting.add(sender);
+    return entry;
+  }
+
+  #scheduleTurnEnd(): void {
+    if (this.#isTurnEndScheduled) return;
+    this.#isTurnEndScheduled = true;
     setImmediate(() => this.#endTurn());
   }
 
-  /** Begins in the next turn what waited for it. */
+  /** Begins in the next turn what waits, the senders in turn. */
   #endTurn(): void {
     const now = performance.now();
-    this.#room =
-      this.#refusedNow === 0
-        ? BEGUN_TOGETHER
-        : Math.min(BEGUN_TOGETHER, BEGUN_BESIDE_REFUSALS + Math.floor(this.#refusedNow / REFUSED_FOR_ONE));
-    this.#begun = 0;
-    this.#refusedNow = 0;
-    this.#isUnderWay = false;
-    for (const work of this.#queue.splice(0, this.#room)) {
-      work.queuedMs = now - work.since;
-      this.#begin(work);
+    this.#isTurnEndScheduled = false;
+    this.#begunInTurn = 0;
+    this.#rollWindow(now);
+    for (const sender of this.#waiting) {
+      if (this.#begunInTurn >= MAX_BEGUN_PER_TURN) break;
+      if (!this.#canBegin(sender)) continue;
+      const isRefused = this.#isExpired(sender, now);
+      const entry = this.#dequeue(sender);
+      if (entry?.isOver === false) {
+        if (isRefused) this.#refuse(entry, now);
+        else this.#begin(entry, now);
+      }
+      this.#forgetIfIdle(sender);
     }
-    if (this.#begun > 0) this.#beginTurn();
   }
 
-  #enter(work: Work): void {
-    this.#inFlight.add(work);
-    const { size } = this.#inFlight;
-    this.#peak = Math.max(this.#peak, size);
-    this.#metrics.inFlight.set(size);
+  /** Whether the next request of a sender has waited too long. */
+  #isExpired({ queue: [next] }: Sender, now: number): boolean {
+    if (next === undefined || !this.#areMany()) return false;
+    return now - next.arrivedAt > BURST_WAITS * this.#latencyMs;
   }
 
-  #end(work: Work): void {
-    work.isOver = true;
-    this.#leave(work);
+  /** Fewer are never refused: a long turn of the event loop is no overload. */
+  #areMany(arriving = 0): boolean {
+    return arriving + this.#inFlight.size + this.#queued > MAX_IN_FLIGHT;
   }
 
-  #leave(work: Work): void {
-    if (!this.#inFlight.delete(work)) return;
-    this.#answers += 1;
-    this.#answersMs += performance.now() - work.since;
+  #scheduleExpiry(): void {
+    this.#isExpiryScheduled = true;
+    setTimeout(() => this.#expire(), WINDOW_MS).unref();
+  }
+
+  /** Refuses what has waited too long, also where nothing ends and nothing can be begun. */
+  #expire(): void {
+    const now = performance.now();
+    this.#rollWindow(now);
+    for (const sender of this.#waiting) {
+      while (this.#isExpired(sender, now)) {
+        const entry = this.#dequeue(sender);
+        if (entry?.isOver === false) this.#refuse(entry, now);
+      }
+      this.#forgetIfIdle(sender);
+    }
+    this.#isExpiryScheduled = false;
+    if (this.#queued > 0) this.#scheduleExpiry();
+  }
+
+  #rollWindow(now: number): void {
+    const elapsedMs = now - this.#windowBeganAt;
+    if (elapsedMs < WINDOW_MS) return;
+    const isLate = [...this.#waiting].some(
+      ({ queue: [first] }) => first !== undefined && now - first.arrivedAt > this.#latencyMs,
+    );
+    this.#isOutrun = isLate && this.#askedInWindow > this.#begunInWindow * OUTRUN;
+    this.#begunInWait = Math.ceil((this.#begunInWindow * this.#latencyMs) / elapsedMs);
+    this.#askedInWindow = 0;
+    this.#begunInWindow = 0;
+    this.#windowBeganAt = now;
+    for (const entry of this.#inFlight) {
+      // The rest is its client's affair: how soon it takes the answer.
+      if (entry.response.writableEnded || entry.response.writableNeedDrain) this.#leave(entry);
+    }
+  }
+
+  #enter(entry: Entry): void {
+    this.#inFlight.add(entry);
+    // Forgotten while the request waited for a change, the sender may have come back as another object.
+    entry.sender = this.#findSender(entry.sender.name);
+    entry.sender.inFlight += 1;
     this.#metrics.inFlight.set(this.#inFlight.size);
   }
 
-  #look(now: number): void {
-    for (const work of this.#inFlight) {
-      // The rest is its client's affair: how soon it takes the answer.
-      if (work.response.writableEnded || work.response.writableNeedDrain) this.#leave(work);
-    }
-    this.#limit.adapt({
-      elapsedMs: now - this.#lookedAt,
-      inFlight: this.#inFlight.size,
-      peak: this.#peak,
-      asked: this.#asked,
-      answers: this.#answers,
-      answerMs: this.#answersMs / this.#answers,
-    });
-    this.#metrics.inFlightLimit.set(this.#limit.value);
-    this.#lookedAt = now;
-    this.#peak = this.#inFlight.size;
-    this.#asked = 0;
-    this.#answers = 0;
-    this.#answersMs = 0;
+  #end(entry: Entry): void {
+    entry.isOver = true;
+    this.#leave(entry);
   }
 
-  #refuse(request: IncomingMessage, response: ServerResponse, now: number): void {
-    refuse(request, response);
+  #leave(entry: Entry): void {
+    if (!this.#inFlight.delete(entry)) return;
+    entry.sender.inFlight -= 1;
+    this.#forgetIfIdle(entry.sender);
+    this.#metrics.inFlight.set(this.#inFlight.size);
+    if (this.#queued > 0) this.#scheduleTurnEnd();
+  }
+
+  #refuse(entry: Entry, now: number): void {
+    entry.isOver = true;
+    refuse(entry.request, entry.response);
     this.#metrics.shedRequests.inc();
+    this.#refusedAt = now;
     this.#refused += 1;
-    this.#refusedNow += 1;
-    if (now - this.#toldAt < TOLD_EVERY_MS) return;
+    if (now - this.#loggedAt < LOG_INTERVAL_MS) return;
     this.#logger.warn(
-      { refused: this.#refused, limit: this.#limit.value },
+      { refused: this.#refused },
       'overloaded: more is asked than can be answered in time, the rest is refused',
     );
     this.#refused = 0;
-    this.#toldAt = now;
+    this.#loggedAt = now;
   }
 }
 

@@ -4,10 +4,8 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { REQUEST_ID_HEADER, requestIdOf } from '#shared/request-id.ts';
-import { pathOf } from '../answers/path.ts';
-import { overloaded, type Refusal } from '../answers/refusal.ts';
-import { errorBody, TOKEN_PATH } from '../answers/send.ts';
-import { asTokenRefusal } from '../token/refusals.ts';
+import { pathOf, errorBody, TOKEN_PATH } from '../responses/send.ts';
+import { asTokenRefusal, overloaded, type Refusal } from '../responses/refusal.ts';
 
 interface Prepared {
   /** Names and values alternate; the last name is still without a value. */

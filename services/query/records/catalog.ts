@@ -2,14 +2,26 @@
 import { Type } from 'typebox';
 import { PRICE_METHODS } from '#shared/events/entities/option-group.ts';
 import examples from './examples.json' with { type: 'json' };
-import { as, Flag, Id, LocalDateTime, Money, nullable, part, record, Text, Whole, words } from './fields.ts';
+import {
+  described,
+  Flag,
+  Id,
+  LocalDateTime,
+  Money,
+  nullable,
+  part,
+  record,
+  Text,
+  Whole,
+  enumOf,
+} from './fields.ts';
 
 const categoryFields = {
   id: Id,
   name: Text,
   description: nullable(Text),
-  position: as(Whole, 'Its place in the menu, smallest first.'),
-  active: as(Flag, 'Whether it is on sale.'),
+  position: described(Whole, 'Its place in the menu, smallest first.'),
+  active: described(Flag, 'Whether it is on sale.'),
   image_url: nullable(Text),
 };
 
@@ -27,19 +39,19 @@ export const Category = record(
     ...categoryFields,
     created_at: nullable(LocalDateTime),
     updated_at: LocalDateTime,
-    product_count: as(Whole, 'How many products name it, those that are not active included.'),
+    product_count: described(Whole, 'How many products name it, those that are not active included.'),
   },
   examples.category,
 );
 
 const Option = part('Option', 'One choice of an option group.', {
-  id: as(Id, 'Unique within its group.'),
+  id: described(Id, 'Unique within its group.'),
   name: Text,
   description: nullable(Text),
-  price: as(Money, 'What it adds to the product’s price.'),
+  price: described(Money, 'What it adds to the product’s price.'),
   max_quantity: nullable(Whole, 'How often it can be chosen; `null`: as often as the group allows.'),
-  active: as(Flag, 'Whether it is on sale.'),
-  position: as(Whole, 'Its place in the group, smallest first.'),
+  active: described(Flag, 'Whether it is on sale.'),
+  position: described(Whole, 'Its place in the group, smallest first.'),
   external_code: nullable(Text, 'Its code in the store’s own system.'),
 });
 
@@ -49,10 +61,10 @@ export const OptionGroup = record(
   {
     id: Id,
     name: Text,
-    min: as(Whole, 'How many must be chosen.'),
-    max: as(Whole, 'How many may be chosen.'),
+    min: described(Whole, 'How many must be chosen.'),
+    max: described(Whole, 'How many may be chosen.'),
     price_method: nullable(
-      words(
+      enumOf(
         'PriceMethod',
         PRICE_METHODS,
         'How the prices of several choices add up: their sum, the highest, or their average (half-and-half pizzas).',
@@ -70,10 +82,10 @@ const productFields = {
   category_id: nullable(Id, 'It may name a category that the store does not have (any more).'),
   name: Text,
   description: nullable(Text),
-  price: as(Money, 'The price of one, without options.'),
+  price: described(Money, 'The price of one, without options.'),
   promotional_price: nullable(Money, 'Holds in place of `price` where there is one.'),
-  active: as(Flag, 'Whether it is on sale.'),
-  position: as(Whole, 'Its place in the category, smallest first.'),
+  active: described(Flag, 'Whether it is on sale.'),
+  position: described(Whole, 'Its place in the category, smallest first.'),
   image_url: nullable(Text),
   external_code: nullable(Text, 'Its code in the store’s own system.'),
   updated_at: LocalDateTime,

@@ -1,6 +1,6 @@
 /** The envelopes of lists (rule R6.1) and of change feeds (rule R10.1). */
 import { type TSchema, Type } from 'typebox';
-import { as, Flag, Id, nullable, record, TimezoneOffset, Whole } from './fields.ts';
+import { described, Flag, Id, nullable, record, TimezoneOffset, Whole } from './fields.ts';
 
 type RecordSchema = TSchema & { title?: string; examples?: unknown };
 
@@ -17,7 +17,7 @@ export function listOf(type: RecordSchema): TSchema {
     `${title}List`,
     'One page of records, and how many there are on all pages.',
     {
-      count: as(
+      count: described(
         Whole,
         'How many records match the filters, on all pages: there are ceil(count / page_size) pages.',
       ),
@@ -42,7 +42,7 @@ export function changesOf(type: RecordSchema): TSchema {
   const change = Type.Object(
     {
       id: Id,
-      deleted: as(Flag, 'Whether the record is deleted. One that is made again later is told again.'),
+      deleted: described(Flag, 'Whether the record is deleted. One that is made again later is told again.'),
       record: nullable(type, 'The record as lists show it; `null` where it is deleted.'),
     },
     {
@@ -59,7 +59,7 @@ export function changesOf(type: RecordSchema): TSchema {
         maxItems: 100,
         description: 'The changes after `after`, oldest first. An id is there at most once.',
       }),
-      timezone_offset: as(
+      timezone_offset: described(
         TimezoneOffset,
         'The offset in which the date-times of these records are given. A store that moves to another offset changes no record: read the date-times that you have kept with the offset that they came with.',
       ),

@@ -56,12 +56,12 @@ export const TimezoneOffset = Type.String({
 export const ClockTime = Type.String(pattern(ClockTimeInEvents));
 
 /** One of a closed list of words, as a component. */
-export function words<const T extends string>(title: string, list: readonly T[], description: string) {
+export function enumOf<const T extends string>(title: string, list: readonly T[], description: string) {
   return Type.Enum([...list], { type: 'string', title, description });
 }
 
 /** A type with what it means in this place. */
-export function as(type: TSchema, description: string): TSchema {
+export function described(type: TSchema, description: string): TSchema {
   return Type.Union([type], { description });
 }
 

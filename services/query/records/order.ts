@@ -4,7 +4,7 @@ import { ORDER_STATUSES, ORDER_TYPES } from '#shared/events/entities/order.ts';
 import examples from './examples.json' with { type: 'json' };
 import {
   Address,
-  as,
+  described,
   Id,
   LocalDateTime,
   Money,
@@ -13,16 +13,16 @@ import {
   record,
   Text,
   Whole,
-  words,
+  enumOf,
 } from './fields.ts';
 
-export const OrderStatus = words(
+export const OrderStatus = enumOf(
   'OrderStatus',
   ORDER_STATUSES,
   'How far an order is: from `pending` (placed, not yet accepted) to `concluded`, or `cancelled`.',
 );
 
-export const OrderType = words(
+export const OrderType = enumOf(
   'OrderType',
   ORDER_TYPES,
   '`delivery`: brought to the customer. `takeout`: fetched by the customer. `indoor`: eaten in the store.',
@@ -47,9 +47,9 @@ const Item = part('OrderItem', 'One line of an order.', {
   id: nullable(Id),
   product_id: Id,
   external_code: nullable(Text, 'The product’s code in the store’s own system.'),
-  name: as(Text, 'The product’s name when it was ordered.'),
+  name: described(Text, 'The product’s name when it was ordered.'),
   quantity: Quantity,
-  unit_price: as(Money, 'The price of one, without options.'),
+  unit_price: described(Money, 'The price of one, without options.'),
   options: Type.Array(
     part('OrderItemOption', 'An option that was chosen.', {
       option_group_id: nullable(Id),
@@ -61,7 +61,7 @@ const Item = part('OrderItem', 'One line of an order.', {
     }),
   ),
   notes: nullable(Text, 'What the customer asked for.'),
-  total: as(Money, 'The line, options included.'),
+  total: described(Money, 'The line, options included.'),
 });
 
 const Delivery = part('OrderDelivery', 'Where an order goes, and when it should be there.', {
@@ -72,10 +72,10 @@ const Delivery = part('OrderDelivery', 'Where an order goes, and when it should 
 
 const Payment = part('OrderPayment', 'One payment of an order.', {
   method: nullable(
-    words('PaymentMethod', ['pix', 'credit', 'debit', 'cash', 'voucher', 'other'], 'How it is paid.'),
+    enumOf('PaymentMethod', ['pix', 'credit', 'debit', 'cash', 'voucher', 'other'], 'How it is paid.'),
   ),
   type: nullable(
-    words(
+    enumOf(
       'PaymentType',
       ['prepaid', 'on_delivery'],
       'Whether it was paid when ordering or is paid on delivery.',
@@ -93,15 +93,15 @@ function fields(customer: TProperties): TProperties {
     order_type: OrderType,
     sales_channel: nullable(Text, 'Where it was placed, such as `app`, `site` or `whatsapp`.'),
     ...customer,
-    item_count: as(Whole, 'The sum of the items’ quantities.'),
+    item_count: described(Whole, 'The sum of the items’ quantities.'),
     subtotal: nullable(Money, 'The items together.'),
     delivery_fee: Money,
     service_fee: Money,
     discount: Money,
-    total: as(Money, 'What the customer pays.'),
+    total: described(Money, 'What the customer pays.'),
     scheduled_for: nullable(LocalDateTime, 'When the customer wants it, where it was ordered ahead.'),
-    created_at: as(LocalDateTime, 'When it was placed.'),
-    updated_at: as(LocalDateTime, 'When it changed last.'),
+    created_at: described(LocalDateTime, 'When it was placed.'),
+    updated_at: described(LocalDateTime, 'When it changed last.'),
   };
 }
 

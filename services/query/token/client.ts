@@ -1,24 +1,83 @@
-/** Authentication of the client at the token endpoint, and whether its key may get tokens. */
+/**
+ * Authentication of the client at the token endpoint, and whether its key may get tokens. MongoDB decides, by a read of
+ * what a majority has. Redis stores the session in one atomic step, and only where it has the very version of the key that was read: so
+ * nothing that was taken away in between gets a token (decision 0053).
+ */
+import { isUtf8 } from 'node:buffer';
 import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  type AccessKey,
+  type ControlCollections,
+  storeAccessId,
+  validSecrets,
+} from '#shared/access/access-keys.ts';
+import { publishAll, publishedKey, publishedState, redisKeys } from '#shared/access/grants.ts';
+import { secretMatches } from '#shared/access/secrets.ts';
 import { StoreDataError } from '#shared/errors.ts';
-import { Refused } from '../answers/refusal.ts';
-import type { Bounded } from '../deadline.ts';
-import { basicCredentials, type Credentials } from './basic.ts';
-import { type Client, type Decision, decide, FAILURES, type WantedSession } from './decision.ts';
+import type { Scope } from '#shared/events/access-event.ts';
+import type { RedisGates } from '../access/redis-gates.ts';
+import { batched, type ReadOne } from '../batched.ts';
+import type { WithDeadline } from '../deadline.ts';
+import { decode } from '../parameters/read.ts';
+import { redisScript, runScript } from '../access/live-access.ts';
+import { Refused } from '../responses/refusal.ts';
 import type { Attempt, FailedAuthentications } from './failed-authentications.ts';
-import { invalidClient, unauthorizedClient } from './refusals.ts';
-import { type KeySources, reloadKey } from './reload.ts';
+import { invalidClient, tooManyTokens, unauthorizedClient } from './form.ts';
+
+interface Credentials {
+  clientId: string;
+  clientSecret: string;
+}
 
 /** Who asks for a token: what it says it is, and how often it was wrong. */
 export interface Applicant {
   attempt: Attempt;
   /** The credentials in every way they can be read: as they were sent first. */
-  readings: readonly Credentials[];
+  credentialCandidates: readonly Credentials[];
 }
+
+/** A client whose key may get tokens. */
+export interface Client {
+  clientId: string;
+  storeId: string;
+  environment: string;
+  /** What the key has. */
+  scopes: Scope[];
+}
+
+/** A session that is stored where a key may get tokens and has all of the scopes. */
+export interface WantedSession {
+  id: string;
+  seconds: number;
+  scopes: readonly Scope[];
+}
+
+export interface ClientSources {
+  /** Live tokens that a key may have. */
+  maxTokens: number;
+  gates: Pick<RedisGates, 'acquire'>;
+  prefix: string;
+  /** Those that this service serves. */
+  environments: readonly string[];
+  control: ControlCollections;
+  readKey: ReadOne<AccessKey>;
+}
+
+/** A client whose secret is right: it may get tokens, or why it may not. */
+export interface Authenticated {
+  client: Client;
+  outcome: 'allowed' | 'key_not_active' | 'store_blocked' | 'too_many_tokens';
+  /** Until the key has fewer live tokens than it may. */
+  milliseconds: number;
+}
+
+/** Why somebody is not who they say they are: for operators, in the order of what tells them most. */
+const FAILURES = ['key_revoked', 'environment_not_served', 'secret_wrong', 'client_unknown'] as const;
+type Failure = (typeof FAILURES)[number];
 
 /**
  * Reads who asks for a token.
- * @throws {Refused} 401 `invalid_client` where nobody says so; 429 `slow_down` where they are known to be refused.
+ * @throws {Refused} 401 `invalid_client` without credentials; 429 `slow_down` where they are known to be refused.
  */
 export function readApplicant(
   failures: FailedAuthentications,
@@ -32,111 +91,185 @@ export function readApplicant(
   // By the decoded name, since one `client_id` has many encoded spellings.
   const attempt = failures.attempt(decoded.clientId, address);
   attempt.requireUnrefused();
-  return { attempt, readings: isSame(asSent, decoded) ? [asSent] : [asSent, decoded] };
+  const isSame = asSent.clientId === decoded.clientId && asSent.clientSecret === decoded.clientSecret;
+  return { attempt, credentialCandidates: isSame ? [asSent] : [asSent, decoded] };
 }
-
-function isSame(one: Credentials, other: Credentials): boolean {
-  return one.clientId === other.clientId && one.clientSecret === other.clientSecret;
-}
-
-export interface ClientSources extends KeySources {
-  requirePrimary: () => Promise<void>;
-}
-
-/** A client whose secret is right: it may get tokens, or why it may not. */
-export interface Authenticated {
-  clientId: string;
-  decision: Exclude<Decision, { outcome: Failure | 'out_of_date' }>;
-}
-
-type Failure = (typeof FAILURES)[number];
-
-/** No failed authentication is told earlier than this: what its work took is over by then, and shows nothing. */
-const FAILURE_MS = 10;
 
 /**
- * Makes the step that finds out whether a client is who it says. Redis decides. A failure stands only if MongoDB says the same,
- * so that nobody is refused for what Redis lost or does not have yet. Whatever is wrong, the work and the time are the same.
- * The step stores the session that is asked for where the key allows that. @throws {Refused} 401 `invalid_client`; 429 `slow_down` after too many failures.
+ * The readings of an `Authorization` header with Basic credentials (RFC 7617), which real clients send as they are or form-encoded
+ * (RFC 6749 section 2.3.1); `null` when it holds none.
+ */
+export function basicCredentials(
+  header: string | undefined,
+): { asSent: Credentials; decoded: Credentials } | null {
+  const encoded = header === undefined ? null : /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(header);
+  if (encoded === null) return null;
+  const bytes = Buffer.from(encoded[1] ?? '', 'base64');
+  if (!isUtf8(bytes)) return null;
+  const text = bytes.toString('utf8');
+  const colon = text.indexOf(':');
+  if (colon === -1) return null;
+  const asSent = { clientId: text.slice(0, colon), clientSecret: text.slice(colon + 1) };
+  const clientId = decode(asSent.clientId);
+  const clientSecret = decode(asSent.clientSecret);
+  const decoded = clientId === null || clientSecret === null ? asSent : { clientId, clientSecret };
+  return { asSent, decoded };
+}
+
+/**
+ * Makes the read of keys: those that are asked for while one is under way share the next, so that a flood of failures costs few. A
+ * former primary that does not know yet that it is one answers with an older version than Redis has, which stores no session then.
+ */
+export function keyReader({ keys }: ControlCollections, withDeadline: WithDeadline): ReadOne<AccessKey> {
+  const MAX_IDS = 1_000;
+  const options = { batchSize: MAX_IDS + 1 };
+  return batched(
+    async (ids) => {
+      const found = await withDeadline((signal) =>
+        keys.find({ _id: { $in: [...ids] } }, { ...options, signal }).toArray(),
+      );
+      return new Map(found.map((key) => [key._id, key]));
+    },
+    { underWay: 1, ids: MAX_IDS },
+  );
+}
+
+/** Minimum response time of a failure; hides timing differences. */
+const FAILURE_MS = 10;
+/** Each further one is needed only where the key, or Redis, changed since the last. */
+const MAX_READS = 3;
+
+/**
+ * Makes the step that finds out whether a client is who it says, and stores the session that is asked for where the key allows that.
+ * Whatever is wrong, the work and the time are the same. @throws {Refused} 401 `invalid_client`; 429 `slow_down` after too many failures.
  */
 export function authenticateClient(sources: ClientSources) {
   return async (
-    applicant: Applicant,
+    { attempt, credentialCandidates }: Applicant,
     session: WantedSession | null,
-    bounded: Bounded,
+    withDeadline: WithDeadline,
   ): Promise<Authenticated> => {
     const began = performance.now();
-    let answers = await ask(sources, applicant, session);
-    if (findDecided(answers) === undefined) {
-      const reloaded = await Promise.all(
-        answers.map(({ credentials, decision }) => reloadKey(sources, credentials, decision, bounded)),
-      );
-      if (reloaded.includes(true)) answers = await ask(sources, applicant, session);
+    const isWithin = attempt.requireWithin();
+    for (let reads = 0; reads < MAX_READS; reads += 1) {
+      const [found] = await Promise.all([
+        Promise.all(credentialCandidates.map((one) => findKey(sources, one, withDeadline))),
+        // Before anything is decided: beyond the limit nobody learns whether the secret would have been right.
+        isWithin,
+      ]);
+      const key = found.find(({ failure }) => failure === null)?.key ?? null;
+      const answer = key === null ? null : await storeSession(sources, key, session, withDeadline);
+      if (answer === 'out_of_date') continue;
+      if (answer !== null && answer !== 'key_revoked') return answer;
+      const failures = answer === null ? found : [{ clientId: key?._id ?? '', failure: answer }];
+      const failed = await attempt.failed();
+      await sleep(Math.max(0, FAILURE_MS - (performance.now() - began)));
+      throw new Refused({ ...failed, ...whyRefused(failures) });
     }
-    const decided = findDecided(answers);
-    if (decided !== undefined) return decided;
-    if (answers.some(({ decision }) => decision.outcome === 'out_of_date')) {
-      throw new StoreDataError('environment_unavailable', 'Redis has not all of a key, nor has MongoDB');
-    }
-    const failed = await applicant.attempt.failed();
-    await sleep(Math.max(0, FAILURE_MS - (performance.now() - began)));
-    throw new Refused({ ...failed, ...whyRefused(answers) });
+    throw new StoreDataError('environment_unavailable', 'Redis and MongoDB have different versions of a key');
   };
 }
 
-interface Answer {
-  credentials: Credentials;
-  decision: Decision;
-}
-
-/**
- * Asks Redis about every reading, and how often the client failed: that counts before what is decided, so that beyond the
- * limit nobody learns whether the secret would have been right.
- */
-async function ask(
-  sources: ClientSources,
-  { attempt, readings }: Applicant,
-  session: WantedSession | null,
-): Promise<Answer[]> {
-  const [answers] = await Promise.all([
-    Promise.all(
-      readings.map(async (credentials) => ({
-        credentials,
-        decision: await decide(sources, credentials, session),
-      })),
-    ),
-    attempt.requireWithin(),
-    sources.requirePrimary(),
-  ]);
-  return answers;
-}
-
-/** The reading by which somebody is who they say. */
-function findDecided(answers: readonly Answer[]): Authenticated | undefined {
-  for (const { credentials, decision } of answers) {
-    if (isFailure(decision) || decision.outcome === 'out_of_date') continue;
-    return { clientId: credentials.clientId, decision };
-  }
-  return undefined;
-}
-
-function isFailure(decision: Decision): decision is { outcome: Failure } {
-  return FAILURES.some((failure) => failure === decision.outcome);
+/** The key of credentials, and why they do not get it. As much is compared whether there is a key or not. */
+async function findKey(
+  { environments, readKey }: ClientSources,
+  { clientId, clientSecret }: Credentials,
+  withDeadline: WithDeadline,
+): Promise<{ clientId: string; key: AccessKey | null; failure: Failure | null }> {
+  const key = await withDeadline((signal) => readKey(clientId, signal));
+  const isRight = secretMatches([clientSecret], key === null ? [] : validSecrets(key));
+  const failureOf = () => {
+    if (key === null) return 'client_unknown';
+    if (!environments.includes(key.environment)) return 'environment_not_served';
+    if (!isRight) return 'secret_wrong';
+    return key.status === 'revoked' ? 'key_revoked' : null;
+  };
+  return { clientId, key, failure: failureOf() };
 }
 
 /** For operators only. A `client_id` that is none of ours is not told even them: it may be a secret in the wrong place. */
-function whyRefused(answers: readonly Answer[]): { reason?: Failure; clientId?: string } {
+function whyRefused(found: readonly { clientId: string; failure: Failure | null }[]): {
+  reason?: Failure;
+  clientId?: string;
+} {
   for (const failure of FAILURES) {
-    const found = answers.find(({ decision }) => decision.outcome === failure);
-    if (found === undefined) continue;
-    const { clientId } = found.credentials;
-    return { reason: failure, ...(failure === 'client_unknown' ? {} : { clientId }) };
+    const clientId = found.find((one) => one.failure === failure)?.clientId;
+    if (clientId !== undefined)
+      return { reason: failure, ...(failure === 'client_unknown' ? {} : { clientId }) };
   }
   return {};
 }
 
-/** @throws {Refused} 400 `unauthorized_client` when the key is inactive or its store blocked. */
-export function requireActive({ clientId, decision }: Authenticated): Client {
-  if (decision.outcome === 'allowed') return decision.client;
-  throw new Refused({ ...unauthorizedClient(), reason: decision.outcome, clientId });
+/**
+ * Stores a session if Redis has the version of the key that was read: a change that came since has another. A session and its place
+ * among the live ones of its key end in the same millisecond, by the clock of Redis.
+ */
+const SCRIPT = redisScript(`
+local client, version, session, seconds, max = unpack(ARGV)
+local grant = redis.call('zrange', KEYS[1], 0, 0, 'rev', 'withscores')
+local state = redis.call('zrange', KEYS[2], 0, 0, 'rev')[1]
+if string.find((grant[1] or '') .. ' ', '^revoked ') then return {'key_revoked'} end
+if tonumber(grant[2]) ~= tonumber(version) or not state then return {'out_of_date'} end
+if string.find(state .. ' ', '^blocked ') then return {'store_blocked'} end
+if session == '' then return {'allowed'} end
+
+local tokens, time = KEYS[3], redis.call('time')
+local at = time[1] * 1000 + math.floor(time[2] / 1000)
+local ends = at + seconds * 1000
+local next = redis.call('zcard', tokens) - max
+if next >= redis.call('zcount', tokens, '-inf', '(' .. at) then
+  return {'too_many_tokens', redis.call('zrange', tokens, next, next, 'withscores')[2] - at}
+end
+-- The first write: a full Redis refuses it, and nothing that follows a write.
+redis.call('set', KEYS[4], client, 'pxat', ends)
+redis.call('zadd', tokens, ends, session)
+redis.call('zremrangebyscore', tokens, '-inf', '(' .. at)
+redis.call('pexpire', tokens, redis.call('zrange', tokens, -1, -1, 'withscores')[2] - at)
+return {'allowed'}`);
+
+/**
+ * Stores the session of a key that was just read.
+ * @returns what came of it; `out_of_date` where Redis has another version. It has the one that was read then, unless its own is newer.
+ */
+async function storeSession(
+  { gates, prefix, maxTokens, control }: ClientSources,
+  key: AccessKey,
+  wanted: WantedSession | null,
+  withDeadline: WithDeadline,
+): Promise<Authenticated | 'key_revoked' | 'out_of_date'> {
+  const { _id: clientId, environment, store_id: storeId, scopes } = key;
+  const client = { clientId, environment, storeId, scopes };
+  if (key.status !== 'active') return { client, outcome: 'key_not_active', milliseconds: 0 };
+  const session = wanted?.scopes.every((scope) => scopes.includes(scope)) === true ? wanted : null;
+  const names = redisKeys(prefix, environment, storeId);
+  const permit = gates.acquire(names.storeAccess);
+  const [outcome, milliseconds = 0] = await runScript(
+    permit.master.redis,
+    SCRIPT,
+    [names.grant(clientId), names.storeAccess, names.tokens(clientId), names.session(session?.id ?? '')],
+    [clientId, key.version, session?.id ?? '', session?.seconds ?? 0, maxTokens],
+  );
+  // Of a Redis that went away or back the session may be lost.
+  permit.assertValid();
+  if (outcome === 'out_of_date') {
+    const store = await withDeadline((signal) =>
+      control.stores.findOne({ _id: storeAccessId(environment, storeId) }, { signal }),
+    );
+    const state = publishedState(prefix, environment, storeId, store);
+    await publishAll(permit.master, [publishedKey(prefix, key), state]);
+    return outcome;
+  }
+  if (outcome === 'key_revoked') return outcome;
+  return { client, outcome: outcome as Authenticated['outcome'], milliseconds: Number(milliseconds) };
+}
+
+/**
+ * @throws {Refused} 400 `unauthorized_client` when the key is inactive or its store blocked; 429 `slow_down` where it has as many live
+ * tokens as it may, and nothing else would be wrong.
+ */
+export function requireActive({ client, outcome, milliseconds }: Authenticated): Client {
+  const { clientId } = client;
+  if (outcome === 'allowed') return client;
+  if (outcome === 'too_many_tokens') throw new Refused({ ...tooManyTokens(milliseconds), clientId });
+  throw new Refused({ ...unauthorizedClient(), reason: outcome, clientId });
 }

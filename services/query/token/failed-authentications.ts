@@ -3,16 +3,17 @@
  * those of an address and those of a client. Only the first ever refuses a right secret, so nobody can lock out
  * a client that they don't share the address with; the other two lower what the first allows.
  */
+import ipaddr from 'ipaddr.js';
 import { hash } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { LRUCache } from 'lru-cache';
 import type { Counter } from 'prom-client';
 import { RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible';
+import { isIP } from 'node:net';
 import type { Config } from '#shared/config.ts';
-import { holderOf, type RedisHolders } from '#shared/redis-masters.ts';
-import { type Refusal, Refused } from '../answers/refusal.ts';
-import { addressGroup } from './client-address.ts';
-import { invalidClient, slowDown } from './refusals.ts';
+import { nodeFor, type RedisRouter } from '#shared/redis-masters.ts';
+import { type Refusal, Refused } from '../responses/refusal.ts';
+import { invalidClient, tooManyFailures } from './form.ts';
 
 /** The limit that a failure exceeded, for the metric. */
 export type FailureLimit = 'none' | 'client_and_address' | 'address' | 'client';
@@ -39,7 +40,7 @@ const CACHED = 10_000;
 
 /** Makes the limits that the configuration describes. */
 export function createFailedAuthentications(
-  redis: RedisHolders,
+  redis: RedisRouter,
   prefix: string,
   settings: Config['query']['authFailures'],
   counter: Counter<'limit'>,
@@ -49,7 +50,7 @@ export function createFailedAuthentications(
   const counters = new WeakMap<Redis, RateLimiterRedis>();
   /** Counts a failure where its count lies. */
   const count = (key: string) => {
-    const storeClient = holderOf(redis, key);
+    const storeClient = nodeFor(redis, key);
     let failures = counters.get(storeClient);
     if (failures === undefined) {
       failures = new RateLimiterRedis({
@@ -63,14 +64,14 @@ export function createFailedAuthentications(
     }
     return failures.penalty(key);
   };
-  const read = async (key: string) => Number((await holderOf(redis, key).get(key)) ?? 0);
+  const read = async (key: string) => Number((await nodeFor(redis, key).get(key)) ?? 0);
   /** While a refusal surely lasts in Redis, it needs no look-up and no count: a flood costs neither. */
   const refused = new LRUCache<string, true>({ max: CACHED });
 
   const slow = (limit: FailureLimit, milliseconds: number): Refusal => {
     counter.inc({ limit });
     // A count still holds in the millisecond in which it ends.
-    return slowDown(Math.min(windowSeconds, Math.floor(milliseconds / 1_000) + 1));
+    return tooManyFailures(Math.min(windowSeconds, Math.floor(milliseconds / 1_000) + 1));
   };
   const refusePair = (pair: string, milliseconds: number): Refusal => {
     refused.set(pair, true, { ttl: milliseconds });
@@ -94,7 +95,7 @@ export function createFailedAuthentications(
           const [ofAddress, ofClient, milliseconds] = await Promise.all([
             read(keys.address),
             read(keys.client),
-            holderOf(redis, keys.pair).pttl(keys.pair),
+            nodeFor(redis, keys.pair).pttl(keys.pair),
           ]);
           const suspected = ofAddress >= perAddress || ofClient >= perClient;
           if (failed < (suspected ? cautious : perClientAndAddress) || milliseconds < 0) return;
@@ -142,4 +143,77 @@ function keysOf(
 
 function digestOf(text: string): string {
   return hash('sha256', text, 'hex');
+}
+
+/**
+ * The address of a client.
+ * @param peer the other end of the connection.
+ * @param forwardedFor the header `X-Forwarded-For`: each proxy adds whom it saw at its end.
+ */
+export type ClientAddress = (
+  peer: string | undefined,
+  forwardedFor: string | string[] | undefined,
+) => string | undefined;
+
+/**
+ * Makes the finding of addresses.
+ * @param trusted addresses and networks of proxies that are believed.
+ * @param unreadable told, once, of a proxy that forwarded something that is no address.
+ */
+export function clientAddresses(
+  trusted: readonly string[],
+  unreadable: (proxy: string) => void,
+): ClientAddress {
+  if (trusted.length === 0) return (peer) => peer;
+  const networks = { trusted: trusted.map((text) => networkOf(text)) };
+  const isTrusted = (address: string) =>
+    ipaddr.subnetMatch(ipaddr.process(address), networks, 'other') === 'trusted';
+  let told = false;
+  return (peer, forwardedFor) => {
+    if (peer === undefined || isIP(peer) === 0) return peer;
+    const entries = [forwardedFor ?? []].flat().join(',').split(',').reverse();
+    let nearest = peer;
+    for (const entry of entries) {
+      const text = entry.trim();
+      if (text === '') continue;
+      if (!isTrusted(nearest)) break;
+      const address = readAddress(text);
+      if (address === null) {
+        // Who sent it is the last that is known: clients of other proxies do not share an address with it.
+        if (!told) unreadable(nearest);
+        told = true;
+        break;
+      }
+      nearest = address;
+    }
+    return nearest;
+  };
+}
+
+/** An entry as proxies write it: an address, perhaps with a port, in brackets or quotes. `null` where it is none. */
+function readAddress(entry: string): string | null {
+  const text = /^"(.*)"$/.exec(entry)?.[1] ?? entry;
+  const address =
+    /^\[([^\]]*)\](?::\d{1,5})?$/.exec(text)?.[1] ??
+    /^((?:::ffff:)?[\d.]+):\d{1,5}$/i.exec(text)?.[1] ??
+    text;
+  return isIP(address) === 0 ? null : address;
+}
+
+function networkOf(text: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
+  if (text.includes('/')) return ipaddr.parseCIDR(text);
+  const parsed = ipaddr.process(text);
+  return [parsed, parsed.kind() === 'ipv4' ? 32 : 128];
+}
+
+/**
+ * The address or network of a client. An IPv4 address that came as IPv6 (`::ffff:203.0.113.9`) is the
+ * same one. What a proxy sent that is no address falls into one group.
+ */
+export function addressGroup(address: string | undefined): string {
+  if (address === undefined || isIP(address) === 0) return 'unknown';
+  const parsed = ipaddr.process(address);
+  if (parsed instanceof ipaddr.IPv4) return parsed.toString();
+  const network = parsed.parts.slice(0, 4).map((part) => part.toString(16));
+  return `${network.join(':')}::/64`;
 }

@@ -1,8 +1,8 @@
 /** The form of a token request, read strictly. */
 import { isUtf8 } from 'node:buffer';
-import { Refused } from '../answers/refusal.ts';
-import { type Pair, parseUrlEncoded } from '../parameters/url-encoded.ts';
-import { invalidForm, unsupportedGrantType } from './refusals.ts';
+import { REALM, type Refusal, refusal, type RefusalReason, Refused } from '../responses/refusal.ts';
+import { type Pair, parseUrlEncoded } from '../parameters/read.ts';
+import { type Scope, SCOPES } from '#shared/events/access-event.ts';
 
 export interface TokenForm {
   grantType: string;
@@ -63,4 +63,66 @@ function refuseCredentials(pairs: readonly Pair[]): void {
   // A value that cannot be decoded is one as well.
   const found = pairs.find(({ name, value }) => CREDENTIALS.has(name) && value !== '');
   if (found !== undefined) refuse(`${String(found.name)} belongs into the Authorization header, with Basic`);
+}
+
+/** The scopes asked for, each once, in the order of `SCOPES`; without a request all held. `null` where one is not held. */
+export function scopesWithin(requested: string | null, held: readonly Scope[]): Scope[] | null {
+  if (requested === null) return SCOPES.filter((scope) => held.includes(scope));
+  const asked = requested.split(' ').filter((word) => word !== '');
+  if (asked.length === 0 || asked.some((word) => !held.some((scope) => scope === word))) return null;
+  return SCOPES.filter((scope) => asked.includes(scope));
+}
+
+/** What a key must have for a request that asks for scopes; `null` where one of them is unknown. */
+export function scopesNeeded(requested: string | null): Scope[] | null {
+  return requested === null ? [] : scopesWithin(requested, SCOPES);
+}
+
+/** The scopes that a token gets. @throws {Refused} 400 `invalid_scope` for one that is unknown or not the key's. */
+export function grantedScopes(requested: string | null, held: readonly Scope[]): Scope[] {
+  const scopes = scopesWithin(requested, held);
+  if (scopes !== null) return scopes;
+  throw new Refused(
+    invalidScope(`scope must name some of the key's own: ${held.join(' ') || 'it has none'}`),
+  );
+}
+
+export function invalidForm(detail: string): Refusal {
+  return refusal(400, 'invalid_request', detail);
+}
+
+/** The same words for an unknown client, a wrong secret and a revoked key. */
+export function invalidClient(): Refusal {
+  return refusal(401, 'invalid_client', 'client authentication failed', {
+    'www-authenticate': `Basic realm="${REALM}"`,
+  });
+}
+
+export function unauthorizedClient(): Refusal {
+  return refusal(400, 'unauthorized_client', 'the key is inactive or its store is blocked');
+}
+
+export function unsupportedGrantType(): Refusal {
+  return refusal(400, 'unsupported_grant_type', 'grant_type must be client_credentials');
+}
+
+export function invalidScope(detail: string): Refusal {
+  return refusal(400, 'invalid_scope', detail);
+}
+
+export function tooManyFailures(seconds: number): Refusal {
+  return slowDown('too many failed authentications', seconds, 'too_many_failures');
+}
+
+/** @param milliseconds until one of the live tokens ends. */
+export function tooManyTokens(milliseconds: number): Refusal {
+  // A token is live still in the millisecond in which it ends.
+  const seconds = Math.floor(milliseconds / 1_000) + 1;
+  return slowDown('the key has as many live tokens as it may', seconds, 'too_many_tokens');
+}
+
+/** RFC 8628 section 3.5 has the word. */
+function slowDown(what: string, seconds: number, reason: RefusalReason): Refusal {
+  const answer = refusal(429, 'slow_down', `${what}, wait ${seconds} s`, { 'retry-after': String(seconds) });
+  return { ...answer, reason };
 }

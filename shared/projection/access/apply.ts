@@ -1,22 +1,27 @@
-/** Applying a slice of the access topic: keys and the blocking of stores, in one transaction on the control database. */
-import type { ClientSession, Db } from 'mongodb';
+/** Applying a slice of the access topic: keys and what operators decided about stores, in one transaction on the control database. */
+import { type ClientSession, type Db, ObjectId } from 'mongodb';
 import {
   type AccessKey,
+  applyErasure,
   applyKeyChange,
+  applyQuota,
   applyStoreStatus,
+  type ControlCollections,
   controlCollections,
   type StoreAccess,
+  validSecrets,
 } from '../../access/access-keys.ts';
-import { type AuditRecord, writeAudit } from '../../access/audit.ts';
+import { type AuditDetails, type AuditRecord, writeAudit } from '../../access/audit.ts';
 import { ErasedStores } from '../../access/erased-stores.ts';
-import { type AccessChange, readAccessChange } from '../../events/access-event.ts';
+import { type AccessChange, type AccessKeyChange, readAccessChange } from '../../events/access-event.ts';
+import { isId } from '../../events/fields.ts';
 import { EventRejected } from '../../events/rejection.ts';
+import { changesTopic } from '../../events/topics.ts';
 import type { DeadLetter } from '../../read-models/collections.ts';
 import type { Slice } from '../slice/slice.ts';
 import { toDeadLetter } from '../dead-letters/letter.ts';
-import type { LetterLimits } from '../dead-letters/limits.ts';
-import { writeDeadLetters } from '../dead-letters/write.ts';
-import { keyRecord, storeRecord } from './audit.ts';
+
+import { type LetterLimits, writeDeadLetters } from '../dead-letters/write.ts';
 
 export interface AppliedAccess {
   /** Records that changed, as they are now. */
@@ -35,7 +40,6 @@ export async function applyAccess(
   environment: string,
   session: ClientSession,
   slice: Slice,
-  hopeless: unknown,
   limits: LetterLimits | null = null,
   checkpoint?: () => Promise<void>,
 ): Promise<AppliedAccess> {
@@ -47,13 +51,11 @@ export async function applyAccess(
   const deadLetters: DeadLetter[] = [];
   let outdated = 0;
   const named = slice.messages.map(({ key }) => key?.toString('utf8') ?? '');
-  const erased = await ErasedStores.among(control, environment, named);
+  // A key may be anything, and megabytes long.
+  const erased = await ErasedStores.among(control, environment, named.filter(isId));
   for (const [at, message] of slice.messages.entries()) {
     const isPassedBy = erased.passesBy(named[at] ?? '', slice, message);
     try {
-      if (hopeless !== null) {
-        throw new EventRejected('projection_failed', 'its transaction failed again and again');
-      }
       const change = readAccessChange(message);
       if (isPassedBy && givesRights(change)) {
         outdated += 1;
@@ -67,7 +69,7 @@ export async function applyAccess(
           audit.push(keyRecord(change, key));
         }
       } else {
-        const store = await applyStoreStatus(collections.stores, environment, change, 'access', session);
+        const store = await applyStoreChange(collections, environment, change, session);
         if (store === null) outdated += 1;
         else {
           stores.set(store._id, store);
@@ -85,7 +87,67 @@ export async function applyAccess(
   return { keys: [...keys.values()], stores: [...stores.values()], outdated, deadLetters };
 }
 
+/** @returns the store's record as it is now if it changed, else `null`. */
+function applyStoreChange(
+  collections: ControlCollections,
+  environment: string,
+  change: Exclude<AccessChange, AccessKeyChange>,
+  session: ClientSession,
+): Promise<StoreAccess | null> {
+  if (change.kind === 'store_access') {
+    return applyStoreStatus(collections.stores, environment, change, 'access', session);
+  }
+  if (change.kind === 'store_quota') return applyQuota(collections.stores, environment, change, session);
+  const topic = changesTopic(environment);
+  const ends = change.ends.map((end) => ({ topic, ...end, until: end.end }));
+  return applyErasure(collections, environment, { ...change, ends }, session);
+}
+
 /** Of an erased store what takes rights away applies all the same: its keys stay revoked, and the store blocked. */
 function givesRights(change: AccessChange): boolean {
-  return change.kind === 'access_key' && change.status !== 'revoked';
+  return change.kind === 'store_quota' || (change.kind === 'access_key' && change.status !== 'revoked');
+}
+
+/** Whoever writes events can make them long. */
+const MAX_TEXT = 200;
+
+/** The record of a key's change; `key` is what came of it. */
+export function keyRecord(change: AccessKeyChange, key: AccessKey): AuditRecord {
+  const { status, scopes, sequence, environment, store_id } = key;
+  return {
+    ...recordOf(change),
+    action: 'event.access_key',
+    environment,
+    store_id,
+    client_id: key._id,
+    details: { status, scopes, secrets: validSecrets(key).length, sequence, event_id: cut(change.eventId) },
+  };
+}
+
+/** The record of what an event says about a store; `store` is what came of it. */
+export function storeRecord(
+  change: Exclude<AccessChange, AccessKeyChange>,
+  { environment, store_id }: StoreAccess,
+): AuditRecord {
+  return {
+    ...recordOf(change),
+    action: `event.${change.kind}`,
+    environment,
+    store_id,
+    details: { ...detailsOf(change), sequence: change.sequence, event_id: cut(change.eventId) },
+  };
+}
+
+function detailsOf(change: Exclude<AccessChange, AccessKeyChange>): AuditDetails {
+  if (change.kind === 'store_access') return { status: change.status };
+  if (change.kind === 'store_quota') return { ...change.quota };
+  return { erased_at: change.at.toISOString() };
+}
+
+function recordOf({ source }: { source: string }): Pick<AuditRecord, '_id' | 'at' | 'actor' | 'phase'> {
+  return { _id: new ObjectId(), at: new Date(), actor: cut(source), phase: 'applied' };
+}
+
+function cut(text: string): string {
+  return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT - 1)}…`;
 }

@@ -1,11 +1,10 @@
-/** What a dead letter keeps of a message that could not be applied. */
-import type { KafkaMessage } from 'kafkajs';
+/** What a dead letter keeps of a message that could not be applied, and what can be read of such a message. */
 import { Binary } from 'mongodb';
-import { MAX_MESSAGE_BYTES } from '../../events/cloud-event.ts';
+import { eventHeaders, type EventMessage, MAX_MESSAGE_BYTES } from '../../events/cloud-event.ts';
 import type { EventRejected } from '../../events/rejection.ts';
-import { type UnreadableBatch, unreadableBatch } from '../../kafka/unreadable.ts';
-import type { DeadLetter } from '../../read-models/collections.ts';
-import { customersIn } from './loose-event.ts';
+import { type LogMessage, unreadableBatch, valueBytesOf, valuesOf } from '../../kafka/message.ts';
+import { type DeadLetter, documentId } from '../../read-models/collections.ts';
+import { isId } from '../../events/fields.ts';
 
 /** Key and headers are kept up to this size each, as a guard against a message that is all header. */
 const MAX_HEADER_BYTES = 65_536;
@@ -16,11 +15,11 @@ const BYTES_OF_A_HEADER = 48;
 export function toDeadLetter(
   topic: string,
   partition: number,
-  message: KafkaMessage,
+  message: LogMessage,
   rejection: EventRejected,
 ): DeadLetter {
-  const unreadable = unreadableBatch(message);
-  if (unreadable !== undefined) return letterOfBatch(topic, partition, unreadable, rejection);
+  const bare = toBareLetter(topic, partition, message, rejection);
+  if (unreadableBatch(message) !== undefined) return bare;
   const key = kept(message.key, MAX_HEADER_BYTES);
   const value = kept(message.value, MAX_MESSAGE_BYTES);
   const headers = keptHeaders(message.headers);
@@ -28,47 +27,52 @@ export function toDeadLetter(
   const isCut =
     headers.cut ||
     (key?.length() ?? 0) < (message.key?.length ?? 0) ||
-    (value?.length() ?? 0) < (message.value?.length ?? 0);
+    (value?.length() ?? 0) < valueBytesOf(message);
+  const { cut: _cut, ...place } = bare;
   return {
-    _id: `${topic}/${partition}/${message.offset}`,
-    topic,
-    partition,
-    offset: Number(message.offset),
-    reason: rejection.reason,
-    detail: rejection.detail,
+    ...place,
     key,
     headers: headers.kept,
     value,
-    value_bytes: message.value?.length ?? 0,
     kept_bytes: (key?.length() ?? 0) + headers.bytes + (value?.length() ?? 0),
     ...(isCut ? { cut: true } : {}),
     ...(customers.length > 0 ? { customers } : {}),
-    published_at: new Date(Number(message.timestamp)),
-    dead_at: new Date(),
   };
 }
 
-/** The letter of a batch that cannot be read stands for all of its offsets; Kafka has its bytes. */
-function letterOfBatch(
+/**
+ * The dead letter of a message, or of a batch that cannot be read, without what it holds: Kafka has its bytes. It looks at nothing that
+ * a publisher chose, so that nothing a publisher sends can make it fail.
+ */
+export function toBareLetter(
   topic: string,
   partition: number,
-  { from, to }: UnreadableBatch,
+  message: LogMessage,
   { reason, detail }: EventRejected,
 ): DeadLetter {
-  const last = to ?? from;
   const now = new Date();
+  const letter = { topic, partition, reason, detail, ...NOTHING_KEPT, dead_at: now };
+  const unreadable = unreadableBatch(message);
+  if (unreadable === undefined) {
+    const offset = Number(message.offset);
+    return {
+      ...letter,
+      _id: `${topic}/${partition}/${offset}`,
+      offset,
+      value_bytes: valueBytesOf(message),
+      published_at: new Date(Number(message.timestamp)),
+    };
+  }
+  // It stands for all of the batch's offsets.
+  const { from, to } = unreadable;
+  const last = to ?? from;
   return {
+    ...letter,
     _id: `${topic}/${partition}/${from}`,
-    topic,
-    partition,
     offset: from,
-    reason,
-    detail,
-    ...NOTHING_KEPT,
     value_bytes: 0,
     gathered: { count: last - from + 1, last_offset: last },
     published_at: now,
-    dead_at: now,
   };
 }
 
@@ -85,13 +89,13 @@ function kept(bytes: Buffer | null, limit: number): Binary | null {
   return bytes === null ? null : new Binary(bytes.subarray(0, limit));
 }
 
-function keptHeaders(headers: KafkaMessage['headers']) {
+function keptHeaders(headers: LogMessage['headers'] = {}) {
   const kept: DeadLetter['headers'] = [];
   let bytes = 0;
   let taken = 0;
   let cut = false;
-  for (const [name, values] of Object.entries(headers ?? {})) {
-    for (const value of [values ?? []].flat()) {
+  for (const [name, header] of Object.entries(headers)) {
+    for (const value of valuesOf(header)) {
       const buffer = typeof value === 'string' ? Buffer.from(value, 'utf8') : value;
       const size = Buffer.byteLength(name) + buffer.length;
       if (taken + size + BYTES_OF_A_HEADER > MAX_HEADER_BYTES) {
@@ -104,4 +108,70 @@ function keptHeaders(headers: KafkaMessage['headers']) {
     }
   }
   return { kept, bytes, cut };
+}
+
+/** A larger message is not parsed for this; what it says of people goes when the letter expires. */
+const MAX_PARSED_BYTES = 4_194_304;
+
+interface LooseEvent {
+  attributes: Readonly<Record<string, unknown>>;
+  /** `undefined` where there is none. */
+  data: unknown;
+  /** All that the message says; `undefined` where it is no JSON. */
+  value: unknown;
+}
+
+/** What can be read of an event in either content mode. */
+export function readLoosely({ value: bytes, headers }: EventMessage): LooseEvent {
+  const value = parse(bytes);
+  const named = [...eventHeaders(headers)].flatMap(([name, text]) =>
+    name.startsWith('ce_') ? [[name.slice(3), text.toString()]] : [],
+  );
+  if (named.length > 0) return { attributes: Object.fromEntries(named), data: value, value };
+  const attributes = asObject(value);
+  return { attributes, data: attributes['data'] ?? decoded(attributes['data_base64']), value };
+}
+
+function decoded(base64: unknown): unknown {
+  return typeof base64 === 'string' ? parse(Buffer.from(base64, 'base64')) : undefined;
+}
+
+/** The customers that a message is about or names, as `<store id>/<customer id>`; none where it cannot be read. */
+export function customersIn(message: EventMessage): string[] {
+  const { attributes, data: given } = readLoosely(message);
+  const data = asObject(given);
+  const { type, subject } = attributes;
+  const named = [asObject(data['customer'])['id'], data['customer_id']];
+  if (typeof type === 'string' && type.includes('.customer.')) named.push(subject);
+  const stores = storesIn(attributes, message);
+  const found = named.filter(isIdText).flatMap((id) => stores.map((store) => documentId(store, id)));
+  return [...new Set(found)];
+}
+
+/** The stores that a message is about: what its key says, and what it says itself as far as it can be read. */
+export function storesNamedBy(message: EventMessage): string[] {
+  return [...new Set(storesIn(readLoosely(message).attributes, message))];
+}
+
+function storesIn({ storeid }: LooseEvent['attributes'], { key }: EventMessage): string[] {
+  return [storeid, key?.toString('utf8')].filter(isIdText);
+}
+
+function parse(value: Buffer | null): unknown {
+  if (value === null || value.length > MAX_PARSED_BYTES) return undefined;
+  try {
+    return JSON.parse(value.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+function asObject(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : {};
+}
+
+function isIdText(value: unknown): value is string {
+  return typeof value === 'string' && isId(value);
 }

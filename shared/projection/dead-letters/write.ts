@@ -1,5 +1,5 @@
-/** Writing dead letters, in the same transaction that passes their messages by. */
-import type { ClientSession, Db } from 'mongodb';
+/** Writes dead letters, in the transaction that moves the checkpoint behind their messages. */
+import type { ClientSession, Collection, Db } from 'mongodb';
 import {
   BY_ID,
   DEAD_LETTERS,
@@ -11,8 +11,10 @@ import {
   TOMBSTONES,
   tombstonesWith,
 } from '../../read-models/collections.ts';
-import { NOTHING_KEPT } from './letter.ts';
-import type { LetterLimits } from './limits.ts';
+import { NOTHING_KEPT, toBareLetter } from './letter.ts';
+import { EventRejected } from '../../events/rejection.ts';
+import { applyWithCheckpoint, type Checkpoint, type Claim } from '../slice/checkpoint.ts';
+import type { Slice } from '../slice/slice.ts';
 
 /** Where in the log customers were deleted last, of those whom a slice deletes: by `<store id>/<customer id>`. */
 export type Deletions = ReadonlyMap<string, number>;
@@ -28,7 +30,12 @@ export async function writeDeadLetters(
   if (letters.length === 0) return;
   const allowed = await withPositions(db, session, await withoutDeleted(db, session, letters, deletions));
   const admitted = limits === null ? allowed : await limits.admit(allowed);
-  const operations = admitted.map((letter) => ({
+  await replaceLetters(db, session, admitted);
+}
+
+/** Writes letters as they are. */
+async function replaceLetters(db: Db, session: ClientSession, letters: readonly DeadLetter[]): Promise<void> {
+  const operations = letters.map((letter) => ({
     replaceOne: { filter: { _id: letter._id }, replacement: letter, upsert: true },
   }));
   await db.collection<DeadLetter>(DEAD_LETTERS).bulkWrite(operations, { session, ordered: false });
@@ -46,16 +53,21 @@ async function withoutDeleted(
   letters: readonly DeadLetter[],
   deletions: Deletions,
 ): Promise<readonly DeadLetter[]> {
-  const graves = new Set(letters.flatMap(({ customers }) => customers ?? []).map(graveOf));
-  if (graves.size === 0) return letters;
+  const tombstoneIds = new Set(letters.flatMap(({ customers }) => customers ?? []).map(tombstoneIdOf));
+  if (tombstoneIds.size === 0) return letters;
   const found = await db
     .collection<Tombstone>(TOMBSTONES)
-    .find(tombstonesWith([...graves]), { session, projection: { _id: 1 }, hint: BY_ID, batchSize: 10_000 })
+    .find(tombstonesWith([...tombstoneIds]), {
+      session,
+      projection: { _id: 1 },
+      hint: BY_ID,
+      batchSize: 10_000,
+    })
     .toArray();
   const deleted = new Set(found.map(({ _id }) => _id));
   return letters.map((letter) =>
     letter.customers?.some(
-      (customer) => deleted.has(graveOf(customer)) || letter.offset < (deletions.get(customer) ?? -1),
+      (customer) => deleted.has(tombstoneIdOf(customer)) || letter.offset < (deletions.get(customer) ?? -1),
     )
       ? erased(letter)
       : letter,
@@ -86,7 +98,100 @@ function storeOf(customer: string): string {
   return customer.slice(0, customer.indexOf('/'));
 }
 
-function graveOf(customer: string): string {
+function tombstoneIdOf(customer: string): string {
   const [storeId = '', id = ''] = customer.split('/');
   return tombstoneId('customer', storeId, id);
+}
+
+export interface LetterCensus {
+  letters: number;
+  bytes: number;
+  /** When the one died that has been waiting longest. */
+  oldest: Date | null;
+}
+
+const CENSUS_MS = 1_000;
+/** Counting takes a twentieth of the time at most, however many letters there are. */
+export const CENSUS_SHARE = 20;
+
+/** Counts a topic's letters, by an index alone. */
+export async function takeCensus(collection: Collection<DeadLetter>, topic: string): Promise<LetterCensus> {
+  const [row] = await collection
+    .aggregate<LetterCensus>(
+      [
+        { $match: { topic } },
+        { $project: { _id: 0, dead_at: 1, kept_bytes: 1 } },
+        {
+          $group: {
+            _id: null,
+            letters: { $sum: 1 },
+            bytes: { $sum: '$kept_bytes' },
+            oldest: { $min: '$dead_at' },
+          },
+        },
+      ],
+      { hint: 'by_age' },
+    )
+    .toArray();
+  return row ?? { letters: 0, bytes: 0, oldest: null };
+}
+
+/**
+ * The limits of one topic's letters in one database: how many bytes of messages they keep, so that a flood of poison cannot fill it. Beyond
+ * that only the place and the reason of a message are kept, which is less than any event takes that is applied. Kafka has the messages.
+ * The limit is soft: it is compared with a count that is a second old, or a little more where there are very many, and what this process
+ * added since.
+ */
+export class LetterLimits {
+  readonly #collection: Collection<DeadLetter>;
+  readonly #topic: string;
+  readonly #limit: number;
+  #bytes = 0;
+  #countAt = -Infinity;
+
+  /** @param limit of bytes. */
+  constructor(collection: Collection<DeadLetter>, topic: string, limit: number) {
+    this.#collection = collection;
+    this.#topic = topic;
+    this.#limit = limit;
+  }
+
+  /** Leaves out the letters that exceed the limits, and counts the rest as if they were written. */
+  async admit(letters: readonly DeadLetter[]): Promise<DeadLetter[]> {
+    await this.#count();
+    return letters.map((letter) => {
+      if (this.#bytes + letter.kept_bytes > this.#limit) return { ...letter, ...NOTHING_KEPT };
+      this.#bytes += letter.kept_bytes;
+      return letter;
+    });
+  }
+
+  async #count(): Promise<void> {
+    const began = performance.now();
+    if (began < this.#countAt) return;
+    this.#bytes = (await takeCensus(this.#collection, this.#topic)).bytes;
+    const took = performance.now() - began;
+    this.#countAt = began + Math.max(CENSUS_MS, CENSUS_SHARE * took);
+  }
+}
+
+/**
+ * Moves the checkpoint behind a slice whose message failed again and again, or that an operator skips. The letter says where the message
+ * lies and why, and keeps nothing of it: nothing that a publisher chose can make this fail too.
+ * @param db where the topic's letters lie.
+ */
+export async function giveUpSlice(
+  checkpoints: Collection<Checkpoint>,
+  claim: Claim,
+  slice: Slice,
+  db: Db,
+): Promise<DeadLetter[]> {
+  const { topic, partition, messages } = slice;
+  const rejection = new EventRejected('projection_failed', 'its transaction failed again and again');
+  const letters = messages.map((message) => toBareLetter(topic, partition, message, rejection));
+  await applyWithCheckpoint(checkpoints, claim, slice, async (moveCheckpoint) => {
+    await moveCheckpoint();
+    await replaceLetters(db, claim.session, letters);
+  });
+  return letters;
 }

@@ -4,16 +4,16 @@ import type { EntityName } from '../../events/entities/index.ts';
 import { BODY_FIELDS } from '../../read-models/bodies.ts';
 import { documentId, type ReadModelDocument, type Unplaced } from '../../read-models/collections.ts';
 import { EXACT, isReversible } from '../../read-models/local-time.ts';
-import { campaignProjection } from './campaign.ts';
-import { categoryProjection } from './category.ts';
-import { couponProjection } from './coupon.ts';
-import { customerProjection } from './customer.ts';
-import { optionGroupProjection } from './option-group.ts';
-import { orderProjection } from './order.ts';
-import { productProjection } from './product.ts';
-import type { Changed, Projection, ProjectionContext } from './projection.ts';
-import { reviewProjection } from './review.ts';
-import { storeProjection } from './store.ts';
+import {
+  campaignProjection,
+  couponProjection,
+  customerProjection,
+  orderProjection,
+  reviewProjection,
+  storeProjection,
+} from './sales.ts';
+import { categoryProjection, optionGroupProjection, productProjection } from './catalogue.ts';
+import type { Changed, Projection, ProjectionContext } from './fields.ts';
 
 export const projections: { [E in EntityName]: Projection<E> } = {
   store: storeProjection,
@@ -28,7 +28,7 @@ export const projections: { [E in EntityName]: Projection<E> } = {
 };
 
 /** The projection of a change's entity. */
-export function projectionOf<E extends EntityName>({ entity }: { entity: E }): Projection<E> {
+function projectionOf<E extends EntityName>({ entity }: { entity: E }): Projection<E> {
   return projections[entity];
 }
 

@@ -5,12 +5,12 @@
  * have left open on the server is ended. From then on nothing of the former owner can commit.
  */
 import { hash, randomUUID } from 'node:crypto';
-import type { KafkaMessage } from 'kafkajs';
-import type { ClientSession, Collection, MongoClient } from 'mongodb';
+import type { ClientSession, Collection, Db, FindOptions, MongoClient } from 'mongodb';
 import { StoreDataError } from '../../errors.ts';
-import { unreadableBatch } from '../../kafka/unreadable.ts';
-import type { Slice } from './slice.ts';
-import { runInTransaction } from './transaction.ts';
+import { batchDigest, damagedBatch, type LogMessage, unreadableBatch } from '../../kafka/message.ts';
+import type { Positions } from '../../kafka/positions.ts';
+import { CHECKPOINTS } from '../../read-models/collections.ts';
+import { runInTransaction, type Slice } from './slice.ts';
 
 export interface Checkpoint {
   /** `<topic>/<partition>` */
@@ -32,26 +32,37 @@ export interface LastMessage {
   offset: number;
   /** When Kafka took it, milliseconds since 1970. */
   timestamp: number;
-  /** Of its key and value; absent in checkpoints of earlier releases. */
+  /** Of its key and value, or of the batch that it stands for; absent in checkpoints of earlier releases. */
   digest?: string;
 }
 
 /** By what a message is known again. */
-export function identityOf({ offset, timestamp, key, value }: KafkaMessage): Required<LastMessage> {
-  // The key's length keeps apart what the two would otherwise share.
-  const text = Buffer.concat([Buffer.from(`${key?.length ?? -1} `), key ?? EMPTY, value ?? EMPTY]);
+export function identityOf(message: LogMessage): Required<LastMessage> {
+  const { offset, timestamp } = message;
+  const isWhole = unreadableBatch(message) === undefined && message.valueBytes === undefined;
+  const digest = isWhole ? undefined : batchDigest(message);
   return {
     offset: Number(offset),
     timestamp: Number(timestamp),
-    digest: hash('sha256', text, 'base64url').slice(0, 22),
+    digest: digest ?? contentDigest(message),
   };
+}
+
+function contentDigest({ key, value }: LogMessage): string {
+  // The key's length keeps apart what the two would otherwise share.
+  const text = Buffer.concat([Buffer.from(`${key?.length ?? -1} `), key ?? EMPTY, value ?? EMPTY]);
+  return hash('sha256', text, 'base64url').slice(0, 22);
 }
 
 const EMPTY = Buffer.alloc(0);
 
 /** Whether a message of the log is the last one that a checkpoint names. */
-export function isSameMessage(last: LastMessage, message: KafkaMessage): boolean {
-  return isSameIdentity(last, identityOf(message));
+export function isSameMessage(last: LastMessage, message: LogMessage): boolean {
+  if (isSameIdentity(last, identityOf(message))) return true;
+  if (last.offset !== Number(message.offset)) return false;
+  // It stood for a batch that can be read by now, as after an upgrade. Earlier releases hashed all of what is cut here.
+  const isCut = message.valueBytes !== undefined && last.timestamp === Number(message.timestamp);
+  return isCut || last.digest === batchDigest(message);
 }
 
 /** Whether two identities are of the same message, as far as earlier releases kept them, or both of none. */
@@ -134,8 +145,8 @@ export async function applyWithCheckpoint<T>(
   slice: Slice,
   apply: (moveCheckpoint: () => Promise<void>) => Promise<T>,
 ): Promise<T> {
-  // A batch that cannot be read proves nothing about the log.
-  const newest = slice.messages.findLast((message) => unreadableBatch(message) === undefined);
+  // A damaged batch proves nothing about the log.
+  const newest = slice.messages.findLast((message) => damagedBatch(message) === undefined);
   const last = newest === undefined ? claim.lastMessage : identityOf(newest);
   const before = Object.entries(claim.lastMessage ?? {}).map(([field, value]) => [
     `last_message.${field}`,
@@ -163,21 +174,32 @@ function fenced(id: string): StoreDataError {
   return new StoreDataError('fenced', `${id} has another owner`);
 }
 
-/** Reads checkpoints by their ids. */
-export async function readCheckpoints(
-  checkpoints: Collection<Checkpoint>,
-  ids: readonly string[],
-): Promise<Map<string, Checkpoint>> {
-  const stored = await checkpoints.find({ _id: { $in: [...ids] } }, { maxTimeMS: 5_000 }).toArray();
-  return new Map(stored.map((one) => [one._id, one]));
+/** Reads a topic's checkpoints, by partition; of a partition that nobody claimed there is none. */
+export async function readTopicCheckpoints(
+  db: Db,
+  topic: string,
+  options: FindOptions = {},
+): Promise<Map<number, Checkpoint>> {
+  const found = await db.collection<Checkpoint>(CHECKPOINTS).find({ topic }, options).toArray();
+  return new Map(found.map((one) => [one.partition, one]));
 }
 
+/** The positions of a topic's checkpoints. */
+export async function readPositions(db: Db, topic: string, options: FindOptions = {}): Promise<Positions> {
+  const found = await readTopicCheckpoints(db, topic, options);
+  return new Map([...found].map(([partition, { position }]) => [partition, position]));
+}
+
+export type Whereabouts = 'here' | 'elsewhere' | 'not ours' | 'gone';
+
 /**
- * Where a stored checkpoint is: where its claim left it, elsewhere though nobody else claimed it, as after a backup was
- * restored, or owned by another consumer.
+ * Where the stored checkpoint of a claim is: where the claim left it, elsewhere though nobody else claimed it, as after a backup was
+ * restored, owned by another consumer, or removed.
  */
-export function whereIs(stored: Checkpoint | undefined, claim: Claim): 'here' | 'elsewhere' | 'not ours' {
-  if (stored?.owner !== claim.owner) return 'not ours';
+export async function whereIs(checkpoints: Collection<Checkpoint>, claim: Claim): Promise<Whereabouts> {
+  const stored = await checkpoints.findOne({ _id: claim.id }, { maxTimeMS: 5_000 });
+  if (stored === null) return 'gone';
+  if (stored.owner !== claim.owner) return 'not ours';
   const isHere = stored.position === claim.position && isSameIdentity(stored.last_message, claim.lastMessage);
   return isHere ? 'here' : 'elsewhere';
 }

@@ -1,11 +1,12 @@
 /** Slices: the parts of a fetched batch that are applied in one transaction each. */
-import type { KafkaMessage } from 'kafkajs';
-import { unreadableBatch } from '../../kafka/unreadable.ts';
+import type { ClientSession } from 'mongodb';
+import { damagedBatch, type LogMessage } from '../../kafka/message.ts';
+import { activeSpan, traced } from '../../tracing.ts';
 
 export interface Slice {
   topic: string;
   partition: number;
-  messages: readonly KafkaMessage[];
+  messages: readonly LogMessage[];
   /** The position after it. */
   next: number;
 }
@@ -17,19 +18,41 @@ export interface SliceLimits {
 
 /**
  * How many messages from `start` on fit into one slice: at most `limits.events`, and at most
- * `limits.bytes` of values unless the first alone is larger. What stands for a batch that cannot be read is alone.
+ * `limits.bytes` of values unless the first alone is larger. What stands for a damaged batch is alone.
  */
-export function sliceLength(messages: readonly KafkaMessage[], start: number, limits: SliceLimits): number {
+export function sliceLength(messages: readonly LogMessage[], start: number, limits: SliceLimits): number {
   let bytes = 0;
   let length = 0;
   while (length < limits.events) {
     const message = messages[start + length];
     if (message === undefined) break;
     bytes += message.value?.length ?? 0;
-    const isUnreadable = unreadableBatch(message) !== undefined;
-    if (length > 0 && (bytes > limits.bytes || isUnreadable)) break;
+    if (length > 0 && (bytes > limits.bytes || damagedBatch(message) !== undefined)) break;
     length += 1;
-    if (isUnreadable) break;
   }
   return length;
+}
+
+/**
+ * Runs `work` in a transaction and commits it. Read and write concern count only on the transaction itself.
+ * @throws every error as it comes, after the transaction was aborted.
+ */
+export async function runInTransaction<T>(session: ClientSession, work: () => Promise<T>): Promise<T> {
+  return traced(activeSpan()?.child('transaction', 'internal'), () => attempt(session, work));
+}
+
+async function attempt<T>(session: ClientSession, work: () => Promise<T>): Promise<T> {
+  session.startTransaction({
+    readConcern: { level: 'snapshot' },
+    writeConcern: { w: 'majority' },
+    maxCommitTimeMS: 10_000,
+  });
+  try {
+    const result = await work();
+    await session.commitTransaction();
+    return result;
+  } catch (error) {
+    if (session.inTransaction()) await session.abortTransaction().catch(() => undefined);
+    throw error;
+  }
 }

@@ -32,7 +32,7 @@
 import type { EntityName } from '../../events/entities/index.ts';
 import { COLLECTIONS, type Documents } from '../collections.ts';
 import { type SearchTexts, searchTexts } from '../search-texts.ts';
-import { ANY } from './facets.ts';
+import { ANY } from './keys.ts';
 import type { TreeName } from './nodes.ts';
 
 export interface RankTree {

@@ -6,7 +6,16 @@ import { randomInt } from 'node:crypto';
 import { Agent, request } from 'node:http';
 import { newClientId, newClientSecret } from '#shared/access/secrets.ts';
 import type { BenchKey } from '../query/tokens.ts';
-import type { Distribution } from './result.ts';
+
+/** Times of one kind of refusal in milliseconds. */
+export interface Distribution {
+  name: string;
+  requests: number;
+  p10_ms: number;
+  p50_ms: number;
+  p90_ms: number;
+  p99_ms: number;
+}
 
 export const REFUSALS = 2_000;
 const WARM_UP = 200;

@@ -1,21 +1,21 @@
-/** From nothing to a result: servers, a store with keys, then each comparison. */
+/** `npm run bench -- access`: tokens beside oidc-provider, and what the access path costs a data request. */
 import { fileURLToPath } from 'node:url';
+import type { Command } from 'commander';
 import { SCOPES } from '#shared/events/access-event.ts';
 import { layGround } from '../ground.ts';
-import { startLoad } from '../load/load.ts';
-import { describeMachine } from '../machine.ts';
-import type { Side } from '../in-turn.ts';
+import { measureInTurn, type Side, type SideResult, summarize } from '../in-turn.ts';
+import { type Load, startLoad } from '../load/load.ts';
+import { describeMachine, type Machine } from '../machine.ts';
+import { addShowing, connectionsOption, roundsOption, secondsOption } from '../options.ts';
 import { serviceProgram } from '../programs.ts';
-import { fillStores } from '../query/fill.ts';
+import { fillStores } from '../query/setup.ts';
 import { makeStores, RECORDS_STORE } from '../query/stores/stores.ts';
 import { type BenchKey, fetchToken, publishKeys } from '../query/tokens.ts';
-import type { Say } from '../say.ts';
+import { runAndPresent, type Showing } from '../run-and-present.ts';
+import { type Say, say } from '../say.ts';
 import type { RunningService } from '../service.ts';
-import type { AccessBenchOptions } from './options.ts';
-import { compare } from './compare.ts';
-import { timeRefusals } from './refusals.ts';
-import { progressLine } from './report.ts';
-import type { AccessBenchResult, Comparison } from './result.ts';
+import { grouped, measuredOn, table } from '../table.ts';
+import { type Distribution, timeRefusals } from './refusals.ts';
 
 const OIDC_PROVIDER = fileURLToPath(new URL('./oidc-provider.ts', import.meta.url));
 const WITHOUT_ACCESS = fileURLToPath(new URL('./without-access.ts', import.meta.url));
@@ -36,6 +36,24 @@ const ROUTES = [
   ['order list', '/api/order/list'],
   ['product list', '/api/product/list'],
 ] as const;
+
+export interface AccessBenchOptions {
+  connections: number;
+  seconds: number;
+  rounds: number;
+  tokensOnly?: true;
+}
+
+const WARM_UP_SECONDS = 2;
+
+async function compare(
+  load: Load,
+  { name, ...sides }: { name: string; ours: Side; other: Side },
+  options: AccessBenchOptions,
+): Promise<Comparison> {
+  const measured = await measureInTurn(load, sides, { ...options, warmUpSeconds: WARM_UP_SECONDS });
+  return { name, ...summarize(measured) };
+}
 
 /** Runs the benchmark; whatever it starts ends with `cleanup`. */
 export async function runAccessBench(
@@ -84,9 +102,6 @@ export async function runAccessBench(
     date: new Date().toISOString().slice(0, 10),
     machine: await describeMachine(installation.mongodb),
     command: `npm run bench -- access --connections ${connections} --seconds ${seconds} --rounds ${rounds}`,
-    connections,
-    seconds,
-    rounds,
     tokens,
     data,
     refusals,
@@ -135,4 +150,78 @@ async function compareRoutes({
     );
   }
   return compared;
+}
+
+/** Two sides, measured in turn; medians of the rounds. */
+export interface Comparison {
+  name: string;
+  ours: SideResult;
+  other: SideResult;
+  /** Median of the rounds' ratios of requests a second, ours by the other's. */
+  ratio: number;
+  round_ratios: number[];
+}
+
+export interface AccessBenchResult {
+  benchmark: 'access';
+  date: string;
+  machine: Machine;
+  /** What repeats it. */
+  command: string;
+  /** Tokens, ours beside oidc-provider. */
+  tokens: Comparison;
+  /** Data requests, with and without the access path. */
+  data: Comparison[];
+  /** What a failed authentication takes. */
+  refusals: Distribution[];
+}
+
+/** `cpu µs` is the service's own processor time for a request. */
+const SIDE = ['p50 ms', 'p99 ms', 'cpu µs'];
+const COMPARED = ['', 'ours', ...SIDE, 'other', ...SIDE, 'ratio'];
+const REFUSED = ['refusal', 'requests', 'p10 ms', 'p50 ms', 'p90 ms', 'p99 ms'];
+
+/** One comparison as soon as it is known. */
+export function progressLine({ name, ours, other, ratio }: Comparison): string {
+  const rates = `${grouped(ours.requests_per_second)} / ${grouped(other.requests_per_second)} req/s`;
+  return `${name}: ${rates}, ${ratio.toFixed(2)}×`;
+}
+
+/** The result in words and figures. */
+export function render(result: AccessBenchResult): string {
+  const { tokens, data, refusals } = result;
+  const compared = [
+    comparedCells({ ...tokens, name: 'tokens, beside oidc-provider' }),
+    ...data.map((row) => comparedCells({ ...row, name: `${row.name}, beside none` })),
+  ];
+  const refused = refusals.map(({ name, requests, ...times }) => [
+    name,
+    grouped(requests),
+    ...Object.values(times).map((time) => time.toFixed(2)),
+  ]);
+  return [measuredOn(result), table(COMPARED, compared), table(REFUSED, refused)].join('\n');
+}
+
+function comparedCells({ name, ours, other, ratio }: Comparison): string[] {
+  const figures = [ours, other].flatMap((side) => [
+    grouped(side.requests_per_second),
+    side.p50_ms.toFixed(1),
+    side.p99_ms.toFixed(1),
+    (side.cpu_ms * 1_000).toFixed(0),
+  ]);
+  return [name, ...figures, `${ratio.toFixed(2)}×`];
+}
+
+export function addAccessBench(program: Command): void {
+  const command = program
+    .command('access')
+    .description('Tokens a second beside oidc-provider, and what access costs a data request.')
+    .addOption(connectionsOption())
+    .addOption(secondsOption(3))
+    .addOption(roundsOption(3))
+    .option('--tokens-only', 'nothing but the tokens');
+  addShowing(command).action(async ({ json, writeDocs, ...options }: AccessBenchOptions & Showing) => {
+    const shown = { section: 'access', json, writeDocs, screen: render, markdown: render };
+    await runAndPresent((cleanup) => runAccessBench(options, say, cleanup), shown);
+  });
 }

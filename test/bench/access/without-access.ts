@@ -1,6 +1,6 @@
 /** The query service without its access path, as a process of its own: everybody is one fixed caller. */
 import closeWithGrace from 'close-with-grace';
-import { loadSigningKeys } from '#query/token/signing-keys.ts';
+import { loadSigningKeys } from '#query/access/tokens.ts';
 import { readConfig } from '#shared/config.ts';
 import { SCOPES } from '#shared/events/access-event.ts';
 import { createLogger } from '#shared/logging.ts';
@@ -17,7 +17,7 @@ const caller = {
 };
 const logger = createLogger('without-access', config.logLevel);
 const app = await buildApp({ config, logger, signingKeys: await loadSigningKeys(config.tokens) });
-app.authenticate = async (request) => {
+app.services.authenticate = async (request) => {
   request.caller = caller;
 };
 const url = await app.listen({ host: '127.0.0.1', port: 0 });

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { COLLECTIONS, type OrderDocument } from '#shared/read-models/collections.ts';
 import type { Installation } from '#test/installation.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
-import { orderState } from '../projector/topic/order.ts';
+import { orderState } from '../projector/topic.ts';
 
 export interface Missed {
   changes: number;

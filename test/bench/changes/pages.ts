@@ -47,19 +47,20 @@ export async function measurePages(
   const generation = await findLiveGeneration(installation.databases, environment);
   const stamp = await generation?.db.collection<Stamp>(STAMPS).findOne({ _id: storeId });
   if (generation === null || stamp?.position === undefined) throw new Error('the store is empty');
-  const seen = stamp.position;
-  const cursorAt = (told: number) =>
+  const snapshotPosition = stamp.position;
+  const cursorAt = (lastDelivered: number) =>
     encodeCursor(
       { environment, storeId, entity: 'order' },
       {
         generation: generationMark(generation.marker.id),
         epoch: presentEpoch(stamp.epochs),
-        told,
-        seen,
-        deletionsFrom: 0,
+        lastDelivered,
+        snapshotPosition,
+        skipDeletionsUpTo: 0,
       },
     );
-  const pageAt = (told: number) => at(`/api/order/changes?page_size=100&after=${cursorAt(told)}`);
+  const pageAt = (lastDelivered: number) =>
+    at(`/api/order/changes?page_size=100&after=${cursorAt(lastDelivered)}`);
   const inTurn = { ...options, warmUpSeconds: WARM_UP_SECONDS };
 
   const compared = summarize(
@@ -73,7 +74,7 @@ export async function measurePages(
   for (const share of SHARES) {
     const rounds = await measureInTurn(
       load,
-      { ours: pageAt(Math.floor(seen * share)), other: pageAt(0) },
+      { ours: pageAt(Math.floor(snapshotPosition * share)), other: pageAt(0) },
       inTurn,
     );
     const { ours: result, ratio } = summarize(rounds, ({ ours, other }) => ours.p50_ms / other.p50_ms);

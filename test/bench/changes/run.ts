@@ -1,17 +1,22 @@
-/** Fills a large store, measures pages of its changes, then clients that wait, then a store that changes adversely. */
+/** `npm run bench -- changes`: following changes, at any depth, by many who wait, and beside the usual way. */
 import { loadavg } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Command } from 'commander';
 import type { Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
 import { layGround } from '../ground.ts';
+import type { SideResult } from '../in-turn.ts';
 import { startLoad } from '../load/load.ts';
 import { describeMachine, type Machine } from '../machine.ts';
 import { rounded } from '../median.ts';
+import { addShowing, atLeast, roundsOption, secondsOption } from '../options.ts';
 import { serviceProgram } from '../programs.ts';
-import { orderState } from '../projector/topic/order.ts';
+import { orderState } from '../projector/topic.ts';
 import { fetchTokens, publishKeys } from '../query/tokens.ts';
-import type { Say } from '../say.ts';
-import { type Missed, missByFollowing } from './missed.ts';
+import { runAndPresent, type Showing } from '../run-and-present.ts';
+import { type Say, say } from '../say.ts';
+import { grouped, measuredOn, table } from '../table.ts';
+import { missByFollowing, type Missed } from './missed.ts';
 import { measurePages, type PagesResult } from './pages.ts';
 import { measureWaiting, type WaitingResult } from './waiting.ts';
 
@@ -110,4 +115,70 @@ async function fill({ publish }: Installation, records: number): Promise<void> {
       })),
     );
   }
+}
+
+export function render(result: ChangesResult): string {
+  const { records, rate, stores, pages, waiting, missed } = result;
+  const row = (name: string, side: SideResult, ratio: string) => [
+    name,
+    ...[side.requests_per_second, side.p50_ms, side.p99_ms, side.cpu_ms].map(String),
+    ratio,
+  ];
+  const misses = (name: string, { missing, stale, undeleted }: ChangesResult['missed']['feed']) => [
+    name,
+    ...[missing, stale, undeleted].map(String),
+  ];
+  const titles = [
+    `a page of 100, of ${grouped(records)} orders`,
+    'req/s',
+    'p50 ms',
+    'p99 ms',
+    'processor ms',
+    'beside',
+  ];
+  const after = `after ${grouped(missed.changes)} changes of ${missed.records} orders, ${missed.deletions} deletions`;
+  return [
+    measuredOn(result, `; load average before ${result.load_average}`),
+    table(titles, [
+      row('the list’s first', pages.list, ''),
+      row('the first of changes', pages.first, `${pages.ratio}× the list’s requests a second`),
+      ...pages.depths.map(({ share, result: side, ratio }) =>
+        row(`changes at ${share * 100} %`, side, `${ratio}× the first’s p50`),
+      ),
+    ]),
+    `A whole copy by one client, one page after the other: ${grouped(pages.copy.records)} records in ${pages.copy.seconds} s.`,
+    '',
+    `${grouped(waiting.waiters)} clients wait for ${grouped(stores)} stores: ${waiting.kibibytes_each} KiB of the query service’s memory each, ${Math.round(waiting.idle_cpu * 100)} % of a core for all of them.`,
+    `Beside them five clients wait for five stores that have ${grouped(rate)} new orders a second together. From an event’s \`time\` to the end of the answer that tells it: p50 ${waiting.p50_ms} ms, p99 ${waiting.p99_ms} ms, slowest ${waiting.max_ms} ms (${grouped(waiting.events)} events in ${grouped(waiting.answers)} answers).`,
+    '',
+    table(
+      [after, 'missing', 'stale', 'not deleted'],
+      [
+        misses('`changes` with `wait`', missed.feed),
+        misses('`find({updated_at: {$gt}})` every second', missed.usual),
+      ],
+    ),
+  ].join('\n');
+}
+
+export function addChangesBench(program: Command): void {
+  const command = program
+    .command('changes')
+    .description('Changes at any depth, clients that wait for them, and what the usual way misses.')
+    .option('--records <number>', 'orders of the large store', atLeast(1_000), 1_000_000)
+    .option('--waiters <number>', 'clients that wait', atLeast(1), 10_000)
+    .option('--stores <number>', 'quiet stores for which they wait', atLeast(1), 500)
+    .option('--rate <number>', 'events a second while some wait', atLeast(1), 1_000)
+    .option('--connections <number>', 'connections that ask for pages at the same time', atLeast(1), 20)
+    .addOption(secondsOption(5))
+    .addOption(roundsOption(5, 'of each kind of page, taken in turn'));
+  addShowing(command).action(async ({ json, writeDocs, ...options }: ChangesOptions & Showing) => {
+    await runAndPresent((cleanup) => runChangesBench(options, say, cleanup), {
+      section: 'changes',
+      json,
+      writeDocs,
+      screen: render,
+      markdown: render,
+    });
+  });
 }

@@ -1,42 +1,52 @@
-/** `npm run bench -- flood`: what one store feels of another that floods. */
+/** `npm run bench -- flood`: what one store feels of floods from its own address. */
 import type { Command } from 'commander';
-import { atLeast, jsonOption, roundsOption, secondsOption } from '../options.ts';
-import { runToEnd, show } from '../run-and-present.ts';
+import { addShowing, atLeast, roundsOption, secondsOption } from '../options.ts';
+import { type Showing, runAndPresent } from '../run-and-present.ts';
 import { say } from '../say.ts';
-import { type FloodOptions, type FloodResult, runFloodBench } from './run.ts';
+import { FLOODS, type FloodOptions, type FloodResult, runFloodBench } from './run.ts';
 
 export function addFloodBench(program: Command): void {
-  program
+  const command = program
     .command('flood')
-    .description('A store’s order list, alone and while another store floods at ten times its quota.')
-    .option('--rate <number>', 'requests a second of the calm store', atLeast(1), 100)
-    .option('--quota <number>', 'requests a second that the flooding store may make', atLeast(1), 10)
-    .addOption(secondsOption(10))
-    .addOption(roundsOption(5, 'of each kind, taken in turn'))
-    .addOption(jsonOption())
-    .action(async ({ json, ...options }: FloodOptions & { json?: true }) => {
-      const result = await runToEnd((cleanup) => runFloodBench(options, say, cleanup));
-      show({ json }, result, renderScreen(result));
+    .description(
+      'A store’s order list, alone and beside forged tokens, wrong secrets, and a store beyond its quota.',
+    )
+    .option('--rate <number>', 'requests a second of the calm store', atLeast(1), 50)
+    .option('--connections <number>', 'connections of the flood', atLeast(1), 100)
+    .addOption(secondsOption(5))
+    .addOption(roundsOption(3, 'of each kind, taken in turn'));
+  addShowing(command).action(async ({ json, writeDocs, ...options }: FloodOptions & Showing) => {
+    await runAndPresent((cleanup) => runFloodBench(options, say, cleanup), {
+      json,
+      writeDocs,
+      section: 'flood',
+      screen: renderMarkdown,
+      markdown: renderMarkdown,
     });
+  });
 }
 
-function renderScreen({
+function renderMarkdown({
   machine,
-  rounds,
+  date,
   rate,
-  quota,
+  connections,
+  seconds,
+  rounds,
   alone,
-  flooded,
-  ratio,
-  statuses,
+  beside,
 }: FloodResult): string {
-  const refused = statuses[429] ?? 0;
-  const total = Object.values(statuses).reduce((sum, count) => sum + count, 0);
+  const rowOf = (name: string, { answered_percent, p50_ms, p99_ms }: FloodResult['alone'], flood: string) =>
+    `| ${name} | ${flood} | ${answered_percent} % | ${p50_ms} | ${p99_ms} |`;
   return [
-    `${machine.cores} cores, ${machine.memory_gib} GiB, Node ${machine.node}, MongoDB ${machine.mongodb}`,
-    `a store at ${rate} requests a second, alone: p50 ${alone.p50_ms} ms, p99 ${alone.p99_ms} ms`,
-    `beside one at ${quota * 10} a second with a quota of ${quota}: p50 ${flooded.p50_ms} ms, p99 ${flooded.p99_ms} ms`,
-    `p99 ratio ${ratio} (median of ${rounds} rounds); the flood was refused ${refused} of ${total} times`,
+    `Measured on ${date}: ${machine.cores} cores (${machine.cpu}), Node ${machine.node}, MongoDB ${machine.mongodb}.`,
+    '',
+    `\`npm run bench -- flood --rate ${rate} --connections ${connections} --seconds ${seconds} --rounds ${rounds}\``,
+    '',
+    '| beside | requests of the flood a second | answered | p50 ms | p99 ms |',
+    '| --- | ---: | ---: | ---: | ---: |',
+    rowOf('nothing', alone, ''),
+    ...FLOODS.map((flood) => rowOf(flood, beside[flood], String(beside[flood].flood_per_second))),
     '',
   ].join('\n');
 }

@@ -1,6 +1,9 @@
-/** One store asks steadily, alone and while another floods at ten times its quota, in turn. */
+/** One store asks steadily, alone and beside each of three floods from the same address, in turn. */
+import { randomBytes } from 'node:crypto';
 import { caughtUp } from '#test/read-models.ts';
 import { runProcess } from '../../services/admin/run-command.ts';
+import type { AskOrder } from '../clients/messages.ts';
+import { httpRequest, percentile, percentilesOf, startAsker } from '../clients/start.ts';
 import { layGround } from '../ground.ts';
 import { describeMachine, type Machine } from '../machine.ts';
 import { median, rounded } from '../median.ts';
@@ -9,19 +12,23 @@ import { orderRecord } from '../query/stores/order.ts';
 import { storeRecord } from '../query/stores/store.ts';
 import { fetchTokens, publishKeys } from '../query/tokens.ts';
 import type { Say } from '../say.ts';
-import type { Visit } from './messages.ts';
-import { startVisitor } from './visitors.ts';
 
 export interface FloodOptions {
   /** Requests a second of the calm store. */
   rate: number;
-  /** Requests a second that the flooding store may make. */
-  quota: number;
+  /** Connections of the flood; each asks again once it was answered. */
+  connections: number;
   seconds: number;
   rounds: number;
 }
 
-interface Times {
+export const FLOODS = ['forged tokens', 'wrong secrets', 'a store beyond its quota'] as const;
+export type Flood = (typeof FLOODS)[number];
+
+/** Of the calm store. The times are medians of the rounds. */
+export interface Calm {
+  /** The share of its requests that were answered with 200, in percent, of all rounds. */
+  answered_percent: number;
   p50_ms: number;
   p99_ms: number;
 }
@@ -30,22 +37,26 @@ export interface FloodResult extends FloodOptions {
   benchmark: 'flood';
   date: string;
   machine: Machine;
-  /** Of the calm store, medians of the rounds. */
-  alone: Times;
-  flooded: Times;
-  /** Median of the rounds' ratios of p99, flooded by alone. */
-  ratio: number;
-  /** Of each round: the machine's noise shows in how far they are apart. */
-  round_ratios: number[];
-  /** What the flooding store was answered. */
-  statuses: Record<number, number>;
+  alone: Calm;
+  beside: Record<Flood, Calm & { flood_per_second: number }>;
 }
 
-const STORES = ['calm', 'flooding'] as const;
+const CALM = 'calm';
+const FLOODING = 'flooding';
+const QUOTA = ['--requests', '10', '--window', '1'];
 const ORDERS = 1_000;
-const PATH = '/api/order/list';
-const TIMES_THE_QUOTA = 10;
+const REQUEST = 'GET /api/order/list';
+const FORGED = 1_000;
+const CALM_CONNECTIONS = 50;
 const FILL_LIMIT_MS = 120_000;
+
+interface Round {
+  answered: number;
+  asked: number;
+  p50: number;
+  p99: number;
+  floodPerSecond: number;
+}
 
 /** Runs the benchmark; whatever it starts ends with `cleanup`. */
 export async function runFloodBench(
@@ -53,11 +64,11 @@ export async function runFloodBench(
   say: Say,
   cleanup: AsyncDisposableStack,
 ): Promise<FloodResult> {
-  const { installation, start } = await layGround(say, cleanup);
+  const { installation, start } = await layGround(say, cleanup, { OVERLOAD_LATENCY_MS: '' });
   const { env, environment, mongodb } = installation;
-  const keys = await publishKeys(installation, STORES);
+  const keys = await publishKeys(installation, [CALM, FLOODING]);
   await start(await serviceProgram('projector'));
-  for (const storeId of STORES) {
+  for (const storeId of [CALM, FLOODING]) {
     const records = [
       storeRecord(storeId),
       ...Array.from({ length: ORDERS }, (_, index) => orderRecord(index, ORDERS)),
@@ -67,66 +78,99 @@ export async function runFloodBench(
     );
   }
   await caughtUp(installation, environment, FILL_LIMIT_MS);
-  const quota = ['--requests', String(options.quota), '--window', '1'];
-  const set = await runProcess(env, ['quota', 'set', '-e', environment, '-s', 'flooding', ...quota]);
+  const set = await runProcess(env, ['quota', 'set', '-e', environment, '-s', FLOODING, ...QUOTA]);
   if (set.code !== 0) throw new Error(set.stderr);
   const { url } = await start(await serviceProgram('query'));
   const tokens = await fetchTokens(url, keys);
-  const orderOf = (store: (typeof STORES)[number], rate: number) => {
-    return { url: `${url}${PATH}`, token: tokens.get(store) ?? '', rate, seconds: options.seconds };
+  const tokenOf = (store: string) => tokens.get(store) ?? '';
+  const port = Number(new URL(url).port);
+  const calm: AskOrder = {
+    port,
+    requests: [httpRequest(REQUEST, { authorization: `Bearer ${tokenOf(CALM)}` })],
+    connections: CALM_CONNECTIONS,
+    seconds: options.seconds,
+    phases: [{ perSecond: options.rate, seconds: options.seconds }],
   };
-
-  const [calm, flooding] = [startVisitor(cleanup), startVisitor(cleanup)];
-  const visit = () => calm(orderOf('calm', options.rate));
-  const flood = () => flooding(orderOf('flooding', options.quota * TIMES_THE_QUOTA));
-  await Promise.all([visit(), flood()]);
+  const requests = floodRequests(
+    tokenOf(FLOODING),
+    keys.find(({ storeId }) => storeId === FLOODING)?.clientId ?? '',
+  );
+  const [one, many] = [startAsker(cleanup), startAsker(cleanup)];
+  const measure = async (flood: Flood | null): Promise<Round> => {
+    const flooding =
+      flood === null
+        ? Promise.resolve([])
+        : many.ask({
+            port,
+            requests: requests[flood],
+            connections: options.connections,
+            seconds: options.seconds,
+          });
+    const told = await one.ask(calm);
+    const good = told.filter(({ status }) => status === 200);
+    return {
+      answered: good.length,
+      asked: told.length,
+      p50: percentilesOf(good).p50_ms,
+      p99: percentile(good, 0.99),
+      floodPerSecond: (await flooding).length / options.seconds,
+    };
+  };
+  await measure(null);
   say('warmed up');
-  const rounds: { alone: Times; flooded: Times }[] = [];
-  const floods: Visit[] = [];
+  const rounds = new Map<Flood | null, Round[]>();
   for (let round = 0; round < options.rounds; round += 1) {
-    const alone = timesOf(await visit());
-    const [visited, flooded] = await Promise.all([visit(), flood()]);
-    rounds.push({ alone, flooded: timesOf(visited) });
-    floods.push(flooded);
-    say(`round ${round + 1}: p99 ${alone.p99_ms} ms, flooded ${timesOf(visited).p99_ms} ms`);
+    for (const flood of [null, ...FLOODS]) {
+      const measured = await measure(flood);
+      rounds.set(flood, [...(rounds.get(flood) ?? []), measured]);
+      say(
+        `round ${round + 1}, ${flood ?? 'alone'}: ${measured.answered} of ${measured.asked}, p99 ${measured.p99} ms`,
+      );
+    }
   }
-  const ratios = rounds.map(({ alone, flooded }) => flooded.p99_ms / alone.p99_ms);
+  const beside = (flood: Flood) => {
+    const measured = rounds.get(flood) ?? [];
+    return {
+      ...calmOf(measured),
+      flood_per_second: Math.round(median(measured.map(({ floodPerSecond }) => floodPerSecond))),
+    };
+  };
   return {
     benchmark: 'flood',
     date: new Date().toISOString().slice(0, 10),
     machine: await describeMachine(mongodb),
     ...options,
-    alone: medians(rounds.map(({ alone }) => alone)),
-    flooded: medians(rounds.map(({ flooded }) => flooded)),
-    ratio: rounded(median(ratios), 2),
-    round_ratios: ratios.map((ratio) => rounded(ratio, 2)),
-    statuses: statusesOf(floods),
+    alone: calmOf(rounds.get(null) ?? []),
+    beside: {
+      'forged tokens': beside('forged tokens'),
+      'wrong secrets': beside('wrong secrets'),
+      'a store beyond its quota': beside('a store beyond its quota'),
+    },
   };
 }
 
-/** @throws when the calm store was refused anything. */
-function timesOf({ milliseconds, statuses }: Visit): Times {
-  if (Object.keys(statuses).join() !== '200') {
-    throw new Error(`the calm store was answered ${JSON.stringify(statuses)}`);
-  }
-  const times = milliseconds.toSorted((a, b) => a - b);
-  const percentile = (part: number) => rounded(times[Math.ceil(times.length * part) - 1] ?? Number.NaN, 2);
-  return { p50_ms: percentile(0.5), p99_ms: percentile(0.99) };
-}
-
-function medians(rounds: readonly Times[]): Times {
+function floodRequests(token: string, clientId: string): Record<Flood, string[]> {
+  const signed = token.slice(0, token.lastIndexOf('.') + 1);
+  const body = 'grant_type=client_credentials';
+  const form = { 'content-type': 'application/x-www-form-urlencoded' };
+  const random = () => randomBytes(64).toString('base64url');
   return {
-    p50_ms: rounded(median(rounds.map(({ p50_ms: p50 }) => p50)), 2),
-    p99_ms: rounded(median(rounds.map(({ p99_ms: p99 }) => p99)), 2),
+    'forged tokens': Array.from({ length: FORGED }, () =>
+      httpRequest(REQUEST, { authorization: `Bearer ${signed}${random()}` }),
+    ),
+    'wrong secrets': Array.from({ length: FORGED }, () => {
+      const credentials = Buffer.from(`${clientId}:${random()}`).toString('base64');
+      return httpRequest('POST /api/auth/token/', { ...form, authorization: `Basic ${credentials}` }, body);
+    }),
+    'a store beyond its quota': [httpRequest(REQUEST, { authorization: `Bearer ${token}` })],
   };
 }
 
-function statusesOf(visits: readonly Visit[]): Record<number, number> {
-  const sum: Record<number, number> = {};
-  for (const { statuses } of visits) {
-    for (const [status, count] of Object.entries(statuses)) {
-      sum[Number(status)] = (sum[Number(status)] ?? 0) + count;
-    }
-  }
-  return sum;
+function calmOf(rounds: readonly Round[]): Calm {
+  const sum = (of: (round: Round) => number) => rounds.reduce((all, round) => all + of(round), 0);
+  return {
+    answered_percent: rounded((100 * sum(({ answered }) => answered)) / sum(({ asked }) => asked), 1),
+    p50_ms: rounded(median(rounds.map(({ p50 }) => p50)), 1),
+    p99_ms: rounded(median(rounds.map(({ p99 }) => p99)), 1),
+  };
 }

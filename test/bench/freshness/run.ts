@@ -1,18 +1,20 @@
-/** From an event's `time` to its record in the API's answer: calm, and beside a backlog on another partition. */
+/** `npm run bench -- freshness`: from an event's `time` to the API's answer. */
 import { loadavg } from 'node:os';
+import type { Command } from 'commander';
 import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
-import { caughtUp, readModels } from '#test/read-models.ts';
 import { eventually, type Installation } from '#test/installation.ts';
+import { caughtUp, readModels } from '#test/read-models.ts';
 import { layGround } from '../ground.ts';
 import { describeMachine, type Machine } from '../machine.ts';
 import { rounded } from '../median.ts';
+import { addShowing, atLeast, secondsOption } from '../options.ts';
 import { serviceProgram } from '../programs.ts';
 import { fetchTokens, publishKeys } from '../query/tokens.ts';
-import type { Say } from '../say.ts';
-import { holdBack } from './backlog.ts';
-import { type LiveStore, publishSteadily } from './stream.ts';
-import { visit } from './visitor.ts';
+import { runAndPresent, type Showing } from '../run-and-present.ts';
+import { type Say, say } from '../say.ts';
+import { grouped, measuredOn, table } from '../table.ts';
+import { holdBack, type LiveStore, publishSteadily, visit } from './stream.ts';
 
 export interface FreshnessOptions {
   rate: number;
@@ -127,4 +129,44 @@ function agesOf(ages: readonly number[]): Ages {
     p99_ms: percentile(0.99),
     max_ms: percentile(1),
   };
+}
+
+const TARGET_MS = 250;
+const TITLES = ['stream', 'events', 'p50 ms', 'p99 ms', 'slowest ms', `p99 below ${TARGET_MS} ms`];
+
+export function render(result: FreshnessResult): string {
+  const { calm, beside_backlog: beside, backlog, backlog_applied: applied, every, rate } = result;
+  const row = (name: string, ages: FreshnessResult['calm']) => [
+    name,
+    grouped(ages.events),
+    ...[ages.p50_ms, ages.p99_ms, ages.max_ms].map(String),
+    ages.p99_ms < TARGET_MS ? 'yes' : 'no',
+  ];
+  return [
+    measuredOn(
+      result,
+      `; ${grouped(rate)} new orders a second; load average ${result.load_average} when it began`,
+    ),
+    table(TITLES, [row('calm', calm), row('beside a backlog', beside)]),
+    `Five clients ask every ${every} ms, each for its store. The backlog of ${grouped(backlog)} orders on a sixth partition came at once with the second stream; when that stream had been seen, ${grouped(applied)} of them were applied.`,
+  ].join('\n');
+}
+
+export function addFreshnessBench(program: Command): void {
+  const command = program
+    .command('freshness')
+    .description('How long it takes from an event’s time until the API shows it.')
+    .option('--rate <number>', 'new orders a second', atLeast(1), 1_000)
+    .addOption(secondsOption(10))
+    .option('--backlog <number>', 'events that wait on another partition', atLeast(1), 60_000)
+    .option('--every <number>', 'milliseconds between a client’s requests', atLeast(1), 50);
+  addShowing(command).action(async ({ json, writeDocs, ...options }: FreshnessOptions & Showing) => {
+    await runAndPresent((cleanup) => runFreshnessBench(options, say, cleanup), {
+      section: 'freshness',
+      json,
+      writeDocs,
+      screen: render,
+      markdown: render,
+    });
+  });
 }

@@ -1,9 +1,9 @@
-/** A steady stream of new orders: each is published at the moment that its `time` tells. */
+/** Orders that come steadily or as a backlog, and clients who ask for them: how old each is when it is seen. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { encodeEvent } from '#shared/events/encode.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import type { Installation, RawMessage } from '#test/installation.ts';
-import { orderState } from '../projector/topic/order.ts';
+import { orderState } from '../projector/topic.ts';
 
 const STEP_MS = 10;
 
@@ -50,4 +50,94 @@ export function newOrder({ storeId, partition, waiting }: LiveStore): RawMessage
   const data = { ...orderState(made, 1), created_at: at, updated_at: at };
   const event = { entity: 'order', storeId, subject, sequence: 1, data, time, source: '/bench' };
   return { ...encodeEvent(event), partition };
+}
+
+const CHUNK = 1_000;
+const TRANSACTION_MS = 300_000;
+
+/** Publishes new orders of one store, which nobody can read yet. @returns a function that lets them be read. */
+export async function holdBack(
+  { kafka, environment }: Installation,
+  store: { storeId: string; partition: number },
+  events: number,
+): Promise<() => Promise<void>> {
+  const producer = kafka.producer({
+    transactionalId: `${environment}-backlog`,
+    idempotent: true,
+    maxInFlightRequests: 1,
+    transactionTimeout: TRANSACTION_MS,
+  });
+  await producer.connect();
+  const transaction = await producer.transaction();
+  for (let from = 0; from < events; from += CHUNK) {
+    const messages = Array.from({ length: Math.min(CHUNK, events - from) }, (_, index) => ({
+      ...encodeEvent({
+        entity: 'order',
+        storeId: store.storeId,
+        subject: `late${from + index}`,
+        sequence: 1,
+        data: orderState(from + index, 1),
+        source: '/bench',
+      }),
+      partition: store.partition,
+    }));
+    await transaction.send({ topic: changesTopic(environment), messages });
+  }
+  return async () => {
+    await transaction.commit();
+    await producer.disconnect();
+  };
+}
+
+const PAGE_SIZE = 50;
+/** Orders may come behind later ones; who was missed for so long is looked for further down. */
+const MISSED_MS = 500;
+const MOST_PAGES = 20;
+
+export interface Visiting {
+  /** Milliseconds from each order's `time` to the answer that showed it. */
+  ages: number[];
+  /** Stops asking. */
+  stop: () => Promise<void>;
+}
+
+/** @param everyMs pause between an answer and the next request. */
+export function visit(url: string, token: string, { waiting }: LiveStore, everyMs: number): Visiting {
+  const ages: number[] = [];
+  const stopping = new AbortController();
+  /** @returns how many of the page's orders are seen for the first time. */
+  const look = async (page: number): Promise<number> => {
+    const response = await fetch(`${url}/api/order/list?page=${page}&page_size=${PAGE_SIZE}`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    if (response.status !== 200) throw new Error(`the order list was answered ${response.status}`);
+    const { results } = (await response.json()) as { results: { id: string }[] };
+    const now = Date.now();
+    let seen = 0;
+    for (const { id } of results) {
+      const time = waiting.get(id);
+      if (time === undefined) continue;
+      waiting.delete(id);
+      ages.push(now - time);
+      seen += 1;
+    }
+    return seen;
+  };
+  const misses = () => Date.now() - (waiting.values().next().value ?? Infinity) > MISSED_MS;
+  const running = (async () => {
+    while (!stopping.signal.aborted) {
+      for (let page = 1; page <= MOST_PAGES; page += 1) {
+        if ((await look(page)) < PAGE_SIZE && !misses()) break;
+      }
+      await sleep(everyMs);
+    }
+  })();
+  running.catch(() => undefined);
+  return {
+    ages,
+    stop: async () => {
+      stopping.abort();
+      await running;
+    },
+  };
 }

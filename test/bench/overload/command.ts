@@ -10,7 +10,7 @@ export function addOverloadBench(program: Command): void {
     .command('overload')
     .description('Three times as many requests as can be answered, at fixed times, and half as many after.')
     .option('--seconds <number>', 'length of a phase', atLeast(1), 10)
-    .option('--connections <number>', 'connections of those who ask too much', atLeast(1), 1_000)
+    .option('--connections <number>', 'connections of those who ask too much, at most', atLeast(1), 3_000)
     .option('--times <number>', 'how many times the peak is asked', atLeast(1), 3)
     .option('--cheap', 'only details of orders, the cheapest answers');
   addShowing(command).action(async ({ json, writeDocs, ...options }: OverloadOptions & Showing) => {
@@ -33,6 +33,7 @@ function rowsOf(result: OverloadResult): [what: string, figure: string][] {
     ['times of these answers', `p50 ${good.p50_ms} ms, p99 ${good.p99_ms} ms`],
     ['times of refusals', `p50 ${refused.p50_ms} ms, p99 ${refused.p99_ms} ms`],
     ['neither answered nor refused', String(result.lost)],
+    ['connections that the listen queue had no place for', String(result.overflows)],
     ['normal after the load fell to half the peak', `within ${result.normal_after_ms} ms`],
     ['cores used', `service ${result.service_cores}, those who ask ${result.asker_cores}`],
   ];

@@ -1,6 +1,5 @@
 /** What the service answers when far more is asked than it can answer, and right after. */
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { caughtUp } from '#test/read-models.ts';
 import { layGround } from '../ground.ts';
 import { describeMachine, type Machine } from '../machine.ts';
@@ -11,7 +10,8 @@ import { orderRecord } from '../query/stores/order.ts';
 import { storeRecord } from '../query/stores/store.ts';
 import { fetchTokens, publishKeys } from '../query/tokens.ts';
 import type { Say } from '../say.ts';
-import type { AskOrder, AskReply, Told } from './messages.ts';
+import type { Told } from '../clients/messages.ts';
+import { httpRequest, type Percentiles, percentile, percentilesOf, startAsker } from '../clients/start.ts';
 
 export interface OverloadOptions {
   /** Seconds of each phase. */
@@ -22,11 +22,6 @@ export interface OverloadOptions {
   times: number;
   /** Only details, the cheapest answers: refusing is the most of the work then. */
   cheap?: true | undefined;
-}
-
-interface Percentiles {
-  p50_ms: number;
-  p99_ms: number;
 }
 
 export interface OverloadResult extends OverloadOptions {
@@ -46,6 +41,8 @@ export interface OverloadResult extends OverloadOptions {
   refused: Percentiles;
   /** Neither answered nor refused. */
   lost: number;
+  /** Times that a connection found the listen queue full, of the whole machine: its client tries again after a second. */
+  overflows: number;
   /** How long after the overload the last tenth of a second was in which anything was refused, or one in ten answers late. */
   normal_after_ms: number;
 }
@@ -96,6 +93,7 @@ export async function runOverloadBench(
   const rate = peak * options.times;
   const cpu = async () => Promise.all([cpuSeconds(service.pid), cpuSeconds(asker.pid)]);
   const before = await cpu();
+  const overflowsBefore = await listenOverflows();
   const told = await asker.ask({
     ...order,
     connections: options.connections,
@@ -117,7 +115,18 @@ export async function runOverloadBench(
     service_cores: cores(0),
     asker_cores: cores(1),
     ...figuresOf(told, options.seconds, peak),
+    overflows: (await listenOverflows()) - overflowsBefore,
   };
+}
+
+/** The kernel's counter; of network name spaces that have none, 0. */
+async function listenOverflows(): Promise<number> {
+  const text = await readFile('/proc/net/netstat', 'utf8').catch(() => '');
+  const [names = [], values = []] = text
+    .split('\n')
+    .filter((line) => line.startsWith('TcpExt:'))
+    .map((line) => line.split(' '));
+  return Number(values[names.indexOf('ListenOverflows')] ?? 0);
 }
 
 type PathOf = (index: number) => string;
@@ -136,7 +145,7 @@ function requestsOf(tokens: readonly string[], paths: readonly PathOf[]): string
   return Array.from({ length: 2_000 }, (_, index) => {
     const token = tokens[index % tokens.length];
     const path = paths[Math.floor(index / tokens.length) % paths.length]?.(index);
-    return `GET ${path} HTTP/1.1\r\nHost: store-data\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+    return httpRequest(`GET ${path}`, { authorization: `Bearer ${token}` });
   });
 }
 
@@ -164,28 +173,4 @@ function normalAfter(told: readonly Told[]): number {
     ([, bin]) => bin.some(({ status }) => status !== 200) || percentile(bin, 0.9) > NORMAL_MS,
   );
   return Math.max(0, ...notNormal.map(([index]) => (index + 1) * BIN_MS));
-}
-
-function percentile(told: readonly Told[], part: number): number {
-  const times = told.map(({ milliseconds }) => milliseconds).toSorted((a, b) => a - b);
-  return rounded(times[Math.ceil(times.length * part) - 1] ?? Number.NaN, 1);
-}
-
-function percentilesOf(told: readonly Told[]): Percentiles {
-  return { p50_ms: percentile(told, 0.5), p99_ms: percentile(told, 0.99) };
-}
-
-/** Starts the process that asks; it ends with `cleanup`. */
-function startAsker(cleanup: AsyncDisposableStack) {
-  const child = fork(new URL('./asker.ts', import.meta.url));
-  cleanup.defer(() => void child.kill());
-  const gone = once(child, 'exit').then(() => Promise.reject(new Error('the process that asks is gone')));
-  gone.catch(() => undefined);
-  const ask = async (order: AskOrder): Promise<Told[]> => {
-    child.send(order);
-    const [reply] = (await Promise.race([once(child, 'message'), gone])) as [AskReply];
-    if ('failed' in reply) throw new Error(reply.failed);
-    return reply.told;
-  };
-  return { pid: child.pid ?? 0, ask };
 }

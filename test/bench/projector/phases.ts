@@ -1,4 +1,42 @@
-/** How quickly a side works, from what was seen of it: what a creation takes, what a change takes, and both together. */
+/** How far a side is, sight after sight, and what creations and changes take, solved for from both halves of the run. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cpuSeconds } from '../process-figures.ts';
+import type { RunningWriter } from './writer.ts';
+import { PARTITIONS } from './topic.ts';
+
+const LOOK_MS = 50;
+/** A side is given up when it writes nothing for so long. */
+const STUCK_MS = 120_000;
+
+/**
+ * Looks until `isDone`.
+ * @param mongod its process on this machine, if it is there.
+ */
+export async function watch(
+  side: RunningWriter,
+  mongod: number | null,
+  isDone: (total: number) => boolean,
+): Promise<Sight[]> {
+  const sights: Sight[] = [];
+  let movedAt = performance.now();
+  let before = -1;
+  for (;;) {
+    const known = await side.positions();
+    const positions = Array.from({ length: PARTITIONS }, (_, partition) => known.get(partition) ?? 0);
+    const sight: Sight = {
+      at: performance.now(),
+      positions,
+      writerCpu: await cpuSeconds(side.pid),
+      mongodCpu: mongod === null ? null : await cpuSeconds(mongod),
+    };
+    sights.push(sight);
+    const total = totalOf(positions);
+    if (isDone(total)) return sights;
+    if (total > before) [before, movedAt] = [total, sight.at];
+    else if (sight.at - movedAt > STUCK_MS) throw new Error(`nothing happens after ${total} events`);
+    await sleep(LOOK_MS);
+  }
+}
 
 /** What was seen at one moment. */
 export interface Sight {

@@ -1,15 +1,10 @@
 /** `npm run bench -- query`: the data endpoints beside the same work done the usual way. */
 import type { Command } from 'commander';
-import { runAndPresent, runToEnd, show } from '../run-and-present.ts';
-import { say } from '../say.ts';
 import { addShowing, atLeast, connectionsOption, roundsOption, secondsOption } from '../options.ts';
-import type { QueryBenchOptions } from './options.ts';
-import { renderMarkdown } from './report/markdown.ts';
-import { renderScreen } from './report/screen.ts';
-import { runQueryBench } from './run.ts';
-import { checkScaleDocs, writeScaleDocs } from './scale/report/docs.ts';
-import { renderScaleScreen } from './scale/report/screen.ts';
-import { runScaleBench } from './scale/run.ts';
+import { runAndPresent } from '../run-and-present.ts';
+import { say } from '../say.ts';
+import { type QueryBenchOptions, renderQuery, runQueryBench } from './run.ts';
+import { renderScale, runScaleBench } from './scale/run.ts';
 
 export function addQueryBench(program: Command): void {
   const command = program
@@ -27,25 +22,14 @@ export function addQueryBench(program: Command): void {
     .addOption(roundsOption(3))
     .option('--only <text>', 'only requests whose name contains this');
   addShowing(command).action(async (options: QueryBenchOptions) => {
-    const isAtScale = options.orders !== undefined || options.customers !== undefined;
-    return isAtScale ? measureScale(options) : measureEndpoints(options);
+    const { orders = 0, customers = 0, json, writeDocs } = options;
+    const showing = { json, writeDocs };
+    if (orders + customers === 0) {
+      const shown = { section: 'query', screen: renderQuery, markdown: renderQuery, ...showing };
+      return runAndPresent((cleanup) => runQueryBench(options, say, cleanup), shown);
+    }
+    const section = `scale-${Math.max(orders, customers)}`;
+    const shown = { section, screen: renderScale, markdown: renderScale, ...showing };
+    return runAndPresent((cleanup) => runScaleBench(options, say, cleanup), shown);
   });
-}
-
-async function measureEndpoints(options: QueryBenchOptions): Promise<void> {
-  await runAndPresent((cleanup) => runQueryBench(options, say, cleanup), {
-    section: 'query',
-    json: options.json,
-    writeDocs: options.writeDocs,
-    screen: renderScreen,
-    markdown: renderMarkdown,
-  });
-}
-
-async function measureScale(options: QueryBenchOptions): Promise<void> {
-  const { orders = 0, customers = 0, writeDocs } = options;
-  if (writeDocs) await checkScaleDocs({ orders, customers });
-  const result = await runToEnd((cleanup) => runScaleBench(options, say, cleanup));
-  show(options, result, renderScaleScreen(result));
-  if (writeDocs) await writeScaleDocs(result);
 }

@@ -2,18 +2,16 @@
  * What the simulated traffic leaves out: campaigns, categories, products that go and come back, stores that move to another offset,
  * customers and orders that are deleted; and orders of which it is known when they were published.
  */
-import { campaigns } from '#local/simulator/entities/campaign.ts';
-import { regularCustomer } from '#local/simulator/entities/customer.ts';
-import type { SimulatedStore } from '#local/simulator/entities/store.ts';
-import { instant } from '#local/simulator/instant.ts';
-import { productEvent } from '#local/simulator/event.ts';
+import { regularCustomer } from '#local/simulator/customer.ts';
+import { campaigns } from '#local/simulator/marketing.ts';
+import type { SimulatedStore } from '#local/simulator/store.ts';
 import type { EventToEncode } from '#shared/events/encode.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { describeError } from '#shared/errors.ts';
 import { pause } from '#shared/pause.ts';
 import type { Installation } from '#test/installation.ts';
 import { type LiveStore, newOrder } from '../freshness/stream.ts';
-import type { Tally } from './tally.ts';
+import type { Tally } from './client.ts';
 
 type Event = Omit<EventToEncode, 'source'>;
 
@@ -35,29 +33,28 @@ const STATUSES = ['draft', 'scheduled', 'running', 'finished', 'cancelled'] as c
 /** Each makes the event of one store in one round; rounds of a store go up by one. */
 const KINDS: ((store: SimulatedStore, round: number, origin: Origin) => Event | null)[] = [
   (store, round, { seed, environment, now, history }) => {
-    const made = campaigns({ seed, environment, store, now }, { orders: history, customers: history });
-    const one = at(made, round);
-    const data = { ...one.state, status: at(STATUSES, round), updated_at: new Date().toISOString() };
-    return { entity: 'campaign', storeId: store.id, subject: one.id, sequence: Date.now(), data };
+    const { entity, storeId, subject, data } = at(
+      campaigns({ seed, environment, store, now }, history),
+      round,
+    );
+    const changed = { ...data, status: at(STATUSES, round), updated_at: new Date() };
+    return { entity, storeId, subject, sequence: Date.now(), data: changed };
   },
-  (store, round, { now }) => {
-    const { id, ...category } = at(store.menu.categories, round);
-    const created_at = instant(now - store.age);
-    const data = { ...category, description: `Edição ${round}`, created_at, updated_at: new Date() };
-    return { entity: 'category', storeId: store.id, subject: id, sequence: Date.now(), data };
+  (store, round) => {
+    const [subject, category] = at([...store.menu.categories], round);
+    const data = { ...category, description: `Edição ${round}`, updated_at: new Date() };
+    return { entity: 'category', storeId: store.id, subject, sequence: Date.now(), data };
   },
   (store, round) => {
     const hasMoved = (Number(store.id.slice(1)) + round) % MOVES_EVERY === 0;
-    const record = store.record(Date.now());
-    const data = hasMoved ? { ...record, timezone_offset: ELSEWHERE } : record;
+    const data = hasMoved ? { ...store.record, timezone_offset: ELSEWHERE } : store.record;
     return { entity: 'store', storeId: store.id, subject: store.id, sequence: Date.now(), data };
   },
-  (store, round, { now }) => {
+  (store, round) => {
     // Deleted in one round, back in the next.
-    const product = at(store.menu.products, Math.floor(round / 2));
-    const gone = { entity: 'product', storeId: store.id, subject: product.id, sequence: Date.now() };
-    const times = { created_at: instant(now - store.age), updated_at: instant(Date.now()) };
-    return round % 2 === 0 ? { ...gone, action: 'deleted' } : productEvent(store, product, times, Date.now());
+    const [subject, product] = at([...store.menu.products], Math.floor(round / 2));
+    const gone = { entity: 'product', storeId: store.id, subject, sequence: Date.now() };
+    return round % 2 === 0 ? { ...gone, action: 'deleted' } : { ...gone, data: product };
   },
   (store, round, { seed, environment, now }) => {
     const customer = regularCustomer({ seed, environment, store, now }, 1 + (Math.floor(round / 2) % 10));

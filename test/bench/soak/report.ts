@@ -1,51 +1,210 @@
-/** A soak for the terminal and for `docs/benchmarks.md`. */
-import { type Column, renderTable } from '../../../services/admin/output/print.ts';
+/** What a soak writes down, line by line as JSON, what it comes to, and whether anything grows: the least-squares slope of each figure over its last three quarters, held against a limit. */
+import type { Machine } from '../machine.ts';
 import { median, rounded } from '../median.ts';
-import { grouped } from '../query/report/columns.ts';
-import type { Sample, SoakRecord } from './result.ts';
-import { judge, type Verdict } from './verdict.ts';
+import { grouped, table } from '../table.ts';
 
-export const CHART = 'soak.svg';
+export interface SoakOptions {
+  /** How long it runs, once everything is set up. */
+  seconds: number;
+  stores: number;
+  /** Of the simulated stores in all, about. */
+  eventsPerSecond: number;
+  requestsPerSecond: number;
+  /** Seconds from one sample to the next. */
+  every: number;
+}
+
+export interface SoakHead extends SoakOptions {
+  benchmark: 'soak';
+  date: string;
+  machine: Machine;
+}
+
+/** What one of our processes is at the moment of a sample. */
+export interface ServiceFigures {
+  rss_mib: number;
+  heap_mib: number;
+  external_mib: number;
+  /** What keeps the event loop alive, as Node counts it. */
+  handles: number;
+  descriptors: number;
+  kafka_connections: number;
+  mongodb_connections: number;
+  redis_connections: number;
+  /** Of one core, since the sample before. */
+  cpu_percent: number;
+  /** Of the time since the sample before. */
+  event_loop_busy_percent: number;
+  /** Lines of its log since the sample before. */
+  warnings: number;
+  errors: number;
+}
+
+export interface Times {
+  count: number;
+  p50_ms: number;
+  p99_ms: number;
+}
+
+export interface Sample {
+  /** Minutes since it began. */
+  minute: number;
+  /** Load average of the machine. */
+  load: number;
+  services: Record<string, ServiceFigures>;
+  mongodb: { connections: number; resident_mib: number; data_mib: number; storage_mib: number };
+  /** How many documents each collection of the read models has. */
+  documents: Record<string, number>;
+  redis: { clients: number; memory_mib: number; keys: number };
+  /** Messages of the topics. */
+  messages: { changes: number; access: number };
+  /** By kind, since the sample before. */
+  answers: Record<string, Times>;
+  /** From the time of an event until a client that waits was told, since the sample before. */
+  freshness: Times;
+  /** Answers that are not as they must be, by kind and what was wrong, since the sample before. */
+  wrong: Record<string, number>;
+  /** Answers 503, by kind, since the sample before. */
+  refused: Record<string, number>;
+}
+
+export interface SoakRecord {
+  head: SoakHead;
+  samples: Sample[];
+}
+
+export interface Trend {
+  what: string;
+  first: number;
+  last: number;
+  per_hour: number;
+  /** The most that it may grow in an hour. */
+  limit: number;
+  holds: boolean;
+}
+
+export interface Verdict {
+  holds: boolean;
+  /** Too few samples make a slope of chance. */
+  isLongEnough: boolean;
+  trends: Trend[];
+  answers: number;
+  wrong: Record<string, number>;
+  refused: number;
+  /** Lines in the logs of our processes. */
+  warnings: number;
+  errors: number;
+}
+
+const LEAST_SAMPLES = 20;
+const LEAST_MINUTES = 30;
+/** Of all answers, those 503 that a machine which others use as well may cause. */
+const REFUSED_SHARE = 0.001;
+
+const PER_SERVICE = [
+  { what: 'resident MiB', limit: 10, of: (one: Service) => one.rss_mib },
+  { what: 'handles', limit: 3, of: (one: Service) => one.handles },
+  { what: 'file descriptors', limit: 3, of: (one: Service) => one.descriptors },
+  {
+    what: 'connections',
+    limit: 3,
+    of: (one: Service) => one.kafka_connections + one.mongodb_connections + one.redis_connections,
+  },
+];
+type Service = Sample['services'][string];
+
+export function judge({ samples }: SoakRecord): Verdict {
+  const late = samples.slice(Math.floor(samples.length / 4));
+  const names = Object.keys(samples[0]?.services ?? {});
+  const trends = [
+    ...names.flatMap((name) =>
+      PER_SERVICE.map(({ what, limit, of }) =>
+        trendOf(`${name}: ${what}`, limit, late, ({ services }) => {
+          const service = services[name];
+          return service === undefined ? Number.NaN : of(service);
+        }),
+      ),
+    ),
+    trendOf('MongoDB: connections', 3, late, ({ mongodb }) => mongodb.connections),
+    trendOf('Redis: clients', 3, late, ({ redis }) => redis.clients),
+    trendOf('Redis: MiB', 3, late, ({ redis }) => redis.memory_mib),
+  ];
+  const answers = samples.flatMap((sample) => Object.values(sample.answers));
+  const asked = answers.reduce((sum, { count }) => sum + count, 0);
+  const wrong = summed(samples.map((sample) => sample.wrong));
+  const refused = totalOf(summed(samples.map((sample) => sample.refused)));
+  const logged = (level: 'warnings' | 'errors') =>
+    totalOf(samples.flatMap(({ services }) => Object.values(services)).map((service) => service[level]));
+  const isLongEnough = late.length >= LEAST_SAMPLES && (samples.at(-1)?.minute ?? 0) >= LEAST_MINUTES;
+  return {
+    holds:
+      trends.every(({ holds }) => holds) &&
+      totalOf(wrong) === 0 &&
+      refused <= asked * REFUSED_SHARE &&
+      logged('errors') === 0,
+    isLongEnough,
+    trends,
+    answers: asked,
+    wrong,
+    refused,
+    warnings: logged('warnings'),
+    errors: logged('errors'),
+  };
+}
+
+function trendOf(
+  what: string,
+  limit: number,
+  samples: readonly Sample[],
+  of: (sample: Sample) => number,
+): Trend {
+  const points = samples.map((sample) => ({ x: sample.minute / 60, y: of(sample) }));
+  const slope = leastSquaresSlope(points);
+  return {
+    what,
+    first: points[0]?.y ?? Number.NaN,
+    last: points.at(-1)?.y ?? Number.NaN,
+    per_hour: rounded(slope, 2),
+    limit,
+    holds: slope <= limit,
+  };
+}
+
+/** How much `y` grows with each `x`, by the line that fits the points best. */
+export function leastSquaresSlope(points: readonly { x: number; y: number }[]): number {
+  const mean = (of: (point: { x: number; y: number }) => number) =>
+    points.reduce((sum, point) => sum + of(point), 0) / points.length;
+  const [x, y] = [mean((point) => point.x), mean((point) => point.y)];
+  const along = points.reduce((sum, point) => sum + (point.x - x) * (point.y - y), 0);
+  return along / points.reduce((sum, point) => sum + (point.x - x) ** 2, 0);
+}
+
+function summed(counts: readonly Record<string, number>[]): Record<string, number> {
+  const sums: Record<string, number> = {};
+  for (const [name, count] of counts.flatMap(Object.entries<number>)) sums[name] = (sums[name] ?? 0) + count;
+  return sums;
+}
+
+function totalOf(counts: Record<string, number> | readonly number[]): number {
+  return Object.values(counts).reduce((sum, count) => sum + count, 0);
+}
 
 const TREND_TITLES = ['figure', 'after a quarter', 'at the end', 'growth in an hour', 'at most', 'holds'];
 const TIME_TITLES = ['answers', 'number', 'p50 ms', 'p99 ms', 'worst p99 ms'];
 
-export function renderScreen(record: SoakRecord): string {
+/** A soak in words and figures. */
+export function render(record: SoakRecord): string {
   const verdict = judge(record);
-  const table = (titles: readonly string[], rows: string[][]) =>
-    renderTable(
-      titles.map((title, index): Column => ({ title, align: index === 0 ? 'left' : 'right' })),
-      rows,
-      110,
-    );
-  return [
-    conditions(record),
-    '',
-    table(TREND_TITLES, trendRows(verdict)),
-    '',
-    table(TIME_TITLES, timeRows(record.samples)),
-    '',
-    ending(record, verdict),
-  ].join('\n');
-}
-
-export function renderMarkdown(record: SoakRecord): string {
-  const verdict = judge(record);
-  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
-  const table = (titles: readonly string[], rows: string[][]) => [
-    line(titles),
-    line(titles.map((_, index) => (index === 0 ? '---' : '--:'))),
-    ...rows.map(line),
-  ];
+  const trends = verdict.trends.map(({ what, holds, ...figures }) => [
+    what,
+    ...Object.values(figures).map(String),
+    holds ? 'yes' : 'no',
+  ]);
   return [
     `Measured on ${record.head.date}: ${conditions(record)}`,
     '',
-    `![Memory, open files, latency and freshness of the soak](${CHART})`,
-    '',
-    ...table(TREND_TITLES, trendRows(verdict)),
-    '',
-    ...table(TIME_TITLES, timeRows(record.samples)),
-    '',
+    table(TREND_TITLES, trends),
+    table(TIME_TITLES, timeRows(record.samples)),
     ending(record, verdict),
   ].join('\n');
 }
@@ -53,17 +212,6 @@ export function renderMarkdown(record: SoakRecord): string {
 function conditions({ head, samples }: SoakRecord): string {
   const { machine, stores, eventsPerSecond, requestsPerSecond } = head;
   return `${Math.round(samples.at(-1)?.minute ?? 0)} minutes, ${stores} stores, about ${eventsPerSecond} events and ${requestsPerSecond} requests a second; ${machine.cores} cores (${machine.cpu}), Node ${machine.node}, MongoDB ${machine.mongodb}; load average ${rounded(median(samples.map(({ load }) => load)), 1)} in the median, since other programs ran on the machine.`;
-}
-
-function trendRows({ trends }: Verdict): string[][] {
-  return trends.map(({ what, first, last, per_hour: slope, limit, holds }) => [
-    what,
-    String(first),
-    String(last),
-    String(slope),
-    String(limit),
-    holds ? 'yes' : 'no',
-  ]);
 }
 
 /** Medians of what was measured in each interval: a moment in which the machine was busy does not move them. */

@@ -1,28 +1,29 @@
-/** Runs the whole system as it runs in production under a steady, light load, and writes down once a minute what it takes. */
+/** `npm run soak`: hours of light, mixed load on servers of its own, and whether anything grows meanwhile. */
 import { appendFile, mkdir, writeFile } from 'node:fs/promises';
 import { loadavg } from 'node:os';
 import { dirname, join } from 'node:path';
+import type { Command } from 'commander';
 import { createSimulator } from '#local/simulator/simulator.ts';
-import { pause } from '#shared/pause.ts';
 import { describeError } from '#shared/errors.ts';
+import { pause } from '#shared/pause.ts';
 import { eventually, type Installation } from '#test/installation.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
-import { layGround } from '../ground.ts';
+import { writeSection } from '../docs-section.ts';
 import type { LiveStore } from '../freshness/stream.ts';
+import { layGround } from '../ground.ts';
 import { describeMachine } from '../machine.ts';
 import { rounded } from '../median.ts';
+import { addShowing, atLeast, secondsOption } from '../options.ts';
 import { serviceProgram } from '../programs.ts';
 import { type BenchKey, publishKeys } from '../query/tokens.ts';
-import type { Say } from '../say.ts';
-import { Client, type Surroundings } from './client.ts';
+import { runToEnd, show, type Showing } from '../run-and-present.ts';
+import { type Say, say } from '../say.ts';
+import { Client, follow, type Surroundings, Tally, Timed } from './client.ts';
 import { publishRest } from './events.ts';
-import { follow, Timed } from './followers.ts';
+import { lookAtServers, ServiceWatch } from './figures.ts';
+import { judge, render, type Sample, type SoakHead, type SoakOptions, type SoakRecord } from './report.ts';
 import { askSteadily } from './requests.ts';
-import type { Sample, SoakHead, SoakOptions, SoakRecord } from './result.ts';
 import { makeAndRevoke } from './revocations.ts';
-import { lookAtServers } from './servers.ts';
-import { ServiceWatch } from './services.ts';
-import { Tally } from './tally.ts';
 
 const PARTITIONS = 6;
 const QUERY_SERVICES = 2;
@@ -202,4 +203,25 @@ function lineOf({ minute, services, answers, freshness, wrong, refused }: Sample
 /** Of an address with or without a scheme. */
 function portOf(address = ''): number {
   return Number(/:(\d+)(?=[,/]|$)/.exec(address)?.[1]);
+}
+
+export function addSoak(program: Command): void {
+  const command = program
+    .command('soak')
+    .description('A light, mixed load for hours: memory, handles, connections, latency, and a verdict.')
+    .addOption(secondsOption(7_200))
+    .option('--stores <number>', 'stores at work', atLeast(1), 50)
+    .option('--events-per-second <number>', 'events of all stores, about', atLeast(1), 20)
+    .option('--requests-per-second <number>', 'requests of all clients', atLeast(1), 40)
+    .option('--every <number>', 'seconds between two samples', atLeast(1), 60)
+    .option('--file <path>', 'where each sample is a line of JSON', '.local/soak.jsonl');
+  addShowing(command).action(
+    async ({ json, writeDocs, ...options }: SoakOptions & { file: string } & Showing) => {
+      const record = await runToEnd((cleanup) => runSoak(options, say, cleanup));
+      const verdict = judge(record);
+      show({ json }, { ...record.head, ...verdict }, render(record));
+      if (writeDocs) await writeSection('soak', render(record));
+      if (verdict.isLongEnough && !verdict.holds) process.exit(1);
+    },
+  );
 }

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseRecord, type Sample } from './result.ts';
-import { judge, leastSquaresSlope } from './verdict.ts';
+import { judge, leastSquaresSlope, type Sample } from './report.ts';
 
 const HEAD = {
   benchmark: 'soak',
@@ -97,18 +96,5 @@ describe('the verdict', () => {
   it('knows that a few minutes are too short', () => {
     const { samples } = soak(() => 130);
     expect(judge({ head: HEAD, samples: samples.slice(0, 5) }).isLongEnough).toBe(false);
-  });
-});
-
-describe('a record', () => {
-  it('is read as it was written, also where it was ended early', () => {
-    const samples = [sample(1, 100), sample(2, 101)];
-    const text = [HEAD, ...samples].map((line) => `${JSON.stringify(line)}\n`).join('');
-    expect(parseRecord(text)).toEqual({ head: HEAD, samples });
-  });
-
-  it('is nothing else', () => {
-    expect(() => parseRecord('{"benchmark":"idle"}\n')).toThrow('not what a soak wrote down');
-    expect(() => parseRecord('')).toThrow('not what a soak wrote down');
   });
 });

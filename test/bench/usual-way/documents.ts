@@ -1,12 +1,9 @@
-/**
- * The documents of the usual way: one for each record with the fields that answers show, dates as dates, and the
- * derived fields without which no list could be filtered and sorted by an index.
- */
-import type { Db, Document, IndexDescription } from 'mongodb';
+/** The usual way: how such a service keeps documents, their indexes and local times, in a database of its own. */
+import type { Db, Document, IndexDescription, MongoClient } from 'mongodb';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
-import { alphanumericOf, digitsOf, foldName } from '#shared/read-models/folding.ts';
-import { chunksOf } from '../query/stores/chunks.ts';
-import type { BenchStore, EntityRecord, StoreRecord } from '../query/stores/record.ts';
+import { alphanumericOf, digitsOf, foldName } from '#shared/read-models/search-texts.ts';
+import { DEFAULT_OFFSET, offsetMilliseconds } from '#shared/read-models/local-time.ts';
+import { type BenchStore, chunksOf, type EntityRecord, type StoreRecord } from '../query/stores/record.ts';
 
 /** The counterparts of the read models' indexes. */
 const INDEXES: Record<string, IndexDescription['key'][]> = {
@@ -125,4 +122,44 @@ function withDates(value: unknown): unknown {
       typeof inner === 'string' && DATE_FIELD.test(field) ? new Date(inner) : withDates(inner),
     ]),
   );
+}
+
+export function usualWayDatabase(client: MongoClient, prefix: string): Db {
+  return client.db(`${prefix}_usual_way`);
+}
+
+/** Milliseconds that a store's local time is ahead of UTC. */
+export type Shift = number;
+
+interface StoreOffset {
+  _id: string;
+  timezone_offset: string;
+}
+
+/** Finds the shift of a store. It is looked up once: stores hardly move, and the usual way has a cache for them. */
+export function shifts(db: Db): (storeId: string) => Promise<Shift> {
+  const known = new Map<string, Promise<Shift>>();
+  const lookUp = async (storeId: string) => {
+    const _id = `${storeId}/${storeId}`;
+    const store = await db.collection<StoreOffset>(COLLECTIONS.store).findOne({ _id });
+    return offsetMilliseconds(store?.timezone_offset ?? DEFAULT_OFFSET);
+  };
+  return (storeId) => {
+    const found = known.get(storeId) ?? lookUp(storeId);
+    known.set(storeId, found);
+    return found;
+  };
+}
+
+/** Writes dates of a document that was just decoded as local times. */
+export function localize(document: Document, fields: readonly string[], shift: Shift): Document {
+  for (const field of fields) {
+    const value: unknown = document[field];
+    if (value instanceof Date) document[field] = localTime(value, shift);
+  }
+  return document;
+}
+
+export function localTime(date: Date, shift: Shift): string {
+  return new Date(date.getTime() + shift).toISOString().slice(0, 19);
 }

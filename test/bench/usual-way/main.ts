@@ -2,11 +2,11 @@
 import closeWithGrace from 'close-with-grace';
 import { Redis } from 'ioredis';
 import { MongoClient } from 'mongodb';
-import { loadSigningKeys } from '#query/token/signing-keys.ts';
+import { loadSigningKeys } from '#query/access/tokens.ts';
 import { readConfig } from '#shared/config.ts';
 import { createLogger } from '#shared/logging.ts';
 import { buildUsualWay } from './app.ts';
-import { usualWayDatabase } from './database.ts';
+import { usualWayDatabase } from './documents.ts';
 
 const config = readConfig(process.env);
 const logger = createLogger('usual-way', config.logLevel);

@@ -136,7 +136,7 @@ describe.each(EXAMPLES)('the example %s', (example) => {
 
   it('gives every process variables with which it starts', async () => {
     const workloads = (await render(example)).filter(isWorkload);
-    expect(workloads.length).toBe(example === 'fixed' ? 2 : 3);
+    expect(workloads.length).toBe(example === 'fixed' ? 3 : 4);
     for (const workload of workloads) {
       const container = containerOf(workload);
       const variables = variablesOf(container);
@@ -261,6 +261,28 @@ describe('what runs', () => {
     });
   });
 
+  it('has a pod where operators run commands, as a user of their own', async () => {
+    const operator = await find('production', 'Deployment', '-operator');
+    const { env, command } = containerOf(operator) as Container & { command: string[] };
+    const volumes = operator.spec.template.spec.volumes?.flatMap(({ projected }) => projected.sources);
+    expect(command).toEqual(['sleep', 'infinity']);
+    expect(variablesOf({ env } as Container)).toMatchObject({ KAFKA_SASL_USERNAME: 'store-data-operator' });
+    expect(new Set(volumes?.map(({ secret }) => secret.name))).toEqual(
+      new Set(['store-data-authorities', 'store-data-sentinels', 'store-data-operator']),
+    );
+    const policy = await find('production', 'NetworkPolicy', '-operator');
+    expect(policy.spec).toMatchObject({ ingress: [] });
+    for (const example of EXAMPLES) {
+      const [notes] = (
+        await helm('install', 'store-data', CHART, `--values=${values(example)}`, '--dry-run=client')
+      )
+        .split('NOTES:')
+        .slice(1);
+      expect(notes).toContain('exec deployment/store-data-operator -- node services/admin/main.ts lag');
+      expect(notes).not.toContain('-projector');
+    }
+  });
+
   it('has the number of a Deployment only where nothing scales it', async () => {
     const replicas = async (example: string, name: string) =>
       (await find(example, 'Deployment', name)).spec.replicas;
@@ -342,6 +364,22 @@ describe('values that cannot be meant', () => {
   it.each([
     ['settings.KAFKA_BROKER=kafka:9092', /KAFKA_BROKER/],
     ['settings.KAFKA_SASL_PASSWORD=open', /KAFKA_SASL_PASSWORD/],
+    [
+      'settings.MONGODB_URI=mongodb://user:open@mongodb/',
+      /settings.MONGODB_URI holds a password.*secrets.MONGODB_URI, or .*secrets.MONGODB_PASSWORD_FILE/,
+    ],
+    [
+      'projector.settings.MONGODB_URI=mongodb+srv://user:op/en@mongodb/',
+      /settings.MONGODB_URI holds a password/,
+    ],
+    ['settings.SANDBOX_MONGODB_URI=mongodb://user:open@mongodb/', /secrets.SANDBOX_MONGODB_PASSWORD_FILE/],
+    [
+      'settings.REDIS_URL=rediss+cluster://:open@redis:6379',
+      /settings.REDIS_URL holds a password.*secrets.REDIS_PASSWORD_FILE/,
+    ],
+    ['settings.REDIS_URL=redis://redis:6379?password=open', /settings.REDIS_URL holds a password/],
+    ['settings.KAFKA_BROKERS=user:open@kafka:9092', /settings.KAFKA_BROKERS holds a password/],
+    ['settings.OTEL_EXPORTER_OTLP_ENDPOINT=http://user:open@collector:4318', /holds a password/],
     ['query.secrets.SIGNING_KEYS_FILE.key=', /key/],
     ['query.secrets=null', /query needs the keys that sign tokens/],
     ['settings.REDIS_URL=', /needs REDIS_URL/],
@@ -351,5 +389,14 @@ describe('values that cannot be meant', () => {
     ['networkpolicy.enabled=false', /networkpolicy/],
   ])('are refused: %s', async (set, reason) => {
     await expect(render('least', set)).rejects.toThrow(reason);
+  });
+
+  it.each([
+    'settings.MONGODB_URI=mongodb://user@mongodb-1:27017/?authMechanism=MONGODB-X509',
+    'settings.REDIS_URL=redis+sentinel://user@redis:26379/store-data',
+    'settings.KAFKA_SASL_TOKEN_URL=https://login:8443/token',
+    'settings.TOKEN_ISSUER=urn:store-data@example',
+  ])('are told from a user without a password: %s', async (set) => {
+    await expect(render('least', set)).resolves.toBeDefined();
   });
 });

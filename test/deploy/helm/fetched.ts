@@ -4,11 +4,9 @@ import { chmod, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { ensurePackage, type Package } from '#local/stack/fetch/package.ts';
-import { runTool } from '#local/stack/fetch/tool.ts';
-import { fetchWheel, unzip } from '#local/stack/fetch/wheel.ts';
-import { dataFolderAt } from '#local/stack/folder/data-folder.ts';
-import { startGuard } from '#local/stack/program/guard.ts';
+import { ensurePackage, fetchWheel, type Package, runTool, unzip } from '#local/stack/fetch.ts';
+import { dataFolderAt } from '#local/stack/folder.ts';
+import { startGuard } from '#local/stack/process.ts';
 import type { CustomResourceDefinition } from './schemas.ts';
 import { parse } from 'yaml';
 

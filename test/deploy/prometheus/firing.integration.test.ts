@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { findPromtool } from './promtool.ts';
+import { findTool } from './tools.ts';
 import { HEALTHY, SCENARIOS, type SeriesValues } from './scenarios.ts';
 
 interface Rule {
@@ -21,7 +21,7 @@ const file = fileURLToPath(new URL('../../../deploy/prometheus/alerts.yaml', imp
 const { groups } = parse(await readFile(file, 'utf8')) as { groups: { rules: Rule[] }[] };
 const rules = groups.flatMap((group) => group.rules);
 
-const promtool = await findPromtool(process.env);
+const promtool = await findTool('promtool', process.env);
 if ('missing' in promtool) process.stderr.write(`alerts are not tried: ${promtool.missing}\n`);
 const folder = await mkdtemp(join(tmpdir(), 'store-data-alerts-'));
 afterAll(() => rm(folder, { recursive: true, force: true }));

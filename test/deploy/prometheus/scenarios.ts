@@ -23,6 +23,8 @@ const OF_TOPIC = `${PROJECTOR},topic="${TOPIC.topic}",generation="g1"`;
 const OF_PARTITION = `${OF_TOPIC},partition="0"`;
 const OF_LETTERS = `${PROJECTOR},environment="production",topic="${TOPIC.topic}"`;
 const OF_ENVIRONMENT = `${PROJECTOR},environment="production",generation="g1"`;
+const GENERATION = { environment: 'production', generation: 'g1', projection_version: '6', marker: 'm1' };
+const OF_GENERATION = 'environment="production",generation="g1",projection_version="6",marker="m1"';
 const OF_LIST = `${QUERY},route="/api/order/list",method="GET"`;
 
 const NAMES = {
@@ -50,7 +52,10 @@ const NAMES = {
   lettersOldest: `store_data_dead_letters_oldest_seconds{${OF_LETTERS},database="d"}`,
   lettersUsed: `store_data_dead_letters_used_ratio{${OF_LETTERS},database="d"}`,
   lettersExpired: `store_data_dead_letters_expired_total{${OF_LETTERS},reason="data_invalid"}`,
+  projected: `store_data_generation{${OF_GENERATION},${PROJECTOR},state="live"}`,
+  answering: `store_data_answering_generation{${OF_GENERATION},${QUERY}}`,
   gate: `store_data_redis_gate_open{${QUERY}}`,
+  signingKeys: `store_data_signing_keys_current{${QUERY}}`,
   mongodbAway: `store_data_mongodb_away{${QUERY}}`,
   shed: `store_data_shed_requests_total{${QUERY}}`,
   good: `store_data_request_seconds_count{${OF_LIST},status="200"}`,
@@ -76,7 +81,10 @@ export const HEALTHY: SeriesValues = {
   [NAMES.erasures]: '0x120',
   [NAMES.lettersOldest]: '0x120',
   [NAMES.lettersUsed]: '0x120',
+  [NAMES.projected]: '1x120',
+  [NAMES.answering]: '1x120',
   [NAMES.gate]: '1x120',
+  [NAMES.signingKeys]: '1x120',
   [NAMES.mongodbAway]: '0x120',
   [NAMES.shed]: '0x120',
   [NAMES.good]: '0+6000x120',
@@ -129,6 +137,27 @@ export const SCENARIOS: readonly Scenario[] = [
     silent: {
       series: { [NAMES.upQuery]: '1x10 0x3 1x106', 'up{job="other",instance="o"}': '0x120' },
       at: '17m',
+    },
+  },
+  {
+    alert: 'StoreDataGenerationNotProjected',
+    // Another installation's generation of the same number is no help. A series that is not told of any longer counts for five minutes.
+    fires: {
+      series: {
+        [NAMES.projected]: '1x10 _x110',
+        'store_data_generation{environment="production",generation="g1",projection_version="6",marker="m2",state="live"}':
+          '1x120',
+      },
+      at: '18m',
+      labels: GENERATION,
+    },
+    // One projector follows another, and what was live is kept.
+    silent: {
+      series: {
+        [NAMES.projected]: '1x10 _x110',
+        [NAMES.projected.replace('p1', 'p2').replace('live', 'kept')]: '_x11 1x109',
+      },
+      at: '1h',
     },
   },
   {
@@ -248,6 +277,11 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     alert: 'StoreDataRedisGateClosed',
     ...alone(NAMES.gate, '1x10 0x110', '1x10 0x0 1x110', '13m'),
+  },
+  {
+    alert: 'StoreDataSigningKeysBroken',
+    // A file may be read while it is written.
+    ...alone(NAMES.signingKeys, '1x10 0x110', '1x10 0x0 1x109', '15m', { instance: 'q1' }),
   },
   { alert: 'StoreDataErrors', ...alone(NAMES.bad, '0+120x120', '0+59x120', '15m') },
   { alert: 'StoreDataOverloaded', ...alone(NAMES.shed, '0+120x120', '0+59x120', '15m') },

@@ -6,10 +6,9 @@ import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { cacheFolder } from '#local/stack/fetch/package.ts';
-import { findOnPath } from '#local/stack/program/find.ts';
-import { type Command, startGuarded } from '#local/stack/program/guarded-process.ts';
-import { freePorts } from '#local/stack/program/ports.ts';
+import { cacheFolder } from '#local/stack/fetch.ts';
+import { findOnPath, freePorts } from '#local/stack/program.ts';
+import { type Command, startGuarded } from '#local/stack/process.ts';
 import { eventually } from '#test/installation.ts';
 import { makeHome } from './home.ts';
 

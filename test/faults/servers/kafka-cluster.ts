@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs from 'kafkajs';
-import { locateBroker } from '#local/stack/kafka/program.ts';
-import { freePorts } from '#local/stack/program/ports.ts';
+import { locateBroker } from '#local/stack/kafka/kafka.ts';
+import { freePorts } from '#local/stack/program.ts';
 import { eventually } from '#test/installation.ts';
 import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
 import { makeHome } from './home.ts';

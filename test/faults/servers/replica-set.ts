@@ -1,9 +1,8 @@
 /** A MongoDB replica set of one test's own: one member or three. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
-import { locateMongod } from '#local/stack/mongodb/program.ts';
-import { formReplicaSet, REPLICA_SET } from '#local/stack/mongodb/replica-set.ts';
-import { freePorts } from '#local/stack/program/ports.ts';
+import { formReplicaSet, locateMongod, REPLICA_SET } from '#local/stack/mongodb/mongodb.ts';
+import { freePorts } from '#local/stack/program.ts';
 import { makeHome } from './home.ts';
 import { makeServer, onFreePorts, type Server, startAll } from './server.ts';
 

@@ -1,7 +1,6 @@
 /** One server program that a test kills and starts again, on the same ports and data. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Guard } from '#local/stack/program/guard.ts';
-import { type Command, type GuardedProcess, startGuarded } from '#local/stack/program/guarded-process.ts';
+import { type Command, type Guard, type GuardedProcess, startGuarded } from '#local/stack/process.ts';
 
 /** How long a server may take to end in order. */
 const ENDING_MS = 60_000;
@@ -13,6 +12,8 @@ export interface Server {
   kill: () => Promise<void>;
   /** SIGTERM; resolves when it has ended in order. */
   end: () => Promise<void>;
+  /** SIGSTOP: it takes connections, and answers nothing. */
+  freeze: () => void;
   isRunning: () => boolean;
 }
 
@@ -35,6 +36,9 @@ export function makeServer(guard: Guard, command: Command, port: number, logFile
     },
     async end() {
       await held?.stop(ENDING_MS);
+    },
+    freeze() {
+      if (held !== null) process.kill(held.pid, 'SIGSTOP');
     },
     isRunning: () => held !== null,
   };

@@ -6,7 +6,7 @@ import {
   createControlIndexes,
   type StoreAccess,
 } from '#shared/access/access-keys.ts';
-import { redisKeys } from '#shared/access/redis-keys.ts';
+import { redisKeys } from '#shared/access/grants.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { accessTopic } from '#shared/events/topics.ts';
 import { createLogger } from '#shared/logging.ts';
@@ -196,13 +196,6 @@ describe('keys', () => {
       expect(await grantOf(key)).toEqual(['inactive crm order menu']);
     }
   });
-
-  it('forget no announcement that is not applied, and keep none that is', async () => {
-    const key = await newKey();
-    await json('keys', 'deactivate', key);
-    await json('keys', 'activate', key);
-    expect(await control().collection('access_announcements').countDocuments()).toBe(0);
-  });
 });
 
 describe('while no projector runs', () => {
@@ -222,46 +215,30 @@ describe('while no projector runs', () => {
     expect(await Promise.all([lessScopes, inactive, revoked].map((key) => storedKey(key)))).toEqual(before);
   });
 
-  it('what gives rights is published, says that it is not live, and counts later', async () => {
+  it('what gives rights counts at once, unless the log holds what is not applied', async () => {
     const key = await newKey('order');
-    await stop();
-    const { code, stderr } = await run('keys', 'scopes', key, '--set', 'order,menu', '--wait', '1');
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/^store-data: the change of key \w+ is published, but not applied after 1 s/);
-    // Composed from what was announced, not from what is applied.
-    await json('keys', 'deactivate', key);
-    expect(await grantOf(key)).toEqual(['inactive order menu']);
     await logIsApplied();
-    expect(await storedKey(key)).toMatchObject({
-      scopes: ['order', 'menu'],
-      status: 'inactive',
-      sequence: 3,
-    });
-  });
-
-  it('a new key shows its secret all the same, and can be revoked before it was ever applied', async () => {
     await stop();
-    const { code, stdout } = await run(
-      'keys',
-      'create',
-      '-s',
-      's1',
-      '--scopes',
-      'menu',
-      '--wait',
-      '1',
-      '--json',
-    );
-    expect(code).toBe(1);
-    const created = JSON.parse(stdout) as CreatedKey;
-    expect(created).toMatchObject({
-      live: false,
-      client_secret: expect.stringMatching(/^\w{43}$/) as string,
-    });
-    await json('keys', 'revoke', created.client_id);
-    expect(await grantOf(created.client_id)).toEqual(['revoked menu']);
-    await logIsApplied();
-    expect(await storedKey(created.client_id)).toMatchObject({ status: 'revoked' });
+    expect(await json('keys', 'scopes', key, '--set', 'order,menu')).toMatchObject({ live: true });
+    expect(await grantOf(key)).toEqual(['active order menu']);
+    // Somebody else takes away what the command would give again, with the sequence that it would take.
+    const data = { secret_sha256: [hashSecret('x')], scopes: ['menu'], status: 'active' };
+    await installation.publishAccess([
+      { entity: 'access_key', storeId: 's1', subject: key, sequence: 3, data },
+    ]);
+    for (const args of [
+      ['keys', 'scopes', key, '--set', 'order,menu,crm'],
+      ['keys', 'create', '-s', 's1', '--scopes', 'menu'],
+    ]) {
+      const refused = await run(...args, '--wait', '0');
+      expect(refused).toMatchObject({ code: 1, stdout: '' });
+      expect(refused.stderr).toContain('was not applied after 0 s');
+    }
+    const giving = json('keys', 'scopes', key, '--set', 'menu,crm');
+    await start();
+    await giving;
+    expect(await storedKey(key)).toMatchObject({ scopes: ['crm', 'menu'], sequence: 4 });
+    expect((await storedKey(key))?.secret_hashes).toEqual([hashSecret('x')]);
   });
 
   it('a revocation does not wait for the transaction of one that was killed', async () => {
@@ -298,8 +275,15 @@ describe('while Kafka or Redis is away', () => {
       /^store-data: the change of key \w+ is in MongoDB and stays, but: Kafka cannot be reached at 127\.0\.0\.1:1 .*run the command again[^\n]*\n$/,
     );
     expect(await grantOf(key)).toEqual(['revoked crm order']);
+    expect(await storedKey(key)).toMatchObject({ event_pending: true });
 
+    // The next command has the log have it.
     const other = await newKey();
+    expect((await storedKey(key))?.event_pending).toBeUndefined();
+    await controlCollections(control()).keys.deleteOne({ _id: key });
+    await run('access', 'replay');
+    await logIsApplied();
+    expect(await storedKey(key)).toMatchObject({ status: 'revoked' });
     await stop();
     const withoutRedis = await runCommand({ ...installation.env, REDIS_URL: 'redis://:secret@127.0.0.1:1' }, [
       'keys',
@@ -318,7 +302,7 @@ describe('while Kafka or Redis is away', () => {
     );
   });
 
-  it('nothing that gives rights is announced', async () => {
+  it('nothing that gives rights is written', async () => {
     const key = await newKey('order');
     const failed = await runCommand({ ...installation.env, KAFKA_BROKERS: '127.0.0.1:1' }, [
       'keys',

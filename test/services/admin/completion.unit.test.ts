@@ -47,7 +47,7 @@ describe('what is wrong', () => {
       /^unknown option '--nope'; see store-data keys list --help$/,
     ],
     [['sessions', 'revoke'], 2, 'command_invalid', /^give a session id, or --token/],
-    [['keys', 'list'], 1, 'config_invalid', /KAFKA_BROKERS/],
+    [['keys', 'list'], 1, 'config_invalid', /^MONGODB_URI must be a URI/],
   ])('with %j is JSON where JSON is asked for', async (args, code, name, words) => {
     const result = await runCommand(env, [...args, '--json']);
     const { error } = JSON.parse(result.stderr) as { error: { code: string; message: string } };

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
 import { startProjector } from '#projector/projector.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
-import { redisKeys } from '#shared/access/redis-keys.ts';
+import { redisKeys } from '#shared/access/grants.ts';
 import { encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
 import type { ORDER_STATUSES } from '#shared/events/entities/order.ts';
 import { EventRejected, type RejectionReason } from '#shared/events/rejection.ts';
@@ -18,7 +18,7 @@ import {
   STAMPS,
 } from '#shared/read-models/collections.ts';
 import { controlDatabase } from '#shared/read-models/databases.ts';
-import { orderFacet } from '#shared/read-models/rank-tree/facets.ts';
+import { orderFacet } from '#shared/read-models/rank-tree/keys.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { readModels } from '#test/read-models.ts';
 import { runCommand, runJson } from './run-command.ts';

@@ -1,7 +1,7 @@
 /** Processes killed in the instant between MongoDB and Redis: what they decided gets to Redis all the same. */
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { controlCollections } from '#shared/access/access-keys.ts';
-import { sessionOfToken } from '#admin/sessions/token-claims.ts';
+import { sessionOfToken } from '#admin/commands/sessions/revoke.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { startRedisProxy } from '#test/server-proxies.ts';

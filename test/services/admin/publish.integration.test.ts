@@ -212,7 +212,9 @@ describe('publish', () => {
     });
     expect(await run([path], { ENVIRONMENTS: 'missing' })).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/^store-data: topic store-changes.missing does not exist;/) as string,
+      stderr: expect.stringMatching(
+        /^store-data: stopped after line 0: topic store-changes.missing does not exist, .*; the rest begins with line 1/,
+      ) as string,
     });
   });
 

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type OwnQuota, writeQuota } from '#admin/access/store-quota.ts';
+import { setQuota } from '#admin/commands/quota.ts';
 import { Servers } from '#admin/connection/servers.ts';
 import { applyStoreStatus, controlCollections } from '#shared/access/access-keys.ts';
-import { redisKeys } from '#shared/access/redis-keys.ts';
+import type { OwnQuota } from '#shared/events/access-event.ts';
+import { redisKeys } from '#shared/access/grants.ts';
 import { controlDatabase } from '#shared/read-models/databases.ts';
 import { type QueryService, startApp, startQueryService } from '#test/query-service.ts';
 import { runCommand, runJson } from './run-command.ts';
@@ -27,7 +28,7 @@ const environment = () => service.installation.environment;
 const command = (...args: string[]) => runCommand(service.installation.env, ['quota', ...args]);
 const json = <T>(...args: string[]) => runJson<T>(service.installation.env, ['quota', ...args]);
 /** What `quota set` does, without the second that a process takes. */
-const set = (store: string, quota: OwnQuota, name = environment()) => writeQuota(servers, name, store, quota);
+const set = (store: string, quota: OwnQuota, name = environment()) => setQuota(servers, name, store, quota);
 const stores = () =>
   controlCollections(controlDatabase(service.installation.mongodb, service.installation.config.namePrefix))
     .stores;
@@ -115,13 +116,13 @@ describe('quota set', () => {
     expect((await told(token)).map(([, policy]) => policy)).toEqual([configured, configured, configured]);
   });
 
-  it('changes the version each time, so that no late write of an older one wins', async () => {
+  it('changes the version with each change, so that no late write of an older one wins', async () => {
     const version = async () => (await stores().findOne({ store_id: 'versions' }))?.version ?? 0;
     expect(await set('versions', { requests: 1 })).toBe(true);
     const first = await version();
     expect(await set('versions', { requests: 1 })).toBe(false);
-    const second = await version();
-    expect(second).toBeGreaterThan(first);
+    expect(await set('versions', { requests: 5 })).toBe(true);
+    expect(await version()).toBeGreaterThan(first);
     await Promise.all([2, 3, 4].map((requests) => set('versions', { requests })));
     const record = await stores().findOne({ store_id: 'versions' });
     expect(record?.publish_pending).toBeUndefined();

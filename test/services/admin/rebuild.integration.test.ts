@@ -142,7 +142,7 @@ describe('rebuild', () => {
     expect(stdout).toMatch(/generations flip 4/);
     expect(await statesOf(installation)).toEqual(['2 kept', '3 live', '4 building']);
     await eventually('metrics name the generation', async () =>
-      /store_data_generation\{[^}]*generation="g4",state="building"\} 1/.test(
+      /store_data_generation\{[^}]*generation="g4",projection_version="\d+",marker="[^"]+",state="building"\} 1/.test(
         await projector.metrics.registry.metrics(),
       ),
     );

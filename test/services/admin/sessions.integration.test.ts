@@ -1,10 +1,9 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { controlCollections } from '#shared/access/access-keys.ts';
-import { redisKeys } from '#shared/access/redis-keys.ts';
+import { redisKeys } from '#shared/access/grants.ts';
 import { newSessionId } from '#shared/access/sessions.ts';
-import { loadSigningKeys } from '#query/token/signing-keys.ts';
-import { createTokens } from '#query/token/access-tokens.ts';
+import { loadSigningKeys, createTokens } from '#query/access/tokens.ts';
 import { controlDatabase } from '#shared/read-models/databases.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { runCommand, saidBesideReplicas } from './run-command.ts';

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import type { Db } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startProjector } from '#projector/projector.ts';
+import { encodeEvent } from '#shared/events/encode.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { createLogger } from '#shared/logging.ts';
 import {
@@ -130,6 +131,30 @@ describe('verify --deep', () => {
     );
   });
 
+  it('drops the database of a command that was killed, and leaves that of one at work', async () => {
+    const { client } = db;
+    const names = [100_000, 0].map((silenceMs, index) => {
+      const name = `${installation.config.namePrefix}_${installation.environment}_v${(Date.now() - index).toString(36)}`;
+      return { name, alive_at: new Date(Date.now() - silenceMs) };
+    });
+    for (const { name, alive_at } of names) {
+      await client
+        .db(name)
+        .collection<{ _id: string }>('generation')
+        .insertOne({ _id: 'verification', alive_at } as never);
+    }
+    expect((await verify()).code).toBe(0);
+    const left = (await client.db().admin().listDatabases({ nameOnly: true })).databases.map(
+      ({ name }) => name,
+    );
+    const [killed = '', working = ''] = names.map(({ name }) => name);
+    expect(left).not.toContain(killed);
+    expect(left.filter((name) => name.startsWith(working.slice(0, -8)) && /_v\w{8}$/.test(name))).toEqual([
+      working,
+    ]);
+    await client.db(working).dropDatabase();
+  });
+
   it('knows of messages that were no events when they came, until they are retried, and of those that were dropped', async () => {
     const topic = changesTopic(installation.environment);
     const letters = db.collection<DeadLetter>(DEAD_LETTERS);
@@ -142,7 +167,12 @@ describe('verify --deep', () => {
     const ends = async () =>
       new Map((await admin.fetchTopicOffsets(topic)).map(({ partition, high }) => [partition, Number(high)]));
     const before = await ends();
-    await installation.publish([order('late', 1)]);
+    const published_at = new Date();
+    const late = {
+      ...encodeEvent({ source: '/test', ...order('late', 1) }),
+      timestamp: String(published_at.getTime()),
+    };
+    await installation.send(topic, [late]);
     const place = [...(await ends())].find(([partition, end]) => end > (before.get(partition) ?? 0));
     await admin.disconnect();
     if (place === undefined) throw new Error('one partition has a message more');
@@ -153,7 +183,14 @@ describe('verify --deep', () => {
       { what: 'order late', stored: 'missing', counted: 'version 1' },
     ]);
     const _id = `${topic}/${partition}/${end - 1}`;
-    await letters.insertOne({ ...letter, _id, partition, offset: end - 1, reason: 'unknown_type' });
+    await letters.insertOne({
+      ...letter,
+      _id,
+      partition,
+      offset: end - 1,
+      reason: 'unknown_type',
+      published_at,
+    });
     expect((await verify('--store', 's9')).differences).toEqual([]);
     const drop = await runCommand(installation.env, ['dead-letters', 'drop', _id, '--yes']);
     expect(drop.code).toBe(0);
@@ -207,14 +244,17 @@ describe('verify --deep', () => {
     expect(deep.toSorted((a, b) => a.join('/').localeCompare(b.join('/')))).toEqual([
       ['s0', 'the stamp', 'missing', 'a stamp'],
       ['s0', 'the store', 'records', 'no event'],
+      ['s9', 'categories that share a feed position', '1', '0'],
       ['s9', 'order o1', 'other whole', 'version 1 as projected'],
       ['s9', 'order o2', 'deleted in version 9', 'not deleted'],
       ['s9', 'order o2', 'version 7', 'version 1'],
       ['s9', 'order o3', 'missing', 'version 1'],
       ['s9', 'order o4', 'a document', 'deleted in version 2'],
       ['s9', 'order o5', 'a document', 'no event'],
+      ['s9', 'orders that share a feed position', '2', '0'],
       ['s9', 'product p1', 'other summary', 'version 1 as projected'],
       ['s9', 'timezone_offset', '+01:00', 'none'],
+      ['s9', 'tombstones of orders that share a feed position', '1', '0'],
       ['s9', 'tombstones of orders', '1', '2'],
     ]);
     expect(JSON.stringify(answer)).not.toContain('Iracema');

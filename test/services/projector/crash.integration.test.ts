@@ -7,7 +7,7 @@ import { caughtUp, dump, readModels } from '#test/read-models.ts';
 import { startKilledProjector, startService, type ServiceProcess } from '#test/service-process.ts';
 import type { StreamEvent } from '#test/streams.ts';
 import { startProjector } from '#projector/projector.ts';
-import { verifyStore } from '#shared/projection/ranking/verify.ts';
+import { verifyStore } from '#shared/projection/verify/store.ts';
 
 const EVENTS = 4_000;
 const ORDERS = 800;

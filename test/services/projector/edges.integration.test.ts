@@ -7,7 +7,7 @@ import { DEAD_LETTERS, type DeadLetter, RANK_NODES } from '#shared/read-models/c
 import type { LeafTexts } from '#shared/read-models/rank-tree/nodes.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { bytesOfTexts } from '#shared/read-models/search-texts.ts';
-import { verifyStore } from '#shared/projection/ranking/verify.ts';
+import { verifyStore } from '#shared/projection/verify/store.ts';
 import { edgeEvent, FILLERS } from '#test/edge-events.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
@@ -138,7 +138,7 @@ describe('poison at the edges', () => {
     await send([{ key, value }]);
     await applied();
     const [letter] = (await letters()).slice(before);
-    expect(letter).toMatchObject({ reason: 'malformed', cut: true });
+    expect(letter).toMatchObject({ reason: 'too_large', cut: true });
     expect(letter?.headers.length).toBeGreaterThan(100);
     const { results } = await service.api.list('/api/customer/list?search=ana', token);
     expect(results).toMatchObject([{ id: 'behind' }]);

@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { beginRebuild } from '#admin/rebuild/begin.ts';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { beginRebuild } from '#admin/generations/rebuild.ts';
 import { type RunningProjector, startProjector } from '#projector/projector.ts';
-import { loadSigningKeys } from '#query/token/signing-keys.ts';
+import { loadSigningKeys } from '#query/access/tokens.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { createLogger } from '#shared/logging.ts';
-import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
+import { createFirstGeneration, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { type ApiClient, createApiClient, type ListBody } from '#test/api-client.ts';
 import { generationCaughtUp, statesOf } from '#test/generations.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
@@ -62,6 +62,17 @@ describe('two releases with different projections', () => {
       return count === expected;
     });
 
+  const readiness = async (projector: ServiceProcess) => {
+    const { url } = await projector.logged(({ msg }) => msg === 'operations server listens');
+    const answer = await fetch(`${String(url)}/ready`);
+    return [answer.status, await answer.json()] as const;
+  };
+  /** The generations from which a query service says that it answers. */
+  const answering = async ({ services }: FastifyInstance) =>
+    (await services.metrics.answeringGeneration.get()).values.map(
+      ({ labels }) => `${labels.environment} ${labels.generation} ${labels.projection_version}`,
+    );
+
   beforeAll(async () => {
     installation = await createInstallation();
     oldProjector = await startProjector(installation.config, silent, { projectionVersion: OLD });
@@ -92,13 +103,21 @@ describe('two releases with different projections', () => {
   it('the new one leaves the live generation alone, says so, and takes no traffic', async () => {
     newProjector = startService('projector', installation.env);
     const { msg } = await newProjector.logged(({ level }) => level === 40);
+    const { environment } = installation;
     expect(msg).toBe(
-      `the live generation of ${installation.environment} has projection version ${OLD} and belongs to another release; this one has ${PROJECTION_VERSION} and leaves it alone: make a generation of its own with "store-data rebuild --environment ${installation.environment}"`,
+      `the live generation of ${environment} has projection version ${OLD} and belongs to another release; this one has ${PROJECTION_VERSION} and leaves it alone: make a generation of its own with "store-data rebuild --environment ${environment}". Not ready until then: keep the projectors of the other release running`,
     );
     await newProjector.logged(({ msg: text }) => text === 'projector started');
+    expect(await readiness(newProjector)).toEqual([503, { status: 'unavailable', reason: msg }]);
+    expect(oldProjector.unreadyReason()).toBeNull();
     ({ app: newApp, api: newApi } = await startApp());
     expect([await countOf(oldApi), await countOf(newApi)]).toEqual([1, 503]);
-    expect([oldApp.generations.isForeign(), newApp.generations.isForeign()]).toEqual([false, true]);
+    expect(oldApp.services.generations.otherReleaseReason()).toBeNull();
+    expect(newApp.services.generations.otherReleaseReason()).toContain(
+      `${environment}: the live generation 1`,
+    );
+    expect(await answering(oldApp)).toEqual([`${environment} g1 ${OLD}`]);
+    expect(await answering(newApp)).toEqual([]);
   });
 
   it('the new one takes over after a rebuild, and the old one goes on answering from its own', async () => {
@@ -122,11 +141,16 @@ describe('two releases with different projections', () => {
 
     expect((await runCommand(installation.env, ['generations', 'flip'])).code).toBe(0);
     await comesTo('the new release answers', newApi, 503, 1);
-    await eventually('it is ready', () => !newApp.generations.isForeign());
+    await eventually('it is ready', () => newApp.services.generations.otherReleaseReason() === null);
+    await eventually('its projector is ready', async () => (await readiness(newProjector))[0] === 200);
+    expect(await answering(newApp)).toEqual([`${installation.environment} g2 ${PROJECTION_VERSION}`]);
+    // Its query services answer from the generation that is kept.
+    expect(oldProjector.unreadyReason()).toBeNull();
+    expect(await answering(oldApp)).toEqual([`${installation.environment} g1 ${OLD}`]);
     await publish();
     await comesTo('the new release goes on', newApi, 1, 2);
     await comesTo('the old release goes on', oldApi, 1, 2);
-    expect(oldApp.generations.isForeign()).toBe(false);
+    expect(oldApp.services.generations.otherReleaseReason()).toBeNull();
   });
 
   it('a rollback leads back to the old one’s, which lost nothing', async () => {
@@ -134,6 +158,7 @@ describe('two releases with different projections', () => {
     await publish();
     await comesTo('the old release goes on', oldApi, 2, 3);
     await comesTo('the new release goes on', newApi, 2, 3);
+    expect((await readiness(newProjector))[0]).toBe(200);
     expect(await runJson(installation.env, ['rollback'])).toMatchObject({ from: 1, to: 2 });
   });
 
@@ -141,9 +166,36 @@ describe('two releases with different projections', () => {
     expect((await runCommand(installation.env, ['generations', 'drop', '1', '--yes'])).code).toBe(0);
     expect(await statesOf(installation)).toEqual(['2 live']);
     await comesTo('the old release has no generation', oldApi, 3, 503);
-    expect(oldApp.generations.isForeign()).toBe(true);
+    expect(oldApp.services.generations.otherReleaseReason()).toContain('the live generation 2');
+    expect(await answering(oldApp)).toEqual([]);
+    await eventually('its projector is not ready', () =>
+      Boolean(oldProjector.unreadyReason()?.includes('Not ready until then')),
+    );
     expect(oldProjector.isLive()).toBe(true);
     await publish();
     await comesTo('the new release goes on', newApi, 3, 4);
+  });
+});
+
+describe('a new release where one of two environments has its own generation', () => {
+  let installation: Installation;
+  let projector: RunningProjector | null = null;
+  beforeAll(async () => {
+    installation = await createInstallation({ environments: 2 });
+    const [one = '', other = ''] = installation.config.environments;
+    await createFirstGeneration(installation.databases, one, PROJECTION_VERSION);
+    await createFirstGeneration(installation.databases, other, OLD);
+  });
+  afterAll(() => installation?.close());
+  afterEach(() => projector?.stop());
+
+  it.each([
+    ['is not ready: the other one would no longer be projected', false, /^the live generation of .*-e1 has/],
+    ['is ready beside the release that projects it', true, null],
+  ])('%s', async (_case, sideBySide, reason) => {
+    const { config } = installation;
+    projector = await startProjector({ ...config, projector: { ...config.projector, sideBySide } }, silent);
+    if (reason === null) expect(projector.unreadyReason()).toBeNull();
+    else expect(projector.unreadyReason()).toMatch(reason);
   });
 });

@@ -4,9 +4,8 @@ import { startProjector } from '#projector/projector.ts';
 import { readConfig } from '#shared/config.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { createTopics } from '#shared/kafka.ts';
+import { createTopics } from '#shared/kafka/topics.ts';
 import { createLogger } from '#shared/logging.ts';
-import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { backUp, restore } from '#test/backup.ts';
 import { generationDb, statesOf } from '#test/generations.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
@@ -175,7 +174,7 @@ describe('a Kafka cluster replaced by one with other offsets', () => {
     expect(error).toContain('the log ends at 3, but the checkpoint stands at 40');
   });
 
-  it('has its log of access applied from the beginning, once the checkpoint is removed that is named', async () => {
+  it('has its log of access applied from the beginning by the command that is named, without a restart', async () => {
     await Promise.all(services.splice(0).map(stop));
     const topic = accessTopic(installation.environment);
     const control = installation.mongodb.db(`${installation.config.namePrefix}_control`);
@@ -201,10 +200,9 @@ describe('a Kafka cluster replaced by one with other offsets', () => {
     const { error } = await refusing.logged(
       (line) => line.level === 60 && String(line['error']).includes(topic),
     );
-    expect(error).toContain(`remove this checkpoint from ${control.databaseName}.${CHECKPOINTS}`);
-    await stop(refusing);
-    await control.collection<{ _id: string }>(CHECKPOINTS).deleteOne({ _id: `${topic}/0` });
-    start();
+    const command = `access replay --environment ${installation.environment}`;
+    expect(error).toContain(`store-data ${command}`);
+    expect((await runCommand(installation.env, command.split(' '))).code).toBe(0);
     await isThere('c', 1);
     // Neither what the new log lacks nor what is newer than it is lost.
     await isThere('a', 1);

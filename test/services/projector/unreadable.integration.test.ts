@@ -1,19 +1,19 @@
-import { Writable } from 'node:stream';
-import kafkajs from 'kafkajs';
-import { pino } from 'pino';
+/** Record batches whose checksum is right and which no client sends: they are poison, and nothing behind them waits. */
+import zlib from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RunningProjector, startProjector } from '#projector/projector.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { createLogger } from '#shared/logging.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
-import { readModels } from '#test/read-models.ts';
+import { produceRaw } from '#test/raw-produce.ts';
+import { caughtUp, readModels } from '#test/read-models.ts';
+import { encodeBatch, type RecordToEncode } from '#test/record-batches.ts';
 import { runCommand, runJson } from '../admin/run-command.ts';
 
 const MIB = 1_048_576;
-/** One message that takes some kilobytes packed. */
-const BOMB = Buffer.alloc(80 * MIB);
 
-const order = (storeId: string, subject: string) =>
+const orderOf = (storeId: string, subject: string) =>
   encodeEvent({
     entity: 'order',
     storeId,
@@ -27,173 +27,162 @@ const order = (storeId: string, subject: string) =>
     },
     source: '/test',
   });
+const order = (subject: string, rest: RecordToEncode = {}): RecordToEncode => ({
+  key: Buffer.from('s1'),
+  value: Buffer.from(orderOf('s1', subject).value),
+  ...rest,
+});
+const batchOf = (...records: (RecordToEncode | Buffer)[]) => encodeBatch({ records });
+/** A broker looks at compressed records no more than it must. */
+const compressed = (...records: (RecordToEncode | Buffer)[]) =>
+  encodeBatch({ records, codec: { number: 4, pack: (bytes) => zlib.zstdCompressSync(bytes) } });
 
-describe('a record batch that unpacks to more than is allowed', () => {
+type Letter = Record<string, unknown>;
+
+/** What is sent, which orders are applied of it, and its letters. */
+const CASES: Record<string, { batch: () => Buffer; applied: string[]; letters: Letter[] }> = {
+  'whose record says that it lies thirty behind': {
+    batch: () => batchOf(order('ahead', { offsetDelta: 30 })),
+    applied: ['ahead'],
+    letters: [],
+  },
+  'whose records all say that they lie at the same place': {
+    batch: () => batchOf(order('one', { offsetDelta: 7 }), order('two', { offsetDelta: 7 })),
+    applied: ['one', 'two'],
+    letters: [],
+  },
+  'with a key of a negative length': {
+    batch: () => batchOf(order('no-key', { key: null, says: { key: -2 } }), order('beside')),
+    applied: ['beside'],
+    letters: [{ reason: 'key_mismatch' }],
+  },
+  'with a value of a negative length': {
+    batch: () => batchOf(order('', { value: null, says: { value: -3 } }), order('beside-value')),
+    applied: ['beside-value'],
+    letters: [{ reason: 'malformed' }],
+  },
+  'with a hundred thousand headers': {
+    batch: () =>
+      compressed(
+        order('headers', { headers: Array.from({ length: 100_000 }, () => ['h', null]) }),
+        order('few'),
+      ),
+    applied: ['few'],
+    letters: [{ reason: 'too_large', detail: 'the message has more than 10000 headers' }],
+  },
+  'that unpacks to more than 64 MiB': {
+    batch: () => compressed({ value: Buffer.alloc(80 * MIB) }, order('unpacked')),
+    applied: [],
+    letters: [
+      {
+        reason: 'unreadable',
+        detail: expect.stringContaining('unpacks to more than'),
+        gathered: { count: 2, last_offset: expect.any(Number) },
+      },
+    ],
+  },
+};
+
+describe('an intact record batch', () => {
   let installation: Installation;
   let projector: RunningProjector;
   let topic: string;
-  const lines: Record<string, unknown>[] = [];
   beforeAll(async () => {
-    installation = await createInstallation({ partitions: 2 });
+    installation = await createInstallation({ partitions: 1 });
     topic = changesTopic(installation.environment);
-    const sink = new Writable({
-      write(chunk: Buffer, _encoding, done) {
-        lines.push(JSON.parse(chunk.toString('utf8')) as Record<string, unknown>);
-        done();
-      },
-    });
-    projector = await startProjector(installation.config, pino({ level: 'warn' }, sink));
+    projector = await startProjector(installation.config, createLogger('test', 'silent'));
   });
   afterAll(async () => {
     await projector?.stop();
     await installation?.close();
   });
 
-  const send = (to: string, partition: number, subjects: string[]) =>
-    installation.send(
-      to,
-      subjects.map((subject) => ({ ...order(`s${partition}`, subject), partition })),
-    );
-  const sendBomb = async (to: string, partition: number) => {
-    const producer = installation.kafka.producer();
-    await producer.connect();
-    await producer.send({
-      topic: to,
-      messages: [
-        { key: 's0', value: BOMB, partition },
-        { key: 's0', value: 'x', partition },
-      ],
-      compression: kafkajs.CompressionTypes.ZSTD,
-    });
-    await producer.disconnect();
-  };
+  const produce = (batch: Buffer, to = topic) =>
+    produceRaw(installation.kafka, { topic: to, partition: 0 }, batch);
   const orders = async () => {
     const db = await readModels(installation);
-    return (await db.collection('orders').find().toArray()).map(({ _id }) => String(_id)).toSorted();
+    return (await db.collection('orders').find().toArray()).map(({ _id }) => String(_id).slice(3));
   };
-  const metric = async (name: string) => {
-    const found = await projector.metrics.registry.getSingleMetric(name)?.get();
-    return found?.values.filter(({ value }) => value === 1).map(({ labels }) => labels);
+  const letters = async () =>
+    (await runJson<{ dead_letters: Letter[] }>(installation.env, ['dead-letters', 'list'])).dead_letters;
+  const stopped = async () => {
+    const found = await projector.metrics.registry.getSingleMetric('store_data_partition_stopped')?.get();
+    return found?.values.filter(({ value }) => value === 1);
   };
-  const skip = (...args: string[]) => runCommand(installation.env, ['dead-letters', 'skip', ...args]);
-  const at = (partition: number, offset: number, where = topic) => [
-    '--topic',
-    where,
-    '--partition',
-    String(partition),
-    '--offset',
-    String(offset),
-    '--yes',
-  ];
 
-  it('stops its partition alone, behind what comes before it', async () => {
-    await send(topic, 0, ['before-1', 'before-2']);
-    await sendBomb(topic, 0);
-    await send(topic, 0, ['behind']);
-    await send(topic, 1, ['beside']);
-    await eventually('the partition stops', async () =>
-      Boolean((await metric('store_data_partition_unreadable'))?.length),
-    );
-    expect(await metric('store_data_partition_unreadable')).toEqual([
-      { topic, partition: 0, generation: 'g1', reason: 'unpacks_too_large' },
-    ]);
-    expect(await metric('store_data_partition_stopped')).toEqual([{ topic, partition: 0, generation: 'g1' }]);
-    await send(topic, 1, ['later']);
-    await eventually('the other partition goes on', async () => (await orders()).includes('s1/later'));
-    expect(await orders()).toEqual(['s0/before-1', 's0/before-2', 's1/beside', 's1/later']);
-    expect(lines.find(({ level }) => level === 60)).toMatchObject({
-      topic,
-      partition: 0,
-      offset: 2,
-      reason: 'unpacks_too_large',
-      msg: `partition stopped: the record batch of the offsets 2 to 3 cannot be read; "store-data dead-letters skip --topic ${topic} --partition 0 --offset 2" goes on behind it`,
+  it.each(Object.entries(CASES))(
+    '%s holds up nothing, and hides nothing',
+    async (name, { batch, ...expected }) => {
+      const before = { orders: await orders(), letters: await letters() };
+      const at = await produce(batch());
+      const behind = Array.from({ length: 8 }, (_, index) => `behind ${name} ${index}`.replaceAll(' ', '-'));
+      await installation.send(
+        topic,
+        behind.map((subject) => orderOf('s1', subject)),
+      );
+      await caughtUp(installation);
+      const applied = (await orders()).filter((id) => !before.orders.includes(id));
+      expect(applied.toSorted()).toEqual([...expected.applied, ...behind].toSorted());
+      const written = (await letters()).slice(before.letters.length);
+      expect(written).toMatchObject(
+        expected.letters.map((letter) => ({ ...letter, id: `${topic}/0/${at}` })),
+      );
+      expect(await stopped()).toEqual([]);
+    },
+  );
+
+  it('that cannot be read is retried in vain, and skipped by nobody', async () => {
+    const letter = (await letters()).find(({ reason }) => reason === 'unreadable');
+    const id = String(letter?.['id']);
+    const retried = await runCommand(installation.env, ['dead-letters', 'retry', id]);
+    expect(retried).toMatchObject({ code: 1, stdout: 'applied 0, outdated 0, still dead 1\n' });
+    const place = ['--topic', topic, '--partition', '0', '--offset', String(id.split('/').at(-1)), '--yes'];
+    expect(await runCommand(installation.env, ['dead-letters', 'skip', ...place])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('is intact'),
     });
-    expect(projector.isLive()).toBe(true);
   });
 
-  it('leaves access as it is', async () => {
-    await installation.publishAccess([
-      {
-        entity: 'access_key',
-        storeId: 's0',
-        subject: 'client',
-        sequence: 1,
-        data: { secret_sha256: 'a'.repeat(64), scopes: ['order'], status: 'active' },
-      },
-    ]);
+  it('is the same to a generation that is filled later, and to who verifies', async () => {
+    const { environment, env } = installation;
+    const before = { orders: await orders(), letters: await letters() };
+    expect(await runCommand(env, ['rebuild', '--environment', environment])).toMatchObject({ code: 0 });
+    expect((await orders()).toSorted()).toEqual(before.orders.toSorted());
+    const ids = (some: Letter[]) => some.map(({ id, reason }) => [id, reason]);
+    expect(ids(await letters())).toEqual(ids(before.letters));
+    expect(await runCommand(env, ['verify', '--deep', '--environment', environment])).toMatchObject({
+      code: 0,
+    });
+  });
+
+  it('at the end of the log is known again by the next projector', async () => {
+    await produce(CASES['that unpacks to more than 64 MiB']?.batch() ?? Buffer.alloc(0));
+    await caughtUp(installation);
+    await projector.stop();
+    projector = await startProjector(installation.config, createLogger('test', 'silent'));
+    await installation.send(topic, [orderOf('s1', 'last')]);
+    await caughtUp(installation);
+    expect(await orders()).toContain('last');
+    expect(await stopped()).toEqual([]);
+  });
+
+  it('on the access topic delays no revocation', async () => {
+    const access = accessTopic(installation.environment);
+    const key = (status: string, sequence: number) => ({
+      entity: 'access_key' as const,
+      storeId: 's1',
+      subject: 'client',
+      sequence,
+      data: { secret_sha256: 'a'.repeat(64), scopes: ['order'], status },
+    });
     const keys = installation.mongodb
       .db(`${installation.config.namePrefix}_control`)
-      .collection<{ _id: string }>('access_keys');
-    await eventually('the key is there', async () => (await keys.countDocuments()) === 1);
-  });
-
-  it('is passed by when an operator says so, and nothing else is', async () => {
-    expect(await skip(...at(0, 1))).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining('can be read'),
-    });
-    expect(await skip(...at(0, 5))).toMatchObject({ code: 1, stderr: expect.stringContaining('holds') });
-    expect(await skip(...at(0, 2).slice(0, -1))).toMatchObject({ code: 2 });
-    expect(await skip(...at(0, 2, 'orders'))).toMatchObject({ code: 2 });
-    expect(await skip(...at(0, 2), '--to', '4')).toMatchObject({ code: 1 });
-    expect(await orders()).not.toContain('s0/behind');
-
-    expect(await skip(...at(0, 2))).toMatchObject({
-      code: 0,
-      stdout: `${topic}/0 goes on at 4; the dead letter is ${topic}/0/2\n`,
-    });
-    await eventually('what is behind it is applied', async () => (await orders()).includes('s0/behind'));
-    expect(await metric('store_data_partition_unreadable')).toEqual([]);
-    expect(await metric('store_data_partition_stopped')).toEqual([]);
-
-    const audit = await runJson<object[]>(installation.env, ['audit', '--action', 'dead-letters.skip']);
-    expect(audit).toMatchObject([
-      {
-        environment: installation.environment,
-        outcome: 'done',
-        result: { topic, partition: 0, from: 2, to: 3, reason: 'unpacks_too_large' },
-      },
-    ]);
-  });
-
-  it('is a dead letter that stands for its offsets', async () => {
-    const list = () =>
-      runJson<{ total: number; dead_letters: object[] }>(installation.env, ['dead-letters', 'list']);
-    const letter = {
-      id: `${topic}/0/2`,
-      reason: 'unreadable',
-      detail: expect.stringContaining('unpacks to more than'),
-      gathered: { count: 2, last_offset: 3 },
-    };
-    expect(await list()).toMatchObject({ total: 2, dead_letters: [letter] });
-    const retried = await runCommand(installation.env, ['dead-letters', 'retry', `${topic}/0/2`]);
-    expect(retried).toMatchObject({ code: 1, stdout: 'applied 0, outdated 0, still dead 1\n' });
-    expect(await list()).toMatchObject({ total: 2, dead_letters: [letter] });
-  });
-
-  it('is passed by in a generation that is filled later, and by who verifies', async () => {
-    const { environment, env } = installation;
-    const rebuilt = await runCommand(env, ['rebuild', '--environment', environment]);
-    expect(rebuilt).toMatchObject({ code: 0 });
-    expect(await orders()).toContain('s0/behind');
-    const verified = await runCommand(env, ['verify', '--deep', '--environment', environment]);
-    expect(verified).toMatchObject({ code: 0 });
-  });
-
-  it('on the access topic stops that alone', async () => {
-    const access = accessTopic(installation.environment);
-    await sendBomb(access, 1);
-    await eventually('its partition stops', async () =>
-      Boolean(
-        (await metric('store_data_partition_unreadable'))?.some((labels) => labels['topic'] === access),
-      ),
-    );
-    await send(topic, 0, ['last']);
-    await eventually('changes are applied', async () => (await orders()).includes('s0/last'));
-    expect(await skip(...at(1, 0, access))).toMatchObject({ code: 0 });
-    await eventually(
-      'it goes on',
-      async () => (await metric('store_data_partition_unreadable'))?.length === 0,
-    );
+      .collection('access_keys');
+    await installation.publishAccess([key('active', 1)]);
+    await eventually('the key is there', async () => (await keys.countDocuments({ status: 'active' })) === 1);
+    for (const { batch } of Object.values(CASES)) await produce(batch(), access);
+    await installation.publishAccess([key('revoked', 2)]);
+    await eventually('it is revoked', async () => (await keys.countDocuments({ status: 'revoked' })) === 1);
+    expect(await stopped()).toEqual([]);
   });
 });

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { buildApp } from '#query/app.ts';
-import { loadSigningKeys } from '#query/token/signing-keys.ts';
+import { loadSigningKeys } from '#query/access/tokens.ts';
 import type { Config } from '#shared/config.ts';
 import { createLogger } from '#shared/logging.ts';
 import { TOKEN_PATH } from '#test/api-client.ts';

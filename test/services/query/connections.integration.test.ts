@@ -12,14 +12,14 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 const now = async (name: string): Promise<number | undefined> => {
-  const metrics = await service.app.metrics.registry.getMetricsAsJSON();
+  const metrics = await service.app.services.metrics.registry.getMetricsAsJSON();
   return metrics.find((metric) => metric.name === name)?.values[0]?.value;
 };
 
 it('counts connections that are in use and operations that wait for one, and is back at none when all is answered', async () => {
   const token = await service.api.token('reader', 'secret');
   const used: Promise<number | undefined>[] = [];
-  service.app.databases.common.on('connectionCheckedOut', () => {
+  service.app.services.databases.common.on('connectionCheckedOut', () => {
     used.push(now('store_data_mongodb_connections_in_use'));
   });
   const customers = Array.from({ length: 50 }, (_, index) => `/api/customer/list?search=a${index}`);

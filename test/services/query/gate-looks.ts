@@ -1,11 +1,11 @@
 /** Waits for the looks of Redis gates: each leaves a number in Redis (decision 0045). */
 import type { Redis } from 'ioredis';
-import { trailKey } from '#shared/access/redis-keys.ts';
+import { heartbeatKey } from '#shared/access/grants.ts';
 import { eventually } from '#test/installation.ts';
 
 /** The newest number of each instance, by its trail. */
 async function newestNumbers(redis: Redis, prefix: string): Promise<Map<string, number>> {
-  const trails = await redis.keys(trailKey(prefix, '*'));
+  const trails = await redis.keys(heartbeatKey(prefix, '*'));
   const numbers = await Promise.all(trails.map((trail) => redis.get(trail)));
   return new Map(trails.map((trail, index) => [trail, Number(numbers[index])]));
 }

@@ -216,8 +216,8 @@ describe('health', () => {
 describe('an exception that nobody expected', () => {
   it('is a 500 that tells nothing, and a log line that tells all', async () => {
     const { app } = service;
-    const { of } = app.generations;
-    app.generations.of = () => {
+    const { of } = app.services.generations;
+    app.services.generations.of = () => {
       throw new TypeError('internal words');
     };
     try {
@@ -227,7 +227,7 @@ describe('an exception that nobody expected', () => {
       expect(log).toContain('internal words');
       expect(log).toContain(answer.headers.get('x-request-id') ?? 'nothing');
     } finally {
-      app.generations.of = of;
+      app.services.generations.of = of;
     }
   });
 });

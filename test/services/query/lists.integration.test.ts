@@ -211,7 +211,7 @@ describe('customers', () => {
 });
 
 it('answers 422 to what no endpoint defines, operator injections too, and shows no values', async () => {
-  for (const { method, path, access } of service.app.routeTable) {
+  for (const { method, path, access } of service.app.routes) {
     if (access === 'open' || method !== 'GET') continue;
     for (const query of [
       'search[$ne]=',

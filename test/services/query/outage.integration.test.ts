@@ -1,6 +1,6 @@
 /** Redis and MongoDB frozen and gone: 503 within a second, never a let-in or a false 401 or 429, and back by itself. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { redisKeys } from '#shared/access/redis-keys.ts';
+import { redisKeys } from '#shared/access/grants.ts';
 import { type Config, readConfig } from '#shared/config.ts';
 import { type Answer, TOKEN_PATH } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
@@ -210,7 +210,7 @@ it('an environment without a generation is unavailable', async () => {
       'EX',
       60,
     );
-    const own = await empty.app.tokens.issue({
+    const own = await empty.app.services.tokens.issue({
       sessionId,
       clientId: 'k9',
       storeId,

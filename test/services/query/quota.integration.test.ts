@@ -1,6 +1,6 @@
 /** The quota of a store over several instances, each a process of its own. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { redisKeys } from '#shared/access/redis-keys.ts';
+import { redisKeys } from '#shared/access/grants.ts';
 import { type ApiClient, createApiClient } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, startApp, startQueryService } from '#test/query-service.ts';

@@ -1,9 +1,8 @@
 /** Redis comes back with less than it had: what was taken away stays taken away, from the first request on. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { controlCollections } from '#shared/access/access-keys.ts';
-import { reconciledKey, reconcilingKey, redisKeys } from '#shared/access/redis-keys.ts';
-import { describeRedis } from '#shared/redis-server.ts';
-import { sessionOfToken } from '#admin/sessions/token-claims.ts';
+import { redisKeys } from '#shared/access/grants.ts';
+import { sessionOfToken } from '#admin/commands/sessions/revoke.ts';
 import { eventually } from '#test/installation.ts';
 import { DEFAULT_TIMEOUTS } from '#test/patience.ts';
 import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
@@ -68,7 +67,7 @@ const allIsRight = (instances: readonly RunningApp[]) => isTakenAway(instances, 
 
 /** What both instances have counted together. */
 async function sumOf(metric: string): Promise<number> {
-  const texts = await Promise.all([service, other].map(({ app }) => app.metrics.registry.metrics()));
+  const texts = await Promise.all([service, other].map(({ app }) => app.services.metrics.registry.metrics()));
   const lines = texts.flatMap((text) => text.split('\n')).filter((line) => line.startsWith(`${metric} `));
   return lines.reduce((sum, line) => sum + Number(line.slice(metric.length)), 0);
 }
@@ -99,9 +98,11 @@ describe('an old snapshot', () => {
       sumOf('store_data_redis_repairs_total{kind="record"}'),
       sumOf('store_data_redis_gate_open'),
     ]);
-    // Each time by one of the two: three keys and a store.
-    expect([reconciled - before.reconciled, repaired - before.repaired, open]).toEqual([3, 3 * 4, 2]);
-    expect(await sumOf('store_data_redis_repairs_total{kind="session"}')).toBe(3);
+    // By each of the two: three keys and a store, which both may have found.
+    expect(reconciled - before.reconciled).toBeGreaterThanOrEqual(3 * 2);
+    expect(repaired - before.repaired).toBeGreaterThanOrEqual(3 * 4);
+    expect(open).toBe(2);
+    expect(await sumOf('store_data_redis_repairs_total{kind="session"}')).toBeGreaterThanOrEqual(3);
   });
 
   it('lets nobody back in at an instance that starts later', async () => {
@@ -119,7 +120,7 @@ describe('an old snapshot', () => {
     }
   });
 
-  it('lets nobody in while MongoDB cannot be asked, though others have reconciled it', async () => {
+  it('lets nobody in while MongoDB cannot be asked, though others have compared it', async () => {
     mongodbProxy.freeze();
     try {
       await own.kill();
@@ -132,30 +133,6 @@ describe('an old snapshot', () => {
       await mongodbProxy.restore();
     }
     await eventually('requests pass', () => allIsRight([other]));
-  });
-
-  it('is reconciled by another when the one who began it has died', async () => {
-    const { config } = service.installation;
-    await proxy.cut();
-    const late = await startRedisProcess();
-    try {
-      await late.kill();
-      await late.start(snapshot);
-      const { runId } = await describeRedis(late.client);
-      const startedAt = performance.now();
-      await late.client.set(reconcilingKey(config.namePrefix, runId), 'dead', 'PX', 2_000);
-      proxy.retarget({ host: '127.0.0.1', port: late.port });
-      await proxy.restore();
-      await eventually('requests pass', () => allIsRight([other]));
-      // Not before the lock was over: that it was respected shows that it was there.
-      expect(performance.now() - startedAt).toBeGreaterThan(1_900);
-    } finally {
-      proxy.retarget({ host: '127.0.0.1', port: own.port });
-      await proxy.cut();
-      await proxy.restore();
-      await eventually('all is well again', () => allIsRight([service, other]));
-      await late.close();
-    }
   });
 
   it('is found within moments where the process stays the same', async () => {
@@ -207,10 +184,11 @@ describe('a replica that was behind', () => {
 
 it('an emptied Redis knows no sessions, and gets grants from MongoDB', async () => {
   const { api, installation } = service;
+  const reconciled = () => sumOf('store_data_redis_reconciliation_seconds_count');
+  const before = await reconciled();
   await own.client.flushall();
   // It is noticed within a second that Redis was emptied; nobody passes then until it is reconciled.
-  const mark = reconciledKey(installation.config.namePrefix, installation.environment);
-  await eventually('Redis is reconciled', async () => (await own.client.exists(mark)) === 1);
+  await eventually('Redis is reconciled', async () => (await reconciled()) >= before + 2);
   // Tokens of an instance that has not noticed yet are ended.
   await haveLooked(own.client, installation.config.namePrefix);
   await eventually('the session is gone', async () => (await statusOf(service, 'untouched')) === 401);

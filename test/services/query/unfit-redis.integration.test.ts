@@ -121,9 +121,7 @@ describe('Redis that evicts', () => {
     const started = startService('query', env);
     expect(await started.ended).toMatchObject({ code: 1 });
     await eventually('the reason is there', () =>
-      started.lines.some(({ msg }) =>
-        /^query: Redis evicts by "allkeys-lru".*maxmemory-policy/.test(msg ?? ''),
-      ),
+      started.lines.some(({ msg }) => /Redis evicts by "allkeys-lru".*maxmemory-policy/.test(msg ?? '')),
     );
   });
 

@@ -41,7 +41,7 @@ const changesIn = ({ status, text, json }: Answer): Changes => {
 const idsIn = (answer: Answer) => changesIn(answer).results.map(({ id }) => id);
 const end = async (token: string) =>
   changesIn(await service.api.get('/api/order/changes?page_size=100', token)).next;
-const waitingNow = async () => (await service.app.metrics.waiting.get()).values[0]?.value ?? 0;
+const waitingNow = async () => (await service.app.services.metrics.waiting.get()).values[0]?.value ?? 0;
 
 /** Asks and waits; resolves once the request waits. */
 async function begin(token: string, query: string, api = service.api): Promise<{ answer: Promise<Answer> }> {
@@ -144,6 +144,42 @@ describe('a request that waits', () => {
     expect(remainingOf(list)).toBe(remainingOf(forbidden) - 1);
   });
 
+  it('is refused at its end where that happened while there was no generation to read', async () => {
+    const lost = await newStore();
+    const revoked = await newStore();
+    const kept = await newStore();
+    await service.apply([lost, revoked, kept].map(({ storeId }) => order(storeId, 'o1')));
+    const { environment, databases } = service.installation;
+    const markers = databases.generation(environment, 1).collection('generation');
+    const pointers = databases.control.collection<{ _id: string }>('generations');
+    const moveVersion = async (by: number) => {
+      await markers.updateOne({}, { $inc: { projection_version: by } });
+      await pointers.updateOne({ _id: environment }, { $inc: { revision: 1 } });
+    };
+    const ask = ({ token }: { token: string }) => service.api.get('/api/order/changes', token);
+    const held: Promise<Answer>[] = [];
+    await moveVersion(1);
+    try {
+      await eventually('there is no generation', async () => (await ask(kept)).status === 503);
+      for (const store of [lost, revoked, kept]) {
+        const before = remainingOf(await ask(store));
+        held.push(service.api.get('/api/order/changes?wait=30', store.token));
+        await eventually('it is counted, and waits', async () => {
+          const inFlight = (await service.app.services.metrics.inFlight.get()).values[0]?.value;
+          return remainingOf(await ask(store)) < before - 1 && inFlight === 0;
+        });
+      }
+      await service.setKey({ clientId: lost.storeId, storeId: lost.storeId, scopes: ['crm'] });
+      await service.setKey({ clientId: revoked.storeId, storeId: revoked.storeId, status: 'revoked' });
+    } finally {
+      await moveVersion(-1);
+    }
+    const [forbidden, ended, answered] = await Promise.all(held);
+    expect([forbidden?.status, ended?.status, answered?.status]).toEqual([403, 401, 200]);
+    expect(`${forbidden?.text}${ended?.text}`).not.toContain('o1');
+    expect(ended?.headers.has('ratelimit')).toBe(false);
+  });
+
   it('is held beyond the time after which silent sockets are cut off', async () => {
     const { storeId, token } = await newStore();
     const { answer } = await begin(token, 'wait=30');
@@ -225,7 +261,7 @@ describe('hundreds that wait for one store', () => {
     const statuses: string[] = [];
     const request = (after: string) =>
       `GET /api/order/changes?wait=30${after} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
-    const waiting = async () => (await other.app.metrics.waiting.get()).values[0]?.value ?? 0;
+    const waiting = async () => (await other.app.services.metrics.waiting.get()).values[0]?.value ?? 0;
     const sockets = Array.from({ length: 400 }, (): Socket => {
       const socket = connect({ host: hostname, port: Number(port) });
       socket.on('data', (chunk: Buffer) => {
@@ -260,7 +296,7 @@ describe('a service', () => {
     const { answer } = await begin(token, 'wait=30', other.api);
     await eventually(
       'it waits',
-      async () => ((await other.app.metrics.waiting.get()).values[0]?.value ?? 0) === 1,
+      async () => ((await other.app.services.metrics.waiting.get()).values[0]?.value ?? 0) === 1,
     );
     const { ms } = await timed(other.app.close());
     expect(ms).toBeLessThan(10_000);
@@ -280,7 +316,7 @@ describe('a service', () => {
         async () => (await behind.api.get('/api/order/changes', token)).status === 200,
       );
       const { answer } = await begin(token, 'wait=30', behind.api);
-      const { waiting, inFlight } = behind.app.metrics;
+      const { waiting, inFlight } = behind.app.services.metrics;
       // Not in flight any longer: it has read, and found nothing.
       await eventually('it waits', async () => {
         const [waits, reads] = await Promise.all([waiting.get(), inFlight.get()]);

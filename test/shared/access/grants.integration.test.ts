@@ -6,9 +6,9 @@ import {
   publishAll,
   publishedBlocking,
   publishedKey,
+  redisKeys,
 } from '#shared/access/grants.ts';
 import type { AccessKey, StoreAccess } from '#shared/access/access-keys.ts';
-import { clientKey, redisKeys } from '#shared/access/redis-keys.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 
 let installation: Installation;
@@ -45,7 +45,7 @@ describe('a grant', () => {
     const { redis, config } = installation;
     const { grant } = redisKeys(config.namePrefix, 'e', 's1');
     const publish = (version: number, status?: AccessKey['status']) =>
-      publishAll(onlyMaster(redis), publishedKey(config.namePrefix, key(version, status)));
+      publishAll(onlyMaster(redis), [publishedKey(config.namePrefix, key(version, status))]);
     await publish(3);
     await publish(10, 'inactive');
     await publish(9, 'active');
@@ -62,27 +62,9 @@ describe('a grant', () => {
   it('that is revoked stays revoked, whatever version comes after', async () => {
     const { redis, config } = installation;
     const { grant } = redisKeys(config.namePrefix, 'e', 's1');
-    await publishAll(onlyMaster(redis), publishedKey(config.namePrefix, key(20, 'revoked')));
-    await publishAll(onlyMaster(redis), publishedKey(config.namePrefix, key(2 ** 50, 'active')));
+    await publishAll(onlyMaster(redis), [publishedKey(config.namePrefix, key(20, 'revoked'))]);
+    await publishAll(onlyMaster(redis), [publishedKey(config.namePrefix, key(2 ** 50, 'active'))]);
     expect(await redis.zrange(grant('k1'), '0', '-1')).toEqual(['revoked order']);
-  });
-
-  it('has the record of its client beside it, always with the same version', async () => {
-    const { redis, config } = installation;
-    const names = [redisKeys(config.namePrefix, 'e', 's1').grant('k1'), clientKey(config.namePrefix, 'k1')];
-    const versions = () =>
-      Promise.all(names.map(async (name) => (await redis.zrange(name, '0', '-1', 'WITHSCORES'))[1]));
-    await redis.del(...names);
-    for (const [version, status, expected] of [
-      [3, 'active', '3'],
-      [2, 'inactive', '3'],
-      [4, 'inactive', '4'],
-      [1, 'revoked', String(Number.MAX_SAFE_INTEGER)],
-      [5, 'active', String(Number.MAX_SAFE_INTEGER)],
-    ] as const) {
-      await publishAll(onlyMaster(redis), publishedKey(config.namePrefix, key(version, status)));
-      expect(await versions()).toEqual([expected, expected]);
-    }
   });
 });
 

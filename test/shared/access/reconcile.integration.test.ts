@@ -6,9 +6,8 @@ import {
   controlCollections,
   type StoreAccess,
 } from '#shared/access/access-keys.ts';
-import { publishAll, publishedKey } from '#shared/access/grants.ts';
+import { publishAll, publishedKey, redisKeys } from '#shared/access/grants.ts';
 import { reconcileAccess } from '#shared/access/reconcile.ts';
-import { clientKey, redisKeys } from '#shared/access/redis-keys.ts';
 import { noteRevocation } from '#shared/access/sessions.ts';
 import { controlDatabase } from '#shared/read-models/databases.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
@@ -68,10 +67,10 @@ it('writes what Redis has older, otherwise or not at all, and nothing else', asy
     key('revoked', 5, { status: 'revoked' }),
     key('elsewhere', 5, { environment: 'other' }),
   ]);
-  await publishAll(onlyMaster(redis), publishedKey(prefix(), key('same', 5)));
-  await publishAll(onlyMaster(redis), publishedKey(prefix(), key('older', 4)));
+  await publishAll(onlyMaster(redis), [publishedKey(prefix(), key('same', 5))]);
+  await publishAll(onlyMaster(redis), [publishedKey(prefix(), key('older', 4))]);
   await redis.zadd(keysOf().grant('otherwise'), 5, 'nonsense that sorts above');
-  await publishAll(onlyMaster(redis), publishedKey(prefix(), key('revoked', 7)));
+  await publishAll(onlyMaster(redis), [publishedKey(prefix(), key('revoked', 7))]);
   expect(await reconcile()).toEqual({
     compared: 5,
     repaired: 4,
@@ -87,41 +86,11 @@ it('writes what Redis has older, otherwise or not at all, and nothing else', asy
   expect(await reconcile()).toMatchObject({ compared: 5, repaired: 0 });
 });
 
-it('writes the record of a client beside its grant, where it is missing, older or otherwise', async () => {
-  const { redis } = installation;
-  const [one, two] = ['a', 'b'].map((letter) => letter.repeat(64)) as [string, string];
-  const ends = '2026-11-22T00:00:00.000Z';
-  const known = key('client', 5, { secret_hashes: [one, two], secret_expires_at: { [two]: ends } });
-  await control.keys.insertMany([known]);
-  const right = [`s1 e ${one} ${two}:${Date.parse(ends)}`, '5'];
-  const name = clientKey(prefix(), 'client');
-  const held = () => redis.zrange(name, '0', '-1', 'WITHSCORES');
-  await publishAll(onlyMaster(redis), publishedKey(prefix(), known));
-  expect(await held()).toEqual(right);
-  expect(await reconcile()).toMatchObject({ compared: 1, repaired: 0, ahead: 0 });
-  for (const damage of [
-    () => redis.del(name),
-    () => redis.multi().del(name).zadd(name, 4, `s1 e ${one} ${two}`).exec(),
-    () => redis.zadd(name, 5, `s1 e ${two}`),
-  ]) {
-    await damage();
-    expect(await reconcile()).toMatchObject({ compared: 1, repaired: 1, ahead: 0 });
-    expect(await held()).toEqual(right);
-  }
-  // A store of that name is no revocation.
-  await control.keys.insertOne(key('odd', 5, { store_id: 'revoked' }));
-  await publishAll(
-    onlyMaster(redis),
-    publishedKey(prefix(), key('odd', 9, { store_id: 'revoked', secret_hashes: [one] })),
-  );
-  expect(await reconcile()).toMatchObject({ ahead: 1, revokedInRedis: [] });
-});
-
 it('keeps what Redis has newer, and tells which keys are revoked there', async () => {
   const { redis } = installation;
   await control.keys.insertMany([key('newer', 5), key('gone', 5)]);
-  await publishAll(onlyMaster(redis), publishedKey(prefix(), key('newer', 9, { status: 'inactive' })));
-  await publishAll(onlyMaster(redis), publishedKey(prefix(), key('gone', 4, { status: 'revoked' })));
+  await publishAll(onlyMaster(redis), [publishedKey(prefix(), key('newer', 9, { status: 'inactive' }))]);
+  await publishAll(onlyMaster(redis), [publishedKey(prefix(), key('gone', 4, { status: 'revoked' }))]);
   const found = await reconcile();
   expect(found).toMatchObject({ repaired: 0, ahead: 2 });
   expect(found.revokedInRedis.map(({ _id }) => _id)).toEqual(['gone']);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { decodeStoreState, encodeStoreState, storeStateOf } from '#shared/access/store-state.ts';
+import { decodeStoreState, encodeStoreState, storeStateOf } from '#shared/access/grants.ts';
 
 it.each([
   ['active', { blocked: false, quota: null }],

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ChainableCommander } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { replaceVersioned, setVersioned } from '#shared/access/grants.ts';
-import { execute } from '#shared/redis-pipeline.ts';
+import { execute } from '#shared/redis-masters.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 
 let installation: Installation;

@@ -1,4 +1,4 @@
-/** Events of the access topic: what is taken in, and what is poison (rules R14.2 to R14.6). */
+/** Events of the access topic: what is taken in, and what is poison (rules R14.2 to R14.8). */
 import { describe, expect, it } from 'vitest';
 import { type AccessKeyChange, readAccessChange } from '#shared/events/access-event.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
@@ -130,5 +130,68 @@ describe('a key that is not revoked', () => {
     for (const status of ['active', 'inactive']) {
       expect(reasonOf({ ...ACTIVE, status, ...changes })).toBe('invalid_data');
     }
+  });
+});
+
+describe('a quota', () => {
+  const quota = (data: unknown, attributes: object = {}) =>
+    [data, { type: 'store-data.store_quota.changed', subject: 's1', ...attributes }] as const;
+
+  it.each([
+    [{ requests: 5 }, { requests: 5 }],
+    [{ requests: 5, window_seconds: null }, { requests: 5 }],
+    [
+      { requests: 5, window_seconds: 60 },
+      { requests: 5, window_seconds: 60 },
+    ],
+  ])('%j is read', (data, expected) => {
+    expect(read(...quota(data))).toMatchObject({ kind: 'store_quota', storeId: 's1', quota: expected });
+  });
+
+  it('ends by a deletion, which has no data', () => {
+    const event = read(...quota(undefined, { type: 'store-data.store_quota.deleted' }));
+    expect(event).toMatchObject({ kind: 'store_quota', quota: null });
+  });
+
+  it.each([
+    [{}, 'invalid_data'],
+    [{ requests: 0 }, 'invalid_data'],
+    [{ requests: 1_000_000_001 }, 'invalid_data'],
+    [{ requests: '5' }, 'invalid_data'],
+    [{ requests: 5, window_seconds: 86_401 }, 'invalid_data'],
+  ])('%j is poison', (data, reason) => {
+    expect(reasonOf(...quota(data))).toBe(reason);
+  });
+
+  it('of another store than the envelope names is poison', () => {
+    expect(reasonOf(...quota({ requests: 5 }, { subject: 's2' }))).toBe('invalid_attribute');
+  });
+});
+
+describe('an erasure', () => {
+  const last = { offset: 1, timestamp: -1, digest: 'a'.repeat(22) };
+  const erasure = (ends: unknown, attributes: object = {}) =>
+    [
+      { erased_at: '2026-01-01T00:00:00Z', ends },
+      { type: 'store-data.store_erasure.changed', subject: 's1', ...attributes },
+    ] as const;
+
+  it('names offsets, and a message by which the log is known', () => {
+    const ends = [{ partition: 0, end: 2, last }];
+    const at = new Date('2026-01-01T00:00:00Z');
+    expect(read(...erasure(ends))).toMatchObject({ kind: 'store_erasure', at, ends });
+    expect(read(...erasure([]))).toMatchObject({ ends: [] });
+  });
+
+  it.each([
+    ['without the message', [{ partition: 0, end: 2 }]],
+    ['with a digest of another length', [{ partition: 0, end: 2, last: { ...last, digest: 'a' } }]],
+    ['with no end', undefined],
+  ])('%s is poison', (_, ends) => {
+    expect(reasonOf(...erasure(ends))).toBe('invalid_data');
+  });
+
+  it('is never taken back', () => {
+    expect(reasonOf(...erasure([], { type: 'store-data.store_erasure.deleted' }))).toBe('unknown_type');
   });
 });

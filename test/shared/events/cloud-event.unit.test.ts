@@ -90,12 +90,156 @@ describe('readChange', () => {
   it('takes every sequence up to 2^53-1 and none above', () => {
     expect(readChange(structured({ sequence: '9007199254740991' })).sequence).toBe(Number.MAX_SAFE_INTEGER);
     expect(readChange(structured({ sequence: '0' })).sequence).toBe(0);
-    for (const sequence of ['9007199254740992', '-1', '1.0', '1e3', '', ' 1', '0x1', 17, null, undefined]) {
+    for (const sequence of [
+      '9007199254740992',
+      '-1',
+      '1.0',
+      '1e3',
+      '',
+      ' 1',
+      '0x1',
+      ['17'],
+      true,
+      null,
+      undefined,
+    ]) {
       expect(reasonOf(structured({ sequence }))).toEqual([
         'invalid_attribute',
         expect.stringContaining('sequence'),
       ]);
     }
+  });
+
+  it('takes a JSON integer as its digits', () => {
+    expect(readChange(structured({ sequence: 17 })).sequence).toBe(17);
+    expect(readChange(structured({ sequence: 2 ** 53 - 1 })).sequence).toBe(Number.MAX_SAFE_INTEGER);
+    const spelled = (sequence: string) => ({
+      ...structured(),
+      value: Buffer.from(JSON.stringify({ ...attributes, data }).replace('"17"', sequence)),
+    });
+    expect(Object.is(readChange(spelled('-0')).sequence, 0)).toBe(true);
+    for (const sequence of ['-1', '1.5', '9007199254740992', '9007199254740993', '1e400', '-1e400', '1e21']) {
+      expect(reasonOf(spelled(sequence))).toEqual(['invalid_attribute', expect.stringContaining('sequence')]);
+    }
+  });
+
+  describe('of headers', () => {
+    const anything = {
+      'trace-bin': Buffer.from([0xff, 0xfe]),
+      'X-Ce_id': '\ud800',
+      '': null,
+      __proto__x: [null],
+    };
+
+    it('looks at content-type and ce_ headers alone', () => {
+      expect(reasonOf(structured({}, anything))).toBe('accepted');
+      expect(reasonOf({ ...binary(), headers: { ...binary().headers, ...anything } })).toBe('accepted');
+      for (const name of ['content-type', 'Content-Type', 'ce_id', 'CE_anything']) {
+        expect(reasonOf(structured({}, { [name]: Buffer.from([0xff]) }))).toEqual([
+          'not_a_cloud_event',
+          expect.stringContaining('UTF-8'),
+        ]);
+      }
+    });
+
+    it('takes a null one as absent', () => {
+      const nulls = { 'content-type': null, ce_id: [null, null], ce_type: null };
+      expect(readChange(structured({}, nulls))).toEqual(readChange(structured()));
+      const { headers } = binary();
+      const repeated = { ...headers, ce_id: [null, Buffer.from('e1'), Buffer.from('e2')], ce_time2: null };
+      expect(readChange({ ...binary(), headers: repeated })).toEqual(readChange(binary()));
+      expect(reasonOf({ ...binary(), headers: { ...headers, ce_id: null } })).toEqual([
+        'invalid_attribute',
+        'id is not a text of at least one character',
+      ]);
+    });
+
+    it('takes the first of repeated ones, however their names are written', () => {
+      const { headers } = binary();
+      for (const others of [{ ce_id: ['e1', 'e2'] }, { ce_id: 'e1', CE_ID: 'e2' }]) {
+        expect(readChange({ ...binary(), headers: { ...headers, ...others } }).eventId).toBe('e1');
+      }
+    });
+  });
+
+  describe('of content types', () => {
+    it.each([
+      'application/json',
+      'Application/JSON; charset=utf-8',
+      ' text/json ;x=y',
+      'application/vnd.example+json',
+      'application/cloudevents+json',
+      'application/cloudevents-batch+json',
+    ])('reads structured mode with %s', (type) => {
+      expect(readChange(structured({}, { 'content-type': type }))).toEqual(readChange(structured()));
+    });
+
+    it.each([
+      'text/plain',
+      'application/xml',
+      'application/jsonlines',
+      'json',
+      '',
+      'application/cloudevents',
+    ])('does not with "%s"', (type) => {
+      expect(reasonOf(structured({}, { 'content-type': type }))).toEqual([
+        'not_a_cloud_event',
+        expect.any(String),
+      ]);
+    });
+
+    it('reads binary mode where there is a ce_ header, unless the content type says otherwise', () => {
+      const { headers, key, value } = binary({ subject: 'o2' });
+      for (const type of [undefined, 'application/json', 'text/json', 'application/vnd.example+json']) {
+        expect(
+          readChange({ ...binary({ subject: 'o2' }), headers: { ...headers, 'content-type': type } }).id,
+        ).toBe('o2');
+      }
+      const both = { ...headers, 'content-type': 'application/cloudevents+json' };
+      expect(readChange({ ...structured(), headers: both }).id).toBe('o1001');
+      expect(reasonOf({ key, value, headers: { ...headers, 'content-type': 'text/plain' } })).toEqual([
+        'not_a_cloud_event',
+        'the content type of the data is not JSON',
+      ]);
+      // One header of the kind is enough, so that what is meant is never guessed.
+      expect(reasonOf(structured({}, { ce_id: 'e1' }))).toEqual([
+        'invalid_attribute',
+        'specversion is not "1.0"',
+      ]);
+    });
+  });
+
+  describe('of data_base64', () => {
+    const base64 = (text: string | Buffer) => Buffer.from(text).toString('base64');
+    const asBytes = (data_base64: unknown, change = {}) =>
+      structured({ data: undefined, data_base64, ...change });
+
+    it('decodes it', () => {
+      expect(readChange(asBytes(base64(JSON.stringify(data))))).toEqual(readChange(structured()));
+      expect(readChange(asBytes(base64(JSON.stringify(data)), { data: null })).state).toEqual(data);
+      expect(readChange(structured({ data_base64: null })).state).toEqual(data);
+      expect(readChange(asBytes('', { type: 'store-data.order.deleted' })).state).toBeNull();
+    });
+
+    it.each<[string, EventMessage, RejectionReason]>([
+      ['that stands beside data', structured({ data_base64: base64('{}') }), 'invalid_attribute'],
+      ['that is no string', asBytes({}), 'invalid_attribute'],
+      ['that is no Base64', asBytes('{}'), 'invalid_attribute'],
+      [
+        'of the alphabet for URLs',
+        asBytes(base64(JSON.stringify({ ...data, notes: '???>>>' })).replaceAll('/', '_')),
+        'invalid_attribute',
+      ],
+      ['without padding', asBytes(base64('{"a":1}').replace(/=+$/, '')), 'invalid_attribute'],
+      ['with line breaks', asBytes(`${base64(JSON.stringify(data))}\n`), 'invalid_attribute'],
+      ['of what is not JSON', asBytes(base64('Maria')), 'malformed'],
+      ['of what is not UTF-8', asBytes(base64(Buffer.from([0x22, 0xff, 0x22]))), 'malformed'],
+      ['of another type', asBytes(base64('{}'), { datacontenttype: 'image/png' }), 'invalid_attribute'],
+      ['of nothing', asBytes(''), 'invalid_data'],
+      ['of binary mode', binary({ data_base64: base64(JSON.stringify(data)) }, null), 'invalid_data'],
+    ])('refuses one %s', (_what, message, reason) => {
+      expect(reasonOf(message)).toEqual([reason, expect.not.stringContaining('Maria')]);
+    });
   });
 
   it.each<[string, EventMessage, RejectionReason]>([
@@ -113,12 +257,8 @@ describe('readChange', () => {
       { key: Buffer.from('s1'), value: Buffer.alloc(MAX_MESSAGE_BYTES + 1, 0x20) },
       'too_large',
     ],
-    ['another content type', structured({}, { 'content-type': 'application/json' }), 'not_a_cloud_event'],
-    [
-      'a batch',
-      structured({}, { 'content-type': 'application/cloudevents-batch+json' }),
-      'not_a_cloud_event',
-    ],
+    ['a batch', { ...structured(), value: Buffer.from('[{}]') }, 'malformed'],
+    ['JSON without a specversion', structured({ specversion: undefined }), 'invalid_attribute'],
     ['no key', { ...structured(), key: null }, 'key_mismatch'],
     ['another key', { ...structured(), key: Buffer.from('s2') }, 'key_mismatch'],
     ['an old specversion', structured({ specversion: '0.3' }), 'invalid_attribute'],

@@ -1,11 +1,11 @@
 import { afterEach, expect, it } from 'vitest';
-import { fetchWaitMs, letFetchesWait } from '#shared/kafka/fetch-wait.ts';
+import { fetchWaitMs, setFetchMaxWait } from '#shared/kafka/fetch.ts';
 
 const ends: (() => void)[] = [];
 afterEach(() => {
   for (const end of ends.splice(0)) end();
 });
-const lets = (topic: string, waitMs: () => number) => ends.push(letFetchesWait(topic, waitMs));
+const lets = (topic: string, waitMs: () => number) => ends.push(setFetchMaxWait(topic, waitMs));
 
 it('a fetch waits as asked where nobody says more', () => {
   expect(fetchWaitMs([{ topic: 'fetch-wait' }], 200)).toBe(200);
@@ -16,7 +16,7 @@ it('a fetch waits as asked where nobody says more', () => {
 it('a fetch waits as long as the least patient of its consumers allows, until that has ended', () => {
   let isIdle = true;
   lets('fetch-wait', () => 1_000);
-  const end = letFetchesWait('fetch-wait', () => (isIdle ? 800 : 0));
+  const end = setFetchMaxWait('fetch-wait', () => (isIdle ? 800 : 0));
   const wait = () => fetchWaitMs([{ topic: 'fetch-wait' }], 200);
   expect(wait()).toBe(800);
   isIdle = false;

@@ -1,7 +1,7 @@
 /** A connection of kafkajs on which nothing waits lets the process sleep, and what waits is sent all the same. */
 import { createRequire } from 'node:module';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { quietRequestQueues } from '#shared/kafka/request-queue.ts';
+import { quietRequestQueues } from '#shared/kafka/connection.ts';
 
 interface Queue {
   pending: unknown[];

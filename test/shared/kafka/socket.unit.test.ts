@@ -3,8 +3,8 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConnectionOptions } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
-import { rebalanceMs } from '#shared/kafka.ts';
-import { kafkaSockets } from '#shared/kafka/socket.ts';
+import { rebalanceMs } from '#shared/kafka/client.ts';
+import { kafkaSockets } from '#shared/kafka/connection.ts';
 
 const LIMITS = { atOnceMs: 500, othersMs: 2_500 };
 /** For connections that must not end: a busy machine may stand still for longer than what they have otherwise. */

@@ -3,7 +3,7 @@
  * become, and by arithmetic where it is many records that add up.
  */
 import { BSON } from 'mongodb';
-import type { KafkaMessage } from 'kafkajs';
+import type { LogMessage } from '#shared/kafka/message.ts';
 import { describe, expect, it } from 'vitest';
 import { toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
 import { packCounts } from '#shared/read-models/rank-tree/packed-counts.ts';
@@ -14,10 +14,9 @@ import { MAX_MESSAGE_BYTES } from '#shared/events/cloud-event.ts';
 import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { documentId, tombstoneId } from '#shared/read-models/collections.ts';
-import { alphanumericOf, foldName } from '#shared/read-models/folding.ts';
+import { alphanumericOf, foldName, bytesOfTexts, searchTexts } from '#shared/read-models/search-texts.ts';
 import { nodeId } from '#shared/read-models/rank-tree/nodes.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
-import { bytesOfTexts, searchTexts } from '#shared/read-models/search-texts.ts';
 import { edgeEvent, FILLERS, LONGEST_ID } from '#test/edge-events.ts';
 import { documentOf as documentOfChange } from '#shared/projection/projections/index.ts';
 
@@ -111,7 +110,7 @@ describe('what a search compares', () => {
 });
 
 describe('a dead letter', () => {
-  const letter = (message: Partial<KafkaMessage>) =>
+  const letter = (message: Partial<LogMessage>) =>
     toDeadLetter(
       'store-changes.production',
       0,
@@ -123,11 +122,11 @@ describe('a dead letter', () => {
         offset: String(Number.MAX_SAFE_INTEGER),
         headers: {},
         ...message,
-      } as KafkaMessage,
+      },
       new EventRejected('too_large', 'x'.repeat(1_000)),
     );
 
-  it.each<[string, Partial<KafkaMessage>]>([
+  it.each<[string, Partial<LogMessage>]>([
     ['is too large', { value: Buffer.alloc(10 * MIB), key: Buffer.alloc(10 * MIB) }],
     // Half a million of them are a mebibyte in Kafka's log.
     [
@@ -152,11 +151,11 @@ describe('a command', () => {
     expect(readConfig(settings(most)).projector.sliceEvents).toBe(most);
     expect(() => readConfig(settings(most + 1))).toThrow('PROJECTOR_SLICE_EVENTS');
     const documents = Array.from({ length: most }, () => documentId(LONGEST_ID, LONGEST_ID));
-    const graves = documents.flatMap(() => [
+    const tombstoneIds = documents.flatMap(() => [
       tombstoneId('option_group', LONGEST_ID, LONGEST_ID),
       tombstoneId('customer', LONGEST_ID, LONGEST_ID),
     ]);
-    for (const ids of [documents, graves]) {
+    for (const ids of [documents, tombstoneIds]) {
       expect(BSON.calculateObjectSize({ filter: { _id: { $in: ids } } })).toBeLessThan(DOCUMENT_BYTES / 2);
     }
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { alphanumericOf, digitsOf, foldName } from '#shared/read-models/folding.ts';
+import { alphanumericOf, digitsOf, foldName } from '#shared/read-models/search-texts.ts';
 
 describe('folding', () => {
   it('drops accents and letter case of names', () => {

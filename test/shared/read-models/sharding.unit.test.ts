@@ -48,7 +48,7 @@ describe('the ranges of shard keys', () => {
     ['rank_nodes', { _id: 'customer_created/s1/0/abc' }],
     ['store_records_pending', { _id: 's1/17' }],
     ['erasures', { _id: 's1/c1' }],
-    ['rewritings', { _id: 's1/offset' }],
+    ['rewritings', { _id: 's1/erasures' }],
   ] as const)('of a store hold its documents in %s', (name, document) => {
     const within = (range: ShardRange) =>
       Object.entries(document).every(([field, value]) =>

@@ -6,7 +6,7 @@ import { readConfig } from '#shared/config.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import {
   activeSpan,
-  MOST_LINKS,
+  MAX_LINKS,
   type Span,
   startTracing,
   traced,
@@ -73,6 +73,43 @@ it.each([
   for (const span of spans) span?.end();
 });
 
+it.each([
+  ['always_on', '1', true],
+  ['parentbased_always_on', '1', true],
+  ['parentbased_always_off', '1', false],
+  // The smallest ids are recorded first: those of strangers count for nothing.
+  ['traceidratio', '0.000001', false],
+  ['parentbased_traceidratio', '0.000001', false],
+])('%s of %s decides about what strangers caused as if nobody had', async (sampler, ratio, isRecorded) => {
+  const collector = await collecting();
+  const started = await tracing({
+    OTEL_TRACES_SAMPLER: sampler,
+    OTEL_TRACES_SAMPLER_ARG: ratio,
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+  });
+  const spans = ['01', '00'].map((flags) =>
+    started.begin({
+      name: flags,
+      kind: 'server',
+      attributes: {},
+      traceparents: [traceparent(1, flags)],
+      isRoot: true,
+    }),
+  );
+  expect(spans.map((span) => span !== null)).toEqual([isRecorded, isRecorded]);
+  for (const span of spans) span?.end();
+  if (!isRecorded) return;
+  for (const [flags, links] of [
+    ['01', [id(1, 32)]],
+    ['00', []],
+  ] as const) {
+    const span = await collector.span(flags, ({ name }) => name === flags);
+    expect(span.traceId).not.toBe(id(1, 32));
+    expect(span.parentSpanId ?? '').toBe('');
+    expect(span.links.map(({ traceId }) => traceId)).toEqual(links);
+  }
+});
+
 it('one that many caused goes on with the first that is recorded, and links to so many others as are allowed', async () => {
   const collector = await collecting();
   const started = await tracing({ OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/` });
@@ -88,7 +125,7 @@ it('one that many caused goes on with the first that is recorded, and links to s
   const span = await collector.span('it', () => true);
   expect(span).toMatchObject({ traceId: id(10, 32), parentSpanId: id(10, 16) });
   expect(span.links.map(({ traceId }) => traceId)).toEqual(
-    causes.slice(1, MOST_LINKS + 1).map((cause) => cause.slice(3, 35)),
+    causes.slice(1, MAX_LINKS + 1).map((cause) => cause.slice(3, 35)),
   );
 });
 

@@ -10,6 +10,16 @@
 {{- toJson $secrets -}}
 {{- end }}
 
+{{/* An address may name a user; what follows a colon before its @ is a password: (list "MONGODB_URI" "mongodb://…"). */}}
+{{- define "store-data.refusePassword" -}}
+{{- $name := index . 0 -}}
+{{- $address := regexReplaceAll "^[a-z+]+://" (index . 1) "" -}}
+{{- if and (regexMatch "(_BROKERS|_URI|_URL|_ENDPOINT)$" $name) (regexMatch "^[^@]*:.*@|[?&][A-Za-z]*[Pp]assword=" $address) -}}
+{{- $other := regexMatch "(MONGODB_URI|REDIS_URL)$" $name | ternary (printf "give the whole address in secrets.%s, or the password alone in secrets.%s_PASSWORD_FILE" $name (regexReplaceAll "_UR[IL]$" $name "")) "give the password in secrets" -}}
+{{- fail (printf "settings.%s holds a password, which everybody who may read the Deployment would see: %s, each as { secret: …, key: … }" $name $other) -}}
+{{- end -}}
+{{- end }}
+
 {{/* A component's settings, as texts: its own replace those of all, and a secret replaces either. */}}
 {{- define "store-data.settings" -}}
 {{- $values := (index . 0).Values -}}
@@ -18,6 +28,7 @@
 {{- range $name, $value := $given -}}
 {{/* Numbers of a file of values are floats, and large whole ones would be written with an exponent. */}}
 {{- $isWhole := and (kindIs "float64" $value) (eq $value (floor $value)) -}}
+{{- include "store-data.refusePassword" (list $name (toString $value)) -}}
 {{- $_ := set $settings $name (ternary (int64 $value) $value $isWhole | toString) -}}
 {{- end -}}
 {{- end -}}

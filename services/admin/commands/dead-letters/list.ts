@@ -1,16 +1,17 @@
 /** `dead-letters list`: what could not be applied, and why, without the messages themselves. */
 import { Command } from '@commander-js/extra-typings';
 import { withServers } from '../../connection/servers.ts';
-import { letterBoxes } from '../../dead-letters/boxes.ts';
-import { countLetters, describeCount } from '../../dead-letters/count.ts';
-import { readShown } from '../../dead-letters/erased.ts';
-import { letterJson } from '../../dead-letters/describe.ts';
 import {
+  countLetters,
+  describeCount,
   findSummaries,
+  deadLetterSources,
   letterFilter,
   letterReason,
   type LetterSummary,
-} from '../../dead-letters/selection.ts';
+  readShown,
+} from '../../dead-letters/letters.ts';
+import { letterJson } from '../../dead-letters/describe.ts';
 import { chooseEnvironments, environmentOption, jsonOption, limitOption } from '../../options.ts';
 import { formatAge, formatBytes } from '../../output/durations.ts';
 import { printResult, tableOf } from '../../output/print.ts';
@@ -24,18 +25,21 @@ export const listCommand = () =>
     .addOption(jsonOption())
     .action((flags) =>
       withServers(async (servers) => {
-        const boxes = await letterBoxes(servers, chooseEnvironments(servers.config, flags.environment));
+        const sources = await deadLetterSources(
+          servers,
+          chooseEnvironments(servers.config, flags.environment),
+        );
         const selection = { reason: flags.reason };
         const shown: LetterSummary[] = [];
-        for (const box of boxes) {
+        for (const source of sources) {
           const rest = flags.limit - shown.length;
           if (rest <= 0) continue;
-          const found = await readShown(box, (shownBox, session) =>
-            findSummaries(shownBox, letterFilter(box, selection), { limit: rest, session }).toArray(),
+          const found = await readShown(source, (shownSource, session) =>
+            findSummaries(shownSource, letterFilter(source, selection), { limit: rest, session }).toArray(),
           );
           shown.push(...found);
         }
-        const count = await countLetters(boxes, selection);
+        const count = await countLetters(sources, selection);
         const first = shown.length < count.letters ? `; shown are the first ${shown.length}` : '';
         printResult(
           flags,

@@ -4,12 +4,9 @@ import { describeError, isUnavailable, notFound } from '#shared/errors.ts';
 import { REJECTION_MEANINGS } from '#shared/events/rejection.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
 import { type Servers, withServers } from '../../connection/servers.ts';
-import { letterBoxes } from '../../dead-letters/boxes.ts';
-import { describeLetter, letterJson } from '../../dead-letters/describe.ts';
-import { readShown } from '../../dead-letters/erased.ts';
+import { environmentsOf, deadLetterSources, letterId, readShown } from '../../dead-letters/letters.ts';
+import { describeLetter, letterJson, toBuffer, withMessage } from '../../dead-letters/describe.ts';
 import { MessagesInKafka } from '../../dead-letters/from-kafka.ts';
-import { toBuffer, withMessage } from '../../dead-letters/message.ts';
-import { environmentsOf, letterId } from '../../dead-letters/selection.ts';
 import { jsonOption, WrongUsage } from '../../options.ts';
 import { print, printable, printJson, remark, renderFacts, shortened } from '../../output/print.ts';
 
@@ -36,9 +33,9 @@ export const showCommand = () =>
 
 async function findLetter(servers: Servers, id: string): Promise<DeadLetter> {
   const topic = id.slice(0, id.indexOf('/'));
-  for (const box of await letterBoxes(servers, environmentsOf(servers.config, [id]))) {
-    if (box.topic !== topic) continue;
-    const [letter] = await readShown(box, ({ letters }, session) =>
+  for (const source of await deadLetterSources(servers, environmentsOf(servers.config, [id]))) {
+    if (source.topic !== topic) continue;
+    const [letter] = await readShown(source, ({ letters }, session) =>
       letters.find({ _id: id }, { session }).toArray(),
     );
     if (letter !== undefined) return letter;

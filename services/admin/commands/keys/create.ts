@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { text as readText } from 'node:stream/consumers';
 import { hashSecret, newClientId, newClientSecret } from '#shared/access/secrets.ts';
 import { commandInvalid, StoreDataError } from '#shared/errors.ts';
-import type { AccessKeyData } from '../../access/announce.ts';
+import type { AccessKeyData } from '../../access/subject.ts';
 import { remarkUnknownStore } from '../../access/store-record.ts';
 import { withServers } from '../../connection/servers.ts';
 import {
@@ -18,7 +18,7 @@ import {
   WrongUsage,
 } from '../../options.ts';
 import { remark } from '../../output/print.ts';
-import { changeKey } from './change-key.ts';
+import { changeKey } from './rights.ts';
 
 /** Shorter ones, which we would not make, can be guessed from their hash. */
 const SHORTEST_SAFE_SECRET = 22;
@@ -61,7 +61,6 @@ export const createCommand = () =>
             if (before !== null) throw alreadyThere(clientId, before);
             return key;
           },
-          holds: ({ secret_sha256 }: AccessKeyData) => secret_sha256.includes(hash),
         };
         const fresh = { secret: imported === null ? secret : null };
         await changeKey(servers, clientId, flags, about, change, fresh);

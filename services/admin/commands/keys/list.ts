@@ -6,12 +6,14 @@ import { KEY_STATUSES } from '#shared/events/access-event.ts';
 import { withServers } from '../../connection/servers.ts';
 import {
   chooseEnvironments,
+  clientId as readClientId,
   environmentOption,
   jsonOption,
-  storeOption,
   limitOption,
+  storeOption,
 } from '../../options.ts';
-import { printResult, remark, tableOf } from '../../output/print.ts';
+import { printResult, remark, renderFacts, tableOf } from '../../output/print.ts';
+import { notFound } from '#shared/errors.ts';
 
 export const listCommand = () =>
   new Command('list')
@@ -69,3 +71,31 @@ function endOfOldSecret(key: AccessKey): string | null {
   const ends = validSecrets(key).map((hash) => key.secret_expires_at?.[hash]);
   return ends.find((end) => end !== undefined) ?? null;
 }
+
+export const showCommand = () =>
+  new Command('show')
+    .description('Show a key, never its secrets')
+    .argument('<client_id>', 'the key', readClientId)
+    .addOption(jsonOption())
+    .action((clientId, flags) =>
+      withServers(async (servers) => {
+        const { keys } = controlCollections(await servers.control());
+        const key = await keys.findOne({ _id: clientId });
+        if (key === null) throw notFound(`there is no key ${clientId}`);
+        const { secrets, old_secret_ends_at: ends, in_redis: isInRedis } = toJson(key);
+        printResult(
+          flags,
+          toJson(key),
+          renderFacts([
+            ['client_id', clientId],
+            ['store', key.store_id],
+            ['environment', key.environment],
+            ['scopes', key.scopes.join(' ') || '(none)'],
+            ['status', isInRedis ? key.status : `${key.status} (not live yet)`],
+            ['secrets', ends === null ? String(secrets) : `${secrets}, the older one until ${ends}`],
+            ['sequence', String(key.sequence)],
+            ['changed', key.updated_at.toISOString()],
+          ]),
+        );
+      }),
+    );

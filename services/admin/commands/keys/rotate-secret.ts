@@ -3,12 +3,11 @@ import { Command } from '@commander-js/extra-typings';
 import { validSecrets } from '#shared/access/access-keys.ts';
 import { hashSecret, newClientSecret } from '#shared/access/secrets.ts';
 import { commandInvalid, type StoreDataError } from '#shared/errors.ts';
-import type { AccessKeyData } from '../../access/announce.ts';
-import { existingKey } from '../../access/subject.ts';
+import { type AccessKeyData, existingKey } from '../../access/subject.ts';
 import { type Servers, withServers } from '../../connection/servers.ts';
 import { clientId as readClientId, duration, jsonOption, waitOption, WrongUsage } from '../../options.ts';
 import { remark } from '../../output/print.ts';
-import { changeKey } from './change-key.ts';
+import { changeKey } from './rights.ts';
 
 export const rotateSecretCommand = () =>
   new Command('rotate-secret')
@@ -43,14 +42,12 @@ async function rotate(servers: Servers, clientId: string, flags: Flags): Promise
   const change = {
     compose: (before: AccessKeyData | null) =>
       withNewSecret(clientId, existingKey(clientId, before), hash, end),
-    holds: ({ secret_sha256: hashes }: AccessKeyData) => hashes.includes(hash),
   };
   await changeKey(servers, clientId, flags, about, change, { secret });
 }
 
 /** Ends the secret that came first. It takes a right away, so it counts at once, without a projector. */
 async function retire(servers: Servers, clientId: string, flags: Flags): Promise<void> {
-  let retired: string[] = [];
   await changeKey(
     servers,
     clientId,
@@ -61,10 +58,8 @@ async function retire(servers: Servers, clientId: string, flags: Flags): Promise
         const key = existingKey(clientId, before);
         const [newest, ...old] = secretsOf(key);
         if (newest === undefined || old.length === 0) throw nothingToRetire(clientId);
-        retired = old;
         return { ...withoutExpiry(key), secret_sha256: [newest] };
       },
-      holds: ({ secret_sha256: hashes }) => !retired.some((hash) => hashes.includes(hash)),
     },
   );
   if (!flags.json) remark('the old secret is retired; tokens that it got live on until they expire');

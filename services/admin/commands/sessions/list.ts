@@ -1,7 +1,7 @@
 /** `sessions list`: the sessions of a store that are live. Redis alone knows them. */
 import { Command } from '@commander-js/extra-typings';
-import { redisKeys } from '#shared/access/redis-keys.ts';
-import { holderOf } from '#shared/redis-masters.ts';
+import { redisKeys } from '#shared/access/grants.ts';
+import { nodeFor } from '#shared/redis-masters.ts';
 import { withServers } from '../../connection/servers.ts';
 import {
   chooseEnvironment,
@@ -30,7 +30,7 @@ export const listCommand = () =>
         const environment = chooseEnvironment(servers.config, flags.environment);
         const own = redisKeys(servers.config.namePrefix, environment, flags.store).session('');
         // All sessions of a store lie together.
-        const redis = holderOf(await servers.redis(), own);
+        const redis = nodeFor(await servers.redis(), own);
         const found: { session_id: string; client_id: string; seconds_left: number }[] = [];
         // What is scanned may be told twice.
         const seen = new Set<string>();

@@ -2,15 +2,15 @@
 import { Command } from '@commander-js/extra-typings';
 import { text as readText } from 'node:stream/consumers';
 import type { Collection } from 'mongodb';
+import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { controlCollections, type RevokedSession } from '#shared/access/access-keys.ts';
-import { redisKeys } from '#shared/access/redis-keys.ts';
-import { holderOf } from '#shared/redis-masters.ts';
+import { redisKeys } from '#shared/access/grants.ts';
+import { nodeFor } from '#shared/redis-masters.ts';
 import { endRevokedSession, noteRevocation } from '#shared/access/sessions.ts';
 import { commandInvalid, describeError, StoreDataError } from '#shared/errors.ts';
 import { withTimeLimit } from '#shared/time-limit.ts';
-import { UNTIL_REDIS_IS_BACK } from '../../access/change.ts';
-import { tellReplicas } from '../../access/replicas.ts';
-import { audited } from '../../audit/audited.ts';
+import { remarkReplicas, UNTIL_REDIS_IS_BACK } from '../../access/change.ts';
+import { audited } from '../../audit.ts';
 import { type Servers, withServers } from '../../connection/servers.ts';
 import {
   chooseEnvironment,
@@ -21,7 +21,8 @@ import {
   WrongUsage,
 } from '../../options.ts';
 import { markFailed, printResult, remark, renderFacts } from '../../output/print.ts';
-import { SESSION_ID_PATTERN, sessionOfToken, type SessionOfToken } from '../../sessions/token-claims.ts';
+import { CLIENT_ID_PATTERN } from '#shared/events/access-event.ts';
+import { isId } from '#shared/events/fields.ts';
 
 /** The longest lifetime that a token can be configured to have. */
 const LONGEST_LIFETIME_MS = 86_400_000;
@@ -40,6 +41,7 @@ export const revokeCommand = () =>
     .action(async (id, flags) => {
       const session = flags.token ? await sessionFromInput(id, flags) : sessionFromFlags(id, flags);
       await withServers(async (servers) => {
+        servers.demandAll();
         chooseEnvironment(servers.config, session.environment);
         if (session.expiresAt.getTime() <= Date.now()) {
           remark('note: the token has expired already');
@@ -97,7 +99,7 @@ async function isLiveNow(
   { id, environment, storeId }: SessionOfToken,
 ): Promise<boolean | null> {
   const key = redisKeys(servers.config.namePrefix, environment, storeId).session(id);
-  const ask = async () => (await holderOf(await servers.redis(), key).exists(key)) === 1;
+  const ask = async () => (await nodeFor(await servers.redis(), key).exists(key)) === 1;
   return withTimeLimit(LOOK_MS, () => new Error('Redis is slow'), ask).catch(() => null);
 }
 
@@ -109,14 +111,14 @@ async function isLiveNow(
 async function endNow(
   servers: Servers,
   revokedSessions: Collection<RevokedSession>,
-  { id: _id, environment, storeId }: SessionOfToken,
+  { id: _id, environment, storeId, clientId }: SessionOfToken,
 ): Promise<boolean> {
   try {
     const redis = await servers.redis();
-    const session = { _id, environment, store_id: storeId };
+    const session = { _id, environment, store_id: storeId, client_id: clientId };
     const live = await endRevokedSession(redis, revokedSessions, servers.config.namePrefix, session);
     const { storeAccess } = redisKeys(servers.config.namePrefix, environment, storeId);
-    await tellReplicas(holderOf(redis, storeAccess));
+    await remarkReplicas(nodeFor(redis, storeAccess));
     return live;
   } catch (error) {
     const reason = error instanceof StoreDataError ? error.message : describeError(error);
@@ -159,4 +161,31 @@ function latestExpiry(): Date {
 
 function earlier(a: Date, b: Date): Date {
   return a < b ? a : b;
+}
+
+export interface SessionOfToken {
+  id: string;
+  environment: string;
+  storeId: string;
+  clientId: string;
+  expiresAt: Date;
+}
+
+/** The shape of a session's id. */
+export const SESSION_ID_PATTERN = /^[0-9a-f]{32}$/;
+
+/** The session of a token; `null` when it is no access token of ours. */
+export function sessionOfToken(token: string): SessionOfToken | null {
+  try {
+    if (decodeProtectedHeader(token).typ !== 'at+jwt') return null;
+    const { jti, exp, client_id: clientId, store_id: storeId, environment } = decodeJwt(token);
+    if (typeof jti !== 'string' || !SESSION_ID_PATTERN.test(jti)) return null;
+    if (typeof exp !== 'number' || typeof environment !== 'string') return null;
+    if (typeof clientId !== 'string' || !CLIENT_ID_PATTERN.test(clientId)) return null;
+    if (typeof storeId !== 'string' || !isId(storeId)) return null;
+    return { id: jti, environment, storeId, clientId, expiresAt: new Date(exp * 1_000) };
+  } catch {
+    // The cause would quote the token.
+    return null;
+  }
 }

@@ -1,7 +1,7 @@
 /** `stores erase`: removes everything that is stored of a store, for good. */
 import { Command } from '@commander-js/extra-typings';
 import { remarkUnknownStore } from '../../access/store-record.ts';
-import { audited } from '../../audit/audited.ts';
+import { audited } from '../../audit.ts';
 import { withServers } from '../../connection/servers.ts';
 import { addUp, type Counts } from '../../erase/documents.ts';
 import { countHoldings, eraseStore } from '../../erase/store.ts';

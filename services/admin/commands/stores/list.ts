@@ -12,7 +12,6 @@ import { changesTopic } from '#shared/events/topics.ts';
 import { COLLECTIONS, type StoreDocument } from '#shared/read-models/collections.ts';
 import { findLiveGeneration } from '#shared/read-models/generation.ts';
 import { type Servers, withServers } from '../../connection/servers.ts';
-import { measureLag } from '../../lag/measure.ts';
 import {
   chooseEnvironment,
   chooseEnvironments,
@@ -22,6 +21,7 @@ import {
   storeId as readStoreId,
 } from '../../options.ts';
 import { printable, printResult, remark, renderFacts, tableOf } from '../../output/print.ts';
+import { measureLag } from '../lag.ts';
 import { inWords, toJson as quotaToJson } from '../quota.ts';
 
 interface Row {

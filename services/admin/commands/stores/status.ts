@@ -3,7 +3,7 @@ import { Command } from '@commander-js/extra-typings';
 import { controlCollections, isBlocked, storeAccessId } from '#shared/access/access-keys.ts';
 import { remarkUnknownStore } from '../../access/store-record.ts';
 import { storeSubject } from '../../access/subject.ts';
-import { auditedChange } from '../../audit/audited-change.ts';
+import { changeAccess } from '../../access/change.ts';
 import { withServers } from '../../connection/servers.ts';
 import {
   chooseEnvironment,
@@ -44,26 +44,25 @@ function statusCommand({ name, status, description }: (typeof COMMANDS)[number])
         const { namePrefix } = servers.config;
         const subject = storeSubject(await servers.control(), namePrefix, environment, storeId);
         const about = { action: `stores.${name}`, environment, store_id: storeId } as const;
-        const changing = auditedChange(servers, about, subject, {
+        const changing = changeAccess(servers, about, subject, {
           compose: () => ({ status }),
-          holds: (state) => state.status === status,
           waitMs: flags.wait * 1_000,
         });
         await Promise.allSettled([changing, looking]);
-        const { changed, live } = await changing;
+        const { changed } = await changing;
         if (!changed) remark(`note: it was ${status} already`);
         const { stores } = controlCollections(await servers.control());
         const blocked = isBlocked(await stores.findOne({ _id: storeAccessId(environment, storeId) }));
-        if (status === 'active' && live && blocked) {
+        if (status === 'active' && blocked) {
           remark('note: the store’s own record says "blocked", so it stays blocked until that changes');
         }
         printResult(
           flags,
-          { store_id: storeId, environment, access_status: status, blocked, changed, live },
+          { store_id: storeId, environment, access_status: status, blocked, changed, live: true },
           renderFacts([
             ['store', storeId],
             ['environment', environment],
-            ['status', `${blocked ? 'blocked' : 'active'}${live ? '' : ` (${status} is not live yet)`}`],
+            ['status', blocked ? 'blocked' : 'active'],
           ]),
         );
       }),

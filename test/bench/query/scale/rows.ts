@@ -1,6 +1,6 @@
 /** What is compared at scale, and what each comparison shall come to. */
 import { ask, type BenchRequest } from '../requests.ts';
-import { document } from '../stores/people.ts';
+import { document } from '../stores/record.ts';
 import { CHANGED, MONTH, type ScaleStore, SHALLOW, YEAR } from './stores.ts';
 
 /** At least so many times as fast, or at most so many times as slow, as what it is compared with. */

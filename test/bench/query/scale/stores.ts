@@ -1,9 +1,14 @@
 /** Stores whose depth is measured: the same three years, with more or fewer orders and customers in them. */
-import { customerRecord } from '../stores/customer.ts';
-import { reviewRecord } from '../stores/marketing.ts';
+import {
+  type BenchStore,
+  type Clock,
+  customerRecord,
+  type EntityRecord,
+  fullNameAmongMany,
+  type StoreRecord,
+} from '../stores/record.ts';
+import { reviewRecord } from '../stores/stores.ts';
 import { orderRecord } from '../stores/order.ts';
-import { fullNameAmongMany } from '../stores/people.ts';
-import type { BenchStore, Clock, EntityRecord, StoreRecord } from '../stores/record.ts';
 import { storeRecord } from '../stores/store.ts';
 
 /** How many records a store has; 0 where a kind is not asked for. */

@@ -1,6 +1,15 @@
 /** Orders: most concluded, a few under way, four fifths of them by customers whom the store knows. */
-import { addressOf, document, fullName, phone } from './people.ts';
-import { type Clock, type EntityRecord, instantAt, money, pick } from './record.ts';
+import {
+  addressOf,
+  type Clock,
+  document,
+  type EntityRecord,
+  fullName,
+  instantAt,
+  money,
+  phone,
+  pick,
+} from './record.ts';
 
 /** Of twenty orders seven are something else than concluded. */
 const STATUSES = [

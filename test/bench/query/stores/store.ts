@@ -1,7 +1,6 @@
 /** The store's own record. */
 import { WEEKDAYS } from '#shared/events/entities/store.ts';
-import { addressOf } from './people.ts';
-import { instantAt, type StoreRecord } from './record.ts';
+import { addressOf, instantAt, type StoreRecord } from './record.ts';
 
 export function storeRecord(storeId: string): StoreRecord {
   return {

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Db, Document } from 'mongodb';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
-import { localize, type Shift } from '../local-time.ts';
+import { localize, type Shift } from '../documents.ts';
 import * as schemas from '../schemas.ts';
 
 interface Details {

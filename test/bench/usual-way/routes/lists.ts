@@ -2,8 +2,8 @@
 import type { FastifyInstance } from 'fastify';
 import type { Db, Document } from 'mongodb';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
-import { digitsOf, foldName } from '#shared/read-models/folding.ts';
-import { localize, type Shift } from '../local-time.ts';
+import { digitsOf, foldName } from '#shared/read-models/search-texts.ts';
+import { localize, type Shift } from '../documents.ts';
 import * as schemas from '../schemas.ts';
 
 interface Query {

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Db, Document } from 'mongodb';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
-import { localize, localTime, type Shift } from '../local-time.ts';
+import { localize, localTime, type Shift } from '../documents.ts';
 import { menu } from '../schemas.ts';
 
 const CATEGORIES = { position: 1, name: 1, _id: 1 } as const;

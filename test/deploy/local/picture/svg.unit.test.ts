@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { terminalPicture } from '#local/picture/svg.ts';
 import { LiveView } from '#local/start/live-view.ts';
-import { firstRequests } from '#local/start/summary.ts';
+import { firstRequests } from '#local/start/screen.ts';
 
 const texts = (svg: string) =>
   svg

@@ -1,6 +1,5 @@
 // The command that runs the stack, as a process: every way to end it leaves nothing behind.
-import { spawn } from 'node:child_process';
-import type { ChildProcessByStdio } from 'node:child_process';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +8,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { cacheFolder } from '#local/stack/fetch/package.ts';
+import { cacheFolder } from '#local/stack/fetch.ts';
 import type { Stack } from '#local/stack/stack.ts';
 import { awaitGone, environmentWithoutAddresses } from './processes.ts';
 import { testableSources } from './sources.ts';

@@ -1,11 +1,10 @@
 // Which sources of servers this machine has, so that the stack's tests need neither a Docker engine nor Maven.
-import { findEngine, missingImage } from '#local/stack/container/engine.ts';
-import { imageOf } from '#local/stack/container/images.ts';
-import { requirePlatform } from '#local/stack/fetch/package.ts';
-import { kafkaPart } from '#local/stack/kafka/part.ts';
-import { mongodbPart } from '#local/stack/mongodb/part.ts';
-import { findOnPath } from '#local/stack/program/find.ts';
-import { redisPart } from '#local/stack/redis/part.ts';
+import { findEngine, imageOf, missingImage } from '#local/stack/container.ts';
+import { requirePlatform } from '#local/stack/fetch.ts';
+import { kafkaPart } from '#local/stack/kafka/kafka.ts';
+import { mongodbPart } from '#local/stack/mongodb/mongodb.ts';
+import { findOnPath } from '#local/stack/program.ts';
+import { redisPart } from '#local/stack/redis/redis.ts';
 
 type Source = 'program' | 'container';
 

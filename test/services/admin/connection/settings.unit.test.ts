@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { runCommand } from '../run-command.ts';
 import { readConnection } from '#admin/connection/settings.ts';
 
 const STACK = {
@@ -48,21 +49,37 @@ describe('the servers that a command works on', () => {
     expect(origin).toBe(join(folder, '.local', 'stack.json'));
   });
 
-  it('are never mixed: what is missing beside a given one is an error', async () => {
+  it('are never mixed: what is missing beside a given one stays missing, for commands that do not use it', async () => {
     await writeStack(STACK);
-    await expect(readConnection({ MONGODB_URI: 'mongodb://production' }, [folder])).rejects.toThrow(
-      /KAFKA_BROKERS is required[^]*REDIS_URL is required/,
-    );
+    const { config } = await readConnection({ MONGODB_URI: 'mongodb://production' }, [folder]);
+    expect([config.kafka.brokers, config.redis.url]).toEqual([[], '']);
   });
 
   it('are never a stack’s where one environment’s own is given', async () => {
     await writeStack(STACK);
     const env = { SANDBOX_MONGODB_URI: 'mongodb://own' };
-    await expect(readConnection(env, [folder])).rejects.toThrow(/no servers are named/);
+    expect((await readConnection(env, [folder])).config.mongodb.uri).toBe('');
   });
 
-  it('must be named somewhere', async () => {
-    await expect(readConnection({}, [folder])).rejects.toThrow(/set KAFKA_BROKERS.*npm start.*stack\.json/);
+  it.each([
+    [['keys', 'list'], 'MONGODB_URI'],
+    [['sessions', 'list', '--store', 's1', '-e', 'production'], 'REDIS_URL'],
+    [['lag'], 'KAFKA_BROKERS'],
+    [
+      ['sessions', 'revoke', 'a'.repeat(32), '--store', 's1', '-e', 'production', '-c', 'c1'],
+      'KAFKA_BROKERS',
+    ],
+  ])('must be named for a command that uses them: %j needs %s', async (args, missing) => {
+    const others = {
+      KAFKA_BROKERS: 'k.invalid:1',
+      MONGODB_URI: 'mongodb://m.invalid',
+      REDIS_URL: 'redis://r.invalid',
+    };
+    const { code, stderr } = await runCommand({ ...others, [missing]: '' }, args);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(`this command needs ${missing}: .*npm start.*stack\\.json`),
+    ]);
   });
 
   it.each(['', 'null', '{"kafka_brokers":[]}'])('are not read from a file that says %j', async (content) => {

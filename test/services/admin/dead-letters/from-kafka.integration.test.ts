@@ -2,7 +2,7 @@
 import type { Collection } from 'mongodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Servers } from '#admin/connection/servers.ts';
-import { LogReader } from '#admin/log/reader.ts';
+import { LogReader } from '#shared/kafka/log-reader.ts';
 import { startProjector } from '#projector/projector.ts';
 import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
 import { encodeEvent } from '#shared/events/encode.ts';

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { describeLetter, structureOf } from '#admin/dead-letters/describe.ts';
-import { toMessage, withMessage } from '#admin/dead-letters/message.ts';
-import { environmentsOf, type LetterSummary } from '#admin/dead-letters/selection.ts';
-import { letterSlices } from '#admin/dead-letters/slices.ts';
+import { describeLetter, structureOf, toMessage, withMessage } from '#admin/dead-letters/describe.ts';
+import { environmentsOf, type LetterSummary } from '#admin/dead-letters/letters.ts';
+import { letterSlices } from '#admin/dead-letters/retry.ts';
 import { readConfig } from '#shared/config.ts';
 import { NOTHING_KEPT, toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
 import { EventRejected } from '#shared/events/rejection.ts';

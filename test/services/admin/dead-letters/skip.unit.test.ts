@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { lastToSkip } from '#admin/dead-letters/skip.ts';
-import type { UnreadableBatch } from '#shared/kafka/unreadable.ts';
+import { lastToSkip } from '#admin/commands/dead-letters/skip.ts';
+import type { UnreadableBatch } from '#shared/kafka/message.ts';
 
 const batch = (from: number, to: number | null): UnreadableBatch => ({
   reason: 'corrupt',

@@ -1,8 +1,21 @@
-import type { ProducerBatch } from 'kafkajs';
+/** Publishing a stream of lines: what is sent, refused, shown and left. */
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import fc from 'fast-check';
+import type { ProducerBatch } from 'kafkajs';
 import { describe, expect, it } from 'vitest';
-import { type Counts, noCounts, publishStream } from '#admin/publish/publish-stream.ts';
-import { orderLine } from './events.ts';
+import { describeProgress } from '#admin/publish/input.ts';
+import {
+  type Counts,
+  type EventLine,
+  type Line,
+  linesIn,
+  noCounts,
+  publishStream,
+  readEventLine,
+} from '#admin/publish/publish-stream.ts';
+import { EventRejected } from '#shared/events/rejection.ts';
+import { runCommand } from '../run-command.ts';
+import { orderEvent, orderLine } from './events.ts';
 
 interface Sent {
   topic: string;
@@ -143,4 +156,174 @@ describe('publishing a stream', () => {
     expect(counts.doneUpToLine).toBe(counts.sent);
     expect(producer.sent.map(({ id }) => id)).toEqual(orders(counts.sent));
   });
+});
+
+async function split(chunks: Iterable<Buffer>, maxBytes = 1_000): Promise<Line[]> {
+  async function* input() {
+    yield* chunks;
+  }
+  return (await Array.fromAsync(linesIn(input(), maxBytes))).flat();
+}
+
+const texts = (lines: Line[]) => lines.map(({ bytes }) => bytes?.toString('utf8') ?? null);
+
+describe('splitting lines', () => {
+  it('numbers them, cuts both kinds of ends, and keeps a last line without one', async () => {
+    expect(await split([Buffer.from('a\r\n\nb\n c\r')])).toEqual([
+      { number: 1, bytes: Buffer.from('a'), length: 1 },
+      { number: 2, bytes: Buffer.from(''), length: 0 },
+      { number: 3, bytes: Buffer.from('b'), length: 1 },
+      { number: 4, bytes: Buffer.from(' c'), length: 2 },
+    ]);
+  });
+
+  it('keeps a line of exactly the allowed length, with either end, and no longer one', async () => {
+    const lines = await split([Buffer.from('12345\n12345\r\n123456\n12345\rx\n123456')], 5);
+    expect(texts(lines)).toEqual(['12345', '12345', null, null, null]);
+    expect(lines.map(({ length }) => length)).toEqual([5, 5, 6, 7, 6]);
+  });
+
+  it('holds nothing of a line that is too long, however long it gets', async () => {
+    const parts = [
+      ...Array.from({ length: 1_000 }, () => Buffer.alloc(1_000, 0x78)),
+      Buffer.from('\nnext\n'),
+    ];
+    const [line, next] = await split(parts, 10);
+    expect(line).toEqual({ number: 1, bytes: null, length: 1_000_000 });
+    expect(next?.bytes).toEqual(Buffer.from('next'));
+  });
+
+  it('does not depend on where chunks end', async () => {
+    const piece = fc.constantFrom('a', 'é', '{"x":1}', '\r', '\n', '\r\n', '');
+    await fc.assert(
+      fc.asyncProperty(fc.array(piece, { maxLength: 60 }), fc.array(fc.nat(7)), async (pieces, cuts) => {
+        const whole = Buffer.from(pieces.join(''));
+        const chunks: Buffer[] = [];
+        let start = 0;
+        for (const cut of cuts) {
+          chunks.push(whole.subarray(start, start + cut));
+          start += cut;
+        }
+        chunks.push(whole.subarray(start));
+        expect(await split(chunks, 6)).toEqual(await split([whole], 6));
+      }),
+    );
+  });
+});
+
+function read(text: string | Buffer, number = 1): EventLine | null {
+  const bytes = typeof text === 'string' ? Buffer.from(text) : text;
+  return readEventLine({ number, bytes, length: bytes.length });
+}
+
+function reasonOf(text: string | Buffer): string {
+  try {
+    read(text);
+    return 'none';
+  } catch (error) {
+    if (error instanceof EventRejected) return error.reason;
+    throw error;
+  }
+}
+
+describe('a line of NDJSON', () => {
+  it('goes to the changes, under its store', () => {
+    expect(read(orderLine('s1', 'o1'))).toMatchObject({ channel: 'changes', storeId: 's1' });
+  });
+
+  it('goes to access when it is about a key or a block', () => {
+    const key = orderLine('s1', 'client', {
+      type: 'store-data.access_key.changed',
+      data: { secret_sha256: 'a'.repeat(64), scopes: ['order'], status: 'active' },
+    });
+    expect(read(key)).toMatchObject({ channel: 'access', storeId: 's1' });
+    const block = orderLine('s1', 's1', {
+      type: 'store-data.store_access.changed',
+      data: { status: 'blocked' },
+    });
+    expect(read(block)).toMatchObject({ channel: 'access', storeId: 's1' });
+  });
+
+  it('finds its store wherever and however the attribute is written', () => {
+    const { data, ...attributes } = orderEvent('s1', 'o1') as { data: object };
+    const deceiving = JSON.stringify({ data: { ...data, storeid: 'other' }, ...attributes });
+    expect(read(deceiving)).toMatchObject({ storeId: 's1' });
+    expect(read(orderLine('s1', 'o1').replace('"storeid"', String.raw`"store\u0069d"`))).toMatchObject({
+      storeId: 's1',
+    });
+    expect(read(orderLine('s1', 'o1').replace('"storeid":', '"storeid" : '))).toMatchObject({
+      storeId: 's1',
+    });
+    // Of two, JSON takes the last.
+    expect(read(orderLine('s1', 'o1').replace('{', '{"storeid":"first",'))).toMatchObject({ storeId: 's1' });
+  });
+
+  it('is sent as it is, but for a byte order mark at the beginning of the file', () => {
+    const text = ` ${orderLine('s1', 'o1')} `;
+    expect(read(text)?.value.toString('utf8')).toBe(text);
+    expect(read(`\u{FEFF}${text}`)?.value.toString('utf8')).toBe(text);
+    expect(() => read(`\u{FEFF}${text}`, 2)).toThrow(EventRejected);
+  });
+
+  it('may be blank', () => {
+    for (const blank of ['', ' ', '\t ', '\u{FEFF}']) expect(read(blank)).toBeNull();
+  });
+
+  it.each([
+    ['malformed', 'hello'],
+    ['malformed', '[1]'],
+    ['malformed', Buffer.from([0x7b, 0xff, 0x7d])],
+    ['invalid_attribute', '{}'],
+    ['invalid_attribute', orderLine('s1', 'o1', { storeid: undefined })],
+    ['invalid_attribute', orderLine('s1', 'o1', { storeid: 's 1' })],
+    ['invalid_attribute', orderLine('s1', 'o1', { sequence: '-1' })],
+    ['invalid_attribute', orderLine('s1', 'o1', { sequence: '9007199254740992' })],
+    ['invalid_attribute', orderLine('s1', 'o\u0000')],
+    ['unknown_type', orderLine('s1', 'o1', { type: 'store-data.wish.changed' })],
+    ['unknown_type', orderLine('s1', 'o1', { type: 'store-data.access_key.deleted' })],
+    ['invalid_data', orderLine('s1', 'o1', { data: { status: 'pending' } })],
+    ['invalid_data', orderLine('s1', 'o1', { type: 'store-data.store_access.changed', subject: 's1' })],
+  ])('is %s: %s', (reason, text) => {
+    expect(reasonOf(text)).toBe(reason);
+  });
+
+  it('is too large when the splitter did not keep it', () => {
+    expect(() => readEventLine({ number: 7, bytes: null, length: 2_000_000 })).toThrow(/too_large.*2000000/);
+  });
+});
+
+describe('progress', () => {
+  it('tells the share and the time left where the size is known', () => {
+    const counts = { ...noCounts(), sent: 50_000, rejected: 2, bytes: 524_288 };
+    expect(describeProgress(counts, 1_048_576, 2_000)).toBe(
+      'sent 50000, rejected 2, 25000 events/s, 50 % of 1.0 MiB, 2.0 s left',
+    );
+    expect(describeProgress(counts, null, 2_000)).toBe('sent 50000, rejected 2, 25000 events/s, 512 KiB');
+    expect(describeProgress(noCounts(), 0, 0)).toBe('sent 0, rejected 0, 0 events/s, 0 B');
+  });
+});
+
+const NO_SERVERS = {};
+
+it('says that all lines are events, without any server', async () => {
+  const input = `${orderLine('s1', 'o1')}\n\n${orderLine('s1', 'o2')}\n`;
+  const { code, stdout, stderr } = await runCommand(NO_SERVERS, ['publish', '-', '--check'], { input });
+  expect([code, stdout, stderr]).toEqual([0, '2 are events, 0 are not\n', '']);
+});
+
+it('names each line that is no event, and fails', async () => {
+  const input = `${orderLine('s1', 'o1')}\nnonsense\n${orderLine('s1', 'o2').replace('"pending"', '"lost"')}\n`;
+  const { code, stdout, stderr } = await runCommand(NO_SERVERS, ['publish', '-', '--check'], { input });
+  expect([code, stdout]).toEqual([1, '1 are events, 2 are not\n']);
+  expect(stderr).toMatch(/^line 2: \w+: .+\nline 3: invalid_data: .*status.*\n$/);
+});
+
+it('says the same to programs', async () => {
+  const input = `${orderLine('s1', 'o1')}\nnonsense\n`;
+  const { code, stdout, stderr } = await runCommand(NO_SERVERS, ['publish', '-', '--check', '--json'], {
+    input,
+  });
+  expect(code).toBe(1);
+  expect(JSON.parse(stdout)).toMatchObject({ valid: 1, rejected: 1, blank: 0 });
+  expect(JSON.parse(stderr)).toMatchObject({ line: 2 });
 });

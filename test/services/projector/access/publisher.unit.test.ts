@@ -12,6 +12,7 @@ function healthy(): Redis {
     zadd: () => commands,
     zremrangebyrank: () => commands,
     del: () => commands,
+    zrem: () => commands,
     exec: () => Promise.resolve([[null, 1]]),
   };
   return { pipeline: () => commands } as unknown as Redis;
@@ -37,6 +38,7 @@ it('publishes what healthy masters hold, whatever another one cannot be told', a
   const published = new Set<string>();
   const collection = {
     aggregate: () => ({ toArray: () => Promise.resolve(pending) }),
+    countDocuments: () => Promise.resolve(0),
     updateOne: ({ _id }: { _id: string }) => Promise.resolve(published.add(_id)),
   };
   const redis = healthy();

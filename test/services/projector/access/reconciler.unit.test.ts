@@ -29,6 +29,7 @@ it('compares nothing, again and again, while a master does not answer', async ()
       find: () => there,
       findMaster: () => undefined,
       isWhole: () => true,
+      refusal: () => null,
       onChange: () => undefined,
       ready: () => Promise.resolve(),
       disconnect: () => undefined,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { bearerMissing, bearerToken } from '#query/access/bearer.ts';
+import { bearerMissing, bearerToken } from '#query/access/steps.ts';
 
 it.each([
   ['Bearer a.b-c_d~e+f/g=', 'a.b-c_d~e+f/g='],

@@ -2,15 +2,14 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import {
   type LiveAccess,
   type LiveAccessSources,
-  lookAtAccess,
-  lookUpAccess,
+  authorize,
+  authorizeAndCount,
+  quotaState,
 } from '#query/access/live-access.ts';
-import { quotaState } from '#query/access/quota.ts';
-import { boundedBy } from '#query/deadline.ts';
+import { deadlineAfter } from '#query/deadline.ts';
 import { onlyMaster, type RedisMaster } from '#shared/redis-masters.ts';
 import { controlCollections, type StoreAccess } from '#shared/access/access-keys.ts';
-import { publishAll, publishedKey, publishedState } from '#shared/access/grants.ts';
-import { redisKeys } from '#shared/access/redis-keys.ts';
+import { publishAll, publishedKey, publishedState, redisKeys } from '#shared/access/grants.ts';
 import { controlDatabase } from '#shared/read-models/databases.ts';
 import { createRedis } from '#shared/redis.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
@@ -22,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => installation.close());
 
 const settings = { requests: 3, windowSeconds: 60 };
-const bounded = boundedBy(10_000);
+const withDeadline = deadlineAfter(10_000);
 const claimsOf = (storeId: string, environment = 'e') => ({
   sessionId: 'a session',
   clientId: 'client',
@@ -41,7 +40,7 @@ function sources(change: Partial<LiveAccessSources> = {}): LiveAccessSources {
 
 /** A gate that is always open. */
 function openTo(master: RedisMaster): LiveAccessSources['gates'] {
-  return { enter: () => ({ master, confirm: () => undefined, noteSession: () => undefined }) };
+  return { acquire: () => ({ master, assertValid: () => undefined }) };
 }
 
 let version = 0;
@@ -76,14 +75,14 @@ async function arrange(
     ...store,
   };
   await publishAll(onlyMaster(redis), [
-    ...publishedKey(prefix, key),
+    publishedKey(prefix, key),
     publishedState(prefix, environment, storeId, access),
   ]);
   await redis.set(redisKeys(prefix, environment, storeId).session('a session'), session);
 }
 
 async function request(storeId: string, environment = 'e', of = sources()): Promise<LiveAccess['quota']> {
-  const live = await lookUpAccess(of, claimsOf(storeId, environment), bounded);
+  const live = await authorizeAndCount(of, claimsOf(storeId, environment), withDeadline);
   if (typeof live === 'string') throw new Error(live);
   return live.quota;
 }
@@ -140,7 +139,7 @@ it.each([
   const { redis } = installation;
   const { prefix } = sources();
   await arrange(reason, arranged);
-  expect(await lookUpAccess(sources(), claimsOf(reason), bounded)).toBe(reason);
+  expect(await authorizeAndCount(sources(), claimsOf(reason), withDeadline)).toBe(reason);
   expect(await redis.exists(redisKeys(prefix, 'e', reason).quota(60))).toBe(0);
   await arrange(reason);
   expect(await remaining(reason)).toBe(2);
@@ -148,7 +147,7 @@ it.each([
 
 it('takes nothing for a request that was counted before', async () => {
   await arrange('held');
-  expect(await lookAtAccess(sources(), claimsOf('held'), bounded)).toEqual(['order']);
+  expect(await authorize(sources(), claimsOf('held'), withDeadline)).toEqual(['order']);
   expect(await remaining('held')).toBe(2);
 });
 

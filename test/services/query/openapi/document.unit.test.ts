@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { declaredRoutes } from '#query/openapi/declared-routes.ts';
 import { openApiDocument } from '#query/openapi/document.ts';
+import { declaredRoutes } from '#query/declared-routes.ts';
 import { openApi, validatorOf } from '#test/documented.ts';
 
 type JsonObject = Record<string, unknown>;

@@ -1,13 +1,16 @@
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createMetrics } from '#query/metrics.ts';
-import { Admission } from '#query/overload/admission.ts';
+import { Admission, MAX_IN_FLIGHT } from '#query/overload/admission.ts';
 import { createLogger } from '#shared/logging.ts';
 
-/** Lets twenty in. */
-const LATENCY_MS = 2;
+const LATENCY_MS = 100;
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] }));
+afterEach(() => void vi.useRealTimers());
+const pass = (milliseconds: number) => void vi.advanceTimersByTime(milliseconds);
 
 class Response extends EventEmitter {
   status = 0;
@@ -23,65 +26,189 @@ class Response extends EventEmitter {
 
 function start() {
   const begun: Response[] = [];
-  const admission = new Admission(LATENCY_MS, createMetrics(), createLogger('query', 'silent'));
+  const admission = new Admission({
+    latencyMs: LATENCY_MS,
+    senderOf: ({ headers }) => headers.host ?? '',
+    metrics: createMetrics(),
+    logger: createLogger('query', 'silent'),
+  });
   const listener = admission.before((_, response) => begun.push(response as never));
-  const ask = (url = '/api/order/list') => {
+  const ask = (host = 'one', url = '/api/order/list') => {
     const response = new Response();
-    listener({ url, headers: {} } as IncomingMessage, response as unknown as ServerResponse);
+    listener({ url, headers: { host } } as IncomingMessage, response as unknown as ServerResponse);
     return response;
   };
-  return { begun, ask };
+  const many = (count: number, host = 'one') => Array.from({ length: count }, () => ask(host));
+  const turns = async (count: number) => {
+    for (let turn = 0; turn < count; turn += 1) await nextTurn();
+  };
+  return { begun, ask, many, turns };
 }
 
-const many = (count: number, ask: () => Response) => Array.from({ length: count }, ask);
-const refusedIn = (responses: Response[]) => responses.filter(({ status }) => status === 503);
+const end = (responses: Response[]) => {
+  for (const response of responses) response.emit('close');
+};
+const refusedOf = (responses: Response[]) => responses.filter(({ status }) => status === 503);
 
-it('begins sixteen in a turn of the event loop, and the next ones in the next', async () => {
-  const { begun, ask } = start();
-  const asked = many(20, ask);
-  expect(begun).toEqual(asked.slice(0, 16));
-  await nextTurn();
-  expect(begun).toEqual(asked);
+describe('a turn of the event loop', () => {
+  it('begins sixteen requests, and the next turn the next ones', async () => {
+    const { begun, many, turns } = start();
+    const asked = many(20);
+    expect(begun).toEqual(asked.slice(0, 16));
+    await turns(1);
+    expect(begun).toEqual(asked);
+  });
+
+  it('does not begin a request whose client has gone meanwhile', async () => {
+    const { begun, many, turns } = start();
+    end(many(17).slice(16));
+    await turns(2);
+    expect(begun).toHaveLength(16);
+  });
 });
 
-it('begins no more in a turn because many were refused in the one before', async () => {
-  const { begun, ask } = start();
-  expect(refusedIn(many(1_000, ask))).toHaveLength(980);
-  await nextTurn();
-  expect(begun).toHaveLength(20);
-  for (const response of begun) response.emit('close');
-  // Four of this turn are begun.
-  expect(refusedIn(many(20, ask))).toEqual([]);
-  expect(begun).toHaveLength(20 + 12);
-  await nextTurn();
-  expect(begun).toHaveLength(40);
+describe('requests in flight', () => {
+  it('are so many at a time; the next ones wait until one ends', async () => {
+    const { begun, many, turns } = start();
+    const asked = many(MAX_IN_FLIGHT + 2);
+    await turns(10);
+    expect(begun).toEqual(asked.slice(0, MAX_IN_FLIGHT));
+    end(asked.slice(0, 1));
+    await turns(2);
+    expect(begun).toEqual(asked.slice(0, MAX_IN_FLIGHT + 1));
+  });
+
+  it('are not those of which only the client has still something to take', async () => {
+    const { begun, many, turns, ask } = start();
+    const asked = many(MAX_IN_FLIGHT);
+    await turns(10);
+    for (const response of asked) response.writableEnded = true;
+    pass(LATENCY_MS + 1);
+    const next = ask();
+    await turns(1);
+    expect(begun.at(-1)).toBe(next);
+  });
+
+  it('leave room for another sender, whose share is not in flight', async () => {
+    const { begun, many, turns } = start();
+    many(5 * MAX_IN_FLIGHT, 'greedy');
+    await turns(10);
+    const modest = many(MAX_IN_FLIGHT / 2, 'modest');
+    await turns(10);
+    expect(begun).toEqual(expect.arrayContaining(modest));
+    expect(begun).toHaveLength(MAX_IN_FLIGHT * 1.5);
+  });
+
+  it('are at most twice as many, however many senders there are', async () => {
+    const { begun, ask, many, turns } = start();
+    many(MAX_IN_FLIGHT, 'greedy');
+    await turns(10);
+    for (let sender = 0; sender < 5 * MAX_IN_FLIGHT; sender += 1) ask(`sender ${sender}`);
+    await turns(50);
+    expect(begun.length).toBeLessThanOrEqual(2 * MAX_IN_FLIGHT);
+  });
 });
 
-it('refuses those that come when all places are taken, and nothing of them is begun', async () => {
-  const { begun, ask } = start();
-  const [first] = many(20, ask);
-  await nextTurn();
-  const refused = ask();
-  expect([refused.status, refused.writableEnded]).toEqual([503, true]);
-  first?.emit('close');
-  expect(ask().status).toBe(0);
-  await nextTurn();
-  expect(begun).toHaveLength(21);
-  expect(begun).not.toContain(refused);
+describe('requests that wait', () => {
+  it('that were refused leave nothing of their sender behind, so that others’ shares are as before', async () => {
+    const { begun, many, ask, turns } = start();
+    const asked = many(MAX_IN_FLIGHT, 'greedy');
+    await turns(10);
+    many(MAX_IN_FLIGHT, 'modest');
+    await turns(10);
+    // As many are in flight as may be: each of these others has one that waits.
+    for (let sender = 0; sender < 3 * MAX_IN_FLIGHT; sender += 1) ask(`sender ${sender}`);
+    await turns(10);
+    pass(3 * LATENCY_MS + 1);
+    // The turn that follows finds them expired, before the timer does.
+    end(asked.slice(0, 1));
+    await turns(50);
+    pass(10 * LATENCY_MS);
+    await turns(50);
+    end([...begun]);
+    await turns(10);
+    const before = begun.length;
+    many(2 * MAX_IN_FLIGHT, 'greedy');
+    await turns(20);
+    expect(begun.length - before).toBe(MAX_IN_FLIGHT);
+    const others = many(MAX_IN_FLIGHT, 'modest');
+    await turns(20);
+    expect(others.filter((response) => begun.includes(response))).toHaveLength(MAX_IN_FLIGHT / 2);
+  });
+
+  it('are begun a sender at a time in turn, not in the order in which they came', async () => {
+    const { begun, many, turns } = start();
+    const asked = many(MAX_IN_FLIGHT, 'greedy');
+    many(100, 'greedy');
+    await turns(10);
+    const modest = new Set(many(MAX_IN_FLIGHT, 'modest').slice(MAX_IN_FLIGHT / 2));
+    await turns(10);
+    const before = begun.length;
+    end(asked);
+    await turns(10);
+    const next = begun.slice(before, before + 20);
+    expect(next.filter((response) => modest.has(response))).toHaveLength(10);
+  });
+
+  it('are refused after three times the allowed wait, also where nothing ends', async () => {
+    const { begun, many, turns } = start();
+    const asked = many(MAX_IN_FLIGHT + 10);
+    await turns(10);
+    pass(3 * LATENCY_MS);
+    expect(refusedOf(asked)).toEqual([]);
+    pass(LATENCY_MS);
+    expect(refusedOf(asked)).toEqual(asked.slice(MAX_IN_FLIGHT));
+    expect(begun).toHaveLength(MAX_IN_FLIGHT);
+  });
 });
 
-it('does not begin one whose client has gone meanwhile', async () => {
-  const { begun, ask } = start();
-  const asked = many(17, ask);
-  asked[16]?.emit('close');
-  await nextTurn();
-  expect(begun).toHaveLength(16);
-});
+describe('while requests are refused', () => {
+  /** Nothing of it ends, so that no place is left. */
+  async function overloaded() {
+    const service = start();
+    const asked = service.many(MAX_IN_FLIGHT + 10);
+    await service.turns(10);
+    pass(4 * LATENCY_MS);
+    expect(refusedOf(asked)).toHaveLength(10);
+    return { ...service, asked };
+  }
 
-it('lets /health in, however many are in flight', () => {
-  const { begun, ask } = start();
-  many(1_000, ask);
-  const health = ask('/health?x=1');
-  expect(health.status).toBe(0);
-  expect(begun.at(-1)).toBe(health);
+  it('a request for which there is no room is refused at once', async () => {
+    const { ask } = await overloaded();
+    expect(ask().status).toBe(503);
+  });
+
+  it('as many may wait as were begun a moment before, and the longest queue makes room for a shorter one', async () => {
+    const { ask, many, turns } = await overloaded();
+    const share = MAX_IN_FLIGHT / 2;
+    expect(refusedOf(many(share, 'modest'))).toEqual([]);
+    await turns(10);
+    pass(LATENCY_MS);
+    const waiting = many(share + 1);
+    expect(refusedOf(waiting)).toEqual(waiting.slice(share));
+    expect(ask('modest').status).toBe(0);
+    expect(refusedOf(waiting)).toEqual(waiting.slice(share - 1));
+  });
+
+  it('a request is begun as soon as there is room', async () => {
+    const { asked, ask, begun } = await overloaded();
+    end(asked.slice(0, 1));
+    const next = ask();
+    expect([next.status, begun.at(-1)]).toEqual([0, next]);
+  });
+
+  it('/health is let in', async () => {
+    const { ask, begun } = await overloaded();
+    const health = ask('one', '/health?x=1');
+    expect([health.status, begun.at(-1)]).toEqual([0, health]);
+  });
+
+  it('nothing is refused a moment later, where a burst is over', async () => {
+    const { asked, many, turns } = await overloaded();
+    end(asked);
+    pass(LATENCY_MS + 1);
+    const burst = many(500);
+    await turns(1);
+    expect(refusedOf(burst)).toEqual([]);
+  });
 });

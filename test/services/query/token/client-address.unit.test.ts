@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest';
-import { clientAddresses } from '#query/token/client-address.ts';
+import { addressGroup, clientAddresses } from '#query/token/failed-authentications.ts';
 
 const PROXY = '10.0.0.1';
 const unreadable = vi.fn<(proxy: string) => void>();
@@ -56,3 +56,23 @@ it('takes what is no address for the proxy that sent it, and tells of it once', 
   }
   expect(told.mock.calls).toEqual([[PROXY]]);
 });
+
+it.each([
+  ['203.0.113.9', '203.0.113.9'],
+  ['::ffff:203.0.113.9', '203.0.113.9'],
+  ['::ffff:cb00:7109', '203.0.113.9'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['2001:DB8:1:2::1', '2001:db8:1:2::/64'],
+  ['2001:db8::1', '2001:db8:0:0::/64'],
+  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ['::1', '0:0:0:0::/64'],
+])('%s belongs to %s', (address, group) => {
+  expect(addressGroup(address)).toBe(group);
+});
+
+it.each([undefined, '', 'unknown', '203.0.113.9:443', '_hidden', '203.0.113.999'])(
+  'what is no address is in one group: %s',
+  (address) => {
+    expect(addressGroup(address)).toBe('unknown');
+  },
+);

@@ -1,13 +1,10 @@
-/** Redis decides about tokens: whatever changes, the next request at every instance sees it, and MongoDB is asked about failures only. */
+/** MongoDB decides about tokens, and Redis stores no session beside a newer key: whatever changes, the next request at every instance sees it. */
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { setVersioned } from '#shared/access/grants.ts';
-import { clientKey, reconciledKey, redisKeys } from '#shared/access/redis-keys.ts';
-import { applyKeyChange, controlCollections } from '#shared/access/access-keys.ts';
-import { hashSecret } from '#shared/access/secrets.ts';
+import { redisKeys, setVersioned } from '#shared/access/grants.ts';
+import { type AccessKey, controlCollections } from '#shared/access/access-keys.ts';
 import type { Config } from '#shared/config.ts';
-import { SCOPES } from '#shared/events/access-event.ts';
 import { controlDatabase } from '#shared/read-models/databases.ts';
-import { execute } from '#shared/redis-pipeline.ts';
+import { execute } from '#shared/redis-masters.ts';
 import type { Answer } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
 import { quickOnce } from '#test/patience.ts';
@@ -48,7 +45,7 @@ const both = (...outcome: Outcome): Outcome[] => [outcome, outcome];
 
 /** Counts how often keys are read from MongoDB while something is done. */
 async function readsDuring(act: () => Promise<unknown>): Promise<number> {
-  const spies = instances.map(({ app }) => vi.spyOn(app.control.keys, 'find'));
+  const spies = instances.map(({ app }) => vi.spyOn(app.services.control.keys, 'find'));
   // What the gate looks for once a second is no key of a request.
   const reads = () => spies.flatMap(({ mock }) => mock.calls).filter(([filter]) => '_id' in (filter ?? {}));
   try {
@@ -70,15 +67,13 @@ async function warm(clientId: string): Promise<string> {
 
 async function expectWarm(clientId: string, secret = 'secret'): Promise<void> {
   expect(new Set((await ask(clientId, secret)).map(([status]) => status))).toEqual(new Set([200]));
-  const asked = readsDuring(async () => expect((await ask(clientId, secret))[0]?.[0]).toBe(200));
-  expect(await asked).toBe(0);
 }
 
-/** What Redis holds of a client: its record, its grant and its store's state. */
-function namesOf(clientId: string, storeId: string): [client: string, grant: string, state: string] {
+/** What Redis holds of a client: its grant and its store's state. */
+function namesOf(clientId: string, storeId: string): [grant: string, state: string] {
   const { config, environment } = service.installation;
   const { grant, storeAccess } = redisKeys(config.namePrefix, environment, storeId);
-  return [clientKey(config.namePrefix, clientId), grant(clientId), storeAccess];
+  return [grant(clientId), storeAccess];
 }
 
 async function sessionsOf(storeId: string): Promise<number> {
@@ -90,26 +85,21 @@ async function sessionsOf(storeId: string): Promise<number> {
 const command = (...args: string[]) => runJson<{ client_secret?: string }>(service.installation.env, args);
 
 describe('MongoDB', () => {
-  it('is not asked about right secrets, whatever their spelling, and about all others', async () => {
+  it('is asked once, whatever is right or wrong, by a read of what a majority has', async () => {
     await service.setKey({ clientId: 'i-d', storeId: 'spelled', secrets: ['s~+ %'] });
     const sent = { method: 'POST', body: 'grant_type=client_credentials' };
     for (const credentials of ['i-d:s~+ %', `i%2Dd:${encodeURIComponent('s~+ %')}`]) {
       const authorization = `Basic ${Buffer.from(credentials).toString('base64')}`;
       const headers = { authorization, 'content-type': 'application/x-www-form-urlencoded' };
       const request = () => service.api.call('/api/auth/token/', { ...sent, headers });
+      // Redis has the state of a store that was never heard of after the first.
       expect((await request()).status).toBe(200);
-      expect(await readsDuring(async () => expect((await request()).status).toBe(200))).toBe(0);
+      expect(await readsDuring(async () => expect((await request()).status).toBe(200))).toBe(1);
     }
     expect(await readsDuring(() => ask('i-d', 'wrong'))).toBe(2);
     expect(await readsDuring(() => ask('nobody', 'wrong'))).toBe(2);
-  });
-
-  it('need not be asked for sessions to live', async () => {
-    await warm('living');
-    for (const { api } of instances) {
-      const token = await api.token('living', 'secret');
-      for (const other of instances) expect((await other.api.get('/api/order/list', token)).status).toBe(200);
-    }
+    const { readConcern, readPreference } = service.app.services.control.keys;
+    expect([readConcern?.level, readPreference?.mode]).toEqual(['majority', 'primary']);
   });
 });
 
@@ -118,7 +108,7 @@ describe('a key', () => {
     await service.setKey({ clientId: 'narrow', storeId: 'narrow', scopes: ['order'] });
     await expectWarm('narrow');
     const before = await sessionsOf('narrow');
-    expect(before).toBe(4);
+    expect(before).toBe(2);
     const form = 'grant_type=client_credentials&scope=';
     expect(await ask('narrow', 'secret', `${form}crm`)).toEqual(both(400, 'invalid_scope'));
     expect(await ask('narrow', 'secret', `${form}+`)).toEqual(both(400, 'invalid_scope'));
@@ -205,7 +195,7 @@ describe('a Redis', () => {
     for (const lost of [...names.map((name) => [name]), names]) {
       const before = await Promise.all(names.map((name) => redis.zrange(name, '0', '-1', 'WITHSCORES')));
       await redis.del(...lost);
-      expect(await readsDuring(() => service.api.token('lost', 'secret'))).toBe(1);
+      await service.api.token('lost', 'secret');
       const after = await Promise.all(names.map((name) => redis.zrange(name, '0', '-1', 'WITHSCORES')));
       expect(after).toEqual(before);
       await redis.del(...lost);
@@ -214,71 +204,85 @@ describe('a Redis', () => {
     }
   });
 
-  it('whose record of a client is older than its grant, as releases without such records leave it, takes the one of MongoDB', async () => {
-    const storeId = await warm('older');
-    const { redis, mongodb, config, environment } = service.installation;
-    const [client, grant] = namesOf('older', storeId);
+  it('that knows a newer key than MongoDB, which was restored from a backup, gives no token for it', async () => {
+    const storeId = await warm('ahead');
+    const { redis, mongodb, config } = service.installation;
+    const [grant] = namesOf('ahead', storeId);
     const { keys } = controlCollections(controlDatabase(mongodb, config.namePrefix));
-    const [member = ''] = await redis.zrange(grant, '0', '-1');
-    const secret = (sequence: number, secretHashes: string[]) =>
-      applyKeyChange(keys, environment, {
-        kind: 'access_key',
-        clientId: 'older',
-        storeId,
-        sequence,
-        source: '/test',
-        eventId: '',
-        secretHashes,
-        secretExpiry: {},
-        scopes: [...SCOPES],
-        status: 'active',
-      });
-    const changed = await secret(1_000, [hashSecret('next')]);
-    if (changed === null) throw new Error('nothing changed');
-    await keys.updateOne({ _id: 'older' }, { $unset: { publish_pending: '' } });
-    await execute(setVersioned(redis.multi(), grant, changed.version, member));
-    expect(await ask('older', 'secret')).toEqual(both(401, 'invalid_client'));
-    await expectWarm('older', 'next');
-
-    // MongoDB restored from a backup does not know the grant: its secrets are the newest that there are.
-    const ahead = changed.version + 1_000_000;
-    await execute(setVersioned(redis.multi(), grant, ahead, 'active crm'));
-    expect(await ask('older', 'secret')).toEqual(both(401, 'invalid_client'));
-    expect(await ask('older', 'next')).toEqual(both(200, 'crm'));
-    expect(await redis.zrange(client, '0', '-1', 'WITHSCORES')).toContain(String(ahead));
+    const version = (await keys.findOne({ _id: 'ahead' }))?.version ?? 0;
+    const stored = await sessionsOf(storeId);
+    await execute(setVersioned(redis.multi(), grant, version + 1_000, 'active crm'));
+    expect(await ask('ahead')).toEqual(both(503, 'temporarily_unavailable'));
+    expect(await ask('ahead', 'wrong')).toEqual(both(401, 'invalid_client'));
     await execute(setVersioned(redis.multi(), grant, Number.MAX_SAFE_INTEGER, 'revoked crm'));
-    expect(await ask('older', 'next')).toEqual(both(401, 'invalid_client'));
+    expect(await ask('ahead')).toEqual(both(401, 'invalid_client'));
+    expect(await sessionsOf(storeId)).toBe(stored);
   });
 
   it('that has a grant of which MongoDB knows nothing lets nobody in', async () => {
     const storeId = await warm('orphan');
     const { redis, mongodb, config } = service.installation;
-    const [, grant, state] = namesOf('orphan', storeId);
     const { keys } = controlCollections(controlDatabase(mongodb, config.namePrefix));
     await keys.deleteOne({ _id: 'orphan' });
-    for (const name of [grant, state]) {
+    for (const name of namesOf('orphan', storeId)) {
+      expect(await ask('orphan')).toEqual(both(401, 'invalid_client'));
       await redis.del(name);
-      expect(await ask('orphan')).toEqual(both(503, 'temporarily_unavailable'));
     }
   });
+});
 
-  it('that a former release filled, and marked, is reconciled before the first token', async () => {
-    const storeId = await warm('former');
-    const { redis, config, environment } = service.installation;
-    const [client] = namesOf('former', storeId);
-    const mark = reconciledKey(config.namePrefix, environment);
-    const formerMark = `${config.namePrefix}:reconciliation:${environment}`;
-    await redis.set(formerMark, (await redis.get(mark)) ?? '');
-    await redis.del(client, mark);
-    const late = await startApp(config);
+describe('between the read of a key and the storing of its session', () => {
+  /** Lets the first instance read old records, as an isolated former primary would show them. */
+  function readsOld(old: AccessKey, times: number) {
+    const { keys } = service.app.services.control;
+    const find = keys.find.bind(keys);
+    let left = times;
+    return vi.spyOn(keys, 'find').mockImplementation(((...args: Parameters<typeof find>) => {
+      if (!('_id' in (args[0] ?? {})) || left === 0) return find(...args);
+      left -= 1;
+      return { toArray: () => Promise.resolve([old]) };
+    }) as typeof keys.find);
+  }
+
+  async function retired(clientId: string): Promise<{ old: AccessKey; storeId: string }> {
+    const storeId = await warm(clientId);
+    const { mongodb, config } = service.installation;
+    const { keys } = controlCollections(controlDatabase(mongodb, config.namePrefix));
+    const old = await keys.findOne({ _id: clientId });
+    if (old === null) throw new Error('there is no such key');
+    await service.setKey({ clientId, storeId, secrets: ['next'] });
+    return { old, storeId };
+  }
+
+  it('a secret is retired: MongoDB is read again, and there is no token', async () => {
+    const { old, storeId } = await retired('between');
+    const stored = await sessionsOf(storeId);
+    const spy = readsOld(old, 1);
     try {
-      instances.push(late);
-      expect(await redis.exists(client)).toBe(1);
-      await expectWarm('former');
+      expect(outcomeOf(await service.api.askToken('between', 'secret'))).toEqual([401, 'invalid_client']);
+      // Once old, and then as it is.
+      expect(spy.mock.calls.filter(([filter]) => '_id' in (filter ?? {}))).toHaveLength(2);
     } finally {
-      instances.pop();
-      await late.app.close();
+      spy.mockRestore();
     }
+    expect(await sessionsOf(storeId)).toBe(stored);
+    await expectWarm('between', 'next');
+  });
+
+  it('an isolated former primary goes on showing the old secret: no token, and nothing in Redis goes back', async () => {
+    const { old, storeId } = await retired('isolated');
+    const { redis } = service.installation;
+    const [grant] = namesOf('isolated', storeId);
+    const [stored, held] = [await sessionsOf(storeId), await redis.zrange(grant, '0', '-1', 'WITHSCORES')];
+    const spy = readsOld(old, Infinity);
+    try {
+      const answer = await service.api.askToken('isolated', 'secret');
+      expect(outcomeOf(answer)).toEqual([503, 'temporarily_unavailable']);
+    } finally {
+      spy.mockRestore();
+    }
+    expect(await sessionsOf(storeId)).toBe(stored);
+    expect(await redis.zrange(grant, '0', '-1', 'WITHSCORES')).toEqual(held);
   });
 });
 
@@ -373,7 +377,7 @@ describe('without MongoDB', () => {
     ['frozen', (mongodb: TcpProxy) => mongodb.freeze()],
     ['gone', (mongodb: TcpProxy) => mongodb.cut()],
   ] as const)('%s, no token is given: 503 within a second', async (how, fail) => {
-    await warm(`without-${how}`);
+    const storeId = await warm(`without-${how}`);
     const { api } = proxied;
     await eventually('MongoDB is there', async () => {
       return (await api.askToken(`without-${how}`, 'secret')).status === 200;
@@ -390,7 +394,10 @@ describe('without MongoDB', () => {
         expect(answer.headers.get('retry-after')).not.toBeNull();
       }
     };
+    const stored = await sessionsOf(storeId);
     await quickOnce('tokens without MongoDB', 1_000, round, 3);
+    // They would count among the live tokens of the key.
+    expect(await sessionsOf(storeId)).toBe(stored);
     await proxy.restore();
     await eventually('tokens are given', async () => {
       return (await api.askToken(`without-${how}`, 'secret')).status === 200;

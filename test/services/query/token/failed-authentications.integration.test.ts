@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { Counter, Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Refused } from '#query/answers/refusal.ts';
+import { Refused } from '#query/responses/refusal.ts';
 import { createFailedAuthentications } from '#query/token/failed-authentications.ts';
 import { onlyMaster } from '#shared/redis-masters.ts';
 import { createRedis } from '#shared/redis.ts';
@@ -140,10 +140,10 @@ it('keeps no address and no client_id, and nothing longer than a window', async 
   }
 });
 
-it('counts the invented clients of one address in a bounded number of places', async () => {
-  const { fail } = instance('bounded');
+it('counts the invented clients of one address in a withDeadline number of places', async () => {
+  const { fail } = instance('withDeadline');
   await Promise.all(Array.from({ length: 2_000 }, (_, index) => fail(`invented-${index}`, '192.0.2.1', 1)));
-  const keys = await installation.redis.keys(`${installation.config.namePrefix}:bounded:*`);
+  const keys = await installation.redis.keys(`${installation.config.namePrefix}:withDeadline:*`);
   const names = keys.filter((key) => key.includes('}:client:'));
   // 16 bits tell clients apart: some of so many fall together.
   expect(names.every((name) => /:client:[0-9a-f]{4}$/.test(name))).toBe(true);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Refused } from '#query/answers/refusal.ts';
-import { readForm } from '#query/token/form.ts';
+import { Refused } from '#query/responses/refusal.ts';
+import { grantedScopes, readForm } from '#query/token/form.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
 const read = (body: string | Buffer, contentType: string | undefined = FORM, query = '') =>
@@ -85,4 +85,23 @@ describe('no form', () => {
       expect(refusalOf(() => read(body)).detail).not.toContain('hunter2');
     }
   });
+});
+
+describe('grantedScopes', () => {
+  it.each([
+    [null, ['menu', 'store'], ['store', 'menu']],
+    [null, [], []],
+    ['order', ['order', 'crm'], ['order']],
+    ['menu  order crm', ['order', 'crm', 'menu'], ['crm', 'order', 'menu']],
+    [' order order ', ['order'], ['order']],
+  ] as const)('%s of %j', (requested, held, granted) => {
+    expect(grantedScopes(requested, [...held])).toEqual(granted);
+  });
+
+  it.each(['menu', 'order menu', 'admin', 'ORDER', ' ', 'order\tcrm', 'order,crm'])(
+    'refuses %j',
+    (requested) => {
+      expect(() => grantedScopes(requested, ['order', 'crm'])).toThrow(Refused);
+    },
+  );
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { customersIn } from '#shared/projection/dead-letters/loose-event.ts';
+import { customersIn } from '#shared/projection/dead-letters/letter.ts';
 
 const message = (value: unknown, headers = {}, key: string | null = 's1') => ({
   key: key === null ? null : Buffer.from(key),

@@ -3,7 +3,7 @@ import { readChange } from '#shared/events/change.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
 import type { EntityName } from '#shared/events/entities/index.ts';
 import { documentOf } from '#shared/projection/projections/index.ts';
-import type { ProjectionContext } from '#shared/projection/projections/projection.ts';
+import type { ProjectionContext } from '#shared/projection/projections/fields.ts';
 import { jsonOf } from '#shared/read-models/bodies.ts';
 
 /** The document of an entity `x1` of the store `s1`, version 3, whose event happened at noon of 2026-02-02, UTC. */

@@ -4,13 +4,11 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { ensurePackage, type Package } from '#local/stack/fetch/package.ts';
+import { ensurePackage, fetchWheel, type Package } from '#local/stack/fetch.ts';
 import { testableSources } from '../sources.ts';
-import { fetchWheel } from '#local/stack/fetch/wheel.ts';
-import { dataFolderAt } from '#local/stack/folder/data-folder.ts';
+import { dataFolderAt } from '#local/stack/folder.ts';
 import type { StartContext } from '#local/stack/part.ts';
-import { startGuard } from '#local/stack/program/guard.ts';
-import type { Guard } from '#local/stack/program/guard.ts';
+import { type Guard, startGuard } from '#local/stack/process.ts';
 
 let folder: string;
 let guard: Guard;

@@ -1,0 +1,183 @@
+/** Orders: what was ordered, by whom, for how much and how it is paid; their states on their way; and what customers say of them. */
+import type { ORDER_STATUSES, ORDER_TYPES, OrderState } from '#shared/events/entities/order.ts';
+import type { SimulatedCustomer } from './customer.ts';
+import { MOODS } from './data/read.ts';
+import { eventOf, type SimulatedEvent } from './event.ts';
+import { redeemed } from './marketing.ts';
+import type { ProductState } from '#shared/events/entities/product.ts';
+import type { Menu } from './menu.ts';
+import { type Chance, happens, pick, sometimes } from './random.ts';
+import type { SimulatedStore } from './store.ts';
+import { cents, instant, MINUTE, money, percentOf } from './values.ts';
+
+type Status = (typeof ORDER_STATUSES)[number];
+type OrderType = (typeof ORDER_TYPES)[number];
+type Item = NonNullable<OrderState['items']>[number];
+
+export interface SimulatedOrder {
+  id: string;
+  /** In order, `pending` first, each so many milliseconds after the order was placed; the last one is final. */
+  journey: { status: Status; after: number }[];
+  /** All that stays the same on its way. */
+  placed: Omit<OrderState, 'status' | 'status_history' | 'cancellation' | 'updated_at'>;
+}
+
+const WAYS: Readonly<Record<OrderType, readonly Status[]>> = {
+  delivery: ['confirmed', 'preparing', 'ready', 'dispatched', 'delivered', 'concluded'],
+  takeout: ['confirmed', 'preparing', 'ready', 'concluded'],
+  indoor: ['confirmed', 'preparing', 'ready', 'delivered', 'concluded'],
+};
+/** How many minutes each step takes at most, in a real kitchen. */
+const MAX_MINUTES = [4, 3, 30, 8, 35, 20];
+const TYPES = ['indoor', 'takeout', 'takeout', 'delivery', 'delivery', 'delivery', 'delivery'] as const;
+const CANCELLED_PERCENT = 7;
+const REASONS = ['Cliente desistiu do pedido', 'Item em falta', 'Endereço não localizado'];
+const NOTES = ['Tocar o interfone', 'Deixar na portaria', 'Sem talheres', 'É para presente'];
+
+/** A new order of the customer. `number` is the store's own count, of which people get to see four digits. */
+export function placeOrder(
+  chance: Chance,
+  store: SimulatedStore,
+  { id: customerId, state: { name, phone = null, document = null, addresses } }: SimulatedCustomer,
+  { id, number, at }: { id: string; number: number; at: number },
+): SimulatedOrder {
+  const type = pick(chance, store.cuisine.indoor ? TYPES : TYPES.slice(1));
+  const channel = type === 'indoor' ? 'counter' : pick(chance, ['app', 'app', 'site', 'whatsapp', 'phone']);
+  const { items, subtotal } = orderItems(chance, store);
+  const deliveryFee = type === 'delivery' ? pick(chance, [0, 500, 600, 800]) : 0;
+  const serviceFee = type === 'indoor' ? percentOf(subtotal, 10) : channel === 'app' ? 99 : 0;
+  const { coupon, discount } = redeemed(chance, type, subtotal, deliveryFee);
+  const total = subtotal + deliveryFee + serviceFee - discount;
+  const arrival = instant(at + chance.number.int({ min: 30, max: 60 }) * MINUTE);
+  const delivery = { address: addresses?.[0] ?? null, fee: money(deliveryFee), estimated_at: arrival };
+  const method = pick(chance, ['pix', 'pix', 'pix', 'credit', 'debit', 'cash', 'voucher'] as const);
+  const isPrepaid = type !== 'indoor' && ['pix', 'credit', 'voucher'].includes(method);
+  return {
+    id,
+    journey: orderJourney(chance, type),
+    placed: {
+      display_id: String(number % 10_000).padStart(4, '0'),
+      order_type: type,
+      sales_channel: channel,
+      customer: type === 'indoor' && happens(chance, 60) ? null : { id: customerId, name, phone, document },
+      subtotal: money(subtotal),
+      delivery_fee: money(deliveryFee),
+      service_fee: money(serviceFee),
+      discount: money(discount),
+      total: money(total),
+      scheduled_for: type === 'indoor' ? null : sometimes(chance, 4, () => arrival),
+      items,
+      delivery: type === 'delivery' ? delivery : null,
+      payments: [{ method, type: isPrepaid ? 'prepaid' : 'on_delivery', amount: money(total) }],
+      coupon,
+      notes: sometimes(chance, 12, () => pick(chance, NOTES)),
+      created_at: instant(at),
+    },
+  };
+}
+
+function orderJourney(chance: Chance, type: OrderType): SimulatedOrder['journey'] {
+  const steps: SimulatedOrder['journey'] = [{ status: 'pending', after: 0 }];
+  let after = 0;
+  const cancelledAt = happens(chance, CANCELLED_PERCENT) ? chance.number.int({ max: 3 }) : -1;
+  for (const [place, status] of WAYS[type].entries()) {
+    const max = MAX_MINUTES[place] ?? 1;
+    after += Math.round(chance.number.float({ min: max / 8, max }) * MINUTE);
+    steps.push({ status: place === cancelledAt ? 'cancelled' : status, after });
+    if (place === cancelledAt) break;
+  }
+  return steps;
+}
+
+/** The order's state once it has made as many steps as there are times, each at its time. */
+export function orderState({ id, journey, placed }: SimulatedOrder, times: readonly number[]): OrderState {
+  const steps = journey
+    .slice(0, times.length)
+    .map(({ status }, index) => ({ status, at: instant(times[index] ?? 0) }));
+  const { status, at } = steps.at(-1) ?? { status: 'pending' as const, at: placed.created_at };
+  const reason = REASONS[id.length % REASONS.length] ?? null;
+  const cancellation = status === 'cancelled' ? { reason, at } : null;
+  return { ...placed, status, status_history: steps, cancellation, updated_at: at };
+}
+
+/** Items and the sum of their totals in cents, at least the store's minimum order. */
+function orderItems(chance: Chance, { menu, cuisine }: SimulatedStore): { items: Item[]; subtotal: number } {
+  const items: Item[] = [];
+  const onSale = [...menu.products].filter(
+    ([, { active, category_id: category }]) => active && menu.categories.get(category ?? '')?.active,
+  );
+  const wanted = pick(chance, [1, 1, 2, 2, 3, 4]);
+  let subtotal = 0;
+  while (items.length < wanted || subtotal < cuisine.minimumOrder) {
+    const item = { id: `i${items.length + 1}`, ...orderItem(chance, menu, pick(chance, onSale)) };
+    items.push(item);
+    subtotal += cents(item.total);
+  }
+  return { items, subtotal };
+}
+
+function orderItem(
+  chance: Chance,
+  { optionGroups }: Menu,
+  [product_id, product]: [string, ProductState],
+): Item {
+  const quantity = happens(chance, 20) ? chance.number.int({ min: 2, max: 4 }) : 1;
+  let unitPrice = cents(product.promotional_price ?? product.price);
+  let optionPrice = 0;
+  const options: NonNullable<Item['options']> = [];
+  for (const option_group_id of product.option_group_ids ?? []) {
+    const group = optionGroups.get(option_group_id);
+    if (group === undefined) continue;
+    const active = group.options.filter((option) => option.active);
+    const max = Math.min(group.max, active.length, group.min + 1);
+    const chosen = chance.helpers.arrayElements(active, { min: group.min, max });
+    const prices = chosen.map(({ price }) => cents(price));
+    const sum = prices.reduce((total, price) => total + price, 0);
+    const isSummed = group.price_method === 'sum';
+    // Half-and-half: what the halves cost together is the price of the dish, and no half has one of its own.
+    if (isSummed) optionPrice += sum;
+    else if (group.price_method === 'max') unitPrice += Math.max(0, ...prices);
+    else unitPrice += Math.round(sum / Math.max(1, prices.length));
+    for (const { id: option_id, name, price } of chosen) {
+      const unit_price = isSummed ? price : money(0);
+      options.push({ option_group_id, option_id, name, quantity: 1, unit_price });
+    }
+  }
+  return {
+    product_id,
+    name: product.name,
+    quantity,
+    unit_price: money(unitPrice),
+    options,
+    total: money(quantity * (unitPrice + optionPrice)),
+  };
+}
+
+const REVIEWED_PERCENT = 35;
+/** As in life: the content and the angry write, those between seldom do. */
+const RATINGS = [5, 5, 5, 5, 5, 5, 5, 4, 4, 3, 2, 1, 1];
+
+/** What the customer of an order writes after its end, at a time; `null` where nobody writes. */
+export function review(
+  chance: Chance,
+  store: SimulatedStore,
+  { id: orderId, journey, placed: { customer } }: SimulatedOrder,
+  at: number,
+): SimulatedEvent | null {
+  const isConcluded = journey.at(-1)?.status === 'concluded';
+  if (!isConcluded || !customer || !happens(chance, REVIEWED_PERCENT)) return null;
+  const rating = pick(chance, RATINGS);
+  const mood = MOODS[rating > 3 ? 'glad' : rating === 3 ? 'lukewarm' : 'angry'];
+  const reply = sometimes(chance, mood.replied, () => pick(chance, mood.replies));
+  const created_at = instant(at);
+  return eventOf(store, 'review', `r-${orderId}`, {
+    order_id: orderId,
+    customer_id: customer.id,
+    customer_name: customer.name ?? null,
+    rating,
+    comment: sometimes(chance, 100 - mood.silent, () => pick(chance, mood.comments)),
+    reply,
+    replied_at: reply && created_at,
+    created_at,
+  });
+}

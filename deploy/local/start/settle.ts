@@ -1,0 +1,64 @@
+/** Waits until what is published by now can be read. */
+import type { Db } from 'mongodb';
+import { controlCollections } from '#shared/access/access-keys.ts';
+import { findPending } from '#shared/access/reconcile.ts';
+import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import type { Admin } from '#shared/kafka/client.ts';
+import { endsOf, type Positions, readLogBounds } from '#shared/kafka/positions.ts';
+import { pause } from '#shared/pause.ts';
+import { readPositions } from '#shared/projection/slice/checkpoint.ts';
+import type { Databases } from '#shared/read-models/databases.ts';
+import { findLiveGeneration } from '#shared/read-models/generation.ts';
+import { withTimeLimit } from '#shared/time-limit.ts';
+
+const POLL_MS = 20;
+
+export interface Places {
+  admin: Admin;
+  databases: Databases;
+  environment: string;
+}
+
+/**
+ * Waits until the projector's checkpoints have reached the present ends of both topics, and Redis knows every key.
+ * @throws {Error} after so long, saying what is not reached.
+ */
+export async function settle(places: Places, limitMs: number, stopping?: AbortSignal): Promise<void> {
+  const { admin, environment } = places;
+  const ends = {
+    changes: endsOf(await readLogBounds(admin, changesTopic(environment))),
+    access: endsOf(await readLogBounds(admin, accessTopic(environment))),
+  };
+  const given = stopping === undefined ? [] : [stopping];
+  let missing = '';
+  const late = () => new Error(`not applied within ${limitMs / 1_000} s: ${missing}`);
+  await withTimeLimit(limitMs, late, async (signal) => {
+    do missing = await whatIsMissing(places, ends);
+    while (missing !== '' && (await pause(POLL_MS, AbortSignal.any([signal, ...given]))));
+  });
+}
+/** One thing that is not there yet; empty when all is. */
+async function whatIsMissing(
+  { databases, environment }: Places,
+  ends: Record<'changes' | 'access', Positions>,
+): Promise<string> {
+  const live = await findLiveGeneration(databases, environment);
+  const { control } = databases;
+  const missing =
+    (await behind(live?.db ?? null, changesTopic(environment), ends.changes)) ??
+    (await behind(control, accessTopic(environment), ends.access));
+  if (missing !== null) return missing;
+  const { keys, stores, sessions } = await findPending(controlCollections(control), [environment]);
+  return keys.length + stores.length + sessions.length === 0 ? '' : 'what Redis has to know of keys';
+}
+
+async function behind(db: Db | null, topic: string, ends: Positions): Promise<string | null> {
+  // Answers come from snapshots, which show a moment later what other reads see.
+  const positions =
+    db === null ? new Map<number, number>() : await readPositions(db, topic, { readConcern: 'snapshot' });
+  for (const [partition, end] of ends) {
+    const position = positions.get(partition) ?? 0;
+    if (position < end) return `${topic} partition ${partition} from offset ${position} to ${end}`;
+  }
+  return null;
+}

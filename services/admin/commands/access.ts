@@ -1,0 +1,66 @@
+/** `access`: the log of keys, blocked stores, quotas and erasures, for who has lost it or MongoDB. */
+import { Command } from '@commander-js/extra-typings';
+import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { remarkOtherErasures, replayAccess, republishAccess } from '../access/republish.ts';
+import { audited } from '../audit.ts';
+import { withServers } from '../connection/servers.ts';
+import { chooseEnvironments, environmentOption, jsonOption } from '../options.ts';
+import { printResult, remark, tableOf } from '../output/print.ts';
+
+export const republishCommand = () =>
+  new Command('republish')
+    .description('Publish the keys, blocked stores, quotas and erasures that MongoDB knows to their topic')
+    .addOption(environmentOption('only of that environment'))
+    .addOption(jsonOption())
+    .action((flags) =>
+      withServers(async (servers) => {
+        const done = [];
+        for (const environment of chooseEnvironments(servers.config, flags.environment)) {
+          const topics = [changesTopic(environment), accessTopic(environment)];
+          await remarkOtherErasures(servers, environment, topics);
+          const about = { action: 'access.republish', environment, details: {} } as const;
+          const counts = await audited(servers, about, async () => {
+            const result = await republishAccess(servers, environment);
+            return { result, details: { ...result } };
+          });
+          done.push({ environment, ...counts });
+        }
+        printResult(
+          flags,
+          done,
+          tableOf(done, [
+            ['ENVIRONMENT', ({ environment }) => environment],
+            ['KEYS', ({ keys }) => String(keys), 'right'],
+            ['STORES', ({ stores }) => String(stores), 'right'],
+            ['QUOTAS', ({ quotas }) => String(quotas), 'right'],
+            ['ERASURES', ({ erasures }) => String(erasures), 'right'],
+          ]),
+        );
+      }),
+    );
+
+export const replayCommand = () =>
+  new Command('replay')
+    .description('Have the log of access applied from its beginning')
+    .addOption(environmentOption('only of that environment'))
+    .addOption(jsonOption())
+    .action((flags) =>
+      withServers(async (servers) => {
+        const done = [];
+        for (const environment of chooseEnvironments(servers.config, flags.environment)) {
+          await remarkOtherErasures(servers, environment, [accessTopic(environment)]);
+          const about = { action: 'access.replay', environment, details: {} } as const;
+          const partitions = await audited(servers, about, async () => {
+            const result = await replayAccess(servers, environment);
+            return { result, details: { partitions: result } };
+          });
+          done.push({ environment, partitions });
+        }
+        const table = tableOf(done, [
+          ['ENVIRONMENT', ({ environment }) => environment],
+          ['PARTITIONS', ({ partitions }) => String(partitions), 'right'],
+        ]);
+        printResult(flags, done, table);
+        remark('note: projectors begin within twenty seconds; "store-data lag" shows when they are done');
+      }),
+    );

@@ -1,0 +1,265 @@
+/** Which dead letters a command means: where they lie, some by their ids, those of one reason, or all; read as they may be shown, and counted. */
+import { InvalidArgumentError } from 'commander';
+import type { ClientSession, Collection, Db, Filter } from 'mongodb';
+import type { Config } from '#shared/config.ts';
+import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { REJECTION_REASONS, type RejectionReason } from '#shared/events/rejection.ts';
+import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
+import { chooseEnvironments, WrongUsage } from '../options.ts';
+import {
+  findGenerations,
+  type Generation,
+  liveOf,
+  PROJECTION_VERSION,
+} from '#shared/read-models/generation.ts';
+import type { Servers } from '../connection/servers.ts';
+import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
+import { forSnapshots } from '#shared/mongodb.ts';
+import { erasurePositions } from '#shared/read-models/erasures.ts';
+import { inSnapshot } from '../comparison/stores.ts';
+
+interface SelectionFlags {
+  environment?: string | undefined;
+  reason?: RejectionReason | undefined;
+  all?: true | undefined;
+}
+
+const SUMMARY_FIELDS = [
+  'topic',
+  'partition',
+  'offset',
+  'reason',
+  'detail',
+  'key',
+  'value_bytes',
+  'published_at',
+  'dead_at',
+  'cut',
+  'erased',
+  'gathered',
+  'customers',
+  'positions',
+] as const;
+
+/** A dead letter without its bytes. */
+export type LetterSummary = Pick<DeadLetter, '_id' | (typeof SUMMARY_FIELDS)[number]>;
+
+const LETTER_ID = /^[A-Za-z0-9._-]{1,249}\/\d{1,10}\/\d{1,15}$/;
+
+/** An argument that is a dead letter's id. */
+export function letterId(text: string): string {
+  if (!LETTER_ID.test(text)) {
+    throw new InvalidArgumentError('An id of a dead letter is <topic>/<partition>/<offset>.');
+  }
+  return text;
+}
+
+/** The same for an argument that may be repeated. */
+export function letterIds(text: string, before: string[] | undefined): string[] {
+  return [...new Set([...(before ?? []), letterId(text)])];
+}
+
+/** An option that is a reason. */
+export function letterReason(text: string): RejectionReason {
+  const found = REJECTION_REASONS.find((reason) => reason === text);
+  if (found === undefined) throw new InvalidArgumentError(`Reasons are ${REJECTION_REASONS.join(', ')}.`);
+  return found;
+}
+
+/** @throws {WrongUsage} unless exactly one of ids, `--reason` and `--all` is given. */
+export function checkSelection(ids: readonly string[], { reason, all, environment }: SelectionFlags): void {
+  const given = [ids.length > 0, reason !== undefined, all === true].filter(Boolean).length;
+  if (given !== 1) throw new WrongUsage('say which: ids, or --reason, or --all, and only one of them');
+  if (ids.length > 0 && environment !== undefined) {
+    throw new WrongUsage('an id says its environment: leave out --environment');
+  }
+}
+
+export interface LetterSelection {
+  /** Only these; with none every letter. */
+  ids?: readonly string[];
+  reason?: string | undefined;
+  /** Only those that were dead by then. */
+  until?: Date;
+}
+
+/** The environments whose letters are meant: ids say it themselves. */
+export function environmentsOf(config: Config, ids: readonly string[], given?: string): string[] {
+  const chosen = chooseEnvironments(config, given);
+  if (ids.length === 0) return chosen;
+  const topics = new Set(ids.map((id) => id.slice(0, id.indexOf('/'))));
+  return chosen.filter((name) => topics.has(changesTopic(name)) || topics.has(accessTopic(name)));
+}
+
+/** The filter of a selection in one source. */
+export function letterFilter({ topic }: DeadLetterSource, selection: LetterSelection): Filter<DeadLetter> {
+  const { ids = [], reason, until } = selection;
+  return {
+    topic,
+    ...(ids.length > 0 ? { _id: { $in: [...ids] } } : {}),
+    ...(reason === undefined ? {} : { reason }),
+    ...(until === undefined ? {} : { dead_at: { $lte: until } }),
+  };
+}
+
+/** Summaries in the order of their log: a store's letters in the order of its events. */
+export function findSummaries(
+  source: DeadLetterSource,
+  filter: Filter<DeadLetter>,
+  { limit, ...options }: { limit?: number; session?: ClientSession } = {},
+) {
+  return source.letters.aggregate<LetterSummary>(
+    [
+      { $match: filter },
+      {
+        // Before the sorting, which would otherwise carry every letter's bytes along.
+        $project: Object.fromEntries(SUMMARY_FIELDS.map((field) => [field, 1])),
+      },
+      { $sort: { topic: 1, partition: 1, offset: 1 } },
+      ...(limit === undefined ? [] : [{ $limit: limit }]),
+    ],
+    options,
+  );
+}
+
+export interface DeadLetterSource {
+  environment: string;
+  kind: 'changes' | 'access';
+  topic: string;
+  /** Whose data a retry would change. */
+  db: Db;
+  letters: Collection<DeadLetter>;
+  /** Why nothing can be retried there; `null` where it can. */
+  obstacle: string | null;
+}
+
+/** The sources of some environments, in the order in which letters are listed and retried. */
+export async function deadLetterSources(
+  servers: Servers,
+  environments: readonly string[],
+): Promise<DeadLetterSource[]> {
+  const control = await servers.control();
+  const sources: DeadLetterSource[] = [];
+  for (const environment of environments) {
+    sources.push({
+      environment,
+      kind: 'access',
+      topic: accessTopic(environment),
+      db: control,
+      letters: control.collection(DEAD_LETTERS),
+      obstacle: null,
+    });
+    const generation = liveOf(
+      environment,
+      await findGenerations(await servers.databases(environment), environment),
+    );
+    if (generation !== null) sources.push(changesSource(environment, generation));
+  }
+  return sources;
+}
+
+/** The sources with the same topic's letters in generations that are not live: what is decided holds there too. */
+export async function otherSources(
+  servers: Servers,
+  { kind, environment }: DeadLetterSource,
+): Promise<DeadLetterSource[]> {
+  if (kind === 'access') return [];
+  const generations = await findGenerations(await servers.databases(environment), environment);
+  return generations.flatMap(({ state, db, marker }) =>
+    marker === null || state === 'live' || state === 'dropping'
+      ? []
+      : [changesSource(environment, { db, marker })],
+  );
+}
+
+function changesSource(environment: string, { db, marker }: Generation): DeadLetterSource {
+  return {
+    environment,
+    kind: 'changes',
+    topic: changesTopic(environment),
+    db,
+    letters: db.collection(DEAD_LETTERS),
+    obstacle:
+      marker.projection_version === PROJECTION_VERSION
+        ? null
+        : `its read models were made with projection version ${marker.projection_version}, this release has ${PROJECTION_VERSION}`,
+  };
+}
+
+/** Reads letters of a source as they may be shown: letters and erasures come from one snapshot. */
+export async function readShown<L extends Letter>(
+  source: DeadLetterSource,
+  read: (source: DeadLetterSource, session: ClientSession) => Promise<L[]>,
+): Promise<L[]> {
+  const db = forSnapshots(source.db);
+  return inSnapshot(db.client, async (session) => {
+    const letters = await read({ ...source, db, letters: db.collection(DEAD_LETTERS) }, session);
+    return withoutErasedLetters(db, letters, session);
+  });
+}
+
+type Letter = Pick<DeadLetter, 'customers' | 'positions' | 'erased'>;
+
+/** Letters without anything of the messages that name a customer who is being erased. */
+export async function withoutErasedLetters<L extends Letter>(
+  db: Db,
+  letters: readonly L[],
+  session: ClientSession,
+): Promise<L[]> {
+  const customers = letters.flatMap((letter) => letter.customers ?? []);
+  const upTo = await erasurePositions(db, session, customers);
+  if (upTo.size === 0) return [...letters];
+  return letters.map((letter) => {
+    const { customers: named = [], positions = {} } = letter;
+    const isErased = named.some((customer) => {
+      const written = positions[customer.slice(0, customer.indexOf('/'))] ?? 0;
+      return written <= (upTo.get(customer) ?? -1);
+    });
+    return isErased ? { ...letter, ...NOTHING_KEPT, erased: true } : letter;
+  });
+}
+
+interface LetterCount {
+  letters: number;
+  /** Messages: one letter may stand for a batch. */
+  total: number;
+  byReason: Record<string, number>;
+}
+
+/** Counts letters in some sources. */
+export async function countLetters(
+  sources: readonly DeadLetterSource[],
+  selection: LetterSelection,
+): Promise<LetterCount> {
+  const byReason: Record<string, number> = {};
+  let total = 0;
+  let letters = 0;
+  for (const source of sources) {
+    const groups = await source.letters
+      .aggregate<{ _id: string; count: number; letters: number }>([
+        { $match: letterFilter(source, selection) },
+        {
+          $group: {
+            _id: '$reason',
+            count: { $sum: { $ifNull: ['$gathered.count', 1] } },
+            letters: { $sum: 1 },
+          },
+        },
+        { $sort: { _id: 1 } },
+      ])
+      .toArray();
+    for (const { _id, count, letters: found } of groups) {
+      byReason[_id] = (byReason[_id] ?? 0) + count;
+      total += count;
+      letters += found;
+    }
+  }
+  return { letters, total, byReason };
+}
+
+/** `3 dead letters (2 malformed, 1 too_large)` */
+export function describeCount({ total, byReason }: LetterCount): string {
+  if (total === 0) return 'no dead letters';
+  const reasons = Object.entries(byReason).map(([reason, count]) => `${count} ${reason}`);
+  return `${total} dead letter${total === 1 ? '' : 's'} (${reasons.join(', ')})`;
+}

@@ -1,0 +1,206 @@
+/** What docs/ takes from the schemas of events and from the commands: events.md, cli.md and asyncapi.json. */
+import type { CommandUnknownOpts } from '@commander-js/extra-typings';
+import { type TSchema, Type } from 'typebox';
+import { ACCESS_SCHEMAS, type AccessEntity, CLIENT_ID_PATTERN } from '#shared/events/access-event.ts';
+import { describeFields, type FieldDescription } from '#shared/events/describe-fields.ts';
+import { ENTITY_NAMES, type EntityName, entitySchemas } from '#shared/events/entities/index.ts';
+import { exampleEvent } from '#shared/events/examples.ts';
+import { Address, ID_PATTERN } from '#shared/events/fields.ts';
+import { createProgram } from '../program.ts';
+import skeleton from './asyncapi.json' with { type: 'json' };
+
+/** The document with the part replaced. @param name of the marks `<!-- name: begin -->` and `<!-- name: end -->`. */
+export function replaceSection(text: string, name: string, markdown: string): string {
+  const [begin, end] = [`<!-- ${name}: begin -->`, `<!-- ${name}: end -->`];
+  const [before, rest] = text.split(begin);
+  const after = rest?.split(end)[1];
+  if (before === undefined || after === undefined) throw new Error(`the document lacks ${begin} … ${end}`);
+  return `${before}${begin}\n\n${markdown}\n\n${end}${after}`;
+}
+
+/** As wide as a terminal at least is. */
+const COLUMNS = 80;
+
+export function cliMarkdown(): string {
+  return commandHelps(createProgram())
+    .map(({ name, help }) => `## ${name}\n\n\`\`\`text\n${help.trim()}\n\`\`\``)
+    .join('\n\n');
+}
+
+/** A command's help and those of the commands under it, each by its whole name. */
+export function commandHelps(command: CommandUnknownOpts, parents = ''): { name: string; help: string }[] {
+  const name = `${parents}${command.name()}`;
+  let help = '';
+  command.configureOutput({
+    writeOut: (text) => (help += text),
+    getOutHelpWidth: () => COLUMNS,
+    getOutHasColors: () => false,
+  });
+  command.outputHelp();
+  return [{ name, help }, ...command.commands.flatMap((child) => commandHelps(child, `${name} `))];
+}
+
+export function eventsMarkdown(): string {
+  const entities = ENTITY_NAMES.map((entity) =>
+    section(entity, describeFields(entitySchemas[entity]), exampleEvent(entity).data),
+  );
+  return [
+    '## Fields of `data` on `store-changes`',
+    ...entities,
+    `### address\n\nOf stores, customers and deliveries.\n\n${table(describeFields(Address))}`,
+    '## Fields of `data` on `store-access`',
+    ...(Object.keys(ACCESS_SCHEMAS) as AccessEntity[]).map((entity) => {
+      const example = exampleEvent(entity);
+      return section(
+        entity,
+        describeFields(ACCESS_SCHEMAS[entity]),
+        entity === 'access_key' ? example : example.data,
+      );
+    }),
+  ].join('\n\n');
+}
+
+function section(entity: string, fields: readonly FieldDescription[], example: object): string {
+  return `### ${entity}\n\n${table(fields)}\n\n\`\`\`json\n${JSON.stringify(example, null, 2)}\n\`\`\``;
+}
+
+function table(fields: readonly FieldDescription[]): string {
+  const rows = fields.map(
+    ({ name, type, isRequired, whenAbsent }) =>
+      `| \`${name}\` | ${type} | ${isRequired ? '**required**' : whenAbsent} |`,
+  );
+  return ['| field | type | when absent |', '| --- | --- | --- |', ...rows].join('\n');
+}
+
+type Json = Record<string, unknown>;
+
+const STORE_ID = {
+  type: 'string',
+  pattern: ID_PATTERN.source,
+  description: 'The store; equal to the message key.',
+};
+const CLIENT_ID = { type: 'string', pattern: CLIENT_ID_PATTERN.source, description: 'The client_id.' };
+const ENTITY_ID = { type: 'string', pattern: ID_PATTERN.source, description: 'The entity’s id.' };
+
+/** What others call the formats that only we check; those that they don't know are said by a pattern. */
+const FORMATS: Readonly<Record<string, Json>> = {
+  text: { pattern: '^[^\\u0000]*$' },
+  instant: { format: 'date-time' },
+  'calendar-date': { format: 'date' },
+};
+
+/** The document. */
+export function asyncApiDocument(): Json {
+  const changes = ENTITY_NAMES.flatMap((entity) => [changed(entity, ENTITY_ID), deleted(entity)]);
+  const access = [
+    changed('access_key', CLIENT_ID),
+    changed('store_access', ENTITY_ID),
+    changed('store_quota', ENTITY_ID),
+    deleted('store_quota'),
+    changed('store_erasure', ENTITY_ID),
+  ];
+  const { asyncapi, info, defaultContentType, operations, securitySchemes } = skeleton;
+  return {
+    asyncapi,
+    info,
+    defaultContentType,
+    channels: {
+      changes: channel('store-changes', 'The data of stores.', changes),
+      access: channel(
+        'store-access',
+        'Keys, and what operators decided about stores: blocking, quotas, erasures.',
+        access,
+      ),
+    },
+    operations,
+    components: {
+      securitySchemes,
+      messages: Object.fromEntries([...changes, ...access].map((message) => [message.name, message.body])),
+      schemas: {
+        address: jsonSchema(Address, true),
+        ...Object.fromEntries(ENTITY_NAMES.map((entity) => [entity, jsonSchema(entitySchemas[entity])])),
+        ...Object.fromEntries(
+          Object.entries(ACCESS_SCHEMAS).map(([entity, schema]) => [entity, jsonSchema(schema)]),
+        ),
+      },
+    },
+  };
+}
+
+interface Message {
+  name: string;
+  body: Json;
+}
+
+function changed(entity: EntityName | AccessEntity, subject: Json): Message {
+  const type = `store-data.${entity}.changed`;
+  const data = { $ref: `#/components/schemas/${entity}` };
+  const example = { name: entity, payload: exampleEvent(entity) };
+  return message(type, `The whole state of one ${entity}.`, envelope(type, subject, { data }), [example]);
+}
+
+function deleted(entity: EntityName | 'store_quota'): Message {
+  const type = `store-data.${entity}.deleted`;
+  const { data: _data, datacontenttype: _type, ...rest } = exampleEvent(entity);
+  const example = { name: entity, payload: { ...rest, type, sequence: '18' } };
+  return message(type, `One ${entity} is gone.`, envelope(type, ENTITY_ID, {}), [example]);
+}
+
+function message(name: string, summary: string, payload: Json, examples: Json[]): Message {
+  const bindings = { kafka: { key: STORE_ID, bindingVersion: '0.5.0' } };
+  return {
+    name,
+    body: {
+      name,
+      title: name,
+      summary,
+      contentType: 'application/cloudevents+json',
+      payload,
+      bindings,
+      examples,
+    },
+  };
+}
+
+function envelope(type: string, subject: Json, { data }: { data?: Json }): Json {
+  const { required, properties } = skeleton.envelope;
+  return {
+    type: 'object',
+    required: data === undefined ? required : [...required, 'data'],
+    properties: {
+      ...properties,
+      type: { type: 'string', const: type },
+      subject,
+      storeid: STORE_ID,
+      ...(data === undefined ? {} : { data }),
+    },
+  };
+}
+
+function channel(topic: string, description: string, messages: readonly Message[]): Json {
+  return {
+    address: `${topic}.{environment}`,
+    description,
+    parameters: skeleton.channel.parameters,
+    messages: Object.fromEntries(
+      messages.map(({ name }) => [name, { $ref: `#/components/messages/${name}` }]),
+    ),
+    bindings: skeleton.channel.bindings,
+  };
+}
+
+/** A schema of ours as JSON Schema for everybody: known formats, and an address by reference unless it is `itself`. */
+function jsonSchema(schema: TSchema, itself = false): Json {
+  if (schema === Address && !itself) return { $ref: '#/components/schemas/address' };
+  if (Type.IsUnion(schema)) {
+    const { anyOf, ...rest } = schema;
+    return { ...rest, anyOf: anyOf.map((alternative) => jsonSchema(alternative)) };
+  }
+  if (Type.IsArray(schema)) return { ...schema, items: jsonSchema(schema.items) };
+  if (Type.IsObject(schema)) {
+    const properties = Object.entries(schema.properties).map(([name, field]) => [name, jsonSchema(field)]);
+    return { ...schema, properties: Object.fromEntries(properties) };
+  }
+  const { format, title: _title, ...rest } = schema as TSchema & { format?: string; title?: string };
+  return { ...rest, ...(format === undefined ? {} : FORMATS[format]) };
+}

@@ -1,0 +1,99 @@
+/**
+ * Makes an environment's first generation, as in a new installation or after MongoDB was lost. The log of access is applied before:
+ * nobody is let in by a key that was revoked later, and nothing is applied of a store that was erased.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Db } from 'mongodb';
+import type { Admin, Kafka } from '#shared/kafka/client.ts';
+import { controlCollections } from '#shared/access/access-keys.ts';
+import { judgeErasures } from '#shared/access/erased-stores.ts';
+import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { LogReader } from '#shared/kafka/log-reader.ts';
+import { endsOf, hasReached, readLogBounds, sumOf } from '#shared/kafka/positions.ts';
+import type { PerKafka } from '#shared/kafka/per-kafka.ts';
+import type { Logger } from '#shared/logging.ts';
+import { readPositions } from '#shared/projection/slice/checkpoint.ts';
+import type { Databases } from '#shared/read-models/databases.ts';
+import { createFirstGeneration, findGenerations } from '#shared/read-models/generation.ts';
+
+/** A log of access of which nothing is applied for so long is not waited for: a partition has stopped. */
+const MAX_STANDSTILL_MS = 20_000;
+const POLL_MS = 50;
+
+interface FirstGenerationOptions {
+  databases: Databases;
+  kafkas: PerKafka<Kafka>;
+  control: Db;
+  prefix: string;
+  projectionVersion: number;
+  logger: Logger;
+}
+
+/** Makes it where the environment has none; the consumer of its access runs. */
+export async function makeFirstGeneration(
+  options: FirstGenerationOptions,
+  environment: string,
+): Promise<void> {
+  const { databases, kafkas, control, projectionVersion } = options;
+  if ((await findGenerations(databases, environment)).length > 0) return;
+  const access = accessTopic(environment);
+  await withAdmin(kafkas.of(access), (admin) => untilApplied(options, admin, access));
+  const changes = changesTopic(environment);
+  await withAdmin(kafkas.of(changes), async (admin) => {
+    const open = () => LogReader.open(logServers(options, admin), changes);
+    for (const store of await judgeErasures(controlCollections(control), environment, changes, open)) {
+      options.logger.warn(
+        { environment, store },
+        'a store was erased from another log than this one: all that this one holds of it is applied; erase it again if it must go',
+      );
+    }
+  });
+  await createFirstGeneration(databases, environment, projectionVersion);
+}
+
+/** Waits until what a topic of access holds now is applied, by whichever projector. */
+async function untilApplied(
+  { control, logger }: FirstGenerationOptions,
+  admin: Admin,
+  topic: string,
+): Promise<void> {
+  const ends = endsOf(await readLogBounds(admin, topic));
+  let applied = -1;
+  for (let movedAt = performance.now(); ; await sleep(POLL_MS)) {
+    const positions = await readPositions(control, topic);
+    if (hasReached(positions, ends)) return;
+    const sum = sumOf(positions);
+    if (sum !== applied) [applied, movedAt] = [sum, performance.now()];
+    if (performance.now() - movedAt < MAX_STANDSTILL_MS) continue;
+    logger.warn(
+      { topic },
+      'the log of access is not applied to its end, and nothing of it for a while: read models are made all the same',
+    );
+    return;
+  }
+}
+
+async function withAdmin<T>(kafka: Kafka, work: (admin: Admin) => Promise<T>): Promise<T> {
+  const admin = kafka.admin();
+  await admin.connect();
+  try {
+    return await work(admin);
+  } finally {
+    await admin.disconnect();
+  }
+}
+
+function logServers({ kafkas, control, prefix }: FirstGenerationOptions, admin: Admin) {
+  return {
+    config: { namePrefix: prefix },
+    control: () => Promise.resolve(control),
+    kafkaOf: (topic: string) => ({
+      admin: () => Promise.resolve(admin),
+      consumer: async (groupId: string, settings: object) => {
+        const consumer = kafkas.of(topic).consumer({ groupId, readUncommitted: false, ...settings });
+        await consumer.connect();
+        return consumer;
+      },
+    }),
+  };
+}

@@ -1,0 +1,136 @@
+/** Projects one generation: the consumer of its environment's changes that writes into its database. */
+import type { Kafka } from '#shared/kafka/client.ts';
+import { type ConsumerOptions, type RunningConsumer, startConsumer } from './log/consumer.ts';
+import { allEnded } from '#shared/all-ended.ts';
+import { findErasedIn } from '#shared/access/erased-stores.ts';
+import { brokersSetting, type Config } from '#shared/config.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { StoreDataError } from '#shared/errors.ts';
+import type { PerKafka } from '#shared/kafka/per-kafka.ts';
+import { CHECKPOINTS } from '#shared/read-models/collections.ts';
+import { generationGroup, generationLabel, type GenerationMarker } from '#shared/read-models/generation.ts';
+import { applyChanges } from '#shared/projection/pipeline/apply.ts';
+import { Epochs } from '#shared/projection/slice/epochs.ts';
+import { ChangeReader } from '#shared/projection/pipeline/change-reader.ts';
+import type { TreeCache } from '#shared/projection/rank-tree/loaded-tree.ts';
+import { applyWithCheckpoint, type Checkpoint } from '#shared/projection/slice/checkpoint.ts';
+import { DropDecisions } from '#shared/projection/dead-letters/decisions.ts';
+import { giveUpSlice } from '#shared/projection/dead-letters/write.ts';
+import type { LetterExpiry } from './dead-letters.ts';
+import { countDeadLetters } from './metrics.ts';
+import { Erasures, type ErasuresOptions } from './erasures.ts';
+import type { ActiveGeneration } from './environment.ts';
+import type { Scheduler } from './log/scheduler.ts';
+
+/** The share of time that filling takes where nobody said another. */
+const DEFAULT_SHARE = 25;
+
+export interface ProjectOptions {
+  config: Config;
+  kafkas: PerKafka<Kafka>;
+  base: Pick<
+    ConsumerOptions,
+    'sessionTimeoutMs' | 'concurrentPartitions' | 'limits' | 'control' | 'logger' | 'metrics' | 'tracing'
+  >;
+  scheduler: Scheduler;
+  letters: LetterExpiry;
+  /** Of all generations. */
+  trees: TreeCache;
+  erasures: Pick<ErasuresOptions, 'share' | 'metrics'>;
+  /** Called when the record of a store has changed in a live generation. */
+  storeChanged: () => void;
+}
+
+/** Starts to project a generation. */
+export async function projectGeneration(
+  { config, kafkas, base, scheduler, letters, trees, erasures: options, storeChanged }: ProjectOptions,
+  generation: ActiveGeneration,
+): Promise<RunningConsumer> {
+  const { environment, db, marker } = generation;
+  const { metrics, logger } = base;
+  const label = generationLabel(marker);
+  const topic = changesTopic(environment);
+  const limits = letters.limits(db, topic);
+  const dropped = new DropDecisions(base.control, topic);
+  const findErased = findErasedIn(base.control, environment);
+  const epochs = new Epochs();
+  const reader = new ChangeReader();
+  const checkpoints = db.collection<Checkpoint>(CHECKPOINTS);
+  const consumer = await startConsumer({
+    ...base,
+    kafka: kafkas.of(topic),
+    client: db.client,
+    topic,
+    groupId: generationGroup(config.namePrefix, environment, marker.number),
+    checkpoints,
+    checkDatabase: () => checkMarker(generation),
+    generation: label,
+    recoveryHint: `let ${brokersSetting(config, environment)} name the cluster that it was made from, or make the read models anew with "store-data rebuild --environment ${environment}"`,
+    permits: scheduler.permits({
+      isBuilding: () => generation.state === 'building',
+      share: () => generation.share ?? DEFAULT_SHARE,
+    }),
+    logger: logger.child({ generation: label }),
+    prepare: (messages) => reader.readAhead(messages),
+    commit: async (claim, whole) => {
+      const slice = await dropped.leaveOut(whole);
+      const { plan, deadLetters, given } = await applyWithCheckpoint(
+        checkpoints,
+        claim,
+        whole,
+        (checkpoint) =>
+          applyChanges(db, claim.session, slice, {
+            limits,
+            checkpoint,
+            findErased,
+            epochs,
+            reader,
+            trees,
+          }),
+      );
+      epochs.committed(given);
+      countDeadLetters(metrics, environment, label, deadLetters);
+      const now = Date.now();
+      const labels = { environment, generation: label };
+      for (const { entity, time, newerVersion } of plan.applied) {
+        metrics.applied.inc({ ...labels, entity });
+        if (newerVersion !== undefined) metrics.newerSchema.inc({ ...labels, entity });
+        // What a new generation is filled with happened long ago.
+        if (generation.state === 'live') {
+          metrics.freshness.observe(labels, Math.max(0, now - time) / 1_000);
+        }
+      }
+      if (plan.outdated > 0) metrics.outdated.inc(labels, plan.outdated);
+      if (generation.state === 'live' && plan.applied.some(({ entity }) => entity === 'store'))
+        storeChanged();
+    },
+    giveUp: async (claim, slice) => {
+      const letters = await giveUpSlice(checkpoints, claim, slice, db);
+      countDeadLetters(metrics, environment, label, letters);
+    },
+  });
+  const erasures = new Erasures({
+    ...options,
+    db,
+    labels: { environment, generation: label },
+    scheduler,
+    logger,
+    epochs,
+    partitions: () => consumer.partitions(),
+    inTransaction: (partition, work) => consumer.runBetweenSlices(partition, work),
+  });
+  const stop = async () => {
+    await allEnded([erasures.stop(), consumer.stop()]);
+  };
+  return { ...consumer, stop };
+}
+
+/** A claim makes checkpoints that are missing; it must not make a dropped database anew by that. */
+async function checkMarker({ db, marker }: ActiveGeneration): Promise<void> {
+  const found = await db
+    .collection<GenerationMarker>('generation')
+    .findOne({ _id: 'marker' }, { maxTimeMS: 5_000 });
+  if (found?.id !== marker.id) {
+    throw new StoreDataError('generation_unsuitable', `database ${db.databaseName} was dropped or replaced`);
+  }
+}

@@ -1,0 +1,239 @@
+/**
+ * Proves of each batch that it continues the log that was applied. An offset says nothing about which log it is an offset of: a
+ * topic may be made anew, or lose its end, between any two fetches, and be longer again by the next one.
+ *
+ * So a batch is taken only if the same answer of the broker holds the last message that was taken before: while more waits in the
+ * log, each fetch begins with that message. At the end of the log a fetch must wait for what is new and begins behind it; what it
+ * brings is held back until the next one has shown the message again.
+ */
+import {
+  damagedBatch,
+  firstOffsetOf,
+  isGap,
+  type LogMessage,
+  type UnreadableBatch,
+  unreadableBatch,
+} from '#shared/kafka/message.ts';
+import { identityOf, isSameMessage, type LastMessage } from '#shared/projection/slice/checkpoint.ts';
+import { StoreDataError } from '#shared/errors.ts';
+import type { PartitionBounds } from '#shared/kafka/positions.ts';
+
+export interface FetchedBatch {
+  messages: readonly LogMessage[];
+  firstOffset: () => string | null;
+  lastOffset: () => string;
+  highWatermark: string;
+}
+
+/** Messages that are to be applied next; none where only gaps of the log were fetched. */
+export interface Taken {
+  messages: readonly LogMessage[];
+  /** The message that they follow; `null` at the beginning of a log. */
+  after: LastMessage | null;
+  /** The position after them. */
+  next: number;
+  /** Where the log ended when they were fetched. */
+  logEnd: number;
+}
+
+export type Verdict =
+  | { kind: 'take'; taken: Taken }
+  /** Nothing can be said before the next fetch. */
+  | { kind: 'look' }
+  /** Whether the log still reaches from one end to the other has to be asked; `isMissing` when it does not show the last message. */
+  | { kind: 'doubt'; isMissing: boolean }
+  /** The log holds something else where the last message was. */
+  | { kind: 'replaced' };
+
+/** So many fetches in turn may fail to show the last message: a seek may not have taken effect. */
+const LOOKS = 2;
+
+export class Continuity {
+  #last: LastMessage | null;
+  #next: number;
+  /** `false` while the log is not asked for the last message: there is none, or it was deleted from the log. */
+  #isProvable: boolean;
+  #from: number;
+  /** Messages behind the last one, until a fetch proves that they follow it. */
+  #unproven: FetchedBatch | null = null;
+  /** Where a gap was seen, until a second fetch shows the same one. */
+  #gapAt: number | null = null;
+  #looks = 0;
+
+  /**
+   * @param last the last message applied.
+   * @param next the position after it: the offset that is applied next.
+   */
+  constructor(last: LastMessage | null, next: number) {
+    this.#last = last;
+    this.#next = next;
+    this.#isProvable = last !== null;
+    this.#from = this.#proofOffset();
+  }
+
+  /** Where the next fetch must begin. */
+  get from(): number {
+    return this.#from;
+  }
+
+  /** The position after what was taken. */
+  get next(): number {
+    return this.#next;
+  }
+
+  get last(): LastMessage | null {
+    return this.#last;
+  }
+
+  /** Whether the next fetch is to show the last message. */
+  get isLooking(): boolean {
+    return this.#isProvable && this.#from === this.#last?.offset;
+  }
+
+  /** Has the next fetch show the last message, though nothing is known to wait behind it. */
+  lookAgain(): void {
+    this.#from = this.#proofOffset();
+  }
+
+  /** Whether the log begins behind the last message: then nothing can prove it. @returns whether that is news. */
+  notReachingBack(logStart: number): boolean {
+    if (!this.#isProvable || this.#last === null || this.#last.offset >= logStart) return false;
+    this.giveUpProof();
+    return true;
+  }
+
+  /** Goes on without a look at the last message. */
+  giveUpProof(): void {
+    this.#isProvable = false;
+    this.#unproven = null;
+    this.#from = this.#next;
+  }
+
+  /** The batch that cannot be read and holds the last message, which therefore cannot be shown. */
+  hidingLast({ messages }: Pick<FetchedBatch, 'messages'>): UnreadableBatch | null {
+    const last = this.#last;
+    if (!this.isLooking || last === null) return null;
+    for (const message of messages) {
+      const batch = unreadableBatch(message);
+      if (batch === undefined || batch.from > last.offset || isSameMessage(last, message)) continue;
+      if (batch.to === null || batch.to >= last.offset) return batch;
+    }
+    return null;
+  }
+
+  /** Judges a batch that shows something. What is fetched next must begin at `from` then. */
+  judge(batch: FetchedBatch): Verdict {
+    const last = this.#last;
+    if (!this.#isProvable || last === null) return this.#judgeUnproven(batch);
+    const at = batch.messages.findIndex(({ offset }) => Number(offset) === last.offset);
+    const found = batch.messages[at];
+    if (found === undefined) return this.#judgeWithout(batch, last);
+    if (!isSameMessage(last, found)) return { kind: 'replaced' };
+    this.#looks = 0;
+    // What stands for a batch that was passed by comes again.
+    const behind = batch.messages.slice(at + 1).filter(({ offset }) => Number(offset) >= this.#next);
+    if (behind.length > 0) return this.#take(batch, behind);
+    this.#next = Math.max(this.#next, Number(batch.lastOffset()) + 1);
+    const unproven = this.#unproven;
+    this.#unproven = null;
+    this.#from = this.#next;
+    if (unproven === null || Number(unproven.messages[0]?.offset) < this.#next) return { kind: 'look' };
+    // The last message and the next ones are too large for one answer. The log was the same before and after they were fetched.
+    if (this.#isWithoutGap(unproven)) return this.#take(unproven, unproven.messages);
+    return { kind: 'look' };
+  }
+
+  /** The answer does not hold the last message. */
+  #judgeWithout(batch: FetchedBatch, last: LastMessage): Verdict {
+    const { first, end } = reachOf(batch);
+    if (first <= last.offset && end > last.offset) return { kind: 'replaced' };
+    const wasAsked = this.isLooking;
+    this.#from = last.offset;
+    if (first > last.offset && !wasAsked) {
+      this.#unproven = batch;
+      return { kind: 'look' };
+    }
+    this.#looks += 1;
+    if (this.#looks < LOOKS) return { kind: 'look' };
+    this.#looks = 0;
+    return { kind: 'doubt', isMissing: first > last.offset };
+  }
+
+  /** Nothing can be recognised: the first messages of a log, or what comes behind deleted ones. */
+  #judgeUnproven(batch: FetchedBatch): Verdict {
+    this.#from = this.#next;
+    if (!this.#isWithoutGap(batch)) return { kind: 'doubt', isMissing: false };
+    const messages = batch.messages.filter(({ offset }) => Number(offset) >= this.#next);
+    return messages.length > 0 ? this.#take(batch, messages) : { kind: 'look' };
+  }
+
+  /** Whether a batch begins at the next position. A gap may be a seek that did not take effect, so that it counts only when it is seen twice. */
+  #isWithoutGap({ messages }: FetchedBatch): boolean {
+    const first = Math.min(...messages.slice(0, 1).map(firstOffsetOf));
+    if (first <= this.#next || first === this.#gapAt) return true;
+    this.#gapAt = first;
+    return false;
+  }
+
+  #take(batch: FetchedBatch, messages: readonly LogMessage[]): Verdict {
+    const after = this.#last;
+    const read = messages.filter((message) => !isGap(message));
+    const newest = read.findLast((message) => damagedBatch(message) === undefined);
+    if (newest !== undefined) {
+      this.#last = identityOf(newest);
+      this.#isProvable = true;
+    }
+    this.#next = reachOf(batch).end;
+    this.#unproven = null;
+    this.#gapAt = null;
+    this.#looks = 0;
+    const logEnd = Number(batch.highWatermark);
+    this.#from = this.#next < logEnd ? this.#proofOffset() : this.#next;
+    return { kind: 'take', taken: { messages: read, after, next: this.#next, logEnd } };
+  }
+
+  #proofOffset(): number {
+    return this.#isProvable && this.#last !== null ? this.#last.offset : this.#next;
+  }
+}
+
+/** The first offset of a batch, and the one behind it. */
+function reachOf(batch: FetchedBatch): { first: number; end: number } {
+  const first = Number(batch.firstOffset() ?? batch.messages[0]?.offset);
+  return { first, end: Number(batch.lastOffset()) + 1 };
+}
+
+interface LogOfCheckpoint {
+  topic: string;
+  partition: number;
+  /** What to do when the log is another one. */
+  recoveryHint: string;
+}
+
+/** @throws {StoreDataError} `history_lost` where the offset that is applied next is none of the log. */
+export function checkHistory(log: LogOfCheckpoint, position: number, { start, end }: PartitionBounds): void {
+  if (position < start) {
+    throw historyLost(
+      log,
+      `the log begins at ${start}, but ${position} is to be applied next: events in between are gone`,
+    );
+  }
+  if (position > end) {
+    throw historyLost(
+      log,
+      `the log ends at ${end}, but the checkpoint stands at ${position}: this is another log than it was made from`,
+    );
+  }
+}
+
+/** The log holds something else where the last message was. */
+export function replacedLog(log: LogOfCheckpoint, last: number | undefined): StoreDataError {
+  return historyLost(
+    log,
+    `the message at ${last} is not the one that was applied: this is another log than the checkpoint was made from`,
+  );
+}
+
+function historyLost({ topic, partition, recoveryHint }: LogOfCheckpoint, why: string): StoreDataError {
+  return new StoreDataError('history_lost', `${topic}/${partition}: ${why}; ${recoveryHint}`);
+}

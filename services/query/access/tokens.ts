@@ -1,0 +1,296 @@
+/**
+ * Access tokens: JWTs after RFC 9068 (`at+jwt`), signed and verified with jose, and the keys that sign them. Keys rotate without a gap: which
+ * one signs is a matter of time. Their file is read again and again, and its content compared, not its dates: a file renamed over it, and
+ * the swapped links with which Kubernetes brings a new secret, are noticed alike.
+ */
+import { errors, jwtVerify, SignJWT, type CryptoKey, importJWK } from 'jose';
+import { LRUCache } from 'lru-cache';
+import type { Config } from '#shared/config.ts';
+import { type Scope, SCOPES } from '#shared/events/access-event.ts';
+import {
+  SIGNING_ALGORITHM,
+  parseKeySet,
+  signingIndex,
+  type SigningJwk,
+} from '#shared/access/signing-key-set.ts';
+import { readFile } from 'node:fs/promises';
+import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
+import { describeError, StoreDataError } from '#shared/errors.ts';
+import type { Logger } from '#shared/logging.ts';
+import { PeriodicTask } from '#shared/periodic-task.ts';
+
+/** What a token says. It stays true while the token lives; whether it still counts is decided for every request. */
+export interface TokenClaims {
+  sessionId: string;
+  clientId: string;
+  storeId: string;
+  environment: string;
+  scopes: Scope[];
+  /** Seconds since 1970. */
+  expiresAt: number;
+}
+
+export interface Tokens {
+  issue: (claims: Omit<TokenClaims, 'expiresAt'>) => Promise<string>;
+  /** The claims of a token that is ours and has not expired, else `null`. */
+  verify: (token: string) => Promise<TokenClaims | null>;
+  /** The claims of a token that was verified before, expired or not; `undefined` of any other. Decides nothing about access. */
+  verifiedBefore: (token: string) => TokenClaims | undefined;
+}
+
+/** Longer ones are not ours; they are not even looked at. */
+const MAX_TOKEN_LENGTH = 4_096;
+/** The longest lifetime that can be configured, and the second that rounding adds. */
+const LONGEST_LIFETIME_SECONDS = 86_400 + 1;
+/** Verified tokens in the cache: about 1 KiB each. */
+const CACHED_TOKENS = 20_000;
+
+/** Makes the issuing and verifying of tokens. `keys` is asked each time, so that keys can be replaced while running. */
+export function createTokens(keys: () => SigningKeys, settings: Config['tokens']): Tokens {
+  const cache = new LRUCache<string, TokenClaims>({ max: CACHED_TOKENS });
+  let verifiedWith = keys().verifying;
+  return {
+    verifiedBefore: (token) => cache.get(token),
+    async issue({ sessionId, clientId, storeId, environment, scopes }) {
+      const { kid, key } = keys().signing;
+      const now = Date.now() / 1_000;
+      const payload = {
+        client_id: clientId,
+        store_id: storeId,
+        environment,
+        scope: scopes.join(' '),
+        iss: settings.issuer,
+        aud: settings.audience,
+        sub: clientId,
+        jti: sessionId,
+        iat: Math.floor(now),
+        // Rounded up: cut, a token would expire before the time that its client was told. The session in Redis ends it to the second.
+        exp: Math.ceil(now) + settings.lifetimeSeconds,
+      };
+      const header = { alg: SIGNING_ALGORITHM, typ: 'at+jwt', kid };
+      return withLowerS(await new SignJWT(payload).setProtectedHeader(header).sign(key));
+    },
+    async verify(token) {
+      const current = keys();
+      // A token of a key that is gone does not count any longer.
+      if (current.verifying !== verifiedWith) cache.clear();
+      verifiedWith = current.verifying;
+      const known = cache.get(token);
+      if (known !== undefined) {
+        if (known.expiresAt > Date.now() / 1_000) return known;
+        cache.delete(token);
+        return null;
+      }
+      if (token.length > MAX_TOKEN_LENGTH || !isCanonical(token)) return null;
+      const claims = await verifySignature(token, current, settings);
+      if (claims !== null && current.verifying === verifiedWith) cache.set(token, claims);
+      return claims;
+    },
+  };
+}
+
+/** The order of P-256. */
+const ORDER = 0xffffffff_00000000_ffffffff_ffffffff_bce6faad_a7179e84_f3b9cac2_fc632551n;
+
+/** Replaces the s of a signature by n−s, which verifies as well, where that is lower: instances of the former release accept no other. */
+function withLowerS(token: string): string {
+  const at = token.lastIndexOf('.') + 1;
+  const signature = Buffer.from(token.slice(at), 'base64url');
+  const s = BigInt(`0x${signature.toString('hex', 32)}`);
+  if (s <= ORDER / 2n) return token;
+  signature.write((ORDER - s).toString(16).padStart(64, '0'), 32, 'hex');
+  return token.slice(0, at) + signature.toString('base64url');
+}
+
+/** Rejects other base64url spellings of the same bytes, such as a changed last character, whose low bits no byte uses. jose accepts them. */
+function isCanonical(token: string): boolean {
+  return token.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part);
+}
+
+async function verifySignature(
+  token: string,
+  { verifying }: SigningKeys,
+  settings: Config['tokens'],
+): Promise<TokenClaims | null> {
+  try {
+    const { payload } = await jwtVerify(
+      token,
+      ({ kid }) => {
+        const key = kid === undefined ? undefined : verifying.get(kid);
+        if (key === undefined) throw new errors.JWKSNoMatchingKey();
+        return key;
+      },
+      {
+        algorithms: [SIGNING_ALGORITHM],
+        typ: 'at+jwt',
+        issuer: settings.issuer,
+        audience: settings.audience,
+        requiredClaims: ['exp', 'iat', 'jti', 'sub', 'client_id', 'store_id', 'environment', 'scope'],
+      },
+    );
+    const { jti, sub, iat, exp, client_id: clientId, store_id: storeId, environment, scope } = payload;
+    if (
+      typeof jti !== 'string' ||
+      typeof clientId !== 'string' ||
+      sub !== clientId ||
+      typeof storeId !== 'string' ||
+      typeof environment !== 'string' ||
+      typeof scope !== 'string' ||
+      !isLifetime(iat, exp)
+    ) {
+      return null;
+    }
+    const granted = scope.split(' ');
+    return {
+      sessionId: jti,
+      clientId,
+      storeId,
+      environment,
+      scopes: SCOPES.filter((name) => granted.includes(name)),
+      expiresAt: Number(exp),
+    };
+  } catch (error) {
+    if (error instanceof errors.JOSEError || error instanceof TypeError || error instanceof SyntaxError)
+      return null;
+    throw error;
+  }
+}
+
+/** Whether a token could have been issued to live that long: milliseconds, say, would let it live for ever. */
+function isLifetime(issuedAt: unknown, expiresAt: unknown): boolean {
+  if (!Number.isSafeInteger(issuedAt) || !Number.isSafeInteger(expiresAt)) return false;
+  const seconds = Number(expiresAt) - Number(issuedAt);
+  return seconds > 0 && seconds <= LONGEST_LIFETIME_SECONDS;
+}
+
+export interface SigningKeys {
+  /** The key that signs at this moment. */
+  readonly signing: { readonly kid: string; readonly key: KeyObject };
+  /** By `kid`. Another map when the keys were replaced. */
+  readonly verifying: ReadonlyMap<string, CryptoKey>;
+  /** Whether what their file holds is in use; false while it is broken, and the former keys go on. */
+  readonly isCurrent: boolean;
+}
+
+/**
+ * Loads the keys that the configuration names.
+ * @throws {StoreDataError} `config_invalid` when there are none or they are no JWK set of private ES256 keys.
+ */
+export async function loadSigningKeys(settings: Config['tokens']): Promise<SigningKeys> {
+  const { signingKeys, signingKeysFile } = settings;
+  if (signingKeys !== null) return importKeys(signingKeys, 'SIGNING_KEYS');
+  if (signingKeysFile === null) {
+    throw new StoreDataError(
+      'config_invalid',
+      'no signing keys: set SIGNING_KEYS_FILE to a file, which "store-data prepare" makes, or SIGNING_KEYS to a JWK set, with private ES256 keys',
+    );
+  }
+  return importKeys(await readKeyFile(signingKeysFile), 'SIGNING_KEYS_FILE');
+}
+
+/** Reads the file of keys. @throws {StoreDataError} `config_invalid`, naming the file. */
+async function readKeyFile(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw new StoreDataError('config_invalid', `SIGNING_KEYS_FILE cannot be read: ${file}`, { cause: error });
+  }
+}
+
+/** Makes the keys of a set's text. @throws {StoreDataError} `config_invalid`, without quoting a key. */
+async function importKeys(text: string, origin: string): Promise<SigningKeys> {
+  const jwks = await parseKeySet(text, origin);
+  const verifying = new Map<string, CryptoKey>();
+  const keys: { kid: string; key: KeyObject; nbf?: number }[] = [];
+  for (const [index, jwk] of jwks.entries()) {
+    const { nbf, kid } = jwk;
+    try {
+      const { d: _secret, ...publicJwk } = jwk;
+      const publicKey = await importJWK({ ...publicJwk, key_ops: ['verify'] }, SIGNING_ALGORITHM);
+      verifying.set(kid, publicKey as CryptoKey);
+      keys.push({ kid, key: privateKeyOf(jwk), ...(nbf === undefined ? {} : { nbf }) });
+    } catch {
+      // The cause would quote the key.
+      throw new StoreDataError('config_invalid', `${origin} key ${index + 1} cannot be imported`);
+    }
+  }
+  return {
+    get signing() {
+      const key = keys[signingIndex(keys, Date.now())];
+      if (key === undefined) throw new Error('the set of keys is empty');
+      return key;
+    },
+    verifying,
+    isCurrent: true,
+  };
+}
+
+/** @throws when the private part is not that of the public one. */
+function privateKeyOf({ crv, kty, x, y, d }: SigningJwk): KeyObject {
+  const key = { crv, kty, x, y } as Record<string, string>;
+  const privateKey = createPrivateKey({ key: { ...key, d }, format: 'jwk' });
+  const data = Buffer.from('signed to see whether both parts belong together');
+  const signature = sign('sha256', data, privateKey);
+  if (!verify('sha256', data, createPublicKey({ key, format: 'jwk' }), signature)) {
+    throw new Error('the parts of the key do not belong together');
+  }
+  return privateKey;
+}
+
+/** A key signs long after every service has seen it: `MIN_ACTIVATION_MS` in the command that makes it. */
+const RELOAD_MS = 1_000;
+
+export interface WatchedKeys extends SigningKeys {
+  stop: () => Promise<void>;
+}
+
+/** Loads the keys, and follows their file. @throws {StoreDataError} `config_invalid` when there are none to begin with. */
+export async function watchSigningKeys(
+  settings: Config['tokens'],
+  logger: Logger,
+  intervalMs = RELOAD_MS,
+): Promise<WatchedKeys> {
+  const file = settings.signingKeysFile;
+  let text = file === null ? null : await readKeyFile(file);
+  let keys = text === null ? await loadSigningKeys(settings) : await importKeys(text, 'SIGNING_KEYS_FILE');
+  let failure: { description: string; logged: boolean } | null = null;
+
+  const reload = async (path: string, stopped: AbortSignal) => {
+    try {
+      const found = await readKeyFile(path);
+      if (found === text && failure === null) return;
+      if (found !== text) keys = await importKeys(found, 'SIGNING_KEYS_FILE');
+      text = found;
+      failure = null;
+      logger.info({ kids: [...keys.verifying.keys()], signs: keys.signing.kid }, 'signing keys read again');
+    } catch (error) {
+      const description = describeError(error);
+      // Seen twice, since a file may be read while it is written; and logged once for each failure.
+      if (failure?.description !== description) failure = { description, logged: false };
+      else if (!failure.logged && !stopped.aborted) {
+        failure.logged = true;
+        logger.error({ error: description }, 'signing keys cannot be read again, the former ones go on');
+      }
+    }
+  };
+  const reloading =
+    file === null
+      ? null
+      : new PeriodicTask(
+          { run: (stopped) => reload(file, stopped), everyMs: intervalMs, failed: () => undefined },
+          intervalMs,
+        );
+
+  return {
+    get signing() {
+      return keys.signing;
+    },
+    get verifying() {
+      return keys.verifying;
+    },
+    get isCurrent() {
+      return failure === null;
+    },
+    stop: async () => reloading?.stop(),
+  };
+}

@@ -1,0 +1,181 @@
+/** The connections to MongoDB and Redis, all of whose operations end in time. A service that starts during an outage answers 503 until it is over. */
+import type { MongoClient, ServerDescriptionChangedEvent } from 'mongodb';
+import type { Config } from '#shared/config.ts';
+import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
+import type { Logger } from '#shared/logging.ts';
+import { createReaderClient } from '#shared/mongodb.ts';
+import { watchPool } from '#shared/mongodb-pool.ts';
+import { pause } from '#shared/pause.ts';
+import { Databases } from '#shared/read-models/databases.ts';
+import type { RedisMasters } from '#shared/redis-masters.ts';
+import { checkRedisAtStart } from '#shared/redis-server.ts';
+import { createRedis, logRedis } from '#shared/redis.ts';
+import { type WithDeadline, deadlineAfter, deadlineAt, withinStartupTimeout } from './deadline.ts';
+import type { QueryMetrics } from './metrics.ts';
+
+const RECONNECT_MS = 500;
+/** How long a start waits for Redis. */
+const REDIS_READY_MS = 1_000;
+
+export interface ConnectionOptions {
+  config: Config;
+  metrics: QueryMetrics;
+  logger: Logger;
+}
+
+/** The MongoDB clients for reading. Each has a circuit breaker of its own. */
+export interface MongodbConnections {
+  databases: Databases;
+  /** Bounds each read by itself: of an environment's generations, or for `null` of what is common to all. */
+  deadlineFor: (environment: string | null) => WithDeadline;
+  /** Bounds all reads of one request together. @param elapsedMs since the request arrived. */
+  requestDeadline: (elapsedMs: number, environment: string | null) => WithDeadline;
+  close: () => Promise<void>;
+}
+
+/** Connects, or goes on trying to. */
+export async function connectMongodb({
+  config,
+  metrics,
+  logger,
+}: ConnectionOptions): Promise<MongodbConnections> {
+  const { readTimeoutMs } = config.mongodb;
+  const withDeadline = deadlineAfter(readTimeoutMs);
+  const databases = Databases.of(config, (one) => createReaderClient(one, 'query'));
+  const circuitOf = (client: MongoClient, labels: { environment?: string }) => {
+    watchPool(client, metrics.pool);
+    return new MongodbCircuit(client, withDeadline, metrics.mongodbAway.labels(labels), logger.child(labels));
+  };
+  const common = circuitOf(databases.common, {});
+  const own = new Map(
+    [...databases.own].map(([environment, client]) => [environment, circuitOf(client, { environment })]),
+  );
+  const circuitIn = (environment: string | null) => own.get(environment ?? '') ?? common;
+  const closed = new AbortController();
+  await withinStartupTimeout(
+    Promise.all(databases.clients.map((client) => connect(client, logger, closed.signal))),
+  );
+  return {
+    databases,
+    deadlineFor: (environment) => circuitIn(environment).guard(withDeadline),
+    requestDeadline: (elapsedMs, environment) =>
+      circuitIn(environment).guard(deadlineAt(performance.now() - elapsedMs + readTimeoutMs)),
+    async close() {
+      closed.abort();
+      await Promise.all([databases.close(), ...[common, ...own.values()].map((circuit) => circuit.stop())]);
+    },
+  };
+}
+
+/**
+ * Connects for as long as it takes. A client whose first connection failed answers "Topology is closed" for ever, unless it is told to
+ * connect again; once connected it recovers by itself.
+ */
+async function connect(client: MongoClient, logger: Logger, signal: AbortSignal): Promise<void> {
+  let isAway = false;
+  do {
+    try {
+      await client.connect();
+      // It may have been closed meanwhile.
+      if (signal.aborted) await client.close();
+      else if (isAway) logger.info('MongoDB is back');
+      return;
+    } catch (error) {
+      if (!isAway) logger.warn({ error: describeError(error) }, 'MongoDB cannot be reached');
+      isAway = true;
+    }
+  } while (await pause(RECONNECT_MS, signal));
+}
+
+/** How often MongoDB is probed while it is away. */
+const PROBE_MS = 100;
+
+/**
+ * A circuit breaker: while MongoDB is known to be away, reads fail at once. A read that failed, or the driver's monitoring, raises the
+ * suspicion; a ping with the time of a read confirms it, and the first answered ping ends it.
+ */
+class MongodbCircuit {
+  readonly #ping: () => Promise<unknown>;
+  readonly #away: { set: (value: number) => void };
+  readonly #logger: Logger;
+  readonly #stopped = new AbortController();
+  #isOpen = false;
+  #probing: Promise<void> | null = null;
+
+  /** @param bounded gives a read its whole time. @param away is 1 while MongoDB is known to be away. */
+  constructor(
+    client: MongoClient,
+    withDeadline: WithDeadline,
+    away: { set: (value: number) => void },
+    logger: Logger,
+  ) {
+    const { readPreference } = client;
+    this.#ping = () =>
+      withDeadline((signal) => client.db('admin').command({ ping: 1 }, { readPreference, signal }));
+    this.#away = away;
+    this.#logger = logger;
+    this.#set(false);
+    client.on('serverDescriptionChanged', this.#serverChanged);
+  }
+
+  /** Bounds reads as before, and refuses them at once while MongoDB is known to be away. */
+  guard(withDeadline: WithDeadline): WithDeadline {
+    return async (read) => {
+      if (this.#isOpen) throw new StoreDataError('environment_unavailable', 'MongoDB is away');
+      try {
+        return await withDeadline(read);
+      } catch (error) {
+        if (isUnavailable(error)) this.#suspect();
+        throw error;
+      }
+    };
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#probing;
+  }
+
+  /** A failed command changes the description too, before the driver's monitor has checked the server. */
+  readonly #serverChanged = ({ newDescription }: ServerDescriptionChangedEvent) => {
+    if (newDescription.type === 'Unknown') this.#suspect();
+  };
+
+  readonly #suspect = () => {
+    if (this.#stopped.signal.aborted) return;
+    this.#probing ??= this.#probe().finally(() => {
+      this.#probing = null;
+    });
+  };
+
+  async #probe(): Promise<void> {
+    const { signal } = this.#stopped;
+    // A server that answers with an error is there.
+    while (!signal.aborted && (await this.#ping().then(() => false, isUnavailable))) {
+      if (!this.#isOpen) this.#logger.warn('MongoDB is away: requests that need it get 503 at once');
+      this.#set(true);
+      await pause(PROBE_MS, signal);
+    }
+    if (this.#isOpen && !signal.aborted) this.#logger.info('MongoDB answers again');
+    this.#set(false);
+  }
+
+  #set(isOpen: boolean): void {
+    this.#isOpen = isOpen;
+    this.#away.set(isOpen ? 1 : 0);
+  }
+}
+
+/** Connects to Redis. @throws {StoreDataError} where it is there and not fit for use. */
+export async function connectRedis({ config, metrics, logger }: ConnectionOptions): Promise<RedisMasters> {
+  const redis = createRedis(config, logRedis(logger), metrics.redisSeconds);
+  const failure = await withinStartupTimeout(checkRedisAtStart(redis, REDIS_READY_MS)).catch(
+    (error: unknown) => {
+      redis.disconnect();
+      throw error;
+    },
+  );
+  if (failure === undefined) logger.warn({}, 'starting without Redis, which does not answer');
+  else if (failure !== null) logger.warn({ error: failure }, 'starting without Redis');
+  return redis;
+}

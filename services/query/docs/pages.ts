@@ -1,0 +1,138 @@
+/** The pages for people: their frame, and the guides from the Markdown in `docs/guides/`. */
+import type { FastifyReply } from 'fastify';
+import { readFile } from 'node:fs/promises';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { GUIDES_PATH } from '../responses/send.ts';
+import { Marked } from 'marked';
+
+/** Only what comes from here is loaded, and nothing but our own scripts runs. Scalar writes styles into the page. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "worker-src 'self' blob:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const HEADERS = {
+  'content-security-policy': POLICY,
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+};
+
+/** Sets what all pages, and what they load, have in common. */
+export function protect(reply: FastifyReply): void {
+  reply.headers(HEADERS);
+}
+
+const PARTS = [
+  ['reference', 'Reference', '/docs'],
+  ['events', 'Events', '/docs?api=events'],
+  ['guides', 'Guides', '/docs/guides'],
+] as const;
+
+export interface Page {
+  title: string;
+  /** Which part of the site it belongs to; the page of the reference finds out itself. */
+  part: 'reference' | 'guides';
+  /** HTML for the head and the body. */
+  head: string;
+  body: string;
+}
+
+/** A whole HTML document. */
+export function page({ title, part, head, body }: Page): string {
+  const links = PARTS.map(([name, text, address]) => {
+    const current = name === part ? ' aria-current="true"' : '';
+    return `<a href="${address}"${current}>${text}</a>`;
+  });
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escape(title)}</title>
+<link rel="icon" href="/docs/icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="/docs/site.css">
+${head}
+</head>
+<body class="${part}">
+<header class="site"><strong>Store Data API</strong><nav>${links.join('')}</nav></header>
+${body}
+</body>
+</html>
+`;
+}
+
+/** A text as HTML. */
+export function escape(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
+}
+
+const FOLDER = join(import.meta.dirname, '../../../docs/guides');
+const INDEX = 'README.md';
+const LINK = /^([\w-]+\.md)?(#.*)?$/;
+
+/** The Markdown files, and the path of each one's page. */
+export function guideFiles(): { file: string; path: string }[] {
+  return readdirSync(FOLDER).map((file) => ({ file, path: pathOf(file) }));
+}
+
+/** The HTML document of a guide. */
+export async function guidePage(file: string): Promise<string> {
+  const [text, index] = await Promise.all([file, INDEX].map((name) => readFile(join(FOLDER, name), 'utf8')));
+  const markdown = text ?? '';
+  const title = /^# (.+)$/m.exec(markdown)?.[1] ?? file;
+  const list = [...(index ?? '').matchAll(/^- \[([^\]]+)\]\(([\w-]+\.md)\)/gm)].map(
+    ([, name = '', to = '']) => {
+      const current = to === file ? ' aria-current="page"' : '';
+      return `<li><a href="${pathOf(to)}"${current}>${escape(name)}</a></li>`;
+    },
+  );
+  return page({
+    title: `${title} · Store Data API`,
+    part: 'guides',
+    head: '',
+    body: `<div class="guide"><nav aria-label="Guides"><ul>${list.join('')}</ul></nav>
+<main>${render(markdown)}</main></div>`,
+  });
+}
+
+function pathOf(file: string): string {
+  return file === INDEX ? GUIDES_PATH : `${GUIDES_PATH}/${file.replace(/\.md$/, '')}`;
+}
+
+/** To HTML whose headings have the anchors that they have in a repository, and whose links lead to pages. */
+function render(markdown: string): string {
+  const marked = new Marked({
+    async: false,
+    renderer: {
+      heading({ tokens, depth, text }) {
+        const anchor = anchorOf(text);
+        return `<h${depth} id="${anchor}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
+      },
+    },
+    walkTokens(token) {
+      if (token.type !== 'link') return;
+      const [, file, anchor = ''] = LINK.exec(token['href'] as string) ?? [];
+      if (file !== undefined) token['href'] = `${pathOf(file)}${anchor}`;
+    },
+  });
+  return marked.parse(markdown) as string;
+}
+
+/** As repositories' web pages make them. */
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replaceAll(' ', '-');
+}

@@ -1,0 +1,129 @@
+/**
+ * What makes a data endpoint: one declaration of its scopes, parameters and read, from which its route with all
+ * checks, headers and conditional answers is made.
+ */
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { EntityName } from '#shared/events/entities/index.ts';
+import type { Scope } from '#shared/events/access-event.ts';
+import { callerOf, enforceQuota, requireScopes } from '../access/steps.ts';
+import { dataOperation, type Documentation } from '../openapi/data-operation.ts';
+import type { Parameters, Values } from '../parameters/parameter.ts';
+import { parameterReader, queryOf } from '../parameters/read.ts';
+import { namesCustomers } from '../read/page.ts';
+import type { View } from '../read/shared-reads.ts';
+import { type Body, type Found, readStamp } from '../read/snapshot.ts';
+import { conditionOf, etagOf, type EtagSource, names } from '../responses/etag.ts';
+import { notFound, Refused } from '../responses/refusal.ts';
+import type { Route } from './route.ts';
+
+/** What requests are answered with (`services.ts`). */
+export type Services = FastifyInstance['services'];
+
+export interface DataRoute<P extends Parameters> {
+  /** With or without a slash at the end, as rule R2.1 has it. */
+  path: string;
+  /** All of them are required. */
+  scopes: readonly [Scope, ...Scope[]];
+  parameters: P;
+  documentation: Documentation;
+}
+
+export interface DataEndpoint<P extends Parameters> extends DataRoute<P> {
+  /** The kinds of records that the answer is made of: its entity tag changes with them. */
+  dependsOn: readonly [EntityName, ...EntityName[]];
+  /** The answer; `null` when this store does not have the record. */
+  read: (view: View, values: Values<P>, services: Services) => Promise<Found<Body> | null>;
+}
+
+/** Makes the route of an endpoint. */
+export function dataEndpoint<P extends Parameters>(endpoint: DataEndpoint<P>): Route {
+  return dataRoute(endpoint, 'private, no-cache', (request, reply, values) =>
+    answer(endpoint, request, reply, values),
+  );
+}
+
+/** Makes a route for data: every check comes before its handler, which is given the parameters' values. */
+export function dataRoute<P extends Parameters>(
+  { path, scopes, parameters, documentation }: DataRoute<P>,
+  cacheControl: string,
+  handler: (request: FastifyRequest, reply: FastifyReply, values: Values<P>) => Promise<FastifyReply>,
+): Route {
+  const readParameters = parameterReader(parameters);
+  const checkScopes = requireScopes(scopes);
+  return {
+    method: 'GET',
+    path,
+    access: { scopes, parameters },
+    operation: dataOperation(documentation, scopes, parameters),
+    async handler(request, reply) {
+      // On every answer, refusals too: no shared cache may store what one client is told.
+      reply.header('cache-control', cacheControl);
+      // 401, 429, 403, 422: the order of rule R5.1.
+      await request.server.services.authenticate(request, reply);
+      await enforceQuota(request, reply);
+      await checkScopes(request, reply);
+      return handler(request, reply, readParameters(queryOf(request)));
+    },
+  };
+}
+
+async function answer<P extends Parameters>(
+  endpoint: DataEndpoint<P>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  values: Values<P>,
+): Promise<FastifyReply> {
+  const { services } = request.server;
+  const { path, dependsOn } = endpoint;
+  const { environment, storeId } = callerOf(request);
+  const generation = services.generations.of(environment);
+  const view: View = {
+    storeId,
+    generation,
+    withDeadline: services.requestDeadline(reply, environment),
+    shared: services.sharedOf(generation).reads,
+    redactErased: false,
+  };
+  const source: EtagSource = { path, parameters: values, storeId, marker: generation.marker, dependsOn };
+  const condition = conditionOf(request.headers['if-none-match']);
+
+  // The stamp is one small document: when it answers the question, nothing else is read.
+  if (Array.isArray(condition)) {
+    const etag = etagOf(source, await readStamp(view));
+    if (names(condition, etag)) return sendNotModified(reply, etag);
+  }
+  const found = await readRedacted(endpoint, view, values, services);
+  if (found === null) throw new Refused(notFound('this store has no such record'));
+  const etag = etagOf(source, found.stamp);
+  const { body } = found;
+  const isUnchanged = condition === '*' || names(condition, etag);
+  // A stream that nobody reads would keep its snapshot.
+  if (body instanceof Readable && (isUnchanged || request.method === 'HEAD')) body.destroy();
+  if (isUnchanged) return sendNotModified(reply, etag);
+  return sendBody(reply.header('etag', etag), body);
+}
+
+/** Sends a finished body; nothing of a stream that is destroyed. */
+export function sendBody(reply: FastifyReply, body: Body): FastifyReply {
+  return reply
+    .header('vary', 'accept-encoding')
+    .header('content-type', 'application/json; charset=utf-8')
+    .send(body instanceof Readable && body.destroyed ? Readable.from([]) : body);
+}
+
+/** Reads again where the stamp says that customers of the store are being erased. */
+async function readRedacted<P extends Parameters>(
+  { read, dependsOn }: DataEndpoint<P>,
+  view: View,
+  values: Values<P>,
+  services: Services,
+): Promise<Found<Body> | null> {
+  const found = await read(view, values, services);
+  const isExposed = found?.stamp?.erasing === true && dependsOn.some(namesCustomers);
+  return isExposed ? read({ ...view, redactErased: true }, values, services) : found;
+}
+
+function sendNotModified(reply: FastifyReply, etag: string): FastifyReply {
+  return reply.code(304).headers({ etag, vary: 'accept-encoding' }).send();
+}

@@ -1,0 +1,185 @@
+/**
+ * The hooks of all requests. Before a route: what no route answers is refused. Afterwards: a span where the request is sampled, one
+ * measurement, and one log line for as many as is set.
+ */
+import { closest } from 'fastest-levenshtein';
+import type { FastifyInstance } from 'fastify';
+import type { IncomingMessage } from 'node:http';
+import { describeError, framesOf } from '#shared/errors.ts';
+import { RepeatedLines } from '#shared/repeated-lines.ts';
+import { REQUEST_ID_HEADER } from '#shared/request-id.ts';
+import { methodsOf, type Route } from '../endpoints/route.ts';
+import { invalidRequest, methodNotAllowed, notFound, type Refusal, Refused } from '../responses/refusal.ts';
+import { classify, pathOf, sendRefusal } from '../responses/send.ts';
+import { activeSpan, type Tracing, within } from '#shared/tracing.ts';
+
+/** Adds the hooks, and `X-Request-Id` to every answer. */
+export function refuseOthers(app: FastifyInstance): void {
+  const { logger } = app.services;
+  app.decorateRequest('caller', null);
+  app.decorateRequest('clientId', null);
+  app.decorateRequest('refused', null);
+  const repeated = new RepeatedLines();
+  app.setErrorHandler((error, request, reply) => {
+    const refusal = classify(error);
+    const about = {
+      request_id: request.id,
+      trace_id: request.span?.traceId,
+      route: request.routeOptions.url,
+    };
+    // Other members of a library's error, such as a command's arguments, may hold what a client sent.
+    const told = { ...about, error: describeError(error) };
+    if (refusal.status === 500) logger.error({ ...told, stack: framesOf(error) }, 'a request failed');
+    else if (refusal.status === 503) {
+      const leftOut = repeated.say(told.error);
+      if (leftOut !== null) logger.warn({ ...told, left_out: leftOut || undefined }, 'unavailable');
+    }
+    return sendRefusal(request, reply, refusal);
+  });
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header(REQUEST_ID_HEADER, request.id);
+    // In a hook, not as the not-found handler: before that one the framework would judge the content type.
+    if (request.is404) {
+      sendRefusal(request, reply, refusalFor(pathOf(request.raw.url), app.routes));
+      return;
+    }
+    const mistake = ambiguityOf(request.raw);
+    done(mistake === null ? undefined : new Refused(invalidRequest(mistake)));
+  });
+}
+
+function refusalFor(path: string, routes: readonly Route[]): Refusal {
+  const allowed = routes.filter((route) => route.path === path).flatMap(methodsOf);
+  return allowed.length === 0 ? noSuchPath(path, routes) : methodNotAllowed(allowed);
+}
+
+/** A longer path is compared by its beginning. */
+const COMPARED_LENGTH = 100;
+
+/** Names the path of ours that is spelt most like it; pages for people are none that a program wants. */
+export function noSuchPath(path: string, routes: readonly Route[]): Refusal {
+  const paths = routes.filter(({ operation }) => operation !== null).map((route) => route.path);
+  const nearest = closest(path.slice(0, COMPARED_LENGTH).toLowerCase(), paths);
+  return notFound(`there is nothing at this path; the nearest is ${nearest}`);
+}
+
+/** The headers by which we decide: each may come once. */
+const ONCE = new Set(['host', 'authorization', 'content-type']);
+
+/** `uri-host [ ":" port ]` of RFC 3986; it may be empty. */
+const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
+
+/**
+ * What two servers could read in two ways: HTTP/1.1 requires one valid `Host` (RFC 9112 section 3.2; Node's own refusal would have no
+ * body). Of a repeated header Node takes the first, where a proxy in front may have checked the last. At a `#` in the target one server
+ * cuts, another reads on; no client sends one.
+ */
+function ambiguityOf({ url, httpVersion, headers, rawHeaders }: IncomingMessage): string | null {
+  if (url?.includes('#') === true) return 'the request target holds a #: encode it as %23';
+  const repeated = repeatedHeader(rawHeaders);
+  if (repeated !== null) return `the header ${repeated} must come once`;
+  const { host } = headers;
+  if (host === undefined) return httpVersion === '1.1' ? 'the Host header is required' : null;
+  return HOST.test(host) ? null : 'the Host header is not a host';
+}
+
+/** Names and values alternate. */
+function repeatedHeader(rawHeaders: readonly string[]): string | null {
+  const seen = new Set<string>();
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]?.toLowerCase() ?? '';
+    if (!ONCE.has(name)) continue;
+    if (seen.has(name)) return name;
+    seen.add(name);
+  }
+  return null;
+}
+
+// Lines and labels name the route alone: a query holds names and phone numbers, and a path that is none of ours may be a secret in the
+// wrong place.
+
+const METHODS = new Set(['GET', 'HEAD', 'POST']);
+
+/** Adds the hooks. They come first, so that what any other hook does is a part of the request's span. */
+export function observeRequests(app: FastifyInstance, tracing: Tracing | null): void {
+  app.decorateRequest('span', null);
+  app.decorateRequest('heldMilliseconds', 0);
+  if (tracing !== null) traceRequests(app, tracing);
+  const { admission, metrics, config, logger } = app.services;
+  const { requestSeconds, refusals } = metrics;
+  const { loggedPercent } = config.query;
+  const isLogged = (route: string | undefined) =>
+    route !== '/health' && (loggedPercent === 100 || Math.random() * 100 < loggedPercent);
+  app.addHook('onResponse', (request, reply, done) => {
+    const route = request.routeOptions.url;
+    const { refused, caller, heldMilliseconds } = request;
+    const { statusCode: status } = reply;
+    const milliseconds = reply.elapsedTime + admission.queuedMs(request.raw);
+    const method = METHODS.has(request.method) ? request.method : 'other';
+    requestSeconds.observe(
+      { route: route ?? 'none', method, status },
+      (milliseconds - heldMilliseconds) / 1_000,
+    );
+    if (refused !== null) refusals.inc({ route: route ?? 'none', status, reason: refused.reason });
+    if (isLogged(route)) {
+      logger.info(
+        {
+          request_id: request.id,
+          trace_id: request.span?.traceId,
+          method: request.method,
+          route,
+          status,
+          milliseconds: Math.round(milliseconds * 10) / 10,
+          held: heldMilliseconds > 0 ? Math.round(heldMilliseconds) : undefined,
+          store: caller?.storeId,
+          environment: caller?.environment,
+          client_id: caller?.clientId ?? request.clientId ?? refused?.clientId ?? undefined,
+          reason: refused?.reason,
+        },
+        'request',
+      );
+    }
+    done();
+  });
+}
+
+/** What is refused for overload has no span: no work is done for it. */
+function traceRequests(app: FastifyInstance, tracing: Tracing): void {
+  const { admission, config } = app.services;
+  const isRoot = !config.query.trustTraceparent;
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { method, protocol } = request;
+    const route = request.routeOptions.url;
+    const { traceparent } = request.headers;
+    request.span = tracing.begin({
+      name: route === undefined ? method : `${method} ${route}`,
+      kind: 'server',
+      attributes: {
+        'http.request.method': method,
+        'url.scheme': protocol,
+        ...(route === undefined ? {} : { 'http.route': route }),
+      },
+      traceparents: typeof traceparent === 'string' ? [traceparent] : [],
+      isRoot,
+      sinceMs: admission.queuedMs(request.raw),
+    });
+    if (request.span === null) done();
+    else within(request.span, done);
+  });
+  // After a body was read, the context is that of its last bytes.
+  app.addHook('preValidation', ({ span }, _reply, done) => {
+    if (span === null || activeSpan() === span) done();
+    else within(span, done);
+  });
+  app.addHook('onResponse', (request, { statusCode }, done) => {
+    const { span, refused, caller, heldMilliseconds } = request;
+    span?.set({
+      'http.response.status_code': statusCode,
+      ...(caller === null ? {} : { 'store_data.environment': caller.environment }),
+      ...(refused === null ? {} : { 'store_data.refusal': refused.reason }),
+      ...(heldMilliseconds > 0 ? { 'store_data.held_ms': Math.round(heldMilliseconds) } : {}),
+    });
+    span?.end(statusCode >= 500 ? String(statusCode) : undefined);
+    done();
+  });
+}

@@ -1,0 +1,205 @@
+/**
+ * What is asked of a list, and which strategies read it: decided from the request and from what is remembered of the store, before anything
+ * is read. Pure. Bounds of time are whole seconds of local time, both inclusive.
+ */
+import type { StampHint } from '../read/caches.ts';
+import { skippedBy, type PageRequest, type Sort } from '../read/page.ts';
+import { isShallow, keyWithin } from '../rank-tree/read-tree.ts';
+import type { Document } from 'mongodb';
+import type { EntityName } from '#shared/events/entities/index.ts';
+import { type KeyRange, WHOLE, timeRange } from '#shared/read-models/rank-tree/keys.ts';
+import type { RankTree } from '#shared/read-models/rank-tree/trees.ts';
+import { searchFilter, type SearchTerms } from './search.ts';
+import type { createdRange, updatedRange } from '../parameters/filters.ts';
+import type { Values } from '../parameters/parameter.ts';
+
+/**
+ * Each answers the same page from one snapshot; they differ in cost.
+ *
+ * | strategy                 | reads                                                                                       |
+ * | ------------------------ | ------------------------------------------------------------------------------------------- |
+ * | `shared-first-page`      | the first page, together with those of other stores (decision 0032)                         |
+ * | `scan-first-pages`       | an index in the order of the list; the stamp has the count                                  |
+ * | `layout`                 | products by the layout of their categories, whose order no index has (0043)                 |
+ * | `updated-window`         | what was updated in a short window, sorted                                                  |
+ * | `layout-updated`         | products updated in a long window, counted by category                                      |
+ * | `created-window`         | customers created in a short window, sorted                                                 |
+ * | `created-within-leaf`    | the same, where the window holds no more than a leaf of the rank tree                       |
+ * | `created-by-name`        | customers created in a long window, counted by the tree of creation (0017)                  |
+ * | `search-leaves`          | the texts of leaves, which say where matches are (0018)                                     |
+ * | `scan-if-small`          | a range that holds no more than a leaf of the rank tree                                     |
+ * | `rank-tree`              | the nodes that count the range and find the page: two round trips at any depth (0017)       |
+ * | `scan-tree-order`        | all matches, in the order of the tree: the store is too small to have one                   |
+ * | `scan`                   | all matches, counted                                                                        |
+ */
+export type ListStrategy =
+  | 'shared-first-page'
+  | 'scan-first-pages'
+  | 'layout'
+  | 'updated-window'
+  | 'layout-updated'
+  | 'created-window'
+  | 'created-within-leaf'
+  | 'created-by-name'
+  | 'search-leaves'
+  | 'scan-if-small'
+  | 'rank-tree'
+  | 'scan-tree-order'
+  | 'scan';
+
+export interface PlanContext {
+  conditions: Conditions;
+  /** The levels of the store's rank trees, as last seen. */
+  levels: StampHint['levels'];
+  /** Whether records may have to be redacted: a shared page shows them as they are. */
+  redactErased: boolean;
+}
+
+/** The strategies to try, in this order: one that finds that it would cost too much gives up, and the last one never does. */
+export function planList(request: ListRequest, context: PlanContext): readonly ListStrategy[] {
+  const { tree, sortKeyStages, search } = request;
+  const { created, updated } = context.conditions;
+  // No index has the order of products: that of their categories.
+  const isArranged = sortKeyStages.length > 0;
+  const isUpdated = Object.keys(updated).length > 0;
+  if (isUpdated) {
+    const window: ListStrategy[] = request.isSelective ? [] : ['updated-window'];
+    return [...window, isArranged ? 'layout-updated' : 'scan'];
+  }
+  const isCreatedWindow = request.createdKey === 'created_key' && !isWhole(created) && tree !== null;
+  if (search !== null) {
+    if (isWhole(created)) return ['search-leaves', 'scan'];
+    return isCreatedWindow ? ['created-window', 'scan'] : ['scan'];
+  }
+  if (isCreatedWindow) return ['created-within-leaf', 'created-by-name'];
+  if (Object.keys(request.where).length > 0) return ['scan'];
+  if (!isWhole(created)) return tree === null ? ['scan'] : planRange(request, context);
+  return planUnbounded(request, context, isArranged);
+}
+
+/** All records, or those of some facets. */
+function planUnbounded(
+  request: ListRequest,
+  context: PlanContext,
+  isArranged: boolean,
+): readonly ListStrategy[] {
+  const { tree, facets, page } = request;
+  if (isArranged && facets === null) return ['layout'];
+  const shared: ListStrategy[] =
+    facets === null && page === 1 && !context.redactErased ? ['shared-first-page'] : [];
+  const isNearFront = tree === null || isShallow({ ...request, tree }, skippedBy(request));
+  return [...shared, ...(isNearFront ? ['scan-first-pages' as const] : planRange(request, context))];
+}
+
+/** A range of the order of a rank tree. */
+function planRange(request: ListRequest, { conditions, levels }: PlanContext): readonly ListStrategy[] {
+  const { tree } = request;
+  if (tree === null || (levels !== null && levels[tree.name] === undefined)) return ['scan-tree-order'];
+  const mayBeSmall = !isWhole(conditions.created) && skippedBy(request) <= tree.leafRecords;
+  return [...(mayBeSmall ? ['scan-if-small' as const] : []), 'rank-tree'];
+}
+
+/** The order of short lists by time; ids break ties. */
+export const NEWEST_FIRST = { created_at: -1, _id: 1 } as const;
+
+export interface ListRequest extends PageRequest {
+  entity: EntityName;
+  sort: Sort;
+  /** Stages that add to records what they are sorted by, where they do not hold it: products stand in the order of their categories. */
+  sortKeyStages: Document[];
+  /** The rank tree in whose order the list is; `null` for lists that stay short. */
+  tree: RankTree | null;
+  /** The facets that pass; `null` where all do. */
+  facets: string[] | null;
+  /** The keys of creation that pass, and the field that holds them. */
+  created: (toInstant: ToInstant) => KeyRange;
+  createdKey: 'rank_key' | 'created_key';
+  /** The condition on `updated_at`; empty where there is none. */
+  updated: (toInstant: ToInstant) => Document;
+  search: SearchTerms | null;
+  /** Values that fields have. */
+  where: Document;
+  /** Whether `where` leaves few records, found by an index of its own. */
+  isSelective: boolean;
+}
+
+/** What is asked of a list but the page; without what is not said all records, in their order. */
+export type Wanted = Pick<ListRequest, 'sort'> & Partial<ListRequest>;
+
+/** The request for a page. */
+export function listRequest(wanted: Wanted & PageRequest & Pick<ListRequest, 'entity'>): ListRequest {
+  return {
+    sortKeyStages: [],
+    tree: null,
+    facets: null,
+    created: () => WHOLE,
+    createdKey: 'created_key',
+    updated: () => ({}),
+    search: null,
+    where: {},
+    isSelective: false,
+    ...wanted,
+  };
+}
+
+/** The order of a rank tree. */
+export function inOrderOf(tree: RankTree): Pick<ListRequest, 'tree' | 'entity' | 'sort'> {
+  return { tree, entity: tree.entity, sort: { [tree.keyField]: 1 } };
+}
+
+/** The condition of a field that has one of several values; none where none is asked for. */
+export function anyOf(field: string, words: readonly string[]): Document {
+  return words.length === 0 ? {} : { [field]: { $in: words } };
+}
+
+/** What records must be, now that the offset is known in which dates are meant. */
+export interface Conditions {
+  created: KeyRange;
+  updated: Document;
+  /** All of them, for the records of one store. */
+  match: Document;
+}
+
+export function conditionsOf(storeId: string, request: ListRequest, toInstant: ToInstant): Conditions {
+  const created = request.created(toInstant);
+  const updated = request.updated(toInstant);
+  const match = {
+    store_id: storeId,
+    ...request.where,
+    ...(request.facets === null ? {} : { facet: { $in: request.facets } }),
+    ...(request.search === null ? {} : searchFilter(request.search)),
+    ...keyWithin(request.createdKey, created),
+    ...updated,
+  };
+  return { created, updated, match };
+}
+
+/** Whether a range leaves nothing out. */
+export function isWhole({ from, to }: KeyRange): boolean {
+  return from === '' && to === null;
+}
+
+/** The instant, in milliseconds since 1970, of a local date-time that was read as if it were UTC. */
+export type ToInstant = (local: number) => number;
+
+const SECOND = 1_000;
+
+/** The filter of `updated_at` between two bounds, either of which may be open. */
+export function updatedBetween({ updated_from: from, updated_to: to }: Values<typeof updatedRange>) {
+  return (toInstant: ToInstant): Document => {
+    if (from === null && to === null) return {};
+    return {
+      updated_at: {
+        ...(from === null ? {} : { $gte: new Date(toInstant(from)) }),
+        // What happened within the last second, at .999 too, belongs to it.
+        ...(to === null ? {} : { $lt: new Date(toInstant(to + SECOND)) }),
+      },
+    };
+  };
+}
+
+/** The sort keys of what was created between two bounds, in a list of the newest first. */
+export function createdBetween({ created_from: from, created_to: to }: Values<typeof createdRange>) {
+  return (toInstant: ToInstant): KeyRange =>
+    timeRange(from === null ? null : toInstant(from), to === null ? null : toInstant(to + SECOND));
+}

@@ -1,0 +1,127 @@
+/** Reads a page of a list by the first strategy of its plan that does not give up. */
+import type { Document } from 'mongodb';
+import { offsetMilliseconds } from '#shared/read-models/local-time.ts';
+import { type Found, inSnapshot, offsetOf } from '../read/snapshot.ts';
+import { type CountedPage, foundPage, ALL, indexScan, scanIfSmall } from '../read/page.ts';
+import { readByLayout, readUpdatedByLayout } from './products.ts';
+import { estimate, estimatedCount, readByRank } from '../rank-tree/by-rank.ts';
+import { countFromStamp, indexFor, type RankedRequest } from '../rank-tree/read-tree.ts';
+import type { View } from '../read/shared-reads.ts';
+import { readCreatedByName } from './created-by-name.ts';
+import { type ListStrategy, planList, type Conditions, conditionsOf, type ListRequest } from './plan.ts';
+import { readSearched } from './search.ts';
+
+/** A request in the offset in which its date-times are read. */
+interface ListQuery {
+  view: View;
+  request: ListRequest;
+  conditions: Conditions;
+}
+
+/**
+ * The page as the envelope of rule R6.1. Filters by date-time are local, and the store's offset is in the same snapshot as the records.
+ * So the page is read with the cached offset, and once more if the snapshot has another one.
+ */
+export async function readList(view: View, request: ListRequest): Promise<Found> {
+  const { storeId, shared, redactErased } = view;
+  for (;;) {
+    const { offset, levels } = shared.hintOf(storeId);
+    const shift = offsetMilliseconds(offset);
+    let dated = false;
+    const conditions = conditionsOf(storeId, request, (local) => {
+      dated = true;
+      return local - shift;
+    });
+    const plan = planList(request, { conditions, levels, redactErased });
+    const page = await runPlan(plan, { view, request, conditions });
+    shared.cacheHint(storeId, page.stamp);
+    if (!dated || offsetOf(page.stamp) === offset) return foundPage(page, request);
+  }
+}
+
+async function runPlan(plan: readonly ListStrategy[], query: ListQuery): Promise<CountedPage> {
+  for (const strategy of plan) {
+    const page = await STRATEGIES[strategy](query);
+    if (page !== null) return page;
+  }
+  throw new Error(`no strategy of ${plan.join()} read the list`);
+}
+
+/** Each returns `null` where it gives up. */
+const STRATEGIES: Record<ListStrategy, (query: ListQuery) => Promise<CountedPage | null>> = {
+  'shared-first-page': readSharedFirstPage,
+  'scan-first-pages': scanFirstPages,
+  layout: ({ view, request }) => readByLayout(view, request),
+  'updated-window': ({ view, request, conditions }) =>
+    sortTimeWindow(view, request, conditions.match, 'by_updated'),
+  'layout-updated': ({ view, request, conditions }) => readUpdatedByLayout(view, request, conditions.updated),
+  'created-window': ({ view, request, conditions }) =>
+    sortTimeWindow(view, request, conditions.match, 'by_created'),
+  'created-within-leaf': ({ view, request, conditions }) =>
+    sortTimeWindow(view, request, conditions.match, 'by_created', request.tree?.leafRecords),
+  'created-by-name': ({ view, request, conditions }) =>
+    inSnapshot(view, ({ read }) => readCreatedByName(read, view, conditions.created, request)),
+  'search-leaves': async ({ view, request: { search, ...page } }) =>
+    search === null ? null : inSnapshot(view, ({ read }) => readSearched(read, view, search, page)),
+  'scan-if-small': scanSmallRange,
+  'rank-tree': ({ view, request, conditions }) =>
+    inSnapshot(view, ({ read }) => readByRank(read, view, rankedOf(request), conditions.created)),
+  'scan-tree-order': ({ view, request, conditions }) => {
+    const index = indexFor(rankedOf(request));
+    return indexScan(view, { ...request, match: conditions.match, index, count: ALL });
+  },
+  scan: ({ view, request, conditions }) =>
+    indexScan(view, { ...request, match: conditions.match, count: ALL }),
+};
+
+async function readSharedFirstPage({ view, request }: ListQuery): Promise<CountedPage | null> {
+  const { entity, sort, pageSize } = request;
+  const first = await view.withDeadline((signal) =>
+    view.shared.pages.first({ entity, sort }, pageSize, view.storeId, signal),
+  );
+  return first && { ...first, count: first.stamp?.counts?.[entity] ?? 0 };
+}
+
+function scanFirstPages({ view, request, conditions: { match } }: ListQuery): Promise<CountedPage> {
+  const { tree, entity } = request;
+  if (tree === null)
+    return indexScan(view, { ...request, match, count: (stamp) => stamp?.counts?.[entity] ?? 0 });
+  const ranked = { ...request, tree };
+  return indexScan(view, {
+    ...request,
+    match,
+    index: indexFor(ranked),
+    count: (stamp) => countFromStamp(stamp, ranked),
+  });
+}
+
+/** Gives up at once where the tree, as far as it is cached, says that the range is large. */
+async function scanSmallRange({ view, request, conditions }: ListQuery): Promise<CountedPage | null> {
+  const ranked = rankedOf(request);
+  const { leafRecords } = ranked.tree;
+  if (estimatedCount(estimate(view, ranked, conditions.created)) > leafRecords) return null;
+  return scanIfSmall(view, leafRecords, { ...request, match: conditions.match, index: indexFor(ranked) });
+}
+
+function rankedOf(request: ListRequest): RankedRequest {
+  if (request.tree === null) throw new Error(`lists of ${request.entity} have no rank tree`);
+  return { ...request, tree: request.tree };
+}
+
+/** A window with more records is long. */
+const MAX_WINDOW_RECORDS = 2_000;
+
+/**
+ * What was updated, or created, in a window of time, in an order that is not of time. Integrations ask for the last few minutes, so
+ * the window is found by its own index and sorted.
+ * @returns `null` for a long window. @param index the one that bounds the window.
+ */
+async function sortTimeWindow(
+  view: View,
+  request: ListRequest,
+  match: Document,
+  index: 'by_updated' | 'by_created',
+  most = MAX_WINDOW_RECORDS,
+): Promise<CountedPage | null> {
+  return scanIfSmall(view, most, { ...request, match, index, unsorted: request.sortKeyStages });
+}

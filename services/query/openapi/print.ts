@@ -1,5 +1,0 @@
-/** Prints the OpenAPI document, as `docs/openapi.json` holds it. */
-import { declaredRoutes } from './declared-routes.ts';
-import { openApiDocument } from './document.ts';
-
-process.stdout.write(`${JSON.stringify(openApiDocument(await declaredRoutes()), null, 2)}\n`);

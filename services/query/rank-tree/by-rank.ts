@@ -1,0 +1,189 @@
+/**
+ * A page and its count from the rank tree, all in one snapshot and, nearly always, two round trips: the nodes on the way to the
+ * bounds of the range and to the page, with counts of what comes before the bounds in their leaves; then the page. The cache says which
+ * nodes those are; where it is wrong or empty, the missing nodes are read first.
+ */
+import type { Stamp } from '#shared/read-models/collections.ts';
+import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
+import { nodeId } from '#shared/read-models/rank-tree/nodes.ts';
+import type { Packed } from '#shared/read-models/rank-tree/packed-counts.ts';
+import { type CountedPage, type PageRow, skippedBy, ALL, indexScan } from '../read/page.ts';
+import type { View } from '../read/shared-reads.ts';
+import type { ReadInSnapshot } from '../read/snapshot.ts';
+import { boundaryName, Descent, type Edge, type Start } from './descent.ts';
+import {
+  readTree,
+  type TreeRead,
+  countFromStamp,
+  indexFor,
+  isShallow,
+  matching,
+  type RankedRequest,
+} from './read-tree.ts';
+
+/** Of a tree that was not read yet the uppermost node is one of these; with a fourth level it has a hundred million records. */
+const TOP_LEVELS = [0, 1, 2];
+
+/** Reads a page within a range of keys. */
+export async function readByRank(
+  read: ReadInSnapshot,
+  view: View,
+  request: RankedRequest,
+  range: KeyRange,
+): Promise<CountedPage> {
+  const estimated = estimate(view, request, range);
+  const { tree } = request;
+  const { from, to } = range;
+  const skip = skippedBy(request);
+  const shallow: Start | null = isShallow(request, skip) ? { key: from, skip } : null;
+  const readNodes = (asked: TreeRead) => readTree(read, view, request, to, asked);
+
+  let rows = await readNodes({
+    page: shallow,
+    nodes: estimated?.visited ?? TOP_LEVELS.map((level) => nodeId(tree.name, view.storeId, level, '')),
+    boundaryCounts: estimated?.boundaryCounts ?? [],
+  });
+  const { stamp, page } = rows;
+  const levels = stamp?.ranks?.[tree.name]?.levels;
+  const scanAll = () =>
+    indexScan(
+      view,
+      {
+        ...request,
+        entity: tree.entity,
+        match: matching(view.storeId, request, range),
+        sort: { [tree.keyField]: 1 },
+        index: indexFor(request),
+        count: ALL,
+      },
+      read,
+    );
+  if (stamp === null || levels === undefined) return scanAll();
+
+  const nodes = new Map<string, Packed>();
+  const boundaryCounts = new Map<string, number>();
+  for (;;) {
+    for (const [id, node] of rows.nodes) {
+      nodes.set(id, node);
+      // A copy: the bytes are a view into the whole reply, which would stay in memory.
+      const copy = { ...node, counts: Uint8Array.from(node.counts) };
+      view.shared.caches.nodes.set(view.shared.key(id), copy);
+    }
+    for (const [cut, count] of rows.boundaryCounts) boundaryCounts.set(cut, count);
+    const found = estimateFrom({
+      view,
+      request,
+      range,
+      levels,
+      nodeOf: (id) => nodes.get(id),
+      boundaryCounts,
+    });
+    const missing = [...found.visited].filter((id) => !nodes.has(id));
+    if (missing.length === 0 && found.boundaryCounts.length === 0) {
+      return finish(found, stamp, shallow === null ? null : page);
+    }
+    rows = await readNodes({ page: null, nodes: missing, boundaryCounts: found.boundaryCounts });
+    // A node is missing although its parent names it: the tree is damaged, so the records are counted.
+    if (rows.nodes.size < missing.length) return scanAll();
+  }
+
+  async function finish(
+    found: Estimate,
+    ofStamp: Stamp,
+    shallowPage: PageRow[] | null,
+  ): Promise<CountedPage> {
+    const end = to === null ? countFromStamp(ofStamp, request) : found.upper;
+    const count = Math.max(0, end - found.lower);
+    if (shallowPage !== null) return { rows: shallowPage, stamp, count };
+    if (skip >= count || found.start === null) return { rows: [], stamp, count };
+    const { page: shown } = await readNodes({ page: found.start, nodes: [], boundaryCounts: [] });
+    return { rows: shown, stamp, count };
+  }
+}
+
+/** About how many records a range holds; 0 where that is not known. */
+export function estimatedCount(estimated: Estimate | null): number {
+  return estimated === null || estimated.isIncomplete ? 0 : estimated.upper - estimated.lower;
+}
+
+/** An estimate from cached nodes; `null` where none of the tree was read yet. */
+export function estimate(view: View, request: RankedRequest, range: KeyRange): Estimate | null {
+  const { shared, storeId } = view;
+  const levels = shared.hintOf(storeId).levels?.[request.tree.name];
+  if (levels === undefined) return null;
+  return estimateFrom({
+    view,
+    request,
+    range,
+    levels,
+    nodeOf: (id) => shared.caches.nodes.get(shared.key(id)),
+    boundaryCounts: new Map(),
+  });
+}
+
+interface Known {
+  view: View;
+  request: RankedRequest;
+  range: KeyRange;
+  levels: number;
+  nodeOf: (id: string) => Packed | undefined;
+  /** By `cutName`. */
+  boundaryCounts: ReadonlyMap<string, number>;
+}
+
+/** What the known nodes say: exact where no node or count is missing, else close to it. */
+interface Estimate {
+  /** The nodes that it needed. */
+  visited: ReadonlySet<string>;
+  /** Leaves in which the records before a bound are still to be counted. */
+  boundaryCounts: Edge[];
+  /** Whether a node was missing. */
+  isIncomplete: boolean;
+  /** Ranks of the range's bounds. */
+  lower: number;
+  upper: number;
+  start: Start | null;
+}
+
+function estimateFrom({
+  view,
+  request,
+  range: { from, to },
+  levels,
+  nodeOf,
+  boundaryCounts,
+}: Known): Estimate {
+  const { tree, facets } = request;
+  const descent = new Descent({ tree: tree.name, storeId: view.storeId, levels, facets, nodeOf });
+  const unknown: Edge[] = [];
+  let isIncomplete = false;
+  /** The lowest possible rank of a key, and its uncertainty. */
+  const rankOf = (key: string): { rank: number; uncertainty: number } => {
+    const edge = descent.edgeAt(key);
+    if (edge === null) {
+      isIncomplete = true;
+      return { rank: 0, uncertainty: 0 };
+    }
+    if (edge.leaf.boundary === key) return { rank: edge.before, uncertainty: 0 };
+    const cut = boundaryCounts.get(boundaryName(edge));
+    if (cut === undefined) unknown.push(edge);
+    return { rank: edge.before + (cut ?? 0), uncertainty: cut === undefined ? edge.leaf.count : 0 };
+  };
+  const lower = from === '' ? { rank: 0, uncertainty: 0 } : rankOf(from);
+  const upper = to === null ? { rank: Infinity, uncertainty: 0 } : rankOf(to);
+  const first = lower.rank + skippedBy(request);
+  let start: Start | null = null;
+  if (!isShallow(request, skippedBy(request)) && !isIncomplete && first < upper.rank + upper.uncertainty) {
+    start = descent.startAt(first);
+    // The page begins between these two, so the nodes of both are visited.
+    if (lower.uncertainty > 0) descent.startAt(first + lower.uncertainty);
+  }
+  return {
+    visited: descent.visited,
+    boundaryCounts: unknown,
+    isIncomplete,
+    lower: lower.rank,
+    upper: upper.rank + upper.uncertainty,
+    start,
+  };
+}

@@ -1,0 +1,87 @@
+/** The way down a rank tree, to a key or to a rank, through nodes that were read. Pure. */
+import { indexOfKey } from '#shared/read-models/rank-tree/keys.ts';
+import { nodeId, type TreeName } from '#shared/read-models/rank-tree/nodes.ts';
+import { type Packed, sumCounts } from '#shared/read-models/rank-tree/packed-counts.ts';
+
+/** Where a key lies, but for what comes before it in its own leaf. */
+export interface Edge {
+  key: string;
+  /** The leaf that covers it, with how many of its records pass the filter. */
+  leaf: { boundary: string; count: number };
+  /** How many come before that leaf. */
+  before: number;
+}
+
+/** Names the count of what comes before a bound in a leaf. */
+export function boundaryName({ key, leaf: { boundary } }: Edge): string {
+  return `${key}\n${boundary}`;
+}
+
+/** Where a record with some rank lies: so many behind a leaf's boundary. */
+export interface Start {
+  key: string;
+  skip: number;
+}
+
+export interface DescentOptions {
+  tree: TreeName;
+  storeId: string;
+  /** How many levels of nodes the tree has. */
+  levels: number;
+  /** The facets that count; `null` where all do. */
+  facets: readonly string[] | null;
+  nodeOf: (id: string) => Packed | undefined;
+}
+
+export class Descent {
+  /** `_id`s of the nodes that were asked for, whether they were there or not. */
+  readonly visited = new Set<string>();
+  readonly #options: DescentOptions;
+
+  constructor(options: DescentOptions) {
+    this.#options = options;
+  }
+
+  /** Where a key lies; `null` where a node on the way is not there. */
+  edgeAt(key: string): Edge | null {
+    let edge: Edge = { key, leaf: { boundary: '', count: 0 }, before: 0 };
+    for (let level = this.#options.levels - 1; level >= 0; level -= 1) {
+      const node = this.#nodeAt(level, edge.leaf.boundary);
+      if (node === null) return null;
+      const { boundaries, sums } = node;
+      const index = indexOfKey(boundaries.length, (at) => boundaries[at] ?? '', key);
+      let { before } = edge;
+      for (const count of sums.slice(0, index)) before += count;
+      edge = { key, leaf: { boundary: boundaries[index] ?? '', count: sums[index] ?? 0 }, before };
+    }
+    return edge;
+  }
+
+  /** Where the record with a rank lies; `null` where a node on the way is not there, or where there is no such record. */
+  startAt(rank: number): Start | null {
+    let start: Start = { key: '', skip: rank };
+    for (let level = this.#options.levels - 1; level >= 0; level -= 1) {
+      const node = this.#nodeAt(level, start.key);
+      if (node === null) return null;
+      let { skip } = start;
+      const index = node.sums.findIndex((count) => {
+        if (skip < count) return true;
+        skip -= count;
+        return false;
+      });
+      if (index === -1) return null;
+      start = { key: node.boundaries[index] ?? '', skip };
+    }
+    return start;
+  }
+
+  /** The node of a level that begins at a boundary, with how many records of each part count. */
+  #nodeAt(level: number, boundary: string): { boundaries: readonly string[]; sums: number[] } | null {
+    const { tree, storeId, facets, nodeOf } = this.#options;
+    const id = nodeId(tree, storeId, level, boundary);
+    this.visited.add(id);
+    const node = nodeOf(id);
+    if (node === undefined) return null;
+    return { boundaries: node.boundaries, sums: sumCounts(node, facets) };
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * The caches of what is read from MongoDB, made once for the process. All keys begin with the generation's id. `docs/caches.md` says why
+ * a wrong or old entry is harmless.
+ */
+import { LRUCache } from 'lru-cache';
+import type { TreeName } from '#shared/read-models/rank-tree/nodes.ts';
+import type { Packed } from '#shared/read-models/rank-tree/packed-counts.ts';
+
+/** Categories of one position, whose products stand among one another. */
+export interface CategoryGroup {
+  /** Ids; an empty one stands for products without a category. */
+  categories: string[];
+  products: number;
+}
+
+export interface Layout {
+  /** That of the stamp; absent for a store that never had a category or product. */
+  version: string | undefined;
+  /** In order, those without products left out; the last may be that of products whose category is unknown. */
+  groups: CategoryGroup[];
+}
+
+/** What a store’s stamp said when it was read last: a hint how to read, until the stamp is read again. */
+export interface StampHint {
+  /** The offset in which its answers are given. */
+  offset: string;
+  /** Of the rank trees that have leaves, how many levels they have; `null` for a store that was not read yet. */
+  levels: { readonly [T in TreeName]?: number } | null;
+}
+
+/** Beside its characters, each of which may take two. */
+const BYTES_OF_A_BOUNDARY = 40;
+
+export type Caches = ReturnType<typeof createCaches>;
+
+export function createCaches() {
+  return {
+    hints: new LRUCache<string, StampHint>({ max: 10_000 }),
+    /** Nodes of rank trees, as they were read last; bounded in bytes. Boundaries may be the beginnings of names. */
+    nodes: new LRUCache<string, Packed>({
+      maxSize: 8_000_000,
+      sizeCalculation: ({ boundaries, counts }) =>
+        boundaries.reduce((sum, { length }) => sum + BYTES_OF_A_BOUNDARY + length * 2, counts.length),
+      ttl: 300_000,
+    }),
+    /** Layouts of product lists; bounded by their categories, of a hundred bytes each. */
+    layouts: new LRUCache<string, Layout>({
+      maxSize: 200_000,
+      sizeCalculation: ({ groups }) => groups.reduce((sum, { categories }) => sum + categories.length, 1),
+    }),
+    /** Stores whose menus are too large to be cached: not tried again for a while. */
+    largeMenus: new LRUCache<string, true>({ max: 1_000, ttl: 60_000 }),
+  };
+}

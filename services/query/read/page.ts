@@ -1,0 +1,162 @@
+/**
+ * A page of a list: the scan of an index that reads it, in one round trip with the count and the stamp, and the envelope that it is answered in
+ * (rule R6.1).
+ */
+import type { Document } from 'mongodb';
+import type { EntityName } from '#shared/events/entities/index.ts';
+import { type Stamp, ERASURES, COLLECTIONS } from '#shared/read-models/collections.ts';
+import { shiftBody } from '#shared/read-models/local-time.ts';
+import {
+  type Found,
+  offsetOf,
+  type ReadInSnapshot,
+  readSnapshot,
+  stampIn,
+  type StoreView,
+  unionWithStamp,
+} from './snapshot.ts';
+import { NAMING_CUSTOMERS, withoutCustomer } from '#shared/read-models/erasures.ts';
+
+export interface PageRequest {
+  page: number;
+  pageSize: number;
+}
+
+/** The part of a record that a page shows. */
+export interface PageRow {
+  summary?: string;
+  offset?: string;
+  /** Whether the customer whom it names is being erased. */
+  erased?: boolean;
+}
+
+/** The projection that leaves what a page shows. */
+export const PAGE_FIELDS = { $project: { _id: 0, summary: 1, offset: 1 } };
+
+/** The stages that leave a page of records of one kind. */
+export function pageOf(
+  { redactErased }: { redactErased: boolean },
+  entity: EntityName,
+  sort: Document,
+  skip: number,
+  limit: number,
+): Document[] {
+  return [
+    { $sort: sort },
+    { $skip: skip },
+    { $limit: limit },
+    ...(redactErased && namesCustomers(entity) ? redactedFields(PAGE_FIELDS.$project) : [PAGE_FIELDS]),
+  ];
+}
+
+/** More than any collection holds, and small enough that no arithmetic overflows. */
+const MAX_SKIPPED = 1_000_000_000_000;
+
+/** How many records come before a page. */
+export function skippedBy({ page, pageSize }: PageRequest): number {
+  return Math.min((page - 1) * pageSize, MAX_SKIPPED);
+}
+
+/** A page as it was read, with the number of all that match and the stamp of the same snapshot. */
+export interface CountedPage {
+  /** Records, in the order of the list, and whatever else was read with them. */
+  rows: readonly PageRow[];
+  stamp: Stamp | null;
+  count: number;
+}
+
+/** The answer that shows a page: the envelope around those rows that are records. */
+export function foundPage({ rows, stamp, count }: CountedPage, { page, pageSize }: PageRequest): Found {
+  const offset = offsetOf(stamp);
+  const bodies: string[] = [];
+  for (const { summary, offset: madeFor, erased } of rows) {
+    if (summary === undefined || madeFor === undefined) continue;
+    bodies.push(shiftBody(redacted(summary, erased), madeFor, offset));
+  }
+  const body = `{"count":${count},"page":${page},"page_size":${pageSize},"results":[${bodies.join(',')}]}`;
+  return { body, stamp };
+}
+
+/** Whether records of a kind may name customers. */
+export function namesCustomers(entity: EntityName): boolean {
+  return NAMING_CUSTOMERS.some((naming) => naming === entity);
+}
+
+/** The stages that leave what a projection shows, and say in `erased` whether the customer is being erased. */
+export function redactedFields(shown: Document): Document[] {
+  return [
+    {
+      $project: {
+        ...shown,
+        feed_position: 1,
+        customer: { $concat: ['$store_id', '/', '$customer_id'] },
+      },
+    },
+    { $lookup: { from: ERASURES, localField: 'customer', foreignField: '_id', as: 'erasures' } },
+    // Where there are none their maximum is `null`, which is less than any position.
+    { $project: { ...shown, erased: { $lte: ['$feed_position', { $max: '$erasures.position' }] } } },
+  ];
+}
+
+/** A body without the customer, where that one is being erased. */
+export function redacted(body: string, erased: boolean | undefined): string {
+  return erased === true ? withoutCustomer(body) : body;
+}
+
+/** The order of a list: an index has it. */
+export type Sort = Record<string, 1 | -1>;
+
+export interface IndexScan extends PageRequest {
+  entity: EntityName;
+  match: Document;
+  sort: Sort;
+  /** The index to read by, where MongoDB shall not choose. */
+  index?: string;
+  /** How many match: what the stamp says, or counted, at most so many. */
+  count: ((stamp: Stamp | null) => number) | { atMost: number };
+  /** Where the index is not in the order of the list: stages between what is counted and the sort. */
+  unsorted?: Document[];
+}
+
+/** @param read the snapshot that it is a part of; one of its own if it is not given. */
+export async function indexScan(
+  view: StoreView,
+  { entity, match, sort, index, count, unsorted, ...page }: IndexScan,
+  read: ReadInSnapshot = (...of) => readSnapshot(view, ...of),
+): Promise<CountedPage> {
+  const collection = COLLECTIONS[entity];
+  const matching: Document[] = [{ $match: match }];
+  const counted =
+    typeof count !== 'function' && Number.isFinite(count.atMost)
+      ? [...matching, { $limit: count.atMost }]
+      : matching;
+  const rows = await read<PageRow & { count?: number }>(
+    collection,
+    [
+      ...(unsorted === undefined ? matching : [...counted, ...unsorted]),
+      ...pageOf(view, entity, sort, skippedBy(page), page.pageSize),
+      ...(typeof count === 'function'
+        ? []
+        : [{ $unionWith: { coll: collection, pipeline: [...counted, { $count: 'count' }] } }]),
+      unionWithStamp(view),
+    ],
+    index,
+  );
+  const stamp = stampIn(rows);
+  // A count of nothing is no row.
+  const found = rows.find((row) => row.count !== undefined)?.count ?? 0;
+  return { rows, stamp, count: typeof count === 'function' ? count(stamp) : found };
+}
+
+/** An exact count, however many match. */
+export const ALL = { atMost: Number.POSITIVE_INFINITY };
+
+/** The same where few match. @returns `null` where more than `most` do. */
+export async function scanIfSmall(
+  view: StoreView,
+  most: number,
+  scan: Omit<IndexScan, 'count'>,
+): Promise<CountedPage | null> {
+  const found = await indexScan(view, { ...scan, count: { atMost: most + 1 } });
+  return found.count > most ? null : found;
+}

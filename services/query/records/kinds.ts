@@ -1,0 +1,28 @@
+/** The kinds of records that have a list and a change feed: their scope and tag, and the record as its list shows it. */
+import { CampaignSummary, Customer, ReviewSummary } from './crm.ts';
+import { CategorySummary, OptionGroup, ProductSummary } from './catalog.ts';
+import { CouponSummary } from './store.ts';
+import { OrderSummary } from './order.ts';
+
+export const KINDS = {
+  campaign: { scope: 'crm', tag: 'Campaigns', summary: CampaignSummary },
+  category: { scope: 'menu', tag: 'Categories', summary: CategorySummary },
+  coupon: { scope: 'store', tag: 'Coupons', summary: CouponSummary },
+  customer: { scope: 'crm', tag: 'Customers', summary: Customer },
+  option_group: { scope: 'menu', tag: 'Option groups', summary: OptionGroup },
+  order: { scope: 'order', tag: 'Orders', summary: OrderSummary },
+  product: { scope: 'menu', tag: 'Products', summary: ProductSummary },
+  review: { scope: 'crm', tag: 'Reviews', summary: ReviewSummary },
+} as const;
+
+export type KindName = keyof typeof KINDS;
+
+/** The name of an operation on records of a kind, such as `listOptionGroups`. */
+export function operationOn(verb: string, kind: KindName): string {
+  return `${verb}${KINDS[kind].tag.replace(' g', 'G')}`;
+}
+
+/** Where the endpoints of a kind lie. */
+export function pathOfKind(kind: KindName): string {
+  return `/api/${kind.replace('_', '-')}`;
+}

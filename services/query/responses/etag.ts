@@ -1,0 +1,67 @@
+/** Weak entity tags: made from what was asked and a stamp of what the answer depends on, never from the body. */
+import { hash } from 'node:crypto';
+import type { EntityName } from '#shared/events/entities/index.ts';
+import type { Stamp } from '#shared/read-models/collections.ts';
+import { NAMING_CUSTOMERS } from '#shared/read-models/erasures.ts';
+import { epochOf } from '#shared/read-models/feed-epochs.ts';
+import type { GenerationMarker } from '#shared/read-models/generation.ts';
+import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
+
+export interface EtagSource {
+  path: string;
+  /** As they were understood: two ways to ask for the same have the same tag. */
+  parameters: Record<string, unknown>;
+  storeId: string;
+  marker: GenerationMarker;
+  /** The kinds of records that the answer depends on. */
+  dependsOn: readonly EntityName[];
+}
+
+/**
+ * The tag of an answer, such as `W/"k3…"`. It changes with every event applied to a kind of record that the answer depends on, and
+ * with the store's offset, since that shifts every date-time.
+ */
+export function etagOf(
+  { path, parameters, storeId, marker, dependsOn }: EtagSource,
+  stamp: Stamp | null,
+): string {
+  const counters = dependsOn.map((entity) => stamp?.[entity] ?? 0);
+  // After a backup was restored the same numbers are counted again, for other events.
+  const epochs = dependsOn.map((entity) => epochOf(stamp?.epochs, lastPosition(stamp, entity)));
+  const offset = stamp?.timezone_offset ?? DEFAULT_OFFSET;
+  const source = [
+    path,
+    Object.entries(parameters),
+    storeId,
+    marker.id,
+    marker.projection_version,
+    offset,
+    counters,
+    epochs,
+    // A store that was erased and began anew counts from the beginning.
+    ...(stamp?.erased_at === undefined ? [] : [stamp.erased_at]),
+  ];
+  return `W/"${hash('sha256', JSON.stringify(source), 'base64url').slice(0, 27)}"`;
+}
+
+/** The deletion of a customer counts for what names customers as well, and takes a position of the customers first. */
+function lastPosition(stamp: Stamp | null, entity: EntityName): number {
+  const { positions } = stamp ?? {};
+  const own = positions?.[entity] ?? 0;
+  return NAMING_CUSTOMERS.some((naming) => naming === entity) ? Math.max(own, positions?.customer ?? 0) : own;
+}
+
+/** What `If-None-Match` asks: nothing, whether there is anything at all, or whether one of some tags is current. */
+export type Condition = null | '*' | readonly string[];
+
+/** Reads `If-None-Match`; what is no entity tag in it matches nothing. */
+export function conditionOf(header: string | undefined): Condition {
+  if (header === undefined) return null;
+  if (header.trim() === '*') return '*';
+  return header.match(/"[^"]*"/g) ?? [];
+}
+
+/** Whether a condition names a tag; the comparison is weak (RFC 9110 section 13.1.2). */
+export function names(condition: Condition, etag: string): boolean {
+  return Array.isArray(condition) && condition.includes(etag.slice('W/'.length));
+}

@@ -1,0 +1,133 @@
+/** Sends error responses: which refusal answers an error, and its body: two fields, at the token endpoint four. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import {
+  asTokenRefusal,
+  tokenErrorBody,
+  type Refusal,
+  environmentUnavailable,
+  internalError,
+  invalidRequest,
+  Refused,
+} from './refusal.ts';
+import { isUnavailable } from '#shared/errors.ts';
+import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Logger } from '#shared/logging.ts';
+import { REQUEST_ID_HEADER, requestIdOf } from '#shared/request-id.ts';
+
+export const TOKEN_PATH = '/api/auth/token/';
+/** Where people and browsers find the guides. */
+export const GUIDES_PATH = '/docs/guides';
+
+/** Answers a refusal. */
+export function sendRefusal(request: FastifyRequest, reply: FastifyReply, refusal: Refusal): FastifyReply {
+  const toToken = pathOf(request.raw.url) === TOKEN_PATH;
+  const { status, headers, code, detail } = toToken ? asTokenRefusal(refusal) : refusal;
+  if (toToken) forbidStoring(reply);
+  if (request.server.services.config.query.docs) reply.header('link', helpLink(code, toToken));
+  request.refused = { reason: refusal.reason ?? code, clientId: refusal.clientId ?? null };
+  return reply
+    .code(status)
+    .headers(headers)
+    .header('content-type', 'application/json; charset=utf-8')
+    .send(errorBody({ status, headers, code, detail }, toToken));
+}
+
+/** Where the guide says what to do about a code. */
+export function helpLink(code: string, toToken: boolean): string {
+  return `<${GUIDES_PATH}/errors#${toToken ? 'token-endpoint' : code}>; rel="help"`;
+}
+
+/** The JSON of a refusal. */
+export function errorBody(refusal: Refusal, toToken: boolean): string {
+  const { code, detail } = refusal;
+  return JSON.stringify(toToken ? tokenErrorBody(refusal) : { code, detail });
+}
+
+/** Nothing of the token endpoint may stay in a cache (RFC 6749 section 5.1). */
+export function forbidStoring(reply: FastifyReply): FastifyReply {
+  return reply.header('cache-control', 'no-store').header('pragma', 'no-cache');
+}
+
+/** The refusal for an error. Nothing of a foreign error's text gets into it. */
+export function classify(error: unknown): Refusal {
+  if (error instanceof Refused) return error.refusal;
+  if (isUnavailable(error)) return environmentUnavailable();
+  const status = clientErrorStatus(error);
+  if (status === null) return internalError();
+  return invalidRequest(status === 413 ? 'the body is too large' : 'the request is malformed', status);
+}
+
+/** The status with which the framework blames the client, `null` where it doesn't. */
+function clientErrorStatus(error: unknown): number | null {
+  if (!(error instanceof Error) || !('statusCode' in error)) return null;
+  const { statusCode } = error;
+  return typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500 ? statusCode : null;
+}
+
+/** How long what the client still sends is read and dropped, so that our answer is not lost in a reset. */
+const LINGER_MS = 1_000;
+
+/** The refusal for a failure of the HTTP parser. */
+export function parserRefusal(code: string | undefined): Refusal {
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return invalidRequest('the request line or the headers are too large', 431);
+  if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW')
+    return invalidRequest('the chunk extensions are too large', 413);
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return invalidRequest('the request took too long to arrive', 408);
+  return invalidRequest('the request is not well-formed HTTP');
+}
+
+/** Makes the listener of the server's `clientError`. */
+export function clientErrorHandler(
+  logger: Logger,
+): (error: Error & { code?: string }, socket: Socket) => void {
+  const answered = new WeakSet<Socket>();
+  return (error, socket) => {
+    if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable || answered.has(socket)) {
+      if (!answered.has(socket)) socket.destroy();
+      return;
+    }
+    answered.add(socket);
+    const refusal = parserRefusal(error.code);
+    const requestId = requestIdOf(undefined);
+    logger.info({ request_id: requestId, status: refusal.status, reason: error.code }, 'malformed request');
+    socket.end(rawAnswer(refusal, requestId));
+    const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+    socket.once('close', () => clearTimeout(timer));
+  };
+}
+
+/** Answers CONNECT, which Node would end without a word: this is no proxy. */
+export function refuseConnect({ headers }: IncomingMessage, socket: Duplex): void {
+  const requestId = requestIdOf(headers[REQUEST_ID_HEADER]);
+  socket.on('error', () => socket.destroy());
+  socket.end(rawAnswer(invalidRequest('CONNECT is not served here'), requestId));
+}
+
+/** A whole HTTP response, after which the connection ends. */
+export function rawAnswer(refusal: Refusal, requestId: string): string {
+  const body = errorBody(refusal, false);
+  return [
+    `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status] ?? ''}`,
+    `Date: ${new Date().toUTCString()}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${requestId}`,
+    'Connection: close',
+    '',
+    body,
+  ].join('\r\n');
+}
+
+/** Decoded; as it is where it cannot be decoded. */
+export function pathOf(target: string | undefined): string {
+  // A proxy may send the absolute form (RFC 9112 section 3.2.2).
+  const path = (target ?? '').replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '').split(/[?#]/, 1)[0] ?? '';
+  try {
+    return decodeURI(path);
+  } catch {
+    return path;
+  }
+}

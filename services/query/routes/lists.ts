@@ -1,0 +1,217 @@
+/** The lists: the filters of each, and what they ask for. */
+import type { Document } from 'mongodb';
+import { CAMPAIGN_STATUSES } from '#shared/events/entities/campaign.ts';
+import { COLLECTIONS } from '#shared/read-models/collections.ts';
+import { orderFacets, reviewFacets } from '#shared/read-models/rank-tree/keys.ts';
+import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
+import { dataEndpoint } from '../endpoints/data-endpoint.ts';
+import { type Route, routePlugin } from '../endpoints/route.ts';
+import { WITHIN_CATEGORY } from '../lists/product-layout.ts';
+import {
+  anyOf,
+  createdBetween,
+  inOrderOf,
+  listRequest,
+  NEWEST_FIRST,
+  updatedBetween,
+  type Wanted,
+} from '../lists/plan.ts';
+import { readList } from '../lists/run.ts';
+import { searchTerms } from '../lists/search.ts';
+import { type Link, page } from '../openapi/data-operation.ts';
+import { createdRange, customerFilters, orderFilters, paging, updatedRange } from '../parameters/filters.ts';
+import { id, oneOf, optional, type Parameters, repeatable, type Values } from '../parameters/parameter.ts';
+import type { View } from '../read/shared-reads.ts';
+import { CampaignStatus, Rating } from '../records/crm.ts';
+import { Flag } from '../records/fields.ts';
+import { KINDS, type KindName, operationOn, pathOfKind } from '../records/kinds.ts';
+import { OrderSummary } from '../records/order.ts';
+
+interface ListEndpoint<P extends Parameters> {
+  description: string;
+  /** Besides those of paging. */
+  filters: P;
+  links?: readonly Link[];
+  /** The kinds that the order of the list depends on, besides its own. */
+  ordered?: readonly KindName[];
+  /** What is asked for but the page. */
+  ask: (values: Values<P>, view: View) => Wanted;
+}
+
+/** Makes the route of a list. */
+function listEndpoint<P extends Parameters>(
+  kind: KindName,
+  { description, filters, links = [], ordered = [], ask }: ListEndpoint<P>,
+): Route {
+  const { scope, tag, summary } = KINDS[kind];
+  return dataEndpoint({
+    path: `${pathOfKind(kind)}/list`,
+    scopes: [scope],
+    parameters: { ...paging, ...filters },
+    documentation: {
+      operationId: operationOn('list', kind),
+      tag,
+      summary: `List ${tag.toLowerCase()}`,
+      description,
+      answer: page(summary),
+      links,
+    },
+    dependsOn: [kind, ...ordered],
+    read: (view, values) => {
+      const { page: number, page_size: pageSize } = values as Values<typeof paging>;
+      return readList(view, listRequest({ entity: kind, ...ask(values, view), page: number, pageSize }));
+    },
+  });
+}
+
+/** Orders, newest first: of everybody, those that name a customer, or one customer's. */
+function ordersOf(
+  whom: 'anyone' | 'a customer' | { customerId: string },
+  values: Values<typeof orderFilters>,
+): Wanted {
+  const ofOne = typeof whom !== 'string';
+  return {
+    ...inOrderOf(RANK_TREES.order),
+    facets: orderFacets(values.status, values.order_type, whom !== 'anyone'),
+    created: createdBetween(values),
+    createdKey: 'rank_key',
+    updated: updatedBetween(values),
+    where: ofOne ? { customer_id: whom.customerId } : {},
+    isSelective: ofOne,
+  };
+}
+
+/** Stages that give every product of a window the place of its category; last where there is none or it is unknown. */
+function withPlaces(storeId: string): Document[] {
+  return [
+    { $set: { category: { $concat: [`${storeId}/`, '$category_id'] } } },
+    {
+      $lookup: {
+        from: COLLECTIONS.category,
+        localField: 'category',
+        foreignField: '_id',
+        pipeline: [{ $project: { position: 1 } }],
+        as: 'category',
+      },
+    },
+    { $set: { place: { $ifNull: [{ $first: '$category.position' }, Number.POSITIVE_INFINITY] } } },
+  ];
+}
+
+/** Every list. */
+export default routePlugin([
+  listEndpoint('campaign', {
+    description: 'The campaigns of the store, newest first.',
+    filters: {
+      status: repeatable(oneOf(CAMPAIGN_STATUSES, CampaignStatus), {
+        description: 'Only campaigns with this status. Repeat it for several.',
+      }),
+    },
+    links: [{ operationId: 'getCampaign', parameter: 'campaign_id', from: '/results/0/id' }],
+    ask: ({ status }) => ({ where: anyOf('status', status), sort: NEWEST_FIRST }),
+  }),
+  listEndpoint('category', {
+    description: 'The categories of the store, active or not, by position, then by name.',
+    filters: {},
+    links: [
+      { operationId: 'getCategory', parameter: 'category_id', from: '/results/0/id' },
+      { operationId: 'listProducts', parameter: 'category_id', from: '/results/0/id' },
+    ],
+    ask: () => ({ sort: { position: 1, name: 1, _id: 1 } }),
+  }),
+  listEndpoint('coupon', {
+    description: 'The coupons of the store, newest first.',
+    filters: {
+      active: optional(oneOf(['true', 'false'], Flag), {
+        description: 'Only coupons that are switched on, or only those that are not.',
+      }),
+    },
+    links: [{ operationId: 'getCoupon', parameter: 'coupon_id', from: '/results/0/id' }],
+    ask: ({ active }) => ({
+      where: active === null ? {} : { active: active === 'true' },
+      sort: NEWEST_FIRST,
+    }),
+  }),
+  listEndpoint('customer', {
+    description: 'The customers of the store by name: compared without accents and letter case.',
+    filters: customerFilters,
+    links: [{ operationId: 'listCustomerOrders', parameter: 'customer_id', from: '/results/0/id' }],
+    ask: ({ search, ...range }) => ({
+      ...inOrderOf(RANK_TREES.customer),
+      created: createdBetween(range),
+      updated: updatedBetween(range),
+      search: search === null ? null : searchTerms(search),
+    }),
+  }),
+  listEndpoint('option_group', {
+    description:
+      'The option groups of the store with their options, by name: compared without accents and letter case.',
+    filters: {},
+    ask: () => ({ sort: { name_key: 1, _id: 1 } }),
+  }),
+  listEndpoint('order', {
+    description: 'The orders of the store, newest first. To follow them, ask `/api/order/changes`.',
+    filters: orderFilters,
+    links: [{ operationId: 'getOrder', parameter: 'order_id', from: '/results/0/id' }],
+    ask: (values) => ordersOf('anyone', values),
+  }),
+  listEndpoint('product', {
+    description:
+      'The products of the store, active or not: by the position of their category (those without a known one last), then by their own, then by name.',
+    filters: {
+      category_id: optional(id, { description: 'Only products that name this category.', example: 'k1' }),
+      ...updatedRange,
+    },
+    links: [{ operationId: 'getProduct', parameter: 'product_id', from: '/results/0/id' }],
+    // A category that moves changes the order of products.
+    ordered: ['category'],
+    ask: ({ category_id: category, ...range }, { storeId }) => ({
+      updated: updatedBetween(range),
+      ...(category === null
+        ? { sortKeyStages: withPlaces(storeId), sort: { place: 1, ...WITHIN_CATEGORY } }
+        : { where: { category_id: category }, sort: WITHIN_CATEGORY }),
+    }),
+  }),
+  listEndpoint('review', {
+    description: 'The reviews of the store, newest first.',
+    filters: {
+      rating: repeatable(oneOf(['1', '2', '3', '4', '5'], Rating), {
+        description: 'Only reviews with this rating. Repeat it for several: `rating=1&rating=2`.',
+      }),
+      ...createdRange,
+    },
+    links: [{ operationId: 'getReview', parameter: 'review_id', from: '/results/0/id' }],
+    ask: ({ rating, ...created }) => ({
+      ...inOrderOf(RANK_TREES.review),
+      facets: reviewFacets(rating),
+      created: createdBetween(created),
+      createdKey: 'rank_key',
+    }),
+  }),
+  dataEndpoint({
+    path: '/api/customer/order-list/',
+    scopes: ['crm', 'order'],
+    parameters: {
+      ...paging,
+      ...orderFilters,
+      customer_id: optional(id, {
+        description: 'Only orders that name this customer, whether or not there still is a record of them.',
+        example: 'c204',
+      }),
+    },
+    documentation: {
+      operationId: 'listCustomerOrders',
+      tag: 'Customers',
+      summary: 'List the orders of customers',
+      description:
+        'The orders that name a customer, newest first; with `customer_id` those of one customer. An id that no order names gives an empty list.',
+      answer: page(OrderSummary),
+      links: [{ operationId: 'getOrder', parameter: 'order_id', from: '/results/0/id' }],
+    },
+    dependsOn: ['order'],
+    read: (view, { page: number, page_size: pageSize, customer_id: customerId, ...filters }) => {
+      const wanted = ordersOf(customerId === null ? 'a customer' : { customerId }, filters);
+      return readList(view, listRequest({ entity: 'order', ...wanted, page: number, pageSize }));
+    },
+  }),
+]);

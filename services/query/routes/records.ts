@@ -1,0 +1,127 @@
+/** The endpoints of one record: details of a kind, whole, with the scope of the kind's list; the store's own record; the menu. */
+import type { TSchema } from 'typebox';
+import { COLLECTIONS } from '#shared/read-models/collections.ts';
+import { dataEndpoint } from '../endpoints/data-endpoint.ts';
+import { type Route, routePlugin } from '../endpoints/route.ts';
+import { always, one } from '../openapi/data-operation.ts';
+import { id, required } from '../parameters/parameter.ts';
+import type { Shape } from '../read/shapes.ts';
+import { readRecord } from '../read/shared-reads.ts';
+import { Category, Menu, Product } from '../records/catalog.ts';
+import { Campaign, Review } from '../records/crm.ts';
+import { KINDS, type KindName, pathOfKind } from '../records/kinds.ts';
+import { Order } from '../records/order.ts';
+import { Coupon, StoreInfo } from '../records/store.ts';
+
+interface Details {
+  schema: TSchema;
+  shape: Shape;
+  /** Where clients find ids, and one of them. */
+  named: string;
+  example: string;
+  description: string;
+  /** Other kinds that the answer shows. */
+  joined?: KindName;
+}
+
+const DETAILS: Partial<Record<KindName, Details>> = {
+  campaign: {
+    schema: Campaign,
+    shape: 'whole',
+    named: 'lists',
+    example: 'm12',
+    description: 'One campaign, with its message and what came of it.',
+  },
+  category: {
+    schema: Category,
+    shape: 'category',
+    named: 'lists and products',
+    example: 'k1',
+    description: 'One category, with the number of its products.',
+    joined: 'product',
+  },
+  coupon: {
+    schema: Coupon,
+    shape: 'whole',
+    named: 'lists and orders',
+    example: 'k15',
+    description: 'One coupon, with its limits and how often it was used.',
+  },
+  order: {
+    schema: Order,
+    shape: 'order',
+    named: 'lists and reviews',
+    example: 'o1001',
+    description: 'One order, with its items, delivery, payments and the way it has made.',
+  },
+  product: {
+    schema: Product,
+    shape: 'product',
+    named: 'lists and orders',
+    example: 'p7',
+    description: 'One product, with its option groups.',
+    joined: 'option_group',
+  },
+  review: {
+    schema: Review,
+    shape: 'whole',
+    named: 'lists',
+    example: 'r310',
+    description: 'One review, with what the store answered.',
+  },
+};
+
+function detailsOf(kind: KindName, { schema, shape, named, example, description, joined }: Details): Route {
+  const parameter = `${kind}_id`;
+  return dataEndpoint({
+    path: `${pathOfKind(kind)}/details/`,
+    scopes: [KINDS[kind].scope],
+    parameters: {
+      [parameter]: required(id, { description: `The ${kind}, as ${named} name it.`, example }),
+    },
+    documentation: {
+      operationId: `get${kind.replace(/^./, (letter) => letter.toUpperCase())}`,
+      tag: KINDS[kind].tag,
+      summary: `Get ${kind === 'order' ? 'an' : 'a'} ${kind}`,
+      description,
+      answer: one(schema),
+    },
+    dependsOn: joined === undefined ? [kind] : [kind, joined],
+    read: (view, values) => readRecord(view, COLLECTIONS[kind], values[parameter] ?? '', shape),
+  });
+}
+
+/** Every endpoint of one record. */
+export default routePlugin([
+  ...Object.entries(DETAILS).map(([kind, details]) => detailsOf(kind as KindName, details)),
+  dataEndpoint({
+    path: '/api/store/info/',
+    scopes: ['store'],
+    parameters: {},
+    documentation: {
+      operationId: 'getStoreInfo',
+      tag: 'Store',
+      summary: 'Get the store',
+      description:
+        'The store that the key belongs to. Its `timezone_offset` gives every date-time of this API its meaning. 404 until the store’s own record has arrived.',
+      answer: one(StoreInfo),
+    },
+    dependsOn: ['store'],
+    read: (view) => readRecord(view, COLLECTIONS.store, view.storeId, 'summary'),
+  }),
+  dataEndpoint({
+    path: '/api/menu/',
+    scopes: ['menu'],
+    parameters: {},
+    documentation: {
+      operationId: 'getMenu',
+      tag: 'Menu',
+      summary: 'Get the menu',
+      description:
+        'All that the store sells now, composed: active categories that have an active product, in order, with their active products and the active options of these.',
+      answer: always(Menu),
+    },
+    dependsOn: ['category', 'product', 'option_group'],
+    read: (view, _values, { menus }) => menus.read(view),
+  }),
+]);

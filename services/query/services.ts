@@ -1,0 +1,232 @@
+/** What requests are answered with: connections, the gates to Redis, generations and what is read from them. Made once for the process. */
+import { LRUCache } from 'lru-cache';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type ControlCollections, controlCollections } from '#shared/access/access-keys.ts';
+import type { Config } from '#shared/config.ts';
+import type { Logger } from '#shared/logging.ts';
+import type { Generation } from '#shared/read-models/generation.ts';
+import type { RedisMasters } from '#shared/redis-masters.ts';
+import type { Span } from '#shared/tracing.ts';
+import { RedisGates } from './access/redis-gates.ts';
+import { authenticate, reauthorize, type Caller } from './access/steps.ts';
+import { connectMongodb, connectRedis, type MongodbConnections } from './connections.ts';
+import { type WithDeadline, withinStartupTimeout } from './deadline.ts';
+import { SharedChanges } from './feed/shared-changes.ts';
+import { Watch } from './feed/watch.ts';
+import { type LiveGenerations, watchGenerations } from './generations.ts';
+import { readFirstProducts } from './lists/products.ts';
+import { Menus } from './menu/menus.ts';
+import type { QueryMetrics } from './metrics.ts';
+import type { Admission } from './overload/admission.ts';
+import { createCaches } from './read/caches.ts';
+import { SharedReads } from './read/shared-reads.ts';
+import type { SigningKeys, Tokens } from './access/tokens.ts';
+import { authenticateClient, keyReader, readApplicant, type WantedSession } from './token/client.ts';
+import { type ClientAddress, createFailedAuthentications } from './token/failed-authentications.ts';
+
+/** How often it is looked up which generations are live. */
+const GENERATIONS_MS = 500;
+/** One for each environment, and those that were live before a flip until their last requests are answered. */
+const CACHED_GENERATIONS = 100;
+
+export interface ServiceOptions {
+  config: Config;
+  logger: Logger;
+  metrics: QueryMetrics;
+  /** Which requests are in flight. A route that holds its answer waits by it. */
+  admission: Admission;
+  tokens: Tokens;
+  addressOf: ClientAddress;
+  signingKeys: SigningKeys;
+  /** Only generations made with it can be read. */
+  projectionVersion: number;
+}
+
+export type Services = Awaited<ReturnType<typeof createServices>>;
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    services: Services;
+  }
+  interface FastifyRequest {
+    /** `null` until the token passed. */
+    caller: Caller | null;
+    /** Who was given a token, once they are. */
+    clientId: string | null;
+    /** Why the answer is a refusal, and of which key. */
+    refused: { reason: string; clientId: string | null } | null;
+    /** For how long the answer was held, waiting for changes. */
+    heldMilliseconds: number;
+    /** Where it is traced. */
+    span: Span | null;
+  }
+}
+
+/** Connects to the servers, or goes on trying to where they are away. @throws {StoreDataError} where one is there and not fit for use. */
+export async function createServices(options: ServiceOptions) {
+  const { config, logger, metrics, tokens, projectionVersion } = options;
+  const { namePrefix: prefix, environments, query } = config;
+  const closing: (() => unknown)[] = [];
+  const close = async () => {
+    for (const end of closing.toReversed()) await end();
+  };
+  try {
+    const mongodb = await connectMongodb(options);
+    closing.push(mongodb.close);
+    const { databases, deadlineFor } = mongodb;
+    const control = controlCollections(databases.control);
+    const redis = await connectRedis(options);
+    closing.push(() => redis.disconnect());
+    const gates = new RedisGates(redis, { prefix, control, environments, logger, metrics });
+    closing.push(() => gates.stop());
+    await withinStartupTimeout(gates.firstAttempts());
+    const generations = await watchGenerations({
+      databases,
+      deadlineFor,
+      environments,
+      projectionVersion,
+      logger,
+      metrics,
+      intervalMs: GENERATIONS_MS,
+    });
+    closing.push(() => generations.stop());
+    const reads = new GenerationReads(generations, deadlineFor, logger);
+    closing.push(() => reads.stop());
+    const sources = { gates, control, prefix, quota: query.quota };
+    const requestDeadline = ({ elapsedTime }: FastifyReply, environment: string | null) =>
+      mongodb.requestDeadline(elapsedTime, environment);
+    return {
+      ...options,
+      databases,
+      control,
+      redis,
+      /** Bounds each read by itself: of an environment's generations, or for `null` of what is common to all. */
+      deadlineFor,
+      /** Bounds all reads of one request together, from its arrival. */
+      requestDeadline,
+      generations,
+      /** What belongs to a generation: the reads that requests share, and the watch for those who wait for changes. */
+      sharedOf: (generation: Generation) => reads.of(generation),
+      menus: reads.menus,
+      /** The step that finds out who calls. */
+      authenticate: authenticate(tokens, sources, environments, (reply) => requestDeadline(reply, null)),
+      /** Checks the caller of a request that was held again, without counting it. */
+      reauthorize: reauthorize(tokens, sources, deadlineFor(null)),
+      /** The step of the token endpoint that finds out who asks. */
+      authenticateClient: clientStep({ ...options, control, redis, gates, deadlineFor }),
+      /** Whether requests can be served now. */
+      isHealthy: healthCheck(gates, mongodb, environments),
+      isClosing: () => reads.isClosing,
+      /** Ends all waits for changes, since the service stops. */
+      endWaits: () => reads.endWaits(),
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+interface OfGeneration {
+  reads: SharedReads;
+  changes: SharedChanges;
+  watch: Watch;
+}
+
+class GenerationReads {
+  readonly menus: Menus;
+  isClosing = false;
+  readonly #caches = createCaches();
+  readonly #make: (generation: Generation) => OfGeneration;
+  readonly #made = new LRUCache<string, OfGeneration>({
+    max: CACHED_GENERATIONS,
+    dispose: ({ watch }) => void watch.stop(),
+  });
+
+  constructor(generations: LiveGenerations, deadlineFor: MongodbConnections['deadlineFor'], logger: Logger) {
+    this.menus = new Menus(this.#caches);
+    this.#make = (generation) => {
+      const { id, environment } = generation.marker;
+      const source = { generation, withDeadline: deadlineFor(environment) };
+      const isCurrent = () => generations.find(environment)?.marker.id === id;
+      return {
+        reads: new SharedReads(source, this.#caches, readFirstProducts),
+        changes: new SharedChanges(source),
+        watch: new Watch({ ...source, logger, isCurrent }),
+      };
+    };
+  }
+
+  of(generation: Generation): OfGeneration {
+    const { id } = generation.marker;
+    const cached = this.#made.get(id);
+    if (cached !== undefined) return cached;
+    const made = this.#make(generation);
+    this.#made.set(id, made);
+    return made;
+  }
+
+  endWaits(): void {
+    this.isClosing = true;
+    for (const { watch } of this.#made.values()) watch.end();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#made.values()].map(({ watch }) => watch.stop()));
+  }
+}
+
+interface ClientStepOptions extends ServiceOptions {
+  control: ControlCollections;
+  redis: RedisMasters;
+  gates: RedisGates;
+  deadlineFor: MongodbConnections['deadlineFor'];
+}
+
+function clientStep({ config, addressOf, metrics, control, redis, gates, deadlineFor }: ClientStepOptions) {
+  const { namePrefix: prefix, environments, query } = config;
+  const failures = createFailedAuthentications(
+    redis,
+    prefix,
+    query.authFailures,
+    metrics.failedAuthentications,
+  );
+  const step = authenticateClient({
+    gates,
+    control,
+    prefix,
+    environments,
+    maxTokens: query.maxTokensPerKey,
+    readKey: keyReader(control, deadlineFor(null)),
+  });
+  return async ({ raw, headers }: FastifyRequest, session: WantedSession | null, deadline: WithDeadline) => {
+    const address = addressOf(raw.socket.remoteAddress, headers['x-forwarded-for']);
+    return step(readApplicant(failures, headers.authorization, address), session, deadline);
+  };
+}
+
+/** Of several servers one that answers is enough: a client that is sent to another instance would be answered no better. */
+function healthCheck(
+  gates: RedisGates,
+  { databases, deadlineFor }: MongodbConnections,
+  environments: readonly string[],
+): () => Promise<boolean> {
+  const clients = new Map(
+    environments.map((environment) => [databases.clientOf(environment), deadlineFor(environment)]),
+  );
+  let running: Promise<boolean> | null = null;
+  const check = async () => {
+    const pings = [...clients].map(([client, withDeadline]) =>
+      withDeadline((signal) => client.db('admin').command({ ping: 1 }, { signal })),
+    );
+    const isMongodbThere = Promise.any(pings).then(
+      () => true,
+      () => false,
+    );
+    const answers = await Promise.all([gates.isAnyAnswering(), isMongodbThere]);
+    running = null;
+    return !answers.includes(false);
+  };
+  // Requests that come while one check runs share its answer.
+  return () => (running ??= check());
+}

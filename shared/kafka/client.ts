@@ -1,0 +1,130 @@
+/**
+ * The Kafka client, whose logs go into ours, and kafkajs's types: nothing outside this folder imports kafkajs. Every client is made
+ * here, after all codecs are registered and fetches are read by our own code.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import kafkajs, { type Admin, type Kafka, type KafkaConfig, type Producer } from 'kafkajs';
+import type { Config } from '../config.ts';
+import { isUnavailable } from '../errors.ts';
+import { registerCodecs } from './codecs.ts';
+import { replaceFetches } from './fetch.ts';
+import { kafkaSecurity, kafkaSockets, quietRequestQueues, seedBrokers } from './connection.ts';
+import type { Logger } from '../logging.ts';
+import { RepeatedLines } from '../repeated-lines.ts';
+
+// Most of what kafkajs exports is out of reach of named imports.
+const { Kafka: KafkaClient, KafkaJSNonRetriableError, logLevel } = kafkajs;
+
+export type {
+  Admin,
+  Consumer,
+  ConsumerConfig,
+  EachBatchPayload,
+  Kafka,
+  KafkaConfig,
+  Producer,
+  RecordMetadata,
+} from 'kafkajs';
+
+registerCodecs();
+replaceFetches();
+quietRequestQueues();
+
+/** Far longer than a broker that is busy takes for what it knows. */
+const AT_ONCE_MS = 5_000;
+
+/** Makes a client. kafkajs logs at our levels, one step quieter: its own retries are no events of ours. */
+export function createKafka(config: Pick<Config, 'kafka'>, clientId: string, logger: Logger): Kafka {
+  const security = kafkaSecurity(config.kafka);
+  return new KafkaClient({
+    clientId,
+    brokers: () => seedBrokers(config.kafka.brokers, security.ssl),
+    ...security,
+    // Who joins a group is answered when everybody has.
+    socketFactory: kafkaSockets({ atOnceMs: AT_ONCE_MS, othersMs: rebalanceMs(config.kafka) + 2_000 }),
+    connectionTimeout: 3_000,
+    requestTimeout: 15_000,
+    // Our sockets end before, and kafkajs would look ten times a second.
+    enforceRequestTimeout: false,
+    retry: { initialRetryTime: 100, maxRetryTime: 2_000, retries: 8 },
+    logLevel: logLevel.WARN,
+    logCreator: () => {
+      const child = logger.child({ component: 'kafkajs' });
+      const repeated = new RepeatedLines();
+      return ({ level, log }) => {
+        const detail = typeof log['error'] === 'string' ? `: ${log['error']}` : '';
+        const line = `${log.message}${detail}`;
+        if (level !== logLevel.ERROR) {
+          child.debug(line);
+          return;
+        }
+        const leftOut = repeated.say(line);
+        if (leftOut !== null) child.warn(leftOut === 0 ? {} : { left_out: leftOut }, line);
+      };
+    },
+  });
+}
+
+/** Makes a client that logs nothing, for tools beside the services. */
+export function createQuietKafka(
+  clientId: string,
+  brokers: string[],
+  options: Partial<KafkaConfig> = {},
+): Kafka {
+  return new KafkaClient({ clientId, brokers, logLevel: logLevel.NOTHING, ...options });
+}
+
+/**
+ * Asks on a connection of its own: one that was kept may be dead unnoticed, and a question on it waits as long as a broker may take.
+ */
+export async function askKafka<T>(kafka: Kafka, question: (admin: Admin) => Promise<T>): Promise<T> {
+  const admin = kafka.admin();
+  try {
+    await admin.connect();
+    return await question(admin);
+  } finally {
+    void admin.disconnect().catch(() => undefined);
+  }
+}
+
+/** An error after which kafkajs does not retry. */
+export function finalError(message: string): Error {
+  return new KafkaJSNonRetriableError(message);
+}
+
+/** How long members of a group may take to join it anew. */
+export function rebalanceMs({ sessionTimeoutMs }: Pick<Config['kafka'], 'sessionTimeoutMs'>): number {
+  return Math.max(sessionTimeoutMs, 10_000);
+}
+
+/** Attempts to send, with thirteen seconds of waiting between them: a broker that is gone is given up after nine. */
+const SEND_ATTEMPTS = 10;
+
+/**
+ * Makes a producer that sends everything or fails. kafkajs's own second attempt leaves out, and reports as sent, what is for
+ * partitions whose new leader has already answered for others; so it has one attempt, and all of it is sent again here.
+ */
+export function createProducer(kafka: Kafka): Producer {
+  const producer = kafka.producer({
+    allowAutoTopicCreation: false,
+    // Partitions that a topic was given are found soon.
+    metadataMaxAge: 10_000,
+    retry: { retries: 0 },
+  });
+  return {
+    ...producer,
+    send: (record) => persistently(() => producer.send(record)),
+    sendBatch: (batch) => persistently(() => producer.sendBatch(batch)),
+  };
+}
+
+async function persistently<T>(send: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await send();
+    } catch (error) {
+      if (attempt === SEND_ATTEMPTS || !isUnavailable(error)) throw error;
+      await sleep(Math.min(100 * 2 ** attempt, 2_000));
+    }
+  }
+}

@@ -1,0 +1,271 @@
+/**
+ * Connections to Kafka: which of the given brokers is asked first, who we are, and sockets that end when nobody answers any longer.
+ * A link may forget a connection without a word, and kafkajs keeps asking on it: a request that times out does not end its connection.
+ *
+ * Requests and answers are preceded by their length, and a broker answers the requests of a connection in their order
+ * (https://kafka.apache.org/protocol.html): the oldest that is not answered tells whether the broker is still there.
+ */
+import { connect, isIP, type Socket } from 'node:net';
+import { connect as connectByTls, type ConnectionOptions } from 'node:tls';
+import { createRequire } from 'node:module';
+import type { ISocketFactory, KafkaConfig, SASLOptions } from 'kafkajs';
+import { PeriodicTask } from '../periodic-task.ts';
+import { readPassword, readTlsFiles } from '../config/files.ts';
+import type { Config } from '../config.ts';
+import { StoreDataError } from '../errors.ts';
+
+const CHECK_MS = 1_000;
+const LENGTH_BYTES = 4;
+
+/** What a broker answers by itself: Fetch (with our short waits), ListOffsets, Metadata, FindCoordinator, Heartbeat, ApiVersions. */
+const ANSWERED_AT_ONCE = new Set([1, 2, 3, 10, 12, 18]);
+
+/** JoinGroup and SyncGroup. */
+const WAITS_FOR_GROUP = new Set([11, 14]);
+
+interface AnswerLimits {
+  /** The longest that a broker may take to tell what it knows, in milliseconds. */
+  atOnceMs: number;
+  /** The longest that it may take for what others must do first: members of a group, other copies. */
+  othersMs: number;
+}
+
+interface Asked {
+  at: number;
+  limitMs: number;
+  /** Whether it may be answered only once others have joined the group. */
+  waitsForGroup: boolean;
+}
+
+interface Connection {
+  socket: Socket;
+  asked: Asked[];
+  heardAt: number;
+}
+
+/**
+ * Makes connections that end when something was asked and is not answered in time. What forgets one forgets others, each of which
+ * would be found in turn: with it end all to the same broker that have been as silent since.
+ */
+export function kafkaSockets({ atOnceMs, othersMs }: AnswerLimits): ISocketFactory {
+  const brokers = new Map<string, Set<Connection>>();
+  return ({ host, port, ssl, onConnect }) => {
+    const address = `${host}:${port}`;
+    const socket = openSocket(host, port, ssl ?? null, onConnect);
+    socket.setKeepAlive(true, 60_000);
+    const connection: Connection = { socket, asked: [], heardAt: performance.now() };
+    const connections = brokers.get(address) ?? new Set();
+    brokers.set(address, connections.add(connection));
+    const { asked } = connection;
+    const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
+    // kafkajs writes each request at once.
+    const writeRequest = (request: unknown, ...rest: unknown[]): boolean => {
+      const kind = kindOf(request);
+      const limitMs = ANSWERED_AT_ONCE.has(kind) ? atOnceMs : othersMs;
+      asked.push({ at: performance.now(), limitMs, waitsForGroup: WAITS_FOR_GROUP.has(kind) });
+      return write(request, ...rest);
+    };
+    socket.write = writeRequest;
+    const count = countFrames();
+    socket.on('data', (chunk: Buffer) => {
+      connection.heardAt = performance.now();
+      asked.splice(0, count(chunk));
+      // The broker turns to the next one only now.
+      if (asked[0] !== undefined) asked[0].at = connection.heardAt;
+    });
+    const isLate = ({ at, limitMs }: Asked) => performance.now() - at > limitMs;
+    const look = () => {
+      const [oldest] = asked;
+      if (oldest === undefined || !isLate(oldest)) return Promise.resolve();
+      // Where this process stood still, its timers come before it reads what was answered meanwhile.
+      setImmediate(() => {
+        if (asked[0] !== oldest || !isLate(oldest) || !connections.has(connection)) return;
+        const silent = [...connections].filter(
+          (other) => other.heardAt < oldest.at && other.asked[0]?.waitsForGroup !== true,
+        );
+        for (const one of new Set([connection, ...silent])) {
+          one.socket.destroy(new Error(`no answer from ${address} for ${oldest.limitMs} ms`));
+        }
+      });
+      return Promise.resolve();
+    };
+    const looking = new PeriodicTask({ run: look, everyMs: CHECK_MS, failed: () => undefined });
+    socket.once('close', () => {
+      void looking.stop();
+      connections.delete(connection);
+    });
+    return socket;
+  };
+}
+
+/** By TLS where kafkajs is told of it. A certificate is for a name: an address is compared as one. */
+export function openSocket(
+  host: string,
+  port: number,
+  ssl: ConnectionOptions | null,
+  onConnect: () => void,
+): Socket {
+  if (ssl === null) return connect({ host, port }, onConnect);
+  const name = isIP(host) === 0 ? { servername: host } : {};
+  return connectByTls({ host, port, ...name, ...ssl }, onConnect);
+}
+
+/** The kind of a request, which it says behind its length; -1 where it does not. */
+function kindOf(request: unknown): number {
+  const isRequest = Buffer.isBuffer(request) && request.length >= LENGTH_BYTES + 2;
+  return isRequest ? request.readInt16BE(LENGTH_BYTES) : -1;
+}
+
+/** Counts how many answers end in each of the chunks of a stream. */
+function countFrames(): (chunk: Buffer) => number {
+  const head = Buffer.alloc(LENGTH_BYTES);
+  let headBytes = 0;
+  /** What is still to come of the answer whose length is known. */
+  let missing = 0;
+  return (chunk) => {
+    let ended = 0;
+    for (let at = 0; at < chunk.length;) {
+      if (headBytes < LENGTH_BYTES) {
+        const copied = chunk.copy(head, headBytes, at, at + LENGTH_BYTES - headBytes);
+        headBytes += copied;
+        at += copied;
+        if (headBytes < LENGTH_BYTES) break;
+        missing = head.readInt32BE();
+      } else {
+        const taken = Math.min(missing, chunk.length - at);
+        missing -= taken;
+        at += taken;
+      }
+      if (missing === 0 && headBytes === LENGTH_BYTES) {
+        ended += 1;
+        headBytes = 0;
+      }
+    }
+    return ended;
+  };
+}
+
+const ANSWER_MS = 3_000;
+
+/** ApiVersions in version 0, which every broker answers before it is told who asks (https://kafka.apache.org/protocol.html). */
+const API_VERSIONS = Buffer.from([0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 0, 0xff, 0xff]);
+
+/**
+ * The brokers to begin with: the one that answers first, or all where none does, of which kafkajs then says why. It would try one after
+ * the other, always in the same order, and wait seconds for each that is frozen: it takes connections and never answers.
+ */
+export async function seedBrokers(brokers: readonly string[], ssl: KafkaConfig['ssl']): Promise<string[]> {
+  if (brokers.length === 1) return [...brokers];
+  try {
+    return [await firstToAnswer(brokers, ssl)];
+  } catch {
+    return [...brokers];
+  }
+}
+
+/** The first broker that answers. @throws the failure of the first in the list where none does. */
+export async function firstToAnswer(brokers: readonly string[], ssl: KafkaConfig['ssl']): Promise<string> {
+  const asked = brokers.map((broker) => ask(broker, ssl));
+  try {
+    return await Promise.any(asked.map(({ answered }) => answered));
+  } catch (error) {
+    throw error instanceof AggregateError ? error.errors[0] : error;
+  } finally {
+    for (const { socket } of asked) socket.destroy();
+  }
+}
+
+function ask(broker: string, ssl: KafkaConfig['ssl']): { socket: Socket; answered: Promise<string> } {
+  const colon = broker.lastIndexOf(':');
+  const host = broker.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
+  const tls = typeof ssl === 'object' ? ssl : null;
+  const socket = openSocket(host, Number(broker.slice(colon + 1)), tls, () => socket.write(API_VERSIONS));
+  const answered = new Promise<string>((resolve, reject) => {
+    socket.setTimeout(ANSWER_MS, () => {
+      socket.destroy();
+      reject(new Error(`no answer from ${broker} within ${ANSWER_MS / 1_000} s`));
+    });
+    socket.once('data', () => resolve(broker));
+    socket.on('error', reject);
+    socket.once('close', () => reject(new Error(`${broker} closed the connection`)));
+  });
+  return { socket, answered };
+}
+
+const TOKEN_TIMEOUT_MS = 5_000;
+
+/** What kafkajs is told of TLS and SASL; nothing where neither is set. */
+export function kafkaSecurity({ tls, sasl }: Config['kafka']): Pick<KafkaConfig, 'ssl' | 'sasl'> {
+  return {
+    ...(tls.enabled ? { ssl: readTlsFiles(tls) } : {}),
+    ...(sasl.mechanism === null ? {} : { sasl: saslOf(sasl.mechanism, sasl) }),
+  };
+}
+
+type Sasl = Config['kafka']['sasl'];
+
+function saslOf(mechanism: NonNullable<Sasl['mechanism']>, sasl: Sasl): SASLOptions {
+  const credentials = { username: sasl.username ?? '', password: readPassword(sasl) ?? '' };
+  if (mechanism !== 'oauthbearer') return { mechanism, ...credentials };
+  return { mechanism, oauthBearerProvider: () => fetchToken(sasl, credentials) };
+}
+
+/** A token by the client credentials grant (RFC 6749 section 4.4); kafkajs asks for one with each connection. */
+async function fetchToken(
+  { tokenUrl, scope }: Sasl,
+  { username, password }: { username: string; password: string },
+): Promise<{ value: string }> {
+  const form = new URLSearchParams({
+    grant_type: 'client_credentials',
+    ...(scope === null ? {} : { scope }),
+  });
+  const unavailable = (why: string, cause?: unknown) =>
+    new StoreDataError('environment_unavailable', `no token for Kafka: ${why}`, { cause });
+  const response = await fetch(tokenUrl ?? '', {
+    method: 'POST',
+    headers: { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` },
+    body: form,
+    signal: AbortSignal.timeout(TOKEN_TIMEOUT_MS),
+  }).catch((error: unknown) => {
+    throw unavailable('its endpoint cannot be reached', error);
+  });
+  if (!response.ok) throw unavailable(`its endpoint answered ${response.status}`);
+  const { access_token: token } = (await response.json()) as { access_token?: unknown };
+  if (typeof token !== 'string') throw unavailable('its endpoint answered without a token');
+  return { value: token };
+}
+
+/** What kafkajs keeps of the requests of one connection. */
+interface RequestQueue {
+  pending: readonly unknown[];
+  /** Until when the broker wants nothing, in milliseconds since 1970. */
+  throttledUntil: number;
+  throttleCheckTimeoutId: NodeJS.Timeout | null;
+  checkPendingRequests: () => void;
+  scheduleCheckPendingRequests: () => void;
+}
+
+/** An answer has them looked at as well. */
+const PENDING_POLL_MS = 10;
+
+const require = createRequire(import.meta.url);
+
+/**
+ * Has kafkajs check waiting requests only where some wait. It checks after every answer, and after every check again: where none waits
+ * its delay is a negative number, which Node takes for a millisecond, so that each connection woke the process a thousand times a second.
+ * The version of kafkajs is pinned, since it offers no place for that.
+ */
+export function quietRequestQueues(): void {
+  const { prototype } = require('kafkajs/src/network/requestQueue') as { prototype: RequestQueue };
+  prototype.scheduleCheckPendingRequests = function scheduleCheckPendingRequests() {
+    if (this.pending.length === 0 || this.throttleCheckTimeoutId !== null) return;
+    const throttledMs = this.throttledUntil - Date.now();
+    this.throttleCheckTimeoutId = setTimeout(
+      () => {
+        this.throttleCheckTimeoutId = null;
+        this.checkPendingRequests();
+      },
+      throttledMs > 0 ? throttledMs : PENDING_POLL_MS,
+    );
+  };
+}

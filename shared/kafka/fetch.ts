@@ -1,0 +1,183 @@
+/**
+ * Reads answers to Fetch requests in the place of kafkajs, which checks no checksum, unpacks without a bound, and gives up all of an
+ * answer, and the consumer with it, when one batch of one partition cannot be read. Here such a batch is known by what stands for it
+ * (`message.ts`), and everything else is read.
+ *
+ * https://kafka.apache.org/protocol.html#The_Messages_Fetch, versions 4 to 11, which are those that kafkajs asks for.
+ */
+import { createRequire } from 'node:module';
+import { DecodingBudget, Unpacking } from './unpacking.ts';
+import { type AbortedTransaction, damagedFrom, decodeRecordSet } from './record-set.ts';
+import type { DecodedMessage } from './record-batch.ts';
+
+/** Of compressed messages a fetch brings so many times the bytes that it asks for, unpacked, and two messages in any case. */
+const UNPACKED_TIMES = 4;
+/** Messages of one partition at a time, their headers counted as well: many times what a fetch brings of real events. */
+const MAX_PARTS = 10_000;
+/** Of all partitions of one answer. */
+const MAX_PARTS_IN_ALL = 100_000;
+
+/** The oldest version with record batches; brokers older than 0.11 speak older ones. */
+const OLDEST_VERSION = 4;
+/** Kafka's code for a batch that the broker itself finds corrupt. */
+const CORRUPT_MESSAGE = 2;
+
+interface FetchRequest {
+  maxWaitTime: number;
+  topics: { topic: string; partitions: { partition: number; fetchOffset: string; maxBytes: number }[] }[];
+}
+
+interface FetchedPartition {
+  partition: number;
+  errorCode: number;
+  highWatermark: string;
+  lastStableOffset: string;
+  lastStartOffset: string;
+  abortedTransactions: AbortedTransaction[];
+  preferredReadReplica: number;
+  messages: DecodedMessage[];
+}
+
+interface Protocol {
+  response: { decode: (raw: Buffer) => Promise<unknown> };
+}
+
+/** What kafkajs keeps of an API: how it asks, and how it reads the answer, by version. */
+interface Definition {
+  protocol: (options: { version: number }) => (request: FetchRequest) => Protocol;
+}
+
+/** What reads the fields of an answer, one after the other. */
+interface Fields {
+  readInt16: () => number;
+  readInt32: () => number;
+  readInt64: () => bigint;
+  readString: () => string | null;
+  readBytes: () => Buffer | null;
+  readArray: <T>(read: () => T) => T[];
+}
+
+const require = createRequire(import.meta.url);
+const Decoder = require('kafkajs/src/protocol/decoder') as new (raw: Buffer) => Fields;
+
+/** Has kafkajs read fetches with this file, and wait for them as `setFetchMaxWait` says; its version is pinned, since it offers no place for that. */
+export function replaceFetches(): void {
+  const definition = require('kafkajs/src/protocol/requests/fetch') as Definition;
+  const { protocol } = definition;
+  const unpacking = new Unpacking();
+  definition.protocol = (options) => {
+    const make = protocol(options);
+    const { version } = options;
+    if (version < OLDEST_VERSION) return make;
+    return (asked) => {
+      const request = { ...asked, maxWaitTime: fetchWaitMs(asked.topics, asked.maxWaitTime) };
+      const made = make(request);
+      return {
+        ...made,
+        response: { ...made.response, decode: (raw) => decodeFetch(raw, version, request, unpacking) },
+      };
+    };
+  };
+}
+
+/**
+ * Reads an answer as far as its budget goes; what is left comes with the next fetch. A partition whose messages cannot be read has what stands for them;
+ * errors of partitions stay.
+ */
+export async function decodeFetch(
+  raw: Buffer,
+  version: number,
+  request: Pick<FetchRequest, 'topics'>,
+  unpacking: Unpacking,
+): Promise<object> {
+  const asked = new Map(
+    request.topics.flatMap(({ topic, partitions }) =>
+      partitions.map((one) => [`${topic}/${one.partition}`, one] as const),
+    ),
+  );
+  const fields = new Decoder(raw);
+  const throttleMs = fields.readInt32();
+  const errorCode = version >= 7 ? fields.readInt16() : 0;
+  const sessionId = version >= 7 ? fields.readInt32() : 0;
+  const sets: { set: Buffer; fetchOffset: number; maxBytes: number; partition: FetchedPartition }[] = [];
+  const responses = [];
+  for (let topics = fields.readInt32(); topics > 0; topics -= 1) {
+    const topicName = fields.readString() ?? '';
+    const partitions: FetchedPartition[] = [];
+    for (let count = fields.readInt32(); count > 0; count -= 1) {
+      const partition = partitionHeader(fields, version);
+      const set = fields.readBytes() ?? NO_BYTES;
+      const { fetchOffset = '0', maxBytes = 0 } = asked.get(`${topicName}/${partition.partition}`) ?? {};
+      sets.push({ set, fetchOffset: Number(fetchOffset), maxBytes, partition });
+      partitions.push(partition);
+    }
+    responses.push({ topicName, partitions });
+  }
+  const decoding = { unpacking, budget: new DecodingBudget() };
+  let parts = 0;
+  for (const { set, fetchOffset, maxBytes, partition } of inRandomTurn(sets)) {
+    const { abortedTransactions } = partition;
+    // What these wrote is left out here: kafkajs would take them to be sorted.
+    partition.abortedTransactions = [];
+    if (partition.errorCode === CORRUPT_MESSAGE) {
+      partition.errorCode = 0;
+      partition.messages = [damagedFrom('the broker finds it corrupt', set, fetchOffset)];
+    } else if (parts < MAX_PARTS_IN_ALL && (parts === 0 || !decoding.budget.isSpent)) {
+      const mostBytes = maxBytes * UNPACKED_TIMES;
+      const fetched = { fetchOffset, abortedTransactions, most: MAX_PARTS, mostBytes };
+      const read = await decodeRecordSet(set, fetched, decoding);
+      partition.messages = read.messages;
+      parts += read.parts;
+    }
+  }
+  // From version 8 on a broker leaves it to the client to wait (KIP-219).
+  const clientSideThrottleTime = version >= 8 ? throttleMs : 0;
+  return { throttleTime: 0, clientSideThrottleTime, errorCode, sessionId, responses };
+}
+
+const NO_BYTES = Buffer.alloc(0);
+
+/** The order in which partitions are read: any may be the first, or one that always spends the budget would leave nothing for others. */
+function inRandomTurn<T>(sets: readonly T[]): T[] {
+  const first = Math.floor(Math.random() * sets.length);
+  return [...sets.slice(first), ...sets.slice(0, first)];
+}
+
+/** What is said of a partition, without its messages. */
+function partitionHeader(fields: Fields, version: number): FetchedPartition {
+  const int64 = () => String(fields.readInt64());
+  return {
+    partition: fields.readInt32(),
+    errorCode: fields.readInt16(),
+    highWatermark: int64(),
+    lastStableOffset: int64(),
+    lastStartOffset: version >= 5 ? int64() : '-1',
+    abortedTransactions: fields.readArray(() => ({ producerId: int64(), firstOffset: int64() })),
+    preferredReadReplica: version >= 11 ? fields.readInt32() : -1,
+    messages: [],
+  };
+}
+
+/** What consumers of a topic say: for how long a fetch may wait now. */
+const waits = new Map<string, Set<() => number>>();
+
+/**
+ * Has fetches of a topic that bring nothing wait as long as the least patient consumer of this process allows. A broker answers at once
+ * when a message comes: waiting costs only what becomes fetchable meanwhile, as a partition that was paused. kafkajs has one time for all,
+ * which is most of what an idle consumer costs.
+ * @returns what ends that.
+ */
+export function setFetchMaxWait(topic: string, waitMs: () => number): () => void {
+  const ofTopic = waits.get(topic) ?? new Set();
+  waits.set(topic, ofTopic.add(waitMs));
+  return () => {
+    ofTopic.delete(waitMs);
+    if (ofTopic.size === 0 && waits.get(topic) === ofTopic) waits.delete(topic);
+  };
+}
+
+/** For how long a fetch of some topics waits; as asked where nobody says anything. */
+export function fetchWaitMs(topics: readonly { topic: string }[], askedMs: number): number {
+  const said = topics.flatMap(({ topic }) => [...(waits.get(topic) ?? [])].map((waitMs) => waitMs()));
+  return said.length === 0 ? askedMs : Math.max(askedMs, Math.min(...said));
+}

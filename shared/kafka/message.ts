@@ -1,0 +1,109 @@
+/** A message as it lies in the log, and what stands among messages and is none: an unreadable record batch, and offsets without a message. */
+import { hash } from 'node:crypto';
+
+/** The headers of a message. A header may be repeated, and each of its values may be null. */
+export type MessageHeaders = Record<string, HeaderValue | readonly HeaderValue[] | undefined>;
+type HeaderValue = Buffer | string | null;
+
+/** The same as kafkajs's `KafkaMessage`, whose type leaves out that a header may be null. */
+export interface LogMessage {
+  key: Buffer | null;
+  value: Buffer | null;
+  /** How large the value was where it, or the key, was cut: no event is so large. */
+  valueBytes?: number;
+  headers?: MessageHeaders;
+  offset: string;
+  /** When its publisher made it or Kafka took it, in milliseconds since 1970. */
+  timestamp: string;
+  attributes: number;
+}
+
+/** The values of a header. A null one is as if it were absent (rule R11.12). */
+export function valuesOf(header: MessageHeaders[string]): (Buffer | string)[] {
+  return [header].flat().filter((value) => value !== null && value !== undefined);
+}
+
+/** How large the value of a message is, cut or not. */
+export function valueBytesOf({ value, valueBytes }: Pick<LogMessage, 'value' | 'valueBytes'>): number {
+  return valueBytes ?? value?.length ?? 0;
+}
+
+/** What a batch begins with, its records left aside. */
+export const HEADER_BYTES = 61;
+
+/** A message with more headers is poison: only so many are read of it, and one more. */
+export const MAX_HEADERS = 10_000;
+
+/** Batches that are not what was written: nobody can say which messages they hold, so their partition stops. */
+export type DamageReason =
+  /** Its checksum is wrong, it is cut, or it says that it lies where it cannot. */
+  | 'corrupt'
+  /** Its format is newer than what this release knows. */
+  | 'unknown_format';
+
+/** Batches that are what their producer wrote, and no messages: each is poison, with one dead letter. */
+type PoisonReason =
+  /** Its records are not what they say. */
+  | 'malformed'
+  /** It is compressed with a codec that Kafka did not have when this release was made. */
+  | 'unknown_codec'
+  /** It unpacks to more than is allowed. */
+  | 'unpacks_too_large';
+
+/** Why a batch cannot be read. */
+export type UnreadableReason = DamageReason | PoisonReason;
+
+export interface UnreadableBatch {
+  reason: UnreadableReason;
+  /** A sentence that quotes nothing of what the batch holds. */
+  detail: string;
+  /** The first offset of the batch. */
+  from: number;
+  /** The last one; `null` where that cannot be told, which is so of a damaged batch alone. */
+  to: number | null;
+  /** By which the batch is known again: of its first bytes, which are the same however much of it was fetched. */
+  digest: string;
+}
+
+/** The batch that a message stands for; `undefined` for a message that was read. */
+export function unreadableBatch(message: object): UnreadableBatch | undefined {
+  return 'unreadable' in message ? (message.unreadable as UnreadableBatch) : undefined;
+}
+
+/** Whether a batch is not what was written, so that its partition stops before it. */
+export function isDamaged({ reason }: UnreadableBatch): boolean {
+  return reason === 'corrupt' || reason === 'unknown_format';
+}
+
+/** The damaged batch that a message stands for; `undefined` for any other message. */
+export function damagedBatch(message: object): UnreadableBatch | undefined {
+  const batch = unreadableBatch(message);
+  return batch !== undefined && isDamaged(batch) ? batch : undefined;
+}
+
+/** Whether it stands for offsets that no message has. */
+export function isGap(message: object): boolean {
+  return 'gapFrom' in message;
+}
+
+/** The first offset that a message has or stands for. */
+export function firstOffsetOf(message: { offset: string }): number {
+  if ('gapFrom' in message) return message.gapFrom as number;
+  return unreadableBatch(message)?.from ?? Number(message.offset);
+}
+
+/** By which the batch of a message is known again, whether it can be read or not; `undefined` for what has none. */
+export function batchDigest(message: object): string | undefined {
+  if ('batch' in message) return digestOf(message.batch as Buffer);
+  return unreadableBatch(message)?.digest;
+}
+
+/** The digest of a batch that begins some bytes. */
+export function digestOf(bytes: Buffer): string {
+  return hash('sha256', bytes.subarray(0, HEADER_BYTES), 'base64url').slice(0, 22);
+}
+
+/** `12 to 40`, or `from 12 on` where the end cannot be told. */
+export function offsetsInWords({ from, to }: Pick<UnreadableBatch, 'from' | 'to'>): string {
+  return to === null ? `from ${from} on` : `${from} to ${to}`;
+}

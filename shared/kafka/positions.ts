@@ -1,0 +1,80 @@
+/** How far a topic is applied: the one place that compares the offsets of its log with positions, which checkpoints hold. */
+import type { Admin } from 'kafkajs';
+
+/** Where the log of a partition begins, and the offset that its next message gets. */
+export interface PartitionBounds {
+  start: number;
+  end: number;
+}
+
+/** By partition. */
+export type LogBounds = ReadonlyMap<number, PartitionBounds>;
+
+/** By partition: the offset that is applied next. */
+export type Positions = ReadonlyMap<number, number>;
+
+/** Asks Kafka for the bounds of a topic's partitions, in their order. */
+export async function readLogBounds(
+  kafka: Pick<Admin, 'fetchTopicOffsets'>,
+  topic: string,
+): Promise<LogBounds> {
+  const offsets = await kafka.fetchTopicOffsets(topic);
+  return new Map(
+    offsets
+      .toSorted((a, b) => a.partition - b.partition)
+      .map(({ partition, low, high }) => [partition, { start: Number(low), end: Number(high) }]),
+  );
+}
+
+/** The positions behind everything that is in the log. */
+export function endsOf(bounds: LogBounds): Positions {
+  return new Map([...bounds].map(([partition, { end }]) => [partition, end]));
+}
+
+/** Whether positions are nowhere before others. */
+export function hasReached(positions: Positions, others: Positions): boolean {
+  return missingBetween(positions, others) === 0;
+}
+
+/** How many messages lie between positions and others that are further. */
+export function missingBetween(positions: Positions, others: Positions): number {
+  return [...others].reduce(
+    (sum, [partition, position]) => sum + Math.max(0, position - (positions.get(partition) ?? 0)),
+    0,
+  );
+}
+
+/**
+ * What a generation must have reached to take another's place: the other's positions, where the log holds them. A generation
+ * that was made from another log may stand behind the end of this one.
+ */
+export function reachable(positions: Positions, bounds: LogBounds): Positions {
+  return new Map(
+    [...positions].map(([partition, position]) => [
+      partition,
+      Math.min(position, bounds.get(partition)?.end ?? 0),
+    ]),
+  );
+}
+
+/** How many messages of a log are applied, and how many there are. */
+export function countApplied(positions: Positions, bounds: LogBounds): { applied: number; total: number } {
+  let applied = 0;
+  let total = 0;
+  for (const [partition, { start, end }] of bounds) {
+    total += end - start;
+    applied += Math.min(Math.max((positions.get(partition) ?? 0) - start, 0), end - start);
+  }
+  return { applied, total };
+}
+
+/** The messages of a partition that are not applied; `null` where the position belongs to another log. */
+export function lagOf(position: number | null, { start, end }: PartitionBounds): number | null {
+  const next = position ?? start;
+  return next <= end ? end - next : null;
+}
+
+/** The sum of all positions. */
+export function sumOf(positions: Positions): number {
+  return positions.values().reduce((sum, position) => sum + position, 0);
+}

@@ -1,0 +1,138 @@
+/**
+ * Unpacks record batches without holding up the event loop. Small ones are unpacked at once, which is quickest. Large ones are unpacked in
+ * a thread, one after the other in the whole process, so that they take the memory of one. The last of them is remembered: several
+ * fetches read a large batch piece by piece, and each would unpack it again.
+ */
+import { setImmediate } from 'node:timers/promises';
+import { type Codec, codecOf, MAX_UNPACKED_BYTES, UnpacksTooLarge } from './codecs.ts';
+import { HEADER_BYTES } from './message.ts';
+
+/** What is larger is unpacked in a thread: unpacking so much takes a few milliseconds. */
+const MAX_AT_ONCE_BYTES = 2 * 1_048_576;
+/** How long a large batch is remembered without a fetch that brings it again. */
+const REMEMBERED_MS = 5_000;
+
+/** The records of a batch. */
+export interface Unpacked {
+  records: Buffer;
+  /** Whether it was compressed and is large, and therefore remembered. */
+  isLarge: boolean;
+  /** Where some of the records of a large one are, once all are checked. */
+  places: Place[] | null;
+}
+
+/** The beginning of a record. */
+export interface Place {
+  index: number;
+  at: number;
+  /** The offset delta of the record before. */
+  before: number;
+}
+
+interface Remembered {
+  batch: Buffer;
+  /** What unpacking it comes to, failures included. */
+  outcome: Promise<Unpacked>;
+}
+
+export class Unpacking {
+  #last: Remembered | null = null;
+  /** Resolves when nobody reads a large batch. */
+  #isFree: Promise<unknown> = Promise.resolve();
+  #forgetting: NodeJS.Timeout | null = null;
+
+  /**
+   * Reads the records of a batch; `null` where Kafka has no such codec.
+   * @throws {UnpacksTooLarge}, and whatever else where the bytes are not what the codec makes, beside what `read` throws.
+   */
+  async read<T>(batch: Buffer, number: number, read: (unpacked: Unpacked) => Promise<T>): Promise<T | null> {
+    const codec = codecOf(number);
+    if (codec === undefined) return null;
+    const packed = batch.subarray(HEADER_BYTES);
+    const small = this.#remembers(batch) ? null : atOnce(packed, codec);
+    if (small !== null) return read({ records: small, isLarge: false, places: null });
+    const before = this.#isFree;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#isFree = promise;
+    await before;
+    try {
+      return await read(await this.#outcomeOf(batch, () => codec.unpackInThread(packed, MAX_UNPACKED_BYTES)));
+    } finally {
+      resolve();
+    }
+  }
+
+  #remembers(batch: Buffer): boolean {
+    return this.#last?.batch.equals(batch) === true;
+  }
+
+  #outcomeOf(batch: Buffer, unpack: () => Promise<Buffer>): Promise<Unpacked> {
+    clearTimeout(this.#forgetting ?? undefined);
+    this.#forgetting = setTimeout(() => {
+      this.#last = null;
+    }, REMEMBERED_MS).unref();
+    if (this.#last !== null && this.#remembers(batch)) return this.#last.outcome;
+    // The former one goes before memory is taken for this one.
+    this.#last = null;
+    const outcome = unpack().then((records): Unpacked => ({ records, isLarge: true, places: null }));
+    // A copy: the answer that it came with is not kept for it.
+    this.#last = { batch: Buffer.from(batch), outcome };
+    return outcome;
+  }
+}
+
+/** `null` for what is large. */
+function atOnce(packed: Buffer, codec: Codec): Buffer | null {
+  try {
+    return codec.unpack(packed, MAX_AT_ONCE_BYTES);
+  } catch (error) {
+    if (error instanceof UnpacksTooLarge) return null;
+    throw error;
+  }
+}
+
+/** How long reading keeps the event loop to itself. */
+const MAX_TURN_MS = 10;
+
+/** What one answer may cost. At least two batches of one partition are read whatever that costs. */
+interface BudgetLimits {
+  bytes: number;
+  milliseconds: number;
+}
+
+const LIMITS: BudgetLimits = { bytes: 128 * 1_048_576, milliseconds: 500 };
+
+/**
+ * What reading one answer to a fetch may cost: bytes that are unpacked, those of rejected batches included, and time. What is left once
+ * it is spent comes with the next fetch. Meanwhile everything else has its turns on the event loop.
+ */
+export class DecodingBudget {
+  readonly #limits: BudgetLimits;
+  readonly #began = performance.now();
+  #turnBegan = this.#began;
+  #bytes = 0;
+
+  constructor(limits = LIMITS) {
+    this.#limits = limits;
+  }
+
+  /** Notes what a batch cost. */
+  spend(bytes: number): void {
+    this.#bytes += bytes;
+  }
+
+  get isSpent(): boolean {
+    const { bytes, milliseconds } = this.#limits;
+    return this.#bytes >= bytes || performance.now() - this.#began >= milliseconds;
+  }
+
+  /** Whether others have waited for the event loop long enough: then `yieldTurn` is due. */
+  get isTurnOver(): boolean {
+    return performance.now() - this.#turnBegan > MAX_TURN_MS;
+  }
+
+  async yieldTurn(): Promise<void> {
+    await setImmediate();
+    this.#turnBegan = performance.now();
+  }
+}

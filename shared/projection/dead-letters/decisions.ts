@@ -1,0 +1,171 @@
+/**
+ * What operators decided: messages that were dropped, and damaged record batches or failing messages that a partition skips. A decision
+ * outlives its dead letter and holds for every generation: one that is filled later meets the message again.
+ */
+import type { Collection, Db } from 'mongodb';
+import { inBatches } from '../../batches.ts';
+import { DEAD_LETTERS, type DeadLetter } from '../../read-models/collections.ts';
+import { type LogMessage, unreadableBatch } from '../../kafka/message.ts';
+import type { Slice } from '../slice/slice.ts';
+
+/** In the control database, which no rebuild touches: a dropped letter, or what a partition skips. */
+export interface Decision {
+  /** A dropped letter's; of a batch that could not be read with the offset of its last message. Of a skip it ends in `/skip`. */
+  _id: string;
+  topic: string;
+  partition: number;
+  /** Offsets, the last included. */
+  from: number;
+  to: number;
+  /** Why a batch that was dropped could not be read; `null` for a message, and of a skip. */
+  reason: string | null;
+  /** When Kafka took the first message, by which a replaced log is told; of a skip a time that no message has. */
+  published_at: Date;
+  dropped_at: Date;
+  skip?: Skipped;
+}
+
+/** What is skipped: a batch that cannot be read, or a message that keeps failing. */
+export interface Skipped {
+  from: number;
+  /** By which the batch or message is known again: another log has another one at the same offset. */
+  digest: string;
+  reason: string;
+  detail: string;
+}
+
+/** How old the knowledge may be that there is no decision for what lies ahead. */
+const FRESH_MS = 1_000;
+const AT_ONCE = 1_000;
+
+export function decisionsIn(control: Db): Collection<Decision> {
+  return control.collection('dropped_letters');
+}
+
+/** Creates the index by which decisions are found. Safe to call from several processes at once. */
+export async function createDecisionIndexes(control: Db): Promise<void> {
+  await decisionsIn(control).createIndexes([
+    { name: 'by_place', key: { topic: 1, partition: 1, to: 1, from: 1 } },
+  ]);
+}
+
+/** Where releases before the present one look for skips. */
+function formerSkipsIn(control: Db): Collection<Skipped & { _id: string; to: number; skipped_at: Date }> {
+  return control.collection('skipped_batches');
+}
+
+/** Notes that a partition skips something; those that wait there follow within a second or two. */
+export async function noteSkip(
+  control: Db,
+  { topic, partition }: { topic: string; partition: number },
+  skip: Skipped,
+  to: number,
+): Promise<void> {
+  const _id = `${topic}/${partition}/${skip.from}`;
+  const dropped_at = new Date();
+  const options = { upsert: true, writeConcern: { w: 'majority' } } as const;
+  const place = { topic, partition, from: skip.from, to };
+  const decision = { ...place, reason: null, published_at: new Date(0), dropped_at, skip };
+  await decisionsIn(control).replaceOne({ _id: `${_id}/skip` }, decision, options);
+  await formerSkipsIn(control).replaceOne({ _id }, { ...place, ...skip, skipped_at: dropped_at }, options);
+}
+
+/** The last offset that is skipped; `null` unless an operator decided so. */
+export async function skippedTo(
+  control: Db,
+  topic: string,
+  partition: number,
+  { from, digest }: Pick<Skipped, 'from' | 'digest'>,
+): Promise<number | null> {
+  const _id = `${topic}/${partition}/${from}`;
+  const options = { maxTimeMS: 5_000 };
+  const found =
+    (await decisionsIn(control).findOne({ _id: `${_id}/skip`, 'skip.digest': digest }, options)) ??
+    (await formerSkipsIn(control).findOne({ _id, digest }, options));
+  return found?.to ?? null;
+}
+
+/** The decision to drop a letter. */
+export function decisionToDrop(
+  letter: Pick<DeadLetter, '_id' | 'topic' | 'partition' | 'offset' | 'reason' | 'gathered' | 'published_at'>,
+): Decision {
+  const { _id, topic, partition, offset, reason, gathered, published_at } = letter;
+  const to = gathered?.last_offset ?? offset;
+  return {
+    _id: gathered === undefined ? _id : `${_id}/${to}`,
+    topic,
+    partition,
+    from: offset,
+    to,
+    reason: gathered === undefined ? null : reason,
+    published_at,
+    dropped_at: new Date(),
+  };
+}
+
+/** Removes letters that a generation has although they were dropped, as when both happened at the same moment. */
+export async function forgetDropped(
+  control: Db,
+  { db, since }: { db: Db; since: Date },
+  topic: string,
+): Promise<void> {
+  const letters = db.collection<DeadLetter>(DEAD_LETTERS);
+  const decisions = decisionsIn(control).find({
+    topic,
+    reason: null,
+    skip: { $exists: false },
+    dropped_at: { $gte: since },
+  });
+  for await (const batch of inBatches(decisions, AT_ONCE)) {
+    await letters.deleteMany({ _id: { $in: batch.map(({ _id }) => _id) } });
+  }
+}
+
+/** The decisions about one topic, as a consumer asks for them slice by slice. */
+export class DropDecisions {
+  readonly #decisions: Collection<Decision>;
+  readonly #topic: string;
+  /** By partition: behind which offset there is no decision, and since when that is known. */
+  readonly #ends = new Map<number, { end: number; at: number }>();
+
+  constructor(control: Db, topic: string) {
+    this.#decisions = decisionsIn(control);
+    this.#topic = topic;
+  }
+
+  /** What is left of a slice without messages, and batches that cannot be read, that were dropped. */
+  async leaveOut(slice: Slice): Promise<Slice> {
+    const decisions = await this.#about(slice);
+    if (decisions.length === 0) return slice;
+    const isDropped = (message: LogMessage) =>
+      decisions.some(({ from, reason, published_at, skip }) => {
+        if (skip !== undefined) return false;
+        const batch = unreadableBatch(message);
+        if (batch !== undefined) return reason !== null && from === batch.from;
+        const isSame = published_at.getTime() === Number(message.timestamp);
+        return reason === null && from === Number(message.offset) && isSame;
+      });
+    return { ...slice, messages: slice.messages.filter((message) => !isDropped(message)) };
+  }
+
+  async #about({ partition, messages }: Slice): Promise<Decision[]> {
+    const first = Number(messages[0]?.offset ?? 0);
+    const last = Number(messages.at(-1)?.offset ?? 0);
+    if (first > (await this.#endOf(partition))) return [];
+    return this.#decisions
+      .find({ topic: this.#topic, partition, to: { $gte: first }, from: { $lte: last } })
+      .toArray();
+  }
+
+  async #endOf(partition: number): Promise<number> {
+    const now = performance.now();
+    const known = this.#ends.get(partition);
+    if (known !== undefined && now - known.at < FRESH_MS) return known.end;
+    const [highest] = await this.#decisions
+      .find({ topic: this.#topic, partition }, { sort: { to: -1 }, limit: 1, projection: { to: 1 } })
+      .toArray();
+    const end = highest?.to ?? -1;
+    this.#ends.set(partition, { end, at: now });
+    return end;
+  }
+}

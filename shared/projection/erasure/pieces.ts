@@ -1,0 +1,148 @@
+/**
+ * A piece of a store's erasures: the next records that name the customers lose what they say of them, and each takes a position of
+ * its own as changed records do. What was written after an erasure's position stays: it is right as it is.
+ */
+import type { AnyBulkWriteOperation, ClientSession, Db, UpdateFilter } from 'mongodb';
+import {
+  COLLECTIONS,
+  DEAD_LETTERS,
+  ERASURES,
+  idsOfStore,
+  type Stamp,
+  STAMPS,
+} from '../../read-models/collections.ts';
+import { type Erasure, type ErasureProgress, NAMING_CUSTOMERS } from '../../read-models/erasures.ts';
+import type { Epochs, Given, GivenPositions } from '../slice/epochs.ts';
+import { dequeueStore } from './queue.ts';
+import { eraseKind, eraseLetters, type Erasing, findLetters, lettersUpTo } from './records.ts';
+
+/** What a piece erases at most; letters may be large. */
+export const MAX_PIECE = { documents: 200, characters: 2 * 1_048_576, letters: 50 };
+/** Customers whom little names are erased together. */
+const MAX_TOGETHER = 100;
+
+export interface ErasedPiece {
+  erased: number;
+  /** Whether nothing is left of the store's erasures. */
+  isLast: boolean;
+  given: GivenPositions;
+}
+
+/** Erases in the session's transaction. @param documents how many are read, at most. */
+export async function erasePiece(
+  db: Db,
+  session: ClientSession,
+  storeId: string,
+  documents: number,
+  epochs: Epochs,
+): Promise<ErasedPiece> {
+  const stamp = await db.collection<Stamp>(STAMPS).findOne({ _id: storeId }, { session });
+  const next = await db
+    .collection<Erasure>(ERASURES)
+    .find(
+      { store_id: storeId, _id: idsOfStore(storeId) },
+      { session, sort: { position: 1, _id: 1 }, hint: 'by_position', limit: MAX_TOGETHER + 1 },
+    )
+    .toArray();
+  const work: Erasing = {
+    db,
+    session,
+    storeId,
+    budget: { documents, characters: MAX_PIECE.characters },
+    taken: { position: stamp?.position ?? 0, positions: {} },
+    erased: 0,
+    inPart: true,
+  };
+  const together = firstOf(next);
+  const reached = await eraseTogether(work, together);
+  await noteProgress(db, session, together, reached);
+  const isLast = reached.size === 0 && next.length === together.length;
+  if (isLast) await dequeueStore(db, session, storeId);
+  const given = await writeStamp(work, stamp, isLast, epochs);
+  return { erased: work.erased, isLast, given };
+}
+
+/** What one piece can go on with: one that is in the midst of a collection, or several that are before the same one. */
+function firstOf(next: readonly Erasure[]): readonly Erasure[] {
+  const first = next[0]?.done;
+  if (first !== undefined && first.after !== '') return next.slice(0, 1);
+  const other = next.findIndex(
+    ({ done }) => done?.collection !== first?.collection || (done?.after ?? '') !== '',
+  );
+  return next.slice(0, Math.min(other === -1 ? next.length : other, MAX_TOGETHER));
+}
+
+/** How far erasures are that are not done: `null` for those that were not begun. */
+type Reached = Map<string, ErasureProgress | null>;
+
+/** Erases within the budget. @returns the erasures that are not done. */
+async function eraseTogether(work: Erasing, erasures: readonly Erasure[]): Promise<Reached> {
+  const reached: Reached = new Map();
+  let { collection, after } = erasures[0]?.done ?? { collection: '', after: '' };
+  const idOf = (erasure: Erasure) => erasure._id.slice(erasure.store_id.length + 1);
+  for (const [index, entity] of NAMING_CUSTOMERS.entries()) {
+    // The kinds before the one that it is at are done.
+    if (collection !== '' && collection !== COLLECTIONS[entity]) continue;
+    const open = erasures.filter(({ _id }) => !reached.has(_id));
+    const targets = open.map((erasure) => ({ id: idOf(erasure), upTo: erasure.position, after }));
+    const end = await eraseKind(work, entity, targets);
+    [collection, after] = ['', ''];
+    if (end === null) continue;
+    for (const erasure of open) {
+      const id = idOf(erasure);
+      if (id < end.id) continue;
+      const isBegun = index > 0 || (id === end.id && end.after !== '');
+      const progress = { collection: COLLECTIONS[entity], after: id === end.id ? end.after : '' };
+      reached.set(erasure._id, isBegun ? progress : null);
+    }
+  }
+  const open = erasures.filter(({ _id }) => !reached.has(_id));
+  if (await leavesLetters(work, open)) {
+    for (const { _id } of open) reached.set(_id, { collection: DEAD_LETTERS, after: '' });
+  }
+  return reached;
+}
+
+async function leavesLetters({ db, session }: Erasing, erasures: readonly Erasure[]): Promise<boolean> {
+  if (erasures.length === 0) return false;
+  const filter = { $or: erasures.map(({ _id, position }) => lettersUpTo(_id, position)) };
+  const ids = await findLetters(db, session, filter, MAX_PIECE.letters);
+  await eraseLetters(db, session, ids);
+  return ids.length === MAX_PIECE.letters;
+}
+
+async function noteProgress(
+  db: Db,
+  session: ClientSession,
+  erasures: readonly Erasure[],
+  reached: Reached,
+): Promise<void> {
+  const operations = erasures.flatMap(({ _id }): AnyBulkWriteOperation<Erasure>[] => {
+    const done = reached.get(_id);
+    if (done === undefined) return [{ deleteOne: { filter: { _id } } }];
+    return done === null ? [] : [{ updateOne: { filter: { _id }, update: { $set: { done } } } }];
+  });
+  if (operations.length === 0) return;
+  await db.collection<Erasure>(ERASURES).bulkWrite(operations, { session, ordered: false });
+}
+
+/** Last of all, so that a slice of the store that another process applies is seldom in conflict with it. */
+async function writeStamp(
+  { db, session, storeId, taken }: Erasing,
+  before: Stamp | null,
+  isLast: boolean,
+  epochs: Epochs,
+): Promise<GivenPositions> {
+  const given = new Map<string, Given>();
+  const update: UpdateFilter<Stamp> = isLast ? { $unset: { erasing: '' } } : {};
+  if (before !== null && taken.position > (before.position ?? 0)) {
+    const after = epochs.fieldsAfter(storeId, before, taken);
+    update.$set = after.fields;
+    given.set(storeId, after.given);
+  }
+  if (Object.keys(update).length > 0) {
+    await db.collection<Stamp>(STAMPS).updateOne({ _id: storeId }, update, { session });
+  }
+  epochs.forget(given);
+  return given;
+}

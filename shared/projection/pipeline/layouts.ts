@@ -1,0 +1,118 @@
+/**
+ * The layout of a store's product list: where its categories stand, and how many products name each. The list is in the
+ * order of the categories, so that with the layout a page is found without asking every product. Pure; a change costs
+ * what it changes, however many products a category has.
+ */
+import type { ClientSession, Db, Filter } from 'mongodb';
+import type { EntityName } from '../../events/entities/index.ts';
+import {
+  CATEGORY_PRODUCTS,
+  type CategoryProducts,
+  COLLECTIONS,
+  documentId,
+  type Documents,
+  idsOfStore,
+  type ProductDocument,
+} from '../../read-models/collections.ts';
+import { nextVersion } from '../rank-tree/loaded-tree.ts';
+
+/** What the layout depends on: the category that a product names, empty for none, or the position of a category. */
+export type Place = { category: string } | { position: number };
+
+/** The fields of documents that `placeOf` reads. */
+export const PLACED_FIELDS = { category_id: 1, position: 1 } as const;
+
+/** A document's place, from the fields that `PLACED_FIELDS` names; `null` for what is not in the product list. */
+export function placeOf(entity: EntityName, document: object): Place | null {
+  if (entity === 'product') return { category: (document as Documents['product']).category_id };
+  if (entity === 'category') return { position: (document as Documents['category']).position };
+  return null;
+}
+
+/** What changes in stores' layouts: by store id, how many products more or fewer name a category, by the id of its count. */
+export type LayoutChanges = Map<string, Map<string, number>>;
+
+/** Notes that a product or category is in another place; `null` where it did not exist, or is gone. */
+export function noteLayout(
+  changes: LayoutChanges,
+  storeId: string,
+  before: Place | null,
+  after: Place | null,
+): void {
+  if (isSame(before, after)) return;
+  const products = changes.get(storeId) ?? new Map<string, number>();
+  changes.set(storeId, products);
+  for (const [place, by] of [
+    [before, -1],
+    [after, 1],
+  ] as const) {
+    if (place === null || !('category' in place)) continue;
+    const id = documentId(storeId, place.category);
+    products.set(id, (products.get(id) ?? 0) + by);
+  }
+}
+
+function isSame(before: Place | null, after: Place | null): boolean {
+  if (before === null || after === null) return before === after;
+  if ('category' in before) return 'category' in after && before.category === after.category;
+  return 'position' in after && before.position === after.position;
+}
+
+/** Writes them in the session's transaction. @returns the versions of the layouts that changed, by store id. */
+export async function writeLayouts(
+  db: Db,
+  session: ClientSession,
+  changes: LayoutChanges,
+): Promise<Map<string, string>> {
+  const collection = db.collection<CategoryProducts>(CATEGORY_PRODUCTS);
+  const moved = [...changes].flatMap(([store_id, products]) =>
+    [...products].flatMap(([_id, by]) => (by === 0 ? [] : { _id, store_id, by })),
+  );
+  if (moved.length > 0) {
+    const operations = moved.map(({ _id, store_id, by }) => ({
+      updateOne: {
+        filter: { _id },
+        update: { $inc: { products: by }, $setOnInsert: { store_id } },
+        upsert: true,
+      },
+    }));
+    await collection.bulkWrite(operations, { session, ordered: false });
+  }
+  const fewer = moved.flatMap(({ _id, by }) => (by < 0 ? _id : []));
+  if (fewer.length > 0) await collection.deleteMany({ _id: { $in: fewer }, products: 0 }, { session });
+  return new Map([...changes.keys()].map((storeId) => [storeId, nextVersion()]));
+}
+
+/** The stored counts of a store. */
+export function countsOf(storeId: string): Filter<CategoryProducts> {
+  return { _id: idsOfStore(storeId) };
+}
+
+/** The true counts of a store, by their ids. */
+export async function countByCategory(
+  db: Db,
+  session: ClientSession,
+  storeId: string,
+): Promise<Map<string, number>> {
+  const counted = db
+    .collection<ProductDocument>(COLLECTIONS.product)
+    .aggregate<{ _id: string; products: number }>(
+      [{ $match: { store_id: storeId } }, { $group: { _id: '$category_id', products: { $sum: 1 } } }],
+      { session, hint: 'by_category', batchSize: 10_000 },
+    );
+  const counts = new Map<string, number>();
+  for await (const { _id, products } of counted) counts.set(documentId(storeId, _id), products);
+  return counts;
+}
+
+/** Makes a store's counts anew, in the session's transaction. */
+export async function recountProducts(db: Db, session: ClientSession, storeId: string): Promise<void> {
+  const collection = db.collection<CategoryProducts>(CATEGORY_PRODUCTS);
+  await collection.deleteMany(countsOf(storeId), { session });
+  const counts = [...(await countByCategory(db, session, storeId))].map(([_id, products]) => ({
+    _id,
+    store_id: storeId,
+    products,
+  }));
+  if (counts.length > 0) await collection.insertMany(counts, { session, ordered: false });
+}

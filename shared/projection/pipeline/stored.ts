@@ -1,0 +1,127 @@
+/** What is stored of the entities that a slice touches, read inside its transaction. */
+import type { ClientSession, Db } from 'mongodb';
+import { ENTITY_NAMES, type EntityName } from '../../events/entities/index.ts';
+import {
+  BY_ID,
+  COLLECTIONS,
+  documentId,
+  documentsWith,
+  type ReadModelDocument,
+  type Stamp,
+  STAMPS,
+  type Tombstone,
+  tombstoneId,
+  TOMBSTONES,
+  tombstonesWith,
+} from '../../read-models/collections.ts';
+import { RANKED_FIELDS, rankEntries, type RankEntry } from '../../read-models/rank-tree/trees.ts';
+import { type Place, PLACED_FIELDS, placeOf } from './layouts.ts';
+import type { Chain } from './decode.ts';
+
+/** Large enough that a slice's documents come in one round trip. */
+const ONE_BATCH = 100_000;
+
+export interface Stored {
+  /** Versions of documents and tombstones, by `<entity>/<store id>/<entity id>`. */
+  sequences: Map<string, number>;
+  /** Where stored products and categories stand in the product list, by their keys. */
+  placed: Map<string, Place>;
+  /** Where stored documents lie in rank trees, by their keys. */
+  ranked: Map<string, RankEntry[]>;
+  /** Keys of entities that are deleted now. */
+  tombstones: Set<string>;
+  /** By store id. */
+  stamps: Map<string, Stamp>;
+}
+
+/** Reads what is stored: stamps of the stores, versions of the entities, tombstones also of the customers named. */
+export async function readStored(
+  db: Db,
+  session: ClientSession,
+  chains: ReadonlyMap<string, Chain>,
+): Promise<Stored> {
+  const stores = new Set<string>();
+  const documents: Record<EntityName, string[]> = Object.fromEntries(
+    ENTITY_NAMES.map((entity): [string, string[]] => [entity, []]),
+  ) as Record<EntityName, string[]>;
+  for (const { entries } of chains.values()) {
+    const [first] = entries;
+    if (first === undefined) continue;
+    const { entity, storeId, id } = first.change;
+    stores.add(storeId);
+    documents[entity].push(documentId(storeId, id));
+  }
+
+  const found = await db
+    .collection<Stamp>(STAMPS)
+    .find({ _id: { $in: [...stores] } }, { session, batchSize: ONE_BATCH })
+    .toArray();
+  const stamps = new Map(found.map((stamp) => [stamp._id, stamp]));
+  const tombstones = await readTombstones(db, session, tombstoneIdsOf(chains, stamps));
+  const sequences = new Map(tombstones.map(({ _id, sequence }) => [_id, sequence]));
+  const placed = new Map<string, Place>();
+  const ranked = new Map<string, RankEntry[]>();
+  for (const entity of ENTITY_NAMES) {
+    if (documents[entity].length === 0) continue;
+    const versions = db
+      .collection<Pick<ReadModelDocument, '_id' | 'sequence'>>(COLLECTIONS[entity])
+      .find(documentsWith(documents[entity]), {
+        session,
+        projection: { sequence: 1, ...PLACED_FIELDS, ...RANKED_FIELDS },
+        hint: BY_ID,
+        batchSize: ONE_BATCH,
+      });
+    for await (const document of versions) {
+      const key = `${entity}/${document._id}`;
+      sequences.set(key, document.sequence);
+      const place = placeOf(entity, document);
+      if (place !== null) placed.set(key, place);
+      const entries = rankEntries(entity, document);
+      if (entries.length > 0) ranked.set(key, entries);
+    }
+  }
+  return {
+    sequences,
+    placed,
+    ranked,
+    tombstones: new Set(tombstones.map(({ _id }) => _id)),
+    stamps,
+  };
+}
+
+/** Tombstones that there may be: of the entities, and of the customers whom they name. */
+function tombstoneIdsOf(
+  chains: ReadonlyMap<string, Chain>,
+  stamps: ReadonlyMap<string, Stamp>,
+): ReadonlySet<string> {
+  const tombstoneIds = new Set<string>();
+  for (const { key, entries } of chains.values()) {
+    const [first] = entries;
+    if (first === undefined) continue;
+    const { entity, storeId } = first.change;
+    const { tombstones } = stamps.get(storeId) ?? {};
+    if ((tombstones?.[entity] ?? 0) > 0) tombstoneIds.add(key);
+    if ((tombstones?.customer ?? 0) === 0) continue;
+    for (const { change } of entries) {
+      if (change.customerId !== null) tombstoneIds.add(tombstoneId('customer', storeId, change.customerId));
+    }
+  }
+  return tombstoneIds;
+}
+
+async function readTombstones(
+  db: Db,
+  session: ClientSession,
+  ids: ReadonlySet<string>,
+): Promise<Pick<Tombstone, '_id' | 'sequence'>[]> {
+  if (ids.size === 0) return [];
+  return db
+    .collection<Tombstone>(TOMBSTONES)
+    .find(tombstonesWith([...ids]), {
+      session,
+      projection: { sequence: 1 },
+      hint: BY_ID,
+      batchSize: ONE_BATCH,
+    })
+    .toArray();
+}

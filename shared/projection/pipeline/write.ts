@@ -1,0 +1,212 @@
+/** Writing a plan: every change of a slice's transaction but the checkpoint, in few round trips. */
+import { type AnyBulkWriteOperation, type ClientSession, type Db, MongoServerError } from 'mongodb';
+import type { EntityName } from '../../events/entities/index.ts';
+import {
+  BY_ID,
+  COLLECTIONS,
+  documentsWith,
+  type ReadModelDocument,
+  type Stamp,
+  STAMPS,
+  type Tombstone,
+  TOMBSTONES,
+  tombstonesWith,
+} from '../../read-models/collections.ts';
+import { markStoreRecords } from '../access/store-records.ts';
+import { writeLayouts } from './layouts.ts';
+import type { Slice } from '../slice/slice.ts';
+import { eraseCustomers } from '../erasure/slice.ts';
+import { maintainTrees, type RootChange } from '../rank-tree/maintain.ts';
+import type { TreeCache } from '../rank-tree/loaded-tree.ts';
+import type { Epochs, Given, GivenPositions } from '../slice/epochs.ts';
+import type { Plan, StampChange } from './plan.ts';
+import type { Stored } from './stored.ts';
+
+/** What stamps are marked with, and what is known of their trees. */
+interface Marks {
+  epochs: Epochs;
+  trees: TreeCache;
+  /** When stores were erased that may begin anew. */
+  erasedAt: ReadonlyMap<string, Date>;
+  /** The slice, if it is its partition's next one. */
+  slice: Pick<Slice, 'partition' | 'next'> | null;
+}
+
+/**
+ * Writes a plan in the session's transaction.
+ * @param stored the stamps as they were before it.
+ * @param partition whose slice it is.
+ * @returns the positions that are given by it.
+ */
+export async function writePlan(
+  db: Db,
+  session: ClientSession,
+  plan: Plan,
+  stored: Pick<Stored, 'stamps'>,
+  partition: number,
+  marks: Marks,
+): Promise<GivenPositions> {
+  // Whatever takes effect moves a stamp.
+  if (plan.stamps.size === 0) return new Map();
+  await writeTombstones(db, session, plan);
+  // Before the documents: those of this slice are right as they are, also where a customer is back.
+  const deleted = { customers: plan.erased, stamps: plan.stamps, before: stored.stamps };
+  await eraseCustomers(db, session, deleted, partition);
+  for (const entity of Object.keys(COLLECTIONS) as EntityName[]) {
+    await writeDocuments(db, session, plan, entity);
+    // Nobody needs them any longer, and the transaction goes on for a while.
+    plan.inserts.delete(entity);
+    plan.replacements.delete(entity);
+  }
+  const layouts = await writeLayouts(db, session, plan.layouts);
+  const roots = await maintainTrees(
+    db,
+    session,
+    plan.trees,
+    (storeId, tree) => stored.stamps.get(storeId)?.ranks?.[tree],
+    marks.trees,
+  );
+  const given = await writeStamps(db, session, plan.stamps, stored, roots, layouts, marks);
+  await markStoreRecords(db, session, plan.storeRecords);
+  return given;
+}
+
+/**
+ * Documents that replace others are written by removing those and inserting them: MongoDB removes many by one statement,
+ * while every replacement is a statement of its own, which costs it a third more (decision 0028).
+ */
+async function writeDocuments(db: Db, session: ClientSession, plan: Plan, entity: EntityName): Promise<void> {
+  const inserts = plan.inserts.get(entity) ?? [];
+  const replacements = plan.replacements.get(entity) ?? [];
+  const removals = plan.removals.get(entity) ?? [];
+  const collection = db.collection<ReadModelDocument>(COLLECTIONS[entity]);
+  if (replacements.length + removals.length > 0) {
+    const ids = [...removals, ...replacements.map(({ _id }) => _id)];
+    await collection.deleteMany(documentsWith(ids), { session, hint: BY_ID });
+  }
+  if (inserts.length + replacements.length > 0) {
+    await insertDocuments(db, session, COLLECTIONS[entity], [...inserts, ...replacements]);
+  }
+}
+
+async function writeTombstones(
+  db: Db,
+  session: ClientSession,
+  { tombstones, restored }: Plan,
+): Promise<void> {
+  const operations: AnyBulkWriteOperation<Tombstone>[] = [
+    ...tombstones.map(({ _id, ...replacement }) => ({
+      replaceOne: { filter: tombstonesWith([_id]), replacement, upsert: true, hint: BY_ID },
+    })),
+    ...(restored.length === 0 ? [] : [{ deleteMany: { filter: tombstonesWith(restored), hint: BY_ID } }]),
+  ];
+  if (operations.length === 0) return;
+  await db.collection<Tombstone>(TOMBSTONES).bulkWrite(operations, { session, ordered: false });
+}
+
+async function writeStamps(
+  db: Db,
+  session: ClientSession,
+  stamps: Map<string, StampChange>,
+  stored: Pick<Stored, 'stamps'>,
+  roots: readonly RootChange[],
+  layouts: ReadonlyMap<string, string>,
+  { epochs, slice, erasedAt }: Marks,
+): Promise<GivenPositions> {
+  const given = new Map<string, Given>();
+  if (stamps.size === 0) return given;
+  const rootsOf = Map.groupBy(roots, ({ storeId }) => storeId);
+  const operations = [...stamps].map(([_id, change]): AnyBulkWriteOperation<Stamp> => {
+    const { counters, counts, tombstones, offset, erasing } = change;
+    const $inc: Record<string, number> = {
+      ...counters,
+      ...under('counts', counts),
+      ...under('tombstones', tombstones),
+    };
+    // They follow what was read in this transaction: whoever gave others meanwhile has changed the stamp, and one of the two fails.
+    const { fields: $set, given: taken } = epochs.fieldsAfter(_id, stored.stamps.get(_id), change);
+    given.set(_id, taken);
+    if (slice !== null) Object.assign($set, { slice_partition: slice.partition, slice_end: slice.next });
+    if (typeof offset === 'string') $set['timezone_offset'] = offset;
+    if (erasing) $set['erasing'] = true;
+    const erased_at = erasedAt.get(_id);
+    const layout = layouts.get(_id);
+    if (layout !== undefined) $set['layout'] = layout;
+    for (const { tree, counts: facets, nodes } of rootsOf.get(_id) ?? []) {
+      Object.assign($inc, under(`ranks.${tree}.counts`, facets));
+      if (nodes !== undefined) Object.assign($set, under(`ranks.${tree}`, { ...nodes }));
+    }
+    return {
+      updateOne: {
+        filter: { _id },
+        update: {
+          $inc,
+          $set,
+          $setOnInsert: { store_id: _id, ...(erased_at === undefined ? {} : { erased_at }) },
+          ...(offset === null ? { $unset: { timezone_offset: '' as const } } : {}),
+        },
+        upsert: true,
+      },
+    };
+  });
+  await db.collection<Stamp>(STAMPS).bulkWrite(operations, { session, ordered: false });
+  return given;
+}
+
+/** Fields of an embedded document, as an update names them. */
+function under<V>(field: string, members: Record<string, V>): Record<string, V> {
+  return Object.fromEntries(Object.entries(members).map(([name, value]) => [`${field}.${name}`, value]));
+}
+
+/**
+ * Characters of texts that one command holds, unless a single document has more. MongoDB takes 16 MiB, and a character may
+ * take three bytes; the rest of a document is small.
+ */
+const MAX_CHARACTERS = 3 * 1_048_576;
+
+interface Inserted {
+  writeErrors?: ConstructorParameters<typeof MongoServerError>[0][];
+}
+
+/**
+ * Inserts documents as a part of the command (decision 0037): the driver's own way serializes each by itself and copies it three times
+ * on its way to the socket.
+ * @throws {MongoServerError} of the first that cannot be inserted.
+ */
+export async function insertDocuments(
+  db: Db,
+  session: ClientSession,
+  collection: string,
+  documents: readonly ReadModelDocument[],
+): Promise<void> {
+  for (const part of inParts(documents)) {
+    const reply: Inserted = await db.command(
+      { insert: collection, documents: part, ordered: false },
+      { session },
+    );
+    // MongoDB tells mistakes of single documents in an answer that is otherwise good.
+    const [error] = reply.writeErrors ?? [];
+    if (error !== undefined) throw new MongoServerError(error);
+  }
+}
+
+function* inParts(documents: readonly ReadModelDocument[]): Generator<readonly ReadModelDocument[]> {
+  let start = 0;
+  let characters = 0;
+  for (const [at, document] of documents.entries()) {
+    const more = charactersOf(document);
+    if (at > start && characters + more > MAX_CHARACTERS) {
+      yield documents.slice(start, at);
+      start = at;
+      characters = 0;
+    }
+    characters += more;
+  }
+  if (start < documents.length) yield documents.slice(start);
+}
+
+function charactersOf(document: ReadModelDocument): number {
+  let characters = 0;
+  for (const value of Object.values(document)) if (typeof value === 'string') characters += value.length;
+  return characters;
+}

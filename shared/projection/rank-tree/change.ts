@@ -1,0 +1,170 @@
+/** Changing one tree: what comes and goes is counted in its nodes, and leaves and nodes that outgrow their bounds are cut. */
+import { RANK_NODES } from '../../read-models/collections.ts';
+import { nodesOf, type RankNode, type Root } from '../../read-models/rank-tree/nodes.ts';
+import type { LoadedTree, Place, TreeChange, TreeTransaction } from './loaded-tree.ts';
+import {
+  changeTexts,
+  loadTree,
+  buildTree,
+  readRecords,
+  removeTexts,
+  replaceTexts,
+  type Share,
+  type TextOperations,
+} from './stored.ts';
+import { splitPrepended, cutLeaves, type Part, type TreeNode } from './nodes.ts';
+import { compareKeys } from '../../read-models/rank-tree/keys.ts';
+import type { RankTree } from '../../read-models/rank-tree/trees.ts';
+
+/**
+ * Changes a tree, whose `root` was that before, in memory.
+ * @param texts gets the writes of leaves' texts.
+ * @returns `null` while it has too few records for leaves.
+ */
+export async function changeTree(
+  transaction: TreeTransaction,
+  change: TreeChange,
+  root: Root,
+  texts: TextOperations,
+  cached: LoadedTree | null,
+): Promise<LoadedTree | null> {
+  const { tree } = transaction;
+  if (root.leaves === undefined) {
+    const before = Object.values(root.counts ?? {}).reduce((sum, count) => sum + count, 0);
+    if (before + change.added.length - change.removed.length <= tree.leafRecords) return null;
+    return makeAnew(transaction);
+  }
+  const keys = new Set([...change.added, ...change.removed].map(({ key }) => key));
+  const loaded = await loadTree(transaction, root, keys, cached);
+  if (loaded === null) return makeAnew(transaction);
+
+  const touched = countIn(loaded, change);
+  if (tree.searched && touched.some((place) => isNamedAcross(place))) return makeAnew(transaction);
+  for (const place of touched) loaded.leaves += await changeLeaves(transaction, place, texts);
+  loaded.divideCrowded(tree);
+  return loaded;
+}
+
+/** Adds up what comes and goes, all the way down to the leaves. */
+function countIn(loaded: LoadedTree, { added, removed }: TreeChange): Touched[] {
+  const touched = new Map<TreeNode, Touched>();
+  const shareOf = (place: Place | null): Share | null => {
+    if (place === null) return null;
+    const { node, leaf, end } = place;
+    let inNode = touched.get(node);
+    if (inNode === undefined) touched.set(node, (inNode = { node, end, shares: new Map() }));
+    let share = inNode.shares.get(leaf);
+    if (share === undefined) inNode.shares.set(leaf, (share = { added: [], removed: [] }));
+    return share;
+  };
+  for (const entry of added) shareOf(loaded.count(entry, 1))?.added.push(entry);
+  for (const entry of removed) shareOf(loaded.count(entry, -1))?.removed.push(entry);
+  return [...touched.values()];
+}
+
+/** Makes a tree of all records: where it had no leaves or was damaged, or a leaf must join the one before it in another node. */
+async function makeAnew(transaction: TreeTransaction): Promise<LoadedTree> {
+  const { db, session, tree, storeId } = transaction;
+  await db.collection<RankNode>(RANK_NODES).deleteMany(nodesOf(tree.name, storeId), { session });
+  return buildTree(transaction);
+}
+
+/** What a slice brings to leaves of one node of level 0. */
+interface Touched {
+  node: TreeNode;
+  /** Where the node ends; `null` for the tree's end. */
+  end: string | null;
+  shares: Map<Part, Share>;
+}
+
+/** A boundary is the beginning of a key. Of a customer's name nothing may stay when they go. */
+function isNamed({ boundary }: Part, { removed }: Share): boolean {
+  return boundary !== '' && removed.some(({ key }) => key.startsWith(boundary));
+}
+
+/** Whether the leaf that must go together with the one before it has that in another node. */
+function isNamedAcross({ node, shares }: Touched): boolean {
+  const [first] = node.parts;
+  const share = first === undefined ? undefined : shares.get(first);
+  return first !== undefined && share !== undefined && isNamed(first, share);
+}
+
+/** Whether a leaf outgrew its bounds. One record alone is no leaf that could be cut. */
+function isTooLarge({ leafRecords, leafBytes }: RankTree, { total, bytes = 0 }: Part): boolean {
+  return total > leafRecords || (bytes > leafBytes && total > 1);
+}
+
+/** An update that removes more pieces of text than this would be nested too deep. */
+const MAX_REMOVED = 20;
+
+/** Changes the leaves of one node, in which what comes and goes is counted. @returns how many leaves there are more. */
+async function changeLeaves(
+  transaction: TreeTransaction,
+  { node, end, shares }: Touched,
+  texts: TextOperations,
+): Promise<number> {
+  const { tree } = transaction;
+  const cuts: [first: number, last: number][] = [];
+  for (const [index, part] of node.parts.entries()) {
+    const share = shares.get(part);
+    if (share === undefined) continue;
+    if (tree.searched && isNamed(part, share)) addCut(cuts, index - 1, index);
+    else if (isTooLarge(tree, part) || (tree.searched && share.removed.length > MAX_REMOVED)) {
+      addCut(cuts, index, index);
+    }
+  }
+  for (const [index, part] of node.parts.entries()) {
+    const share = shares.get(part);
+    if (share === undefined || cuts.some(([first, last]) => first <= index && index <= last)) continue;
+    lower(part, share);
+    if (tree.searched) texts.push(changeTexts(transaction, part.boundary, share));
+  }
+  const before = node.parts.length;
+  // From the back, so that the indexes of those in front stay right.
+  for (const [first, last] of cuts.toReversed()) {
+    const leaf = node.parts[first];
+    const share = leaf === undefined || last > first ? undefined : shares.get(leaf);
+    const added = share?.added.toSorted((a, b) => compareKeys(a.key, b.key)) ?? [];
+    const leaves = leaf === undefined ? null : splitPrepended(tree, leaf, added);
+    if (leaves === null) await cutAnew(transaction, node, end, [first, last], texts);
+    else node.parts.splice(first, 1, ...leaves);
+  }
+  return node.parts.length - before;
+}
+
+/** Adds a range of leaves to those that are cut; ranges that meet become one. */
+function addCut(cuts: [first: number, last: number][], first: number, last: number): void {
+  const before = cuts.at(-1);
+  if (before !== undefined && before[1] >= first) before[1] = last;
+  else cuts.push([first, last]);
+}
+
+/** Notes that records with lower keys have come to a leaf. */
+function lower(leaf: Part, { added }: Share): void {
+  for (const { key } of added) {
+    if (leaf.lowest !== undefined && compareKeys(key, leaf.lowest) < 0) leaf.lowest = key;
+  }
+}
+
+/** Cuts the records of a range of leaves into leaves anew. */
+async function cutAnew(
+  transaction: TreeTransaction,
+  node: TreeNode,
+  end: string | null,
+  [first, last]: [first: number, last: number],
+  texts: TextOperations,
+): Promise<void> {
+  const from = node.parts[first]?.boundary ?? '';
+  const to = node.parts[last + 1]?.boundary ?? end;
+  const leaves = cutLeaves(transaction.tree, from, await readRecords(transaction, from, to));
+  const kept = new Set(leaves.map(({ boundary }) => boundary));
+  const former = node.parts.splice(first, last - first + 1, ...leaves.map((leaf) => withoutTexts(leaf)));
+  if (!transaction.tree.searched) return;
+  for (const { boundary } of former) if (!kept.has(boundary)) texts.push(removeTexts(transaction, boundary));
+  texts.push(...leaves.flatMap((leaf) => replaceTexts(transaction, leaf)));
+}
+
+/** Texts are stored, and not kept in memory. */
+function withoutTexts({ texts: _stored, ...part }: Part & { texts?: unknown }): Part {
+  return part;
+}

@@ -1,0 +1,225 @@
+/** A tree in memory: its uppermost node, and those below that were needed; the cache of such trees; and what a slice changes in them. */
+import { randomUUID } from 'node:crypto';
+import type { ClientSession, Db } from 'mongodb';
+import { LRUCache } from 'lru-cache';
+import type { RankEntry, RankTree } from '../../read-models/rank-tree/trees.ts';
+import { type Counts, nodeId, type RankNode, type TreeName } from '../../read-models/rank-tree/nodes.ts';
+import { bytesOfTexts } from '../../read-models/search-texts.ts';
+import { divide, type Part, TreeNode } from './nodes.ts';
+
+/** One tree of one store, in one transaction. */
+export interface TreeTransaction {
+  db: Db;
+  session: ClientSession;
+  tree: RankTree;
+  storeId: string;
+}
+
+/** The leaf that covers a key: a part of a node of level 0. */
+export interface Place {
+  node: TreeNode;
+  leaf: Part;
+  /** Where the node ends; `null` for the tree's end. */
+  end: string | null;
+}
+
+/** Beside its boundary. */
+const BYTES_OF_A_PART = 330;
+
+export class LoadedTree {
+  #top: TreeNode;
+  leaves: number;
+
+  constructor(top: TreeNode, leaves: number) {
+    this.#top = top;
+    this.leaves = leaves;
+  }
+
+  /** A tree of leaves that is not stored yet. @param leaves in order, at least one. */
+  static of(tree: RankTree, leaves: readonly Part[]): LoadedTree {
+    const loaded = new LoadedTree(TreeNode.new(0, [...leaves]), leaves.length);
+    loaded.divideCrowded(tree);
+    return loaded;
+  }
+
+  get levels(): number {
+    return this.#top.level + 1;
+  }
+
+  /** How many records it covers, in all and for each facet. */
+  get counted(): Counts {
+    return this.#top.asPart();
+  }
+
+  /** Bytes that its nodes in memory take, about: boundaries may be names of hundreds of characters. */
+  get size(): number {
+    let size = 0;
+    for (const { parts } of this.#nodes()) {
+      for (const { boundary } of parts) size += BYTES_OF_A_PART + boundary.length * 2;
+    }
+    return size;
+  }
+
+  /** The parts on the way to a key whose node is not in memory: none, or the uppermost. */
+  missingFor(key: string): { level: number; part: Part } | null {
+    let node = this.#top;
+    while (node.level > 0) {
+      const part = node.parts[node.indexOf(key)];
+      if (part === undefined) return null;
+      if (part.below === null) return { level: node.level - 1, part };
+      node = part.below;
+    }
+    return null;
+  }
+
+  /** Adds a record to all parts that cover its key, or takes it from them. The way there must be in memory. */
+  count(entry: RankEntry, by: 1 | -1): Place | null {
+    const { key, facet, texts } = entry;
+    let node = this.#top;
+    let end: string | null = null;
+    for (;;) {
+      const index = node.indexOf(key);
+      const part = node.parts[index];
+      if (part === undefined) return null;
+      part.total += by;
+      part.counts[facet] = (part.counts[facet] ?? 0) + by;
+      node.isChanged = true;
+      if (node.level === 0) {
+        if (texts !== undefined) part.bytes = (part.bytes ?? 0) + by * bytesOfTexts(texts);
+        return { node, leaf: part, end };
+      }
+      if (part.below === null) return null;
+      end = node.parts[index + 1]?.boundary ?? end;
+      node = part.below;
+    }
+  }
+
+  /** Divides the changed nodes that have too many parts, the uppermost too: it gets one above it. */
+  divideCrowded(tree: RankTree): void {
+    divideBelow(tree, this.#top);
+    for (;;) {
+      const pieces = divide(tree, this.#top);
+      if (pieces.length === 1) return;
+      this.#top = TreeNode.new(
+        this.#top.level + 1,
+        pieces.map((piece) => piece.asPart()),
+      );
+    }
+  }
+
+  /** The nodes that are to be written for the tree to be stored as it is here; from now on it counts as stored. */
+  takeChanged(tree: RankTree, storeId: string): RankNode[] {
+    const changed: RankNode[] = [];
+    for (const node of this.#nodes()) {
+      if (!node.isChanged) continue;
+      const _id = nodeId(tree.name, storeId, node.level, node.boundary);
+      changed.push({ _id, store_id: storeId, ...node.content() });
+      node.isChanged = false;
+    }
+    return changed;
+  }
+
+  /** The nodes in memory, each before those below it, and those of a level in order. */
+  *#nodes(): Generator<TreeNode> {
+    let level = [this.#top];
+    while (level.length > 0) {
+      yield* level;
+      level = level.flatMap(({ parts }) => parts.flatMap(({ below }) => below ?? []));
+    }
+  }
+}
+
+function divideBelow(tree: RankTree, node: TreeNode): void {
+  if (node.level === 0) return;
+  const parts = node.parts.flatMap((part) => {
+    if (part.below === null || !part.below.isChanged) return [part];
+    divideBelow(tree, part.below);
+    const pieces = divide(tree, part.below);
+    return pieces.length === 1 ? [part] : pieces.map((piece) => piece.asPart());
+  });
+  if (parts.length !== node.parts.length) {
+    node.parts = parts;
+    node.isChanged = true;
+  }
+}
+
+/** About: a store with ten million orders has 22,000 parts of some 350 bytes, of which a slice needs a few hundred. */
+const CACHED_BYTES = 50_000_000;
+
+/**
+ * A cache of rank trees, so that nothing of them is read before they are changed. Each entry belongs to one version of its tree, which the
+ * stamp names: after a transaction that was undone, or another writer's, the versions differ and nodes are read again.
+ */
+export class TreeCache {
+  readonly #trees = new LRUCache<string, { version: string; loaded: LoadedTree }>({
+    maxSize: CACHED_BYTES,
+    sizeCalculation: ({ loaded }) => loaded.size,
+  });
+
+  /** Takes the tree of a version out of the cache: it is about to be changed, and is wrong if the transaction is undone. */
+  take(transaction: TreeTransaction, version: string | undefined): LoadedTree | null {
+    const key = keyOf(transaction);
+    const cached = this.#trees.get(key);
+    this.#trees.delete(key);
+    return cached?.version === version ? (cached?.loaded ?? null) : null;
+  }
+
+  /** Caches the tree that is stored from a version on. */
+  put(transaction: TreeTransaction, version: string, loaded: LoadedTree): void {
+    this.#trees.set(keyOf(transaction), { version, loaded });
+  }
+}
+
+function keyOf({ db, tree, storeId }: TreeTransaction): string {
+  return `${db.databaseName}/${tree.name}/${storeId}`;
+}
+
+const process = randomUUID();
+let made = 0;
+
+/** A version that no tree ever had, whichever process makes it. */
+export function nextVersion(): string {
+  made += 1;
+  return `${process}/${made}`;
+}
+
+/** What a slice changes in one tree of one store. */
+export interface TreeChange {
+  tree: TreeName;
+  storeId: string;
+  added: RankEntry[];
+  removed: RankEntry[];
+}
+
+/** By `<tree>/<store id>`. */
+export type TreeChanges = Map<string, TreeChange>;
+
+/** Notes that a record lay in some places before, and lies in others now; a place that it keeps is no change. */
+export function noteMove(
+  changes: TreeChanges,
+  storeId: string,
+  before: readonly RankEntry[],
+  after: readonly RankEntry[],
+): void {
+  for (const entry of before) {
+    if (!after.some((other) => isSame(entry, other))) changeOf(changes, entry, storeId).removed.push(entry);
+  }
+  for (const entry of after) {
+    if (!before.some((other) => isSame(entry, other))) changeOf(changes, entry, storeId).added.push(entry);
+  }
+}
+
+/** A name is a part of the key. */
+function isSame(a: RankEntry, b: RankEntry): boolean {
+  return a.tree === b.tree && a.key === b.key && a.facet === b.facet && a.texts?.numbers === b.texts?.numbers;
+}
+
+function changeOf(changes: TreeChanges, { tree }: RankEntry, storeId: string): TreeChange {
+  const key = `${tree}/${storeId}`;
+  let change = changes.get(key);
+  if (change === undefined) {
+    change = { tree, storeId, added: [], removed: [] };
+    changes.set(key, change);
+  }
+  return change;
+}

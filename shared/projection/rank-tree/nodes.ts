@@ -1,0 +1,226 @@
+/** Nodes of a tree in memory, and how they are cut: records in order into leaves, the parts of a node into several nodes. Pure. */
+import { boundaryBetween, compareKeys, indexOfKey } from '../../read-models/rank-tree/keys.ts';
+import type { Counts, RankNode } from '../../read-models/rank-tree/nodes.ts';
+import { packCounts, unpackCounts } from '../../read-models/rank-tree/packed-counts.ts';
+import { bytesOfTexts, type SearchTexts } from '../../read-models/search-texts.ts';
+import type { RankEntry, RankTree } from '../../read-models/rank-tree/trees.ts';
+
+/** A part of a node: a leaf, or what the node below covers. */
+export interface Part extends Counts {
+  boundary: string;
+  /** The node that the part stands for; `null` at level 0, and where it is not loaded. */
+  below: TreeNode | null;
+  /** Of a leaf in the tree that is searched: bytes of its texts. */
+  bytes?: number;
+  /** Of a leaf, where it is known: no record of it has a key below this one. */
+  lowest?: string;
+}
+
+export class TreeNode {
+  readonly level: number;
+  parts: Part[];
+  /** Whether it is stored in another way, or not at all. */
+  isChanged: boolean;
+
+  private constructor(level: number, parts: Part[], isChanged: boolean) {
+    this.level = level;
+    this.parts = parts;
+    this.isChanged = isChanged;
+  }
+
+  /** A node that is not stored yet. */
+  static new(level: number, parts: Part[]): TreeNode {
+    return new TreeNode(level, parts, true);
+  }
+
+  /** @param level the one that its `_id` names. */
+  static ofStored(level: number, { boundaries, facets, counts, bytes }: RankNode): TreeNode {
+    const counted = unpackCounts({ boundaries, facets, counts: counts.buffer });
+    const parts = boundaries.map((boundary, index): Part => ({
+      boundary,
+      below: null,
+      ...(counted[index] ?? { total: 0, counts: {} }),
+      ...(bytes === undefined ? {} : { bytes: bytes[index] ?? 0 }),
+    }));
+    return new TreeNode(level, parts, false);
+  }
+
+  get boundary(): string {
+    return this.parts[0]?.boundary ?? '';
+  }
+
+  /** What is stored of it, but for its name. */
+  content(): Omit<RankNode, '_id' | 'store_id'> {
+    const hasBytes = this.parts.some(({ bytes }) => bytes !== undefined);
+    return {
+      boundaries: this.parts.map(({ boundary }) => boundary),
+      ...packCounts(this.parts),
+      ...(hasBytes ? { bytes: this.parts.map(({ bytes = 0 }) => bytes) } : {}),
+    };
+  }
+
+  /** Index of the part that covers a key. */
+  indexOf(key: string): number {
+    return indexOfKey(this.parts.length, (index) => this.parts[index]?.boundary ?? '', key);
+  }
+
+  /** The part that stands for it in the node above. */
+  asPart(): Part {
+    return { boundary: this.boundary, below: this, ...addUpParts(this.parts) };
+  }
+}
+
+/** All parts together. */
+export function addUpParts(parts: readonly Counts[]): Counts {
+  const sum: Counts = { total: 0, counts: {} };
+  for (const { total, counts } of parts) {
+    sum.total += total;
+    for (const [facet, count] of Object.entries(counts)) sum.counts[facet] = (sum.counts[facet] ?? 0) + count;
+  }
+  return sum;
+}
+
+export interface CutLeaf extends Part {
+  /** The texts of its records, in the tree that is searched. */
+  texts?: SearchTexts;
+}
+
+/**
+ * Cuts records into leaves.
+ * @param from where the first leaf begins.
+ * @param records in order of their keys.
+ * @returns at least one leaf.
+ */
+export function cutLeaves(tree: RankTree, from: string, records: readonly RankEntry[]): CutLeaf[] {
+  const sizes = tree.searched
+    ? weighedSizes(records, tree)
+    : partSizes(records.length, tree.leafRecords, tree.grows === 'in front' && from === '');
+  let start = 0;
+  return sizes.map((size): CutLeaf => {
+    const part = records.slice(start, start + size);
+    const [left, right] = [records[start - 1], part[0]];
+    start += size;
+    const boundary = left === undefined || right === undefined ? from : boundaryBetween(left.key, right.key);
+    return leafOf(tree, boundary, part);
+  });
+}
+
+/**
+ * Cuts a leaf into leaves whose new records all came in front of those that it had, which need not be read for that: the last
+ * leaf keeps them.
+ * @param leaf as it is with the new ones.
+ * @param added those, in order.
+ * @returns `null` where they lie among the others, or that is not known.
+ */
+export function splitPrepended(tree: RankTree, leaf: Part, added: readonly RankEntry[]): Part[] | null {
+  const [first, last] = [added[0], added.at(-1)];
+  const { boundary, total, counts, lowest } = leaf;
+  if (tree.searched || lowest === undefined || first === undefined || last === undefined) return null;
+  const before = total - added.length;
+  if (compareKeys(last.key, lowest) >= 0 || before > tree.leafRecords) return null;
+  const full = Math.max(before, Math.floor(tree.leafRecords * FULL));
+  const kept = added.slice(Math.max(0, total - full));
+  const front = added.slice(0, added.length - kept.length);
+  const [right = { key: lowest }] = kept;
+  const left = front.at(-1);
+  if (left === undefined) return null;
+  const behind: Part = {
+    boundary: boundaryBetween(left.key, right.key),
+    below: null,
+    total: before + kept.length,
+    counts: { ...counts },
+    lowest: right.key,
+  };
+  for (const { facet } of front) behind.counts[facet] = (behind.counts[facet] ?? 0) - 1;
+  return [...cutLeaves(tree, boundary, front), behind];
+}
+
+/** The leaf that covers some records. */
+export function leafOf(tree: RankTree, boundary: string, records: readonly RankEntry[]): CutLeaf {
+  const counts: Record<string, number> = {};
+  for (const { facet } of records) counts[facet] = (counts[facet] ?? 0) + 1;
+  const [first] = records;
+  return {
+    boundary,
+    below: null,
+    total: records.length,
+    counts,
+    ...(first === undefined ? {} : { lowest: first.key }),
+    ...(tree.searched ? textsOf(records) : {}),
+  };
+}
+
+function textsOf(records: readonly RankEntry[]): Required<Pick<CutLeaf, 'texts' | 'bytes'>> {
+  const all = (name: keyof SearchTexts) => records.map(({ texts }) => texts?.[name] ?? '').join('');
+  const texts = { names: all('names'), numbers: all('numbers') };
+  return { texts, bytes: bytesOfTexts(texts) };
+}
+
+/** Divides a node that has too many parts into neighbours; the first of them is the node itself. Other nodes stay as they are. */
+export function divide({ grows, nodeParts }: RankTree, node: TreeNode): TreeNode[] {
+  const { level, parts } = node;
+  if (parts.length <= nodeParts) return [node];
+  const [first = 0, ...others] = partSizes(
+    parts.length,
+    nodeParts,
+    grows === 'in front' && node.boundary === '',
+  );
+  node.parts = parts.slice(0, first);
+  node.isChanged = true;
+  let start = first;
+  return [
+    node,
+    ...others.map((size) => {
+      start += size;
+      return TreeNode.new(level, parts.slice(start - size, start));
+    }),
+  ];
+}
+
+/** How full parts are made that will hardly grow any more, and those that may. */
+const FULL = 0.9;
+const HALF_FULL = 0.6;
+
+/**
+ * Sizes of parts of at most `most`. Where new ones come in front, the parts behind are made nearly full and the front
+ * one small, so that it is not cut again soon; else all are alike.
+ */
+function partSizes(length: number, most: number, front: boolean): number[] {
+  if (length <= most * HALF_FULL) return [length];
+  if (front) {
+    const full = Math.floor(most * FULL);
+    const behind = Math.floor((length - 1) / full);
+    return [length - behind * full, ...Array.from({ length: behind }, () => full)];
+  }
+  const parts = Math.ceil(length / (most * HALF_FULL));
+  return Array.from(
+    { length: parts },
+    (_, part) => Math.floor(((part + 1) * length) / parts) - Math.floor((part * length) / parts),
+  );
+}
+
+/**
+ * Sizes of leaves alike, as above, where a record counts for as many as its texts take the room of: so a leaf that is cut is within
+ * both bounds.
+ */
+function weighedSizes(records: readonly RankEntry[], { leafRecords, leafBytes }: RankTree): number[] {
+  const weights = records.map(({ texts }) =>
+    texts === undefined ? 1 : Math.max(1, (bytesOfTexts(texts) * leafRecords) / leafBytes),
+  );
+  const all = weights.reduce((sum, weight) => sum + weight, 0);
+  if (all <= leafRecords * HALF_FULL) return [records.length];
+  const parts = Math.ceil(all / (leafRecords * HALF_FULL));
+  const sizes: number[] = [];
+  let size = 0;
+  let reached = 0;
+  for (const weight of weights) {
+    const isFull = reached + weight > ((sizes.length + 1) * all) / parts;
+    if (isFull && size > 0 && sizes.length + 1 < parts) {
+      sizes.push(size);
+      size = 0;
+    }
+    reached += weight;
+    size += 1;
+  }
+  return [...sizes, size];
+}

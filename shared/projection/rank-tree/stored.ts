@@ -1,0 +1,227 @@
+/** What is stored of a tree: the nodes that keys lie in, the records that it covers, the texts of its leaves; and building it anew. */
+import type { AnyBulkWriteOperation, Document } from 'mongodb';
+import { RANK_NODES } from '../../read-models/collections.ts';
+import { type LeafTexts, nodeId, type RankNode, type Root } from '../../read-models/rank-tree/nodes.ts';
+import { LoadedTree, type TreeTransaction } from './loaded-tree.ts';
+import { damageOf } from './node-shape.ts';
+import { type CutLeaf, leafOf, type Part, TreeNode } from './nodes.ts';
+import {
+  RANKED_FIELDS,
+  rankEntries,
+  type RankEntry,
+  type RankTree,
+} from '../../read-models/rank-tree/trees.ts';
+import { bytesOfTexts, SEARCH_TEXTS, type SearchTexts } from '../../read-models/search-texts.ts';
+import { inBatches } from '../../batches.ts';
+import { boundaryBetween } from '../../read-models/rank-tree/keys.ts';
+
+/** All in one round trip. */
+const ONE_BATCH = 100_000;
+
+/** Nodes that one command names: their `_id`s hold names, and a command has 16 MiB at most. */
+const MAX_NAMED = 2_000;
+
+/**
+ * The tree that is stored, with every node on the way to some keys in memory.
+ * @param cached as much of it as is in memory already.
+ * @returns `null` where the tree was damaged: a node is missing that another names, or cannot be read.
+ */
+export async function loadTree(
+  transaction: TreeTransaction,
+  { leaves, levels, version }: Root,
+  keys: Iterable<string>,
+  cached: LoadedTree | null,
+): Promise<LoadedTree | null> {
+  if (leaves === undefined || levels === undefined || version === undefined) return null;
+  let loaded = cached;
+  if (loaded === null) {
+    const [top] = await readNodes(transaction, [
+      nodeId(transaction.tree.name, transaction.storeId, levels - 1, ''),
+    ]);
+    if (top === undefined || damageOf(top) !== null) return null;
+    loaded = new LoadedTree(TreeNode.ofStored(levels - 1, top), leaves);
+  }
+  const tree = loaded;
+  const onTheWay = () => [...keys].flatMap((key) => tree.missingFor(key) ?? []);
+  return (await loadMissing(transaction, onTheWay)) ? tree : null;
+}
+
+/** Loads what is missing, level by level. @returns false where a node is missing or cannot be read. */
+async function loadMissing(
+  transaction: TreeTransaction,
+  missing: () => { level: number; part: Part }[],
+): Promise<boolean> {
+  for (;;) {
+    const wanted = new Map(
+      missing().map(({ level, part }) => [
+        nodeId(transaction.tree.name, transaction.storeId, level, part.boundary),
+        { level, part },
+      ]),
+    );
+    if (wanted.size === 0) return true;
+    const found = await readNodes(transaction, [...wanted.keys()]);
+    if (found.length < wanted.size || found.some((node) => damageOf(node) !== null)) return false;
+    for (const node of found) {
+      const place = wanted.get(node._id);
+      if (place !== undefined) place.part.below = TreeNode.ofStored(place.level, node);
+    }
+  }
+}
+
+async function readNodes({ db, session, storeId }: TreeTransaction, ids: string[]): Promise<RankNode[]> {
+  const found: RankNode[] = [];
+  for (let start = 0; start < ids.length; start += MAX_NAMED) {
+    const part = ids.slice(start, start + MAX_NAMED);
+    const nodes = db
+      .collection<RankNode>(RANK_NODES)
+      .find({ store_id: storeId, _id: { $in: part } }, { session, batchSize: ONE_BATCH });
+    found.push(...(await nodes.toArray()));
+  }
+  return found;
+}
+
+const SCANNED_A_BATCH = 5_000;
+
+/** The records of a range of keys, in order; `to` is `null` for the tree's end. */
+export async function readRecords(
+  { db, session, tree, storeId }: TreeTransaction,
+  from: string,
+  to: string | null,
+): Promise<RankEntry[]> {
+  const range = { $gte: from, ...(to === null ? {} : { $lt: to }) };
+  const documents = await db
+    .collection(tree.collection)
+    .find(
+      { store_id: storeId, [tree.keyField]: range },
+      {
+        session,
+        projection: { _id: 0, ...RANKED_FIELDS },
+        sort: { [tree.keyField]: 1 },
+        hint: tree.keyIndex,
+        batchSize: ONE_BATCH,
+      },
+    )
+    .toArray();
+  return documents.flatMap((document) =>
+    rankEntries(tree.entity, document).filter((entry) => entry.tree === tree.name),
+  );
+}
+
+/** All records of a tree, one after the other in order. */
+export async function* scanRecords({
+  db,
+  session,
+  tree,
+  storeId,
+}: TreeTransaction): AsyncGenerator<RankEntry> {
+  const documents = db.collection(tree.collection).find(
+    { store_id: storeId },
+    {
+      session,
+      projection: { _id: 0, ...RANKED_FIELDS },
+      sort: { [tree.keyField]: 1 },
+      hint: tree.keyIndex,
+      batchSize: SCANNED_A_BATCH,
+    },
+  );
+  for await (const document of documents) {
+    for (const entry of rankEntries(tree.entity, document)) if (entry.tree === tree.name) yield entry;
+  }
+}
+
+export type TextOperations = AnyBulkWriteOperation<LeafTexts>[];
+
+type Place = Pick<TreeTransaction, 'tree' | 'storeId'>;
+
+/** What comes to a leaf, and what goes. */
+export interface Share {
+  added: RankEntry[];
+  removed: RankEntry[];
+}
+
+/** Adds pieces to a leaf's texts, and takes others out. */
+export function changeTexts(
+  { tree, storeId }: Place,
+  boundary: string,
+  { added, removed }: Share,
+): TextOperations[number] {
+  const pieces = (entries: readonly RankEntry[], name: keyof SearchTexts) =>
+    entries.map(({ texts }) => texts?.[name] ?? '').filter((piece) => piece !== '');
+  const texts = SEARCH_TEXTS.map((name) => [
+    `texts.${name}`,
+    changedText(`$texts.${name}`, pieces(added, name), pieces(removed, name)),
+  ]);
+  const total = { $add: ['$total', added.length - removed.length] };
+  return {
+    updateOne: {
+      filter: { _id: nodeId(tree.name, storeId, 'leaf', boundary) },
+      update: [{ $set: { total, ...Object.fromEntries(texts) } }],
+    },
+  };
+}
+
+/** A text with pieces removed and added. Of pieces that are alike it does not matter which one goes. */
+function changedText(field: string, added: readonly string[], removed: readonly string[]): Document | string {
+  let text: Document | string = field;
+  for (const piece of removed) {
+    text = { $replaceOne: { input: text, find: { $literal: piece }, replacement: '' } };
+  }
+  return added.length === 0 ? text : { $concat: [text, { $literal: added.join('') }] };
+}
+
+/** Writes a leaf's texts anew; nothing in a tree that is not searched. */
+export function replaceTexts(
+  { tree, storeId }: Place,
+  { boundary, total, texts }: CutLeaf,
+): TextOperations[number] | [] {
+  if (texts === undefined) return [];
+  const _id = nodeId(tree.name, storeId, 'leaf', boundary);
+  return {
+    replaceOne: { filter: { _id }, replacement: { store_id: storeId, total, texts }, upsert: true },
+  };
+}
+
+/** Removes the texts of a leaf whose boundary is none any more. */
+export function removeTexts({ tree, storeId }: Place, boundary: string): TextOperations[number] {
+  return { deleteOne: { filter: { _id: nodeId(tree.name, storeId, 'leaf', boundary) } } };
+}
+
+/** How full leaves are made: none is cut again soon. */
+const FILL = 0.75;
+const LEAVES_A_WRITE = 500;
+
+/**
+ * Makes a tree, of which nothing may be stored any more, and writes the texts of its leaves.
+ * @returns the tree, whose nodes are not written yet. It has one leaf where there are no records.
+ */
+export async function buildTree(transaction: TreeTransaction): Promise<LoadedTree> {
+  const { db, session, tree } = transaction;
+  const stored = db.collection<LeafTexts>(RANK_NODES);
+  const leaves: Part[] = [];
+  for await (const batch of inBatches(leavesOf(tree, scanRecords(transaction)), LEAVES_A_WRITE)) {
+    const texts = batch.flatMap((leaf) => replaceTexts(transaction, leaf));
+    if (texts.length > 0) await stored.bulkWrite(texts, { session, ordered: false });
+    for (const { texts: _written, ...leaf } of batch) leaves.push(leaf);
+  }
+  return LoadedTree.of(tree, leaves);
+}
+
+async function* leavesOf(tree: RankTree, records: AsyncIterable<RankEntry>): AsyncGenerator<CutLeaf> {
+  const size = Math.max(1, Math.floor(tree.leafRecords * FILL));
+  let part: RankEntry[] = [];
+  let bytes = 0;
+  let boundary = '';
+  for await (const record of records) {
+    const last = part.at(-1);
+    const more = record.texts === undefined ? 0 : bytesOfTexts(record.texts);
+    if (last !== undefined && (part.length >= size || bytes + more > tree.leafBytes * FILL)) {
+      yield leafOf(tree, boundary, part);
+      boundary = boundaryBetween(last.key, record.key);
+      part = [];
+      bytes = 0;
+    }
+    part.push(record);
+    bytes += more;
+  }
+  if (part.length > 0 || boundary === '') yield leafOf(tree, boundary, part);
+}

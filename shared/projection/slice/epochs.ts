@@ -1,0 +1,70 @@
+/**
+ * Which epochs this process may go on with: of each store, the position that it gave last and under which epoch. Where a stamp says
+ * anything else, others gave positions meanwhile, or the database was restored, or nobody knows whether a commit succeeded: then
+ * a new epoch begins. So the positions of one epoch are one chain, of which a database holds a beginning or nothing.
+ */
+import { LRUCache } from 'lru-cache';
+import type { EntityName } from '../../events/entities/index.ts';
+import type { Stamp } from '../../read-models/collections.ts';
+import { newEpoch, presentEpoch, withEpoch } from '../../read-models/feed-epochs.ts';
+
+/** A store that is forgotten costs an epoch. */
+const CACHED_STORES = 100_000;
+
+/** A position that was given, and the epoch that is under way with it. */
+export interface Given {
+  epoch: string;
+  position: number;
+}
+
+/** Positions that were taken: the last one of all, and the last one of each entity. */
+export interface TakenPositions {
+  position: number;
+  positions: Partial<Record<EntityName, number>>;
+}
+
+/** The next position of a store, for a change of one record. */
+export function takePosition(taken: TakenPositions, entity: EntityName): number {
+  taken.position += 1;
+  taken.positions[entity] = taken.position;
+  return taken.position;
+}
+
+/** By store id. */
+export type GivenPositions = ReadonlyMap<string, Given>;
+
+/** What is known of one generation. */
+export class Epochs {
+  readonly #given = new LRUCache<string, Given>({ max: CACHED_STORES });
+
+  /** The epoch of the positions that come after a stamp, and whether it begins with them. */
+  after(storeId: string, stamp: Stamp | undefined): { epoch: string; isNew: boolean } {
+    const given = this.#given.get(storeId);
+    const isOurs =
+      given !== undefined && given.position === stamp?.position && given.epoch === presentEpoch(stamp.epochs);
+    return isOurs ? { epoch: given.epoch, isNew: false } : { epoch: newEpoch(), isNew: true };
+  }
+
+  /** What a stamp is set to by positions that come after it, and what is given by that. */
+  fieldsAfter(
+    storeId: string,
+    before: Stamp | undefined,
+    { position, positions }: TakenPositions,
+  ): { fields: Record<string, unknown>; given: Given } {
+    const { epoch, isNew } = this.after(storeId, before);
+    const fields: Record<string, unknown> = { position };
+    for (const [entity, last] of Object.entries(positions)) fields[`positions.${entity}`] = last;
+    if (isNew) fields['epochs'] = withEpoch(before?.epochs, { id: epoch, from: (before?.position ?? 0) + 1 });
+    return { fields, given: { epoch, position } };
+  }
+
+  /** Call it before a transaction is committed: what comes of that may stay unknown. */
+  forget(given: GivenPositions): void {
+    for (const storeId of given.keys()) this.#given.delete(storeId);
+  }
+
+  /** Call it once the transaction is committed. */
+  committed(given: GivenPositions): void {
+    for (const [storeId, last] of given) this.#given.set(storeId, last);
+  }
+}

@@ -1,0 +1,153 @@
+/**
+ * Records and tombstones that followers of the change feed may miss: their positions are none, or another one of the store has the same
+ * (rule R10.7). A repair tells them again, at the end of the feed.
+ */
+import type { ClientSession, Db, Document, Filter } from 'mongodb';
+import { ENTITY_NAMES, type EntityName } from '../../events/entities/index.ts';
+import {
+  BY_ID,
+  COLLECTIONS,
+  type ReadModelDocument,
+  recordsOf,
+  type Tombstone,
+  TOMBSTONES,
+} from '../../read-models/collections.ts';
+import { NAMING_CUSTOMERS, withoutErased } from '../../read-models/erasures.ts';
+import { type TakenPositions, takePosition } from '../slice/epochs.ts';
+
+/** A record or a tombstone. */
+type Positioned = Pick<ReadModelDocument | Tombstone, '_id' | 'store_id' | 'feed_position'>;
+
+export interface DamagedPosition {
+  entity: EntityName;
+  collection: string;
+  _id: string;
+  /** Whether it is a position, which another one has too. */
+  isShared: boolean;
+}
+
+/** Values that are looked up together, and documents that are written together. */
+const TOGETHER = 1_000;
+
+/** The aggregation's expression for whether a value is a position. */
+const IS_POSITION = {
+  $cond: [
+    { $isNumber: '$_id' },
+    {
+      $and: [
+        { $gte: ['$_id', 1] },
+        { $lte: ['$_id', Number.MAX_SAFE_INTEGER] },
+        { $eq: ['$_id', { $trunc: '$_id' }] },
+      ],
+    },
+    false,
+  ],
+};
+
+/** Finds them in the session's snapshot. */
+export async function findDamagedPositions(
+  db: Db,
+  session: ClientSession,
+  storeId: string,
+): Promise<DamagedPosition[]> {
+  const positionsOf = (filter: Document) => [{ $match: filter }, { $project: { _id: 0, feed_position: 1 } }];
+  const damaged = await db
+    .collection(TOMBSTONES)
+    .aggregate<{ _id: unknown; isPosition: boolean }>(
+      [
+        ...positionsOf({ store_id: storeId }),
+        ...ENTITY_NAMES.map((entity) => ({
+          $unionWith: { coll: COLLECTIONS[entity], pipeline: positionsOf(recordsOf(entity, storeId)) },
+        })),
+        { $group: { _id: '$feed_position', holders: { $sum: 1 } } },
+        { $set: { isPosition: IS_POSITION } },
+        { $match: { $or: [{ holders: { $gt: 1 } }, { isPosition: false }] } },
+      ],
+      { session, allowDiskUse: true },
+    )
+    .toArray();
+  const found: DamagedPosition[] = [];
+  for (const isShared of [true, false]) {
+    const values = damaged.filter(({ isPosition }) => isPosition === isShared).map(({ _id }) => _id);
+    for (let start = 0; start < values.length; start += TOGETHER) {
+      const feed_position = { $in: values.slice(start, start + TOGETHER) };
+      for (const entity of ENTITY_NAMES) {
+        for (const [collection, filter] of [
+          [COLLECTIONS[entity], recordsOf(entity, storeId)],
+          [TOMBSTONES, { store_id: storeId, entity }],
+        ] as const) {
+          const holders = db
+            .collection<Positioned>(collection)
+            .find({ ...filter, feed_position } as Filter<Positioned>, { session, projection: { _id: 1 } });
+          for await (const { _id } of holders) found.push({ entity, collection, _id, isShared });
+        }
+      }
+    }
+  }
+  return found;
+}
+
+/** Tells what was found, by kind and by what is wrong. */
+export function verifyPositions(
+  damaged: readonly DamagedPosition[],
+  compare: (what: string, stored: number, counted: number) => void,
+): void {
+  const named = damaged.map(({ entity, collection, isShared }) => {
+    const records = collection === TOMBSTONES ? `tombstones of ${COLLECTIONS[entity]}` : collection;
+    return `${records} ${isShared ? 'that share a feed position' : 'without a feed position'}`;
+  });
+  for (const [what, { length }] of Map.groupBy(named, (name) => name)) compare(what, length, 0);
+}
+
+/** Gives each a position of its own behind all that were given, in the session's transaction. */
+export async function repairPositions(
+  db: Db,
+  session: ClientSession,
+  storeId: string,
+  damaged: readonly DamagedPosition[],
+  taken: TakenPositions,
+): Promise<void> {
+  for (const [collection, ofCollection] of Map.groupBy(damaged, (one) => one.collection)) {
+    const documents = db.collection<Positioned>(collection);
+    for (let start = 0; start < ofCollection.length; start += TOGETHER) {
+      const some = ofCollection.slice(start, start + TOGETHER);
+      const bodies = await bodiesOf(db, session, storeId, some);
+      await documents.bulkWrite(
+        some.map(({ _id, entity }) => ({
+          updateOne: {
+            filter: { _id, store_id: storeId },
+            update: { $set: { ...bodies.get(_id), feed_position: takePosition(taken, entity) } },
+            hint: BY_ID,
+          },
+        })),
+        { session, ordered: false },
+      );
+    }
+  }
+}
+
+/**
+ * Bodies without the customers whose erasure is under way: an erasure leaves alone what has a position behind its own. Where there is no
+ * position to tell by, a record counts as written before.
+ */
+async function bodiesOf(
+  db: Db,
+  session: ClientSession,
+  storeId: string,
+  damaged: readonly DamagedPosition[],
+): Promise<ReadonlyMap<string, { summary: string; whole: string }>> {
+  const [first] = damaged;
+  if (first === undefined || !NAMING_CUSTOMERS.some((entity) => COLLECTIONS[entity] === first.collection)) {
+    return new Map();
+  }
+  type Naming = ReadModelDocument & { whole: string };
+  const found = await db
+    .collection<Naming>(first.collection)
+    .find({ store_id: storeId, _id: { $in: damaged.map(({ _id }) => _id) } }, { session, hint: BY_ID })
+    .toArray();
+  const positioned = found.map((one) =>
+    Number.isSafeInteger(one.feed_position) ? one : { ...one, feed_position: 0 },
+  );
+  const shown = await withoutErased(db, session, first.collection, positioned);
+  return new Map(shown.map(({ _id, summary, whole }) => [_id, { summary, whole }]));
+}

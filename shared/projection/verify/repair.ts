@@ -1,0 +1,126 @@
+/** Repairing: a store's stamp, rank trees and damaged feed positions made anew from its records, in one transaction that no slice can overlap. */
+import type { ClientSession, Db } from 'mongodb';
+import type { FindErased } from '../../access/erased-stores.ts';
+import { ENTITY_NAMES } from '../../events/entities/index.ts';
+import { forSnapshots } from '../../mongodb.ts';
+import { RANK_NODES, type Stamp, STAMPS } from '../../read-models/collections.ts';
+import { newEpoch, withEpoch } from '../../read-models/feed-epochs.ts';
+import { anyOf, type RankNode, type Root } from '../../read-models/rank-tree/nodes.ts';
+import { RANK_TREES } from '../../read-models/rank-tree/trees.ts';
+import { recountProducts } from '../pipeline/layouts.ts';
+import { type DamagedPosition, findDamagedPositions, repairPositions } from './positions.ts';
+import { repairErasures } from '../erasure/queue.ts';
+import { areEpochs, type CountedStore, countStore, lastPosition, numberIn } from './stamp.ts';
+import { buildTree } from '../rank-tree/stored.ts';
+import { nextVersion, type TreeTransaction } from '../rank-tree/loaded-tree.ts';
+
+/**
+ * Makes a store's stamp and trees anew. The stamp is written, so that a slice of the same store at the same moment
+ * starts again from what is stored then.
+ * @param findErased whether the store began anew after an erasure: what its log held before goes on being passed by.
+ */
+export async function repairStore(db: Db, storeId: string, findErased: FindErased): Promise<void> {
+  // Before the transaction, in which collections cannot be read as one: a record that is changed meanwhile takes one position more.
+  const damaged = await db.client.withSession({ snapshot: true }, (session) =>
+    findDamagedPositions(forSnapshots(db), session, storeId),
+  );
+  await db.client.withSession((session) =>
+    session.withTransaction(
+      async () => {
+        const ranks: Stamp['ranks'] = {};
+        for (const tree of Object.values(RANK_TREES)) {
+          const root = await rebuildTree({ db, session, tree, storeId });
+          if (root !== null) ranks[tree.name] = root;
+        }
+        const stamps = db.collection<Stamp>(STAMPS);
+        const before = await stamps.findOne({ _id: storeId }, { session });
+        // An erasure notes it before it takes the stamp away.
+        const erased_at = (await findErased([storeId])).times.get(storeId);
+        await recountProducts(db, session, storeId);
+        const { _id, ...stamp } = await positionedStamp(db, session, storeId, before ?? {}, damaged);
+        const layout = nextVersion();
+        const erasing = await repairErasures(db, session, storeId);
+        const replacement = {
+          ...stamp,
+          ...(erasing ? { erasing: true as const } : {}),
+          ...(erased_at === undefined ? {} : { erased_at }),
+          ranks,
+          layout,
+        };
+        await stamps.replaceOne({ _id }, replacement, { session, upsert: true });
+      },
+      { readConcern: { level: 'snapshot' }, writeConcern: { w: 'majority' } },
+    ),
+  );
+}
+
+/**
+ * The stamp, once each damaged position is another behind all that were given. They are of an epoch of their own: a projector that
+ * gave the last one before, or a restored database, gives the same ones again to others.
+ */
+async function positionedStamp(
+  db: Db,
+  session: ClientSession,
+  storeId: string,
+  before: Partial<Stamp>,
+  damaged: readonly DamagedPosition[],
+): Promise<Stamp> {
+  const found = stampOf(storeId, before, await countStore(db, session, storeId));
+  if (damaged.length === 0) return found;
+  const { position = 0, epochs } = found;
+  await repairPositions(db, session, storeId, damaged, { position, positions: {} });
+  const given = { position, epochs: withEpoch(epochs, { id: newEpoch(), from: position + 1 }) };
+  return stampOf(storeId, { ...before, ...given }, await countStore(db, session, storeId));
+}
+
+/**
+ * The stamp as its records count it, but for the trees. Counters of events go where they never were: an answer that showed
+ * something wrong must not be taken for current, also where a counter had been lowered. Positions are never given
+ * twice; who wrote which of them begins anew where that cannot be read.
+ */
+function stampOf(storeId: string, before: Partial<Stamp>, counted: CountedStore): Stamp {
+  const { timezoneOffset, kinds } = counted;
+  const stamp: Stamp = { _id: storeId, store_id: storeId, counts: {}, tombstones: {}, positions: {} };
+  if (timezoneOffset !== null) stamp.timezone_offset = timezoneOffset;
+  const given = numberIn(before, 'position');
+  const position = Math.max(typeof given === 'number' ? given : 0, lastPosition(before, counted));
+  if (position > 0) {
+    stamp.position = position;
+    stamp.epochs =
+      before.epochs !== undefined && areEpochs(before.epochs, position)
+        ? before.epochs
+        : withEpoch(undefined, { id: newEpoch(), from: position + 1 });
+  }
+  const { slice_partition, slice_end } = before;
+  if (Number.isSafeInteger(slice_partition) && Number.isSafeInteger(slice_end)) {
+    Object.assign(stamp, { slice_partition, slice_end });
+  }
+  const now = Date.now();
+  for (const entity of ENTITY_NAMES) {
+    const [events, last] = [numberIn(before, entity), numberIn(before.positions ?? {}, entity)];
+    const { records, tombstones, position: atLeast } = kinds[entity];
+    if (records > 0) Object.assign(stamp.counts ?? {}, { [entity]: records });
+    if (tombstones > 0) Object.assign(stamp.tombstones ?? {}, { [entity]: tombstones });
+    stamp[entity] = Math.max(typeof events === 'number' ? events + 1 : 0, now);
+    const highest = Math.max(typeof last === 'number' ? last : 0, atLeast);
+    if (highest > 0) Object.assign(stamp.positions ?? {}, { [entity]: highest });
+  }
+  return stamp;
+}
+
+/** Writes a tree's nodes anew. @returns its root; `null` where it has no records. */
+async function rebuildTree(transaction: TreeTransaction): Promise<Root | null> {
+  const { db, session, tree, storeId } = transaction;
+  const nodes = db.collection<RankNode>(RANK_NODES);
+  const remove = () => nodes.deleteMany(anyOf(tree.name, storeId), { session });
+  await remove();
+  const loaded = await buildTree(transaction);
+  const { total, counts } = loaded.counted;
+  if (total <= tree.leafRecords) {
+    // So few that the root alone says it all.
+    await remove();
+    return total === 0 ? null : { counts };
+  }
+  await nodes.insertMany(loaded.takeChanged(tree, storeId), { session, ordered: false });
+  return { counts, leaves: loaded.leaves, levels: loaded.levels, version: nextVersion() };
+}

@@ -1,0 +1,297 @@
+/**
+ * The masters of a Redis cluster. Each node is asked, again and again, what it holds; what the nodes say of one another is believed only
+ * as far as it tells that there are others. Commands go to the node that holds their key and to no other: what it does not answer in
+ * time fails, and nothing is sent elsewhere instead (decision 0045).
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import type { Redis } from 'ioredis';
+import { describeError } from './errors.ts';
+import { PeriodicTask } from './periodic-task.ts';
+import type { RedisNode } from './redis-address.ts';
+import type { RedisMaster, RedisMasters } from './redis-masters.ts';
+
+/** How often the nodes are asked: while each slot has a master that is reached, and while not. */
+const FOLLOW_MS = 1_000;
+const SEARCH_MS = 100;
+/** How soon nodes that were just heard of are asked, and whether all are ready is looked at. */
+const POLL_MS = 10;
+/** For how long a new node is waited for before the others are asked again: one that loads its data is neither reached nor away. */
+const MEET_MS = 1_000;
+
+/** A connection that emits `moved`, and knows why it was refused. */
+type Connection = Redis & { refusal: string | null };
+
+interface Node {
+  address: string;
+  redis: Connection;
+  /** Resolves once it was reached, or could not be, or takes long. */
+  met: Promise<unknown>;
+  id: string | null;
+  /** What it said last. A node that is away holds what it held until another one does. */
+  claim: Claim | null;
+  /** While it holds something. */
+  master: RedisMaster | null;
+}
+
+export class RedisCluster implements RedisMasters {
+  readonly #seeds: readonly RedisNode[];
+  readonly #connect: (node: RedisNode) => Connection;
+  readonly #following: PeriodicTask;
+  readonly #listeners: (() => void)[] = [];
+  /** By address. */
+  readonly #nodes = new Map<string, Node>();
+  #owners: readonly (Node | undefined)[] = [];
+  #masters: readonly RedisMaster[] = [];
+  #isClosed = false;
+  /** Why the last node that gave no answer gave none. */
+  #problem = 'it is not reached';
+
+  /** @param seeds some nodes, by which the others are found. */
+  constructor(seeds: readonly RedisNode[], connect: (node: RedisNode) => Connection) {
+    this.#seeds = seeds;
+    this.#connect = connect;
+    this.#following = new PeriodicTask({
+      run: () => this.#follow(),
+      everyMs: FOLLOW_MS,
+      failed: () => undefined,
+    });
+  }
+
+  all(): readonly RedisMaster[] {
+    return this.#masters;
+  }
+
+  findMaster(key: string): RedisMaster | undefined {
+    return this.#owners[slotOf(key)]?.master ?? undefined;
+  }
+
+  find(key: string): Connection | undefined {
+    return this.#owners[slotOf(key)]?.redis;
+  }
+
+  isWhole(): boolean {
+    return this.#owners.length === SLOTS && !this.#owners.includes(undefined);
+  }
+
+  refusal(): string | null {
+    return [...this.#nodes.values()].find(({ redis }) => redis.refusal !== null)?.redis.refusal ?? null;
+  }
+
+  onChange(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  async ready(timeoutMs: number): Promise<void> {
+    const isReady = ({ redis }: RedisMaster) => redis.status === 'ready';
+    const end = performance.now() + timeoutMs;
+    while (!this.isWhole() || !this.#masters.every(isReady)) {
+      if (performance.now() > end) {
+        if (this.#masters.some(isReady)) return;
+        throw new Error(`no master of the Redis cluster is ready: ${this.#problem}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    }
+  }
+
+  disconnect(): void {
+    this.#isClosed = true;
+    void this.#following.stop();
+    for (const node of this.#nodes.values()) this.#leave(node);
+  }
+
+  async #follow(): Promise<number> {
+    const isAnyReady = [...this.#nodes.values()].some(({ redis }) => redis.status === 'ready');
+    if (!isAnyReady) for (const seed of this.#seeds) this.#meet(seed);
+    const known = new Map<string, RedisNode>();
+    await Promise.all(
+      [...this.#nodes.values()].map(async (node) => {
+        for (const [id, address] of await this.#ask(node)) known.set(id, address);
+      }),
+    );
+    if (known.size > 0 && this.#keepKnown(known)) return POLL_MS;
+    const isServed = this.isWhole() && this.#masters.every(({ redis }) => redis.status === 'ready');
+    return isServed ? FOLLOW_MS : SEARCH_MS;
+  }
+
+  #meet({ host, port }: RedisNode): void {
+    const address = `${host}:${port}`;
+    if (this.#isClosed || this.#nodes.has(address)) return;
+    const redis = this.#connect({ host, port });
+    const wake = () => this.#following.wake();
+    redis.on('ready', wake).on('close', wake).on('moved', wake);
+    const reached = new Promise((resolve) => {
+      redis.once('ready', resolve).once('close', resolve);
+    });
+    const met = Promise.race([reached, sleep(MEET_MS, undefined, { ref: false })]);
+    this.#nodes.set(address, { address, redis, met, id: null, claim: null, master: null });
+  }
+
+  #leave(node: Node): void {
+    this.#nodes.delete(node.address);
+    node.redis.disconnect();
+  }
+
+  /** Asks a node what it holds. @returns the nodes that it knows; none where it is away. */
+  async #ask(node: Node): Promise<ReadonlyMap<string, RedisNode>> {
+    await node.met;
+    try {
+      const { id, claim, nodes } = readClusterNodes(String(await node.redis.cluster('NODES')));
+      node.id = id;
+      if (!isDeepStrictEqual(claim, node.claim)) {
+        node.claim = claim;
+        this.#assign();
+      }
+      return nodes;
+    } catch (error) {
+      this.#problem = describeError(error);
+      return new Map();
+    }
+  }
+
+  /**
+   * Lets go of nodes that nobody knows any more, and connects to those that are new, or have come back at another address. One
+   * that is reached by another address than the others know is kept: the configuration may name it so.
+   * @returns whether there is one to ask that was not asked before.
+   */
+  #keepKnown(known: ReadonlyMap<string, RedisNode>): boolean {
+    const before = this.#nodes.size;
+    const kept = new Map<string, Node>();
+    const addresses = new Set([...known.values()].map(({ host, port }) => `${host}:${port}`));
+    for (const node of this.#nodes.values()) {
+      const isKnown = node.id === null ? addresses.has(node.address) : known.has(node.id);
+      const id = node.id ?? node.address;
+      const isMoved = node.redis.status !== 'ready' && !addresses.has(node.address);
+      if (isKnown && !isMoved && !kept.has(id)) kept.set(id, node);
+      else this.#leave(node);
+    }
+    if (this.#nodes.size < before) this.#assign();
+    for (const [id, address] of known) if (!kept.has(id)) this.#meet(address);
+    return this.#nodes.size > kept.size;
+  }
+
+  /** Gives each slot to the node that claims it with the highest epoch. */
+  #assign(): void {
+    const owners: (Node | undefined)[] = Array.from({ length: SLOTS });
+    for (const node of this.#nodes.values()) {
+      for (const [first, last] of node.claim?.ranges ?? []) {
+        for (let slot = first; slot <= last; slot += 1) {
+          if ((owners[slot]?.claim?.epoch ?? -1) < (node.claim?.epoch ?? -1)) owners[slot] = node;
+        }
+      }
+    }
+    this.#owners = owners;
+    for (const node of this.#nodes.values()) {
+      const slots = rangesOf(owners, node);
+      if (slots !== (node.master?.slots ?? ''))
+        node.master = slots === '' ? null : this.#masterAt(node, slots);
+    }
+    const masters = [...this.#nodes.values()].flatMap(({ master }) => master ?? []);
+    const isSame =
+      masters.length === this.#masters.length &&
+      masters.every((master, index) => master === this.#masters[index]);
+    if (isSame) return;
+    this.#masters = masters;
+    for (const listener of this.#listeners) listener();
+  }
+
+  #masterAt(node: Node, slots: string): RedisMaster {
+    const tag = tagOf(this.#owners.indexOf(node));
+    const master: RedisMaster = {
+      redis: node.redis,
+      slots,
+      local: (prefix) => `${prefix}:{${tag}}`,
+      owns: (key) => this.findMaster(key) === master,
+      find: (key) => (master.owns(key) ? node.redis : undefined),
+    };
+    return master;
+  }
+}
+
+/** The slots of a node as one text. */
+function rangesOf(owners: readonly (Node | undefined)[], node: Node): string {
+  const ranges: string[] = [];
+  for (let first = owners.indexOf(node); first !== -1;) {
+    let next = first;
+    while (owners[next] === node) next += 1;
+    ranges.push(`${first}-${next - 1}`);
+    first = owners.indexOf(node, next);
+  }
+  return ranges.join();
+}
+
+export interface ToldByNode {
+  id: string;
+  /** What it says to hold; `null` where it is no master. */
+  claim: Claim | null;
+  /** All nodes that it knows, by their ids; itself only where it knows its own address. */
+  nodes: ReadonlyMap<string, RedisNode>;
+}
+
+export interface Claim {
+  /** Of two that claim a slot the one with the higher epoch has it. */
+  epoch: number;
+  ranges: readonly (readonly [first: number, last: number])[];
+}
+
+const LINE =
+  /^(?<id>\S+) (?<host>\S*):(?<port>\d+)(?:@\d+)?(?:,(?<name>[^\s,]*)\S*)? (?<flags>\S+) \S+ \S+ \S+ (?<epoch>\d+) \S+(?<slots>.*)$/;
+
+/** @throws where it is no such answer. */
+export function readClusterNodes(text: string): ToldByNode {
+  const nodes = new Map<string, RedisNode>();
+  let told: Pick<ToldByNode, 'id' | 'claim'> | null = null;
+  for (const line of text.split('\n')) {
+    const {
+      id = '',
+      host = '',
+      port,
+      name = '',
+      flags = '',
+      epoch,
+      slots = '',
+    } = LINE.exec(line)?.groups ?? {};
+    const is = (flag: string) => flags.split(',').includes(flag);
+    if (is('myself')) {
+      told = { id, claim: is('master') ? { epoch: Number(epoch), ranges: rangesIn(slots) } : null };
+    }
+    // A name is announced for those who are to use it, as a certificate may ask for.
+    if ((name || host) !== '' && !is('noaddr') && !is('handshake')) {
+      nodes.set(id, { host: name || host, port: Number(port) });
+    }
+  }
+  if (told === null) throw new Error('what answers is no node of a Redis cluster');
+  return { ...told, nodes };
+}
+
+/** Without those that move just now, which stand in brackets: as long as they do, the owner is who it was. */
+function rangesIn(slots: string): [number, number][] {
+  return [...slots.matchAll(/ (\d+)(?:-(\d+))?(?= |$)/g)].map(([, first, last = first]) => [
+    Number(first),
+    Number(last),
+  ]);
+}
+
+export const SLOTS = 16_384;
+
+const TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte << 8;
+  for (let bit = 0; bit < 8; bit += 1) crc = (crc << 1) ^ (crc & 0x80_00 ? 0x10_21 : 0);
+  return crc;
+});
+
+export function slotOf(key: string): number {
+  const opens = key.indexOf('{');
+  const closes = key.indexOf('}', opens + 1);
+  const hashed = opens === -1 || closes <= opens + 1 ? key : key.slice(opens + 1, closes);
+  let crc = 0;
+  for (const byte of Buffer.from(hashed)) {
+    crc = ((crc << 8) & 0xff_ff) ^ (TABLE[(crc >> 8) ^ byte] ?? 0);
+  }
+  return crc % SLOTS;
+}
+
+/** A hash tag whose keys lie in a slot. */
+export function tagOf(slot: number): string {
+  for (let number = 0; ; number += 1) if (slotOf(String(number)) === slot) return String(number);
+}

@@ -1,0 +1,78 @@
+/** Runs a service as a process: from its environment variables to its end, in order at a signal, else with a last line of level fatal. */
+import closeWithGrace from 'close-with-grace';
+import { type Config, nearMisses, readConfig, readLogFormat } from './config.ts';
+import { describeError, StoreDataError } from './errors.ts';
+import { createLogger, type Logger } from './logging.ts';
+
+export interface ServiceProcess {
+  config: Config;
+  logger: Logger;
+  /** What is done at an end, in this order. */
+  closing: (() => Promise<void>)[];
+  /** What ends it, once something does. */
+  ends: () => 'signal' | 'failure' | null;
+}
+
+export interface ServiceOptions {
+  service: 'projector' | 'query';
+  /** What log lines call it. */
+  title: string;
+  /** How long it has from a signal to its end. */
+  endMs: (config: Config) => number;
+  start: (process: ServiceProcess) => Promise<void>;
+}
+
+/** Starts a service; ends the process when it cannot go on. */
+export async function runService({ service, title, endMs, start }: ServiceOptions): Promise<void> {
+  let logger: Logger | null = null;
+  try {
+    const config = readConfig(process.env);
+    logger = createLogger(service, config.logLevel, undefined, config.logFormat);
+    const closing: (() => Promise<void>)[] = [];
+    const ends = endInOrder(logger, { title, delay: endMs(config), closing });
+    for (const line of nearMisses(process.env)) logger.warn(line);
+    await start({ config, logger, closing, ends });
+  } catch (error) {
+    const isOurs = error instanceof StoreDataError;
+    // What is wrong with the settings may be how much is logged.
+    logger ??= createLogger(service, 'fatal', undefined, readLogFormat(process.env));
+    logger.fatal(
+      isOurs ? { code: error.code } : { err: error },
+      `the ${title} ends: ${isOurs ? error.message : describeError(error)}`,
+    );
+    process.exit(1);
+  }
+}
+
+/** Has signals and failures that nobody handled end the process. From the start on: the first process of a container would not hear them otherwise. */
+function endInOrder(
+  logger: Logger,
+  {
+    title,
+    delay,
+    closing,
+  }: Pick<ServiceOptions, 'title'> & Pick<ServiceProcess, 'closing'> & { delay: number },
+): ServiceProcess['ends'] {
+  let end: ReturnType<ServiceProcess['ends']> = null;
+  const failed = (err: unknown) => logger.fatal({ err }, `the ${title} failed`);
+  closeWithGrace(
+    {
+      delay,
+      logger,
+      onSecondError: failed,
+      onTimeout: (ms) => logger.fatal({ ms }, `the ${title} did not end in time`),
+    },
+    async ({ err, signal }) => {
+      end = err === undefined ? 'signal' : 'failure';
+      if (err === undefined) logger.info({ signal }, `the ${title} stops`);
+      else failed(err);
+      try {
+        for (const close of closing) await close();
+      } catch (error) {
+        failed(error);
+        process.exit(1);
+      }
+    },
+  );
+  return () => end;
+}

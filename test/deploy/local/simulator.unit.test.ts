@@ -1,0 +1,183 @@
+/** The simulator: only events that the projector accepts, amounts that add up, and records that name what is there. */
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { asMessage, type SimulatedEvent } from '#local/simulator/event.ts';
+import { history } from '#local/simulator/history.ts';
+import { chanceOf } from '#local/simulator/random.ts';
+import { simulatedStore } from '#local/simulator/store.ts';
+import { PACE, traffic } from '#local/simulator/traffic.ts';
+import { readChange } from '#shared/events/change.ts';
+import { CAMPAIGN_STATUSES } from '#shared/events/entities/campaign.ts';
+import { type EntityName, type EntityStates, ENTITY_NAMES } from '#shared/events/entities/index.ts';
+import { ORDER_STATUSES, ORDER_TYPES, type OrderState } from '#shared/events/entities/order.ts';
+
+const NOW = Date.parse('2026-11-20T15:00:00Z');
+const HOUR = 3_600_000;
+const HISTORY = 20;
+
+function historyOf(seed: number, index: number, orders: number, now = NOW): SimulatedEvent[] {
+  const origin = { seed, environment: 'production', store: simulatedStore(seed, index), now };
+  return [...history(origin, orders)];
+}
+
+/** The past of five stores, one of each kind, and then so much time in ticks. */
+function play(seed: number, ordersPerMinute: number, milliseconds: number): SimulatedEvent[] {
+  const stores = Array.from({ length: 5 }, (_, index) => simulatedStore(seed, index));
+  const origin = { seed, environment: 'production', now: NOW - 5_000 };
+  const events = stores.flatMap((store) => [...history({ ...origin, store }, HISTORY)]);
+  const flow = traffic({ ...origin, stores, history: HISTORY, ordersPerMinute, began: NOW });
+  for (let time = 0; time <= milliseconds; time += 100) events.push(...flow(NOW + time));
+  return events;
+}
+
+function statesOf<E extends EntityName>(events: readonly SimulatedEvent[], entity: E) {
+  return events.flatMap((event) =>
+    event.entity === entity ? [event as Extract<SimulatedEvent, { entity: E }>] : [],
+  );
+}
+
+const cents = (text: string | null | undefined) => Math.round(Number(text ?? 0) * 100);
+const sum = <T>(items: readonly T[] | null | undefined, value: (item: T) => number) =>
+  (items ?? []).reduce((total, item) => total + value(item), 0);
+
+function checkOrder(state: OrderState): void {
+  for (const item of state.items ?? []) {
+    const options = sum(item.options, (option) => (option.quantity ?? 0) * cents(option.unit_price));
+    expect(cents(item.total)).toBe(item.quantity * (cents(item.unit_price) + options));
+  }
+  const fees = cents(state.delivery_fee) + cents(state.service_fee);
+  expect(sum(state.items, (item) => cents(item.total))).toBe(cents(state.subtotal));
+  expect(cents(state.total)).toBe(cents(state.subtotal) + fees - cents(state.discount));
+  expect(sum(state.payments, ({ amount }) => cents(amount))).toBe(cents(state.total));
+  expect(cents(state.total)).toBeGreaterThan(0);
+  expect(state.delivery === null).toBe(state.order_type !== 'delivery');
+  expect(state.status_history?.[0]).toEqual({ status: 'pending', at: state.created_at });
+  expect(state.status_history?.at(-1)).toEqual({ status: state.status, at: state.updated_at });
+  expect(state.cancellation === null).toBe(state.status !== 'cancelled');
+}
+
+/** Each event is what the projector accepts, and names only what events before it said; of a new order, what is to be had. */
+function check(events: readonly SimulatedEvent[]): void {
+  const known = new Map<string, SimulatedEvent>();
+  for (const event of events) {
+    const { entity, storeId, subject, sequence } = event;
+    const { key, value, headers } = asMessage(event);
+    const change = readChange({ key: Buffer.from(key), value: Buffer.from(value), headers });
+    expect(change).toMatchObject({ entity, storeId, id: subject, sequence });
+    const find = <E extends EntityName>(name: E, id: string | null | undefined) => {
+      const found = known.get(`${storeId} ${name} ${id}`);
+      expect(found, `${name} ${id}`).toBeDefined();
+      return found?.data as EntityStates[E];
+    };
+    const before = known.get(`${storeId} ${entity} ${subject}`);
+    expect(sequence).toBeGreaterThan(before?.sequence ?? 0);
+    known.set(`${storeId} ${entity} ${subject}`, event);
+    if (event.entity === 'product') {
+      find('category', event.data.category_id);
+      for (const id of event.data.option_group_ids ?? []) find('option_group', id);
+    }
+    if (event.entity === 'review') expect(find('order', event.data.order_id).status).toBe('concluded');
+    if (event.entity !== 'order') continue;
+    checkOrder(event.data);
+    if (event.data.customer) find('customer', event.data.customer.id);
+    for (const item of before === undefined ? (event.data.items ?? []) : []) {
+      const product = find('product', item.product_id);
+      expect(find('category', product.category_id).active).toBe(true);
+      expect(product.name).toBe(item.name);
+      for (const [id, chosen] of Map.groupBy(item.options ?? [], (option) => option.option_group_id)) {
+        const group = find('option_group', id);
+        expect(chosen.length).toBeGreaterThanOrEqual(group.min);
+        expect(chosen.length).toBeLessThanOrEqual(group.max);
+      }
+    }
+  }
+}
+
+test('the past of every store, at any time, is what the projector accepts', () => {
+  const times = fc.date({ min: new Date('2021-01-01'), max: new Date('2090-01-01'), noInvalidDate: true });
+  fc.assert(
+    fc.property(fc.nat(), fc.nat({ max: 2_000 }), times, (seed, index, now) => {
+      const events = historyOf(seed, index, 12, now.getTime());
+      check(events);
+      expect(statesOf(events, 'order')).toHaveLength(12);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('so is what happens then', () => {
+  for (const seed of [1, 2, 3]) check(play(seed, 120, 60_000));
+});
+
+test('a past has every entity once, and is the same for the same seed', () => {
+  const events = historyOf(1, 0, 200);
+  expect(new Set(events.map(({ entity }) => entity))).toEqual(new Set(ENTITY_NAMES));
+  expect(new Set(events.map(({ entity, subject }) => `${entity} ${subject}`)).size).toBe(events.length);
+  expect(historyOf(1, 0, 200)).toEqual(events);
+  expect(historyOf(2, 0, 200)).not.toEqual(events);
+  const statuses = statesOf(events, 'campaign').map(({ data }) => data.status);
+  expect(new Set(statuses)).toEqual(new Set(CAMPAIGN_STATUSES));
+});
+
+test('orders of the past have ended, within 30 days, while the store was open', () => {
+  for (let index = 0; index < 5; index += 1) {
+    const { city, cuisine } = simulatedStore(1, index);
+    for (const { data } of statesOf(historyOf(1, index, 100), 'order')) {
+      expect(['concluded', 'cancelled']).toContain(data.status);
+      expect(Date.parse(data.updated_at ?? '')).toBeLessThan(NOW);
+      expect(Date.parse(data.created_at)).toBeGreaterThan(NOW - 31 * 24 * HOUR);
+      const local = new Date(Date.parse(data.created_at) + Number.parseInt(city.timezoneOffset, 10) * HOUR);
+      const clock = local.toISOString().slice(11, 16);
+      expect(clock >= cuisine.opens.from && clock <= cuisine.opens.to).toBe(true);
+      const weekday = local.toLocaleDateString('en-US', { weekday: 'long', timeZone: 'UTC' }).toLowerCase();
+      expect(cuisine.opens.days).toContain(weekday);
+    }
+  }
+});
+
+test('orders come in at the rate asked for, the first at once, take every way, and end', () => {
+  const placed = (minutes: number, rate: number) =>
+    statesOf(play(1, rate, minutes * 60_000), 'order').filter(
+      ({ subject, sequence }) => subject.includes('-') && sequence === 1,
+    );
+  expect(placed(1, 120)).toHaveLength(121);
+  expect(placed(0, 1)).toHaveLength(1);
+  // Three hours are more than the longest way; sped up.
+  const orders = statesOf(play(1, 60, 60_000 + (3 * HOUR) / PACE), 'order');
+  expect(new Set(orders.map(({ data }) => data.status))).toEqual(new Set(ORDER_STATUSES));
+  expect(new Set(orders.map(({ data }) => data.order_type))).toEqual(new Set(ORDER_TYPES));
+  const early = [...Map.groupBy(orders, ({ storeId, subject }) => `${storeId} ${subject}`).values()].slice(
+    0,
+    150,
+  );
+  for (const versions of early) expect(['concluded', 'cancelled']).toContain(versions.at(-1)?.data.status);
+});
+
+test('a later run repeats no id of an earlier one', () => {
+  const stores = [simulatedStore(1, 0)];
+  const first = (began: number) =>
+    traffic({ seed: 1, environment: 'sandbox', now: NOW, stores, history: 0, ordersPerMinute: 1, began })(
+      began,
+    ).map(({ subject }) => subject);
+  expect(first(NOW)).not.toEqual(first(NOW + 1_000));
+});
+
+test('every kind of store lies in more than one city, every fifth an hour behind the others', () => {
+  const stores = Array.from({ length: 100 }, (_, index) => simulatedStore(1, index));
+  const offsets = stores.map(({ city }) => city.timezoneOffset);
+  expect(offsets.slice(0, 5)).toEqual(['-03:00', '-03:00', '-03:00', '-03:00', '-04:00']);
+  const kinds = Map.groupBy(stores, ({ cuisine }) => cuisine.names[0]);
+  expect(kinds.size).toBe(5);
+  for (const ofKind of kinds.values())
+    expect(new Set(ofKind.map(({ city }) => city.name)).size).toBeGreaterThan(1);
+});
+
+test('chance is the same for the same seed and names, and no other', () => {
+  const three = (seed: number, name: string) => {
+    const chance = chanceOf(seed, [name]);
+    return [chance.number.float(), chance.person.firstName(), chance.string.numeric(20)];
+  };
+  expect(three(7, 'a')).toEqual(three(7, 'a'));
+  expect(three(7, 'a')).not.toEqual(three(8, 'a'));
+  expect(three(7, 'a')).not.toEqual(three(7, 'b'));
+});

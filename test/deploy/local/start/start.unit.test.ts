@@ -1,0 +1,377 @@
+/** What npm start takes and shows, without its servers: options, files, keys, figures, the screen. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, test, vi } from 'vitest';
+import { histogramOf, type ProjectorFigures, quantile, readSamples, total } from '#local/start/figures.ts';
+import {
+  keySeed,
+  makeKeys,
+  prepareSigningKey,
+  removeStackFile,
+  type StackFile,
+  stackFilePath,
+  writeStackFile,
+} from '#local/start/files.ts';
+import { LiveView, type Moment } from '#local/start/live-view.ts';
+import { readOptions } from '#local/start/options.ts';
+import { createScreen, type Output } from '#local/start/screen.ts';
+import { loadSigningKeys } from '#query/access/tokens.ts';
+import { readConfig } from '#shared/config.ts';
+import { ORDER_STATUSES } from '#shared/events/entities/order.ts';
+import { testTerminal } from '#test/terminal.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'store-data-start-test-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const modeOf = (path: string) => statSync(path).mode & 0o777;
+
+test('stack.json is written whole, for its owner alone, and removed', async () => {
+  const content: StackFile = {
+    query_url: 'http://127.0.0.1:1',
+    operations_urls: [],
+    kafka_brokers: [],
+    mongodb_uri: 'mongodb://x',
+    redis_url: 'redis://x',
+    environments: ['production'],
+    keys: [],
+  };
+  await writeStackFile(folder, content);
+  expect(JSON.parse(readFileSync(stackFilePath(folder), 'utf8'))).toEqual(content);
+  expect(modeOf(stackFilePath(folder))).toBe(0o600);
+  expect(readdirSync(folder)).toEqual(['stack.json']);
+  await removeStackFile(folder);
+  await removeStackFile(folder);
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test('a signing key is made that the query service takes, and kept only if data is kept', async () => {
+  const path = await prepareSigningKey(folder, false);
+  expect(modeOf(path)).toBe(0o600);
+  const config = readConfig({
+    KAFKA_BROKERS: 'x:1',
+    MONGODB_URI: 'mongodb://x',
+    REDIS_URL: 'redis://x',
+    SIGNING_KEYS_FILE: path,
+  });
+  const { kid } = (await loadSigningKeys(config.tokens)).signing;
+  await prepareSigningKey(folder, true);
+  expect((await loadSigningKeys(config.tokens)).signing.kid).toBe(kid);
+  await prepareSigningKey(folder, false);
+  expect((await loadSigningKeys(config.tokens)).signing.kid).not.toBe(kid);
+});
+
+test('every store has a key with all scopes in every environment', () => {
+  const keys = makeKeys(['s1', 's2'], ['production', 'sandbox'], 'seed');
+  const whole = keys.filter(({ scopes }) => scopes.join(' ') === 'store crm order menu');
+  expect(whole.map(({ environment, store_id }) => `${environment}/${store_id}`)).toEqual([
+    'production/s1',
+    'production/s2',
+    'sandbox/s1',
+    'sandbox/s2',
+  ]);
+  expect(keys.at(-1)).toMatchObject({ store_id: 's1', environment: 'production', scopes: ['order'] });
+});
+
+test('ids and secrets are unique and hold letters and digits only', () => {
+  const keys = makeKeys(['s1', 's2', 's3'], ['production', 'sandbox'], 'seed');
+  expect(new Set(keys.map(({ client_id }) => client_id)).size).toBe(keys.length);
+  expect(new Set(keys.map(({ client_secret }) => client_secret)).size).toBe(keys.length);
+  for (const { client_id, client_secret } of keys)
+    expect(`${client_id} ${client_secret}`).toMatch(/^[A-Za-z0-9]{24} [A-Za-z0-9]{43}$/);
+});
+
+test('keys are the same in every run of one user, and of nobody else', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'store-data-seed-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const cache = join(folder, 'cache');
+  const seed = await keySeed(cache);
+  expect(await keySeed(cache)).toBe(seed);
+  expect(statSync(join(cache, 'demo-keys-seed')).mode & 0o777).toBe(0o600);
+  expect(makeKeys(['s1'], ['production'], seed)).toEqual(makeKeys(['s1'], ['production'], seed));
+  const other = await keySeed(join(folder, 'other'));
+  expect(makeKeys(['s1'], ['production'], other)[0]?.client_id).not.toBe(
+    makeKeys(['s1'], ['production'], seed)[0]?.client_id,
+  );
+  // Where nothing can be kept, there are keys all the same.
+  writeFileSync(join(folder, 'file'), '');
+  expect(await keySeed(join(folder, 'file/cache'))).toMatch(/^[A-Za-z0-9]{43}$/);
+});
+
+const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+const shown = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+afterEach(() => vi.clearAllMocks());
+
+test('has defaults for everything', () => {
+  const read = readOptions([]);
+  expect(read).toMatchObject({
+    options: {
+      stores: 5,
+      history: 200,
+      ordersPerMinute: 60,
+      traffic: true,
+      quota: null,
+      port: null,
+      keepData: false,
+      plain: false,
+    },
+  });
+  expect('options' in read && isAbsolute(read.options.folder) && read.options.folder.endsWith('.local')).toBe(
+    true,
+  );
+});
+
+test('reads every option', () => {
+  const args =
+    '--stores 7 --history 0 --orders-per-minute 600 --no-traffic --quota 50 --port 9000 --keep-data --plain --folder /tmp/x';
+  expect(readOptions(args.split(' '))).toEqual({
+    options: {
+      stores: 7,
+      history: 0,
+      ordersPerMinute: 600,
+      traffic: false,
+      quota: 50,
+      port: 9000,
+      keepData: true,
+      plain: true,
+      folder: '/tmp/x',
+    },
+  });
+});
+
+test.each([
+  ['--stores', '0'],
+  ['--stores', 'many'],
+  ['--stores', '1e3'],
+  ['--history', '-1'],
+  ['--history', '1.5'],
+  ['--orders-per-minute', ''],
+  ['--quota', '0'],
+  ['--quota', '+5'],
+  ['--port', '65536'],
+])('refuses %s %j, and says what is allowed', (option, value) => {
+  expect(readOptions([option, value])).toEqual({ exitCode: 2 });
+  expect(String(written.mock.calls[0]?.[0])).toContain('whole number from');
+});
+
+test.each([['--nope'], ['extra'], ['--stores']])('refuses %s', (argument) => {
+  expect(readOptions([argument])).toEqual({ exitCode: 2 });
+});
+
+test('shows help', () => {
+  expect(readOptions(['--help'])).toEqual({ exitCode: 0 });
+  const help = shown.mock.calls.map(([text]) => String(text)).join('');
+  for (const option of [
+    '--stores',
+    '--history',
+    '--orders-per-minute',
+    '--no-traffic',
+    '--quota',
+    '--port',
+    '--keep-data',
+    '--plain',
+  ]) {
+    expect(help).toContain(option);
+  }
+});
+
+const scraped = `
+# TYPE seconds histogram
+seconds_bucket{le="0.1",route="/a/"} 8
+seconds_bucket{le="1",route="/a/"} 10
+seconds_bucket{le="+Inf",route="/a/"} 12
+seconds_sum{route="/a/"} 9
+seconds_count{route="/a/"} 12
+seconds_bucket{le="0.1",route="/b/"} 2
+seconds_bucket{le="1",route="/b/"} 2
+seconds_bucket{le="+Inf",route="/b/"} 2
+other_bucket{le="1"} 99
+`;
+
+describe('a histogram', () => {
+  const histogram = histogramOf(readSamples(scraped), 'seconds');
+
+  it('is that of all labels together', () => {
+    expect([...histogram]).toEqual([
+      [0.1, 10],
+      [1, 12],
+      [Infinity, 14],
+    ]);
+    expect(total(histogram)).toBe(14);
+  });
+
+  it('says what a share of its values is at most', () => {
+    expect(quantile(new Map(), histogram, 0.5)).toBeCloseTo(0.07);
+    expect(quantile(new Map(), histogram, 11 / 14)).toBeCloseTo(0.55);
+    expect(quantile(new Map(), histogram, 0.99)).toBe(1);
+  });
+
+  it('says it of the values that came since an earlier look, and nothing where none came', () => {
+    const before = new Map([
+      [0.1, 10],
+      [1, 10],
+      [Infinity, 12],
+    ]);
+    expect(quantile(before, histogram, 0.5)).toBeCloseTo(0.55);
+    expect(quantile(histogram, histogram, 0.5)).toBeNull();
+  });
+});
+
+const block = ['first', 'second'];
+
+test('on a terminal what changes stays below the lines, however many it is', async () => {
+  const terminal = testTerminal(20, 8);
+  const screen = createScreen(terminal.output);
+  screen.live('starting');
+  for (const line of block) screen.line(line);
+  expect(await terminal.rows()).toEqual([...block, 'starting']);
+  screen.live('', []);
+  expect(await terminal.rows()).toEqual(block);
+  screen.live('one line', ['a 1', 'b 1', 'c 1']);
+  screen.live('one line', ['a 2', 'b 2', 'c 2']);
+  expect(await terminal.rows()).toEqual([...block, 'a 2', 'b 2', 'c 2']);
+  screen.line('third');
+  expect(await terminal.rows()).toEqual([...block, 'third', 'a 2', 'b 2', 'c 2']);
+  screen.live('short');
+  screen.line('the end');
+  screen.live('');
+  expect(await terminal.rows()).toEqual([...block, 'third', 'the end']);
+});
+
+test('a terminal that is made narrower or wider shows each line once', async () => {
+  const terminal = testTerminal(20, 12);
+  const screen = createScreen(terminal.output);
+  for (const line of block) screen.line(line);
+  const lines = ['a'.repeat(30), 'b'.repeat(15), 'c'];
+  screen.live('one line', lines);
+  expect(await terminal.rows()).toEqual([...block, 'a'.repeat(19), 'b'.repeat(15), 'c']);
+  terminal.resize(8, 12);
+  expect(await terminal.rows()).toEqual([...block, 'aaaaaaa', 'bbbbbbb', 'c']);
+  terminal.resize(40, 12);
+  expect(await terminal.rows()).toEqual([...block, ...lines]);
+});
+
+test('what does not fit a low terminal is left out, and nothing is shown twice', async () => {
+  const terminal = testTerminal(20, 4);
+  const screen = createScreen(terminal.output);
+  for (const line of block) screen.line(line);
+  for (const time of [1, 2, 3])
+    screen.live(
+      '',
+      ['a', 'b', 'c', 'd', 'e'].map((name) => `${name} ${time}`),
+    );
+  for (const time of [1, 2, 3])
+    screen.live(
+      'x',
+      ['a', 'b', 'c', 'd', 'e'].map((name) => `${name} ${time}`),
+    );
+  expect(await terminal.rows()).toEqual(['a 3', 'b 3', 'c 3']);
+});
+
+test.each([
+  ['elsewhere', false, false],
+  ['on a terminal that is to stay plain', true, true],
+])('%s a plain line is written every few seconds', (_, isTTY, isPlain) => {
+  const written: string[] = [];
+  const output = { isTTY, write: (text: string) => written.push(text) > 0 } as unknown as Output;
+  let now = 0;
+  const screen = createScreen(output, isPlain, () => now);
+  for (; now <= 10_000; now += 1_000) screen.live(`after ${now}`, ['not', 'shown']);
+  screen.live('');
+  screen.line('for good');
+  expect(written.join('')).toBe('after 0\nafter 5000\nafter 10000\nfor good\n');
+});
+
+/** Of so many values: nine of ten are at most 0.1, the others at most 1. */
+const values = (count: number) =>
+  new Map([
+    [0.1, Math.round(count * 0.9)],
+    [1, count],
+    [Infinity, count],
+  ]);
+
+const state = (applied: number, rest: Partial<ProjectorFigures> = {}): ProjectorFigures => ({
+  applied,
+  deadLetters: 0,
+  lag: 0,
+  freshness: values(applied),
+  ...rest,
+});
+
+const moment = (applied: number, requests: number, rest: Partial<ProjectorFigures> = {}): Moment => ({
+  projector: state(applied, rest),
+  answers: values(requests),
+  orders: new Map([
+    ['pending', 3],
+    ['concluded', 12_345],
+  ]),
+});
+
+const nothing: Moment = { projector: null, answers: null, orders: null };
+
+test('while the history comes: total, rate of the past seconds, and lag', () => {
+  const view = new LiveView(5, 0);
+  view.take(moment(1_000, 0), 0);
+  expect(view.progress()).toBe('1,000 events applied · 0 events/s · lag 0');
+  view.take(moment(3_500, 0, { lag: 13 }), 1_000);
+  expect(view.progress()).toBe('3,500 events applied · 2,500 events/s · lag 13');
+  for (let second = 2; second <= 20; second += 1) view.take(moment(3_500, 0), second * 1_000);
+  view.take(moment(3_510, 0), 21_000);
+  expect(view.progress()).toContain('· 2 events/s ·');
+});
+
+test('then everything, in lines of at most 80 columns that stay where they are', () => {
+  const view = new LiveView(5, 0);
+  for (let second = 0; second <= 30; second += 1) view.take(moment(second * 100, second * 4), second * 1_000);
+  const lines = view.panel(30_000);
+  expect(lines).toEqual([
+    ' 5 stores · 12,348 orders · backlog 0 · 0 dead letters · 0:30',
+    ' pending         3  confirmed       0  preparing       0  ready           0',
+    ' dispatched      0  delivered       0  concluded  12,345  cancelled       0',
+    ' events       100/s ████████████████████  freshness p50 56 ms  p99 910 ms',
+    ' requests       4/s ████████████████████  answers   p50 56 ms  p99 910 ms',
+  ]);
+  view.take(moment(3_050, 120), 31_000);
+  expect(view.panel(31_000)[3]).toContain(' 90/s ███████████████████▅  ');
+  expect(view.line()).toBe(
+    '12,348 orders · 90 events/s · freshness p50 56 ms p99 910 ms · 3.2 requests/s · answers p50 56 ms p99 910 ms · backlog 0',
+  );
+  for (const busy of [moment(9_999_999, 9_999_999, { deadLetters: 12_345, lag: 9_999_999 }), nothing]) {
+    view.take(busy, 3_600_000);
+    const widths = view.panel(3_600_000).map(({ length }) => length);
+    expect(widths).toHaveLength(lines.length);
+    expect(Math.max(...widths)).toBeLessThan(80);
+  }
+});
+
+test('shows every status that an order can have', () => {
+  const view = new LiveView(1, 0);
+  view.take(moment(0, 0), 0);
+  for (const status of ORDER_STATUSES) expect(view.panel(0).join('\n')).toContain(` ${status} `);
+});
+
+test('a service that counts from zero again is no rate below zero', () => {
+  const view = new LiveView(1, 0);
+  view.take(moment(100, 1_000), 0);
+  view.take(moment(100, 3), 1_000);
+  expect(view.panel(1_000)[4]).toContain(' 0/s ');
+  view.take(moment(100, 5), 2_000);
+  expect(view.panel(2_000)[4]).toContain(' 2/s ');
+});
+
+test('says what does not answer, and what is wrong', () => {
+  const view = new LiveView(5, 0);
+  view.take(nothing, 0);
+  expect(view.progress()).toBe('the projector does not answer');
+  expect(view.line()).toBe(
+    'MongoDB does not answer · the projector does not answer · the query service does not answer',
+  );
+  expect(view.panel(0).join('\n')).toContain('MongoDB does not answer');
+  expect(view.panel(0).join('\n')).toContain('the query service does not answer');
+  view.take(moment(5, 0, { deadLetters: 2, lag: null }), 0);
+  expect(view.progress()).toBe('5 events applied · 0 events/s · lag unknown · 2 dead letters');
+  expect(view.line()).toMatch(/· backlog unknown · 2 dead letters$/);
+});

@@ -1,0 +1,60 @@
+/** Which alerts would fire if what services measure now went on for an hour: promtool runs our rules over it. */
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Registry } from 'prom-client';
+import { parse, stringify } from 'yaml';
+import { findTool } from './tools.ts';
+
+const RULES = join(import.meta.dirname, '../../../deploy/prometheus/alerts.yaml');
+const JOBS = ['store-data-projector', 'store-data-query'] as const;
+const SAMPLE = /^(?<name>\w+)(?:\{(?<labels>.*)\})? (?<value>\S+)$/;
+const run = promisify(execFile);
+
+/** @param registries of a projector and of a query service. @returns what promtool says of alerts that fire; `null` where there is none. */
+export async function firingAlerts(registries: readonly (Registry | undefined)[]): Promise<string | null> {
+  const promtool = await findTool('promtool', process.env);
+  if ('missing' in promtool) {
+    process.stderr.write(`alerts are not tried: ${promtool.missing}\n`);
+    return null;
+  }
+  const series = await Promise.all(
+    JOBS.map(async (job, index) => {
+      const labels = `job="${job}",instance="i"`;
+      const text = (await registries[index]?.metrics()) ?? '';
+      return [{ series: `up{${labels}}`, values: '1x60' }, ...seriesOf(text, labels)];
+    }),
+  );
+  const { groups } = parse(await readFile(RULES, 'utf8')) as { groups: { rules: { alert: string }[] }[] };
+  const alert_rule_test = groups
+    .flatMap(({ rules }) => rules)
+    .map(({ alert }) => ({ eval_time: '1h', alertname: alert, exp_alerts: [] }));
+  const tests = [{ interval: '1m', input_series: series.flat(), alert_rule_test }];
+  const folder = await mkdtemp(join(tmpdir(), 'store-data-alerts-'));
+  try {
+    const file = join(folder, 'alerts.test.yaml');
+    await writeFile(
+      file,
+      stringify({ rule_files: [RULES], evaluation_interval: '1m', tests }, { aliasDuplicateObjects: false }),
+    );
+    await run(promtool.file, ['test', 'rules', file]);
+    return '';
+  } catch (error) {
+    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
+    return `${stdout}${stderr}`;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Times since 1970 go on with the clock of the test, which begins at 0. */
+function seriesOf(text: string, labels: string): { series: string; values: string }[] {
+  return text.split('\n').flatMap((line) => {
+    const { name = '', labels: own = '', value = '' } = SAMPLE.exec(line)?.groups ?? {};
+    if (name === '' || !Number.isFinite(Number(value))) return [];
+    const values = name.endsWith('_timestamp_seconds') ? '0+60x60' : `${Number(value)}x60`;
+    return [{ series: `${name}{${[labels, own].filter((part) => part !== '').join(',')}}`, values }];
+  });
+}

@@ -1,0 +1,236 @@
+/** What documents say of one another and of the code is true. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { projectFiles } from './project-files.ts';
+
+const FOLDER = 'docs/decisions';
+const names = readdirSync(FOLDER).filter((name) => /^\d{4}-/.test(name));
+
+interface DecisionRecord {
+  name: string;
+  title: string;
+  status: string;
+  /** Records that this one supersedes, and those that supersede it, each as a whole or in part. */
+  supersedes: Link[];
+  supersededBy: Link[];
+}
+
+type Link = `${'wholly' | 'in part'} ${string}`;
+
+/** Links such as `[0004](0004-….md)` of lines that begin so. */
+function links(text: string, pattern: RegExp): Link[] {
+  return [...text.matchAll(pattern)].flatMap(([line, part]) =>
+    [...line.matchAll(/\]\((\d{4}-[\w-]+\.md)\)/g)].map(
+      ([, name = '']): Link => `${part === undefined ? 'wholly' : 'in part'} ${name}`,
+    ),
+  );
+}
+
+const records = names.map((name): DecisionRecord => {
+  const text = readFileSync(join(FOLDER, name), 'utf8');
+  return {
+    name,
+    title: /^# (.+)$/m.exec(text)?.[1] ?? '',
+    status: /^# .+\n\n- Status: (.+)$/m.exec(text)?.[1] ?? '',
+    supersedes: links(text, /^- Supersedes( in part)? \[.*$/gm),
+    supersededBy: links(text, /superseded( in part)? by (?:\[\d{4}\]\([\w-]+\.md\)(?:, )?)+/g),
+  };
+});
+
+function shortStatus(status: string): string {
+  return status.replace(/^accepted · /, '').replace(/ by \[.*$/, '');
+}
+
+describe('decision records', () => {
+  it('have numbers of their own', () => {
+    expect(names.length).toBeGreaterThan(40);
+    expect(new Set(names.map((name) => name.slice(0, 4))).size).toBe(names.length);
+  });
+
+  it.each(records)('$name has a title of its number, and a status', ({ name, title, status }) => {
+    expect(title).toMatch(new RegExp(`^${name.slice(0, 4)} \\S`));
+    expect(status).toMatch(/^(?:accepted(?: · superseded in part by \[.+)?|superseded by \[.+)$/);
+  });
+
+  it.each(records)('$name and what it supersedes name one another', (record) => {
+    for (const link of record.supersedes) {
+      const older = records.find(({ name }) => link.endsWith(name));
+      expect(older?.supersededBy.map((by) => by.split(' ').at(-1))).toContain(record.name);
+    }
+    for (const link of record.supersededBy) {
+      const newer = records.find(({ name }) => link.endsWith(name));
+      const kind = link.slice(0, link.lastIndexOf(' '));
+      expect(newer?.supersedes).toContain(`${kind} ${record.name}`);
+      expect(newer?.name.localeCompare(record.name)).toBe(1);
+    }
+  });
+
+  it('are all in the table of docs/decisions/README.md, with their titles and statuses', () => {
+    const table = readFileSync(join(FOLDER, 'README.md'), 'utf8');
+    const rows = [...table.matchAll(/^\| \[(\d{4})\]\((.+?)\) *\| (.+?) *\| (.+?) *\|$/gm)];
+    expect(rows.map(([, number, name, title, status]) => [name, `${number} ${title}`, status])).toEqual(
+      records.map(({ name, title, status }) => [name, title, shortStatus(status)]),
+    );
+  });
+});
+
+/** A heading as GitHub makes an anchor of it. */
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .trim()
+    .replaceAll(/\s/g, '-');
+}
+
+function hasAnchor(path: string, anchor: string): boolean {
+  const headings = readFileSync(path, 'utf8').matchAll(/^#+ (.+)$/gm);
+  return [...headings].some(([, heading = '']) => anchorOf(heading) === anchor);
+}
+
+/** Records of what was, which name files of their time. */
+const isHistory = (path: string) => path.startsWith('docs/decisions/0') || path === 'CHANGELOG.md';
+
+it.each(projectFiles(['.md']).filter((path) => !isHistory(path)))('%s names files that are there', (path) => {
+  const named = readFileSync(path, 'utf8').matchAll(/`((?:services|shared|deploy|test|docs)\/[\w./-]*)`/g);
+  // `courier` is the entity that docs/add-an-entity.md makes up.
+  const missing = [...named].map(([, file = '']) => file).filter((file) => !existsSync(file));
+  expect(missing.filter((file) => !file.includes('courier'))).toEqual([]);
+});
+
+it.each(projectFiles(['.md']))('%s links to files and headings that are there', (path) => {
+  const text = readFileSync(path, 'utf8').replaceAll(/^```[\s\S]*?^```$/gm, '');
+  const dead = [...text.matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].filter(
+    ([, file = '', anchor]) => {
+      const target = file === '' ? path : join(dirname(path), file);
+      return !existsSync(target) || (anchor !== undefined && !hasAnchor(target, anchor));
+    },
+  );
+  expect(dead.map(([link]) => link)).toEqual([]);
+});
+
+it.each(projectFiles(['.md']).filter((path) => !isHistory(path)))(
+  '%s names npm scripts that are there',
+  (path) => {
+    const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: object };
+    const named = readFileSync(path, 'utf8').matchAll(/npm run (?:--silent )?([a-z][\w:-]*)/g);
+    expect([...named].map(([, name = '']) => name).filter((name) => !(name in scripts))).toEqual([]);
+  },
+);
+
+it('docs/README.md leads to every document', () => {
+  const index = readFileSync('docs/README.md', 'utf8');
+  const documents = projectFiles(['.md', '.json']).filter((path) => /^docs\/[\w-]+\.(?:md|json)$/.test(path));
+  const names = documents.map((path) => path.slice('docs/'.length)).filter((name) => name !== 'README.md');
+  expect(names.filter((name) => !index.includes(`](${name}`))).toEqual([]);
+});
+
+const readme = readFileSync('README.md', 'utf8');
+const benchmarks = readFileSync('docs/benchmarks.md', 'utf8');
+
+/** The cells of the table below a heading, row by row. */
+function tableBelow(heading: string): string[][] {
+  const section = readme.slice(readme.indexOf(`## ${heading}\n`)).split('\n## ')[0] ?? '';
+  const rows = section.split('\n').filter((line) => line.startsWith('| '));
+  return rows.slice(2).map((row) =>
+    row
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+}
+
+describe('the README', () => {
+  it('has no figure of speed that the benchmarks do not have', () => {
+    const rows = tableBelow('Why');
+    expect(rows.length).toBeGreaterThan(3);
+    const lines = benchmarks.split('\n').map((line) => line.replaceAll(/[\s*]+/g, ' '));
+    for (const [work = '', here = '', usual = ''] of rows) {
+      const figures = [here, usual].map((cell) => cell.match(/[\d,.]*\d/g) ?? []);
+      // A comparison of pieces has one line of the benchmarks for each side, all others have one for both.
+      const sides = figures.every(({ length }) => length === 1) ? [figures.flat()] : figures;
+      for (const side of sides) {
+        const isThere = (line: string) => side.every((figure) => new RegExp(`\\b${figure}\\b`).test(line));
+        expect(lines.some(isThere), `${work}: ${side.join(', ')}`).toBe(true);
+      }
+    }
+    const [, share = ''] = /gets ([\d.]+) % of its answers/.exec(readme) ?? [];
+    const [, floods = ''] = /<!-- flood: begin -->(.*)<!-- flood: end -->/s.exec(benchmarks) ?? [];
+    const shares = [...floods.matchAll(/ ([\d.]+) % /g)].map(([, answered]) => answered);
+    expect(shares).toEqual(Array(4).fill(share));
+  });
+
+  it('has a proof for each promise', () => {
+    const promises = tableBelow('What it promises');
+    expect(promises.length).toBeGreaterThan(5);
+    for (const [promise, proof] of promises)
+      expect({ promise, proof }).toEqual({ promise, proof: expect.stringMatching(/^\[.+\]\(.+\)$/) });
+  });
+
+  it('fits one look: shorter than four screens of 50 lines', () => {
+    expect(readme.split('\n').length).toBeLessThan(200);
+  });
+});
+
+const RULES = 'docs/rules.md';
+const NUMBER = /\bR[1-9]\d*\.[1-9]\d*\b/g;
+
+const defined = [...readFileSync(RULES, 'utf8').matchAll(/^- \*\*(R\d+\.\d+)\*\*/gm)].map(
+  ([, rule = '']) => rule,
+);
+const texts = projectFiles(['.ts', '.py', '.md', '.yaml']).map((path): [string, string] => [
+  path,
+  readFileSync(path, 'utf8'),
+]);
+
+describe('docs/rules.md', () => {
+  it('gives each number once, in order', () => {
+    const inOrder = defined.toSorted((a, b) => {
+      const [chapterA = 0, ruleA = 0] = a.slice(1).split('.').map(Number);
+      const [chapterB = 0, ruleB = 0] = b.slice(1).split('.').map(Number);
+      return chapterA - chapterB || ruleA - ruleB;
+    });
+    expect(defined).toEqual(inOrder);
+    expect(new Set(defined).size).toBe(defined.length);
+  });
+
+  it('is all that is cited as a rule', () => {
+    const OTHERS = /\b(?:SPEC|CONTRACT)(?:\.md)? (?:section|§)/;
+    expect(texts.filter(([, text]) => OTHERS.test(text)).map(([path]) => path)).toEqual([]);
+  });
+
+  it('has every rule that is cited anywhere', () => {
+    const cited = texts.flatMap(([path, text]) =>
+      [...text.matchAll(NUMBER)].map(([rule]) => ({ path, rule })),
+    );
+    expect(cited.filter(({ path }) => path !== RULES).length).toBeGreaterThan(60);
+    expect(cited.filter(({ rule }) => !defined.includes(rule))).toEqual([]);
+  });
+});
+
+/** Licences under which a package may be part of the product. */
+const ALLOWED = new Set([
+  '0BSD',
+  'Apache-2.0',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  'BlueOak-1.0.0',
+  'ISC',
+  'MIT',
+  '(MIT OR CC0-1.0)',
+  'Unlicense',
+]);
+
+interface Lockfile {
+  packages: Record<string, { license?: string; dev?: boolean }>;
+}
+
+it('what the product is made of has licences that allow it', async () => {
+  const { packages } = JSON.parse(await readFile('package-lock.json', 'utf8')) as Lockfile;
+  const shipped = Object.entries(packages).filter(([path, { dev }]) => path !== '' && dev !== true);
+  expect(shipped.length).toBeGreaterThan(30);
+  const others = shipped.filter(([, { license }]) => !ALLOWED.has(license ?? 'none'));
+  expect(others.map(([path, { license }]) => `${path}: ${license ?? 'none'}`)).toEqual([]);
+});

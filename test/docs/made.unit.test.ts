@@ -1,0 +1,242 @@
+/** What is written in docs/ by the code is what the code says now. */
+import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { format, resolveConfig } from 'prettier';
+import type { Registry } from 'prom-client';
+import Schema from 'typebox/schema';
+import { describe, expect, it } from 'vitest';
+import {
+  asyncApiDocument,
+  cliMarkdown,
+  commandHelps,
+  eventsMarkdown,
+  replaceSection,
+} from '#admin/documents/documents.ts';
+import { createProgram } from '#admin/program.ts';
+import { createMetrics as projectorMetrics } from '#projector/metrics.ts';
+import { createMetrics as queryMetrics } from '#query/metrics.ts';
+import { AccessKeyData, readAccessChange, StoreAccessData } from '#shared/events/access-event.ts';
+import { readChange } from '#shared/events/change.ts';
+import { describeFields, type FieldDescription } from '#shared/events/describe-fields.ts';
+import { ENTITY_NAMES, type EntityName, entitySchemas } from '#shared/events/entities/index.ts';
+import { exampleEvent } from '#shared/events/examples.ts';
+import { projectDocument } from '#shared/projection/projections/index.ts';
+import { projectFiles } from './project-files.ts';
+
+interface Message {
+  name: string;
+  payload: object;
+  examples: { payload: { storeid: string; data?: object } }[];
+}
+
+const document = JSON.parse(JSON.stringify(asyncApiDocument())) as {
+  channels: Record<string, { address: string; messages: Record<string, { $ref: string }> }>;
+  components: { messages: Record<string, Message>; schemas: object };
+};
+const messages = Object.values(document.components.messages);
+
+describe('docs/asyncapi.json', () => {
+  it('says what the schemas say: npm run documents writes it anew', () => {
+    expect(JSON.parse(readFileSync('docs/asyncapi.json', 'utf8'))).toEqual(document);
+  });
+
+  it.each(messages)('has examples of $name that its schema and the projector take', (message) => {
+    const { components } = document;
+    const validator = Schema.Compile({ ...message.payload, components });
+    expect(message.examples).toHaveLength(1);
+    for (const { payload } of message.examples) {
+      expect(validator.Errors(payload)[1]).toEqual([]);
+      const event = { key: Buffer.from(payload.storeid), value: Buffer.from(JSON.stringify(payload)) };
+      const isAccess = message.name in (document.channels['access']?.messages ?? {});
+      expect(isAccess ? readAccessChange(event) : readChange(event)).toMatchObject({ storeId: 's1' });
+    }
+  });
+
+  it.each(messages)('has a schema of $name that refuses an event without its envelope', ({ payload }) => {
+    const validator = Schema.Compile({ ...payload, components: document.components });
+    expect(validator.Check({})).toBe(false);
+  });
+});
+
+describe('docs/cli.md', () => {
+  it('says what the commands say: npm run documents writes it anew', async () => {
+    await expectUpToDate('docs/cli.md', 'commands', cliMarkdown());
+  });
+
+  it.each(commandHelps(createProgram()))('has a help of $name that fits 80 columns', ({ help }) => {
+    expect(help).toMatch(/^Usage: store-data/);
+    expect(help.split('\n').filter((line) => line.length > 80)).toEqual([]);
+  });
+});
+
+const message = (event: object) => ({ key: Buffer.from('s1'), value: Buffer.from(JSON.stringify(event)) });
+
+/** Names of all fields of a value, as `describeFields` spells them. */
+function fieldsOf(value: unknown, path = ''): string[] {
+  if (Array.isArray(value)) return value.flatMap((entry) => fieldsOf(entry, path.replace(/\.$/, '[].')));
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) => [
+    path + name,
+    ...fieldsOf(inner, `${path}${name}.`),
+  ]);
+}
+
+describe('docs/events.md', () => {
+  it('says what the schemas say: npm run documents writes it anew', async () => {
+    await expectUpToDate('docs/events.md', 'fields', eventsMarkdown());
+  });
+
+  it.each(ENTITY_NAMES)('has an example of %s that the projector takes, with every field', (entity) => {
+    const event = exampleEvent(entity);
+    expect(readChange(message(event))).toMatchObject({ entity, id: event.subject, storeId: 's1' });
+    const shown = fieldsOf(event.data);
+    const described = describeFields(entitySchemas[entity]).map(({ name }) => name);
+    const isEmptyObject = (name: string) => name.startsWith('cancellation.');
+    expect(described.filter((name) => !shown.includes(name) && !isEmptyObject(name))).toEqual([]);
+  });
+
+  it('requires what rule R12.3 requires, and nothing else', () => {
+    const required = ENTITY_NAMES.map((entity) => [
+      entity,
+      describeFields(entitySchemas[entity])
+        .filter(({ isRequired }) => isRequired)
+        .map(({ name }) => name),
+    ]);
+    expect(Object.fromEntries(required)).toEqual({
+      store: ['name', 'timezone_offset', 'created_at'],
+      coupon: ['code', 'discount_type', 'discount_value', 'active', 'created_at'],
+      customer: ['name', 'created_at'],
+      review: ['rating', 'created_at'],
+      campaign: ['name', 'channel', 'status', 'created_at'],
+      order: [
+        'status',
+        'order_type',
+        'customer.id',
+        'total',
+        'items[].product_id',
+        'items[].name',
+        'items[].quantity',
+        'items[].unit_price',
+        'items[].total',
+        'created_at',
+      ],
+      category: ['name', 'position', 'active'],
+      product: ['name', 'price', 'active', 'position'],
+      option_group: ['name', 'min', 'max', 'options', 'options[].id', 'options[].name', 'options[].price'],
+    });
+  });
+
+  it.each([
+    ['access_key', AccessKeyData],
+    ['store_access', StoreAccessData],
+  ] as const)('has an example of %s that the projector takes, with every field', (kind, schema) => {
+    const event = exampleEvent(kind);
+    expect(readAccessChange(message(event))).toMatchObject({ kind, storeId: 's1' });
+    expect(describeFields(schema).map(({ name }) => name)).toEqual(Object.keys(event.data));
+  });
+});
+
+type Json = Record<string, unknown>;
+
+const TIME = '2026-11-20T21:52:40.120Z';
+const LOCAL_TIME = '2026-11-20T18:52:40';
+
+/** A value with its required fields alone; where `keepsParts`, objects and lists stay, their own fields left out in the same way. */
+function pruned(value: Json, fields: readonly FieldDescription[], keepsParts: boolean, path = ''): Json {
+  const kept = Object.entries(value).flatMap(([name, inner]): [string, unknown][] => {
+    const field = fields.find((described) => described.name === path + name);
+    const isPart = typeof inner === 'object' && inner !== null;
+    const hasFields = fields.some(
+      (described) => described.name.startsWith(`${path}${name}`) && described !== field,
+    );
+    if (field === undefined || !(field.isRequired || (keepsParts && isPart && hasFields))) return [];
+    if (!isPart || !hasFields) return [[name, inner]];
+    const prune = (of: Json, at: string) => pruned(of, fields, keepsParts, `${path}${name}${at}.`);
+    return [
+      [name, Array.isArray(inner) ? inner.map((one: Json) => prune(one, '[]')) : prune(inner as Json, '')],
+    ];
+  });
+  return Object.fromEntries(kept);
+}
+
+/** All that answers show of a state. */
+function shown(entity: EntityName, data: Json): Json {
+  const event = { ...exampleEvent(entity), time: TIME, data };
+  const change = readChange({ key: Buffer.from('s1'), value: Buffer.from(JSON.stringify(event)) });
+  const document = projectDocument(change, { offset: '-03:00', customerErased: false }) as object as Json;
+  const bodies = ['summary', 'whole', 'dates', 'before_groups', 'after_groups'].map((name) => {
+    const body = document[name];
+    if (typeof body !== 'string') return {};
+    return JSON.parse(body.startsWith('{') ? body : `{${body}}`) as Json;
+  });
+  return Object.assign({}, ...bodies) as Json;
+}
+
+/** What stands at `items[].options[].name` in a record's first entries; `undefined` where it has none. */
+function valueAt(record: unknown, name: string): unknown {
+  let value = record;
+  for (const step of name.split('.')) {
+    if (typeof value !== 'object' || value === null) return undefined;
+    value = (value as Json)[step.replace('[]', '')];
+    if (step.endsWith('[]')) value = (value as unknown[] | undefined)?.[0];
+  }
+  return value;
+}
+
+describe('docs/events.md', () => {
+  it.each(ENTITY_NAMES)('says what answers show where a field of %s is absent', (entity) => {
+    const fields = describeFields(entitySchemas[entity]);
+    const example = exampleEvent(entity).data as Json;
+    let compared = 0;
+    for (const keepsParts of [false, true]) {
+      const data = pruned(example, fields, keepsParts);
+      const record = shown(entity, data);
+      for (const { name, whenAbsent } of fields) {
+        // A product's groups are joined when it is read.
+        const isGiven = valueAt(data, name) !== undefined || name === 'option_group_ids';
+        const value = valueAt(record, name);
+        if (whenAbsent === null || isGiven || value === undefined) continue;
+        const said: unknown = whenAbsent.startsWith('`') ? JSON.parse(whenAbsent.slice(1, -1)) : LOCAL_TIME;
+        expect([name, value]).toEqual([name, said]);
+        compared += 1;
+      }
+    }
+    expect(compared).toBeGreaterThan(3);
+  });
+});
+
+/** A line of the document for each metric of ours; those of Node have names and documents of their own. */
+async function linesOf(registry: Registry): Promise<string[]> {
+  const metrics = await registry.getMetricsAsJSON();
+  return metrics
+    .filter(({ name }) => name.startsWith('store_data_'))
+    .map(({ name, type, help }) => `| \`${name}\` | ${type} | ${help} |`);
+}
+
+const squeezed = (line: string) => line.replaceAll(/ +/g, ' ').trim();
+
+it('docs/metrics.md has a line for every metric of both services, and none for others', async () => {
+  const document = await readFile('docs/metrics.md', 'utf8');
+  const told = document
+    .split('\n')
+    .filter((line) => line.startsWith('| `store_data_'))
+    .map(squeezed);
+  const made = [...(await linesOf(queryMetrics().registry)), ...(await linesOf(projectorMetrics().registry))];
+  expect(told.toSorted()).toEqual(made.toSorted());
+});
+
+it('docs/caches.md names every file of the services that makes a cache', () => {
+  const table = readFileSync('docs/caches.md', 'utf8');
+  const making = projectFiles(['.ts']).filter(
+    (path) => /^(?:services|shared)\//.test(path) && readFileSync(path, 'utf8').includes('new LRUCache'),
+  );
+  expect(making.length).toBeGreaterThan(5);
+  expect(making.filter((path) => !table.includes(`\`${path}\``))).toEqual([]);
+});
+
+/** Expects that `npm run documents` would change nothing in the document's part of that name. */
+export async function expectUpToDate(path: string, name: string, markdown: string): Promise<void> {
+  const committed = await readFile(path, 'utf8');
+  const options = { ...(await resolveConfig(path)), filepath: path };
+  expect(committed).toBe(await format(replaceSection(committed, name, markdown), options));
+}

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { encodeEvent } from '#shared/events/encode.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { runCommand } from '../services/admin/run-command.ts';
+import { type KafkaCluster, startKafkaCluster } from './servers/kafka-cluster.ts';
+
+const CALLS = 8;
+
+describe('three Kafka brokers, of which the first that is named is frozen', () => {
+  let kafka: KafkaCluster;
+  let installation: Installation;
+  beforeAll(async () => {
+    kafka = await startKafkaCluster(3);
+    installation = await createInstallation({ settings: { KAFKA_BROKERS: kafka.brokers } });
+    for (const topic of [
+      `store-changes.${installation.environment}`,
+      `store-access.${installation.environment}`,
+    ])
+      await kafka.inSync(topic);
+  });
+  afterAll(async () => {
+    // Frozen brokers take no part in the removal of topics.
+    await kafka?.servers[0]?.kill();
+    await installation?.close();
+    await kafka?.close();
+  });
+
+  it('every command works once the others lead its partitions', async () => {
+    kafka.servers[0]?.freeze();
+    const others = kafka.brokers.split(',').slice(1).join(',');
+    const withOthers = { ...installation.env, KAFKA_BROKERS: others };
+    await eventually('the others lead', async () => (await runCommand(withOthers, ['lag'])).code === 0);
+    const outcomes: [number | null, string][] = [];
+    for (let call = 0; call < CALLS; call += 1) {
+      const { value } = encodeEvent({
+        entity: 'order',
+        storeId: `s${call}`,
+        subject: 'o1',
+        sequence: 1,
+        source: '/test',
+        data: {
+          status: 'pending',
+          order_type: 'delivery',
+          total: '10.00',
+          created_at: '2026-03-01T12:00:00Z',
+        },
+      });
+      const isEven = call % 2 === 0;
+      const { code, stderr } = await runCommand(
+        installation.env,
+        isEven ? ['lag'] : ['publish', '-'],
+        isEven ? {} : { input: `${value}\n` },
+      );
+      outcomes.push([code, stderr]);
+    }
+    expect(outcomes.map(([code, said]) => (code === 0 ? 'works' : said))).toEqual(
+      Array.from({ length: CALLS }, () => 'works'),
+    );
+  });
+});

@@ -1,0 +1,62 @@
+/** Plants each fault of the list in a copy of the sources, and tells whether the tests find it: `npm run test:mutations`. */
+import { execFile, execFileSync } from 'node:child_process';
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { type Mutation, MUTATIONS } from './mutations.ts';
+
+const [wanted = ''] = process.argv.slice(2);
+const root = process.cwd();
+const copy = await mkdtemp(join(tmpdir(), 'store-data-mutations-'));
+let missed = 0;
+try {
+  await copySources();
+  const all = new Set(MUTATIONS.flatMap(({ tests }) => tests));
+  if (wanted === '' && (await fails([...all]))) throw new Error('the tests fail without any fault');
+  for (const mutation of MUTATIONS.filter(({ fault }) => fault.includes(wanted))) {
+    const began = performance.now();
+    const isFound = await plant(mutation);
+    if (!isFound) missed += 1;
+    const seconds = Math.round((performance.now() - began) / 1_000);
+    process.stdout.write(`${isFound ? 'found ' : 'MISSED'}  ${mutation.fault} (${seconds} s)\n`);
+  }
+} finally {
+  await rm(copy, { recursive: true, force: true });
+}
+process.exitCode = missed === 0 ? 0 : 1;
+
+async function copySources(): Promise<void> {
+  const files = execFileSync('git', ['ls-files', '-z'], { encoding: 'utf8' }).split('\0').filter(Boolean);
+  for (const file of files) {
+    await mkdir(dirname(join(copy, file)), { recursive: true });
+    await cp(join(root, file), join(copy, file));
+  }
+  await symlink(join(root, 'node_modules'), join(copy, 'node_modules'));
+}
+
+/** @returns whether a test fails. */
+async function plant({ file, replace, by, tests }: Mutation): Promise<boolean> {
+  const path = join(copy, file);
+  const text = await readFile(path, 'utf8');
+  await writeFile(
+    path,
+    text.replace(replace, () => by),
+  );
+  try {
+    return await fails(tests);
+  } finally {
+    await writeFile(path, text);
+  }
+}
+
+async function fails(tests: readonly string[]): Promise<boolean> {
+  const run = promisify(execFile)('npx', ['vitest', 'run', '--bail', '1', ...tests], {
+    cwd: copy,
+    maxBuffer: 64 * 1_048_576,
+  });
+  return run.then(
+    () => false,
+    () => true,
+  );
+}

@@ -1,0 +1,170 @@
+/**
+ * Faults that the tests must find. Each replaces one text, which stands exactly once in its file, and names the tests that find it: a
+ * change of structure moves the text, and the fault with it.
+ */
+
+export interface Mutation {
+  /** What is wrong then. */
+  fault: string;
+  file: string;
+  replace: string;
+  by: string;
+  /** Test files, of which at least one must fail. */
+  tests: readonly string[];
+}
+
+export const MUTATIONS: readonly Mutation[] = [
+  {
+    fault: 'the compare-and-set of a checkpoint always succeeds',
+    file: 'shared/projection/slice/checkpoint.ts',
+    replace: 'if (modifiedCount === 0) throw fenced(claim.id);',
+    by: 'if (modifiedCount === -1) throw fenced(claim.id);',
+    tests: ['test/shared/projection/slice/checkpoint.integration.test.ts'],
+  },
+  {
+    fault: 'a claim does not end the transaction of a killed owner',
+    file: 'shared/projection/slice/checkpoint.ts',
+    replace: "await client.db('admin').command({ killSessions: [stored.session] });",
+    by: "await client.db('admin').command({ ping: 1 });",
+    tests: ['test/shared/projection/slice/checkpoint.integration.test.ts'],
+  },
+  {
+    fault: 'an event with the sequence of the one before it takes effect',
+    file: 'shared/projection/pipeline/decode.ts',
+    replace: 'sequence > (chain.entries.at(-1)?.change.sequence ?? -1)',
+    by: 'sequence >= (chain.entries.at(-1)?.change.sequence ?? -1)',
+    tests: ['test/shared/projection/pipeline/fold.unit.test.ts'],
+  },
+  {
+    fault: 'an event with the stored sequence takes effect',
+    file: 'shared/projection/pipeline/plan.ts',
+    replace: 'change.sequence > version',
+    by: 'change.sequence >= version',
+    tests: ['test/shared/projection/pipeline/plan.unit.test.ts'],
+  },
+  {
+    fault: 'an epoch is kept after a commit of unknown outcome',
+    file: 'shared/projection/slice/epochs.ts',
+    replace: 'for (const storeId of given.keys()) this.#given.delete(storeId);',
+    by: 'given.keys();',
+    tests: ['test/shared/projection/pipeline/positions.integration.test.ts'],
+  },
+  {
+    fault: 'positions that a restored database lost count as told',
+    file: 'services/query/feed/cursor.ts',
+    replace: 'if (cursor.snapshotPosition <= end) return byCursor;',
+    by: 'if (cursor.snapshotPosition >= 0) return byCursor;',
+    tests: ['test/followers.integration.test.ts'],
+  },
+  {
+    fault: 'a cursor of one kind is taken for another kind',
+    file: 'services/query/feed/cursor.ts',
+    replace: '`${environment}/${storeId}/${entity}/`',
+    by: '`${environment}/${storeId}/`',
+    tests: ['test/services/query/changes.integration.test.ts'],
+  },
+  {
+    fault: 'a page begins one record too early',
+    file: 'services/query/read/page.ts',
+    replace: 'Math.min((page - 1) * pageSize, MAX_SKIPPED)',
+    by: 'Math.min(Math.max(0, (page - 1) * pageSize - (page > 3 ? 1 : 0)), MAX_SKIPPED)',
+    tests: ['test/services/query/lists.integration.test.ts', 'test/model.integration.test.ts'],
+  },
+  {
+    fault: 'a count of a range leaves out its lower bound',
+    file: 'services/query/rank-tree/by-rank.ts',
+    replace: 'const count = Math.max(0, end - found.lower);',
+    by: 'const count = Math.max(0, end - found.lower - (found.lower > 0 ? 1 : 0));',
+    tests: ['test/model.integration.test.ts', 'test/services/query/lists.integration.test.ts'],
+  },
+  {
+    fault: 'the last second of a window ends at its beginning',
+    file: 'services/query/lists/plan.ts',
+    replace: 'to === null ? null : toInstant(to + SECOND)',
+    by: 'to === null ? null : toInstant(to)',
+    tests: ['test/services/query/lists.integration.test.ts'],
+  },
+  {
+    fault: 'what an erased customer is called stays in records that name them',
+    file: 'services/query/read/page.ts',
+    replace: 'return erased === true ? withoutCustomer(body) : body;',
+    by: 'return erased === true && withoutCustomer(body) === body ? withoutCustomer(body) : body;',
+    tests: [
+      'test/erasure.integration.test.ts',
+      'test/shared/projection/erasure/erasures.integration.test.ts',
+    ],
+  },
+  {
+    fault: 'a list shows records of every store',
+    file: 'services/query/lists/plan.ts',
+    replace: '    store_id: storeId,\n    ...request.where,',
+    by: "    store_id: storeId === '' ? storeId : { $gte: '' },\n    ...request.where,",
+    tests: ['test/security/tenants.integration.test.ts'],
+  },
+  {
+    fault: 'a token counts for a store that is blocked',
+    file: 'services/query/access/live-access.ts',
+    replace: "if (store.blocked) return 'store_blocked';",
+    by: "if (store.blocked && session === null) return 'store_blocked';",
+    tests: ['test/services/query/access.integration.test.ts'],
+  },
+  {
+    fault: 'a token keeps a scope that its key has lost',
+    file: 'services/query/access/live-access.ts',
+    replace: 'grant.scopes.filter((scope) => claims.scopes.includes(scope))',
+    by: 'claims.scopes.filter((scope) => grant.scopes.length > 0 || scope !== null)',
+    tests: ['test/services/query/access.integration.test.ts'],
+  },
+  {
+    fault: 'a request with a token that does not count takes from the quota',
+    file: 'services/query/access/live-access.ts',
+    replace: "if window == '' or session ~= client or not grant or not state then return answer end",
+    by: "if window == '' then return answer end\ngrant = grant or 'active'\nstate = state or 'active'",
+    tests: [
+      'test/services/query/quota.integration.test.ts',
+      'test/services/query/access/quota.integration.test.ts',
+    ],
+  },
+  {
+    fault: 'an ETag does not know the parameters',
+    file: 'services/query/responses/etag.ts',
+    replace: '    Object.entries(parameters),\n',
+    by: '    Object.entries(parameters).length,\n',
+    tests: [
+      'test/services/query/responses/etag.unit.test.ts',
+      'test/services/query/conditional.integration.test.ts',
+    ],
+  },
+  {
+    fault: 'a tampered token is taken where its signature was verified before',
+    file: 'services/query/access/tokens.ts',
+    replace: 'const known = cache.get(token);',
+    by: "const known = cache.get(token) ?? cache.find((_, key) => key.split('.')[2] === token.split('.')[2]);",
+    tests: ['test/security/tokens.integration.test.ts'],
+  },
+  {
+    fault: 'the revocation of a session leaves Redis as it is',
+    file: 'services/admin/commands/sessions/revoke.ts',
+    replace:
+      'const live = await endRevokedSession(redis, revokedSessions, servers.config.namePrefix, session);',
+    by: 'const live = session._id !== _id || revokedSessions === null;',
+    tests: ['test/services/admin/sessions.integration.test.ts'],
+  },
+  {
+    fault: 'poison is skipped without a letter',
+    file: 'shared/projection/pipeline/apply.ts',
+    replace: 'const deadLetters = lettersOf(slice, [...left.rejected, ...planned.failed]);',
+    by: 'const deadLetters = lettersOf(slice, planned.failed);',
+    tests: ['test/services/projector/edges.integration.test.ts'],
+  },
+  {
+    fault: 'a leaf of a rank tree counts one facet for another',
+    file: 'shared/projection/rank-tree/nodes.ts',
+    replace: 'for (const { facet } of records) counts[facet] = (counts[facet] ?? 0) + 1;',
+    by: 'for (const { facet } of records) counts[records[0]?.facet ?? facet] = (counts[records[0]?.facet ?? facet] ?? 0) + 1;',
+    tests: [
+      'test/shared/projection/rank-tree/split.unit.test.ts',
+      'test/shared/projection/rank-tree/trees.integration.test.ts',
+    ],
+  },
+];

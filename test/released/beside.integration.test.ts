@@ -1,0 +1,191 @@
+/** Processes of the release before run beside this one's, on the same servers: the way of every upgrade, and back. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { changesTopic } from '#shared/events/topics.ts';
+import { exampleEvent } from '#shared/events/examples.ts';
+import { type ApiClient, createApiClient } from '#test/api-client.ts';
+import { createInstallation, type Installation } from '#test/installation.ts';
+import { caughtUp } from '#test/read-models.ts';
+import { type ServiceProcess, startService } from '#test/service-process.ts';
+import { runProcess } from '../services/admin/run-command.ts';
+
+/** The last commit of the release before. */
+const RELEASE = 'c04d304';
+const ENTITIES = ['store', 'order', 'customer', 'review', 'category', 'product'] as const;
+const PATHS = [
+  '/api/store/info/',
+  '/api/order/list',
+  '/api/order/list?status=pending&page=1',
+  '/api/order/details/?order_id=',
+  '/api/customer/list',
+  '/api/review/list',
+  '/api/product/list',
+  '/api/menu/',
+  '/api/order/changes',
+  '/api/customer/changes',
+  '/api/nowhere',
+];
+
+const absent = (() => {
+  try {
+    execFileSync('git', ['cat-file', '-e', `${RELEASE}^{commit}`], { stdio: 'ignore' });
+    return undefined;
+  } catch {
+    return `this clone has no history as far as ${RELEASE}`;
+  }
+})();
+if (absent !== undefined) process.stderr.write(`not tested, the release before beside this one: ${absent}\n`);
+
+type Release = 'before' | 'this';
+
+describe.skipIf(absent !== undefined)('the release before and this one on the same servers', () => {
+  let installation: Installation;
+  let folder: string;
+  const running = new Set<ServiceProcess>();
+  const apis = {} as Record<Release, ApiClient>;
+
+  const fileOf = (release: Release, file: string) => (release === 'before' ? join(folder, file) : file);
+  const start = async (release: Release, name: 'projector' | 'query') => {
+    const started = startService(name, installation.env, 'info', fileOf(release, `services/${name}/main.ts`));
+    running.add(started);
+    return {
+      started,
+      line: await started.logged(({ msg }) => msg === `${name === 'query' ? 'query service' : name} started`),
+    };
+  };
+  const stop = async (started: ServiceProcess) => {
+    started.kill('SIGTERM');
+    await started.ended;
+    running.delete(started);
+  };
+  const command = async (release: Release, ...args: string[]) => {
+    const program = join(process.cwd(), 'services/admin/main.ts');
+    const file = release === 'before' ? join(folder, 'services/admin/main.ts') : program;
+    const { code, stdout, stderr } = await runProcess(installation.env, [...args, '--json'], {
+      program: file,
+    });
+    expect(code, stderr).toBe(0);
+    return JSON.parse(stdout) as never;
+  };
+  const createKey = async (release: Release) =>
+    command(
+      release,
+      'keys',
+      'create',
+      '-s',
+      's1',
+      '-e',
+      installation.environment,
+      '--scopes',
+      'store,crm,order,menu',
+    ) as Promise<{
+      client_id: string;
+      client_secret: string;
+    }>;
+  let sequence = 100;
+  const publish = async () => {
+    sequence += 1;
+    const events = ENTITIES.map((entity) => {
+      const { subject, data } = exampleEvent(entity);
+      return { entity, storeId: 's1', subject, sequence, data };
+    });
+    await installation.publish(events);
+    await caughtUp(installation);
+  };
+  /** Answers to the same requests, by both. */
+  const answersOf = async (release: Release, token: string) =>
+    Promise.all(
+      PATHS.map(async (path) => {
+        const whole = path.endsWith('=') ? path + encodeURIComponent(exampleEvent('order').subject) : path;
+        const { status, headers, text } = await apis[release].get(whole, token);
+        return { path: whole, status, etag: headers.get('etag'), type: headers.get('content-type'), text };
+      }),
+    );
+  const expectSameAnswers = async (token: string) => {
+    const before = await answersOf('before', token);
+    expect(await answersOf('this', token)).toEqual(before);
+    expect(before.map(({ status }) => status)).toEqual([...Array(PATHS.length - 1).fill(200), 404]);
+  };
+
+  let projectorBefore: ServiceProcess;
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'store-data-release-'));
+    execFileSync('sh', [
+      '-c',
+      `git archive ${RELEASE} services shared package.json tsconfig.json docs | tar -x -C "$1"`,
+      'sh',
+      folder,
+    ]);
+    symlinkSync(join(process.cwd(), 'node_modules'), join(folder, 'node_modules'));
+    installation = await createInstallation();
+    ({ started: projectorBefore } = await start('before', 'projector'));
+    for (const release of ['before', 'this'] as const) {
+      const { line } = await start(release, 'query');
+      apis[release] = createApiClient(String(line['url']));
+    }
+  });
+  afterAll(async () => {
+    await Promise.all([...running].map(stop));
+    await installation?.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it('answer alike from what the release before projected, and from what this one projected after it', async () => {
+    const { client_id: clientId, client_secret: secret } = await createKey('before');
+    await publish();
+    const token = await apis.before.token(clientId, secret);
+    await expectSameAnswers(token);
+    // As in a rolling update: the new one is there before the old one goes.
+    const { started } = await start('this', 'projector');
+    await stop(projectorBefore);
+    await publish();
+    await expectSameAnswers(token);
+    // And back.
+    ({ started: projectorBefore } = await start('before', 'projector'));
+    await stop(started);
+    await publish();
+    await expectSameAnswers(token);
+  });
+
+  it.each([
+    ['before', 'this'],
+    ['this', 'before'],
+  ] as const)(
+    'a key and its tokens of one (%s) count at the other, until the other revokes it',
+    async (one, other) => {
+      const { client_id: clientId, client_secret: secret } = await createKey(one);
+      const tokens = [await apis[one].token(clientId, secret), await apis[other].token(clientId, secret)];
+      const statuses = async () => {
+        const asked = tokens.flatMap((token) => [
+          apis.before.get('/api/store/info/', token),
+          apis.this.get('/api/store/info/', token),
+        ]);
+        return (await Promise.all(asked)).map(({ status }) => status);
+      };
+      expect(await statuses()).toEqual([200, 200, 200, 200]);
+      await command(other, 'keys', 'revoke', clientId);
+      expect(await statuses()).toEqual([401, 401, 401, 401]);
+      expect((await apis.before.askToken(clientId, secret)).status).toBe(401);
+      expect((await apis.this.askToken(clientId, secret)).status).toBe(401);
+    },
+  );
+
+  it('a dead letter of the release before is seen and dropped by this one', async () => {
+    const { environment } = installation;
+    await installation.send(changesTopic(environment), [{ key: 's1', value: 'no event' }]);
+    await caughtUp(installation);
+    const listBy = async (release: Release) => {
+      const { dead_letters: letters } = (await command(release, 'dead-letters', 'list')) as {
+        dead_letters: { id: string }[];
+      };
+      return letters.map(({ id }) => id);
+    };
+    const [id = ''] = await listBy('before');
+    expect(await listBy('this')).toEqual([id]);
+    await command('this', 'dead-letters', 'drop', '-y', id);
+    expect([await listBy('this'), await listBy('before')]).toEqual([[], []]);
+  });
+});

@@ -1,0 +1,61 @@
+/** `prepare` reaches MongoDB by the settings that every other command has. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Authority, makeAuthority, writeFiles } from '#test/certificates.ts';
+import { createInstallation, type Installation } from '#test/installation.ts';
+import { runCommand, runJson } from '../services/admin/run-command.ts';
+import { PASSWORD, type SecureMongod, startSecureMongod, startUninitiatedMongods, USER } from './mongodb.ts';
+
+describe('prepare by TLS', () => {
+  let folder: string;
+  let ca: string;
+  let authority: Authority;
+  let installation: Installation;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'store-data-secure-'));
+    authority = await makeAuthority('authority');
+    ({ ca } = await writeFiles(folder, { ca: authority.cert }));
+    installation = await createInstallation();
+  });
+  afterAll(async () => {
+    await installation?.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const settings = ({ uri }: Pick<SecureMongod, 'uri'>): Record<string, string> => ({
+    ...installation.env,
+    MONGODB_URI: uri,
+    MONGODB_TLS_CA_FILE: ca,
+  });
+  const asUser = { MONGODB_USERNAME: USER, MONGODB_PASSWORD: PASSWORD };
+
+  it.each([1, 3] as const)('finds a replica set of %i by its user', async (size) => {
+    const mongod = await startSecureMongod(authority, 'CN=nobody', size);
+    try {
+      const env = { ...settings(mongod), ...asUser };
+      expect(await runJson(env, ['prepare'])).toMatchObject({ replica_set: false });
+      const wrong = await runCommand({ ...env, MONGODB_PASSWORD: 'wrong' }, ['prepare']);
+      expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringMatching(/Authentication failed/)]);
+    } finally {
+      await mongod.close();
+    }
+  });
+
+  it('makes a replica set of one server that has none, and says of several that their operator does', async () => {
+    const one = await startUninitiatedMongods(authority, 1, { authentication: false });
+    try {
+      expect(await runJson(settings(one), ['prepare'])).toMatchObject({ replica_set: true });
+      expect(await runJson(settings(one), ['prepare'])).toMatchObject({ replica_set: false });
+      const several = { uri: one.uri.replace('/?', ',127.0.0.1:1/?').replace(/rs\d/, 'other') };
+      const { code, stderr } = await runCommand(settings(several), ['prepare']);
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringMatching(/^store-data: MongoDB cannot be reached at .*127\.0\.0\.1:1.*rs\.initiate/),
+      ]);
+    } finally {
+      await one.close();
+    }
+  });
+});

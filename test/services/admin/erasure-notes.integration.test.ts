@@ -1,0 +1,134 @@
+/** What a store's erasure covers: messages by their offsets, as long as the log is the one that was erased; never by their time (rule R14.8). */
+import kafkajs from 'kafkajs';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { controlCollections, storeAccessId } from '#shared/access/access-keys.ts';
+import { encodeEvent } from '#shared/events/encode.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { createTopics, TOPIC_CONFIG } from '#shared/kafka/topics.ts';
+import { generationDb } from '#test/generations.ts';
+import { eventually, type RawMessage } from '#test/installation.ts';
+import { type QueryService, startQueryService } from '#test/query-service.ts';
+import { caughtUp } from '#test/read-models.ts';
+import { runCommand, runJson } from './run-command.ts';
+
+const DAY_MS = 86_400_000;
+
+let service: QueryService;
+beforeEach(async () => {
+  service = await startQueryService({ partitions: 1 });
+  await allowAnyTime();
+});
+afterEach(() => service?.close());
+
+/** Brokers before Kafka 3.6 take any time of a message; later ones, by default, only such as are less than an hour ahead. */
+async function allowAnyTime(): Promise<void> {
+  const { kafka, environment } = service.installation;
+  const admin = kafka.admin();
+  const settings = { ...TOPIC_CONFIG, 'message.timestamp.after.max.ms': String(1_000 * DAY_MS) };
+  await admin.alterConfigs({
+    validateOnly: false,
+    resources: [
+      {
+        type: kafkajs.ConfigResourceTypes.TOPIC,
+        name: changesTopic(environment),
+        configEntries: Object.entries(settings).map(([name, value]) => ({ name, value })),
+      },
+    ],
+  });
+  await admin.disconnect();
+}
+
+const json = <T>(...args: string[]) => runJson<T>(service.installation.env, args);
+const order = (id: string, timestamp: number, storeId = 'gone'): RawMessage => ({
+  ...encodeEvent({
+    source: '/test',
+    entity: 'order',
+    storeId,
+    subject: id,
+    sequence: 1,
+    data: { status: 'pending', order_type: 'takeout', total: '1.00', created_at: '2026-01-01T12:00:00Z' },
+  }),
+  timestamp: String(timestamp),
+});
+const publish = async (...messages: RawMessage[]) => {
+  await service.installation.send(changesTopic(service.installation.environment), messages);
+};
+const ordersIn = async (generation: number, store_id = 'gone') => {
+  const found = generationDb(service.installation, generation).collection('orders').find({ store_id });
+  return (await found.toArray()).map(({ _id }) => String(_id).split('/')[1] ?? '').toSorted();
+};
+
+describe('an erased store', () => {
+  it('stays away in a rebuild though its publisher’s clock is days ahead, and begins anew though it is days behind', async () => {
+    const { installation } = service;
+    await publish(order('ahead', Date.now() + 3 * DAY_MS), order('now', Date.now()));
+    await publish(order('other', Date.now() + 3 * DAY_MS, 'neighbour'));
+    await caughtUp(installation);
+    await json('stores', 'erase', 'gone', '--yes');
+    await json('rebuild');
+    expect([await ordersIn(2), await ordersIn(2, 'neighbour')]).toEqual([[], ['other']]);
+    await publish(order('behind', Date.now() - 3 * DAY_MS));
+    await eventually('it begins anew', async () => (await ordersIn(2)).includes('behind'));
+    await json('rebuild');
+    expect(await ordersIn(3)).toEqual(['behind']);
+  });
+
+  it('is applied from a log that took the place of the erased one, which an operator is told', async () => {
+    const { installation } = service;
+    const topic = changesTopic(installation.environment);
+    await publish(order('old', Date.now()), order('older', Date.now()));
+    await caughtUp(installation);
+    await json('stores', 'erase', 'gone', '--yes');
+    await service.stopProjector();
+    const admin = installation.kafka.admin();
+    await admin.deleteTopics({ topics: [topic] });
+    await eventually('the topic is gone', async () => !(await admin.listTopics()).includes(topic));
+    await createTopics(admin, [topic], { partitions: 1 });
+    await admin.disconnect();
+    // At the offsets that the erasure covered in the former log.
+    await publish(order('new', Date.now()), order('newer', Date.now()), order('newest', Date.now()));
+    await service.startProjector();
+    const { code, stderr } = await runCommand(installation.env, ['rebuild', '--accept', 'all']);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('store gone was erased from another log')]);
+    expect(await ordersIn(2)).toEqual(['new', 'newer', 'newest']);
+  });
+
+  it('begins anew in a partition that its topic was given later, in rebuilds too', async () => {
+    const { installation } = service;
+    await publish(order('old', Date.now()));
+    await caughtUp(installation);
+    await json('stores', 'erase', 'gone', '--yes');
+    const admin = installation.kafka.admin();
+    const topic = changesTopic(installation.environment);
+    await admin.createPartitions({ topicPartitions: [{ topic, count: 2 }] });
+    await admin.disconnect();
+    await eventually('the partition is known', () =>
+      publish({ ...order('moved', Date.now()), partition: 1 }).then(
+        () => true,
+        () => false,
+      ),
+    );
+    await eventually('it begins anew', async () => (await ordersIn(1)).includes('moved'));
+    await json('rebuild');
+    expect(await ordersIn(2)).toEqual(['moved']);
+  });
+
+  it('stays away by the note of an earlier release, which judged by time as well', async () => {
+    const { installation } = service;
+    const topic = changesTopic(installation.environment);
+    await publish(order('old', Date.now()), order('late', Date.now()), order('later', Date.now()));
+    await caughtUp(installation);
+    await json('stores', 'erase', 'gone', '--yes');
+    // What is published after the erasure's own event is applied after it: the note below replaces what both wrote.
+    await service.setKey({ clientId: 'after the erasure', storeId: 'other' });
+    const erased = { at: new Date(Date.now() + 60_000), ends: [{ topic, partition: 0, end: 1, until: 2 }] };
+    const { stores } = controlCollections(
+      installation.mongodb.db(`${installation.config.namePrefix}_control`),
+    );
+    const _id = storeAccessId(installation.environment, 'gone');
+    await stores.updateOne({ _id }, { $set: { erased } });
+    // That note covers the first two messages alone.
+    await runCommand(installation.env, ['rebuild', '--accept', 'all']);
+    expect(await ordersIn(2)).toEqual(['later']);
+  });
+});

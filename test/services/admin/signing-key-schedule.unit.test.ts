@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import { CLOCK_MARGIN_MS, scheduleOf } from '#admin/signing-keys.ts';
+import { signingIndex } from '#shared/access/signing-key-set.ts';
+
+const NOW = 1_000_000_000;
+const LIFETIME = 900_000;
+const key = (kid: string, seconds?: number) => ({
+  kid,
+  d: '',
+  ...(seconds === undefined ? {} : { nbf: NOW / 1_000 + seconds }),
+});
+
+describe('signingIndex', () => {
+  it.each([
+    ['the first that may', [key('a')], 0],
+    ['the second, while the first waits', [key('b', 60), key('a')], 1],
+    ['the first, from its second on', [key('b', 0), key('a')], 0],
+    ['the first of several that may', [key('c', -1), key('b', -60), key('a')], 0],
+    ['the one whose time comes first, where none has come', [key('b', 60), key('a', 5)], 1],
+  ])('is %s', (_what, keys, index) => {
+    expect(signingIndex(keys, NOW)).toBe(index);
+  });
+});
+
+describe('scheduleOf', () => {
+  it('says what each key does, and until when tokens of former ones live', () => {
+    const keys = [key('d', 60), key('c', -10), key('b', -2_000), key('a')];
+    expect(scheduleOf(keys, NOW, LIFETIME)).toEqual([
+      { kid: 'd', state: 'waits', signsFrom: NOW + 60_000, tokensUntil: NOW },
+      { kid: 'c', state: 'signs', signsFrom: NOW - 10_000, tokensUntil: null },
+      {
+        kid: 'b',
+        state: 'verifies',
+        signsFrom: NOW - 2_000_000,
+        tokensUntil: NOW - 10_000 + LIFETIME + CLOCK_MARGIN_MS,
+      },
+      // It stopped signing when the first of those before it began.
+      {
+        kid: 'a',
+        state: 'verifies',
+        signsFrom: null,
+        tokensUntil: NOW - 2_000_000 + LIFETIME + CLOCK_MARGIN_MS,
+      },
+    ]);
+  });
+
+  it('does not know since when a key does not sign where one before it has no time', () => {
+    expect(scheduleOf([key('b'), key('a')], NOW, LIFETIME)[1]).toMatchObject({
+      state: 'verifies',
+      tokensUntil: null,
+    });
+  });
+
+  it('allows for clocks that are ahead: a key that nearly signs may have signed', () => {
+    const [waiting] = scheduleOf([key('b', 1), key('a')], NOW, LIFETIME);
+    expect(waiting).toMatchObject({ state: 'waits', tokensUntil: null });
+  });
+});

@@ -1,0 +1,116 @@
+/** A message that fails whatever is tried ends as a dead letter: by itself, or when an operator skips it. */
+import type { ClientSession } from 'mongodb';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type RunningProjector, startProjector } from '#projector/projector.ts';
+import { encodeEvent } from '#shared/events/encode.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { createLogger } from '#shared/logging.ts';
+import { DEAD_LETTERS, type DeadLetter, STAMPS } from '#shared/read-models/collections.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { readModels } from '#test/read-models.ts';
+import { runCommand } from './run-command.ts';
+
+let installation: Installation;
+let projector: RunningProjector;
+let topic: string;
+beforeAll(async () => {
+  installation = await createInstallation({ partitions: 1 });
+  topic = changesTopic(installation.environment);
+  projector = await startProjector(installation.config, createLogger('projector', 'silent'));
+});
+afterAll(async () => {
+  await projector?.stop();
+  await installation?.close();
+});
+
+const publish = (storeId: string, subject: string) =>
+  installation.send(topic, [
+    encodeEvent({
+      entity: 'order',
+      storeId,
+      subject,
+      sequence: 1,
+      data: {
+        status: 'pending',
+        order_type: 'delivery',
+        total: '1.00',
+        created_at: '2026-03-01T12:00:00Z',
+      },
+      source: '/test',
+    }),
+  ]);
+const orders = async () => {
+  const found = await (await readModels(installation)).collection('orders').find().toArray();
+  return found.map(({ _id }) => String(_id)).toSorted();
+};
+const letters = async () => {
+  const db = await readModels(installation);
+  return db
+    .collection<DeadLetter>(DEAD_LETTERS)
+    .find({}, { sort: { offset: 1 } })
+    .toArray();
+};
+const skip = (offset: number) =>
+  runCommand(installation.env, [
+    'dead-letters',
+    'skip',
+    '--topic',
+    topic,
+    '--partition',
+    '0',
+    '--offset',
+    String(offset),
+    '--yes',
+  ]);
+const retry = () => runCommand(installation.env, ['dead-letters', 'retry', '--all']);
+const bare = (offset: number) => ({
+  _id: `${topic}/0/${offset}`,
+  reason: 'projection_failed',
+  key: null,
+  value: null,
+  headers: [],
+  cut: true,
+  value_bytes: expect.any(Number),
+});
+
+it('becomes a dead letter by itself where MongoDB refuses what it brings about', async () => {
+  const db = await readModels(installation);
+  await db.command({ collMod: 'orders', validator: { _id: { $ne: 's1/refused' } } });
+  await publish('s1', 'before');
+  await publish('s1', 'refused');
+  await publish('s1', 'behind');
+  await eventually('what is behind it is applied', async () => (await orders()).includes('s1/behind'));
+  expect(await orders()).toEqual(['s1/before', 's1/behind']);
+  expect(await letters()).toMatchObject([bare(1)]);
+  await db.command({ collMod: 'orders', validator: {} });
+  expect(await retry()).toMatchObject({ code: 0, stdout: 'applied 1, outdated 0, still dead 0\n' });
+  expect(await orders()).toEqual(['s1/before', 's1/behind', 's1/refused']);
+});
+
+it('is skipped where somebody else holds what it writes, when an operator says so', async () => {
+  const db = await readModels(installation);
+  await installation.mongodb.withSession(async (session: ClientSession) => {
+    session.startTransaction();
+    const held = { _id: 's1' as never };
+    await db.collection(STAMPS).updateOne(held, { $set: { held: true } }, { session });
+    await publish('s1', 'held');
+    await publish('s2', 'waits');
+    await eventually('its failures show', async () => {
+      const failing = await projector.metrics.failing.get();
+      return failing.values.some(({ value }) => value >= 3);
+    });
+    expect(await orders()).not.toContain('s2/waits');
+    // What was applied, and what only waits behind it.
+    expect(await skip(2)).toMatchObject({ code: 1, stderr: expect.stringContaining('is intact') });
+    expect(await skip(4)).toMatchObject({ code: 1, stderr: expect.stringContaining('is intact') });
+    expect(await skip(3)).toMatchObject({
+      code: 0,
+      stdout: `${topic}/0 goes on at 4; the dead letter is ${topic}/0/3\n`,
+    });
+    await eventually('what is behind it is applied', async () => (await orders()).includes('s2/waits'));
+    expect(await letters()).toMatchObject([bare(3)]);
+    await session.abortTransaction();
+  });
+  expect(await retry()).toMatchObject({ code: 0, stdout: 'applied 1, outdated 0, still dead 0\n' });
+  expect(await orders()).toContain('s1/held');
+});

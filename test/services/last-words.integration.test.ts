@@ -1,0 +1,61 @@
+/** What a service says when it ends by a failure: one line of JSON like all others, level fatal, and nothing after it. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createInstallation, type Installation } from '#test/installation.ts';
+import { type LogLine, startService } from '#test/service-process.ts';
+
+let installation: Installation;
+beforeAll(async () => {
+  installation = await createInstallation();
+});
+afterAll(() => installation?.close());
+
+/** Fails where nobody catches it, when the process is told to. */
+const failing = (statement: string) => ({
+  NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(`process.on('SIGWINCH', () => { ${statement} })`)}`,
+});
+const FAILURES = [
+  ['an exception that nobody catches', failing("throw new Error('boom')")],
+  ['a rejection that nobody handles', failing("Promise.reject(new Error('boom'))")],
+] as const;
+
+/** What every line of a service has. */
+const ofService = (name: string, level: unknown, msg: unknown): LogLine =>
+  ({ service: name, level, time: expect.anything(), msg }) as LogLine;
+
+describe.each(['projector', 'query'] as const)('the last words of the %s', (name) => {
+  it.each([
+    ['numbers', 60],
+    ['names', 'fatal'],
+  ])('are fatal where its settings are wrong, with LOG_FORMAT=%s', async (format, level) => {
+    const service = startService(name, {
+      ...installation.env,
+      LOG_FORMAT: format,
+      REDIS_URL: '',
+      QUOTA_REQUESTS: 'many',
+    });
+    expect(await service.ended).toEqual({ code: 1, signal: null });
+    expect(service.lines).toEqual([
+      {
+        ...ofService(
+          name,
+          level,
+          expect.stringMatching(
+            /^the (projector|query service) ends: REDIS_URL is required: .*\nQUOTA_REQUESTS must be/,
+          ),
+        ),
+        code: 'config_invalid',
+      },
+    ]);
+  });
+
+  it.each(FAILURES)('are fatal after %s', async (_case, preload) => {
+    const service = startService(name, { ...installation.env, ...preload });
+    await service.logged(({ msg }) => msg?.endsWith(' started') === true);
+    service.kill('SIGWINCH');
+    expect(await service.ended).toEqual({ code: 1, signal: null });
+    expect(service.lines.at(-1)).toEqual({
+      ...ofService(name, 60, expect.stringMatching(/^the (projector|query service) failed/)),
+      err: expect.objectContaining({ message: 'Error: boom' }),
+    });
+  });
+});

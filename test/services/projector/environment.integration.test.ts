@@ -1,0 +1,112 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { superviseEnvironments, type SupervisorOptions } from '#projector/environment.ts';
+import { createMetrics } from '#projector/metrics.ts';
+import { StoreDataError } from '#shared/errors.ts';
+import { pointersIn } from '#shared/read-models/generation-pointer.ts';
+import { createFirstGeneration, createMarker, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+
+let installation: Installation;
+beforeAll(async () => {
+  installation = await createInstallation({ environments: 3, partitions: 1 });
+  const { databases, config } = installation;
+  for (const name of config.environments) await createFirstGeneration(databases, name, PROJECTION_VERSION);
+});
+afterAll(() => installation?.close());
+
+/** A consumer that does nothing, until it is told to fail. */
+function consumer(stopped: () => void) {
+  const failure = Promise.withResolvers<never>();
+  let isLive = true;
+  failure.promise.catch(() => (isLive = false));
+  return {
+    failed: failure.promise,
+    fail: failure.reject,
+    isLive: () => isLive,
+    partitions: () => [],
+    runBetweenSlices: () => Promise.resolve(null),
+    stop: async () => stopped(),
+  };
+}
+
+function optionsOf(project: SupervisorOptions['project']): SupervisorOptions {
+  return {
+    databases: installation.databases,
+    own: new Map(),
+    prepare: () => Promise.resolve(),
+    projectionVersion: PROJECTION_VERSION,
+    sideBySide: false,
+    logger: pino({ level: 'silent' }),
+    metrics: createMetrics(),
+    project,
+  };
+}
+
+it('leaves nothing behind that was begun beside a generation that cannot be projected', async () => {
+  const { databases, config } = installation;
+  const [, , environment = ''] = config.environments;
+  await createMarker(databases, environment, 2, PROJECTION_VERSION);
+  await pointersIn(databases.control).updateOne(
+    { _id: environment },
+    { $set: { others: [{ number: 2, state: 'building' }] } },
+  );
+  const hasFailed = Promise.withResolvers<void>();
+  const [begun, stopped] = [[] as number[], [] as number[]];
+  const options = optionsOf(async ({ marker: { number } }) => {
+    if (number === 2) {
+      hasFailed.resolve();
+      throw new Error('it cannot be projected');
+    }
+    await hasFailed.promise;
+    // Much later than the other one has failed.
+    for (let permit = 0; permit < 1_000; permit += 1) await nextTurn();
+    begun.push(number);
+    return consumer(() => stopped.push(number));
+  });
+  await expect(superviseEnvironments(options, [environment])).rejects.toThrow('it cannot be projected');
+  expect([begun, stopped]).toEqual([[1], [1]]);
+});
+
+it('stops an environment alone for a mistake on its own Kafka, and goes on with it once that is mended', async () => {
+  const { config, databases } = installation;
+  const [common = '', own = ''] = config.environments;
+  const running = new Map<string, ReturnType<typeof consumer>>();
+  const stopped: string[] = [];
+  let isMistaken = true;
+  const options = optionsOf(async ({ environment }) => {
+    if (environment === own && isMistaken) throw new StoreDataError('topic_unsuitable', 'a mistake');
+    const begun = consumer(() => stopped.push(environment));
+    running.set(environment, begun);
+    return begun;
+  });
+  const isShown = async () =>
+    (await options.metrics.environmentStopped.get()).values.some(
+      ({ labels, value }) => labels.environment === own && value === 1,
+    );
+  const withOwn = { ...options, own: new Map([[own, { kafka: config.kafka }]]) };
+  const supervision = await superviseEnvironments(withOwn, [common, own]);
+  try {
+    await eventually('it is shown', isShown);
+    expect([...running.keys()]).toEqual([common]);
+    isMistaken = false;
+    await eventually('it is tried again', () => running.has(own));
+
+    const former = running.get(own);
+    former?.fail(new Error('another mistake'));
+    await nextTurn();
+    // A restart would stop the other environment as well.
+    expect([former?.isLive(), supervision.isLive()]).toEqual([false, true]);
+    // So that it is looked at soon.
+    await pointersIn(databases.control).updateOne({ _id: own }, { $set: { others: [] } });
+    await eventually('it is begun anew', () => running.get(own) !== former);
+    expect(stopped).toEqual([own]);
+
+    running.get(common)?.fail(new Error('a mistake on the common servers'));
+    await expect(supervision.failed).rejects.toThrow('a mistake on the common servers');
+  } finally {
+    await supervision.stop();
+  }
+  expect(stopped.toSorted()).toEqual([own, common, own].toSorted());
+});

@@ -1,0 +1,32 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { watchClock } from '#projector/log/consumer.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** Sets the wall clock alone, as an operator does. */
+function moveClock(byMs: number): void {
+  vi.setSystemTime(Date.now() + byMs);
+}
+
+it('tells within a second that the clock was set back by more than is tolerated, and nothing else', async () => {
+  const told: number[] = [];
+  const end = watchClock(5_000, (byMs) => told.push(byMs));
+  await vi.advanceTimersByTimeAsync(10_000);
+  moveClock(60_000);
+  await vi.advanceTimersByTimeAsync(1_000);
+  moveClock(-4_000);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(told).toEqual([]);
+  moveClock(-20_000);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(told).toEqual([20_000]);
+  end();
+  moveClock(-20_000);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(told).toEqual([20_000]);
+});

@@ -1,0 +1,194 @@
+/** What transactions aborted was never sent, however many producers there are and in whatever order they end. */
+import { randomUUID } from 'node:crypto';
+import type { Transaction } from 'kafkajs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Servers } from '#admin/connection/servers.ts';
+import { LogReader } from '#shared/kafka/log-reader.ts';
+import { type RunningProjector, startProjector } from '#projector/projector.ts';
+import { encodeEvent } from '#shared/events/encode.ts';
+import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { createLogger } from '#shared/logging.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { caughtUp, readModels } from '#test/read-models.ts';
+import { runCommand, runJson } from '../admin/run-command.ts';
+
+const order = (subject: string, notes = '') =>
+  encodeEvent({
+    entity: 'order',
+    storeId: 's1',
+    subject,
+    sequence: 1,
+    source: '/test',
+    data: {
+      status: 'pending',
+      order_type: 'delivery',
+      total: '1.00',
+      created_at: '2026-03-01T12:00:00Z',
+      notes,
+    },
+  });
+
+/** Transactions of several producers, each of which has one at a time. */
+class Producers {
+  readonly #installation: Installation;
+  readonly #producers: { transaction: () => Promise<Transaction>; disconnect: () => Promise<void> }[] = [];
+
+  constructor(installation: Installation) {
+    this.#installation = installation;
+  }
+
+  async begin(): Promise<Transaction> {
+    const producer = this.#installation.kafka.producer({
+      transactionalId: randomUUID(),
+      maxInFlightRequests: 1,
+      idempotent: true,
+    });
+    await producer.connect();
+    this.#producers.push(producer);
+    return producer.transaction();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#producers.map((producer) => producer.disconnect()));
+  }
+}
+
+describe('transactions that were aborted', () => {
+  let installation: Installation;
+  let producers: Producers;
+  let projector: RunningProjector | undefined;
+  let topic: string;
+  const start = async () =>
+    (projector = await startProjector(installation.config, createLogger('test', 'silent')));
+  beforeAll(async () => {
+    // A batch or two of what is sent here.
+    installation = await createInstallation({ partitions: 1, settings: { PROJECTOR_SLICE_BYTES: '65536' } });
+    topic = changesTopic(installation.environment);
+    producers = new Producers(installation);
+  });
+  afterAll(async () => {
+    await projector?.stop();
+    await producers?.close();
+    await installation?.close();
+  });
+
+  const send = (transaction: Transaction, ...subjects: string[]) =>
+    transaction.send({ topic, messages: subjects.map((subject) => order(subject)) });
+  const orders = async () => {
+    const db = await readModels(installation);
+    return (await db.collection('orders').find().toArray()).map(({ _id }) => String(_id).slice(3)).toSorted();
+  };
+  const letters = async () =>
+    (await runJson<{ total: number }>(installation.env, ['dead-letters', 'list'])).total;
+
+  it('show nothing, whether the later one ends first or four end in the reverse order', async () => {
+    await start();
+    const [first, second] = [await producers.begin(), await producers.begin()];
+    await send(first, 'a1');
+    await send(second, 'a2');
+    await second.abort();
+    await send(first, 'a3');
+    await first.abort();
+    const four = [];
+    for (let index = 0; index < 4; index += 1) {
+      const transaction = await producers.begin();
+      await send(transaction, `b${index}`);
+      four.push(transaction);
+    }
+    for (const transaction of four.toReversed()) await transaction.abort();
+    // At the end of the log there is nothing but what was aborted: all the same it is applied up to there.
+    await caughtUp(installation);
+    expect(await orders()).toEqual([]);
+
+    const kept = await producers.begin();
+    await send(kept, 'a1', 'b3');
+    await kept.commit();
+    await caughtUp(installation);
+    expect(await orders()).toEqual(['a1', 'b3']);
+    const lag = await runJson<{ partitions: { topic: string; lag: number }[] }>(installation.env, ['lag']);
+    expect(lag.partitions.filter((one) => one.topic === topic)).toMatchObject([{ lag: 0 }]);
+  });
+
+  it('show nothing to a projector that starts later, though fetches begin and end within them', async () => {
+    await projector?.stop();
+    const expected = ['a1', 'b3'];
+    const open: { transaction: Transaction; subjects: string[]; aborts: boolean }[] = [];
+    const notes = 'x'.repeat(4_900);
+    for (let step = 0; step < 60; step += 1) {
+      const one = open[(step * 7) % 4] ?? {
+        transaction: await producers.begin(),
+        subjects: [],
+        aborts: step % 3 !== 0,
+      };
+      if (!open.includes(one)) open.push(one);
+      const subject = `c${step}`;
+      await one.transaction.send({
+        topic,
+        messages: Array.from({ length: 10 }, () => order(subject, notes)),
+      });
+      one.subjects.push(subject);
+      if (step % 4 !== 3) continue;
+      // The one that was begun first does not end first.
+      const ended = open.splice((step * 5) % open.length, 1)[0];
+      if (ended === undefined) continue;
+      if (!ended.aborts) expected.push(...ended.subjects);
+      await (ended.aborts ? ended.transaction.abort() : ended.transaction.commit());
+    }
+    for (const { transaction } of open.toReversed()) await transaction.abort();
+    await start();
+    await caughtUp(installation);
+    expect(await orders()).toEqual(expected.toSorted());
+    expect(await letters()).toBe(0);
+  });
+
+  it('show nothing to a rebuild, to who verifies, or to a retry', async () => {
+    const { environment, env } = installation;
+    const before = await orders();
+    expect(await runCommand(env, ['rebuild', '--environment', environment])).toMatchObject({ code: 0 });
+    expect(await orders()).toEqual(before);
+    expect(await runCommand(env, ['verify', '--deep', '--environment', environment])).toMatchObject({
+      code: 0,
+    });
+
+    const servers = new Servers({ config: installation.config, origin: 'the test' });
+    const reader = await LogReader.open(servers, topic);
+    const [[partition, { end }] = [0, { end: 0 }]] = await reader.bounds();
+    const read: number[] = [];
+    await reader.read({ partition, from: 0, to: end }, (messages) => {
+      read.push(...messages.map(({ offset }) => Number(offset)));
+    });
+    // The last offset is a marker's.
+    await reader.read({ partition, from: end - 1, to: end }, (messages) => {
+      expect(messages).toEqual([]);
+    });
+    await reader.close();
+    await servers.close();
+    expect(new Set(read).size).toBe(read.length);
+    expect(read.length).toBe(2 + (before.length - 2) * 10);
+  });
+
+  it('show nothing on the access topic', async () => {
+    const access = accessTopic(installation.environment);
+    const key = (status: string, sequence: number) =>
+      encodeEvent({
+        entity: 'access_key',
+        storeId: 's1',
+        subject: 'client',
+        sequence,
+        source: '/test',
+        data: { secret_sha256: 'a'.repeat(64), scopes: ['order'], status },
+      });
+    await installation.send(access, [key('active', 1)]);
+    const [first, second] = [await producers.begin(), await producers.begin()];
+    await first.send({ topic: access, messages: [key('active', 7)] });
+    await second.send({ topic: access, messages: [key('revoked', 8)] });
+    await second.abort();
+    await first.abort();
+    await installation.send(access, [key('inactive', 2)]);
+    const keys = installation.mongodb
+      .db(`${installation.config.namePrefix}_control`)
+      .collection('access_keys');
+    const isInactive = () => keys.findOne({ status: 'inactive' }).then((found) => found !== null);
+    await eventually('what was committed is applied', isInactive);
+  });
+});

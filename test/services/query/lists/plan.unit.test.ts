@@ -1,0 +1,107 @@
+import { describe, expect, it } from 'vitest';
+import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
+import {
+  type ListStrategy,
+  planList,
+  conditionsOf,
+  inOrderOf,
+  listRequest,
+  type Wanted,
+} from '#query/lists/plan.ts';
+import { searchTerms } from '#query/lists/search.ts';
+
+const ORDERS: Wanted & { entity: 'order' } = {
+  ...inOrderOf(RANK_TREES.order),
+  entity: 'order',
+  createdKey: 'rank_key',
+};
+const CUSTOMERS: Wanted & { entity: 'customer' } = { ...inOrderOf(RANK_TREES.customer), entity: 'customer' };
+const PRODUCTS: Wanted & { entity: 'product' } = {
+  entity: 'product',
+  sort: { position: 1 },
+  sortKeyStages: [{ $set: {} }],
+};
+const COUPONS: Wanted & { entity: 'coupon' } = { entity: 'coupon', sort: { created_at: -1, _id: 1 } };
+
+const created = { created: () => ({ from: 'a', to: 'b' }) };
+const updated = { updated: () => ({ updated_at: { $gte: new Date(0) } }) };
+const search = { search: searchTerms('silva') };
+const pending = { facets: ['pending'] };
+const DEEP = 1_000;
+
+interface Known {
+  redactErased?: boolean;
+  levels?: Record<string, number> | null;
+}
+
+const NONE: Known = {};
+const SMALL: Known = { levels: {} };
+const LARGE: Known = { levels: { order: 1, customer: 1 } };
+
+type Row = [what: string, request: object, page: number, known: Known, plan: ListStrategy[]];
+
+const ROWS: Row[] = [
+  ['the first page', ORDERS, 1, NONE, ['shared-first-page', 'scan-first-pages']],
+  ['the first page beside an erasure', ORDERS, 1, { redactErased: true }, ['scan-first-pages']],
+  ['the second page', ORDERS, 2, NONE, ['scan-first-pages']],
+  ['the first page of a short list', COUPONS, 1, NONE, ['shared-first-page', 'scan-first-pages']],
+  ['any page of a short list', COUPONS, DEEP, NONE, ['scan-first-pages']],
+  ['a short list by a field', { ...COUPONS, where: { active: true } }, 1, NONE, ['scan']],
+  ['a short list by creation', { ...COUPONS, ...created }, 1, NONE, ['scan']],
+  ['a deep page', ORDERS, DEEP, LARGE, ['rank-tree']],
+  ['a deep page of an unknown store', ORDERS, DEEP, NONE, ['rank-tree']],
+  ['a deep page of a small store', ORDERS, DEEP, SMALL, ['scan-tree-order']],
+  ['a facet', { ...ORDERS, ...pending }, 1, LARGE, ['scan-first-pages']],
+  ['a deep page of a facet', { ...ORDERS, ...pending }, DEEP, LARGE, ['rank-tree']],
+  ['a range', { ...ORDERS, ...created }, 1, LARGE, ['scan-if-small', 'rank-tree']],
+  ['a range of a small store', { ...ORDERS, ...created }, 1, SMALL, ['scan-tree-order']],
+  ['a deep page of a range', { ...ORDERS, ...created }, DEEP, LARGE, ['rank-tree']],
+  ['what was updated', { ...ORDERS, ...updated }, 1, LARGE, ['updated-window', 'scan']],
+  [
+    "one customer's orders",
+    { ...ORDERS, where: { customer_id: 'c' }, isSelective: true },
+    1,
+    LARGE,
+    ['scan'],
+  ],
+  [
+    "one customer's orders that were updated",
+    { ...ORDERS, ...updated, where: { customer_id: 'c' }, isSelective: true },
+    1,
+    LARGE,
+    ['scan'],
+  ],
+  ['customers by name', { ...CUSTOMERS, ...search }, 1, LARGE, ['search-leaves', 'scan']],
+  [
+    'customers by name and creation',
+    { ...CUSTOMERS, ...search, ...created },
+    1,
+    LARGE,
+    ['created-window', 'scan'],
+  ],
+  [
+    'customers by name that were updated',
+    { ...CUSTOMERS, ...search, ...updated },
+    1,
+    LARGE,
+    ['updated-window', 'scan'],
+  ],
+  [
+    'customers by creation',
+    { ...CUSTOMERS, ...created },
+    1,
+    LARGE,
+    ['created-within-leaf', 'created-by-name'],
+  ],
+  ['products', PRODUCTS, 1, NONE, ['layout']],
+  ['any page of products', PRODUCTS, DEEP, NONE, ['layout']],
+  ['products that were updated', { ...PRODUCTS, ...updated }, 1, NONE, ['updated-window', 'layout-updated']],
+];
+
+describe('the plan of a list', () => {
+  it.each(ROWS)('%s', (_what, request, page, { redactErased = false, levels = null }, plan) => {
+    const asked = listRequest({ ...(request as typeof ORDERS), page, pageSize: 20 });
+    const conditions = conditionsOf('s1', asked, (local) => local);
+    expect(planList(asked, { conditions, levels, redactErased })).toEqual(plan);
+  });
+});

@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { SHAPES } from '#query/read/shapes.ts';
+import { projectDocument } from '#shared/projection/projections/index.ts';
+import { readChange } from '#shared/events/change.ts';
+import { encodeEvent } from '#shared/events/encode.ts';
+
+/** Texts that hold what the bodies are cut at. */
+const TRAPS = [',"customer":', '"},"item_count":9', ',"items":[', '\\",\\"items\\":', '",', ','];
+
+function detailsOf(data: Record<string, unknown>): { json: unknown; summary: Record<string, unknown> } {
+  const { key, value, headers } = encodeEvent({
+    source: '/test',
+    entity: 'order',
+    storeId: 's1',
+    subject: 'o1',
+    sequence: 1,
+    data: {
+      status: 'ready',
+      order_type: 'delivery',
+      total: '9.00',
+      created_at: '2026-03-01T12:00:00Z',
+      ...data,
+    },
+  });
+  const change = readChange({ key: Buffer.from(key), value: Buffer.from(value), headers });
+  const document = projectDocument(change, { offset: '-03:00', customerErased: false });
+  const body = SHAPES.order.bodyOf(document);
+  return {
+    json: JSON.parse(body ?? ''),
+    summary: JSON.parse(document.summary) as Record<string, unknown>,
+  };
+}
+
+describe('an order’s details', () => {
+  it('hold its summary, its customer with the document, and the rest', () => {
+    const item = { product_id: 'p1', name: 'Pizza', quantity: 2, unit_price: '4.50', total: '9.00' };
+    const customer = { id: 'c1', name: 'Maria', phone: '11 9', document: '529.982.247-25' };
+    const { json, summary } = detailsOf({ customer, items: [item], notes: 'Interfone' });
+    expect(json).toMatchObject({ ...summary, customer, items: [item], notes: 'Interfone', item_count: 2 });
+    expect(Object.keys(json as object)).toEqual([
+      ...Object.keys(summary),
+      'items',
+      'delivery',
+      'payments',
+      'coupon',
+      'status_history',
+      'cancellation',
+      'notes',
+    ]);
+  });
+
+  it('are put together right whatever their texts say, with and without a customer', () => {
+    for (const text of TRAPS) {
+      const fields = { display_id: text, sales_channel: text, notes: text };
+      const { json, summary } = detailsOf(fields);
+      expect(json).toMatchObject({ ...summary, ...fields, customer: null, items: [] });
+      const customer = { id: 'c1', name: text, phone: text, document: text };
+      expect(detailsOf({ ...fields, customer }).json).toMatchObject({ ...fields, customer, item_count: 0 });
+    }
+  });
+});

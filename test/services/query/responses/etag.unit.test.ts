@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+import { conditionOf, etagOf, type EtagSource, names } from '#query/responses/etag.ts';
+
+const source: EtagSource = {
+  path: '/api/order/list',
+  parameters: { page: 1 },
+  storeId: 's1',
+  dependsOn: ['order'],
+  marker: {
+    _id: 'marker',
+    id: 'm1',
+    environment: 'e',
+    number: 1,
+    projection_version: 1,
+    created_at: new Date(0),
+  },
+};
+const stamp = { _id: 's1', store_id: 's1', timezone_offset: '-03:00', order: 7, customer: 3, store: 1 };
+
+describe('etagOf', () => {
+  it('is weak and stays the same for the same', () => {
+    expect(etagOf(source, stamp)).toMatch(/^W\/"[\w-]{27}"$/);
+    expect(etagOf({ ...source }, { ...stamp })).toBe(etagOf(source, stamp));
+  });
+
+  it.each([
+    ['path', { path: '/api/customer/order-list/' }],
+    ['parameters', { parameters: { page: 2 } }],
+    ['store', { storeId: 's2' }],
+    ['generation', { marker: { ...source.marker, id: 'm2' } }],
+    ['projection version', { marker: { ...source.marker, projection_version: 2 } }],
+  ])('changes with the %s', (_what, change) => {
+    expect(etagOf({ ...source, ...change }, stamp)).not.toBe(etagOf(source, stamp));
+  });
+
+  it('changes with the records that the answer depends on and with the offset, not with others', () => {
+    expect(etagOf(source, { ...stamp, order: 8 })).not.toBe(etagOf(source, stamp));
+    expect(etagOf(source, { ...stamp, timezone_offset: '-04:00' })).not.toBe(etagOf(source, stamp));
+    expect(etagOf(source, { ...stamp, customer: 4 })).toBe(etagOf(source, stamp));
+  });
+
+  it('changes where the same number of events was counted again after a restored backup, and only for their records', () => {
+    const before = { ...stamp, positions: { order: 10, customer: 4 }, epochs: 'aaaaaaaa:1,bbbbbbbb:a' };
+    const restored = { ...before, epochs: 'aaaaaaaa:1,cccccccc:a' };
+    const customers: EtagSource = { ...source, dependsOn: ['customer'] };
+    expect(etagOf(source, restored)).not.toBe(etagOf(source, before));
+    expect(etagOf(customers, restored)).toBe(etagOf(customers, before));
+  });
+
+  it('changes where the deletion of a customer was counted again, which takes a position of the customers first', () => {
+    const before = { ...stamp, positions: { order: 10, customer: 12 }, epochs: 'aaaaaaaa:1,bbbbbbbb:c' };
+    const restored = { ...before, epochs: 'aaaaaaaa:1,cccccccc:c' };
+    const coupons: EtagSource = { ...source, dependsOn: ['coupon'] };
+    expect(etagOf(source, restored)).not.toBe(etagOf(source, before));
+    expect(etagOf(coupons, restored)).toBe(etagOf(coupons, before));
+  });
+
+  it('treats a store of which nothing is known like one with the default offset', () => {
+    expect(etagOf(source, null)).toBe(
+      etagOf(source, { _id: 's1', store_id: 's1', timezone_offset: '-03:00' }),
+    );
+  });
+});
+
+describe('If-None-Match', () => {
+  const etag = etagOf(source, stamp);
+  const strong = etag.slice(2);
+
+  it.each([etag, strong, `"a", ${etag}`, `W/"a",${strong} , "b"`])('names the tag: %s', (header) =>
+    expect(names(conditionOf(header), etag)).toBe(true),
+  );
+
+  it.each(['W/"a"', strong.slice(1, -1), '', '"*"', '"a", *'])('does not: %s', (header) =>
+    expect(names(conditionOf(header), etag)).toBe(false),
+  );
+
+  it('may be a star, or missing', () => {
+    expect(conditionOf(' * ')).toBe('*');
+    expect(conditionOf(undefined)).toBeNull();
+  });
+});

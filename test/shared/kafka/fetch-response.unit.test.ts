@@ -1,0 +1,104 @@
+import zlib from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { decodeFetch } from '#shared/kafka/fetch.ts';
+import { Unpacking } from '#shared/kafka/unpacking.ts';
+import { encodeBatch, encodeMarker, inTransaction } from '#test/record-batches.ts';
+
+const VERSION = 11;
+const TOPIC = 'changes';
+
+const int16 = (value: number) => Buffer.from([value >> 8, value & 255]);
+const int32 = (value: number) => Buffer.concat([int16(value >>> 16), int16(value & 65_535)]);
+const int64 = (value: number) => Buffer.concat([int32(0), int32(value)]);
+
+interface Answer {
+  responses: { partitions: { messages: object[] }[] }[];
+}
+
+interface Fetched {
+  set: Buffer;
+  highWatermark?: number;
+  aborted?: [producerId: number, firstOffset: number][];
+}
+
+/** The answer of a broker about some partitions, of which was asked from offset 0 on. */
+function answerAbout(fetched: readonly Fetched[], unpacking = new Unpacking()): Promise<object> {
+  const partitions = fetched.flatMap(({ set, highWatermark = 10, aborted = [] }, index) => [
+    int32(index),
+    int16(0),
+    int64(highWatermark),
+    int64(highWatermark),
+    int64(0),
+    int32(aborted.length),
+    ...aborted.flat().map(int64),
+    int32(-1 >>> 0),
+    int32(set.length),
+    set,
+  ]);
+  const topic = [int16(TOPIC.length), Buffer.from(TOPIC), int32(fetched.length), ...partitions];
+  const raw = Buffer.concat([int32(0), int16(0), int32(0), int32(1), ...topic]);
+  const asked = fetched.map((_, partition) => ({ partition, fetchOffset: '0', maxBytes: 1_000 }));
+  return decodeFetch(raw, VERSION, { topics: [{ topic: TOPIC, partitions: asked }] }, unpacking);
+}
+
+function answer(set: Buffer, highWatermark: number, aborted: Fetched['aborted'] = []) {
+  return answerAbout([{ set, highWatermark, aborted }]);
+}
+
+describe('a fetch answer', () => {
+  const values = ['a', 'b', 'c'].map((text) => Buffer.from(text));
+
+  it('may hold batches that are newer than the high watermark that it names', async () => {
+    expect(await answer(encodeBatch({ values }), 1, [])).toMatchObject({
+      responses: [{ partitions: [{ highWatermark: '1', messages: values.map((value) => ({ value })) }] }],
+    });
+  });
+
+  it('has no transactions any longer that were aborted, nor what they held', async () => {
+    const set = Buffer.concat([
+      encodeBatch({ values, ...inTransaction(7) }),
+      encodeBatch({ baseOffset: 3, values: values.slice(1, 2), ...inTransaction(8) }),
+      encodeMarker(4, 8, 'abort'),
+      encodeMarker(5, 7, 'abort'),
+      encodeBatch({ baseOffset: 6, values: values.slice(2) }),
+    ]);
+    const aborted: [number, number][] = [
+      [8, 3],
+      [7, 0],
+    ];
+    expect(await answer(set, 7, aborted)).toMatchObject({
+      responses: [
+        {
+          partitions: [
+            {
+              abortedTransactions: [],
+              messages: [
+                { gapFrom: 0, offset: '5' },
+                { value: values[2], offset: '6' },
+              ],
+            },
+          ],
+        },
+      ],
+    });
+  });
+
+  it('brings something of every partition in turn, though one spends the budget each time', async () => {
+    const codec = { number: 4, pack: () => zlib.zstdCompressSync(Buffer.alloc(65 * 1_048_576)) };
+    const bombs = [0, 1, 2].map((baseOffset) =>
+      encodeBatch({ baseOffset, values: values.slice(0, 1), codec }),
+    );
+    const calm = encodeBatch({ values: values.slice(0, 1) });
+    const unpacking = new Unpacking();
+    const [read, left] = [new Set<number>(), new Set<number>()];
+    for (let answers = 0; read.size < 3 || left.size === 0; answers += 1) {
+      expect(answers).toBeLessThan(50);
+      const fetched = [{ set: calm }, { set: Buffer.concat(bombs) }, { set: calm }];
+      const { responses } = (await answerAbout(fetched, unpacking)) as Answer;
+      const messages = responses.flatMap(({ partitions }) => partitions.map((one) => one.messages.length));
+      // The third bomb comes with a later fetch.
+      expect(messages).toEqual([expect.toBeOneOf([0, 1]), 2, expect.toBeOneOf([0, 1])]);
+      for (const [partition, count] of messages.entries()) (count > 0 ? read : left).add(partition);
+    }
+  });
+});

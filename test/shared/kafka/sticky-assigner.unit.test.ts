@@ -1,0 +1,62 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { dealOut, type Owned } from '#shared/kafka/sticky-assigner.ts';
+
+const upTo = (count: number) => Array.from({ length: count }, (_, partition) => partition);
+const nothing: Owned = new Map();
+/** Members who claim anything, partitions that others have and that no longer exist included. */
+const members = fc
+  .uniqueArray(
+    fc.record({
+      id: fc.uuid(),
+      owned: fc.array(fc.tuple(fc.nat(45), fc.integer({ min: -1, max: 9 }))),
+    }),
+    { minLength: 1, maxLength: 9, selector: ({ id }) => id },
+  )
+  .map((all) => new Map(all.map(({ id, owned }): [string, Owned] => [id, new Map(owned)])));
+
+function having(dealt: ReadonlyMap<string, readonly number[]>): Map<string, Owned> {
+  return new Map(
+    dealt.entries().map(([member, own]) => [member, new Map(own.map((partition) => [partition, 7]))]),
+  );
+}
+
+describe('the dealing out of partitions', () => {
+  it('gives each partition to one member, and nobody two more than another, whatever they say', () => {
+    fc.assert(
+      fc.property(members, fc.integer({ min: 0, max: 40 }), (had, count) => {
+        const dealt = dealOut(upTo(count), had);
+        expect([...dealt.values()].flat().toSorted((a, b) => a - b)).toEqual(upTo(count));
+        const sizes = [...dealt.values()].map(({ length }) => length);
+        expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThanOrEqual(1);
+        // Dealt out again, nothing moves.
+        expect(new Map(dealOut(upTo(count), having(dealt)))).toEqual(
+          new Map(dealt.entries().map(([member, own]) => [member, own.toSorted((a, b) => a - b)])),
+        );
+      }),
+    );
+  });
+
+  it('moves nothing of the others when a member is replaced', () => {
+    const before = dealOut(upTo(120), new Map(['a', 'b', 'c', 'd'].map((id) => [id, nothing])));
+    const had = having(before);
+    had.delete('b');
+    had.set('e', nothing);
+    const after = dealOut(upTo(120), had);
+    for (const member of ['a', 'c', 'd']) expect(after.get(member)).toEqual(before.get(member));
+    expect(after.get('e')).toEqual(before.get('b'));
+  });
+
+  it('leaves a partition with the one who applied more of it', () => {
+    const had = new Map<string, Owned>([
+      ['resumed', new Map([[0, 10]])],
+      ['owner', new Map([[0, 11]])],
+    ]);
+    expect(dealOut([0, 1], had)).toEqual(
+      new Map([
+        ['resumed', [1]],
+        ['owner', [0]],
+      ]),
+    );
+  });
+});

@@ -1,0 +1,31 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Db } from 'mongodb';
+import { DropDecisions, noteSkip, skippedTo } from '#shared/projection/dead-letters/decisions.ts';
+import { createInstallation, type Installation } from '#test/installation.ts';
+
+let installation: Installation;
+let control: Db;
+beforeAll(async () => {
+  installation = await createInstallation();
+  control = installation.mongodb.db(`${installation.config.namePrefix}_control`);
+});
+afterAll(() => installation?.close());
+
+const place = { topic: 't', partition: 0 };
+const skip = { from: 5, digest: 'd', reason: 'corrupt', detail: 'its checksum is wrong' };
+
+it('a skip counts for the batch that it names, and drops nothing', async () => {
+  await noteSkip(control, place, skip, 9);
+  expect(await skippedTo(control, 't', 0, skip)).toBe(9);
+  expect(await skippedTo(control, 't', 0, { from: 5, digest: 'another' })).toBeNull();
+  const messages = [{ key: null, value: null, offset: '5', timestamp: '0', attributes: 0 }];
+  const slice = { ...place, messages, next: 6 };
+  expect(await new DropDecisions(control, 't').leaveOut(slice)).toEqual(slice);
+});
+
+it('what an earlier release noted still counts, and it reads what is noted now', async () => {
+  const former = control.collection<{ _id: string; to: number; digest: string }>('skipped_batches');
+  expect(await former.findOne({ _id: 't/0/5' })).toMatchObject({ ...place, ...skip, to: 9 });
+  await former.insertOne({ _id: 't/1/5', to: 7, digest: 'd' });
+  expect(await skippedTo(control, 't', 1, skip)).toBe(7);
+});

@@ -1,0 +1,335 @@
+/**
+ * A deleted customer whom more orders and reviews name than one transaction erases: no answer shows them from the commit on, while
+ * what is stored is erased piece by piece beside events, kills and other generations.
+ */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { BSON, type Db } from 'mongodb';
+import { type RunningProjector, startProjector } from '#projector/projector.ts';
+import { hashSecret } from '#shared/access/secrets.ts';
+import { readConfig } from '#shared/config.ts';
+import { createLogger } from '#shared/logging.ts';
+import {
+  COLLECTIONS,
+  DEAD_LETTERS,
+  type DeadLetter,
+  ERASURES,
+  type OrderDocument,
+  REWRITINGS,
+  type Stamp,
+  STAMPS,
+} from '#shared/read-models/collections.ts';
+import type { Erasure } from '#shared/read-models/erasures.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { startApp, type RunningApp } from '#test/query-service.ts';
+import { caughtUp, erased, readModels } from '#test/read-models.ts';
+import type { StreamEvent } from '#test/streams.ts';
+import { runCommand, runJson } from '../../../services/admin/run-command.ts';
+
+const ORDERS = 5_000;
+const REVIEWS = 400;
+/** So many that a slice leaves them to pieces. */
+const LETTERS = 120;
+const NAME = 'Wanderleia Quixotesca';
+const PERSON = { name: NAME, phone: '+55 84 93716-4825', document: '739.164.825-07' };
+const SECRETS = [...Object.values(PERSON), 'Wanderleia', 'wanderleia'];
+const logger = createLogger('test', 'silent');
+
+const second = (index: number) => new Date(Date.UTC(2026, 2, 1) + index * 1_000).toISOString();
+
+/** Every kind of answer that shows orders or reviews. */
+const PATHS = [
+  '/api/order/list',
+  '/api/order/list?page=40&page_size=100',
+  `/api/order/list?page=${Math.ceil((ORDERS + 20) / 100)}&page_size=100`,
+  '/api/order/list?status=pending&page_size=7',
+  '/api/order/list?status=pending&page=200&page_size=9',
+  '/api/order/list?created_from=2026-02-28T21:10:00&created_to=2026-02-28T21:12:00',
+  '/api/order/list?created_from=2026-02-28T21:10:00&page=3',
+  '/api/order/list?updated_from=2026-02-28T21:10:00&updated_to=2026-02-28T21:12:00',
+  '/api/order/list?updated_from=2026-02-28T21:00:00&page=9',
+  '/api/order/details/?order_id=o0',
+  `/api/order/details/?order_id=o${ORDERS - 1}`,
+  '/api/customer/order-list/',
+  '/api/customer/order-list/?page=30&page_size=100',
+  '/api/customer/order-list/?customer_id=c1',
+  '/api/customer/order-list/?customer_id=c1&status=ready&page=60',
+  '/api/customer/order-list/?customer_id=c1&updated_from=2026-02-28T21:10:00',
+  '/api/review/list',
+  '/api/review/list?page=4&page_size=100',
+  '/api/review/list?rating=5&page=3',
+  '/api/review/list?created_from=2026-02-28T21:01:00&page_size=100',
+  '/api/review/details/?review_id=r0',
+];
+
+describe('a deleted customer whom very much names', () => {
+  let installation: Installation;
+  let projector: RunningProjector;
+  let app: RunningApp;
+  let token: string;
+  let db: Db;
+  let sequence = 0;
+  /** Where a follower of the orders' changes stood before the deletion. */
+  let cursor: string | null = null;
+  /** At this share each piece is followed by a long rest: nothing ends before the tests let it. */
+  const project = (share: number) =>
+    startProjector(readConfig({ ...installation.env, PROJECTOR_REWRITING_SHARE: String(share) }), logger);
+  beforeAll(async () => {
+    installation = await createInstallation({ partitions: 1 });
+    projector = await project(1);
+    app = await startApp(installation.config);
+    const data = { secret_sha256: [hashSecret('secret')], scopes: ['crm', 'order'], status: 'active' };
+    await installation.publishAccess([
+      { entity: 'access_key', storeId: 's1', subject: 'reader', sequence: 1, data },
+    ]);
+    await eventually('the key counts', async () => {
+      const answer = await app.api.askToken('reader', 'secret');
+      if (answer.status === 200) token = (answer.json as { access_token: string }).access_token;
+      return answer.status === 200;
+    });
+    db = await readModels(installation);
+  });
+  afterAll(async () => {
+    await app?.app.close();
+    await projector?.stop();
+    await installation?.close();
+  });
+
+  const event = (entity: string, subject: string, data: object | null, storeId = 's1'): StreamEvent => {
+    sequence += 1;
+    const action = data === null ? ('deleted' as const) : ('changed' as const);
+    return { entity, storeId, subject, sequence, action, ...(data === null ? {} : { data }) };
+  };
+  const customer = (over: object = {}) =>
+    event('customer', 'c1', { ...PERSON, created_at: second(0), ...over });
+  const order = (id: string, index: number, person: object = { id: 'c1', ...PERSON }) =>
+    event('order', id, {
+      status: index % 2 === 0 ? 'pending' : 'ready',
+      order_type: 'delivery',
+      total: '1.00',
+      customer: person,
+      created_at: second(index),
+      updated_at: second(index),
+    });
+  const review = (id: string, index: number) =>
+    event('review', id, {
+      rating: 1 + (index % 5),
+      customer_id: 'c1',
+      customer_name: NAME,
+      created_at: second(index),
+    });
+  const publish = async (events: StreamEvent[]) => {
+    await installation.publish(events);
+    await caughtUp(installation);
+  };
+  /** Follows the orders' changes to their end. @returns what was told of each, and where to go on. */
+  const follow = async (after: string | null) => {
+    const told = new Map<string, string>();
+    for (let from = after; ;) {
+      const page = await get(`/api/order/changes?page_size=100${from === null ? '' : `&after=${from}`}`);
+      const { results, next, more } = page.json as { results: { id: string }[]; next: string; more: boolean };
+      for (const change of results) told.set(change.id, JSON.stringify(change));
+      if (!more) return { told, next };
+      from = next;
+    }
+  };
+  const holdsAny = (text: string | Buffer) => SECRETS.some((secret) => text.includes(secret));
+  /** An answer of 200; a machine that is too busy says 503 before. */
+  const get = async (path: string, headers: Record<string, string> = {}) => {
+    for (;;) {
+      const answer = await app.api.get(path, token, headers);
+      if (answer.status === 503) continue;
+      expect(answer.status, path).toBe(200);
+      return answer;
+    }
+  };
+  const answers = async () => {
+    const found: Record<string, string> = {};
+    for (const path of PATHS) {
+      found[path] = (await get(path)).text;
+    }
+    return found;
+  };
+  /** Collections in which anything of the customer is found, as bytes. */
+  const stored = async () => {
+    const found: string[] = [];
+    for (const { name } of await db.listCollections({}, { nameOnly: true }).toArray()) {
+      for await (const document of db.collection(name).find()) {
+        if (!holdsAny(Buffer.from(BSON.serialize(document)))) continue;
+        found.push(name);
+        break;
+      }
+    }
+    return found.toSorted();
+  };
+  const erasures = () => db.collection<Erasure>(ERASURES).find().toArray();
+  const stamp = async () => {
+    const found = await db.collection<Stamp>(STAMPS).findOne({ _id: 's1' });
+    if (found === null) throw new Error('the store has no stamp');
+    return found;
+  };
+
+  it('is in every kind of answer before', async () => {
+    await publish([
+      customer(),
+      ...Array.from({ length: 20 }, (_, index) =>
+        order(`n${index}`, index * 200, { id: `n${index}`, name: `Vizinho ${index}` }),
+      ),
+      ...Array.from({ length: ORDERS }, (_, index) => order(`o${index}`, index)),
+      ...Array.from({ length: REVIEWS }, (_, index) => review(`r${index}`, index)),
+      ...Array.from({ length: LETTERS }, (_, index) =>
+        event('order', `poison${index}`, { total: 'much', customer: { id: 'c1', ...PERSON } }),
+      ),
+    ]);
+    const before = await answers();
+    expect(PATHS.filter((path) => !holdsAny(before[path] ?? ''))).toEqual([]);
+    expect(await stored()).toEqual(['customers', 'dead_letters', 'orders', 'reviews']);
+  });
+
+  it('is in none from the deletion on, though it is stored', async () => {
+    const tags: Record<string, string> = {};
+    for (const path of PATHS) tags[path] = (await get(path)).headers.get('etag') ?? '';
+    const { position = 0 } = await stamp();
+    const before = await follow(null);
+    expect([...before.told.values()].filter(holdsAny)).toHaveLength(ORDERS);
+    cursor = before.next;
+    await publish([event('customer', 'c1', null)]);
+    expect(await erasures()).toMatchObject([{ _id: 's1/c1', store_id: 's1', position }]);
+    expect(await stamp()).toMatchObject({ erasing: true });
+    expect(await stored()).toEqual(['dead_letters', 'orders', 'reviews']);
+    const now = await answers();
+    expect(PATHS.filter((path) => holdsAny(now[path] ?? ''))).toEqual([]);
+    expect(
+      now['/api/customer/order-list/?customer_id=c1']?.includes(
+        '"customer":{"id":"c1","name":null,"phone":null}',
+      ),
+    ).toBe(true);
+    expect(now['/api/order/details/?order_id=o0']).toContain(
+      '"customer":{"id":"c1","name":null,"phone":null,"document":null}',
+    );
+    expect(PATHS.filter((path) => now[path]?.includes('Vizinho'))).not.toEqual([]);
+    expect(now['/api/review/list']?.includes('"customer_name":null')).toBe(true);
+    const whole = await follow(null);
+    expect([whole.told.size, [...whole.told.values()].filter(holdsAny)]).toEqual([ORDERS + 20, []]);
+    for (const path of PATHS) await get(path, { 'if-none-match': tags[path] ?? '' });
+  });
+
+  it('is found by no command meanwhile', async () => {
+    const [letter] = await db
+      .collection<DeadLetter>(DEAD_LETTERS)
+      .find({ erased: { $exists: false } })
+      .toArray();
+    const { stdout } = await runCommand(installation.env, [
+      'dead-letters',
+      'show',
+      letter?._id ?? '',
+      '--value',
+      '--json',
+    ]);
+    expect(JSON.parse(stdout)).toMatchObject({ erased: true, key: null, value_base64: null });
+    const { dead_letters: listed } = await runJson<{ dead_letters: { erased: boolean }[] }>(
+      installation.env,
+      ['dead-letters', 'list', '--limit', '500'],
+    );
+    expect(listed.map(({ erased }) => erased)).toEqual(Array.from({ length: LETTERS }, () => true));
+    const retried = await runCommand(installation.env, ['dead-letters', 'retry', letter?._id ?? '']);
+    expect(retried.stdout).toContain('still dead 1');
+    expect(await db.collection<DeadLetter>(DEAD_LETTERS).findOne({ _id: letter?._id ?? '' })).toMatchObject({
+      erased: true,
+      value: null,
+    });
+    const verified = await runCommand(installation.env, ['verify', '--deep']);
+    expect(verified.stdout + verified.stderr).toMatch(/all is right/);
+    expect(await erasures()).toHaveLength(1);
+  });
+
+  it('keeps what comes after a return, and erases it with the next deletion', async () => {
+    await publish([order('late', 6_000)]);
+    const shown = async (id: string) => (await get(`/api/order/details/?order_id=${id}`)).text;
+    expect(holdsAny(await shown('late'))).toBe(false);
+    await publish([
+      customer(),
+      order('back', 6_001),
+      event('order', 'poison-back', { customer: { id: 'c1', ...PERSON } }),
+    ]);
+    expect(holdsAny(await shown('back'))).toBe(true);
+    expect(holdsAny(await shown('late'))).toBe(false);
+    expect(holdsAny(await shown('o7'))).toBe(false);
+    expect((await erasures()).map(({ _id }) => _id)).toEqual(['s1/c1']);
+
+    // Deleted, back, with an order, and deleted again in one slice; then back once more.
+    await publish([
+      event('customer', 'c1', null),
+      customer(),
+      order('between', 6_002),
+      event('customer', 'c1', null),
+    ]);
+    await publish([customer(), order('again', 6_003)]);
+    expect(
+      await Promise.all(['back', 'between', 'again'].map(async (id) => holdsAny(await shown(id)))),
+    ).toEqual([false, false, true]);
+    const verified = await runCommand(installation.env, ['verify', '--deep']);
+    expect(verified.stdout + verified.stderr).toMatch(/all is right/);
+  });
+
+  it('is hidden in read models made anew, which differ in nothing', async () => {
+    const before = await answers();
+    const rebuilt = await runCommand(installation.env, ['rebuild', '--share', '100']);
+    expect(rebuilt.stdout + rebuilt.stderr).toMatch(/no difference/);
+    expect(rebuilt.code).toBe(0);
+    const former = db;
+    db = await readModels(installation);
+    expect(db.databaseName).not.toBe(former.databaseName);
+    expect(await erasures()).toHaveLength(1);
+    expect(await former.collection(ERASURES).countDocuments()).toBe(1);
+    await eventually('the query service has followed', async () => {
+      const { told } = await follow(cursor);
+      return told.size > ORDERS;
+    });
+    const after = await answers();
+    expect(PATHS.filter((path) => after[path] !== before[path])).toEqual([]);
+    const back = await runCommand(installation.env, ['rollback']);
+    expect(back.stderr + back.stdout + back.code).toMatch(/0$/);
+    db = await readModels(installation);
+    expect(db.databaseName).toBe(former.databaseName);
+  });
+
+  it('is erased piece by piece, and told in the order of changes; what an earlier release queued besides is ignored', async () => {
+    const before = await answers();
+    const orders = db.collection<OrderDocument>(COLLECTIONS.order);
+    const { position: from = 0 } = await stamp();
+    const kept = await orders.findOne({ _id: 's1/again' });
+    await projector.stop();
+    const moved = {
+      _id: 's1/offset' as never,
+      store_id: 's1',
+      kind: 'offset',
+      entry: 1,
+      entered_at: new Date(),
+    };
+    await db.collection(REWRITINGS).insertOne(moved);
+    projector = await project(100);
+    await erased(installation, installation.environment, 240_000);
+    const after = await answers();
+    expect(PATHS.filter((path) => after[path] !== before[path])).toEqual([]);
+    const now = await stamp();
+    expect(now).not.toHaveProperty('erasing');
+    expect(await db.collection(REWRITINGS).find().toArray()).toEqual([moved]);
+    expect(await orders.findOne({ _id: 's1/again' })).toEqual(kept);
+    const pieces = await orders.find({ store_id: 's1', feed_position: { $gt: from } }).toArray();
+    expect(pieces.length).toBeGreaterThan(ORDERS / 2);
+    expect(new Set(pieces.map(({ feed_position }) => feed_position)).size).toBe(pieces.length);
+    expect(Math.max(...pieces.map(({ feed_position }) => feed_position))).toBe(now.positions?.order);
+    expect(now.position).toBeGreaterThan(from + ORDERS / 2);
+
+    const { told } = await follow(cursor);
+    expect(Array.from({ length: ORDERS }, (_, index) => `o${index}`).filter((id) => !told.has(id))).toEqual(
+      [],
+    );
+    expect([...told].filter(([, change]) => holdsAny(change)).map(([id]) => id)).toEqual(['again']);
+
+    await publish([event('customer', 'c1', null)]);
+    await eventually('nothing is left', async () => (await stored()).length === 0);
+    const verified = await runCommand(installation.env, ['verify', '--deep']);
+    expect(verified.stdout + verified.stderr).toMatch(/all is right/);
+  });
+});

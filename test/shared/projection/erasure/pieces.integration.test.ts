@@ -1,0 +1,284 @@
+/** What one transaction erases: a slice that deletes customers, and a piece of the erasures that it leaves. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Db } from 'mongodb';
+import { type FindErased, findErasedIn } from '#shared/access/erased-stores.ts';
+import { type AppliedSlice, applyChanges } from '#shared/projection/pipeline/apply.ts';
+import { Epochs } from '#shared/projection/slice/epochs.ts';
+import { runInTransaction } from '#shared/projection/slice/slice.ts';
+import { type ErasedPiece, erasePiece } from '#shared/projection/erasure/pieces.ts';
+import { repairStore } from '#shared/projection/verify/repair.ts';
+import { verifyStore } from '#shared/projection/verify/store.ts';
+import { isUnavailable } from '#shared/errors.ts';
+import { encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
+import {
+  COLLECTIONS,
+  DEAD_LETTERS,
+  type DeadLetter,
+  ERASURES,
+  type OrderDocument,
+  REWRITINGS,
+  type Stamp,
+  STAMPS,
+} from '#shared/read-models/collections.ts';
+import type { Erasure } from '#shared/read-models/erasures.ts';
+import { epochsIn } from '#shared/read-models/feed-epochs.ts';
+import { createInstallation, type Installation } from '#test/installation.ts';
+import { emptyReadModels } from '#test/read-models.ts';
+
+type Event = Omit<EventToEncode, 'source' | 'sequence'>;
+
+const CREATED = '2026-03-01T12:00:00Z';
+const customer = (subject: string): Event => ({
+  entity: 'customer',
+  storeId: 's1',
+  subject,
+  data: { name: 'Maria', created_at: CREATED },
+});
+const deleted = (subject: string): Event => ({
+  entity: 'customer',
+  storeId: 's1',
+  subject,
+  action: 'deleted',
+});
+const order = (subject: string, id: string, over: object = {}): Event => ({
+  entity: 'order',
+  storeId: 's1',
+  subject,
+  data: {
+    status: 'pending',
+    order_type: 'delivery',
+    total: '1.00',
+    customer: { id, name: 'Maria', phone: '11 9' },
+    created_at: CREATED,
+    ...over,
+  },
+});
+const poison = (subject: string, id: string): Event => order(subject, id, { total: 'much' });
+const many = <T>(count: number, make: (index: number) => T) =>
+  Array.from({ length: count }, (_, index) => make(index));
+
+describe('erasing', () => {
+  let installation: Installation;
+  let findErased: FindErased;
+  let db: Db;
+  let databases = 0;
+  let sequence = 0;
+  let epochs: Epochs;
+  beforeAll(async () => {
+    installation = await createInstallation();
+    findErased = findErasedIn(installation.mongodb.db(`${installation.config.namePrefix}_control`), 'e');
+  });
+  afterAll(() => installation?.close());
+  beforeEach(async () => {
+    databases += 1;
+    db = await emptyReadModels(installation, `erasing${databases}`);
+    epochs = new Epochs();
+  });
+
+  async function transaction<R extends object>(
+    work: Parameters<typeof runInTransaction<R>>[1],
+    session = installation.mongodb.startSession(),
+  ) {
+    for (;;) {
+      try {
+        return await runInTransaction<R>(session, work);
+      } catch (error) {
+        if (!isUnavailable(error)) throw error;
+      }
+    }
+  }
+
+  /** Applies events as one slice. */
+  async function apply(...events: Event[]): Promise<void> {
+    const messages = events.map((event) => {
+      sequence += 1;
+      const { key, value, headers } = encodeEvent({ source: '/test', ...event, sequence });
+      const bytes = { key: Buffer.from(key), value: Buffer.from(value), headers };
+      return { ...bytes, timestamp: '0', attributes: 0, offset: String(sequence) };
+    });
+    const slice = { topic: 't', partition: 0, messages, next: sequence + 1 };
+    const session = installation.mongodb.startSession();
+    const limits = {
+      admit: async (letters: readonly DeadLetter[]) => [...letters],
+    };
+    const { given } = await transaction<AppliedSlice>(
+      () => applyChanges(db, session, slice, { epochs, limits, findErased }),
+      session,
+    );
+    epochs.committed(given);
+    await session.endSession();
+  }
+
+  async function piece(documents = 200): Promise<ErasedPiece> {
+    const session = installation.mongodb.startSession();
+    const done = await transaction<ErasedPiece>(
+      () => erasePiece(db, session, 's1', documents, epochs),
+      session,
+    );
+    epochs.committed(done.given);
+    await session.endSession();
+    return done;
+  }
+
+  const orders = () => db.collection<OrderDocument>(COLLECTIONS.order);
+  const named = () => orders().countDocuments({ whole: /Maria/ });
+  const stamp = async () => {
+    const found = await db.collection<Stamp>(STAMPS).findOne({ _id: 's1' });
+    if (found === null) throw new Error('no stamp');
+    return found;
+  };
+  const erasures = () =>
+    db
+      .collection<Erasure>(ERASURES)
+      .find({}, { sort: { _id: 1 } })
+      .toArray();
+  const inQueue = () => db.collection(REWRITINGS).find().toArray();
+  const letters = () =>
+    db
+      .collection<DeadLetter>(DEAD_LETTERS)
+      .find({}, { sort: { offset: 1 } })
+      .toArray();
+  const verify = () => installation.mongodb.withSession((session) => verifyStore(db, session, 's1'));
+
+  it('leaves nothing to pieces where little names the customers', async () => {
+    await apply(
+      ...many(20, (index) => order(`o${index}`, `c${index}`)),
+      ...many(9, (index) => poison(`p${index}`, 'c3')),
+    );
+    const { position = 0 } = await stamp();
+    await apply(...many(20, (index) => deleted(`c${index}`)));
+    expect(await named()).toBe(0);
+    expect(await erasures()).toEqual([]);
+    expect(await inQueue()).toEqual([]);
+    expect(await stamp()).not.toHaveProperty('erasing');
+    expect((await letters()).map(({ erased, value, customers }) => [erased, value, customers])).toEqual(
+      many(9, () => [true, null, undefined]),
+    );
+    // The deletions, and each order.
+    expect((await stamp()).position).toBe(position + 40);
+  });
+
+  it('is bounded in a slice that deletes many, and ends in bounded pieces', async () => {
+    const id = (index: number) => String(index).padStart(4, '0');
+    await apply(...many(750, (index) => order(`o${id(index)}`, `c${id(index)}`)));
+    await apply(...many(750, (index) => order(`o${id(index + 750)}`, `c${id(index + 750)}`)));
+    const { position } = await stamp();
+    await apply(...many(1_500, (index) => deleted(`c${id(index)}`)));
+    expect(await named()).toBe(1_000);
+    expect((await erasures()).map(({ _id, position: upTo }) => [_id, upTo])).toEqual(
+      many(1_000, (index) => [`s1/c${id(index + 500)}`, position]),
+    );
+    expect(await stamp()).toMatchObject({ erasing: true });
+    expect(await inQueue()).toMatchObject([{ _id: 's1/erasures', store_id: 's1', partition: 0 }]);
+
+    let pieces = 0;
+    for (let isLast = false; !isLast; pieces += 1) {
+      const before = await named();
+      ({ isLast } = await piece());
+      const fewer = before - (await named());
+      expect(fewer).toBeLessThanOrEqual(200);
+    }
+    expect(pieces).toBeGreaterThanOrEqual(5);
+    expect(await named()).toBe(0);
+    expect(await erasures()).toEqual([]);
+    expect(await inQueue()).toEqual([]);
+    expect(await stamp()).not.toHaveProperty('erasing');
+    expect(await verify()).toEqual([]);
+  });
+
+  it('is bounded by the size of what it reads', async () => {
+    const notes = 'x'.repeat(4_900);
+    for (let batch = 0; batch < 4; batch += 1) {
+      await apply(...many(250, (index) => order(`o${batch}-${index}`, 'c1', { notes })));
+    }
+    await apply(deleted('c1'));
+    const { erased } = await piece(10_000);
+    // About 5 KB each, and 2 MiB in all.
+    expect(erased).toBeGreaterThan(300);
+    expect(erased).toBeLessThan(450);
+    expect((await piece(10_000)).isLast).toBe(false);
+  });
+
+  it('gives each record a position of its own, in one epoch, and passes by what came later', async () => {
+    await apply(customer('c1'), ...many(600, (index) => order(`o${index}`, 'c1')), order('n1', 'c2'));
+    await apply(deleted('c1'));
+    await apply(customer('c1'), order('o7', 'c1', { status: 'ready' }), order('new', 'c1'));
+    const kept = await orders()
+      .find({ _id: { $in: ['s1/o7', 's1/new', 's1/n1'] } })
+      .toArray();
+    const { position = 0 } = await stamp();
+    const first = await piece();
+    expect(first).toMatchObject({ isLast: false });
+    expect(first.erased).toBeLessThanOrEqual(200);
+    expect((await stamp()).position).toBe(position + first.erased);
+    while (!(await piece()).isLast);
+    expect(
+      await orders()
+        .find({ _id: { $in: ['s1/o7', 's1/new', 's1/n1'] } })
+        .toArray(),
+    ).toEqual(kept);
+    expect(await named()).toBe(3);
+    const positions = (
+      await orders()
+        .find({ feed_position: { $gt: position } })
+        .toArray()
+    ).map(({ feed_position }) => feed_position);
+    expect(positions.toSorted((a, b) => a - b)).toEqual(many(599, (index) => position + 1 + index));
+    expect(await stamp()).toMatchObject({ position: position + 599, positions: { order: position + 599 } });
+    expect(epochsIn((await stamp()).epochs)).toHaveLength(1);
+  });
+
+  it('begins anew with the next deletion of the same customer', async () => {
+    await apply(customer('c1'), ...many(600, (index) => order(`o${index}`, 'c1')));
+    await apply(deleted('c1'));
+    await piece();
+    await apply(customer('c1'), ...many(10, (index) => order(`o${index}`, 'c1')), order('new', 'c1'));
+    await apply(deleted('c1'));
+    const { position = 0 } = await stamp();
+    expect(await erasures()).toMatchObject([{ _id: 's1/c1', position: position - 1 }]);
+    expect((await erasures())[0]).not.toHaveProperty('done');
+    while (!(await piece()).isLast);
+    expect(await named()).toBe(0);
+  });
+
+  it('erases many letters in pieces, but none that came after a return', async () => {
+    await apply(...many(130, (index) => poison(`p${index}`, 'c1')), order('o1', 'c1'));
+    await apply(deleted('c1'));
+    expect((await letters()).filter(({ erased }) => erased)).toEqual([]);
+    await apply(poison('late', 'c1'));
+    await apply(customer('c1'), poison('back', 'c1'));
+    while (!(await piece()).isLast);
+    const left = (await letters()).filter(({ erased }) => erased !== true);
+    expect(left.map(({ customers }) => customers)).toEqual([['s1/c1']]);
+    expect((await letters()).filter(({ value }) => value !== null)).toEqual(left);
+  });
+
+  it('keeps nothing of poison that a deletion follows in the same slice, also where the customer is back', async () => {
+    await apply(poison('before', 'c1'), deleted('c1'), customer('c1'), poison('after', 'c1'));
+    expect((await letters()).map(({ erased, value }) => [erased, value === null])).toEqual([
+      [true, true],
+      [undefined, false],
+    ]);
+  });
+
+  it('is verified and repaired: erasures, stamp and queue agree', async () => {
+    await apply(...many(600, (index) => order(`o${index}`, 'c1')));
+    await apply(deleted('c1'));
+    expect(await verify()).toEqual([]);
+    await db.collection<Stamp>(STAMPS).updateOne({ _id: 's1' }, { $unset: { erasing: '' } });
+    await db.collection(REWRITINGS).deleteMany({});
+    expect((await verify()).map(({ what, stored, counted }) => [what, stored, counted])).toEqual([
+      ['erasures under way, by the stamp', 'none', 'some'],
+      ['erasures under way, by the queue', 'none', 'some'],
+    ]);
+    await repairStore(db, 's1', findErased);
+    expect(await verify()).toEqual([]);
+    expect(await stamp()).toMatchObject({ erasing: true });
+    while (!(await piece()).isLast);
+    await db.collection<Stamp>(STAMPS).updateOne({ _id: 's1' }, { $set: { erasing: true } });
+    expect(await verify()).toHaveLength(1);
+    await repairStore(db, 's1', findErased);
+    expect(await stamp()).not.toHaveProperty('erasing');
+    expect(await verify()).toEqual([]);
+  });
+});

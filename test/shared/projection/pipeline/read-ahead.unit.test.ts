@@ -1,0 +1,85 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { KafkaMessage } from 'kafkajs';
+import { describe, expect, it } from 'vitest';
+import { encodeEvent } from '#shared/events/encode.ts';
+import { ChangeReader } from '#shared/projection/pipeline/change-reader.ts';
+
+function message(index: number): KafkaMessage {
+  const { key, value, headers } = encodeEvent({
+    entity: 'category',
+    storeId: 's1',
+    subject: `k${index}`,
+    sequence: index,
+    data: { name: 'Pizzas', position: 0, active: true },
+    source: '/test',
+  });
+  return {
+    key: Buffer.from(key),
+    value: Buffer.from(value),
+    headers,
+    timestamp: '0',
+    attributes: 0,
+    offset: String(index),
+  };
+}
+
+/** So many turns of the event loop that everything is read ahead, or would be: some messages are in each. */
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 1_000; turn += 1) await nextTurn();
+}
+
+/** Takes what a message said when it was read, whatever it says now. */
+function spoil(messages: readonly KafkaMessage[]): void {
+  for (const one of messages) one.value = Buffer.from('{');
+}
+
+describe('reading ahead', () => {
+  const reader = new ChangeReader();
+
+  it('reads messages before they are taken, and each is taken as it was', async () => {
+    const messages = Array.from({ length: 100 }, (_, index) => message(index));
+    reader.readAhead(messages);
+    await turns();
+    spoil(messages);
+    expect(messages.map((one) => reader.read(one).id)).toEqual(messages.map((_, index) => `k${index}`));
+  });
+
+  it('leaves poison, and what fails in any other way, to who takes it', async () => {
+    const [poison, broken] = [message(1), message(2)];
+    spoil([poison]);
+    Object.defineProperty(broken, 'value', {
+      get: () => {
+        throw new TypeError('a mistake');
+      },
+    });
+    const [first, last] = [message(0), message(3)];
+    reader.readAhead([first, poison, broken, last]);
+    await turns();
+    expect(() => reader.read(poison)).toThrow('the message is not JSON');
+    expect(() => reader.read(broken)).toThrow('a mistake');
+    spoil([first, last]);
+    expect([first, last].map((one) => reader.read(one).id)).toEqual(['k0', 'k3']);
+  });
+
+  it('reads what nobody read ahead', () => {
+    expect(reader.read(message(7))).toMatchObject({ entity: 'category', id: 'k7', sequence: 7 });
+  });
+
+  it('ends when it is told', async () => {
+    const messages = Array.from({ length: 100 }, (_, index) => message(index));
+    reader.readAhead(messages)();
+    await turns();
+    spoil(messages);
+    for (const one of messages) expect(() => reader.read(one)).toThrow('the message is not JSON');
+  });
+
+  it('reads again what was taken, as a transaction that is tried again does', async () => {
+    const one = message(3);
+    reader.readAhead([one]);
+    await turns();
+    const [first, second] = [reader.read(one), reader.read(one)];
+    expect(first).toEqual({ ...second, documentIn: first.documentIn });
+    const context = { offset: '-03:00', customerErased: false };
+    expect(first.documentIn(context)).toEqual(second.documentIn(context));
+  });
+});

@@ -1,0 +1,31 @@
+/** A release that makes other documents of the same events has another `PROJECTION_VERSION`: here is what each version makes of all examples. */
+import { hash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { BSON } from 'mongodb';
+import { expect, test } from 'vitest';
+import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
+import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
+import { WHOLE_STATES } from '#test/whole-states.ts';
+import { project } from './project.ts';
+
+/** The hash of the documents that a version makes: a new one comes with a new version. */
+const HASHES: Readonly<Record<number, string>> = {
+  6: '80a58390e91c570f',
+};
+
+test('the documents of all examples are those of this version', async () => {
+  const examples = JSON.parse(await readFile('shared/events/examples.json', 'utf8')) as Record<
+    string,
+    { data: object }
+  >;
+  const documents = ENTITY_NAMES.flatMap((entity) =>
+    [examples[entity]?.data ?? {}, WHOLE_STATES[entity]].flatMap((state) =>
+      [false, true].map((customerErased) => project(entity, state, { customerErased })),
+    ),
+  );
+  const found = hash('sha256', BSON.EJSON.stringify(documents)).slice(0, 16);
+  expect(
+    HASHES[PROJECTION_VERSION],
+    `the projections make other documents (${found}): raise PROJECTION_VERSION, and add its hash here`,
+  ).toBe(found);
+});

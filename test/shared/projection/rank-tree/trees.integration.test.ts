@@ -1,0 +1,376 @@
+import { isDeepStrictEqual } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import fc from 'fast-check';
+import type { ClientSession, Collection, Db, Document, Filter, UpdateFilter } from 'mongodb';
+import { type FindErased, findErasedIn } from '#shared/access/erased-stores.ts';
+import { isUnavailable, StoreDataError } from '#shared/errors.ts';
+import { RANK_NODES, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
+import type { LeafTexts, RankNode } from '#shared/read-models/rank-tree/nodes.ts';
+import { bytesOfTexts } from '#shared/read-models/search-texts.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { miscount } from '#test/miscount.ts';
+import { emptyReadModels } from '#test/read-models.ts';
+import { withSmallTrees } from '#test/small-trees.ts';
+import { applyChanges } from '#shared/projection/pipeline/apply.ts';
+import { runInTransaction } from '#shared/projection/slice/slice.ts';
+import { TreeCache } from '#shared/projection/rank-tree/loaded-tree.ts';
+import { repairStore } from '#shared/projection/verify/repair.ts';
+import { verifyStore } from '#shared/projection/verify/store.ts';
+import { encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
+
+type Event = Omit<EventToEncode, 'source' | 'sequence'>;
+
+const STATUSES = ['pending', 'preparing', 'concluded', 'cancelled'] as const;
+const NAMES = ['Ana', 'ana', 'Ana Lima', 'José', '', 'n', '𝒜lvaro', 'ﬁ', '李小龍', '$name', 'Zé'];
+/** Some seconds of some years: many orders share one, to the millisecond. */
+const instants = fc.constantFrom(
+  '1900-01-01T00:00:00Z',
+  '2026-03-01T12:00:00.120Z',
+  '2026-03-01T12:00:00.120Z',
+  '2026-03-01T12:00:00.121Z',
+  '2026-07-01T12:00:00Z',
+  '2100-12-31T23:59:59.999Z',
+);
+const orders = fc.record({
+  subject: fc.integer({ min: 1, max: 60 }).map((id) => `o${id}`),
+  status: fc.constantFrom(...STATUSES),
+  order_type: fc.constantFrom('delivery', 'takeout'),
+  customer: fc.option(fc.constantFrom('c1', 'c2')),
+  created_at: instants,
+});
+const customers = fc.record({
+  subject: fc.integer({ min: 1, max: 60 }).map((id) => `c${id}`),
+  name: fc.constantFrom(...NAMES),
+  phone: fc.constantFrom('11 98', '11 98', '21 7'),
+  created_at: instants,
+});
+const events: fc.Arbitrary<Event> = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: orders.map(({ subject, customer, ...data }): Event => ({
+      entity: 'order',
+      storeId: 's1',
+      subject,
+      data: { ...data, total: '1.00', customer: customer === null ? null : { id: customer } },
+    })),
+  },
+  {
+    weight: 5,
+    arbitrary: customers.map(({ subject, ...data }): Event => ({
+      entity: 'customer',
+      storeId: 's1',
+      subject,
+      data,
+    })),
+  },
+  {
+    weight: 1,
+    arbitrary: orders.map(({ subject }): Event => ({
+      entity: 'order',
+      storeId: 's1',
+      subject,
+      action: 'deleted',
+    })),
+  },
+  {
+    weight: 1,
+    arbitrary: customers.map(({ subject }): Event => ({
+      entity: 'customer',
+      storeId: 's1',
+      subject,
+      action: 'deleted',
+    })),
+  },
+  {
+    weight: 1,
+    arbitrary: fc
+      .record({
+        subject: fc.constantFrom('r1', 'r2', 'r3', 'r4', 'r5', 'r6'),
+        rating: fc.integer({ min: 1, max: 5 }),
+        created_at: instants,
+      })
+      .map(({ subject, ...data }): Event => ({ entity: 'review', storeId: 's1', subject, data })),
+  },
+);
+const slices = fc.array(fc.array(events, { minLength: 1, maxLength: 40 }), { minLength: 1, maxLength: 12 });
+
+async function changeOne<T extends Document>(
+  of: Collection<T>,
+  filter: Filter<T>,
+  update: UpdateFilter<T>,
+): Promise<void> {
+  expect(await of.updateOne(filter, update)).toMatchObject({ matchedCount: 1 });
+}
+
+/** Gives a node another name, in the same place of its level. */
+async function renameOne(nodes: Collection<RankNode>, id: RegExp): Promise<void> {
+  const node = await nodes.findOneAndDelete({ _id: id });
+  if (node === null) throw new Error('there is no such node');
+  await nodes.insertOne({ ...node, _id: `${node._id}\u0001` });
+}
+
+describe('rank trees', () => {
+  let installation: Installation;
+  let findErased: FindErased;
+  let restore: () => void;
+  let database = 0;
+  let sequence = 0;
+  const trees = new TreeCache();
+  beforeAll(async () => {
+    installation = await createInstallation();
+    findErased = findErasedIn(installation.mongodb.db(`${installation.config.namePrefix}_control`), 'e');
+    restore = withSmallTrees(4, 3);
+  });
+  afterAll(async () => {
+    restore();
+    await installation.close();
+  });
+
+  async function freshDatabase(): Promise<Db> {
+    database += 1;
+    return emptyReadModels(installation, `trees${database}`);
+  }
+
+  /** Applies slices as the projector does; an undone one is applied again. */
+  async function apply(
+    db: Db,
+    all: readonly (readonly Event[])[],
+    undo: (slice: number) => boolean,
+  ): Promise<void> {
+    for (const [index, slice] of all.entries()) {
+      const messages = slice.map((event) => {
+        sequence += 1;
+        const { key, value, headers } = encodeEvent({ source: '/test', ...event, sequence });
+        return {
+          key: Buffer.from(key),
+          value: Buffer.from(value),
+          headers,
+          timestamp: '0',
+          attributes: 0,
+          offset: String(sequence),
+        };
+      });
+      const run = (session: ClientSession, undone: boolean) =>
+        runInTransaction(session, async () => {
+          const slice = { topic: 't', partition: 0, messages, next: sequence + 1 };
+          const applied = await applyChanges(db, session, slice, { trees, findErased });
+          if (undone) throw new StoreDataError('fenced', 'undone');
+          return applied;
+        });
+      await installation.mongodb.withSession(async (session) => {
+        if (undo(index)) await expect(run(session, true)).rejects.toMatchObject({ code: 'fenced' });
+        await untilAvailable(() => run(session, false));
+      });
+    }
+  }
+
+  /** A busy server may interrupt a transaction; the projector tries again, and so do we. */
+  async function untilAvailable(attempt: () => Promise<unknown>): Promise<void> {
+    for (;;) {
+      try {
+        await attempt();
+        return;
+      } catch (error) {
+        if (!isUnavailable(error)) throw error;
+      }
+    }
+  }
+
+  /** Once snapshots show what was committed last: they come a moment later. */
+  async function verify(db: Db) {
+    const stamps = db.collection<Stamp>(STAMPS);
+    await eventually('the snapshot is the newest', async () => {
+      const [shown, committed] = await Promise.all([
+        stamps.find({}, { readConcern: 'snapshot' }).toArray(),
+        stamps.find({}).toArray(),
+      ]);
+      return isDeepStrictEqual(shown, committed);
+    });
+    return installation.mongodb.withSession({ snapshot: true }, (session) => verifyStore(db, session, 's1'));
+  }
+
+  it('count what the records count, after random slices, undone ones too', async () => {
+    let leaves = 0;
+    await fc.assert(
+      fc.asyncProperty(slices, fc.integer({ min: 2, max: 5 }), async (all, every) => {
+        const db = await freshDatabase();
+        await apply(db, all, (index) => index % every === 1);
+        expect(await verify(db)).toEqual([]);
+        leaves += await db.collection(RANK_NODES).countDocuments();
+        await db.dropDatabase();
+      }),
+      { numRuns: 12, endOnFailure: true },
+    );
+    expect(leaves).toBeGreaterThan(60);
+  });
+
+  const customer = (id: number, name: string): Event => ({
+    entity: 'customer',
+    storeId: 's1',
+    subject: `c${id}`,
+    data: { name, phone: `11 9${id}`, created_at: '2026-03-01T12:00:00Z' },
+  });
+
+  it('keep nothing of a deleted customer: no text, and no boundary made of their name', async () => {
+    const db = await freshDatabase();
+    const people = Array.from({ length: 40 }, (_, id) =>
+      customer(id, `Zuleika ${String.fromCodePoint(97 + (id % 20))}`),
+    );
+    await apply(db, [people], () => false);
+    for (const { subject } of people.slice(0, 39)) {
+      await apply(db, [[{ entity: 'customer', storeId: 's1', subject, action: 'deleted' }]], () => false);
+    }
+    expect(await verify(db)).toEqual([]);
+    await apply(
+      db,
+      [[{ entity: 'customer', storeId: 's1', subject: 'c39', action: 'deleted' }]],
+      () => false,
+    );
+    const nodes = await db.collection(RANK_NODES).find().toArray();
+    expect(nodes.length).toBeGreaterThan(0);
+    expect(JSON.stringify(nodes).toLowerCase()).not.toContain('z');
+  });
+
+  it('lose nothing but the piece of a customer who goes, also where they have no name', async () => {
+    const db = await freshDatabase();
+    const first = ['Ana', 'Caio', 'Davi', 'Eva', 'Zé'].map((name, id) => customer(id, name));
+    // What comes later stands behind the others of its leaf.
+    const later = [[customer(5, 'Aba')], [customer(6, '')], [customer(7, '')]];
+    await apply(db, [first, ...later], () => false);
+    for (const subject of ['c6', 'c7']) {
+      await apply(db, [[{ entity: 'customer', storeId: 's1', subject, action: 'deleted' }]], () => false);
+      expect(await verify(db)).toEqual([]);
+    }
+  });
+
+  it('are found wrong when a node, a root or a text is, and are right after a repair', async () => {
+    const db = await freshDatabase();
+    const people = Array.from({ length: 30 }, (_, id) => customer(id, `${id % 7} nome`));
+    await apply(db, [people, people.slice(0, 9)], () => false);
+    expect(await verify(db)).toEqual([]);
+    const nodes = db.collection<RankNode>(RANK_NODES);
+    const texts = db.collection<LeafTexts>(RANK_NODES);
+    const stamps = db.collection<Stamp>(STAMPS);
+    const leafOf = (tree: string) => ({ _id: new RegExp(`^${tree}/s1/leaf/.`) });
+    const damages: [what: RegExp, damage: () => Promise<unknown>][] = [
+      [/total of leaf \d+$/, () => miscount(nodes, /^customer\/s1\/0\//)],
+      [/counts of part \d of level 1$/, () => miscount(nodes, /^customer\/s1\/1\//)],
+      [/number of parts of level 1$/, () => nodes.deleteOne({ _id: /^customer\/s1\/0\/./ })],
+      [
+        /parts of level 1 that begin elsewhere than their nodes$/,
+        () => renameOne(nodes, /^customer\/s1\/0\/./),
+      ],
+      [/number of uppermost nodes$/, () => stamps.updateOne({}, { $inc: { 'ranks.customer.levels': -1 } })],
+      [
+        /names of leaf \d+$/,
+        () => changeOne(texts, leafOf('customer'), { $set: { 'texts.names': '\0x\0' } }),
+      ],
+      [/records of texts of leaf \d+$/, () => changeOne(texts, leafOf('customer'), { $inc: { total: 1 } })],
+      [
+        /texts of leaves that are none$/,
+        () =>
+          texts.insertOne({
+            _id: 'customer/s1/leaf/zz',
+            store_id: 's1',
+            total: 0,
+            texts: { names: '', numbers: '' },
+          }),
+      ],
+      [/number of leaves/, () => nodes.deleteOne({ _id: /^customer_created\/s1\/0\/./ })],
+      [/counts of the root/, () => stamps.updateOne({}, { $inc: { 'ranks.customer.counts.a': 1 } })],
+      [/number of customers/, () => stamps.updateOne({}, { $inc: { 'counts.customer': 1 } })],
+    ];
+    for (const [what, damage] of damages) {
+      const before = await stamps.findOne();
+      await damage();
+      const differences = await verify(db);
+      expect(differences.map((difference) => difference.what).join('; ')).toMatch(
+        new RegExp(`(^|; )[^;]*${what.source}`.replace('$', '(;|$)')),
+      );
+      expect(JSON.stringify(differences)).not.toContain('nome');
+      await repairStore(db, 's1', findErased);
+      expect([what, await verify(db)]).toEqual([what, []]);
+      expect((await stamps.findOne())?.customer).toBeGreaterThan(before?.customer ?? 0);
+    }
+  });
+
+  it('cut leaves by the bytes of their texts as well, so that long names make short leaves', async () => {
+    const BYTES = 2_000;
+    const restoreSizes = withSmallTrees(50, 3, BYTES);
+    const named = (id: number, length: number) => customer(id, `${'한'.repeat(length)}${id}`);
+    try {
+      const lengths = fc.array(
+        fc.array(
+          fc.record({ id: fc.integer({ min: 1, max: 90 }), length: fc.integer({ min: 0, max: 40 }) }),
+          { minLength: 1, maxLength: 60 },
+        ),
+        { minLength: 3, maxLength: 8 },
+      );
+      let cut = 0;
+      await fc.assert(
+        fc.asyncProperty(lengths, async (all) => {
+          const db = await freshDatabase();
+          const slices = all.map((slice) => slice.map(({ id, length }) => named(id, length)));
+          const first = Array.from({ length: 80 }, (_, id) => named(id, id % 41));
+          await apply(db, [first, ...slices], (index) => index === 2);
+          expect(await verify(db)).toEqual([]);
+          const within = async () => {
+            const leaves = await db
+              .collection<LeafTexts>(RANK_NODES)
+              .find({ _id: /^customer\/s1\/leaf\// })
+              .toArray();
+            for (const { total, texts } of leaves) {
+              if (total > 1) expect(bytesOfTexts(texts)).toBeLessThanOrEqual(BYTES);
+            }
+            return leaves.length;
+          };
+          cut = Math.max(cut, await within());
+          await repairStore(db, 's1', findErased);
+          expect(await verify(db)).toEqual([]);
+          await within();
+        }),
+        { numRuns: 6, endOnFailure: true },
+      );
+      // By their number alone they would be two or three.
+      expect(cut).toBeGreaterThan(8);
+    } finally {
+      restoreSizes();
+    }
+  });
+
+  it('are made anew from the records where a node is gone', async () => {
+    const db = await freshDatabase();
+    const people = Array.from({ length: 60 }, (_, id) => customer(id, `nome ${id % 7}`));
+    await apply(db, [people.slice(0, 50)], () => false);
+    const nodes = db.collection<RankNode>(RANK_NODES);
+    await nodes.deleteOne({ _id: /^customer\/s1\/0\/./ });
+    expect(await verify(db)).not.toEqual([]);
+    // As another process would leave it: what this one remembers is of no use.
+    await db
+      .collection<Stamp>(STAMPS)
+      .updateOne({ _id: 's1' }, { $set: { 'ranks.customer.version': 'another' } });
+    await apply(db, [people], () => false);
+    expect(await verify(db)).toEqual([]);
+  });
+
+  it('stay right where the newest come in front, one by one and many at once', async () => {
+    const db = await freshDatabase();
+    let made = 0;
+    const newest = (): Event => {
+      made += 1;
+      const created = new Date(Date.UTC(2026, 0, 1) + made * 1_000).toISOString();
+      const data = { status: 'pending', order_type: 'delivery', total: '1.00', created_at: created };
+      return { entity: 'order', storeId: 's1', subject: `n${made}`, data };
+    };
+    const counts = [3, 1, 1, 1, 1, 1, 1, 9, 1, 2, 1, 30, 1, 1, 1, 1];
+    await apply(
+      db,
+      counts.map((count) => Array.from({ length: count }, newest)),
+      (slice) => slice % 5 === 4,
+    );
+    expect(await verify(db)).toEqual([]);
+    const root = (await db.collection<Stamp>(STAMPS).findOne())?.ranks?.order;
+    // Nearly full leaves, though they were cut while they grew.
+    expect(root?.leaves).toBeLessThan(made / 2);
+  });
+});
