@@ -133,9 +133,10 @@ describe('verify --deep', () => {
 
   it('drops the database of a command that was killed, and leaves that of one at work', async () => {
     const { client } = db;
+    const now = Date.now();
     const names = [100_000, 0].map((silenceMs, index) => {
-      const name = `${installation.config.namePrefix}_${installation.environment}_v${(Date.now() - index).toString(36)}`;
-      return { name, alive_at: new Date(Date.now() - silenceMs) };
+      const name = `${installation.config.namePrefix}_${installation.environment}_v${(now - index).toString(36)}`;
+      return { name, alive_at: new Date(now - silenceMs) };
     });
     for (const { name, alive_at } of names) {
       await client
