@@ -12,6 +12,8 @@ const TOGETHER = {
   sequence: { groupOrder: 0 },
   // A file finds the modules loaded that another one needed before: no test mocks modules or leaves anything in them.
   isolate: false,
+  // `npm test` names at its end each test that needed it.
+  retry: 1,
 };
 
 export default defineConfig({

@@ -21,6 +21,7 @@ const vitest = spawn(
     '--project=unit',
     '--project=integration',
     '--reporter=default',
+    '--reporter=./test/second-attempts.ts',
     '--reporter=json',
     `--outputFile.json=${report}`,
     ...process.argv.slice(2),

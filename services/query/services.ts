@@ -17,7 +17,7 @@ import { type LiveGenerations, watchGenerations } from './generations.ts';
 import { readFirstProducts } from './lists/products.ts';
 import { Menus } from './menu/menus.ts';
 import type { QueryMetrics } from './metrics.ts';
-import type { Admission } from './overload/admission.ts';
+import type { AdmittedRequest, Admission } from './overload/admission.ts';
 import { createCaches } from './read/caches.ts';
 import { SharedReads } from './read/shared-reads.ts';
 import type { SigningKeys, Tokens } from './access/tokens.ts';
@@ -49,6 +49,8 @@ declare module 'fastify' {
     services: Services;
   }
   interface FastifyRequest {
+    /** How it was let in; `null` for `/health`. */
+    admitted: AdmittedRequest | null;
     /** `null` until the token passed. */
     caller: Caller | null;
     /** Who was given a token, once they are. */

@@ -14,6 +14,7 @@ import { type Servers, withServers } from '../connection/servers.ts';
 import { chooseEnvironments, environmentOption, jsonOption, storeOption } from '../options.ts';
 import { ProgressLine } from '../output/progress-line.ts';
 import { hasAnything, storesIn } from '../comparison/stores.ts';
+import { stopSignal } from '../stop-signal.ts';
 import { compareWithLog } from '../verify/with-log.ts';
 import { markFailed, printResult, remark, tableOf } from '../output/print.ts';
 
@@ -44,12 +45,13 @@ export const verifyCommand = () =>
       withServers(async (servers) => {
         const deep = flags.deep ? { records: 0, messages: 0, differences: 0 } : null;
         const result: Result = { found: [], stores: 0, repaired: 0, deep };
+        const stopping = stopSignal();
         for (const environment of chooseEnvironments(servers.config, flags.environment)) {
           const db = await openGeneration(servers, environment);
           if (db === null) continue;
           const findErased = findErasedIn(await servers.control(), environment);
           await verifyCounts(environment, db, flags, findErased, result);
-          if (flags.deep) await verifyDeep(servers, environment, db, flags, result);
+          if (flags.deep) await verifyDeep(servers, environment, db, flags, result, stopping);
         }
         if (flags.store !== undefined && result.stores === 0 && result.found.length === 0) {
           throw notFound(`no record of a store ${flags.store} has arrived`);
@@ -85,13 +87,14 @@ async function verifyDeep(
   db: Db,
   { store, json }: { store?: string | undefined; json?: true | undefined },
   result: Result,
+  stopping: AbortSignal,
 ): Promise<void> {
   const progress = new ProgressLine(process.stderr);
   const say = (text: string) => {
     if (!json) progress.show(text);
   };
-  const compared = await compareWithLog(servers, environment, db, store ?? null, say);
-  progress.clear();
+  const options = { only: store ?? null, say, stopping };
+  const compared = await compareWithLog(servers, environment, db, options).finally(() => progress.clear());
   result.found.push(...compared.listed.map((difference) => ({ environment, ...difference })));
   if (result.deep === null) return;
   result.deep.records += compared.records;

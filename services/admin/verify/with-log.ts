@@ -34,7 +34,6 @@ import { hasAnything, storesIn } from '../comparison/stores.ts';
 import { LogReader } from '#shared/kafka/log-reader.ts';
 import { sumOf } from '#shared/kafka/positions.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
-import { stopSignal } from '../stop-signal.ts';
 import { deadLetterPlaces, PrivateDatabase, Replay } from './replay.ts';
 
 /** More are counted and not listed: a lost collection would fill the memory. */
@@ -50,17 +49,24 @@ interface ComparedWithLog {
   messages: number;
 }
 
+interface CompareOptions {
+  /** The one store; `null` for all. */
+  only: string | null;
+  /** Told how far it is. */
+  say: (text: string) => void;
+  /** Ends it with an error. */
+  stopping: AbortSignal;
+}
+
 /**
  * Compares an environment's read models, beside services at work.
- * @param only the one store; `null` for all.
  * @throws {StoreDataError} `history_lost` when the topic does not reach back to its beginning.
  */
 export async function compareWithLog(
   servers: Servers,
   environment: string,
   live: Db,
-  only: string | null,
-  say: (text: string) => void,
+  { only, say, stopping }: CompareOptions,
 ): Promise<ComparedWithLog> {
   const topic = changesTopic(environment);
   const { client } = live;
@@ -69,14 +75,13 @@ export async function compareWithLog(
   const present = only === null ? await storesIn(live) : new Set([only]);
   const own = await PrivateDatabase.make(client, `${servers.config.namePrefix}_${environment}_v`);
   const { db } = own;
-  const signal = stopSignal();
   let reader: LogReader | null = null;
   const result: ComparedWithLog = { listed: [], differences: 0, records: 0, messages: 0 };
   try {
     reader = await LogReader.open(servers, topic);
     const early = await readPositions(live, topic);
     const progress = (read: number) => {
-      if (signal.aborted) throw commandInvalid('interrupted');
+      if (stopping.aborted) throw commandInvalid('interrupted');
       say(`${topic}: applied ${read} of ${sumOf(early)} messages`);
     };
     const findErased = findErasedIn(control, environment);
@@ -99,7 +104,7 @@ export async function compareWithLog(
         };
         const known = new Set<string>(await db.collection<Stamp>(STAMPS).distinct('_id'));
         for (const storeId of known) {
-          if (signal.aborted) throw commandInvalid('interrupted');
+          if (stopping.aborted) throw commandInvalid('interrupted');
           say(`${topic}: compares the records of ${storeId}`);
           await compareStore(comparing, storeId);
         }

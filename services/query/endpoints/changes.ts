@@ -187,7 +187,7 @@ async function waitIn(
       if (waiter.isOver) return null;
       const { stamp, next } = delivery?.page ?? {};
       const known = next === undefined ? null : { position: next.snapshotPosition, epochs: stamp?.epochs };
-      await services.admission.whileWaiting(request, waiter.moved(known));
+      await services.admission.whileWaiting(request.admitted, waiter.moved(known));
       if (waiter.isOver) return null;
     }
   } finally {
@@ -209,7 +209,7 @@ async function generationBy(
     const found = services.generations.find(feed.environment);
     const left = until - performance.now();
     if (found !== null || left <= 0 || request.raw.socket.destroyed || services.isClosing()) return found;
-    await services.admission.whileWaiting(request, sleep(Math.min(left, NO_GENERATION_MS)));
+    await services.admission.whileWaiting(request.admitted, sleep(Math.min(left, NO_GENERATION_MS)));
   }
 }
 

@@ -102,10 +102,15 @@ const METHODS = new Set(['GET', 'HEAD', 'POST']);
 
 /** Adds the hooks. They come first, so that what any other hook does is a part of the request's span. */
 export function observeRequests(app: FastifyInstance, tracing: Tracing | null): void {
+  app.decorateRequest('admitted', null);
   app.decorateRequest('span', null);
   app.decorateRequest('heldMilliseconds', 0);
-  if (tracing !== null) traceRequests(app, tracing);
   const { admission, metrics, config, logger } = app.services;
+  app.addHook('onRequest', (request, _reply, done) => {
+    request.admitted = admission.beginning;
+    done();
+  });
+  if (tracing !== null) traceRequests(app, tracing);
   const { requestSeconds, refusals } = metrics;
   const { loggedPercent } = config.query;
   const isLogged = (route: string | undefined) =>
@@ -114,7 +119,7 @@ export function observeRequests(app: FastifyInstance, tracing: Tracing | null): 
     const route = request.routeOptions.url;
     const { refused, caller, heldMilliseconds } = request;
     const { statusCode: status } = reply;
-    const milliseconds = reply.elapsedTime + admission.queuedMs(request.raw);
+    const milliseconds = reply.elapsedTime + (request.admitted?.queuedMs ?? 0);
     const method = METHODS.has(request.method) ? request.method : 'other';
     requestSeconds.observe(
       { route: route ?? 'none', method, status },
@@ -145,7 +150,7 @@ export function observeRequests(app: FastifyInstance, tracing: Tracing | null): 
 
 /** What is refused for overload has no span: no work is done for it. */
 function traceRequests(app: FastifyInstance, tracing: Tracing): void {
-  const { admission, config } = app.services;
+  const { config } = app.services;
   const isRoot = !config.query.trustTraceparent;
   app.addHook('onRequest', (request, _reply, done) => {
     const { method, protocol } = request;
@@ -161,7 +166,7 @@ function traceRequests(app: FastifyInstance, tracing: Tracing): void {
       },
       traceparents: typeof traceparent === 'string' ? [traceparent] : [],
       isRoot,
-      sinceMs: admission.queuedMs(request.raw),
+      sinceMs: request.admitted?.queuedMs ?? 0,
     });
     if (request.span === null) done();
     else within(request.span, done);

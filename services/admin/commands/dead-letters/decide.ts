@@ -39,19 +39,23 @@ export const retryCommand = () =>
       const retry = new LetterRetry(servers);
       const results: RetryResult[] = [];
       const missing = new Set(ids);
-      for (const source of await deadLetterSources(
+      const sources = await deadLetterSources(
         servers,
         environmentsOf(servers.config, ids, flags.environment),
-      )) {
-        for await (const { ids: tried, result } of retry.all(source, { ids, reason: flags.reason })) {
-          for (const id of tried) missing.delete(id);
-          results.push(result);
-          if (flags.json) continue;
-          for (const { id, reason, detail } of result.stayed)
-            remark(`${id}: ${reason}: ${printable(detail)}`);
+      );
+      try {
+        for (const source of sources) {
+          for await (const { ids: tried, result } of retry.all(source, { ids, reason: flags.reason })) {
+            for (const id of tried) missing.delete(id);
+            results.push(result);
+            if (flags.json) continue;
+            for (const { id, reason, detail } of result.stayed)
+              remark(`${id}: ${reason}: ${printable(detail)}`);
+          }
         }
+      } finally {
+        await retry.close();
       }
-      await retry.close();
       for (const id of missing) remark(`store-data: there is no dead letter ${id}`);
       const { applied, outdated, stayed, gone } = addUp(results);
       printResult(

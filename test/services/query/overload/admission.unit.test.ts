@@ -32,7 +32,11 @@ function start() {
     metrics: createMetrics(),
     logger: createLogger('query', 'silent'),
   });
-  const listener = admission.before((_, response) => begun.push(response as never));
+  const waits: (number | undefined)[] = [];
+  const listener = admission.before((_, response) => {
+    begun.push(response as never);
+    waits.push(admission.beginning?.queuedMs);
+  });
   const ask = (host = 'one', url = '/api/order/list') => {
     const response = new Response();
     listener({ url, headers: { host } } as IncomingMessage, response as unknown as ServerResponse);
@@ -42,7 +46,7 @@ function start() {
   const turns = async (count: number) => {
     for (let turn = 0; turn < count; turn += 1) await nextTurn();
   };
-  return { begun, ask, many, turns };
+  return { admission, begun, waits, ask, many, turns };
 }
 
 const end = (responses: Response[]) => {
@@ -57,6 +61,16 @@ describe('a turn of the event loop', () => {
     expect(begun).toEqual(asked.slice(0, 16));
     await turns(1);
     expect(begun).toEqual(asked);
+  });
+
+  it('tells how long the request waited that is being begun, and of none afterwards', async () => {
+    const { admission, many, ask, turns, waits } = start();
+    many(17);
+    ask('one', '/health');
+    pass(7);
+    await turns(1);
+    expect(waits).toEqual([...Array<number>(16).fill(0), undefined, 7]);
+    expect(admission.beginning).toBeNull();
   });
 
   it('does not begin a request whose client has gone meanwhile', async () => {
