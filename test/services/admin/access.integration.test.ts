@@ -80,7 +80,11 @@ async function logIsApplied(): Promise<void> {
   await admin.disconnect();
   const checkpoints = control().collection<{ topic: string; position: number }>('checkpoints');
   await eventually('the access log is applied', async () => {
-    const checkpoint = await checkpoints.findOne({ topic: accessTopic(installation.environment) });
+    // As records of access are read: what a majority has comes a moment later than what other reads see.
+    const checkpoint = await checkpoints.findOne(
+      { topic: accessTopic(installation.environment) },
+      { readConcern: 'majority' },
+    );
     return (checkpoint?.position ?? 0) >= Number(end?.high);
   });
 }
