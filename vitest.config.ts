@@ -16,8 +16,13 @@ const TOGETHER = {
   retry: 1,
 };
 
+const outputFile = process.env['TEST_REPORT'];
+
 export default defineConfig({
   test: {
+    // The report is for test/run.ts.
+    reporters: ['default', './test/second-attempts.ts', ...(outputFile === undefined ? [] : ['json'])],
+    ...(outputFile !== undefined && { outputFile }),
     sequence: { sequencer: LongestFirst },
     // Node runs TypeScript as it is: nothing is transformed, and what is compiled stays in the cache above.
     experimental: { viteModuleRunner: false, nodeLoader: false },

@@ -16,18 +16,16 @@ const folder = await mkdtemp(join(tmpdir(), 'store-data-report-'));
 const report = join(folder, 'report.json');
 const vitest = spawn(
   'vitest',
-  [
-    'run',
-    '--project=unit',
-    '--project=integration',
-    '--reporter=default',
-    '--reporter=./test/second-attempts.ts',
-    '--reporter=json',
-    `--outputFile.json=${report}`,
-    ...process.argv.slice(2),
-  ],
+  ['run', '--project=unit', '--project=integration', ...process.argv.slice(2)],
   // kafkajs passes negative delays to timers, which is nobody's concern here.
-  { stdio: 'inherit', env: { ...process.env, NODE_OPTIONS: '--disable-warning=TimeoutNegativeWarning' } },
+  {
+    stdio: 'inherit',
+    env: {
+      ...process.env,
+      TEST_REPORT: report,
+      NODE_OPTIONS: '--disable-warning=TimeoutNegativeWarning',
+    },
+  },
 );
 const code = await new Promise<number>((resolve, reject) => {
   vitest.on('error', reject);
