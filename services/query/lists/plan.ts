@@ -18,17 +18,17 @@ import type { Values } from '../parameters/parameter.ts';
  *
  * | strategy                 | reads                                                                                       |
  * | ------------------------ | ------------------------------------------------------------------------------------------- |
- * | `shared-first-page`      | the first page, together with those of other stores (decision 0032)                         |
+ * | `shared-first-page`      | the first page, together with those of other stores (decision 0026)                         |
  * | `scan-first-pages`       | an index in the order of the list; the stamp has the count                                  |
  * | `layout`                 | products by the layout of their categories, whose order no index has (0043)                 |
  * | `updated-window`         | what was updated in a short window, sorted                                                  |
  * | `layout-updated`         | products updated in a long window, counted by category                                      |
  * | `created-window`         | customers created in a short window, sorted                                                 |
  * | `created-within-leaf`    | the same, where the window holds no more than a leaf of the rank tree                       |
- * | `created-by-name`        | customers created in a long window, counted by the tree of creation (0017)                  |
+ * | `created-by-name`        | customers created in a long window, counted by the tree of creation (0033)                  |
  * | `search-leaves`          | the texts of leaves, which say where matches are (0018)                                     |
  * | `scan-if-small`          | a range that holds no more than a leaf of the rank tree                                     |
- * | `rank-tree`              | the nodes that count the range and find the page: two round trips at any depth (0017)       |
+ * | `rank-tree`              | the nodes that count the range and find the page: two round trips at any depth (0033)       |
  * | `scan-tree-order`        | all matches, in the order of the tree: the store is too small to have one                   |
  * | `scan`                   | all matches, counted                                                                        |
  */

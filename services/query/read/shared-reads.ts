@@ -1,5 +1,5 @@
 /**
- * Reads of one generation that requests share: records by their ids, stamps (decision 0026), and first pages of whole lists (0032). What a
+ * Reads of one generation that requests share: records by their ids, stamps, and first pages of whole lists (decision 0026). What a
  * request is given lies in one snapshot with the stamp of its own store, and that snapshot was taken after the request arrived. Beside
  * them the caches, for the stores of this generation.
  */

@@ -1,6 +1,6 @@
 /**
  * Whether a store is blocked, as its own record says: marked in the transaction that changes the record, and taken over into
- * the control database by the next sweep, whichever process is killed (decisions 0005 and 0034).
+ * the control database by the next sweep, whichever process is killed (decision 0005).
  */
 import type { AnyBulkWriteOperation, ClientSession, Collection, Db } from 'mongodb';
 import { applyStoreStatus, type StoreAccess } from '../../access/access-keys.ts';

@@ -1,7 +1,7 @@
 /**
  * Reads the messages of one generation, where there is time for it ahead: while a slice's transaction waits for MongoDB, the messages
  * of the next one are read. Their documents are made at once, for the context that is expected: the state that each is made of
- * is a hundred objects, which would outlive several collections of garbage while MongoDB is asked (decisions 0036 and 0055).
+ * is a hundred objects, which would outlive several collections of garbage while MongoDB is asked (decision 0028).
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';

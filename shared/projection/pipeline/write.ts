@@ -169,7 +169,7 @@ interface Inserted {
 }
 
 /**
- * Inserts documents as a part of the command (decision 0037): the driver's own way serializes each by itself and copies it three times
+ * Inserts documents as a part of the command (decision 0028): the driver's own way serializes each by itself and copies it three times
  * on its way to the socket.
  * @throws {MongoServerError} of the first that cannot be inserted.
  */
