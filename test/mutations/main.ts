@@ -51,7 +51,7 @@ async function plant({ file, replace, by, tests }: Mutation): Promise<boolean> {
 }
 
 async function fails(tests: readonly string[]): Promise<boolean> {
-  const run = promisify(execFile)('npx', ['vitest', 'run', '--bail', '1', ...tests], {
+  const run = promisify(execFile)('npx', ['vitest', 'run', '--bail', '1', '--retry', '0', ...tests], {
     cwd: copy,
     maxBuffer: 64 * 1_048_576,
   });
