@@ -8,7 +8,6 @@ import { addFreshnessBench } from './freshness/run.ts';
 import { addOverloadBench } from './overload/command.ts';
 import { addProjectorBench } from './projector/run.ts';
 import { addQueryBench } from './query/command.ts';
-import { addRevocationBench } from './revocation/run.ts';
 import { say } from './say.ts';
 import { addSoak } from './soak/run.ts';
 
@@ -29,7 +28,6 @@ addFloodBench(program);
 addAccessBench(program);
 addProjectorBench(program);
 addFreshnessBench(program);
-addRevocationBench(program);
 addOverloadBench(program);
 addChangesBench(program);
 addSoak(program);

@@ -15,18 +15,12 @@ import { runAndPresent, type Showing } from '../run-and-present.ts';
 import { type Say, say } from '../say.ts';
 import type { RunningService } from '../service.ts';
 import { grouped, measuredOn, table } from '../table.ts';
-import { type Distribution, timeRefusals } from './refusals.ts';
 
 const OIDC_PROVIDER = fileURLToPath(new URL('./oidc-provider.ts', import.meta.url));
 const WITHOUT_ACCESS = fileURLToPath(new URL('./without-access.ts', import.meta.url));
 
-/** Failures are timed, so none may be limited; sessions end as soon as they do in production. */
-const SETTINGS = {
-  TOKEN_LIFETIME_SECONDS: '900',
-  AUTH_FAILURES_PER_CLIENT_AND_ADDRESS: '1000000000',
-  AUTH_FAILURES_PER_ADDRESS: '1000000000',
-  AUTH_FAILURES_PER_CLIENT: '1000000000',
-};
+/** Sessions end as soon as they do in production. */
+const SETTINGS = { TOKEN_LIFETIME_SECONDS: '900' };
 /** Few: what the access path costs does not depend on them, what the rest of a request costs does. */
 const RECORDS = 200;
 const KEYS = 20;
@@ -94,9 +88,6 @@ export async function runAccessBench(
     return ground.start(open, { BENCH_STORE: RECORDS_STORE });
   };
   const data = options.tokensOnly ? [] : await compareRoutes({ ours, keys, startOpen, measure });
-  const [key] = keys;
-  if (key === undefined) throw new Error('there is no key');
-  const refusals = options.tokensOnly ? [] : await timeRefusals(ours.url, key);
   return {
     benchmark: 'access',
     date: new Date().toISOString().slice(0, 10),
@@ -104,7 +95,6 @@ export async function runAccessBench(
     command: `npm run bench -- access --connections ${connections} --seconds ${seconds} --rounds ${rounds}`,
     tokens,
     data,
-    refusals,
   };
 }
 
@@ -172,14 +162,11 @@ export interface AccessBenchResult {
   tokens: Comparison;
   /** Data requests, with and without the access path. */
   data: Comparison[];
-  /** What a failed authentication takes. */
-  refusals: Distribution[];
 }
 
 /** `cpu µs` is the service's own processor time for a request. */
 const SIDE = ['p50 ms', 'p99 ms', 'cpu µs'];
 const COMPARED = ['', 'ours', ...SIDE, 'other', ...SIDE, 'ratio'];
-const REFUSED = ['refusal', 'requests', 'p10 ms', 'p50 ms', 'p90 ms', 'p99 ms'];
 
 /** One comparison as soon as it is known. */
 export function progressLine({ name, ours, other, ratio }: Comparison): string {
@@ -189,17 +176,12 @@ export function progressLine({ name, ours, other, ratio }: Comparison): string {
 
 /** The result in words and figures. */
 export function render(result: AccessBenchResult): string {
-  const { tokens, data, refusals } = result;
+  const { tokens, data } = result;
   const compared = [
     comparedCells({ ...tokens, name: 'tokens, beside oidc-provider' }),
     ...data.map((row) => comparedCells({ ...row, name: `${row.name}, beside none` })),
   ];
-  const refused = refusals.map(({ name, requests, ...times }) => [
-    name,
-    grouped(requests),
-    ...Object.values(times).map((time) => time.toFixed(2)),
-  ]);
-  return [measuredOn(result), table(COMPARED, compared), table(REFUSED, refused)].join('\n');
+  return [measuredOn(result), table(COMPARED, compared)].join('\n');
 }
 
 function comparedCells({ name, ours, other, ratio }: Comparison): string[] {

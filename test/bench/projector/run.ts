@@ -9,7 +9,6 @@ import { peakMebibytes } from '../process-figures.ts';
 import { runAndPresent, type Showing } from '../run-and-present.ts';
 import { type Say, say } from '../say.ts';
 import { grouped, measuredOn, table } from '../table.ts';
-import { type Footprint, footprintOf } from './footprint.ts';
 import { type Pace, type Phases, phasesOf, watch } from './phases.ts';
 import { mongodProcess, startProjector } from './writer.ts';
 import { PARTITIONS, type Published, publishOrders } from './topic.ts';
@@ -23,7 +22,6 @@ export interface ProjectorBenchOptions {
 interface RoundResult extends Phases {
   /** Resident memory of the process at its largest. */
   peak_mib: number;
-  footprint: Footprint;
 }
 
 export interface ProjectorBenchResult extends RoundResult {
@@ -77,10 +75,7 @@ async function measure(
     const sights = await watch(running, await mongodProcess(mongodb), (total) => total >= events);
     const peak = await peakMebibytes(running.pid);
     await running.check(orders);
-    const database = await running.database();
-    if (database === null) throw new Error('the projector wrote nothing');
-    const footprint = await footprintOf(database);
-    return { ...phasesOf(sights, boundaries), peak_mib: rounded(peak, 0), footprint };
+    return { ...phasesOf(sights, boundaries), peak_mib: rounded(peak, 0) };
   } finally {
     await running.stop();
     await (await running.database())?.dropDatabase();
@@ -108,7 +103,6 @@ function medianOf(results: readonly RoundResult[]): RoundResult {
     changed: pace('changed'),
     all: pace('all'),
     peak_mib: Math.max(...results.map(({ peak_mib: peak }) => peak)),
-    footprint: last.footprint,
   };
 }
 
@@ -116,20 +110,15 @@ const TITLES = ['events', 'events/s', 'writer', 'mongod', 'both', 'peak MiB'];
 
 /** The result in words and figures. */
 export function render(result: ProjectorBenchResult): string {
-  const { created, changed, all, peak_mib: peak, footprint } = result;
+  const { created, changed, all, peak_mib: peak } = result;
   const row = (name: string, { events_per_second: rate, writer_cpu: writer, mongod_cpu: mongod }: Pace) => [
     name,
     grouped(rate),
     ...[writer, mongod, mongod && writer + mongod].map((value) => value?.toFixed(3) ?? '–'),
   ];
   const rows = [row('created', created), row('changed', changed), [...row('in all', all), String(peak)]];
-  const indexes = Object.entries(footprint.indexes).map(([name, bytes]) => `${name} ${bytes}`);
   const load = `; load average ${result.load_average} when it began; events of ${result.bytes_per_event} bytes`;
-  return [
-    measuredOn(result, load),
-    table(TITLES, rows),
-    `An order takes on disk ${footprint.document} bytes for the document, ${indexes.join(', ')} bytes for indexes, and ${footprint.nodes} bytes for nodes of its tree.`,
-  ].join('\n');
+  return [measuredOn(result, load), table(TITLES, rows)].join('\n');
 }
 
 export function addProjectorBench(program: Command): void {
