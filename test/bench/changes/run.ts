@@ -1,4 +1,4 @@
-/** `npm run bench -- changes`: following changes, at any depth, and by many clients that wait. */
+/** `npm run bench -- changes`: following changes, at any depth, by many who wait, and beside the usual way. */
 import { loadavg } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
@@ -16,6 +16,7 @@ import { fetchTokens, publishKeys } from '../query/tokens.ts';
 import { runAndPresent, type Showing } from '../run-and-present.ts';
 import { type Say, say } from '../say.ts';
 import { grouped, measuredOn, table } from '../table.ts';
+import { missByFollowing, type Missed } from './missed.ts';
 import { measurePages, type PagesResult } from './pages.ts';
 import { measureWaiting, type WaitingResult } from './waiting.ts';
 
@@ -38,9 +39,11 @@ export interface ChangesResult extends ChangesOptions {
   load_average: number;
   pages: PagesResult;
   waiting: WaitingResult;
+  missed: Missed;
 }
 
 const LARGE = 'large';
+const ADVERSE = 'adverse';
 /** Stores whose orders come while somebody waits for them; each has a partition of its own. */
 const LIVE_STORES = 5;
 const FILL_LIMIT_MS = 900_000;
@@ -60,7 +63,12 @@ export async function runChangesBench(
     partition,
     waiting: new Map<string, number>(),
   }));
-  const keys = await publishKeys(installation, [LARGE, ...quiet, ...live.map(({ storeId }) => storeId)]);
+  const keys = await publishKeys(installation, [
+    LARGE,
+    ADVERSE,
+    ...quiet,
+    ...live.map(({ storeId }) => storeId),
+  ]);
   await start(await serviceProgram('projector'));
   await fill(installation, options.records);
   await caughtUp(installation, installation.environment, FILL_LIMIT_MS);
@@ -76,6 +84,10 @@ export async function runChangesBench(
   say(`pages: ${pages.depths.map(({ share, ratio }) => `${share * 100} %: ${ratio}×`).join(', ')}`);
   await sleep(1_000);
   const waiting = await measureWaiting({ installation, query, quiet, live, tokenOf, say, cleanup }, options);
+  const missed = await missByFollowing(installation, query.url, {
+    storeId: ADVERSE,
+    token: tokenOf(ADVERSE),
+  });
   const { records, waiters, stores, rate, connections, seconds, rounds } = options;
   return {
     benchmark: 'changes',
@@ -86,6 +98,7 @@ export async function runChangesBench(
     ...options,
     pages,
     waiting,
+    missed,
   };
 }
 
@@ -105,11 +118,15 @@ async function fill({ publish }: Installation, records: number): Promise<void> {
 }
 
 export function render(result: ChangesResult): string {
-  const { records, rate, stores, pages, waiting } = result;
+  const { records, rate, stores, pages, waiting, missed } = result;
   const row = (name: string, side: SideResult, ratio: string) => [
     name,
     ...[side.requests_per_second, side.p50_ms, side.p99_ms, side.cpu_ms].map(String),
     ratio,
+  ];
+  const misses = (name: string, { missing, stale, undeleted }: ChangesResult['missed']['feed']) => [
+    name,
+    ...[missing, stale, undeleted].map(String),
   ];
   const titles = [
     `a page of 100, of ${grouped(records)} orders`,
@@ -119,6 +136,7 @@ export function render(result: ChangesResult): string {
     'processor ms',
     'beside',
   ];
+  const after = `after ${grouped(missed.changes)} changes of ${missed.records} orders, ${missed.deletions} deletions`;
   return [
     measuredOn(result, `; load average before ${result.load_average}`),
     table(titles, [
@@ -132,13 +150,21 @@ export function render(result: ChangesResult): string {
     '',
     `${grouped(waiting.waiters)} clients wait for ${grouped(stores)} stores: ${waiting.kibibytes_each} KiB of the query service’s memory each, ${Math.round(waiting.idle_cpu * 100)} % of a core for all of them.`,
     `Beside them five clients wait for five stores that have ${grouped(rate)} new orders a second together. From an event’s \`time\` to the end of the answer that tells it: p50 ${waiting.p50_ms} ms, p99 ${waiting.p99_ms} ms, slowest ${waiting.max_ms} ms (${grouped(waiting.events)} events in ${grouped(waiting.answers)} answers).`,
+    '',
+    table(
+      [after, 'missing', 'stale', 'not deleted'],
+      [
+        misses('`changes` with `wait`', missed.feed),
+        misses('`find({updated_at: {$gt}})` every second', missed.usual),
+      ],
+    ),
   ].join('\n');
 }
 
 export function addChangesBench(program: Command): void {
   const command = program
     .command('changes')
-    .description('Changes at any depth, and clients that wait for them.')
+    .description('Changes at any depth, clients that wait for them, and what the usual way misses.')
     .option('--records <number>', 'orders of the large store', atLeast(1_000), 1_000_000)
     .option('--waiters <number>', 'clients that wait', atLeast(1), 10_000)
     .option('--stores <number>', 'quiet stores for which they wait', atLeast(1), 500)
