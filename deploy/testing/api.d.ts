@@ -57,7 +57,7 @@ export interface StoreData {
   token: (key: Key) => Promise<string>;
   /** Resolves once everything that anybody has published so far can be read. */
   settled: () => Promise<void>;
-  /** Leaves; whoever started the API also ends it, and what it made in servers that were there before goes. */
+  /** Disconnects. The process that started the API also ends it and removes what it made in given servers. */
   stop: () => Promise<void>;
 }
 
@@ -68,7 +68,7 @@ export interface StartOptions {
   settings?: Record<string, string>;
   /** Partitions of the topics. Default: 2. */
   partitions?: number;
-  /** Gets lines for people. Default: nobody. */
+  /** Receives lines for people. Default: none are shown. */
   log?: (line: string) => void;
 }
 

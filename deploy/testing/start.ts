@@ -21,7 +21,7 @@ import { connectStoreData } from './connect.ts';
 const MAX_MESSAGE_BYTES = 10 * 1_048_576;
 /** For how long members of a consumer group that were killed are waited for, and how often they are looked for. */
 const LEFT_MS = 30_000;
-const LOOK_MS = 200;
+const POLL_MS = 200;
 
 export const startStoreData: typeof Api.startStoreData = async (options = {}) => {
   const { fixtures = [], partitions = 2, log = () => undefined } = options;
@@ -33,7 +33,7 @@ export const startStoreData: typeof Api.startStoreData = async (options = {}) =>
     cleanup.defer(() => stack.stop());
     const environment = `test-${randomBytes(4).toString('hex')}`;
     const settings = {
-      // Nobody means to meet limits here unless they say so.
+      // Tests meet limits only where they set them.
       QUOTA_REQUESTS: '1000000',
       AUTH_FAILURES_PER_ADDRESS: '1000000',
       AUTH_FAILURES_PER_CLIENT: '1000000',
@@ -110,7 +110,7 @@ async function removeFromKafka(settings: Record<string, string>): Promise<void> 
   await using servers = await reach(settings);
   const { admin, topics, config } = servers;
   await Promise.all(topics.map((topic) => admin.deleteTopics({ topics: [topic] }).catch(unlessUnknownTopic)));
-  for (const end = performance.now() + LEFT_MS; ; await sleep(LOOK_MS)) {
+  for (const end = performance.now() + LEFT_MS; ; await sleep(POLL_MS)) {
     const { groups } = await admin.listGroups();
     const own = groups.map(({ groupId }) => groupId).filter((id) => id.startsWith(`${config.namePrefix}.`));
     if (own.length === 0) return;

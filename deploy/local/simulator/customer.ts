@@ -41,7 +41,7 @@ export function customer(
   const state = {
     name,
     document: sometimes(chance, 70, () => chance.string.numeric(11)),
-    // Mobile numbers that begin with 90 are given to nobody.
+    // No operator gives out mobile numbers that begin with 90.
     phone: `+55${city.area}90${chance.string.numeric(7)}`,
     email: sometimes(chance, 60, () => `${asciiLetters(name)}${chance.string.numeric(3)}@example.com`),
     birth_date: sometimes(chance, 40, () => `19${chance.number.int({ min: 50, max: 99 })}-05-17`),

@@ -12,8 +12,8 @@ import type { SimulatedStore } from './store.ts';
 import { DAY, localDay, MINUTE } from './values.ts';
 
 const DAYS = 30;
-/** The longest way of an order, and some more: an order placed before has come to its end. */
-const LONGEST_WAY_MS = 180 * MINUTE;
+/** More than the longest life of an order: one that was placed earlier has ended. */
+const MAX_LIFE_MS = 180 * MINUTE;
 
 /** The history of one store in one environment: every entity once, customers before their orders. */
 export function* history(origin: Origin, orders: number): Generator<SimulatedEvent> {
@@ -29,7 +29,7 @@ export function* history(origin: Origin, orders: number): Generator<SimulatedEve
   for (const { id, state } of customers) yield eventOf(store, 'customer', id, state);
 
   const chance = chanceOf(seed, ['orders', environment, store.id]);
-  const instants = Array.from({ length: orders }, () => openInstant(chance, store, now - LONGEST_WAY_MS));
+  const instants = Array.from({ length: orders }, () => openInstant(chance, store, now - MAX_LIFE_MS));
   const used = new Map<string, number>();
   for (const [index, at] of instants.toSorted((a, b) => a - b).entries()) {
     const place = { id: `o${index + 1}`, number: index + 1, at };

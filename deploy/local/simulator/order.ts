@@ -157,7 +157,7 @@ const REVIEWED_PERCENT = 35;
 /** As in life: the content and the angry write, those between seldom do. */
 const RATINGS = [5, 5, 5, 5, 5, 5, 5, 4, 4, 3, 2, 1, 1];
 
-/** What the customer of an order writes after its end, at a time; `null` where nobody writes. */
+/** The review that the customer of an ended order writes at a time; `null` if none. */
 export function review(
   chance: Chance,
   store: SimulatedStore,

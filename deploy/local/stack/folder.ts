@@ -73,7 +73,7 @@ export async function claimFolder(folder: DataFolder, guardianPid: number): Prom
 }
 
 function tryToClaim({ path, ownerFile }: DataFolder, claim: Owner): boolean {
-  // Written beside it and linked: whoever finds the file finds it whole.
+  // Written beside it and linked, so that a reader never sees half of it.
   const draft = `${ownerFile}.${process.pid}`;
   try {
     mkdirSync(path, { recursive: true });

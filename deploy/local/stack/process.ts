@@ -107,7 +107,7 @@ export async function startGuarded(guard: Guard, command: Command, logFile: stri
 async function stopGroup(pid: number, exited: Promise<PartExit>, graceMs: number): Promise<void> {
   if (graceMs > 0) {
     signalGroup(pid, 'SIGTERM');
-    // A frozen process (SIGSTOP, by a fault test) can't see the SIGTERM before it goes on.
+    // A frozen process (SIGSTOP, by a fault test) handles the SIGTERM only once it continues.
     signalGroup(pid, 'SIGCONT');
   }
   const timer = setTimeout(() => signalGroup(pid, 'SIGKILL'), graceMs);

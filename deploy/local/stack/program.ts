@@ -28,7 +28,7 @@ function isExecutable(file: string): boolean {
 
 /**
  * The version a program tells, by the first match of `pattern` in what it prints (one group: the version).
- * Rejects when it does not run at all, with what it printed: a missing library is told this way.
+ * Rejects with what it printed when it does not run, such as the name of a missing library.
  */
 export async function askVersion(
   file: string,

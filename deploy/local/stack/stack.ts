@@ -131,7 +131,7 @@ async function takeFolder(folder: DataFolder, guard: Guard, keepData: boolean): 
   try {
     await claimFolder(folder, guard.pid);
     const data = PARTS.map(({ name }) => folder.part(name));
-    // The owner file comes last: while it is there, nobody else begins here.
+    // The owner file goes last: while it exists, no other stack starts here.
     const leftovers = keepData ? [folder.ownerFile] : [...data, folder.logs, folder.ownerFile];
     // Told at once, before the guardian itself is up: what is in the pipe reaches it even if this process is killed now.
     const held = keepData ? undefined : guard.hold('path', ...leftovers);

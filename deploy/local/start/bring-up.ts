@@ -172,7 +172,7 @@ function serviceEnvironment({ options, stack }: BringUp, signingKeysFile: string
     SIGNING_KEYS: '',
     SIGNING_KEYS_FILE: signingKeysFile,
     OPERATIONS_PORT: '0',
-    // Nobody here sends requests elsewhere meanwhile.
+    // There is no load balancer that would have to notice first.
     SHUTDOWN_DELAY_MS: process.env['SHUTDOWN_DELAY_MS'] ?? '0',
     // A service says at this level that it is ready, and where.
     LOG_LEVEL: level === 'debug' || level === 'trace' ? level : 'info',

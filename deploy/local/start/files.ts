@@ -35,7 +35,7 @@ export function stackFilePath(folder: string): string {
   return join(folder, 'stack.json');
 }
 
-/** Writes it at one go: whoever sees it, sees all of it. */
+/** Writes it atomically: a reader never sees half of it. */
 export async function writeStackFile(folder: string, content: StackFile): Promise<void> {
   const path = stackFilePath(folder);
   const draft = `${path}.${process.pid}`;

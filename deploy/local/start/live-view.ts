@@ -15,7 +15,7 @@ import type { Screen } from './screen.ts';
 /** What is seen at one moment; `null` is what does not answer. */
 export interface Moment {
   projector: ProjectorFigures | null;
-  /** Seconds that answers took, as far as the query service has counted them. */
+  /** Durations of answers in seconds, as the query service counts them. */
   answers: Histogram | null;
   orders: OrdersByStatus | null;
 }

@@ -5,7 +5,7 @@ import { createScreen } from './screen.ts';
 
 const read = readOptions(process.argv.slice(2));
 if ('exitCode' in read) process.exit(read.exitCode);
-// Whoever reads along may stop doing so (`npm start | head`): that is no reason to end.
+// A reader that closes the pipe (`npm start | head`) is no reason to end.
 process.stdout.on('error', () => undefined);
 const isPlain = read.options.plain || (process.env['NO_COLOR'] ?? '') !== '';
 process.exit(await run(read.options, createScreen(process.stdout, isPlain)));

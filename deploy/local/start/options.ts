@@ -8,7 +8,7 @@ export interface StartOptions {
   history: number;
   /** New orders of all stores together. */
   ordersPerMinute: number;
-  /** Whether new orders come in at all. */
+  /** Whether new orders come in. */
   traffic: boolean;
   /** Requests a minute for each store and environment; `null` leaves it to the configuration. */
   quota: number | null;

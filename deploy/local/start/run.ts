@@ -72,7 +72,7 @@ async function runUntilStopped(options: StartOptions, screen: Screen, life: Life
   const early = await Promise.race([ended, serving]);
   isReady = early === null;
   const { message, exitCode } = early ?? (await ended);
-  // What still waits for something gives up now, and there is nobody left to tell.
+  // What still waits is aborted below; its errors concern nobody any more.
   serving.catch(() => undefined);
   stopping.abort();
   screen.live('');

@@ -31,7 +31,7 @@ export function stopRequested(): Promise<StopRequest> {
 }
 
 /**
- * A killed npm takes nobody along: what it started would go on without anybody knowing. Between npm and us there
+ * A killed npm does not end its children, so they would keep running unnoticed. Between npm and us there
  * may be a shell, which is not killed with it, so that the shell's parent counts as well.
  */
 function watchNpm(gone: () => void): void {
@@ -46,7 +46,7 @@ function watchNpm(gone: () => void): void {
   timer.unref();
 }
 
-/** The parent of another process; where there is no `/proc` to tell, nobody's. */
+/** The parent of another process; `undefined` where there is no `/proc`. */
 function parentOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -12,7 +12,7 @@ import { awaitPort, retryUntil, StackError } from '../wait.ts';
 
 const START_LIMIT_MS = 60_000;
 const CHECK_LIMIT_MS = 5_000;
-/** Inside the container nobody else listens. */
+/** Nothing else listens inside the container. */
 const CONTAINER_DATA = '/var/lib/kafka/data';
 
 /** A broker that is its own controller; as a cluster three, with three copies of which two have to be written. */

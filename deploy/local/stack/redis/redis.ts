@@ -75,7 +75,7 @@ async function ping(address: string): Promise<void> {
 
 /** Nothing is evicted, as the service asks for; on disk only what is to be kept. */
 export function redisArguments(port: number, keepData: boolean): string[] {
-  // An append-only file survives a kill, which snapshots don't; nothing at all is quicker to end and to remove.
+  // An append-only file survives a kill, snapshots do not; data that is thrown away needs neither.
   const onDisk = ['--save', '', '--appendonly', keepData ? 'yes' : 'no'];
   return ['--port', String(port), '--maxmemory-policy', 'noeviction', ...onDisk];
 }
