@@ -1,6 +1,6 @@
 /**
- * Addresses of servers as they may be shown: `redis://:secret@host:6379/0?password=secret` is `redis://host:6379/0`. What
- * nobody can read with certainty is not shown at all, since a part of a password may stand anywhere in it.
+ * Addresses of servers as they may be shown: `redis://:secret@host:6379/0?password=secret` is `redis://host:6379/0`. An
+ * ambiguous address is not shown, since any part of it may belong to a password.
  */
 export interface Address {
   /** With `://`; empty for a list of brokers. */
@@ -12,7 +12,7 @@ export interface Address {
 }
 
 const SCHEME = /^(?:rediss?(?:\+(?:sentinel|cluster))?|mongodb(?:\+srv)?):\/\//i;
-/** An address within a text, up to what can be its last character: a sentence goes on behind it. */
+/** An address within a text, without the punctuation of the sentence around it. */
 const IN_TEXT = new RegExp(String.raw`\b${SCHEME.source.slice(1)}[^\s"'\`<>]*[^\s"'\`<>,.;:)]`, 'gi');
 /** A name, an address, an encoded path of a socket. */
 const HOST = /^(?:[\p{L}\p{N}._%-]+|\[[0-9a-f:.%]+\])(?::\d{1,5})?$/iu;

@@ -1,7 +1,7 @@
 /** Waiting for what is done side by side. */
 
 /**
- * Waits until all have ended, also where one fails: what is still under way then would be known to nobody.
+ * Waits until all have ended, also where one fails: otherwise the rest would keep running unnoticed.
  * @throws the first failure.
  */
 export async function allEnded<T>(work: Iterable<Promise<T>>): Promise<T[]> {

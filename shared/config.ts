@@ -524,7 +524,10 @@ export function readConfig(env: NodeJS.ProcessEnv, absent: readonly string[] = [
   return { ...config, own };
 }
 
-/** Reads the servers that an environment has of its own, if any. Of how a server is reached they inherit nothing: no password reaches another server. */
+/**
+ * Reads the servers that an environment has of its own, if any. Of how a server is reached they inherit nothing: no password reaches
+ * another server.
+ */
 function readOwn(
   { kafka, mongodb }: Settings,
   environment: string,

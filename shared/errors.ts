@@ -72,7 +72,8 @@ const PASSING_MONGODB_CODES = new Set([
 
 /**
  * ioredis and Redis messages that mean "not now" rather than "not so". EXECABORT hides its reason, which is one of
- * the others: our own MULTIs are right. MOVED and ASK say that another node of a cluster holds a key now, or will. Redis 6 wraps what a library's script meets. ioredis ends what it cannot read as RESP with "Please report this".
+ * the others: our own MULTIs are right. MOVED and ASK say that another node of a cluster holds a key now, or will. Redis 6 wraps what a
+ * library's script meets. ioredis ends what it cannot read as RESP with "Please report this".
  */
 const REDIS_UNAVAILABLE =
   /^(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|MOVED|ASK|TRYAGAIN|NOREPLICAS|MISCONF|OOM|BUSY|EXECABORT)\b|Command timed out|Command aborted due to connection close|Socket timeout|Connection is closed|Stream isn't writeable|Redis connection is not ready|Reached the max retries|connect ETIMEDOUT|Unknown RESP type|Please report this|^ERR Error running script .* -(?:READONLY|NOREPLICAS|MISCONF|OOM)\b|[Ss]cript attempted to (?:access a non local key|execute a (?:write )?command while the cluster is down)/;

@@ -57,7 +57,7 @@ export function forSnapshots(db: Db): Db {
   return db.client.db(db.databaseName, unsaid);
 }
 
-/** Who we are and whom we trust, as far as the connection string does not say it. */
+/** User, password and TLS, where the connection string has none. */
 function securityOf(settings: Config['mongodb']): MongoClientOptions {
   const { username, tls } = settings;
   const password = readPassword(settings);

@@ -18,7 +18,7 @@ export interface RedisAddress {
 
 const DEFAULT_PORTS = { server: 6379, sentinel: 26_379, cluster: 6379 };
 
-/** Reads an address. @returns `null` where it is none, or does not say all that its kind needs. */
+/** Parses an address. @returns `null` where it is invalid or incomplete. */
 export function readRedisAddress(text: string): RedisAddress | null {
   const groups = /^(?<scheme>rediss?)(?:\+(?<kind>sentinel|cluster))?:\/\/(?<rest>.*)$/.exec(text)?.groups;
   const address = readAddress(text);

@@ -1,7 +1,7 @@
 /**
- * The masters of a Redis cluster. Each node is asked, again and again, what it holds; what the nodes say of one another is believed only
- * as far as it tells that there are others. Commands go to the node that holds their key and to no other: what it does not answer in
- * time fails, and nothing is sent elsewhere instead (decision 0045).
+ * The masters of a Redis cluster. Each node is polled for the slots that it holds; what nodes say of one another only tells that there
+ * are others. A command goes to the node that holds its key. If that does not answer in time, the command fails and is sent nowhere
+ * else (decision 0045).
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
@@ -150,9 +150,9 @@ export class RedisCluster implements RedisMasters {
   }
 
   /**
-   * Lets go of nodes that nobody knows any more, and connects to those that are new, or have come back at another address. One
-   * that is reached by another address than the others know is kept: the configuration may name it so.
-   * @returns whether there is one to ask that was not asked before.
+   * Disconnects nodes that the others no longer know, and connects to new ones and to those with a new address. A node with an
+   * address that only the configuration has is kept.
+   * @returns whether there is a node that was not polled before.
    */
   #keepKnown(known: ReadonlyMap<string, RedisNode>): boolean {
     const before = this.#nodes.size;

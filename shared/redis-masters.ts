@@ -5,7 +5,7 @@ import { allEnded } from './all-ended.ts';
 
 /** Knows who holds which key. */
 export interface RedisRouter {
-  /** `undefined` where nobody is known to hold it. */
+  /** `undefined` where no master is known to hold it. */
   find: (key: string) => Redis | undefined;
 }
 
@@ -42,7 +42,7 @@ export function onlyMaster(redis: Redis): RedisMaster {
   return { redis, slots: '', local: (prefix) => prefix, owns: () => true, find: () => redis };
 }
 
-/** The server that holds a key. @throws {StoreDataError} `environment_unavailable` where nobody does. */
+/** The server that holds a key. @throws {StoreDataError} `environment_unavailable` where none does. */
 export function nodeFor(holders: RedisRouter, key: string): Redis {
   const holder = holders.find(key);
   if (holder === undefined) throw slotUnassigned();
@@ -57,7 +57,8 @@ export function slotUnassigned(): StoreDataError {
 export const PIPELINED = 500;
 
 /**
- * Does something about each of many things, in pipelines of those who hold their keys. What one of them cannot do does not keep the others
+ * Does something about each of many things, in pipelines of those who hold their keys. What one of them cannot do does not keep the
+ * others
  * from doing theirs. @throws where any failed.
  */
 export async function pipelined<T>(

@@ -21,10 +21,13 @@ export function redisSecondsIn({ histogram }: Pick<ReturnType<typeof makersIn>, 
   );
 }
 
-/** Is told when a server is away, or refuses us, once for each time, and when it is back: without a listener an error would end the process. */
+/**
+ * Is told when a server is away, or refuses us, once for each time, and when it is back: without a listener an error would end the
+ * process.
+ */
 export interface RedisWatcher {
   away: (error: Error) => void;
-  /** @param reason says what to do, too. `away` is told where this is not given. */
+  /** @param reason says what to do, too. Without it `away` is called instead. */
   refuses?: (reason: string) => void;
   back?: () => void;
 }
@@ -99,7 +102,7 @@ function connect(config: Config, node: RedisNode, seconds?: Histogram): RedisCon
     commandTimeout: commandTimeoutMs,
     // CLIENT SETINFO is new in Redis 7.2: what allows it prevents older ones from starting.
     disableClientInfo: true,
-    // A frozen Redis: the connection goes, and with it what piles up behind commands nobody answers.
+    // A frozen Redis: drop the connection with the commands that queue behind the unanswered ones.
     socketTimeout: Math.max(commandTimeoutMs * 5, 1_000),
     connectTimeout: Math.max(commandTimeoutMs, 1_000),
     maxRetriesPerRequest: 0,
@@ -142,7 +145,7 @@ function sentinelsOf(
   };
 }
 
-/** Who we are and whom we trust, as far as the address does not say it. */
+/** User, password and TLS, where the address has none. */
 function securityOf(settings: Config['redis']): Pick<RedisOptions, 'username' | 'password' | 'tls'> {
   const { username, tls } = settings;
   const password = readPassword(settings);

@@ -22,7 +22,7 @@ export interface ServiceOptions {
   start: (process: ServiceProcess) => Promise<void>;
 }
 
-/** Starts a service; ends the process when it cannot go on. */
+/** Starts a service; ends the process when it fails. */
 export async function runService({ service, title, endMs, start }: ServiceOptions): Promise<void> {
   let logger: Logger | null = null;
   try {
@@ -44,7 +44,7 @@ export async function runService({ service, title, endMs, start }: ServiceOption
   }
 }
 
-/** Has signals and failures that nobody handled end the process. From the start on: the first process of a container would not hear them otherwise. */
+/** Ends the process on signals and unhandled failures. Called first: PID 1 of a container ignores signals without a handler. */
 function endInOrder(
   logger: Logger,
   {

@@ -1,9 +1,9 @@
-/** A limit on waiting, for what goes on trying for longer than somebody wants to wait. */
+/** A time limit for work that retries longer than its caller wants to wait. */
 
 /**
  * Answers as the work does; fails with `late()` where that has not ended after `milliseconds`. What it comes to afterwards is of no
  * interest.
- * @param work is given a signal that lets it drop what nobody waits for any longer.
+ * @param work receives a signal that is aborted when the caller no longer waits.
  */
 export async function withTimeLimit<T>(
   milliseconds: number,

@@ -28,7 +28,7 @@ export interface Beginning {
   name: string;
   kind: Kind;
   attributes: Attributes;
-  /** Headers `traceparent` of those that caused it: it goes on with the first trace that is recorded, and links to the others. */
+  /** Headers `traceparent` of the causes: the span continues the first trace that is recorded, and links to the others. */
   traceparents: readonly string[];
   /** Those who caused it decide nothing: it begins a trace of its own, and links to theirs. */
   isRoot?: boolean;
@@ -62,7 +62,7 @@ export async function startTracing(
 /** The span that the present work is a part of. */
 export function activeSpan(): Span | undefined {
   const span = active.getStore();
-  // What goes on behind an answer is no part of it.
+  // Work after an answer does not belong to its span.
   return span?.isEnded === true ? undefined : span;
 }
 
@@ -91,7 +91,7 @@ export async function tracedTogether<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   const [first, ...others] = spans;
-  // Whoever happened to start it is not among them.
+  // The request that happened to start the read is not among them.
   if (first === undefined) return within(undefined, work);
   const span = first.child(name, 'internal');
   for (const other of others.slice(0, MAX_LINKS)) {

@@ -32,7 +32,7 @@ export interface AccessKey {
   store_id: string;
   /** SHA-256 of the secrets, lower-case hex, at most two: those that came last first. */
   secret_hashes: string[];
-  /** When secrets end, by hash, in ISO 8601. Nobody removes them then: they do not count any longer. */
+  /** When secrets end, by hash, in ISO 8601. An ended secret stays in the record and is ignored. */
   secret_expires_at?: Record<string, string>;
   scopes: Scope[];
   status: KeyStatus;
@@ -64,7 +64,7 @@ export interface StoreAccess {
   record_sequence: number;
   /** A quota of its own; without `window_seconds` in the configured window. */
   quota?: NonNullable<OwnQuota>;
-  /** Of the last change of the quota; absent where an earlier release wrote it, or nobody ever gave one. */
+  /** Of the last change of the quota; absent where an earlier release wrote it, or the store never had a quota. */
   quota_sequence?: number;
   /** The store was erased whole (`erased-stores.ts`). */
   erased?: StoreErasure;
@@ -80,7 +80,7 @@ export interface StoreErasure {
   at: Date;
   /** Counts the store's erasures; absent where an earlier release made it. */
   sequence?: number;
-  /** Set for a moment while the ends are read: whoever meets the store then waits for them. */
+  /** Set for a moment while the ends are read: other processes wait for them. */
   closing_at?: Date;
   /** The ends of its topics' partitions then. Absent while it is under way: no message of the store is applied. */
   ends?: PartitionEnd[];

@@ -1,6 +1,6 @@
 /**
- * The audit: who changed access, and when. Records are only ever inserted, so that the right to insert is all that is
- * needed to write them, and nobody who has it alone can change what is there. They hold no secret and no hash.
+ * The audit: who changed access, and when. Records are only inserted, so a user with the right to insert can write them and
+ * cannot change those that exist. They hold no secret and no hash.
  */
 import type { ClientSession, Collection, Db, IndexDescription, ObjectId } from 'mongodb';
 
@@ -30,7 +30,7 @@ export const AUDIT_ACTIONS = [
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-/** What a record is about, as far as it applies. */
+/** What a record is about; fields that do not apply are absent. */
 export interface AuditSubject {
   environment?: string;
   store_id?: string;

@@ -1,6 +1,6 @@
 /**
- * Stores that were erased whole. Kafka keeps what it has of them, so whoever applies a log, for the first time or again, skips
- * what it held when the erasure ended (rule R14.8). What is published later begins the store anew.
+ * Stores that were erased. Kafka keeps their events, so a process that applies a log, for the first time or again, skips what
+ * the log held when the erasure ended (rule R14.8). Later events begin the store anew.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type LogMessage, unreadableBatch } from '../kafka/message.ts';
@@ -20,7 +20,7 @@ type Placed = Pick<LogMessage, 'offset' | 'timestamp'>;
 
 /** The ends of an erasure must be noted within this time after it began to close; else it closes anew. */
 export const MAX_CLOSING_MS = 1_000;
-/** Whoever meets a closing erasure waits so long for its ends: longer than the command may take, by the same clock. */
+/** How long other processes wait for the ends of a closing erasure: longer than the command may take, by the same clock. */
 const MAX_WAIT_FOR_ENDS_MS = 2 * MAX_CLOSING_MS;
 const POLL_MS = 10;
 
@@ -165,7 +165,7 @@ async function messageAt(log: LogReader, partition: number, offset: number): Pro
   return found;
 }
 
-/** By what the last message before an offset is known again; `null` where there is none. */
+/** The identity of the last message before an offset; `null` where there is none. */
 export async function lastMessageBefore(
   log: LogReader,
   partition: number,

@@ -30,9 +30,8 @@ export function decodeGrant(member: string | undefined): Grant | null {
 }
 
 /**
- * Adds the writing of a version to a MULTI, or to a pipeline: whoever reads takes the highest version, which no order of
- * these commands makes lower, however many writers are late (decision 0041). `GT` is for a member that is there with a newer
- * version already: its words came back.
+ * Adds the writing of a version to a MULTI or a pipeline. Readers take the highest version, which no order of these commands
+ * lowers, however many writers are late (decision 0041). `GT` protects a member whose words came back with a newer version.
  */
 export function setVersioned(
   multi: ChainableCommander,
@@ -44,8 +43,8 @@ export function setVersioned(
 }
 
 /**
- * Adds the writing of a version to a MULTI where Redis has that version with other words, which nobody of ours wrote: of two
- * members with one version the wrong one could win. What is newer by now stays.
+ * Adds the writing of a version to a MULTI where Redis has that version with other words, which none of our processes wrote: of
+ * two members with one version the wrong one could win. A newer version stays.
  */
 export function replaceVersioned(
   multi: ChainableCommander,

@@ -1,7 +1,7 @@
 /**
- * Reconciling a server of Redis with MongoDB: whatever snapshot or replica Redis came back from, afterwards nobody there may do
- * more than MongoDB says. Only what differs is written, and by versions, so that several may do it at once and
- * changes go on meanwhile: who changes something during it publishes it after MongoDB has it.
+ * Reconciling a server of Redis with MongoDB: afterwards no key may do more than MongoDB says, whatever snapshot or replica Redis
+ * came back from. Only differences are written, by version, so that several processes may reconcile at once while access changes:
+ * each change is published after MongoDB has it.
  */
 import type { Collection, Filter } from 'mongodb';
 import { execute, type OwnerOfKeys, PIPELINED } from '../redis-masters.ts';
@@ -51,7 +51,7 @@ interface Held {
 export async function reconcileAccess(options: ReconcileOptions): Promise<Reconciliation> {
   const { control, prefix } = options;
   const found: Reconciliation = { compared: 0, repaired: 0, sessionsEnded: 0, ahead: 0, revokedInRedis: [] };
-  // First: they are few, and whoever revokes one while this runs ends it in Redis himself.
+  // First: they are few, and a command that revokes one meanwhile ends it in Redis itself.
   found.sessionsEnded = await endRevokedSessions(options);
   await compareAll<AccessKey>(options, control.keys, found, (key) => publishedKey(prefix, key));
   await compareAll<StoreAccess>(options, control.stores, found, (store) => publishedBlocking(prefix, store));

@@ -27,7 +27,7 @@ const DECOY = hashSecret(newClientSecret());
 
 /**
  * Whether one of the candidates is a secret with one of the hashes. Every candidate is compared with two hashes
- * in constant time, whether there are none, one or two, so that time tells nothing about a key.
+ * in constant time, also where the key has fewer, so that the time reveals nothing about a key.
  */
 export function secretMatches(candidates: readonly string[], hashes: readonly string[]): boolean {
   let matches = false;

@@ -1,6 +1,6 @@
 /**
- * Connections to Kafka: which of the given brokers is asked first, who we are, and sockets that end when nobody answers any longer.
- * A link may forget a connection without a word, and kafkajs keeps asking on it: a request that times out does not end its connection.
+ * Connections to Kafka: which of the given brokers is asked first, TLS and SASL, and sockets that end when the broker is silent. A
+ * NAT may drop a connection unnoticed, and kafkajs keeps using it: a request that times out does not end its connection.
  *
  * Requests and answers are preceded by their length, and a broker answers the requests of a connection in their order
  * (https://kafka.apache.org/protocol.html): the oldest that is not answered tells whether the broker is still there.
@@ -98,7 +98,7 @@ export function kafkaSockets({ atOnceMs, othersMs }: AnswerLimits): ISocketFacto
   };
 }
 
-/** By TLS where kafkajs is told of it. A certificate is for a name: an address is compared as one. */
+/** Uses TLS where kafkajs is configured so. A certificate is for a name: an IP address is compared as one. */
 export function openSocket(
   host: string,
   port: number,
@@ -147,7 +147,7 @@ function countFrames(): (chunk: Buffer) => number {
 
 const ANSWER_MS = 3_000;
 
-/** ApiVersions in version 0, which every broker answers before it is told who asks (https://kafka.apache.org/protocol.html). */
+/** ApiVersions in version 0, which every broker answers before authentication (https://kafka.apache.org/protocol.html). */
 const API_VERSIONS = Buffer.from([0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 0, 0xff, 0xff]);
 
 /**
@@ -194,7 +194,7 @@ function ask(broker: string, ssl: KafkaConfig['ssl']): { socket: Socket; answere
 
 const TOKEN_TIMEOUT_MS = 5_000;
 
-/** What kafkajs is told of TLS and SASL; nothing where neither is set. */
+/** kafkajs options for TLS and SASL; empty where neither is set. */
 export function kafkaSecurity({ tls, sasl }: Config['kafka']): Pick<KafkaConfig, 'ssl' | 'sasl'> {
   return {
     ...(tls.enabled ? { ssl: readTlsFiles(tls) } : {}),

@@ -60,7 +60,10 @@ interface Fields {
 const require = createRequire(import.meta.url);
 const Decoder = require('kafkajs/src/protocol/decoder') as new (raw: Buffer) => Fields;
 
-/** Has kafkajs read fetches with this file, and wait for them as `setFetchMaxWait` says; its version is pinned, since it offers no place for that. */
+/**
+ * Has kafkajs read fetches with this file, and wait for them as `setFetchMaxWait` says; its version is pinned, since it offers no place
+ * for that.
+ */
 export function replaceFetches(): void {
   const definition = require('kafkajs/src/protocol/requests/fetch') as Definition;
   const { protocol } = definition;
@@ -81,8 +84,8 @@ export function replaceFetches(): void {
 }
 
 /**
- * Reads an answer as far as its budget goes; what is left comes with the next fetch. A partition whose messages cannot be read has what stands for them;
- * errors of partitions stay.
+ * Decodes an answer until its budget is spent; the next fetch brings the rest. An unreadable batch becomes a placeholder message;
+ * errors of partitions are kept.
  */
 export async function decodeFetch(
   raw: Buffer,
@@ -163,7 +166,8 @@ const waits = new Map<string, Set<() => number>>();
 
 /**
  * Has fetches of a topic that bring nothing wait as long as the least patient consumer of this process allows. A broker answers at once
- * when a message comes: waiting costs only what becomes fetchable meanwhile, as a partition that was paused. kafkajs has one time for all,
+ * when a message comes: waiting costs only what becomes fetchable meanwhile, as a partition that was paused. kafkajs has one time for
+ * all,
  * which is most of what an idle consumer costs.
  * @returns what ends that.
  */
@@ -176,7 +180,7 @@ export function setFetchMaxWait(topic: string, waitMs: () => number): () => void
   };
 }
 
-/** For how long a fetch of some topics waits; as asked where nobody says anything. */
+/** How long a fetch of some topics waits; the requested time unless a consumer set another. */
 export function fetchWaitMs(topics: readonly { topic: string }[], askedMs: number): number {
   const said = topics.flatMap(({ topic }) => [...(waits.get(topic) ?? [])].map((waitMs) => waitMs()));
   return said.length === 0 ? askedMs : Math.max(askedMs, Math.min(...said));

@@ -17,7 +17,7 @@ const JOIN_MS = 20_000;
 const SILENCE_MS = 30_000;
 const FETCH_BYTES = 4_194_304;
 
-/** The servers of whoever reads. Clients are connected; their maker disconnects what a reader does not. */
+/** The servers that are read from. Clients are connected; their owner disconnects them. */
 interface LogServers {
   config: { namePrefix: string };
   control: () => Promise<Db>;

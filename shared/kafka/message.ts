@@ -1,4 +1,4 @@
-/** A message as it lies in the log, and what stands among messages and is none: an unreadable record batch, and offsets without a message. */
+/** A message as it lies in the log, and two kinds of placeholders: for an unreadable record batch, and for offsets without a message. */
 import { hash } from 'node:crypto';
 
 /** The headers of a message. A header may be repeated, and each of its values may be null. */
@@ -34,7 +34,7 @@ export const HEADER_BYTES = 61;
 /** A message with more headers is poison: only so many are read of it, and one more. */
 export const MAX_HEADERS = 10_000;
 
-/** Batches that are not what was written: nobody can say which messages they hold, so their partition stops. */
+/** Batches that differ from what was written: their messages are unknown, so the partition stops. */
 export type DamageReason =
   /** Its checksum is wrong, it is cut, or it says that it lies where it cannot. */
   | 'corrupt'

@@ -155,7 +155,7 @@ export interface Decoding {
 }
 
 /**
- * Reads an intact batch as far as it is wanted. All of it is checked: whether it can be read does not depend on what is wanted.
+ * Decodes the wanted records of an intact batch. All records are checked, so that every reader comes to the same result.
  * @throws {BatchRejected} with a reason that makes the batch poison.
  */
 export async function decodeBatch(
@@ -353,7 +353,7 @@ class RecordReader {
     return count;
   }
 
-  /** Leaves out headers that nobody looks at, unchecked: there may be millions. */
+  /** Skips unused headers unchecked: there may be millions. */
   #moveTo(end: number): void {
     if (end < this.at || end > this.#bytes.length) throw new RangeError('they are cut');
     this.at = end;

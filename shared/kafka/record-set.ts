@@ -173,7 +173,7 @@ function gap(gapFrom: number, to: number): DecodedMessage {
 
 const NO_MESSAGE = { key: null, value: null, headers: {}, timestamp: '0', attributes: 0 };
 
-/** The last offset of a damaged batch, as far as it is certain; `null` where it is not. */
+/** The last offset of a damaged batch; `null` where that is uncertain. */
 function lastOffset(
   set: Buffer,
   at: number,

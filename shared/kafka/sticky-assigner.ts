@@ -1,6 +1,6 @@
 /**
- * Who gets which partition of a group: as many as possible stay where they are when members come and go, since whoever gets a
- * partition has to claim it and to fetch anew. kafkajs deals them out by the order of member ids, so that one new id moves most of them.
+ * A sticky assignor: when members come and go, as many partitions as possible stay with theirs, since a new owner has to claim and
+ * to fetch anew. kafkajs assigns by the order of member ids, so that one new id moves most of them.
  */
 import kafkajs, { type PartitionAssigner } from 'kafkajs';
 

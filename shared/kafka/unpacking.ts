@@ -1,5 +1,6 @@
 /**
- * Unpacks record batches without holding up the event loop. Small ones are unpacked at once, which is quickest. Large ones are unpacked in
+ * Unpacks record batches without holding up the event loop. Small ones are unpacked at once, which is quickest. Large ones are unpacked
+ * in
  * a thread, one after the other in the whole process, so that they take the memory of one. The last of them is remembered: several
  * fetches read a large batch piece by piece, and each would unpack it again.
  */
@@ -37,7 +38,7 @@ interface Remembered {
 
 export class Unpacking {
   #last: Remembered | null = null;
-  /** Resolves when nobody reads a large batch. */
+  /** Resolves when no large batch is being read. */
   #isFree: Promise<unknown> = Promise.resolve();
   #forgetting: NodeJS.Timeout | null = null;
 

@@ -1,6 +1,6 @@
 /** Where bodies lie in the documents of the read models. A document's `offset` is that of all its bodies. */
 
-/** The fields that hold bodies, in whatever collection: JSON, or members of an object. */
+/** The fields of all collections that hold finished JSON: a value, or members of an object. */
 const JSON_FIELDS = ['summary', 'active_summary', 'whole'];
 const MEMBER_FIELDS = ['dates', 'before_groups', 'after_groups'];
 export const BODY_FIELDS: readonly string[] = [...JSON_FIELDS, ...MEMBER_FIELDS];

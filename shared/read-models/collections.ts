@@ -156,7 +156,7 @@ export type Stamp = {
   timezone_offset?: string;
   /** How many records of each entity there are: the count of a list without filters. */
   counts?: { [E in EntityName]?: number };
-  /** How many tombstones of each entity there are: of most there are none, and nobody has to look for them. */
+  /** How many tombstones of each entity there are. Where there are none, a slice does not look them up. */
   tombstones?: { [E in EntityName]?: number };
   /** The roots of the rank trees. */
   ranks?: { [T in TreeName]?: Root };
@@ -172,11 +172,11 @@ export type Stamp = {
   slice_partition?: number;
   slice_end?: number;
   /**
-   * Never the same twice: another one whenever a category comes, goes or moves, or has more or fewer products. Whoever knows
-   * where the products of a store's list stand knows by it whether they still do.
+   * The version of the product list's layout, never the same twice: it changes whenever a category comes, goes or moves, or has
+   * more or fewer products. A cached layout is valid while this is the same.
    */
   layout?: string;
-  /** When the store was erased, before it began anew: in the log lie events that are passed by. */
+  /** When the store was erased, before it began anew: the log holds events that are skipped. */
   erased_at?: Date;
 } & { [E in EntityName]?: number };
 
@@ -200,7 +200,7 @@ export interface DeadLetter {
   kept_bytes: number;
   /** A part of the message is not kept: Kafka has it, at this offset. */
   cut?: true;
-  /** Whose data the message may hold, as far as it can be read: `<store id>/<customer id>`; absent once one of them is deleted. */
+  /** Customers whose data the message may hold, where it can be read: `<store id>/<customer id>`; absent once one of them is deleted. */
   customers?: string[];
   /** By id, the last positions of these customers' stores when the letter was written. */
   positions?: Record<string, number>;
@@ -230,8 +230,8 @@ export const STAMPS = 'stamps';
 export const RANK_NODES = 'rank_nodes';
 export const TOMBSTONES = 'tombstones';
 /**
- * Stores whose own records have changed, until those who decide on access know their status. Not in the stamps: whoever
- * takes such a mark away would be in the way of the store's next slice.
+ * Stores whose own records have changed, until the control database has their status. Not in the stamps: removing a mark there
+ * would conflict with the store's next slice.
  */
 export const STORE_RECORDS_PENDING = 'store_records_pending';
 /** Customers whose erasure is under way (`erasures.ts`). */

@@ -1,7 +1,6 @@
 /**
- * Erasures that are under way: of deleted customers whom more orders and reviews name than one transaction rewrites. Whoever reads
- * a record that names such a customer, and that was written up to the erasure's position, leaves out what it says of them; what
- * was written later is right as it is. A store's stamp says whether it has any.
+ * Erasures under way: of deleted customers whom more orders and reviews name than one transaction rewrites. Readers mask such a
+ * customer in records up to the erasure's position; later records are right as they are. A store's stamp says whether it has any.
  */
 import type { ClientSession, Db } from 'mongodb';
 import type { EntityName } from '../events/entities/index.ts';
@@ -13,7 +12,7 @@ export interface Erasure {
   store_id: string;
   /** The last position that the store had given before the deletion. */
   position: number;
-  /** The partition whose slice held the deletion: its owner goes on with it. */
+  /** The partition whose slice held the deletion: its owner continues the erasure. */
   partition: number;
   began_at: Date;
   /** How far the rewriting is; absent at the beginning. */

@@ -1,8 +1,8 @@
 /**
- * Epochs: who gave which of a store's positions. A position alone proves nothing: a restored backup gives positions again, for other
- * changes. So whoever gives positions does it under a random epoch, and goes on with that epoch only from the very position that it
- * gave last. The stamp lists the epochs with their first positions, and a cursor of the change feed names the one it comes from:
- * as far as that epoch goes in the list, what the cursor has seen is what the list speaks of.
+ * Epochs: which process gave which of a store's positions. A position alone proves nothing: a restored backup gives positions again,
+ * for other changes. So a process gives positions under a random epoch, which it continues only from the position that it gave last.
+ * The stamp lists epochs with their first positions, and a cursor names its epoch: up to the end of that epoch in the list, the
+ * cursor has seen these very changes.
  */
 import { randomBytes } from 'node:crypto';
 

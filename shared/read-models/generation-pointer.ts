@@ -6,8 +6,8 @@ import type { Collection, Db } from 'mongodb';
 import { StoreDataError } from '../errors.ts';
 
 /**
- * `building`: filled beside the live one, and never answered yet · `kept`: was live, and goes on being projected so that
- * a rollback loses nothing · `dropping`: nobody may touch it any longer, and its database goes.
+ * `building`: filled beside the live one, and never answered yet · `kept`: was live, and is still projected so that a rollback
+ * loses nothing · `dropping`: no process may use it any longer, and its database is removed.
  */
 export type OtherState = 'building' | 'kept' | 'dropping';
 

@@ -9,8 +9,8 @@ import type { Databases } from './databases.ts';
 import { type GenerationPointer, type OtherState, pointersIn } from './generation-pointer.ts';
 
 /**
- * The version of what the projections write. Whoever changes a response, a read model or an index raises
- * it; a generation made with another version is not touched by this release.
+ * The version of what the projections write. Raise it with every change of a response, a read model or an index; this release leaves
+ * generations of other versions alone.
  */
 export const PROJECTION_VERSION = 6;
 
@@ -165,7 +165,7 @@ export function liveOf(environment: string, generations: readonly KnownGeneratio
 
 /**
  * The generation from which a release answers: the live one if it made it, else the newest of its own that was live
- * before and is still kept. So the services of an old release go on answering after a flip to a new release's generation.
+ * before and is still kept. So an old release's services still answer after a flip to a new release's generation.
  * @returns `null` where there is none.
  */
 export function answeringGeneration(

@@ -25,7 +25,7 @@ export function offsetMilliseconds(offset: string): number {
 
 /**
  * `YYYY-MM-DDTHH:MM:SS` of an instant in local time: the fraction is cut, then the offset added.
- * Instants that the shift moves out of the years 0 to 9999 are told as the edge of these, but for `EXACT`.
+ * Instants that the shift moves out of the years 0 to 9999 become the nearest edge, except for `EXACT`.
  */
 export function toLocalDateTime(instant: number, offset: string): string {
   const shifted = Math.floor(instant / 1_000) * 1_000 + offsetMilliseconds(offset);

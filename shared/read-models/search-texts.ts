@@ -3,7 +3,10 @@
 export interface SearchTexts {
   /** `\0` folded name `\0`; nothing for an empty name, which no search finds. */
   names: string;
-  /** `\0d` the document's digits `p` the phone's `\0`; before the last, of a document that holds letters, `k` and its letters and digits. */
+  /**
+   * `\0d` the document's digits `p` the phone's `\0`; before the last, of a document that holds letters, `k` and its letters and
+   * digits.
+   */
   numbers: string;
 }
 

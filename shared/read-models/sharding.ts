@@ -24,7 +24,7 @@ export type ShardKey = { store_id: 1; _id: 1 } | { _id: 1 } | { _id: 'hashed' };
 
 export interface Sharding {
   key: ShardKey;
-  /** What of an `_id` tells whose document it is: the part at this place; `null` where documents belong to nobody. */
+  /** Which part of an `_id` names the store or partition that owns the document; `null` where documents have no owner. */
   owner: {
     is: 'store' | 'partition';
     place: 0 | 1;

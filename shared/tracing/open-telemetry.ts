@@ -194,8 +194,8 @@ function tellFailures(logger: Logger): void {
 
 function nothing(): void {}
 
-// A span for each command to MongoDB that is a part of another span. The driver's own monitoring would have every reply decoded, also
-// those that nobody traces, so that its connections are watched instead; its version is pinned, since it offers no place for that.
+// A span for each command to MongoDB within another span. The driver's own monitoring would decode every reply, traced or not, so its
+// connections are wrapped instead. Its version is pinned, since it has no interface for that.
 
 type Command = (
   this: unknown,

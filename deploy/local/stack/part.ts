@@ -87,6 +87,9 @@ export interface PartDefinition {
   locateProgram(context: StartContext): Promise<LocatedProgram>;
   /** How its image is started. */
   planContainer(ports: readonly number[], host: string, keepData: boolean): ContainerPlan;
-  /** Resolves with the address when our server at this host and port, or our cluster of several, serves its clients; gives up on `signal`. */
+  /**
+   * Resolves with the address when our server at this host and port, or our cluster of several, serves its clients; gives up on
+   * `signal`.
+   */
   awaitReady(host: string, ports: readonly number[], signal: AbortSignal): Promise<string>;
 }

@@ -1,4 +1,5 @@
-// Runs programs so that they never outlive their owner: each in a session of its own, known to the guardian (guardian.ts) before its first instruction.
+// Runs programs so that they never outlive their owner: each in a session of its own, known to the guardian (guardian.ts) before its
+// first instruction.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';

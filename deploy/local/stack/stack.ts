@@ -53,7 +53,10 @@ export interface StackOptions {
   topology?: string | undefined;
   /** Gets lines for people: which source each part has and why, downloads, readiness. */
   log: (line: string) => void;
-  /** Default: this process's. Reads KAFKA_BROKERS, MONGODB_URI, REDIS_URL, STACK_SOURCE, STACK_TOPOLOGY, KAFKA_IMAGE, MONGO_IMAGE, REDIS_IMAGE, STORE_DATA_CACHE. */
+  /**
+   * Default: this process's. Reads KAFKA_BROKERS, MONGODB_URI, REDIS_URL, STACK_SOURCE, STACK_TOPOLOGY, KAFKA_IMAGE, MONGO_IMAGE,
+   * REDIS_IMAGE, STORE_DATA_CACHE.
+   */
   env?: NodeJS.ProcessEnv;
 }
 

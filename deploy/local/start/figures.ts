@@ -109,7 +109,10 @@ export function quantile(before: Histogram, after: Histogram, share: number): nu
 
 export type OrdersByStatus = ReadonlyMap<(typeof ORDER_STATUSES)[number], number>;
 
-/** Orders of all stores and environments, counted by the read models in one small document for each store; `null` when MongoDB does not answer. */
+/**
+ * Orders of all stores and environments, counted by the read models in one small document for each store; `null` when MongoDB does not
+ * answer.
+ */
 export async function countOrders(
   databases: Databases,
   environments: readonly string[],

@@ -1,4 +1,7 @@
-/** What lies in the folder of a running stack, stack.json for its clients and the key that signs tokens; and the keys of the simulated stores. */
+/**
+ * What lies in the folder of a running stack, stack.json for its clients and the key that signs tokens; and the keys of the simulated
+ * stores.
+ */
 import { hash } from 'node:crypto';
 import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -108,7 +108,7 @@ function givesRights(change: AccessChange): boolean {
   return change.kind === 'store_quota' || (change.kind === 'access_key' && change.status !== 'revoked');
 }
 
-/** Whoever writes events can make them long. */
+/** Publishers choose these texts and can make them long. */
 const MAX_TEXT = 200;
 
 /** The record of a key's change; `key` is what came of it. */

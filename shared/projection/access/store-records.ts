@@ -53,7 +53,7 @@ export async function adoptStoreRecords(
   }
 }
 
-/** A record that was deleted blocks nobody. */
+/** A deleted record blocks no store. */
 async function readRecord(
   db: Db,
   storeId: string,

@@ -19,7 +19,7 @@ export interface Decision {
   to: number;
   /** Why a batch that was dropped could not be read; `null` for a message, and of a skip. */
   reason: string | null;
-  /** When Kafka took the first message, by which a replaced log is told; of a skip a time that no message has. */
+  /** Kafka's time of the first message, which identifies the log; for a skip a time that no message has. */
   published_at: Date;
   dropped_at: Date;
   skip?: Skipped;

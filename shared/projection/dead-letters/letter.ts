@@ -148,7 +148,7 @@ export function customersIn(message: EventMessage): string[] {
   return [...new Set(found)];
 }
 
-/** The stores that a message is about: what its key says, and what it says itself as far as it can be read. */
+/** The stores that a message is about: by its key, and by its value where that can be read. */
 export function storesNamedBy(message: EventMessage): string[] {
   return [...new Set(storesIn(readLoosely(message).attributes, message))];
 }

@@ -62,7 +62,7 @@ export async function erasePiece(
   return { erased: work.erased, isLast, given };
 }
 
-/** What one piece can go on with: one that is in the midst of a collection, or several that are before the same one. */
+/** What one piece continues: one erasure in the middle of a collection, or several before the same one. */
 function firstOf(next: readonly Erasure[]): readonly Erasure[] {
   const first = next[0]?.done;
   if (first !== undefined && first.after !== '') return next.slice(0, 1);

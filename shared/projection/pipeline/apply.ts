@@ -1,6 +1,6 @@
 /**
- * The way of a slice of the changes topic, inside one transaction: checkpoint → decode → fold → read → plan → write. The checkpoint
- * comes first, so that whoever lost the partition writes nothing.
+ * Applies a slice of the changes topic in one transaction: checkpoint → decode → fold → read → plan → write. The checkpoint comes
+ * first, so that a process that lost the partition writes nothing.
  */
 import type { ClientSession, Db } from 'mongodb';
 import type { FindErased } from '../../access/erased-stores.ts';
@@ -59,7 +59,7 @@ export async function applyChanges(
   if (left.passedBy > 0) chains = fold(left.entries);
   const planned = plan(chains, stored);
   planned.outdated += left.passedBy;
-  // What they hold would outlive several collections of garbage while the transaction goes on.
+  // Otherwise they would survive several garbage collections until the transaction ends.
   chains.clear();
   decoded.entries.length = 0;
   left.entries.length = 0;

@@ -47,7 +47,7 @@ export class ChangeReader {
           try {
             if (!this.#ahead.has(message)) this.#ahead.set(message, this.#project(message));
           } catch {
-            // Whoever takes it meets the same.
+            // The slice that takes the message fails in the same way, and handles it.
           }
         }
       }

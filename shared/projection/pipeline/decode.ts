@@ -47,7 +47,10 @@ export interface Chain {
   outdated: number;
 }
 
-/** Folds entries, by `Chain.key`, so that each entity is written once; what it went through is kept: no outcome depends on where slices are cut. One that is not above the one before it can never take effect and is dropped. */
+/**
+ * Folds entries, by `Chain.key`, so that each entity is written once; what it went through is kept: no outcome depends on where slices
+ * are cut. One that is not above the one before it can never take effect and is dropped.
+ */
 export function fold(entries: readonly Entry[]): Map<string, Chain> {
   const chains = new Map<string, Chain>();
   for (const entry of entries) {
@@ -71,7 +74,7 @@ interface Decoded {
 }
 
 interface WithoutErased extends Decoded {
-  /** How many messages are passed by. */
+  /** How many messages are skipped, as their store was erased after them. */
   passedBy: number;
   /** When the stores were erased that are asked about. */
   erasedAt: ReadonlyMap<string, Date>;

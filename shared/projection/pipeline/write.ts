@@ -54,7 +54,7 @@ export async function writePlan(
   await eraseCustomers(db, session, deleted, partition);
   for (const entity of Object.keys(COLLECTIONS) as EntityName[]) {
     await writeDocuments(db, session, plan, entity);
-    // Nobody needs them any longer, and the transaction goes on for a while.
+    // Free them: the transaction takes a while longer.
     plan.inserts.delete(entity);
     plan.replacements.delete(entity);
   }
@@ -123,7 +123,8 @@ async function writeStamps(
       ...under('counts', counts),
       ...under('tombstones', tombstones),
     };
-    // They follow what was read in this transaction: whoever gave others meanwhile has changed the stamp, and one of the two fails.
+    // They follow the stamp read in this transaction. A process that gave positions meanwhile has changed the stamp: one of the two
+    // conflicts.
     const { fields: $set, given: taken } = epochs.fieldsAfter(_id, stored.stamps.get(_id), change);
     given.set(_id, taken);
     if (slice !== null) Object.assign($set, { slice_partition: slice.partition, slice_end: slice.next });

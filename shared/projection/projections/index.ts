@@ -46,7 +46,7 @@ export function projectDocument(change: Change, context: ProjectionContext): Unp
   return isExact ? document : documentOf(change, { ...context, offset: EXACT });
 }
 
-/** The same for the context's offset, whatever that tells. */
+/** As `project`, always in the context's offset. */
 export function documentOf(change: Change, context: ProjectionContext): Unplaced<ReadModelDocument> {
   const { storeId, id, sequence } = change;
   const fields = projectionOf(change).project(change as Changed<typeof change.entity>, context);

@@ -147,7 +147,8 @@ function divideBelow(tree: RankTree, node: TreeNode): void {
 const CACHED_BYTES = 50_000_000;
 
 /**
- * A cache of rank trees, so that nothing of them is read before they are changed. Each entry belongs to one version of its tree, which the
+ * A cache of rank trees, so that nothing of them is read before they are changed. Each entry belongs to one version of its tree, which
+ * the
  * stamp names: after a transaction that was undone, or another writer's, the versions differ and nodes are read again.
  */
 export class TreeCache {

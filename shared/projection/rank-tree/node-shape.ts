@@ -1,4 +1,4 @@
-/** Whether what is stored as a node, a leaf's texts or a root is one at all: whatever was damaged is told from what counts wrongly. */
+/** Checks the shape of stored nodes, leaf texts and roots; separates malformed ones from those that count wrongly. */
 import { Binary } from 'mongodb';
 import { compareKeys } from '../../read-models/rank-tree/keys.ts';
 import type { RankNode } from '../../read-models/rank-tree/nodes.ts';
@@ -10,7 +10,7 @@ const WIDTHS = new Set([1, 2, 4, 6]);
 
 /**
  * What of a stored node cannot be read, `null` where all can. Never a value: boundaries may be names.
- * @param node whatever lies there.
+ * @param node the stored document.
  */
 export function damageOf(node: object): string | null {
   const { store_id, boundaries, facets, counts, bytes, ...others } = node as Record<string, unknown>;

@@ -181,7 +181,7 @@ export function replaceTexts(
   };
 }
 
-/** Removes the texts of a leaf whose boundary is none any more. */
+/** Removes the texts of a leaf whose boundary is gone. */
 export function removeTexts({ tree, storeId }: Place, boundary: string): TextOperations[number] {
   return { deleteOne: { filter: { _id: nodeId(tree.name, storeId, 'leaf', boundary) } } };
 }

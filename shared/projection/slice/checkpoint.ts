@@ -1,7 +1,7 @@
 /**
  * Checkpoints: how far a partition is applied, stored beside the data and moved in the same transaction.
  *
- * Whoever is assigned a partition claims its checkpoint: it becomes the owner, and what the former owner may
+ * The projector that is assigned a partition claims its checkpoint: it becomes the owner, and what the former owner may
  * have left open on the server is ended. From then on nothing of the former owner can commit.
  */
 import { hash, randomUUID } from 'node:crypto';
@@ -65,7 +65,7 @@ export function isSameMessage(last: LastMessage, message: LogMessage): boolean {
   return isCut || last.digest === batchDigest(message);
 }
 
-/** Whether two identities are of the same message, as far as earlier releases kept them, or both of none. */
+/** Whether two identities are of the same message, or both `null`; checkpoints of earlier releases lack the digest. */
 export function isSameIdentity(a: LastMessage | null, b: LastMessage | null): boolean {
   if (a === null || b === null) return a === b;
   return (
@@ -174,7 +174,7 @@ function fenced(id: string): StoreDataError {
   return new StoreDataError('fenced', `${id} has another owner`);
 }
 
-/** Reads a topic's checkpoints, by partition; of a partition that nobody claimed there is none. */
+/** Reads a topic's checkpoints, by partition; a partition that was never claimed has none. */
 export async function readTopicCheckpoints(
   db: Db,
   topic: string,
@@ -193,8 +193,8 @@ export async function readPositions(db: Db, topic: string, options: FindOptions 
 export type Whereabouts = 'here' | 'elsewhere' | 'not ours' | 'gone';
 
 /**
- * Where the stored checkpoint of a claim is: where the claim left it, elsewhere though nobody else claimed it, as after a backup was
- * restored, owned by another consumer, or removed.
+ * Where the stored checkpoint of a claim is: where the claim left it; elsewhere although no other consumer claimed it, as after a
+ * restored backup; owned by another consumer; or removed.
  */
 export async function whereIs(checkpoints: Collection<Checkpoint>, claim: Claim): Promise<Whereabouts> {
   const stored = await checkpoints.findOne({ _id: claim.id }, { maxTimeMS: 5_000 });

@@ -1,7 +1,7 @@
 /**
- * Which epochs this process may go on with: of each store, the position that it gave last and under which epoch. Where a stamp says
- * anything else, others gave positions meanwhile, or the database was restored, or nobody knows whether a commit succeeded: then
- * a new epoch begins. So the positions of one epoch are one chain, of which a database holds a beginning or nothing.
+ * The epochs that this process may continue: per store, the last position that it gave and its epoch. Where the stamp says anything
+ * else, another process gave positions, the database was restored, or the outcome of a commit is unknown: then a new epoch begins.
+ * So the positions of one epoch are one chain, of which a database holds a beginning or nothing.
  */
 import { LRUCache } from 'lru-cache';
 import type { EntityName } from '../../events/entities/index.ts';

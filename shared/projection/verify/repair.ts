@@ -1,4 +1,7 @@
-/** Repairing: a store's stamp, rank trees and damaged feed positions made anew from its records, in one transaction that no slice can overlap. */
+/**
+ * Repairing: a store's stamp, rank trees and damaged feed positions made anew from its records, in one transaction that no slice can
+ * overlap.
+ */
 import type { ClientSession, Db } from 'mongodb';
 import type { FindErased } from '../../access/erased-stores.ts';
 import { ENTITY_NAMES } from '../../events/entities/index.ts';
@@ -17,7 +20,7 @@ import { nextVersion, type TreeTransaction } from '../rank-tree/loaded-tree.ts';
 /**
  * Makes a store's stamp and trees anew. The stamp is written, so that a slice of the same store at the same moment
  * starts again from what is stored then.
- * @param findErased whether the store began anew after an erasure: what its log held before goes on being passed by.
+ * @param findErased whether the store began anew after an erasure: events from before it stay skipped.
  */
 export async function repairStore(db: Db, storeId: string, findErased: FindErased): Promise<void> {
   // Before the transaction, in which collections cannot be read as one: a record that is changed meanwhile takes one position more.

@@ -36,7 +36,7 @@ const FIELDS = {
   erasing: true,
 } as const satisfies Record<Exclude<keyof Stamp, EntityName>, true>;
 
-/** Compares a stamp, whatever it holds, with what its store's records count. */
+/** Compares a stamp, malformed ones too, with what its store's records count. */
 export function verifyStamp(stamp: Stamp | null, counted: CountedStore, compare: Compare): void {
   if (stamp === null) {
     compare('the stamp', 'missing', 'a stamp');

@@ -147,7 +147,7 @@ function inWords(counts: Record<string, number>): string {
     .join(', ');
 }
 
-/** A text's pieces, whatever their order, without showing what they say: they are personal data. */
+/** A digest of a text's pieces in any order: the pieces themselves are personal data. */
 function fingerprintOf(text: string): string {
   const pieces = text.split('\0\0').map((piece) => hash('sha256', piece.replaceAll(/^\0|\0$/g, '')));
   const digest = hash('sha256', pieces.toSorted().join('')).slice(0, 12);

@@ -19,7 +19,7 @@ export function timeKey(instant: number, id: string): string {
   return timePrefix(instant) + id;
 }
 
-/** Names hold no NUL (rule R12.1), and nothing sorts before it: `Ana` comes before `Ana Lima`, whatever the ids. */
+/** Names hold no NUL (rule R12.1), and nothing sorts before it: `Ana` comes before `Ana Lima` with any ids. */
 const NAME_END = '\0';
 
 /** The key of a record in a list by folded name. */

@@ -75,7 +75,7 @@ export function nodesOf(tree: TreeName, storeId: string): Between {
   return beginningWith(storeId, `${tree}/${storeId}/`);
 }
 
-/** Everything that is stored under a tree's name, whatever store its field names: to find what is damaged. */
+/** Everything stored under a tree's name, with any `store_id`: to find damaged nodes. */
 export function anyOf(tree: TreeName, storeId: string): Pick<Between, '_id'> {
   return { _id: nodesOf(tree, storeId)._id };
 }

@@ -1,4 +1,5 @@
-// Kafka as a part of the stack: a broker that is its own controller, or three with three copies; its settings, and how it is had as a program: a Java that
+// Kafka as a part of the stack: a broker that is its own controller, or three with three copies; its settings, and how it is had as a
+// program: a Java that
 // runs it, its jars by Maven, its storage formatted once, then kafka.Kafka.
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { chmod, readdir, rename } from 'node:fs/promises';
