@@ -17,6 +17,8 @@ import {
 import { DEFAULT_OFFSET, shiftBody } from '#shared/read-models/local-time.ts';
 import { findLiveGeneration } from '#shared/read-models/generation.ts';
 import { eventually, type Installation } from './installation.ts';
+import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
+import { endsOf } from './topics.ts';
 
 /** The live read models of an environment. */
 export async function readModels(
@@ -26,6 +28,15 @@ export async function readModels(
   const generation = await findLiveGeneration(installation.databases, environment);
   if (generation === null) throw new Error(`${environment} has no generation`);
   return generation.db;
+}
+
+/** The ids of documents, sorted. */
+export async function idsIn(db: Db, collection: string, filter: Document = {}): Promise<string[]> {
+  const found = await db
+    .collection(collection)
+    .find(filter, { projection: { _id: 1 } })
+    .toArray();
+  return found.map(({ _id }) => String(_id)).toSorted();
 }
 
 /** Read models with nothing in them, which no generation names. They go with the installation. */
@@ -108,45 +119,47 @@ export function unlessUnavailable(error: unknown): [] {
   return [];
 }
 
-/** Waits until the checkpoints of the changes topic stand at the end of its log: for as long as they move, and `timeoutMs` where they don't. */
-export async function caughtUp(
+/** Waits until the live read models stand at the end of the changes topic: for as long as they move, and `timeoutMs` where they don't. */
+export function caughtUp(
   installation: Installation,
   environment = installation.environment,
   timeoutMs = 120_000,
 ): Promise<void> {
+  const live = () => readModels(installation, environment).catch(() => null);
+  return appliedIn(live, installation, environment, timeoutMs);
+}
+
+/** The same of other read models than the live ones. */
+export async function appliedIn(
+  find: () => Promise<Db | null>,
+  installation: Installation,
+  environment: string,
+  timeoutMs = 120_000,
+): Promise<void> {
   const topic = changesTopic(environment);
-  const admin = installation.kafkaOf(topic).admin();
-  await admin.connect();
-  try {
-    const ends = (await admin.fetchTopicOffsets(topic)).map(({ partition, high }) => [
-      `${topic}/${partition}`,
-      Number(high),
-    ]);
-    let before = '';
-    let movedAt = Date.now();
-    await eventually(
-      `${topic} is applied`,
-      async () => {
-        if (Date.now() - movedAt > timeoutMs) throw new Error(`${topic} has not moved for ${timeoutMs} ms`);
-        const db = await readModels(installation, environment).catch(() => null);
-        if (db === null) return false;
-        // As the query service reads: a snapshot comes a moment later than what other reads see.
-        const checkpoints = await db
-          .collection<{ _id: string; position: number }>(CHECKPOINTS)
-          .find({}, { readConcern: 'snapshot' })
-          .toArray()
-          .catch(unlessUnavailable);
-        const positions = new Map(checkpoints.map(({ _id, position }) => [_id, position]));
-        const now = JSON.stringify(checkpoints);
-        if (now !== before) movedAt = Date.now();
-        before = now;
-        return ends.every(([id, end]) => (positions.get(String(id)) ?? 0) >= Number(end));
-      },
-      Number.POSITIVE_INFINITY,
-    );
-  } finally {
-    await admin.disconnect();
-  }
+  const ends = await endsOf(installation.kafkaOf(topic), topic);
+  let before = '';
+  let movedAt = Date.now();
+  await eventually(
+    `${topic} is applied`,
+    async () => {
+      if (Date.now() - movedAt > timeoutMs) throw new Error(`${topic} has not moved for ${timeoutMs} ms`);
+      // As the query service reads: a snapshot comes a moment later than what other reads see.
+      const checkpoints = await (
+        await find()
+      )
+        ?.collection<Checkpoint>(CHECKPOINTS)
+        .find({ topic }, { readConcern: 'snapshot' })
+        .toArray()
+        .catch(unlessUnavailable);
+      const positions = new Map(checkpoints?.map(({ partition, position }) => [partition, position]));
+      const now = JSON.stringify([...positions]);
+      if (now !== before) movedAt = Date.now();
+      before = now;
+      return [...ends].every(([partition, end]) => (positions.get(partition) ?? 0) >= end);
+    },
+    Number.POSITIVE_INFINITY,
+  );
 }
 
 /** Waits until nothing is stored any longer of customers whose deletion is applied. */

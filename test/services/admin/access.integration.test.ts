@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { startProjector } from '#projector/projector.ts';
 import {
   type AccessKey,
   controlCollections,
@@ -9,10 +8,12 @@ import {
 import { redisKeys } from '#shared/access/grants.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { accessTopic } from '#shared/events/topics.ts';
-import { createLogger } from '#shared/logging.ts';
-import { controlDatabase } from '#shared/read-models/databases.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { runCommand, runJson, saidBesideReplicas } from './run-command.ts';
+import type { RunningProjector } from '#projector/projector.ts';
+import { keyEvent } from '#test/events.ts';
+import { startSilentProjector } from '#test/projectors.ts';
+import { endsOf } from '#test/topics.ts';
 
 interface CreatedKey {
   client_id: string;
@@ -26,10 +27,10 @@ interface CreatedKey {
 }
 
 let installation: Installation;
-let projector: Awaited<ReturnType<typeof startProjector>> | null = null;
+let projector: RunningProjector | null = null;
 
 async function start(): Promise<void> {
-  projector ??= await startProjector(installation.config, createLogger('test', 'silent'));
+  projector ??= await startSilentProjector(installation);
 }
 async function stop(): Promise<void> {
   await projector?.stop();
@@ -45,7 +46,7 @@ afterAll(async () => {
   await installation?.close();
 });
 
-const control = () => controlDatabase(installation.mongodb, installation.config.namePrefix);
+const control = () => installation.databases.control;
 const run = (...args: string[]) => runCommand(installation.env, args);
 const json = <T = CreatedKey>(...args: string[]) => runJson<T>(installation.env, args);
 
@@ -56,36 +57,27 @@ function storedAccess(storeId: string): Promise<StoreAccess | null> {
   return controlCollections(control()).stores.findOne({ _id: `${installation.environment}/${storeId}` });
 }
 
-/** What Redis holds of a key, the newest only. */
-async function grantOf(clientId: string, storeId = 's1'): Promise<string[]> {
-  const keys = redisKeys(installation.config.namePrefix, installation.environment, storeId);
-  return installation.redis.zrange(keys.grant(clientId), 0, '-1');
-}
-async function blockOf(storeId: string): Promise<string[]> {
-  const keys = redisKeys(installation.config.namePrefix, installation.environment, storeId);
-  return installation.redis.zrange(keys.storeAccess, 0, '-1');
-}
+const keysOf = (storeId: string) =>
+  redisKeys(installation.config.namePrefix, installation.environment, storeId);
+/** What Redis holds of a key, or of the blocking of a store, the newest only. */
+const grantOf = (clientId: string) => installation.redis.zrange(keysOf('s1').grant(clientId), 0, '-1');
+const blockOf = (storeId: string) => installation.redis.zrange(keysOf(storeId).storeAccess, 0, '-1');
 
-async function newKey(scopes = 'order,crm', storeId = 's1'): Promise<string> {
+async function newKey(scopes = 'order,crm'): Promise<string> {
   await start();
-  return (await json('keys', 'create', '--store', storeId, '--scopes', scopes)).client_id;
+  return (await json('keys', 'create', '--store', 's1', '--scopes', scopes)).client_id;
 }
 
 /** Everything that is in the access log is applied, whoever wrote it to MongoDB before. */
 async function logIsApplied(): Promise<void> {
   await start();
-  const admin = installation.kafka.admin();
-  await admin.connect();
-  const [end] = await admin.fetchTopicOffsets(accessTopic(installation.environment));
-  await admin.disconnect();
+  const topic = accessTopic(installation.environment);
+  const end = (await endsOf(installation.kafka, topic)).get(0);
   const checkpoints = control().collection<{ topic: string; position: number }>('checkpoints');
   await eventually('the access log is applied', async () => {
     // As records of access are read: what a majority has comes a moment later than what other reads see.
-    const checkpoint = await checkpoints.findOne(
-      { topic: accessTopic(installation.environment) },
-      { readConcern: 'majority' },
-    );
-    return (checkpoint?.position ?? 0) >= Number(end?.high);
+    const checkpoint = await checkpoints.findOne({ topic }, { readConcern: 'majority' });
+    return (checkpoint?.position ?? 0) >= Number(end);
   });
 }
 
@@ -119,7 +111,7 @@ describe('keys', () => {
     const args = [
       'keys',
       'create',
-      '--store',
+      '-s',
       's1',
       '--scopes',
       'menu',
@@ -161,30 +153,21 @@ describe('keys', () => {
     await json('keys', 'revoke', key);
     expect(await grantOf(key)).toEqual(['revoked crm order']);
     expect(await json('keys', 'revoke', key)).toMatchObject({ status: 'revoked', changed: false });
-    for (const command of [
-      ['activate', key],
-      ['scopes', key, '--set', 'menu'],
-    ]) {
-      expect(await run('keys', ...command)).toMatchObject({
-        code: 1,
-        stderr: `store-data: key ${key} is revoked, which is final: make a new one\n`,
-      });
+    for (const words of [`keys activate ${key}`, `keys scopes ${key} --set menu`]) {
+      const stderr = `store-data: key ${key} is revoked, which is final: make a new one\n`;
+      expect(await runCommand(installation.env, words)).toMatchObject({ code: 1, stderr });
     }
     await logIsApplied();
     expect(await storedKey(key)).toMatchObject({ status: 'revoked' });
   });
 
-  it('that do not exist are not changed', async () => {
-    for (const command of [
-      ['revoke', 'nobody'],
-      ['scopes', 'nobody', '--set', 'menu'],
-    ]) {
-      expect(await run('keys', ...command)).toMatchObject({
-        code: 1,
-        stderr: 'store-data: there is no key nobody\n',
-      });
-    }
-  });
+  it.each(['keys revoke nobody', 'keys scopes nobody --set menu'])(
+    'that do not exist are not changed: %s',
+    async (words) => {
+      const stderr = 'store-data: there is no key nobody\n';
+      expect(await runCommand(installation.env, words)).toMatchObject({ code: 1, stderr });
+    },
+  );
 
   it('are changed by two operators at once without either undoing the other', async () => {
     for (let round = 0; round < 2; round += 1) {
@@ -226,15 +209,9 @@ describe('while no projector runs', () => {
     expect(await json('keys', 'scopes', key, '--set', 'order,menu')).toMatchObject({ live: true });
     expect(await grantOf(key)).toEqual(['active order menu']);
     // Somebody else takes away what the command would give again, with the sequence that it would take.
-    const data = { secret_sha256: [hashSecret('x')], scopes: ['menu'], status: 'active' };
-    await installation.publishAccess([
-      { entity: 'access_key', storeId: 's1', subject: key, sequence: 3, data },
-    ]);
-    for (const args of [
-      ['keys', 'scopes', key, '--set', 'order,menu,crm'],
-      ['keys', 'create', '-s', 's1', '--scopes', 'menu'],
-    ]) {
-      const refused = await run(...args, '--wait', '0');
+    await installation.publishAccess([keyEvent(key, 3, { scopes: ['menu'] })]);
+    for (const words of [`keys scopes ${key} --set order,menu,crm`, 'keys create -s s1 --scopes menu']) {
+      const refused = await runCommand(installation.env, `${words} --wait 0`);
       expect(refused).toMatchObject({ code: 1, stdout: '' });
       expect(refused.stderr).toContain('was not applied after 0 s');
     }
@@ -242,7 +219,7 @@ describe('while no projector runs', () => {
     await start();
     await giving;
     expect(await storedKey(key)).toMatchObject({ scopes: ['crm', 'menu'], sequence: 4 });
-    expect((await storedKey(key))?.secret_hashes).toEqual([hashSecret('x')]);
+    expect((await storedKey(key))?.secret_hashes).toEqual([hashSecret('secret')]);
   });
 
   it('a revocation does not wait for the transaction of one that was killed', async () => {
@@ -269,11 +246,8 @@ describe('while no projector runs', () => {
 describe('while Kafka or Redis is away', () => {
   it('a revocation counts as far as it can, and the command says what is missing', async () => {
     const key = await newKey();
-    const withoutKafka = await runCommand({ ...installation.env, KAFKA_BROKERS: '127.0.0.1:1' }, [
-      'keys',
-      'revoke',
-      key,
-    ]);
+    const noKafka = { ...installation.env, KAFKA_BROKERS: '127.0.0.1:1' };
+    const withoutKafka = await runCommand(noKafka, `keys revoke ${key}`);
     expect(withoutKafka.code).toBe(1);
     expect(saidBesideReplicas(installation.env, withoutKafka.stderr)).toMatch(
       /^store-data: the change of key \w+ is in MongoDB and stays, but: Kafka cannot be reached at 127\.0\.0\.1:1 .*run the command again[^\n]*\n$/,
@@ -289,11 +263,8 @@ describe('while Kafka or Redis is away', () => {
     await logIsApplied();
     expect(await storedKey(key)).toMatchObject({ status: 'revoked' });
     await stop();
-    const withoutRedis = await runCommand({ ...installation.env, REDIS_URL: 'redis://:secret@127.0.0.1:1' }, [
-      'keys',
-      'revoke',
-      other,
-    ]);
+    const noRedis = { ...installation.env, REDIS_URL: 'redis://:secret@127.0.0.1:1' };
+    const withoutRedis = await runCommand(noRedis, `keys revoke ${other}`);
     expect(withoutRedis.code).toBe(1);
     expect(withoutRedis.stderr).toMatch(
       /is in MongoDB and stays, but: Redis cannot be reached at redis:\/\/127/,
@@ -308,13 +279,8 @@ describe('while Kafka or Redis is away', () => {
 
   it('nothing that gives rights is written', async () => {
     const key = await newKey('order');
-    const failed = await runCommand({ ...installation.env, KAFKA_BROKERS: '127.0.0.1:1' }, [
-      'keys',
-      'scopes',
-      key,
-      '--set',
-      'order,crm,menu',
-    ]);
+    const noKafka = { ...installation.env, KAFKA_BROKERS: '127.0.0.1:1' };
+    const failed = await runCommand(noKafka, `keys scopes ${key} --set order,crm,menu`);
     expect(failed).toMatchObject({ code: 1, stdout: '' });
     await json('keys', 'deactivate', key);
     expect(await storedKey(key)).toMatchObject({ scopes: ['order'], status: 'inactive' });
@@ -336,12 +302,8 @@ describe('stores', () => {
 
   it('stay blocked while their own record says so', async () => {
     await start();
-    const data = {
-      name: 'x',
-      timezone_offset: '-03:00',
-      status: 'blocked',
-      created_at: '2026-01-01T00:00:00Z',
-    };
+    const created_at = '2026-01-01T00:00:00Z';
+    const data = { name: 'x', timezone_offset: '-03:00', status: 'blocked', created_at };
     await installation.publish([{ entity: 'store', storeId: 's8', subject: 's8', sequence: 1, data }]);
     await eventually(
       'the record is adopted',
@@ -358,14 +320,8 @@ describe('at the last sequence that there is', () => {
   const NOTHING_TO_GIVE = 'has the last sequence that there is: it can only be narrowed, deactivated';
 
   async function lastKey(clientId: string): Promise<void> {
-    const data = {
-      secret_sha256: [hashSecret('one'), hashSecret('two')],
-      scopes: ['crm', 'order', 'menu'],
-      status: 'active',
-    };
-    await installation.publishAccess([
-      { entity: 'access_key', storeId: 's1', subject: clientId, sequence: Number.MAX_SAFE_INTEGER, data },
-    ]);
+    const data = { secret_sha256: ['one', 'two'].map(hashSecret), scopes: ['crm', 'order', 'menu'] };
+    await installation.publishAccess([keyEvent(clientId, Number.MAX_SAFE_INTEGER, data)]);
     await start();
     await eventually('the key is there', async () => (await storedKey(clientId))?.status === 'active');
     await logIsApplied();
@@ -378,11 +334,8 @@ describe('at the last sequence that there is', () => {
     expect(await grantOf('last')).toEqual(['active crm order']);
     await json('keys', 'rotate-secret', 'last', '--retire-old');
     expect((await storedKey('last'))?.secret_hashes).toEqual([hashSecret('one')]);
-    for (const args of [
-      ['keys', 'scopes', 'last', '--set', 'crm,menu'],
-      ['keys', 'rotate-secret', 'last'],
-    ]) {
-      const refused = await run(...args);
+    for (const words of ['keys scopes last --set crm,menu', 'keys rotate-secret last']) {
+      const refused = await runCommand(installation.env, words);
       expect(refused).toMatchObject({ code: 1, stdout: '' });
       expect(refused.stderr).toContain(NOTHING_TO_GIVE);
     }
@@ -401,23 +354,14 @@ describe('at the last sequence that there is', () => {
 
   it('what is taken away by events counts, though they have the same number', async () => {
     await lastKey('last-2');
-    const data = { secret_sha256: [hashSecret('one')], scopes: ['order'], status: 'active' };
-    const event = { entity: 'access_key', storeId: 's1', subject: 'last-2', data } as const;
-    await installation.publishAccess([{ ...event, sequence: Number.MAX_SAFE_INTEGER }]);
+    await installation.publishAccess([keyEvent('last-2', Number.MAX_SAFE_INTEGER)]);
     await logIsApplied();
     await eventually('it is in Redis', async () => (await grantOf('last-2')).join() === 'active order');
   });
 
   it('a store can be blocked, and not be let in again', async () => {
-    await installation.publishAccess([
-      {
-        entity: 'store_access',
-        storeId: 's9',
-        subject: 's9',
-        sequence: Number.MAX_SAFE_INTEGER,
-        data: { status: 'active' },
-      },
-    ]);
+    const event = { entity: 'store_access', storeId: 's9', subject: 's9', data: { status: 'active' } };
+    await installation.publishAccess([{ ...event, sequence: Number.MAX_SAFE_INTEGER }]);
     await logIsApplied();
     await stop();
     expect(await json<object>('stores', 'block', 's9')).toMatchObject({ blocked: true, live: true });
@@ -426,9 +370,7 @@ describe('at the last sequence that there is', () => {
     expect(await storedAccess('s9')).toMatchObject({ access_status: 'blocked' });
     const refused = await run('stores', 'unblock', 's9');
     expect(refused).toMatchObject({ code: 1, stdout: '' });
-    expect(refused.stderr).toContain(
-      'has the last sequence that there is: it can only be blocked from now on',
-    );
+    expect(refused.stderr).toContain('the last sequence that there is: it can only be blocked from now on');
     expect(await blockOf('s9')).toEqual(['blocked']);
   });
 });

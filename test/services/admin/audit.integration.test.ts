@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hostname, userInfo } from 'node:os';
 import { hashSecret } from '#shared/access/secrets.ts';
-import { controlDatabase } from '#shared/read-models/databases.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { runCommand, runJson } from './run-command.ts';
+import { keyEvent } from '#test/events.ts';
 
 interface Entry {
   at: string;
@@ -31,20 +31,24 @@ afterAll(() => service?.close());
 const audit = (...args: string[]) => runJson<Entry[]>(env, ['audit', ...args]);
 const commands = async (...args: string[]) =>
   (await audit(...args)).filter(({ action }) => !action.startsWith('event.'));
-const control = () => controlDatabase(service.installation.mongodb, service.installation.config.namePrefix);
+const control = () => service.installation.databases.control;
+/** While validation lets no other record of the audit in, as a missing right would. */
+async function withValidator(validator: object, act: () => Promise<void>): Promise<void> {
+  await control().command({ collMod: 'audit', validator });
+  try {
+    await act();
+  } finally {
+    await control().command({ collMod: 'audit', validator: {} });
+  }
+}
 
 describe('the audit', () => {
   it('has every change of a key with who made it, and no secret', async () => {
     const { environment } = service.installation;
-    const created = await runJson<{ client_id: string; client_secret: string }>(env, [
-      'keys',
-      'create',
-      '--store',
-      's1',
-      '--scopes',
-      'order,menu',
-    ]);
-    const { client_id: id, client_secret: secret } = created;
+    const { client_id: id, client_secret: secret } = await runJson<{
+      client_id: string;
+      client_secret: string;
+    }>(env, 'keys create --store s1 --scopes order,menu');
     const token = await service.api.token(id, secret);
     await runJson(env, ['keys', 'scopes', id, '--set', 'menu', '--actor', 'bea']);
     const rotated = await runJson<{ client_secret: string }>(env, ['keys', 'rotate-secret', id]);
@@ -81,25 +85,22 @@ describe('the audit', () => {
   });
 
   it('has stores, and finds by store, action and time', async () => {
-    await runJson(env, ['stores', 'block', 's9']);
-    await runJson(env, ['stores', 'unblock', 's9']);
-    await runJson(env, ['quota', 'set', '-s', 's9', '--requests', '5']);
-    await runJson(env, ['quota', 'reset', '-s', 's9']);
-    const entries = await commands('--store', 's9');
-    expect(entries.map(({ action, outcome }) => [action, outcome])).toEqual([
-      ['stores.block', 'done'],
-      ['stores.unblock', 'done'],
-      ['quota.set', 'done'],
-      ['quota.reset', 'done'],
-    ]);
+    const words = [
+      'stores block s9',
+      'stores unblock s9',
+      'quota set -s s9 --requests 5',
+      'quota reset -s s9',
+    ];
+    for (const command of words) await runJson(env, command);
+    const actions = ['stores.block', 'stores.unblock', 'quota.set', 'quota.reset'];
+    expect(await commands('--store', 's9')).toMatchObject(
+      actions.map((action) => ({ action, outcome: 'done' })),
+    );
     const blocked = await audit('--store', 's9', '--action', 'stores.block', '--since', '1h');
     expect(blocked).toHaveLength(1);
     const after = new Date(Date.parse(blocked[0]?.at ?? '') + 1).toISOString();
-    expect((await commands('--store', 's9', '--since', after)).map(({ action }) => action)).toEqual([
-      'stores.unblock',
-      'quota.set',
-      'quota.reset',
-    ]);
+    const later = await commands('--store', 's9', '--since', after);
+    expect(later.map(({ action }) => action)).toEqual(actions.slice(1));
     expect(await audit('--since', '2100-01-01T00:00:00Z')).toEqual([]);
     const table = await runCommand(env, ['audit', '--store', 's9', '--limit', '1']);
     expect(table.stdout).toMatch(/AT +ACTOR +ACTION +ABOUT +OUTCOME\n20/);
@@ -109,11 +110,8 @@ describe('the audit', () => {
 
   it('has changes that arrive as events, in the transaction that applies them, once', async () => {
     const event = (sequence: number, status: string) => ({
-      entity: 'access_key',
+      ...keyEvent('by-event', sequence, { scopes: ['crm'], status }),
       storeId: 's2',
-      subject: 'by-event',
-      sequence,
-      data: { secret_sha256: hashSecret('x'), scopes: ['crm'], status },
     });
     await service.installation.publishAccess([
       event(1, 'active'),
@@ -154,28 +152,21 @@ describe('the audit', () => {
 
   it('comes before the change: where it cannot be written, nothing is changed', async () => {
     await service.setKey({ clientId: 'kept' });
-    // Validation lets no record of this command in, as a missing right would.
-    await control().command({ collMod: 'audit', validator: { action: { $ne: 'keys.revoke' } } });
-    try {
+    await withValidator({ action: { $ne: 'keys.revoke' } }, async () => {
       const { code, stdout } = await runCommand(env, ['keys', 'revoke', 'kept']);
       expect([code, stdout]).toEqual([1, '']);
       expect((await service.api.askToken('kept', 'secret')).status).toBe(200);
       expect(await commands('--client-id', 'kept')).toEqual([]);
-    } finally {
-      await control().command({ collMod: 'audit', validator: {} });
-    }
+    });
   });
 
   it('shows a change whose end is unknown, and the operator is told', async () => {
     await service.setKey({ clientId: 'half' });
-    await control().command({ collMod: 'audit', validator: { phase: { $ne: 'done' } } });
-    try {
+    await withValidator({ phase: { $ne: 'done' } }, async () => {
       const result = await runCommand(env, ['keys', 'deactivate', 'half']);
       expect(result.code).toBe(0);
       expect(result.stderr).toMatch(/^note: the audit does not say how this ended/m);
-    } finally {
-      await control().command({ collMod: 'audit', validator: {} });
-    }
+    });
     expect((await service.api.askToken('half', 'secret')).status).toBe(400);
     expect(await commands('--client-id', 'half')).toMatchObject([
       { action: 'keys.deactivate', outcome: 'unknown', result: null, ended_at: null },

@@ -1,14 +1,12 @@
 import { Binary, type Collection } from 'mongodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
-import { startProjector } from '#projector/projector.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { redisKeys } from '#shared/access/grants.ts';
-import { encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
+import { encodeEvent } from '#shared/events/encode.ts';
 import type { ORDER_STATUSES } from '#shared/events/entities/order.ts';
 import { EventRejected, type RejectionReason } from '#shared/events/rejection.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { createLogger } from '#shared/logging.ts';
 import {
   COLLECTIONS,
   DEAD_LETTERS,
@@ -17,11 +15,13 @@ import {
   type Stamp,
   STAMPS,
 } from '#shared/read-models/collections.ts';
-import { controlDatabase } from '#shared/read-models/databases.ts';
 import { orderFacet } from '#shared/read-models/rank-tree/keys.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { readModels } from '#test/read-models.ts';
 import { runCommand, runJson } from './run-command.ts';
+import type { RunningProjector } from '#projector/projector.ts';
+import { keyEvent, orderEvent, orderMessage, type TestEvent } from '#test/events.ts';
+import { startSilentProjector } from '#test/projectors.ts';
 
 interface RetryAnswer {
   applied: number;
@@ -36,19 +36,16 @@ const MAJORITY = { readConcern: { level: 'majority' } } as const;
 
 describe('dead-letters', () => {
   let installation: Installation;
-  let projector: Awaited<ReturnType<typeof startProjector>>;
+  let projector: RunningProjector;
   let letters: Collection<DeadLetter>;
   let accessLetters: Collection<DeadLetter>;
   let topic = '';
   beforeAll(async () => {
     // The letters below died long ago.
     installation = await createInstallation({ partitions: 2, settings: { DEAD_LETTER_DAYS: '0' } });
-    projector = await startProjector(installation.config, createLogger('test', 'silent'));
+    projector = await startSilentProjector(installation);
     letters = (await readModels(installation)).collection(DEAD_LETTERS, MAJORITY);
-    accessLetters = controlDatabase(installation.mongodb, installation.config.namePrefix).collection(
-      DEAD_LETTERS,
-      MAJORITY,
-    );
+    accessLetters = installation.databases.control.collection(DEAD_LETTERS, MAJORITY);
     topic = changesTopic(installation.environment);
   });
   afterAll(async () => {
@@ -68,41 +65,20 @@ describe('dead-letters', () => {
 
   /** A letter as a projector of another day would have left it. */
   function letter(
-    event: Omit<EventToEncode, 'source'>,
+    event: TestEvent,
     at: { topic?: string; partition?: number; offset: number; reason?: RejectionReason },
   ): DeadLetter {
     const { key, value, headers } = encodeEvent({ source: '/test', ...event });
+    const place = { offset: String(at.offset), timestamp: '1700000000000', attributes: 0 };
+    const message = { key: Buffer.from(key), value: Buffer.from(value), headers, ...place };
+    const rejection = new EventRejected(at.reason ?? 'unknown_schema_version', 'not known then');
     return {
-      ...toDeadLetter(
-        at.topic ?? topic,
-        at.partition ?? 0,
-        {
-          key: Buffer.from(key),
-          value: Buffer.from(value),
-          headers,
-          offset: String(at.offset),
-          timestamp: '1700000000000',
-          attributes: 0,
-        },
-        new EventRejected(at.reason ?? 'unknown_schema_version', 'not known then'),
-      ),
+      ...toDeadLetter(at.topic ?? topic, at.partition ?? 0, message, rejection),
       dead_at: new Date('2026-01-01T00:00:00Z'),
     };
   }
 
-  const order = (id: string, sequence: number, over: object = {}): Omit<EventToEncode, 'source'> => ({
-    entity: 'order',
-    storeId: 's1',
-    subject: id,
-    sequence,
-    data: {
-      status: 'pending',
-      order_type: 'delivery',
-      total: '1.00',
-      created_at: '2026-11-20T21:15:04Z',
-      ...over,
-    },
-  });
+  const order = (id: string, sequence: number, data: object = {}) => orderEvent(id, { sequence, data });
   const facetOf = (status: (typeof ORDER_STATUSES)[number]) =>
     orderFacet({ status, order_type: 'delivery', customer_id: null });
   const storedOrder = async (id: string) =>
@@ -113,15 +89,10 @@ describe('dead-letters', () => {
 
   it('are listed with what the projector itself refused, and show no data unless asked', async () => {
     const secret = 'Maria da Silva';
+    const bad = orderMessage('bad', { data: { total: '1', customer: { id: 'c1', name: secret } } });
     await installation.send(topic, [
       { key: 's1', value: 'hello \u001B[2J' },
-      {
-        key: 's1',
-        value: encodeEvent({
-          source: '/test',
-          ...order('bad', 1, { total: '1', customer: { id: 'c1', name: secret } }),
-        }).value,
-      },
+      { key: 's1', value: bad.value },
       { key: 's1', value: Buffer.alloc(1_200_000, 0x20) },
     ]);
     await eventually('the letters are there', async () => (await letters.countDocuments()) === 3);
@@ -202,16 +173,7 @@ describe('dead-letters', () => {
 
   it('of the access topic reach Redis too', async () => {
     const access = accessTopic(installation.environment);
-    const key = letter(
-      {
-        entity: 'access_key',
-        storeId: 's1',
-        subject: 'letter-key',
-        sequence: 1,
-        data: { secret_sha256: 'a'.repeat(64), scopes: ['menu'], status: 'active' },
-      },
-      { topic: access, offset: 4_000_001 },
-    );
+    const key = letter(keyEvent('letter-key', 1, { scopes: ['menu'] }), { topic: access, offset: 4_000_001 });
     const block = letter(
       { entity: 'store_access', storeId: 's5', subject: 's5', sequence: 1, data: { status: 'blocked' } },
       { topic: access, offset: 4_000_002 },
@@ -220,12 +182,12 @@ describe('dead-letters', () => {
     expect(await retry(key._id, block._id)).toMatchObject({ code: 0, applied: 2 });
     const keysOf = (storeId: string) =>
       redisKeys(installation.config.namePrefix, installation.environment, storeId);
-    expect(await installation.redis.zrange(keysOf('s1').grant('letter-key'), 0, '-1')).toEqual([
-      'active menu',
-    ]);
-    expect(await installation.redis.zrange(keysOf('s5').storeAccess, 0, '-1')).toEqual(['blocked']);
-    const control = controlDatabase(installation.mongodb, installation.config.namePrefix);
-    expect(await controlCollections(control).keys.countDocuments({ publish_pending: true })).toBe(0);
+    const inRedis = (key: string) => installation.redis.zrange(key, 0, '-1');
+    expect(await inRedis(keysOf('s1').grant('letter-key'))).toEqual(['active menu']);
+    expect(await inRedis(keysOf('s5').storeAccess)).toEqual(['blocked']);
+    expect(
+      await controlCollections(installation.databases.control).keys.countDocuments({ publish_pending: true }),
+    ).toBe(0);
     expect(await accessLetters.countDocuments()).toBe(0);
   });
 

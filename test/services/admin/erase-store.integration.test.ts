@@ -8,13 +8,14 @@ import { encodeEvent } from '#shared/events/encode.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS, type Stamp, STAMPS, STORE_RECORDS_PENDING } from '#shared/read-models/collections.ts';
 import { findGenerations } from '#shared/read-models/generation.ts';
-import { generationCaughtUp, generationDb } from '#test/generations.ts';
+import { generationCaughtUp } from '#test/generations.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 import { idOf, recordsOf, type Tenant } from '../../security/tenants.ts';
 import { runCommand, runJson, startCommand } from './run-command.ts';
+import { keyEvent, ORDER } from '#test/events.ts';
 
 interface Answer {
   erased: boolean;
@@ -50,14 +51,7 @@ const order = (storeId: string, id: string, notes: string) => ({
   entity: 'order' as const,
   storeId,
   id,
-  data: {
-    status: 'pending',
-    order_type: 'takeout',
-    total: '1.00',
-    notes,
-    customer: { id: 'customer-a', name: notes },
-    created_at: '2026-01-01T12:00:00Z',
-  },
+  data: { ...ORDER, notes, customer: { id: 'customer-a', name: notes } },
 });
 
 async function fill({ installation, apply, setKey }: QueryService): Promise<void> {
@@ -86,7 +80,7 @@ async function fill({ installation, apply, setKey }: QueryService): Promise<void
   });
 }
 
-const controlDb = () => service.installation.mongodb.db(`${service.installation.config.namePrefix}_control`);
+const controlDb = () => service.installation.databases.control;
 
 /** All documents of some databases that do, or do not, hold a text. */
 async function documentsOf(dbs: readonly Db[], holds: (bytes: Buffer) => boolean): Promise<string[]> {
@@ -142,13 +136,8 @@ describe('stores erase', () => {
     const before = [...(await ofGone()), ...(await others())];
     const shown = await inFirst('stores', 'erase', 'gone');
     expect(shown.erased).toBe(false);
-    expect(shown.access).toMatchObject({
-      keys: 2,
-      sessions: 1,
-      token_counts: 1,
-      quota_counts: 1,
-      dead_letters: 1,
-    });
+    const access = { keys: 2, sessions: 1, token_counts: 1, quota_counts: 1, dead_letters: 1 };
+    expect(shown.access).toMatchObject(access);
     expect(shown.generations.map(({ generation }) => generation)).toEqual([1, 2]);
     for (const { documents } of shown.generations) {
       expect(documents).toMatchObject({
@@ -201,11 +190,8 @@ describe('stores erase', () => {
 
   it('stands in the audit, what it did with access too', async () => {
     const { environment } = service.installation;
-    const audit = await json<{ action: string; outcome: string; environment: string }[]>(
-      'audit',
-      '--store',
-      'gone',
-    );
+    type Change = { action: string; outcome: string; environment: string };
+    const audit = await json<Change[]>('audit', '--store', 'gone');
     const commands = audit.filter(
       (change) => change.environment === environment && change.outcome === 'done',
     );
@@ -250,26 +236,14 @@ describe('stores erase', () => {
       ],
       more: false,
     });
-    await service.installation.publishAccess([
-      {
-        entity: 'access_key',
-        storeId: 'gone',
-        subject: 'key-of-gone',
-        sequence: 1_000,
-        data: { secret_sha256: [hashSecret('secret')], scopes: ['order'], status: 'active' },
-      },
-    ]);
+    await service.installation.publishAccess([{ ...keyEvent('key-of-gone', 1_000), storeId: 'gone' }]);
     await service.setKey({ clientId: 'last', storeId: 'gone' });
     expect((await service.api.askToken('key-of-gone', 'secret')).status).toBe(401);
 
     for (const db of await generationDbs()) {
       const number = Number(/\d+$/.exec(db.databaseName)?.[0]);
       await generationCaughtUp(service.installation, number);
-      expect(
-        await generationDb(service.installation, number)
-          .collection('orders')
-          .countDocuments({ store_id: 'gone' }),
-      ).toBe(2);
+      expect(await db.collection('orders').countDocuments({ store_id: 'gone' })).toBe(2);
     }
     await allIsRight();
     await json('rebuild', '-e', environment);

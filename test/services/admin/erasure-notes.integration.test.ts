@@ -1,15 +1,15 @@
 /** What a store's erasure covers: messages by their offsets, as long as the log is the one that was erased; never by their time (rule R14.8). */
-import kafkajs from 'kafkajs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { controlCollections, storeAccessId } from '#shared/access/access-keys.ts';
-import { encodeEvent } from '#shared/events/encode.ts';
 import { changesTopic } from '#shared/events/topics.ts';
-import { createTopics, TOPIC_CONFIG } from '#shared/kafka/topics.ts';
+import { TOPIC_CONFIG } from '#shared/kafka/topics.ts';
 import { generationDb } from '#test/generations.ts';
 import { eventually, type RawMessage } from '#test/installation.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
-import { caughtUp } from '#test/read-models.ts';
+import { caughtUp, idsIn } from '#test/read-models.ts';
 import { runCommand, runJson } from './run-command.ts';
+import { orderMessage } from '#test/events.ts';
+import { configureTopic, makeTopicAnew, withAdmin } from '#test/topics.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -23,39 +23,21 @@ afterEach(() => service?.close());
 /** Brokers before Kafka 3.6 take any time of a message; later ones, by default, only such as are less than an hour ahead. */
 async function allowAnyTime(): Promise<void> {
   const { kafka, environment } = service.installation;
-  const admin = kafka.admin();
   const settings = { ...TOPIC_CONFIG, 'message.timestamp.after.max.ms': String(1_000 * DAY_MS) };
-  await admin.alterConfigs({
-    validateOnly: false,
-    resources: [
-      {
-        type: kafkajs.ConfigResourceTypes.TOPIC,
-        name: changesTopic(environment),
-        configEntries: Object.entries(settings).map(([name, value]) => ({ name, value })),
-      },
-    ],
-  });
-  await admin.disconnect();
+  await configureTopic(kafka, changesTopic(environment), settings);
 }
 
 const json = <T>(...args: string[]) => runJson<T>(service.installation.env, args);
 const order = (id: string, timestamp: number, storeId = 'gone'): RawMessage => ({
-  ...encodeEvent({
-    source: '/test',
-    entity: 'order',
-    storeId,
-    subject: id,
-    sequence: 1,
-    data: { status: 'pending', order_type: 'takeout', total: '1.00', created_at: '2026-01-01T12:00:00Z' },
-  }),
+  ...orderMessage(id, { storeId }),
   timestamp: String(timestamp),
 });
 const publish = async (...messages: RawMessage[]) => {
   await service.installation.send(changesTopic(service.installation.environment), messages);
 };
 const ordersIn = async (generation: number, store_id = 'gone') => {
-  const found = generationDb(service.installation, generation).collection('orders').find({ store_id });
-  return (await found.toArray()).map(({ _id }) => String(_id).split('/')[1] ?? '').toSorted();
+  const ids = await idsIn(generationDb(service.installation, generation), 'orders', { store_id });
+  return ids.map((id) => id.split('/')[1]);
 };
 
 describe('an erased store', () => {
@@ -80,11 +62,7 @@ describe('an erased store', () => {
     await caughtUp(installation);
     await json('stores', 'erase', 'gone', '--yes');
     await service.stopProjector();
-    const admin = installation.kafka.admin();
-    await admin.deleteTopics({ topics: [topic] });
-    await eventually('the topic is gone', async () => !(await admin.listTopics()).includes(topic));
-    await createTopics(admin, [topic], { partitions: 1 });
-    await admin.disconnect();
+    await makeTopicAnew(installation.kafka, topic);
     // At the offsets that the erasure covered in the former log.
     await publish(order('new', Date.now()), order('newer', Date.now()), order('newest', Date.now()));
     await service.startProjector();
@@ -98,10 +76,8 @@ describe('an erased store', () => {
     await publish(order('old', Date.now()));
     await caughtUp(installation);
     await json('stores', 'erase', 'gone', '--yes');
-    const admin = installation.kafka.admin();
-    const topic = changesTopic(installation.environment);
-    await admin.createPartitions({ topicPartitions: [{ topic, count: 2 }] });
-    await admin.disconnect();
+    const topicPartitions = [{ topic: changesTopic(installation.environment), count: 2 }];
+    await withAdmin(installation.kafka, (admin) => admin.createPartitions({ topicPartitions }));
     await eventually('the partition is known', () =>
       publish({ ...order('moved', Date.now()), partition: 1 }).then(
         () => true,
@@ -122,9 +98,7 @@ describe('an erased store', () => {
     // What is published after the erasure's own event is applied after it: the note below replaces what both wrote.
     await service.setKey({ clientId: 'after the erasure', storeId: 'other' });
     const erased = { at: new Date(Date.now() + 60_000), ends: [{ topic, partition: 0, end: 1, until: 2 }] };
-    const { stores } = controlCollections(
-      installation.mongodb.db(`${installation.config.namePrefix}_control`),
-    );
+    const { stores } = controlCollections(installation.databases.control);
     const _id = storeAccessId(installation.environment, 'gone');
     await stores.updateOne({ _id }, { $set: { erased } });
     // That note covers the first two messages alone.

@@ -8,6 +8,7 @@ import { startRedisProxy } from '#test/server-proxies.ts';
 import { startService } from '#test/service-process.ts';
 import type { TcpProxy } from '#test/tcp-proxy.ts';
 import { startCommand } from './run-command.ts';
+import { keyEvent } from '#test/events.ts';
 
 /** Without a projector, nothing else would compare the two; with one, it is every ten minutes. */
 const SOON_MS = 60_000;
@@ -29,8 +30,7 @@ afterAll(async () => {
   await proxy?.close();
 });
 
-const control = () =>
-  controlCollections(service.installation.mongodb.db(`${service.installation.config.namePrefix}_control`));
+const control = () => controlCollections(service.installation.databases.control);
 const statusOf = async (token: string) => (await service.api.get('/api/order/list', token)).status;
 
 async function keyWithToken(clientId: string): Promise<string> {
@@ -99,13 +99,11 @@ it('an event that comes after a newer command changes nothing', async () => {
   const command = startCommand(service.installation.env, ['keys', 'deactivate', 'k4']);
   expect((await command.result).code).toBe(0);
   expect(await statusOf(token)).toBe(401);
-  const data = { secret_sha256: '0'.repeat(64), scopes: ['order'], status: 'active' };
-  const event = { entity: 'access_key', storeId: 's1', subject: 'k4', data };
   // Both with the sequence of the command and with an older one; the last one shows that they were read.
   await service.installation.publishAccess([
-    { ...event, sequence },
-    { ...event, sequence: sequence + 1 },
-    { ...event, subject: 'k4-marker', sequence: 1 },
+    keyEvent('k4', sequence),
+    keyEvent('k4', sequence + 1),
+    keyEvent('k4-marker', 1),
   ]);
   await eventually('the events were read', async () => {
     return (await control().keys.findOne({ _id: 'k4-marker' })) !== null;

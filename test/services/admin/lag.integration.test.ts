@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startProjector } from '#projector/projector.ts';
-import { createLogger } from '#shared/logging.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
-import { caughtUp } from '#test/read-models.ts';
 import { runCommand, runJson, startCommand } from './run-command.ts';
+import { orderEvent } from '#test/events.ts';
+import { applyAll } from '#test/projectors.ts';
 
 interface LagAnswer {
   lag: number;
@@ -14,53 +13,26 @@ describe('lag', () => {
   let installation: Installation;
   beforeAll(async () => {
     installation = await createInstallation({ partitions: 1, environments: 2 });
-    const customer = { name: 'x', created_at: '2026-01-01T00:00:00Z' };
-    await installation.publish(
-      [1, 2, 3].map((id) => ({
-        entity: 'customer',
-        storeId: 's1',
-        subject: `c${id}`,
-        sequence: 1,
-        data: customer,
-      })),
-    );
+    await installation.publish(['o1', 'o2', 'o3'].map((id) => orderEvent(id)));
   });
   afterAll(() => installation?.close());
 
   it('is the whole log before a projector ran, and none after', async () => {
     const { environment } = installation;
-    const args = ['lag', '-e', environment];
-    expect(await runJson<LagAnswer>(installation.env, args)).toEqual({
+    const lag = () => runJson<LagAnswer>(installation.env, `lag -e ${environment}`);
+    const nothing = { partition: 0, position: null, last_applied_at: null };
+    expect(await lag()).toEqual({
       lag: 3,
       partitions: [
-        {
-          topic: `store-changes.${environment}`,
-          partition: 0,
-          position: null,
-          end: 3,
-          lag: 3,
-          last_applied_at: null,
-        },
-        {
-          topic: `store-access.${environment}`,
-          partition: 0,
-          position: null,
-          end: 0,
-          lag: 0,
-          last_applied_at: null,
-        },
+        { ...nothing, topic: `store-changes.${environment}`, end: 3, lag: 3 },
+        { ...nothing, topic: `store-access.${environment}`, end: 0, lag: 0 },
       ],
     });
-    const projector = await startProjector(installation.config, createLogger('test', 'silent'));
-    try {
-      await caughtUp(installation);
-      expect(await runJson<LagAnswer>(installation.env, args)).toMatchObject({
-        lag: 0,
-        partitions: [{ position: 3, lag: 0, last_applied_at: expect.any(String) as string }, {}],
-      });
-    } finally {
-      await projector.stop();
-    }
+    await applyAll(installation);
+    expect(await lag()).toMatchObject({
+      lag: 0,
+      partitions: [{ position: 3, lag: 0, last_applied_at: expect.any(String) as string }, {}],
+    });
   });
 
   it('has one row for each partition, and a total', async () => {

@@ -8,6 +8,7 @@ import { readConfig } from '#shared/config.ts';
 import { type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { runCommand, runJson } from './run-command.ts';
+import { withAdmin } from '#test/topics.ts';
 
 describe('prepare', () => {
   let installation: Installation;
@@ -31,22 +32,21 @@ describe('prepare', () => {
     const made = await runJson(env, ['prepare', '--partitions', '3']);
     expect(made).toEqual({ replica_set: false, topics, signing_keys: true });
 
-    const admin = installation.kafka.admin();
-    await admin.connect();
-    const { resources } = await admin.describeConfigs({
-      includeSynonyms: false,
-      resources: topics.map((name) => ({ type: kafkajs.ConfigResourceTypes.TOPIC, name })),
+    await withAdmin(installation.kafka, async (admin) => {
+      const { resources } = await admin.describeConfigs({
+        includeSynonyms: false,
+        resources: topics.map((name) => ({ type: kafkajs.ConfigResourceTypes.TOPIC, name })),
+      });
+      for (const { configEntries } of resources) {
+        const settings = new Map(
+          configEntries.map(({ configName, configValue }) => [configName, configValue]),
+        );
+        expect([settings.get('cleanup.policy'), settings.get('retention.ms')]).toEqual(['delete', '-1']);
+      }
+      const offsets = await Promise.all(topics.map((topic) => admin.fetchTopicOffsets(topic)));
+      expect(offsets.map(({ length }) => length)).toEqual([3, 1]);
+      await admin.deleteTopics({ topics });
     });
-    for (const { configEntries } of resources) {
-      const settings = new Map(configEntries.map(({ configName, configValue }) => [configName, configValue]));
-      expect([settings.get('cleanup.policy'), settings.get('retention.ms')]).toEqual(['delete', '-1']);
-    }
-    const partitions = await Promise.all(
-      topics.map(async (topic) => (await admin.fetchTopicOffsets(topic)).length),
-    );
-    expect(partitions).toEqual([3, 1]);
-    await admin.deleteTopics({ topics });
-    await admin.disconnect();
 
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect((await loadSigningKeys(readConfig(env).tokens)).verifying.size).toBe(1);
@@ -71,10 +71,7 @@ describe('prepare', () => {
           /^store-data: MONGODB_URI does not lead to a router of a sharded cluster \(mongos\): nothing was changed/,
         );
       }
-      const admin = installation.kafka.admin();
-      await admin.connect();
-      const topics = await admin.listTopics();
-      await admin.disconnect();
+      const topics = await withAdmin(installation.kafka, (admin) => admin.listTopics());
       expect(topics.filter((name) => name.endsWith(environment))).toEqual([]);
       await expect(stat(file)).rejects.toThrow('ENOENT');
     });

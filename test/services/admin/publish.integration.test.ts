@@ -2,12 +2,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import kafkajs from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { orderLine } from './publish/events.ts';
 import { runCommand, runJson, startCommand } from './run-command.ts';
+import { configureTopic, endsOf } from '#test/topics.ts';
+import { TOPIC_CONFIG } from '#shared/kafka/topics.ts';
 
 interface Published {
   topic: string;
@@ -38,15 +39,9 @@ describe('publish', () => {
 
   /** Everything on both topics of an environment. */
   async function published(environment: string): Promise<Published[]> {
-    const admin = installation.kafka.admin();
-    await admin.connect();
     const topics = [`store-changes.${environment}`, `store-access.${environment}`];
-    let expected = 0;
-    for (const topic of topics) {
-      for (const { high, low } of await admin.fetchTopicOffsets(topic))
-        expected += Number(high) - Number(low);
-    }
-    await admin.disconnect();
+    const ends = await Promise.all(topics.map((topic) => endsOf(installation.kafka, topic)));
+    const expected = ends.flatMap((of) => [...of.values()]).reduce((sum, end) => sum + end);
     const consumer = installation.kafka.consumer({
       groupId: `${environment}-${Math.random()}`,
       maxWaitTimeInMs: 100,
@@ -122,31 +117,19 @@ describe('publish', () => {
   });
 
   it('rejects by number the one event that its topic is too narrow for', async () => {
-    const admin = installation.kafka.admin();
-    await admin.connect();
-    const resource = { type: kafkajs.ConfigResourceTypes.TOPIC, name: changesTopic(second) };
     const narrow = (bytes: number) =>
-      admin.alterConfigs({
-        validateOnly: false,
-        resources: [
-          {
-            ...resource,
-            configEntries: [
-              { name: 'max.message.bytes', value: String(bytes) },
-              { name: 'cleanup.policy', value: 'delete' },
-              { name: 'retention.ms', value: '-1' },
-              { name: 'retention.bytes', value: '-1' },
-            ],
-          },
-        ],
+      configureTopic(installation.kafka, changesTopic(second), {
+        ...TOPIC_CONFIG,
+        'max.message.bytes': String(bytes),
       });
     await narrow(20_000);
     try {
       const lines = Array.from({ length: 200 }, (_, index) =>
         orderLine('s1', `n${index}`, index === 99 ? { padding: 'x'.repeat(30_000) } : {}),
       );
-      const { code, stdout, stderr } = await runCommand(installation.env, ['publish', '-', '-e', second], {
-        input: lines.join('\n'),
+      const input = lines.join('\n');
+      const { code, stdout, stderr } = await runCommand(installation.env, `publish - -e ${second}`, {
+        input,
       });
       expect(stderr).toBe(
         `line 100: too_large: Kafka takes no message of this size on ${changesTopic(second)}\n`,
@@ -155,7 +138,6 @@ describe('publish', () => {
       expect(code).toBe(1);
     } finally {
       await narrow(10 * 1_048_576);
-      await admin.disconnect();
     }
   });
 
@@ -195,27 +177,21 @@ describe('publish', () => {
 
   it('says what is wrong with what it was asked', async () => {
     const path = await file('one.ndjson', orderLine('s1', 'o1'));
-    const run = (args: string[], env: Record<string, string> = {}) =>
-      runCommand({ ...installation.env, ...env }, ['publish', ...args]);
-    expect(await run([path])).toMatchObject({
-      code: 2,
-      stdout: '',
-      stderr: `store-data: --environment is needed, since there are several; configured are ${first}, ${second}\n`,
-    });
-    expect(await run([path, '-e', 'nowhere'])).toMatchObject({
-      code: 2,
-      stderr: `store-data: there is no environment "nowhere"; configured are ${first}, ${second}\n`,
-    });
-    expect(await run([join(folder, 'none'), '-e', first])).toMatchObject({
-      code: 1,
-      stderr: `store-data: ${join(folder, 'none')} cannot be read: there is no such file\n`,
-    });
-    expect(await run([path], { ENVIRONMENTS: 'missing' })).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(
-        /^store-data: stopped after line 0: topic store-changes.missing does not exist, .*; the rest begins with line 1/,
-      ) as string,
-    });
+    const none = join(folder, 'none');
+    const configured = `configured are ${first}, ${second}\n`;
+    const expectEnd = async (args: string, code: number, stderr: string | RegExp, env = {}) => {
+      const ended = await runCommand({ ...installation.env, ...env }, `publish ${args}`);
+      const words = typeof stderr === 'string' ? stderr : expect.stringMatching(stderr);
+      expect([ended.code, ended.stderr]).toEqual([code, words]);
+      if (code === 2) expect(ended.stdout).toBe('');
+    };
+    const several = `store-data: --environment is needed, since there are several; ${configured}`;
+    await expectEnd(path, 2, several);
+    await expectEnd(`${path} -e nowhere`, 2, `store-data: there is no environment "nowhere"; ${configured}`);
+    await expectEnd(`${none} -e ${first}`, 1, `store-data: ${none} cannot be read: there is no such file\n`);
+    const stopped =
+      /^store-data: stopped after line 0: topic store-changes.missing does not exist, .*; the rest begins with line 1/;
+    await expectEnd(path, 1, stopped, { ENVIRONMENTS: 'missing' });
   });
 
   it('says within seconds that a broker is away, or takes connections and never answers', async () => {
@@ -228,17 +204,10 @@ describe('publish', () => {
     const port = typeof address === 'object' && address !== null ? address.port : 0;
     for (const broker of [`127.0.0.1:${port}`, '127.0.0.1:1']) {
       const startedAt = Date.now();
-      const { code, stderr } = await runCommand({ ...installation.env, KAFKA_BROKERS: broker }, [
-        'publish',
-        path,
-        '-e',
-        first,
-      ]);
-      expect(stderr).toMatch(
-        new RegExp(
-          `^store-data: Kafka cannot be reached at ${broker} \\(from the environment variables\\): [^\\n]+\\n$`,
-        ),
-      );
+      const env = { ...installation.env, KAFKA_BROKERS: broker };
+      const { code, stderr } = await runCommand(env, `publish ${path} -e ${first}`);
+      const where = `${broker} \\(from the environment variables\\)`;
+      expect(stderr).toMatch(new RegExp(`^store-data: Kafka cannot be reached at ${where}: [^\\n]+\\n$`));
       expect(code).toBe(1);
       expect(Date.now() - startedAt).toBeLessThan(25_000);
     }

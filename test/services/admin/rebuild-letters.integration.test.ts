@@ -2,23 +2,23 @@ import type { KafkaMessage } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
-import { type RunningProjector, startProjector } from '#projector/projector.ts';
-import type { EventToEncode } from '#shared/events/encode.ts';
+import { type RunningProjector } from '#projector/projector.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { changesTopic } from '#shared/events/topics.ts';
-import { createLogger } from '#shared/logging.ts';
 import { CHECKPOINTS, COLLECTIONS, DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
 import { generationCaughtUp, generationDb, statesOf } from '#test/generations.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
-import { caughtUp, dump } from '#test/read-models.ts';
+import { caughtUp, dump, idsIn } from '#test/read-models.ts';
 import { runCommand, runJson } from './run-command.ts';
+import { orderEvent } from '#test/events.ts';
+import { startSilentProjector } from '#test/projectors.ts';
 
 describe('what was decided about dead letters', () => {
   let installation: Installation;
   let projector: RunningProjector;
   let topic = '';
   const start = async () => {
-    projector = await startProjector(installation.config, createLogger('test', 'silent'));
+    projector = await startSilentProjector(installation);
   };
   beforeAll(async () => {
     installation = await createInstallation({ partitions: 1 });
@@ -28,14 +28,6 @@ describe('what was decided about dead letters', () => {
   afterAll(async () => {
     await projector?.stop();
     await installation?.close();
-  });
-
-  const order = (id: string): Omit<EventToEncode, 'source'> => ({
-    entity: 'order',
-    storeId: 's1',
-    subject: id,
-    sequence: 1,
-    data: { status: 'ready', order_type: 'indoor', total: '1.00', created_at: '2026-03-01T12:00:00Z' },
   });
 
   /** The message at an offset, as it lies in the log. */
@@ -61,13 +53,9 @@ describe('what was decided about dead letters', () => {
   /** Publishes an order that generations refuse, as a release would that did not understand it. */
   async function publishRefused(id: string, offset: number, generations: number[]): Promise<void> {
     await projector.stop();
-    await installation.publish([order(id)]);
-    const refused = toDeadLetter(
-      topic,
-      0,
-      await messageAt(offset),
-      new EventRejected('unknown_schema_version', 'not known then'),
-    );
+    await installation.publish([orderEvent(id)]);
+    const rejection = new EventRejected('unknown_schema_version', 'not known then');
+    const refused = toDeadLetter(topic, 0, await messageAt(offset), rejection);
     for (const number of generations) {
       const db = generationDb(installation, number);
       await db.collection<DeadLetter>(DEAD_LETTERS).insertOne({ ...refused });
@@ -82,19 +70,14 @@ describe('what was decided about dead letters', () => {
     expect([code, stderr]).toEqual([0, '']);
   };
   const offsetsIn = async (number: number) => {
-    const found = await generationDb(installation, number)
-      .collection<DeadLetter>(DEAD_LETTERS)
-      .find()
-      .toArray();
+    const letters = generationDb(installation, number).collection<DeadLetter>(DEAD_LETTERS);
+    const found = await letters.find().toArray();
     return found.map(({ offset }) => offset).toSorted((a, b) => a - b);
   };
-  const ordersIn = async (number: number) => {
-    const found = await generationDb(installation, number).collection(COLLECTIONS.order).find().toArray();
-    return found.map(({ _id }) => String(_id)).toSorted();
-  };
+  const ordersIn = (number: number) => idsIn(generationDb(installation, number), COLLECTIONS.order);
 
   it('holds in a rebuild: dropped and retried ones do not come up again', async () => {
-    await installation.publish([order('o0')]);
+    await installation.publish([orderEvent('o0')]);
     await installation.send(topic, [
       { key: 's1', value: 'poison 1' },
       { key: 's1', value: 'poison 2' },
@@ -135,13 +118,11 @@ describe('what was decided about dead letters', () => {
   });
 
   it('counts only for the message that was there: another log has others', async () => {
-    const decisions = installation.mongodb
-      .db(`${installation.config.namePrefix}_control`)
-      .collection<{ _id: string }>('dropped_letters');
-    expect((await decisions.find().toArray()).map(({ _id }) => _id).toSorted()).toEqual(
+    const { control } = installation.databases;
+    expect(await idsIn(control, 'dropped_letters')).toEqual(
       [1, 4, 6].map((offset) => `${topic}/0/${offset}`),
     );
-    await decisions.updateMany({}, { $set: { published_at: new Date(0) } });
+    await control.collection('dropped_letters').updateMany({}, { $set: { published_at: new Date(0) } });
     expect((await runCommand(installation.env, ['rebuild', '--accept', 'all'])).code).toBe(0);
     expect(await ordersIn(3)).toEqual(['s1/o0', 's1/o3', 's1/o4', 's1/o5']);
   });

@@ -1,13 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startProjector } from '#projector/projector.ts';
-import { readConfig } from '#shared/config.ts';
 import { changesTopic } from '#shared/events/topics.ts';
-import { createLogger } from '#shared/logging.ts';
 import { statesOf } from '#test/generations.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
-import { caughtUp } from '#test/read-models.ts';
-import kafkajs from 'kafkajs';
 import { runCommand, startCommand } from './run-command.ts';
+import { orderEvent } from '#test/events.ts';
+import { applyAll, startSilentProjector } from '#test/projectors.ts';
+import { configureTopic, withAdmin } from '#test/topics.ts';
 
 describe('a rebuild that would lose events', () => {
   let installation: Installation;
@@ -19,22 +17,9 @@ describe('a rebuild that would lose events', () => {
   /** An environment in which everything was applied. */
   const applied = async (index: number): Promise<string> => {
     const environment = installation.config.environments[index] ?? '';
-    await installation.publish(
-      Array.from({ length: 20 }, (_, number) => ({
-        entity: 'order',
-        storeId: `s${number}`,
-        subject: 'o1',
-        sequence: 1,
-        data: { status: 'ready', order_type: 'indoor', total: '1.00', created_at: '2026-03-01T12:00:00Z' },
-      })),
-      environment,
-    );
-    const projector = await startProjector(
-      readConfig({ ...installation.env, ENVIRONMENTS: environment }),
-      createLogger('test', 'silent'),
-    );
-    await caughtUp(installation, environment);
-    await projector.stop();
+    const orders = Array.from({ length: 20 }, (_, number) => orderEvent('o1', { storeId: `s${number}` }));
+    await installation.publish(orders, environment);
+    await applyAll(installation, environment);
     return environment;
   };
   const rebuild = (environment: string) => runCommand(installation.env, ['rebuild', '-e', environment]);
@@ -42,11 +27,11 @@ describe('a rebuild that would lose events', () => {
   it('is refused where the topic no longer reaches back to its beginning, and nothing is begun', async () => {
     const environment = await applied(0);
     const topic = changesTopic(environment);
-    const admin = installation.kafka.admin();
-    // The client must know the topic before.
-    await admin.fetchTopicOffsets(topic);
-    await admin.deleteTopicRecords({ topic, partitions: [{ partition: 1, offset: '3' }] });
-    await admin.disconnect();
+    await withAdmin(installation.kafka, async (admin) => {
+      // The client must know the topic before.
+      await admin.fetchTopicOffsets(topic);
+      await admin.deleteTopicRecords({ topic, partitions: [{ partition: 1, offset: '3' }] });
+    });
     const { code, stderr } = await rebuild(environment);
     expect(code).toBe(1);
     expect(stderr).toContain(
@@ -58,18 +43,7 @@ describe('a rebuild that would lose events', () => {
   it('is refused where the topic is compacted', async () => {
     const environment = await applied(1);
     const topic = changesTopic(environment);
-    const admin = installation.kafka.admin();
-    await admin.alterConfigs({
-      validateOnly: false,
-      resources: [
-        {
-          type: kafkajs.ConfigResourceTypes.TOPIC,
-          name: topic,
-          configEntries: [{ name: 'cleanup.policy', value: 'compact' }],
-        },
-      ],
-    });
-    await admin.disconnect();
+    await configureTopic(installation.kafka, topic, { 'cleanup.policy': 'compact' });
     const { code, stderr } = await rebuild(environment);
     expect(code).toBe(1);
     expect(stderr).toContain(`topic ${topic} has cleanup.policy=compact; set it to delete`);
@@ -93,10 +67,7 @@ describe('a rebuild that would lose events', () => {
     expect((await result).stderr).toContain('interrupted: projectors go on filling generation 2');
     expect(await statesOf(installation, environment)).toEqual(['1 live', '2 building']);
 
-    const projector = await startProjector(
-      readConfig({ ...installation.env, ENVIRONMENTS: environment }),
-      createLogger('test', 'silent'),
-    );
+    const projector = await startSilentProjector(installation, environment);
     const again = await rebuild(environment);
     await projector.stop();
     expect([again.code, again.stderr.split('\n')[0]]).toEqual([

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type RunningProjector, startProjector } from '#projector/projector.ts';
+import { type RunningProjector } from '#projector/projector.ts';
 import { changesTopic } from '#shared/events/topics.ts';
-import { createLogger } from '#shared/logging.ts';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { generationGroup } from '#shared/read-models/generation.ts';
 import { generationCaughtUp, generationDb, statesOf } from '#test/generations.ts';
@@ -10,6 +9,8 @@ import { createInstallation, eventually, type Installation } from '#test/install
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
 import { stream } from '#test/streams.ts';
 import { runCommand, runJson } from './run-command.ts';
+import { startSilentProjector } from '#test/projectors.ts';
+import { withAdmin } from '#test/topics.ts';
 
 interface Answer {
   generation: number;
@@ -30,7 +31,7 @@ describe('rebuild', () => {
   let projector: RunningProjector;
   beforeAll(async () => {
     installation = await createInstallation();
-    projector = await startProjector(installation.config, createLogger('test', 'silent'));
+    projector = await startSilentProjector(installation);
     await installation.publish(first);
     await installation.send(changesTopic(installation.environment), [{ key: 's1', value: 'poison' }]);
     await caughtUp(installation);
@@ -88,10 +89,9 @@ describe('rebuild', () => {
     expect(await statesOf(installation)).toEqual(['2 live']);
     const { databases } = await installation.mongodb.db().admin().listDatabases({ nameOnly: true });
     expect(databases.map(({ name }) => name)).not.toContain(generationDb(installation, 1).databaseName);
-    const admin = installation.kafka.admin();
     const group = generationGroup(installation.config.namePrefix, installation.environment, 1);
-    expect((await admin.listGroups()).groups.map(({ groupId }) => groupId)).not.toContain(group);
-    await admin.disconnect();
+    const { groups } = await withAdmin(installation.kafka, (admin) => admin.listGroups());
+    expect(groups.map(({ groupId }) => groupId)).not.toContain(group);
     expect(await projector.metrics.registry.metrics()).not.toMatch(/store_data_generation\{[^}]*"g1"/);
     expect(await run('rollback')).toMatchObject({ code: 1 });
   });

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AccessKey, controlCollections } from '#shared/access/access-keys.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
-import { controlDatabase } from '#shared/read-models/databases.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { runCommand, runJson } from './run-command.ts';
+import { keyEvent } from '#test/events.ts';
 
 interface RotatedKey {
   client_id: string;
@@ -22,10 +22,8 @@ afterAll(() => service?.close());
 const run = (...args: string[]) => runCommand(service.installation.env, ['keys', ...args]);
 const rotate = (...args: string[]) =>
   runJson<RotatedKey>(service.installation.env, ['keys', 'rotate-secret', ...args]);
-const keys = () =>
-  controlCollections(controlDatabase(service.installation.mongodb, service.installation.config.namePrefix))
-    .keys;
-const stored = (clientId: string): Promise<AccessKey | null> => keys().findOne({ _id: clientId });
+const stored = (clientId: string): Promise<AccessKey | null> =>
+  controlCollections(service.installation.databases.control).keys.findOne({ _id: clientId });
 const statusOf = async (clientId: string, secret: string) =>
   (await service.api.askToken(clientId, secret)).status;
 
@@ -36,23 +34,14 @@ async function secretOf(answer: RotatedKey): Promise<string> {
 
 /** What another source of keys sends; resolves when it is applied. */
 async function event(clientId: string, sequence: number, data: object): Promise<void> {
-  const defaults = { scopes: ['order'], status: 'active' };
-  await service.installation.publishAccess([
-    { entity: 'access_key', storeId: 's1', subject: clientId, sequence, data: { ...defaults, ...data } },
-  ]);
+  await service.installation.publishAccess([keyEvent(clientId, sequence, data)]);
   await eventually('the event is applied', async () => (await stored(clientId))?.sequence === sequence);
 }
 
 describe('keys rotate-secret', () => {
   it('leaves both secrets valid, and ends the old one with --retire-old, but not its tokens', async () => {
-    const created = await runJson<RotatedKey>(service.installation.env, [
-      'keys',
-      'create',
-      '--store',
-      's1',
-      '--scopes',
-      'store,menu',
-    ]);
+    const words = 'keys create --store s1 --scopes store,menu';
+    const created = await runJson<RotatedKey>(service.installation.env, words);
     const { client_id: id } = created;
     const old = await secretOf(created);
     const rotated = await rotate(id);
@@ -118,11 +107,8 @@ describe('keys rotate-secret', () => {
       secret_hashes: [hashSecret(next), hashSecret('old')],
       secret_expires_at: { [hashSecret('old')]: answer.old_secret_ends_at },
     });
-    const sooner = { [hashSecret('old')]: new Date(Date.now() + 1_500).toISOString() };
-    await event('timed', 101, {
-      secret_sha256: [hashSecret('old'), hashSecret(next)],
-      secret_expires_at: sooner,
-    });
+    const secret_expires_at = { [hashSecret('old')]: new Date(Date.now() + 1_500).toISOString() };
+    await event('timed', 101, { secret_sha256: [hashSecret('old'), hashSecret(next)], secret_expires_at });
     await eventually('the old secret has ended', async () => (await statusOf('timed', 'old')) === 401);
     expect(await statusOf('timed', next)).toBe(200);
     // What has ended makes room.
@@ -141,10 +127,9 @@ describe('keys rotate-secret', () => {
     expect((await stored('logged'))?.secret_expires_at).toEqual({
       [hashSecret('old')]: '2026-01-01T00:00:00.000Z',
     });
-    const [listed] = await runJson<object[]>(service.installation.env, ['keys', 'list', '-s', 's1']).then(
-      (all) => all.filter((key) => 'client_id' in key && key.client_id === 'logged'),
-    );
-    expect(listed).toMatchObject({ secrets: 1, old_secret_ends_at: null });
+    const listed = await runJson<{ client_id: string }[]>(service.installation.env, 'keys list -s s1');
+    const logged = listed.find(({ client_id }) => client_id === 'logged');
+    expect(logged).toMatchObject({ secrets: 1, old_secret_ends_at: null });
   });
 
   it('shows the secret also where the change is not live yet', async () => {

@@ -22,13 +22,18 @@ export interface RunningCommand {
   result: Promise<CommandResult>;
 }
 
+/** The words of a command: a list, or as they are typed where no word has a blank. */
+type Words = string | readonly string[];
+
+const wordsOf = (words: Words) => (typeof words === 'string' ? words.split(' ') : words);
+
 /** Starts a command as a process with nothing in its environment but `env`. */
 export function startCommand(
   env: Record<string, string>,
-  args: string[],
+  args: Words,
   { program = MAIN, ...options }: { cwd?: string; program?: string } = {},
 ): RunningCommand {
-  const child = spawn(process.execPath, [program, ...args], {
+  const child = spawn(process.execPath, [program, ...wordsOf(args)], {
     env: { ...inheritedEnvironment(), ...env },
     ...options,
   });
@@ -44,7 +49,7 @@ export function startCommand(
 /** Runs a command as a process to its end; `input` is its standard input. */
 export function runProcess(
   env: Record<string, string>,
-  args: string[],
+  args: Words,
   { input, ...options }: { input?: string | Buffer; cwd?: string; program?: string } = {},
 ): Promise<CommandResult> {
   const { process: child, result } = startCommand(env, args, options);
@@ -56,7 +61,7 @@ export function runProcess(
 /** Runs a command to its end in the process of the test, as one of several that may run at once. */
 export async function runCommand(
   env: Record<string, string>,
-  args: string[],
+  args: Words,
   { input }: { input?: string | Buffer } = {},
 ): Promise<CommandResult> {
   giveEachCommandItsOwn();
@@ -69,7 +74,7 @@ export async function runCommand(
     stderr: stderr.stream,
   };
   const before = SIGNALS.map((signal) => process.listeners(signal));
-  const code = await ofCommand.run(own, () => runProgram(args));
+  const code = await ofCommand.run(own, () => runProgram(wordsOf(args)));
   for (const [index, signal] of SIGNALS.entries()) {
     for (const listener of process.listeners(signal)) {
       if (before[index]?.includes(listener) !== true) process.removeListener(signal, listener);
@@ -85,13 +90,10 @@ export function saidBesideReplicas({ REDIS_URL = '' }: Record<string, string>, s
 }
 
 /** Runs a command with `--json` that must succeed, and answers what it printed. */
-export async function runJson<T>(env: Record<string, string>, args: string[], input?: string): Promise<T> {
-  const { code, stdout, stderr } = await runCommand(
-    env,
-    [...args, '--json'],
-    input === undefined ? {} : { input },
-  );
-  if (code !== 0) throw new Error(`store-data ${args.join(' ')} ended with ${code}: ${stderr}`);
+export async function runJson<T>(env: Record<string, string>, args: Words, input = ''): Promise<T> {
+  const words = [...wordsOf(args), '--json'];
+  const { code, stdout, stderr } = await runCommand(env, words, { input });
+  if (code !== 0) throw new Error(`store-data ${words.join(' ')} ended with ${code}: ${stderr}`);
   return JSON.parse(stdout) as T;
 }
 

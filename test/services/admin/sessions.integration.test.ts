@@ -4,7 +4,6 @@ import { controlCollections } from '#shared/access/access-keys.ts';
 import { redisKeys } from '#shared/access/grants.ts';
 import { newSessionId } from '#shared/access/sessions.ts';
 import { loadSigningKeys, createTokens } from '#query/access/tokens.ts';
-import { controlDatabase } from '#shared/read-models/databases.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { runCommand, saidBesideReplicas } from './run-command.ts';
 
@@ -16,9 +15,9 @@ describe('sessions revoke', () => {
   afterAll(() => installation?.close());
 
   const revoked = (id: string) =>
-    controlCollections(
-      controlDatabase(installation.mongodb, installation.config.namePrefix),
-    ).revokedSessions.findOne({ _id: id });
+    controlCollections(installation.databases.control).revokedSessions.findOne({ _id: id });
+  const byId = (id: string, store = 's1') =>
+    `sessions revoke ${id} --store ${store} --environment ${installation.environment} --client client`;
 
   /** A session as the token endpoint leaves it. */
   async function session(): Promise<{ id: string; key: string; token: string }> {
@@ -59,32 +58,20 @@ describe('sessions revoke', () => {
 
   it('ends a session by its id', async () => {
     const { id, key } = await session();
-    const { code } = await runCommand(installation.env, [
-      'sessions',
-      'revoke',
-      id,
-      '--store',
-      's1',
-      '--environment',
-      installation.environment,
-      '--client',
-      'client',
-    ]);
-    expect(code).toBe(0);
+    expect(await runCommand(installation.env, byId(id))).toMatchObject({ code: 0 });
     expect(await installation.redis.exists(key)).toBe(0);
   });
 
   it('says so too where a service ended it first, as each does within a second', async () => {
     const { id, key } = await session();
-    const { environment, env, redis } = installation;
+    const { env, redis } = installation;
     const state = { going: true };
     const service = (async () => {
       while (state.going && (await revoked(id)) === null)
         await new Promise((resolve) => setTimeout(resolve, 1));
       await redis.del(key);
     })();
-    const options = ['--store', 's1', '--environment', environment, '--client', 'client'];
-    const { code, stdout, stderr } = await runCommand(env, ['sessions', 'revoke', id, ...options]);
+    const { code, stdout, stderr } = await runCommand(env, byId(id));
     state.going = false;
     await service;
     expect({ code, stderr: saidBesideReplicas(installation.env, stderr) }).toEqual({ code: 0, stderr: '' });
@@ -93,19 +80,7 @@ describe('sessions revoke', () => {
 
   it('fails when there was no such session, and notes the revocation all the same', async () => {
     const { id, key } = await session();
-    const args = [
-      'sessions',
-      'revoke',
-      id,
-      '-s',
-      'other',
-      '-e',
-      installation.environment,
-      '-c',
-      'client',
-      '--json',
-    ];
-    const { code, stdout, stderr } = await runCommand(installation.env, args);
+    const { code, stdout, stderr } = await runCommand(installation.env, `${byId(id, 'other')} --json`);
     expect(code).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject({ was_live: false, revoked_before: false });
     expect(stderr).toMatch(/no such session was live for store other in /);

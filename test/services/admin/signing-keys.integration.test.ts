@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startProjector } from '#projector/projector.ts';
 import { newSigningKey, printKeySet, type SigningJwk } from '#shared/access/signing-key-set.ts';
-import { hashSecret } from '#shared/access/secrets.ts';
-import { createLogger } from '#shared/logging.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { type ServiceProcess, startService } from '#test/service-process.ts';
 import { runCommand, runJson } from './run-command.ts';
+import { keyEvent } from '#test/events.ts';
+import { startSilentProjector } from '#test/projectors.ts';
+import { createApiClient } from '#test/api-client.ts';
 
 interface ListedKey {
   kid: string;
@@ -31,11 +31,8 @@ let env: Record<string, string>;
 let first: SigningJwk;
 
 beforeAll(async () => {
-  installation = await createInstallation({
-    settings: {
-      TOKEN_LIFETIME_SECONDS: String(LIFETIME_SECONDS),
-    },
-  });
+  const settings = { TOKEN_LIFETIME_SECONDS: String(LIFETIME_SECONDS) };
+  installation = await createInstallation({ settings });
   folder = await mkdtemp(join(tmpdir(), 'store-data-signing-'));
   file = join(folder, 'keys.json');
   const { SIGNING_KEYS: _inline, ...rest } = installation.env;
@@ -61,19 +58,7 @@ async function startQuery(): Promise<{ service: ServiceProcess; url: string }> {
   return { service, url: String(started['url']) };
 }
 
-async function newToken(url: string): Promise<string> {
-  const response = await fetch(`${url}/api/auth/token/`, {
-    method: 'POST',
-    headers: {
-      authorization: `Basic ${Buffer.from('rotating:secret').toString('base64')}`,
-      'content-type': 'application/x-www-form-urlencoded',
-    },
-    body: 'grant_type=client_credentials',
-  });
-  const { access_token: token } = (await response.json()) as { access_token?: string };
-  if (token === undefined) throw new Error(`no token: ${response.status}`);
-  return token;
-}
+const newToken = (url: string) => createApiClient(url).token('rotating', 'secret');
 
 const kidOf = (token: string) => decodeProtectedHeader(token).kid;
 
@@ -91,16 +76,8 @@ describe('signing-keys', () => {
   });
 
   it('rotates under continuous requests at two services without a refused token', async () => {
-    const projector = await startProjector(installation.config, createLogger('test', 'silent'));
-    await installation.publishAccess([
-      {
-        entity: 'access_key',
-        storeId: 's1',
-        subject: 'rotating',
-        sequence: 1,
-        data: { secret_sha256: hashSecret('secret'), scopes: ['menu'], status: 'active' },
-      },
-    ]);
+    const projector = await startSilentProjector(installation);
+    await installation.publishAccess([keyEvent('rotating', 1, { scopes: ['menu'] })]);
     const [a, b] = await Promise.all([startQuery(), startQuery()]);
     await eventually('the key counts', async () => (await newToken(a.url).catch(() => null)) !== null);
 
@@ -182,11 +159,7 @@ describe('signing-keys', () => {
   it('replaces the file as a whole, for its owner alone, and shows no private part', async () => {
     await writeFile(file, printKeySet([first]), { mode: 0o644 });
     const results = [await run('rotate'), await run('list'), await run('list', '--json')];
-    expect(results.map(({ code, stderr }) => ({ code, stderr }))).toEqual([
-      { code: 0, stderr: '' },
-      { code: 0, stderr: '' },
-      { code: 0, stderr: '' },
-    ]);
+    for (const result of results) expect(result).toMatchObject({ code: 0, stderr: '' });
     const keys = await fileKeys();
     expect(keys.map(({ kid }) => kid)).toEqual([expect.any(String), first.kid]);
     for (const { stdout } of results) {
@@ -241,10 +214,8 @@ describe('signing-keys', () => {
       const unset = await runCommand(withoutFile, ['signing-keys', command]);
       expect([unset.code, unset.stderr]).toEqual([1, expect.stringMatching(/SIGNING_KEYS_FILE is not set/)]);
       const result = await runCommand(inVariable, ['signing-keys', command]);
-      expect([result.code, result.stderr]).toEqual([
-        1,
-        expect.stringMatching(/are in SIGNING_KEYS.*set SIGNING_KEYS_FILE/),
-      ]);
+      const reason = expect.stringMatching(/are in SIGNING_KEYS.*set SIGNING_KEYS_FILE/) as string;
+      expect([result.code, result.stderr]).toEqual([1, reason]);
       expect(result.stderr).not.toContain(first.d);
     }
   });

@@ -1,14 +1,14 @@
 /** A message that fails whatever is tried ends as a dead letter: by itself, or when an operator skips it. */
 import type { ClientSession } from 'mongodb';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type RunningProjector, startProjector } from '#projector/projector.ts';
-import { encodeEvent } from '#shared/events/encode.ts';
+import { type RunningProjector } from '#projector/projector.ts';
 import { changesTopic } from '#shared/events/topics.ts';
-import { createLogger } from '#shared/logging.ts';
 import { DEAD_LETTERS, type DeadLetter, STAMPS } from '#shared/read-models/collections.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
-import { readModels } from '#test/read-models.ts';
+import { idsIn, readModels } from '#test/read-models.ts';
 import { runCommand } from './run-command.ts';
+import { orderEvent } from '#test/events.ts';
+import { startSilentProjector } from '#test/projectors.ts';
 
 let installation: Installation;
 let projector: RunningProjector;
@@ -16,7 +16,7 @@ let topic: string;
 beforeAll(async () => {
   installation = await createInstallation({ partitions: 1 });
   topic = changesTopic(installation.environment);
-  projector = await startProjector(installation.config, createLogger('projector', 'silent'));
+  projector = await startSilentProjector(installation);
 });
 afterAll(async () => {
   await projector?.stop();
@@ -24,44 +24,14 @@ afterAll(async () => {
 });
 
 const publish = (storeId: string, subject: string) =>
-  installation.send(topic, [
-    encodeEvent({
-      entity: 'order',
-      storeId,
-      subject,
-      sequence: 1,
-      data: {
-        status: 'pending',
-        order_type: 'delivery',
-        total: '1.00',
-        created_at: '2026-03-01T12:00:00Z',
-      },
-      source: '/test',
-    }),
-  ]);
-const orders = async () => {
-  const found = await (await readModels(installation)).collection('orders').find().toArray();
-  return found.map(({ _id }) => String(_id)).toSorted();
-};
+  installation.publish([orderEvent(subject, { storeId })]);
+const orders = async () => idsIn(await readModels(installation), 'orders');
 const letters = async () => {
-  const db = await readModels(installation);
-  return db
-    .collection<DeadLetter>(DEAD_LETTERS)
-    .find({}, { sort: { offset: 1 } })
-    .toArray();
+  const collection = (await readModels(installation)).collection<DeadLetter>(DEAD_LETTERS);
+  return collection.find({}, { sort: { offset: 1 } }).toArray();
 };
 const skip = (offset: number) =>
-  runCommand(installation.env, [
-    'dead-letters',
-    'skip',
-    '--topic',
-    topic,
-    '--partition',
-    '0',
-    '--offset',
-    String(offset),
-    '--yes',
-  ]);
+  runCommand(installation.env, `dead-letters skip --topic ${topic} --partition 0 --offset ${offset} --yes`);
 const retry = () => runCommand(installation.env, ['dead-letters', 'retry', '--all']);
 const bare = (offset: number) => ({
   _id: `${topic}/0/${offset}`,

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { runCommand, runJson } from './run-command.ts';
+import { ORDER } from '#test/events.ts';
 
 let service: QueryService;
 let environment: string;
@@ -11,7 +12,6 @@ beforeAll(async () => {
   service = await startQueryService();
   ({ environment } = service.installation);
   const created_at = '2026-01-01T00:00:00Z';
-  const order = { status: 'pending', order_type: 'delivery', total: '1.00', created_at };
   const store = { name: 'Pizzaria Bela', timezone_offset: '-03:00', created_at };
   await service.setKey({ clientId: KEY, storeId: 's1' });
   await service.setKey({ clientId: 'former', storeId: 's1', status: 'inactive' });
@@ -19,9 +19,9 @@ beforeAll(async () => {
   await service.apply([
     { entity: 'store', storeId: 's1', id: 's1', data: store },
     { entity: 'store', storeId: 's2', id: 's2', data: { ...store, status: 'blocked', name: 'Closed' } },
-    { entity: 'order', storeId: 's1', id: 'o1', data: order },
-    { entity: 'order', storeId: 's1', id: 'o2', data: order },
-    { entity: 'order', storeId: 's2', id: 'o3', data: order },
+    { entity: 'order', storeId: 's1', id: 'o1', data: ORDER },
+    { entity: 'order', storeId: 's1', id: 'o2', data: ORDER },
+    { entity: 'order', storeId: 's2', id: 'o3', data: ORDER },
   ]);
 });
 afterAll(() => service.close());
@@ -31,13 +31,8 @@ const command = (...args: string[]) => runCommand(service.installation.env, args
 
 it('stores list shows those with a record, a key or an access status', async () => {
   await json('quota', 'set', '-s', 's1', '--requests', '7');
-  const active = {
-    environment,
-    access_status: 'active',
-    record_status: 'active',
-    blocked: false,
-    quota: null,
-  };
+  const statuses = { access_status: 'active', record_status: 'active' };
+  const active = { environment, ...statuses, blocked: false, quota: null };
   const s1 = { store_id: 's1', name: 'Pizzaria Bela', active_keys: 1, keys: 2 };
   const s2 = { store_id: 's2', name: 'Closed', active_keys: 0, keys: 0 };
   expect(await json('stores', 'list')).toEqual([
@@ -53,11 +48,8 @@ it('stores list shows those with a record, a key or an access status', async () 
 });
 
 it('stores show counts the records of the store alone, and says why it is blocked', async () => {
-  const shown = await json<{ counts: Record<string, number>; environment_lag: number }>(
-    'stores',
-    'show',
-    's1',
-  );
+  type Shown = { counts: Record<string, number>; environment_lag: number };
+  const shown = await json<Shown>('stores', 'show', 's1');
   expect(shown).toMatchObject({ store_id: 's1', blocked: false, environment_lag: 0 });
   expect(shown.counts).toMatchObject({ orders: 2, customers: 0, option_groups: 0 });
   const { stdout } = await command('stores', 'show', 's2');
@@ -79,13 +71,8 @@ it('sessions list shows those of the store that are live, until they are revoked
   await service.api.token(KEY, 'secret');
   await service.api.token(KEY, 'secret');
   await service.api.token('early', 'secret');
-  const list = (...args: string[]) =>
-    json<{ session_id: string; client_id: string; seconds_left: number }[]>(
-      'sessions',
-      'list',
-      '-s',
-      ...args,
-    );
+  type Session = { session_id: string; client_id: string; seconds_left: number };
+  const list = (...args: string[]) => json<Session[]>('sessions', 'list', '-s', ...args);
   const found = await list('s1');
   expect(found.map(({ client_id }) => client_id)).toEqual([KEY, KEY]);
   for (const { seconds_left } of found) expect(seconds_left).toBeGreaterThan(0);

@@ -1,10 +1,8 @@
 import fc from 'fast-check';
 import type { Db } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startProjector } from '#projector/projector.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
 import { changesTopic } from '#shared/events/topics.ts';
-import { createLogger } from '#shared/logging.ts';
 import {
   CATEGORY_PRODUCTS,
   type CategoryProducts,
@@ -24,6 +22,10 @@ import { createInstallation, type Installation } from '#test/installation.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
 import { stream } from '#test/streams.ts';
 import { runCommand } from './run-command.ts';
+import type { RunningProjector } from '#projector/projector.ts';
+import { orderEvent } from '#test/events.ts';
+import { applyAll, startSilentProjector } from '#test/projectors.ts';
+import { endsOf, withAdmin } from '#test/topics.ts';
 
 interface Answer {
   stores: number;
@@ -33,44 +35,28 @@ interface Answer {
 
 describe('verify --deep', () => {
   let installation: Installation;
-  let projector: Awaited<ReturnType<typeof startProjector>> | null = null;
+  let projector: RunningProjector | null = null;
   let db: Db;
   beforeAll(async () => {
     installation = await createInstallation({ partitions: 2 });
     // Whatever can happen: versions in any order, deletions, customers who come back, offsets that change.
     await installation.publish(fc.sample(stream, { numRuns: 4, seed: 20_261_121 }).flat());
     await installation.send(changesTopic(installation.environment), [{ key: 's1', value: 'poison' }]);
+    const of = (entity: string, subject: string, data: object) => ({
+      entity,
+      storeId: 's9',
+      subject,
+      sequence: 1,
+      data,
+    });
+    const product = { name: 'Margherita', price: '39.90', position: 0, active: true };
+    const options = [{ id: 'o1', name: 'Cheddar', price: '5.00' }];
     await installation.publish([
-      {
-        entity: 'category',
-        storeId: 's9',
-        subject: 'k1',
-        sequence: 1,
-        data: { name: 'Pizzas', position: 0, active: true },
-      },
-      {
-        entity: 'product',
-        storeId: 's9',
-        subject: 'p1',
-        sequence: 1,
-        data: {
-          name: 'Margherita',
-          price: '39.90',
-          position: 0,
-          active: true,
-          category_id: 'k1',
-          option_group_ids: ['g1'],
-        },
-      },
-      {
-        entity: 'option_group',
-        storeId: 's9',
-        subject: 'g1',
-        sequence: 1,
-        data: { name: 'Borda', min: 0, max: 1, options: [{ id: 'o1', name: 'Cheddar', price: '5.00' }] },
-      },
+      of('category', 'k1', { name: 'Pizzas', position: 0, active: true }),
+      of('product', 'p1', { ...product, category_id: 'k1', option_group_ids: ['g1'] }),
+      of('option_group', 'g1', { name: 'Borda', min: 0, max: 1, options }),
       ...['o1', 'o2', 'o3', 'o4'].map((id) => order(id, 1)),
-      order('o4', 2, 'deleted'),
+      { ...order('o4', 2), action: 'deleted', data: undefined },
     ]);
     await restart();
     db = await readModels(installation);
@@ -80,36 +66,17 @@ describe('verify --deep', () => {
     await installation?.close();
   });
 
-  const order = (id: string, sequence: number, action: 'changed' | 'deleted' = 'changed') => ({
-    entity: 'order',
-    storeId: 's9',
-    subject: id,
-    sequence,
-    action,
-    ...(action === 'deleted'
-      ? {}
-      : {
-          data: {
-            status: 'pending',
-            order_type: 'delivery',
-            total: '1.00',
-            customer: { id: 'c1', name: 'Iracema Tabajara' },
-            created_at: '2026-11-20T21:15:04Z',
-          },
-        }),
-  });
+  const customer = { id: 'c1', name: 'Iracema Tabajara' };
+  const order = (id: string, sequence: number) =>
+    orderEvent(id, { storeId: 's9', sequence, data: { customer } });
   /** Runs a projector until everything is applied. */
   async function restart(): Promise<void> {
-    projector = await startProjector(installation.config, createLogger('test', 'silent'));
+    projector = await startSilentProjector(installation);
     await caughtUp(installation);
   }
   const verify = async (...args: string[]): Promise<Answer & { code: number | null; stderr: string }> => {
-    const { code, stdout, stderr } = await runCommand(installation.env, [
-      'verify',
-      '--deep',
-      '--json',
-      ...args,
-    ]);
+    const words = ['verify', '--deep', '--json', ...args];
+    const { code, stdout, stderr } = await runCommand(installation.env, words);
     if (stdout === '') throw new Error(stderr);
     return { code, stderr, ...(JSON.parse(stdout) as Answer) };
   };
@@ -163,19 +130,15 @@ describe('verify --deep', () => {
     if (letter === null || letter === undefined) throw new Error('there is one of the poison');
     // As if this release understood what an older one did not: an event of today that has a letter instead of a document.
     await projector?.stop();
-    const admin = installation.kafka.admin();
-    await admin.connect();
-    const ends = async () =>
-      new Map((await admin.fetchTopicOffsets(topic)).map(({ partition, high }) => [partition, Number(high)]));
-    const before = await ends();
+    const before = await endsOf(installation.kafka, topic);
     const published_at = new Date();
     const late = {
       ...encodeEvent({ source: '/test', ...order('late', 1) }),
       timestamp: String(published_at.getTime()),
     };
     await installation.send(topic, [late]);
-    const place = [...(await ends())].find(([partition, end]) => end > (before.get(partition) ?? 0));
-    await admin.disconnect();
+    const after = await endsOf(installation.kafka, topic);
+    const place = [...after].find(([partition, end]) => end > (before.get(partition) ?? 0));
     if (place === undefined) throw new Error('one partition has a message more');
     const [partition, end] = place;
     const checkpoint = { _id: `${topic}/${partition}` as never };
@@ -184,14 +147,8 @@ describe('verify --deep', () => {
       { what: 'order late', stored: 'missing', counted: 'version 1' },
     ]);
     const _id = `${topic}/${partition}/${end - 1}`;
-    await letters.insertOne({
-      ...letter,
-      _id,
-      partition,
-      offset: end - 1,
-      reason: 'unknown_type',
-      published_at,
-    });
+    const reason = 'unknown_type' as const;
+    await letters.insertOne({ ...letter, _id, partition, offset: end - 1, reason, published_at });
     expect((await verify('--store', 's9')).differences).toEqual([]);
     const drop = await runCommand(installation.env, ['dead-letters', 'drop', _id, '--yes']);
     expect(drop.code).toBe(0);
@@ -277,30 +234,14 @@ describe('verify --deep of a topic that was given more partitions', () => {
       action,
       ...(action === 'deleted' ? {} : { data: { name: 'Iracema', created_at: '2026-11-20T21:15:04Z' } }),
     });
-    const order = {
-      entity: 'order' as const,
-      storeId: 's2',
-      subject: 'named',
-      sequence: 1,
-      data: {
-        status: 'pending',
-        order_type: 'delivery',
-        total: '1.00',
-        customer: { id: 'back', name: 'Iracema' },
-        created_at: '2026-11-20T21:15:04Z',
-      },
-    };
+    const order = orderEvent('named', { storeId: 's2', data: { customer: { id: 'back', name: 'Iracema' } } });
     // A source that is not sure that it published the last one does so again, and it lies in another partition.
     const last = { ...order, subject: 'twice', data: { ...order.data, total: '2.00' } };
     await installation.publish([...before, customer(1, 'changed'), order, customer(2, 'deleted'), last]);
-    const admin = installation.kafka.admin();
-    await admin.connect();
-    await admin.createPartitions({ topicPartitions: [{ topic, count: 5 }] });
-    await admin.disconnect();
+    const topicPartitions = [{ topic, count: 5 }];
+    await withAdmin(installation.kafka, (admin) => admin.createPartitions({ topicPartitions }));
     await installation.publish([last, customer(3, 'changed'), { ...order, subject: 'later' }, ...after]);
-    const projector = await startProjector(installation.config, createLogger('test', 'silent'));
-    await caughtUp(installation);
-    await projector.stop();
+    await applyAll(installation);
   });
   afterAll(() => installation?.close());
 

@@ -6,13 +6,13 @@ import {
   type Stamp,
   STAMPS,
 } from '#shared/read-models/collections.ts';
-import { createLogger } from '#shared/logging.ts';
 import type { RankNode } from '#shared/read-models/rank-tree/nodes.ts';
-import { startProjector } from '#projector/projector.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { miscount } from '#test/miscount.ts';
-import { caughtUp, readModels } from '#test/read-models.ts';
+import { readModels } from '#test/read-models.ts';
 import { runCommand, runJson } from './run-command.ts';
+import { orderEvent } from '#test/events.ts';
+import { applyAll } from '#test/projectors.ts';
 
 const ORDERS = 1_200;
 
@@ -27,22 +27,12 @@ describe('verify', () => {
   beforeAll(async () => {
     installation = await createInstallation();
     await installation.publish(
-      Array.from({ length: ORDERS }, (_, index) => ({
-        entity: 'order',
-        storeId: index % 6 === 0 ? 's2' : 's1',
-        subject: `o${index}`,
-        sequence: 1,
-        data: {
-          status: 'concluded',
-          order_type: 'delivery',
-          total: '1.00',
-          created_at: new Date(Date.UTC(2026, 0, 1) + index * 60_000).toISOString(),
-        },
-      })),
+      Array.from({ length: ORDERS }, (_, index) => {
+        const created_at = new Date(Date.UTC(2026, 0, 1) + index * 60_000).toISOString();
+        return orderEvent(`o${index}`, { storeId: index % 6 === 0 ? 's2' : 's1', data: { created_at } });
+      }),
     );
-    const projector = await startProjector(installation.config, createLogger('test', 'silent'));
-    await caughtUp(installation);
-    await projector.stop();
+    await applyAll(installation);
   });
   afterAll(() => installation?.close());
 
@@ -70,15 +60,9 @@ describe('verify', () => {
     expect(table).toMatchObject({ code: 1 });
     expect(table.stdout).toMatch(/s2 +number of orders +199 +200/);
 
-    expect(await runJson<Answer>(installation.env, ['verify', '--repair'])).toMatchObject({
-      stores: 2,
-      repaired: 2,
-      differences: [],
-    });
-    expect(await runJson<Answer>(installation.env, ['verify'])).toMatchObject({
-      repaired: 0,
-      differences: [],
-    });
+    const repaired = await runJson<Answer>(installation.env, 'verify --repair');
+    expect(repaired).toMatchObject({ stores: 2, repaired: 2, differences: [] });
+    expect(await runJson<Answer>(installation.env, 'verify')).toMatchObject({ repaired: 0, differences: [] });
   });
 
   it('mends the numbers of products that name a category', async () => {
@@ -90,9 +74,7 @@ describe('verify', () => {
       data: { name: 'A', price: '1.00', position: 1, active: true, category_id },
     });
     await installation.publish([product('p1', 'k1'), product('p2', 'k1'), product('p3', null)]);
-    const projector = await startProjector(installation.config, createLogger('test', 'silent'));
-    await caughtUp(installation);
-    await projector.stop();
+    await applyAll(installation);
     const db = await readModels(installation);
     const stamps = db.collection<Stamp>(STAMPS);
     const before = await stamps.findOne({ _id: 's3' });
@@ -115,10 +97,8 @@ describe('verify', () => {
         ['number of products without a category', ['0', '1']],
       ]),
     );
-    expect(await runJson<Answer>(installation.env, ['verify', '--repair', '--store', 's3'])).toMatchObject({
-      repaired: 1,
-      differences: [],
-    });
+    const repaired = await runJson<Answer>(installation.env, 'verify --repair --store s3');
+    expect(repaired).toMatchObject({ repaired: 1, differences: [] });
     expect(await counts.find({ store_id: 's3' }).sort({ _id: 1 }).toArray()).toEqual(right);
     // What was remembered of the wrong ones counts no longer.
     const after = await stamps.findOne({ _id: 's3' });

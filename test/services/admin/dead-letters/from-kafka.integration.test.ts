@@ -3,15 +3,14 @@ import type { Collection } from 'mongodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Servers } from '#admin/connection/servers.ts';
 import { LogReader } from '#shared/kafka/log-reader.ts';
-import { startProjector } from '#projector/projector.ts';
 import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
 import { changesTopic } from '#shared/events/topics.ts';
-import { createLogger } from '#shared/logging.ts';
 import { COLLECTIONS, DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
-import { readModels } from '#test/read-models.ts';
+import { idsIn, readModels } from '#test/read-models.ts';
 import { runCommand } from '../run-command.ts';
+import { applyAll } from '#test/projectors.ts';
 
 const MARIA = 'Maria Antonieta';
 
@@ -25,12 +24,10 @@ describe('dead letters whose messages are in Kafka alone', () => {
   beforeAll(async () => {
     installation = await createInstallation({ partitions: 1 });
     topic = changesTopic(installation.environment);
-    const projector = await startProjector(installation.config, createLogger('test', 'silent'));
-    await projector.stop();
+    await applyAll(installation);
     // As the commands read.
-    letters = (await readModels(installation)).collection(DEAD_LETTERS, {
-      readConcern: { level: 'majority' },
-    });
+    const readConcern = { level: 'majority' } as const;
+    letters = (await readModels(installation)).collection(DEAD_LETTERS, { readConcern });
     // No projector runs: these are what one that knew less has passed by.
     await installation.send(
       topic,
@@ -66,17 +63,10 @@ describe('dead letters whose messages are in Kafka alone', () => {
     const { code, stdout } = await run('retry', ...args, '--json');
     return { code, ...(JSON.parse(stdout) as object) };
   };
-  const customers = async () =>
-    (
-      await (
-        await readModels(installation)
-      )
-        .collection<{ _id: string }>(COLLECTIONS.customer)
-        .find()
-        .toArray()
-    )
-      .map(({ _id }) => Number(_id.slice('s1/c'.length)))
-      .toSorted((a, b) => a - b);
+  const customers = async () => {
+    const ids = await idsIn(await readModels(installation), COLLECTIONS.customer);
+    return ids.map((id) => Number(id.slice('s1/c'.length))).toSorted((a, b) => a - b);
+  };
   const letter = (offset: number, over: Partial<DeadLetter> = {}): DeadLetter => ({
     _id: `${topic}/0/${offset}`,
     topic,
@@ -105,10 +95,8 @@ describe('dead letters whose messages are in Kafka alone', () => {
     await letters.insertOne(letter(7, { customers: ['s1/c7'], erased: true }));
     for (const flag of ['--value', '--raw', '--json']) {
       const { code, stdout, stderr } = await run('show', `${topic}/0/7`, flag);
-      expect([code, stderr]).toEqual([
-        0,
-        'store-data: its customer is deleted: nothing of the message is kept or shown\n',
-      ]);
+      const note = 'store-data: its customer is deleted: nothing of the message is kept or shown\n';
+      expect([code, stderr]).toEqual([0, note]);
       expect(stdout).not.toContain(MARIA);
     }
   });
@@ -140,11 +128,8 @@ describe('dead letters whose messages are in Kafka alone', () => {
   });
 
   it('are retried where one stands for a batch that could not be read: each message is applied or has a letter', async () => {
-    const batch = letter(19, {
-      reason: 'unreadable',
-      gathered: { count: 20, last_offset: 38 },
-      value_bytes: 0,
-    });
+    const gathered = { count: 20, last_offset: 38 };
+    const batch = letter(19, { reason: 'unreadable', gathered, value_bytes: 0 });
     await letters.insertMany([batch, letter(10)]);
     const listed = await run('list');
     expect(listed.stdout).toMatch(/unreadable, 20 together/);

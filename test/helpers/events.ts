@@ -1,0 +1,32 @@
+/** Events as many tests publish them: right in all that a test is not about. */
+import { hashSecret } from '#shared/access/secrets.ts';
+import { type EncodedMessage, encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
+
+export type TestEvent = Omit<EventToEncode, 'source'>;
+
+/** The data of an order with nothing that may be absent. */
+export const ORDER = {
+  status: 'pending',
+  order_type: 'delivery',
+  total: '1.00',
+  created_at: '2026-03-01T12:00:00Z',
+};
+
+/** An order of the store `s1`; `over` replaces attributes, and adds to its data. */
+export function orderEvent(
+  subject: string,
+  { data, ...over }: Partial<Omit<TestEvent, 'data'>> & { data?: object } = {},
+): TestEvent & { data: object } {
+  return { entity: 'order', storeId: 's1', subject, sequence: 1, ...over, data: { ...ORDER, ...data } };
+}
+
+/** The same as a message. */
+export function orderMessage(subject: string, over: Parameters<typeof orderEvent>[1] = {}): EncodedMessage {
+  return encodeEvent({ source: '/test', ...orderEvent(subject, over) });
+}
+
+/** An active key of the store `s1` that reads orders, with `secret` as its secret. */
+export function keyEvent(subject: string, sequence: number, data: object = {}): TestEvent & { data: object } {
+  const defaults = { secret_sha256: [hashSecret('secret')], scopes: ['order'], status: 'active' };
+  return { entity: 'access_key', storeId: 's1', subject, sequence, data: { ...defaults, ...data } };
+}

@@ -1,0 +1,24 @@
+/** Projectors in the process of a test. */
+import { type RunningProjector, startProjector } from '#projector/projector.ts';
+import { readConfig } from '#shared/config.ts';
+import { createLogger } from '#shared/logging.ts';
+import type { Installation } from './installation.ts';
+import { caughtUp } from './read-models.ts';
+
+/** Starts a projector that logs nothing; of one environment if that is named, with settings of its own. */
+export function startSilentProjector(
+  { config, env }: Installation,
+  environment?: string,
+  settings: Record<string, string> = {},
+): Promise<RunningProjector> {
+  const own =
+    environment === undefined ? config : readConfig({ ...env, ENVIRONMENTS: environment, ...settings });
+  return startProjector(own, createLogger('test', 'silent'));
+}
+
+/** Runs a projector until everything that was published to an environment is applied. */
+export async function applyAll(installation: Installation, environment?: string): Promise<void> {
+  const projector = await startSilentProjector(installation, environment);
+  await caughtUp(installation, environment);
+  await projector.stop();
+}
