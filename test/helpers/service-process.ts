@@ -64,6 +64,12 @@ export function startService(
   };
 }
 
+/** Kills services, at the end of a test. */
+export async function killAll(services: readonly ServiceProcess[]): Promise<void> {
+  for (const service of services) service.kill('SIGKILL');
+  await Promise.all(services.map(({ ended }) => ended));
+}
+
 /** Starts a projector that kills itself when it is about to commit its n-th transaction. */
 export function startKilledProjector(env: Record<string, string>, transaction: number): ServiceProcess {
   const program = new URL('killed-projector.ts', import.meta.url).pathname;

@@ -354,7 +354,8 @@ describe('at the last sequence that there is', () => {
 
   it('what is taken away by events counts, though they have the same number', async () => {
     await lastKey('last-2');
-    await installation.publishAccess([keyEvent('last-2', Number.MAX_SAFE_INTEGER)]);
+    const fewer = { secret_sha256: [hashSecret('one')] };
+    await installation.publishAccess([keyEvent('last-2', Number.MAX_SAFE_INTEGER, fewer)]);
     await logIsApplied();
     await eventually('it is in Redis', async () => (await grantOf('last-2')).join() === 'active order');
   });

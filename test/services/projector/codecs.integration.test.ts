@@ -1,15 +1,18 @@
-import kafkajs from 'kafkajs';
+import kafkajs, { type Message } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startProjector } from '#projector/projector.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { createLogger } from '#shared/logging.ts';
 import { type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
-import { caughtUp, readModels } from '#test/read-models.ts';
+import { caughtUp } from '#test/read-models.ts';
 import { runCommand, runJson } from '../admin/run-command.ts';
+import type { RunningProjector } from '#projector/projector.ts';
+import { orderMessage } from '#test/events.ts';
+import { startSilentProjector } from '#test/projectors.ts';
+import { idsIn, readModels } from '#test/read-models.ts';
 
 const { CompressionTypes } = kafkajs;
+type CompressionCodec = (typeof CODECS)[keyof typeof CODECS];
 const CODECS = {
   none: CompressionTypes.None,
   gzip: CompressionTypes.GZIP,
@@ -20,50 +23,35 @@ const CODECS = {
 
 describe('compressed messages', () => {
   let installation: Installation;
-  let projector: Awaited<ReturnType<typeof startProjector>>;
+  let projector: RunningProjector;
   beforeAll(async () => {
     installation = await createInstallation();
-    projector = await startProjector(installation.config, createLogger('test', 'silent'));
+    projector = await startSilentProjector(installation);
   });
   afterAll(async () => {
     await projector?.stop();
     await installation?.close();
   });
 
-  /** Sends orders of a store, a batch for each codec. The broker itself unpacks each, and refuses what it cannot. */
-  const send = async (storeId: string, ...names: (keyof typeof CODECS)[]) => {
+  /** Sends messages as one batch. The broker itself unpacks it, and refuses what it cannot. */
+  const sendBatch = async (topic: string, messages: Message[], compression: CompressionCodec) => {
     const producer = installation.kafka.producer();
     await producer.connect();
-    for (const name of names) {
-      const messages = [1, 2, 3].map((number) =>
-        encodeEvent({
-          entity: 'order',
-          storeId,
-          subject: `${name}-${number}`,
-          sequence: 1,
-          data: {
-            status: 'pending',
-            order_type: 'delivery',
-            total: '10.00',
-            created_at: '2026-03-01T12:00:00Z',
-            notes: 'sem cebola, por favor '.repeat(60 * number),
-          },
-          source: '/test',
-        }),
-      );
-      await producer.send({
-        topic: changesTopic(installation.environment),
-        messages,
-        compression: CODECS[name],
-      });
-    }
+    await producer.send({ topic, messages, compression });
     await producer.disconnect();
   };
-  const orders = async (storeId: string) => {
-    const db = await readModels(installation);
-    const found = await db.collection('orders').find({ store_id: storeId }).toArray();
-    return found.map(({ _id }) => String(_id)).toSorted();
+  /** Sends orders of a store, a batch for each codec. */
+  const send = async (storeId: string, ...names: (keyof typeof CODECS)[]) => {
+    for (const name of names) {
+      const messages = [1, 2, 3].map((number) => {
+        const notes = 'sem cebola, por favor '.repeat(60 * number);
+        return orderMessage(`${name}-${number}`, { storeId, data: { notes } });
+      });
+      await sendBatch(changesTopic(installation.environment), messages, CODECS[name]);
+    }
   };
+  const orders = async (storeId: string) =>
+    idsIn(await readModels(installation), 'orders', { store_id: storeId });
   const sent = (storeId: string, ...names: string[]) =>
     names.flatMap((name) => [1, 2, 3].map((number) => `${storeId}/${name}-${number}`)).toSorted();
 
@@ -82,20 +70,14 @@ describe('compressed messages', () => {
 
   it('are applied each once where a batch holds more of them than are read at a time', async () => {
     const count = 10_500;
-    const producer = installation.kafka.producer();
-    await producer.connect();
     const coupon = (subject: string) => {
       const data = { code: 'A', discount_type: 'fixed', discount_value: '1.00', active: true };
       const state = { ...data, created_at: '2026-03-01T12:00:00Z' };
       const event = { entity: 'coupon' as const, storeId: 'many', subject, sequence: 1, data: state };
       return { ...encodeEvent({ ...event, source: '/test' }), partition: 0 };
     };
-    await producer.send({
-      topic: changesTopic(installation.environment),
-      messages: Array.from({ length: count }, (_, index) => coupon(`c${index}`)),
-      compression: CompressionTypes.ZSTD,
-    });
-    await producer.disconnect();
+    const coupons = Array.from({ length: count }, (_, index) => coupon(`c${index}`));
+    await sendBatch(changesTopic(installation.environment), coupons, CODECS.zstd);
     await caughtUp(installation);
     const db = await readModels(installation);
     expect(await db.collection('coupons').countDocuments({ store_id: 'many' })).toBe(count);
@@ -104,22 +86,10 @@ describe('compressed messages', () => {
   });
 
   it('of access are applied, and dead letters are read from Kafka by the command line', async () => {
-    const producer = installation.kafka.producer();
-    await producer.connect();
     const poison = { key: 's1', value: `{"no":"event","text":"${'x'.repeat(2_000_000)}"}`, partition: 0 };
-    await producer.send({
-      topic: accessTopic(installation.environment),
-      messages: [poison],
-      compression: CompressionTypes.ZSTD,
-    });
-    await producer.disconnect();
-    const list = async () =>
-      (
-        await runJson<{ dead_letters: { id: string; reason: string }[] }>(installation.env, [
-          'dead-letters',
-          'list',
-        ])
-      ).dead_letters;
+    await sendBatch(accessTopic(installation.environment), [poison], CODECS.zstd);
+    type Listed = { dead_letters: { id: string; reason: string }[] };
+    const list = async () => (await runJson<Listed>(installation.env, 'dead-letters list')).dead_letters;
     await eventually('the letter is there', async () => (await list()).length > 0);
     const [letter] = await list();
     expect(letter?.reason).toBe('too_large');

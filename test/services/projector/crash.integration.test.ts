@@ -1,13 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readConfig } from '#shared/config.ts';
-import { createLogger } from '#shared/logging.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
 import { startKilledProjector, startService, type ServiceProcess } from '#test/service-process.ts';
 import type { StreamEvent } from '#test/streams.ts';
-import { startProjector } from '#projector/projector.ts';
 import { verifyStore } from '#shared/projection/verify/store.ts';
+import { applyAll } from '#test/projectors.ts';
+import { shopping } from '#test/shopping.ts';
 
 const EVENTS = 4_000;
 const ORDERS = 800;
@@ -27,34 +26,6 @@ const SESSION_TIMEOUT_MS = 1_000;
 /** Of every event, so that both environments are told the same. */
 const TIME = new Date('2026-03-01T12:00:00Z');
 
-/** Orders and customers of several stores, created, changed, deleted, brought back and repeated. */
-function events(): StreamEvent[] {
-  return Array.from({ length: EVENTS }, (_, index): StreamEvent => {
-    const storeId = STORES[index % STORES.length] ?? '';
-    const version = Math.floor(index / ORDERS);
-    if (index % 10 === 9) {
-      const data = { name: `Cliente ${index % CUSTOMERS}`, created_at: '2026-03-01T12:00:00Z' };
-      const deletes = index % 50 === 49;
-      return {
-        entity: 'customer',
-        storeId,
-        subject: `c${index % CUSTOMERS}`,
-        sequence: version,
-        time: TIME,
-        ...(deletes ? { action: 'deleted' } : { data }),
-      };
-    }
-    const data = {
-      status: version === 0 ? 'pending' : 'confirmed',
-      order_type: 'delivery',
-      total: `${index}.00`,
-      customer: { id: `c${(index * 7) % CUSTOMERS}`, name: 'Maria', phone: '11 9' },
-      created_at: new Date(Date.UTC(2026, 2, 1) + index * 1_000).toISOString(),
-    };
-    return { entity: 'order', storeId, subject: `o${index % ORDERS}`, sequence: version, time: TIME, data };
-  });
-}
-
 describe('a projector that is killed', () => {
   let installation: Installation;
   beforeAll(async () => {
@@ -73,7 +44,13 @@ describe('a projector that is killed', () => {
       const [disturbed, undisturbed] = installation.config.environments;
       if (disturbed === undefined || undisturbed === undefined)
         throw new Error('two environments are needed');
-      const flow = events();
+      const flow = shopping({
+        events: EVENTS,
+        orders: ORDERS,
+        customers: CUSTOMERS,
+        stores: STORES,
+        time: TIME,
+      });
       const run = async (part: StreamEvent[]) => {
         for (let start = 0; start < part.length; start += SENT_AT_ONCE) {
           await installation.publish(part.slice(start, start + SENT_AT_ONCE), disturbed);
@@ -126,12 +103,7 @@ describe('a projector that is killed', () => {
       expect(Math.max(...afterKills)).toBeLessThan(LOCKED_MS / 2);
 
       await installation.publish([...flow, ...flow.slice(-REPEATED)], undisturbed);
-      const calm = await startProjector(
-        readConfig({ ...installation.env, ENVIRONMENTS: undisturbed }),
-        createLogger('test', 'silent'),
-      );
-      await caughtUp(installation, undisturbed);
-      await calm.stop();
+      await applyAll(installation, undisturbed);
 
       const [left, expected] = await Promise.all(
         [disturbed, undisturbed].map(async (environment) =>

@@ -1,32 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
-import { startProjector } from '#projector/projector.ts';
-import { encodeEvent } from '#shared/events/encode.ts';
 import { changesTopic } from '#shared/events/topics.ts';
-import { createLogger } from '#shared/logging.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { readModels } from '#test/read-models.ts';
-import type { StreamEvent } from '#test/streams.ts';
+import type { RunningProjector } from '#projector/projector.ts';
+import { orderEvent, orderMessage } from '#test/events.ts';
+import { startSilentProjector } from '#test/projectors.ts';
+import { endsOf } from '#test/topics.ts';
 
 const BACKLOG = 4_000;
 
-const order = (storeId: string, sequence: number): StreamEvent => ({
-  entity: 'order',
-  storeId,
-  subject: `o${sequence}`,
-  sequence,
-  data: {
-    status: 'pending',
-    order_type: 'delivery',
-    total: '1.00',
-    created_at: '2026-03-01T12:00:00Z',
-  },
-});
+const order = (storeId: string, sequence: number) => orderEvent(`o${sequence}`, { storeId, sequence });
 
 describe('a partition with a long backlog that is applied slowly', () => {
   let installation: Installation;
-  let projector: Awaited<ReturnType<typeof startProjector>> | null = null;
+  let projector: RunningProjector | null = null;
   beforeAll(async () => {
     installation = await createInstallation({ partitions: 2, settings: { PROJECTOR_SLICE_EVENTS: '1' } });
   });
@@ -36,13 +25,7 @@ describe('a partition with a long backlog that is applied slowly', () => {
   });
 
   /** By partition: where the log ends. */
-  const ends = async () => {
-    const admin = installation.kafka.admin();
-    await admin.connect();
-    const offsets = await admin.fetchTopicOffsets(changesTopic(installation.environment));
-    await admin.disconnect();
-    return new Map(offsets.map(({ partition, high }) => [partition, Number(high)]));
-  };
+  const ends = () => endsOf(installation.kafka, changesTopic(installation.environment));
   const position = async (partition: number) => {
     const db = await readModels(installation).catch(() => null);
     const checkpoint = await db?.collection<Checkpoint>(CHECKPOINTS).findOne({ partition });
@@ -58,7 +41,7 @@ describe('a partition with a long backlog that is applied slowly', () => {
       neighbour = `s${store}`;
       await installation.publish([order(neighbour, 1)]);
     }
-    projector = await startProjector(installation.config, createLogger('test', 'silent'));
+    projector = await startSilentProjector(installation);
     await eventually('both are being applied', async () =>
       (await Promise.all([position(busy), position(other)])).every((at) => at > 0),
     );
@@ -83,12 +66,10 @@ describe('the last of many partitions that all have a long backlog', () => {
     notes: 'x'.repeat(5_000),
   }));
   let installation: Installation;
-  let projector: Awaited<ReturnType<typeof startProjector>> | null = null;
+  let projector: RunningProjector | null = null;
   beforeAll(async () => {
-    installation = await createInstallation({
-      partitions: PARTITIONS,
-      settings: { PROJECTOR_SLICE_EVENTS: '1' },
-    });
+    const settings = { PROJECTOR_SLICE_EVENTS: '1' };
+    installation = await createInstallation({ partitions: PARTITIONS, settings });
   });
   afterAll(async () => {
     await projector?.stop();
@@ -100,27 +81,23 @@ describe('the last of many partitions that all have a long backlog', () => {
     for (let first = 1; first <= EVENTS; first += A_BATCH) {
       const messages = Array.from({ length: PARTITIONS * A_BATCH }, (_, index) => {
         const partition = index % PARTITIONS;
-        const event = order(`s${partition}`, first + Math.floor(index / PARTITIONS));
-        const data = { ...(event.data as object), items: LARGE };
-        return { ...encodeEvent({ ...event, data, source: '/test' }), partition };
+        const sequence = first + Math.floor(index / PARTITIONS);
+        const over = { storeId: `s${partition}`, sequence, data: { items: LARGE } };
+        return { ...orderMessage(`o${sequence}`, over), partition };
       });
       await installation.send(topic, messages);
     }
-    projector = await startProjector(installation.config, createLogger('test', 'silent'));
+    projector = await startSilentProjector(installation);
     const positions = async () => {
       const db = await readModels(installation).catch(() => null);
       const checkpoints = await db?.collection<Checkpoint>(CHECKPOINTS).find({ topic }).toArray();
       return checkpoints?.map(({ position }) => position) ?? [];
     };
     let seen: number[] = [];
-    await eventually(
-      'the first are nearly done',
-      async () => {
-        seen = await positions();
-        return Math.max(...seen) > EVENTS * 0.7;
-      },
-      120_000,
-    );
+    await eventually('the first are nearly done', async () => {
+      seen = await positions();
+      return Math.max(...seen) > EVENTS * 0.7;
+    });
     expect(seen).toHaveLength(PARTITIONS);
     expect(Math.min(...seen)).toBeGreaterThan(EVENTS / 3);
   });

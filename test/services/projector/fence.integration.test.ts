@@ -1,23 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
-import { type LogLine, startService, type ServiceProcess } from '#test/service-process.ts';
-import type { StreamEvent } from '#test/streams.ts';
+import { killAll, type LogLine, startService, type ServiceProcess } from '#test/service-process.ts';
+import { orderEvent } from '#test/events.ts';
+import { type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 
 /** Each is several dozens of slices. */
 const ORDERS = 1_600;
 
-const order = { order_type: 'delivery', total: '10.00', created_at: '2026-03-01T12:00:00Z' };
-
-function orders(count: number, sequence: number, status: string): StreamEvent[] {
-  return Array.from({ length: count }, (_, index) => ({
-    entity: 'order',
-    storeId: `s${index % 5}`,
-    subject: `o${index}`,
-    sequence,
-    data: { ...order, status },
-  }));
-}
+const orders = (count: number, sequence: number, status: string) =>
+  Array.from({ length: count }, (_, index) =>
+    orderEvent(`o${index}`, { storeId: `s${index % 5}`, sequence, data: { status } }),
+  );
 
 const applies = (service: ServiceProcess) =>
   service.logged(
@@ -34,16 +28,19 @@ describe('two projectors', () => {
   };
 
   beforeAll(async () => {
-    installation = await createInstallation({
-      partitions: 2,
-      settings: { KAFKA_SESSION_TIMEOUT_MS: '1000' },
-    });
+    const settings = { KAFKA_SESSION_TIMEOUT_MS: '1000' };
+    installation = await createInstallation({ partitions: 2, settings });
   });
   afterAll(async () => {
-    for (const service of services) service.kill('SIGKILL');
-    await Promise.all(services.map(({ ended }) => ended));
+    await killAll(services);
     await installation?.close();
   });
+
+  /** How many events of orders took effect. */
+  const appliedOrders = async () => {
+    const stamps = (await readModels(installation)).collection<Stamp>(STAMPS);
+    return (await stamps.find().toArray()).reduce((sum, { order = 0 }) => sum + order, 0);
+  };
 
   it('apply every event once when one is frozen for longer than its session lasts, and comes back', async () => {
     const frozen = start();
@@ -62,16 +59,13 @@ describe('two projectors', () => {
       () => frozen.process.exitCode === null && successor.process.exitCode === null,
     );
 
-    const { orders: documents = [], stamps = [] } = await dump(await readModels(installation));
+    const { orders: documents = [] } = await dump(await readModels(installation));
     expect(documents).toHaveLength(ORDERS);
     const statuses = documents.map(
       (document) => (document as { summary: { status: string } }).summary.status,
     );
     expect(new Set(statuses)).toEqual(new Set(['ready']));
-    const applied = stamps.map((stamp) =>
-      typeof stamp === 'object' && stamp !== null && 'order' in stamp ? Number(stamp.order) : 0,
-    );
-    expect(applied.reduce((sum, count) => sum + count, 0)).toBe(2.5 * ORDERS);
+    expect(await appliedOrders()).toBe(2.5 * ORDERS);
   });
 
   it('keep their partitions when others join, and hand them on when they leave', async () => {
@@ -88,11 +82,7 @@ describe('two projectors', () => {
     expect((await joining.ended).code).toBe(0);
     await installation.publish(orders(ORDERS, 6, 'delivered'));
     await caughtUp(installation);
-    const { stamps = [] } = await dump(await readModels(installation));
-    const applied = stamps.map((stamp) =>
-      typeof stamp === 'object' && stamp !== null && 'order' in stamp ? Number(stamp.order) : 0,
-    );
-    expect(applied.reduce((sum, count) => sum + count, 0)).toBe(5.5 * ORDERS);
+    expect(await appliedOrders()).toBe(5.5 * ORDERS);
     const assignments = (staying?.lines ?? []).filter(isAssignment);
     expect(assignments.at(-1)).toMatchObject({ partitions: [0, 1] });
     expect(assignments.flatMap(({ kept }) => kept)).not.toEqual([]);

@@ -1,14 +1,13 @@
 /** What a flood of poison costs: the good messages between, and the stores beside. The figures are printed. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { startProjector } from '#projector/projector.ts';
-import { encodeEvent } from '#shared/events/encode.ts';
 import { changesTopic } from '#shared/events/topics.ts';
-import { createLogger } from '#shared/logging.ts';
 import { COLLECTIONS, DEAD_LETTERS } from '#shared/read-models/collections.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { processorMs } from '#test/patience.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
+import { orderMessage } from '#test/events.ts';
+import { startSilentProjector } from '#test/projectors.ts';
 
 const GOOD = 3_000;
 const PROBES = 10;
@@ -19,15 +18,7 @@ describe('a flood of poison', () => {
     for (const installation of installations.splice(0)) await installation.close();
   });
 
-  const order = (storeId: string, id: string) =>
-    encodeEvent({
-      entity: 'order',
-      source: '/test',
-      storeId,
-      subject: id,
-      sequence: 1,
-      data: { status: 'pending', order_type: 'delivery', total: '1.00', created_at: '2026-11-20T21:15:04Z' },
-    });
+  const order = (storeId: string, id: string) => orderMessage(id, { storeId });
   /** Of every kind: no JSON, no event, an event with wrong data. */
   const poison = (index: number) => {
     const { key, value } = order('s1', `poison${index}`);
@@ -43,8 +34,6 @@ describe('a flood of poison', () => {
     installations.push(installation);
     return installation;
   };
-  const start = (installation: Installation) =>
-    startProjector(installation.config, createLogger('test', 'silent'));
 
   /** How long a backlog takes that is worked off, and how much of a processor. */
   async function project(poisonPerGood: 0 | 1): Promise<{ tookMs: number; processor: number }> {
@@ -57,7 +46,7 @@ describe('a flood of poison', () => {
         ...(poisonPerGood === 0 ? [] : [poison(index)]),
       ]).flat(),
     );
-    const projector = await start(installation);
+    const projector = await startSilentProjector(installation);
     try {
       const begin = performance.now();
       const processor = await processorMs(() => caughtUp(installation));
@@ -85,7 +74,7 @@ describe('a flood of poison', () => {
   it('leaves the stores of other partitions as fresh as they were', async () => {
     const installation = await open(4);
     const topic = changesTopic(installation.environment);
-    const projector = await start(installation);
+    const projector = await startSilentProjector(installation);
     try {
       await installation.send(
         topic,

@@ -1,7 +1,7 @@
 import type { Collection } from 'mongodb';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startProjector } from '#projector/projector.ts';
+import { type RunningProjector, startProjector } from '#projector/projector.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { COLLECTIONS, DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
@@ -13,7 +13,7 @@ const DAY_MS = 86_400_000;
 
 describe('the room of dead letters', () => {
   let installation: Installation;
-  let projector: Awaited<ReturnType<typeof startProjector>>;
+  let projector: RunningProjector;
   let letters: Collection<DeadLetter>;
   let topic = '';
   const logged: string[] = [];
@@ -45,20 +45,11 @@ describe('the room of dead letters', () => {
   };
   const poison = (count: number, text: string) =>
     Array.from({ length: count }, (_, index) => ({ key: 's1', value: `${text} ${index}` }));
-  const campaign = (id: string, dataschema: string, data: object) => ({
-    entity: 'campaign',
-    storeId: 's1',
-    subject: id,
-    sequence: 1,
-    dataschema,
-    data: {
-      name: 'Natal',
-      channel: 'email',
-      status: 'draft',
-      created_at: '2026-11-20T21:15:04Z',
-      ...data,
-    },
-  });
+  const campaign = (subject: string, dataschema: string, over: object) => {
+    const dates = { created_at: '2026-11-20T21:15:04Z' };
+    const data = { name: 'Natal', channel: 'email', status: 'draft', ...dates, ...over };
+    return { entity: 'campaign', storeId: 's1', subject, sequence: 1, dataschema, data };
+  };
 
   it('keeps so many bytes, then places and reasons', async () => {
     await installation.send(topic, poison(POISON, 'no event, and forty characters of it at least'));
@@ -67,18 +58,11 @@ describe('the room of dead letters', () => {
     expect(all.map(({ offset }) => offset)).toEqual(Array.from({ length: POISON }, (_, index) => index));
     const whole = all.filter(({ cut }) => cut !== true);
     expect(whole.length).toBeGreaterThan(20);
-    expect(whole.map(({ kept_bytes }) => kept_bytes).reduce((sum, bytes) => sum + bytes)).toBeLessThanOrEqual(
-      BYTES,
-    );
+    const kept = whole.reduce((sum, { kept_bytes }) => sum + kept_bytes, 0);
+    expect(kept).toBeLessThanOrEqual(BYTES);
+    const bare = { cut: true, value: null, key: null, headers: [], kept_bytes: 0 };
     for (const letter of all.slice(whole.length)) {
-      expect(letter).toMatchObject({
-        reason: 'malformed',
-        cut: true,
-        value: null,
-        key: null,
-        headers: [],
-        kept_bytes: 0,
-      });
+      expect(letter).toMatchObject({ reason: 'malformed', ...bare });
       expect(letter.value_bytes).toBeGreaterThan(40);
     }
     expect(await metric('store_data_dead_letters_total', { reason: 'malformed' })).toBe(POISON);
@@ -96,27 +80,18 @@ describe('the room of dead letters', () => {
   });
 
   it('is there again when letters expire, which is logged with where their messages lie', async () => {
-    await letters.updateMany({ offset: { $gte: 10 } }, [
-      { $set: { dead_at: new Date(Date.now() - 31 * DAY_MS) } },
-    ]);
-    await letters.updateMany({ offset: { $lt: 10 } }, [
-      { $set: { dead_at: new Date(Date.now() - 29 * DAY_MS) } },
-    ]);
+    const daysAgo = (days: number) => [{ $set: { dead_at: new Date(Date.now() - days * DAY_MS) } }];
+    await letters.updateMany({ offset: { $gte: 10 } }, daysAgo(31));
+    await letters.updateMany({ offset: { $lt: 10 } }, daysAgo(29));
     await eventually('the old ones are gone', async () => (await letters.countDocuments()) === 10);
     await eventually(
       'they are counted',
       async () => (await metric('store_data_dead_letters_expired_total')) === POISON - 10,
     );
     const words = logged.map((line) => JSON.parse(line) as Record<string, unknown>);
+    const where = { topic, partition: 0, firstOffset: 10, lastOffset: POISON - 1 };
     expect(words.filter(({ msg }) => String(msg).startsWith('dead letters expired'))).toMatchObject([
-      {
-        topic,
-        partition: 0,
-        reason: 'malformed',
-        letters: POISON - 10,
-        firstOffset: 10,
-        lastOffset: POISON - 1,
-      },
+      { ...where, reason: 'malformed', letters: POISON - 10 },
     ]);
     expect(logged.join('')).not.toContain('forty characters');
 

@@ -7,6 +7,7 @@ import { eventually } from '#test/installation.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
 import { runCommand, runJson } from '../admin/run-command.ts';
+import { ORDER } from '#test/events.ts';
 
 /** What a backup of the control database leaves out: generations are lost, and from which place on the log counts. */
 const LEFT_OUT = new Set(['generations', CHECKPOINTS]);
@@ -21,7 +22,7 @@ describe.each([
   });
   afterAll(() => service?.close());
 
-  const control = () => service.installation.mongodb.db(`${service.installation.config.namePrefix}_control`);
+  const control = () => service.installation.databases.control;
   const drop = async () => {
     const { databases } = await service.installation.mongodb.db().admin().listDatabases({ nameOnly: true });
     const own = databases.filter(({ name }) => name.startsWith(`${service.installation.config.namePrefix}_`));
@@ -36,12 +37,6 @@ describe.each([
   it('is filled from the log, and nobody gets back what was taken away', async () => {
     const { api, installation, setKey, apply } = service;
     const { env, environment } = installation;
-    const order = {
-      status: 'pending',
-      order_type: 'delivery',
-      total: '1.00',
-      created_at: '2026-01-01T00:00:00Z',
-    };
     await setKey({ clientId: 'kept' });
     await setKey({ clientId: 'revoked' });
     const [kept, revoked, ended] = [
@@ -51,7 +46,7 @@ describe.each([
     ];
     const statusOf = async (token: string) => (await api.get('/api/order/list', token)).status;
     await installation.send(changesTopic(environment), [{ key: 's1', value: 'no event' }]);
-    await apply(['o1', 'o2'].map((id) => ({ entity: 'order', storeId: 's1', id, data: order })));
+    await apply(['o1', 'o2'].map((id) => ({ entity: 'order', storeId: 's1', id, data: ORDER })));
     await setKey({ clientId: 'revoked', status: 'revoked' });
     expect((await runCommand(env, ['sessions', 'revoke', '--token'], { input: ended })).code).toBe(0);
     await runJson(env, ['dead-letters', 'drop', `${changesTopic(environment)}/0/0`, '--yes']);
@@ -73,12 +68,9 @@ describe.each([
     const { [DEAD_LETTERS]: letters, ...after } = await dump(await readModels(installation));
     const { [DEAD_LETTERS]: _none, ...expected } = before;
     expect(after).toEqual(expected);
+    const settled = { publish_pending: { $exists: false } };
     await eventually('keys are those of the log', async () => {
-      return (
-        (await control()
-          .collection('access_keys')
-          .countDocuments({ publish_pending: { $exists: false } })) === 2
-      );
+      return (await control().collection('access_keys').countDocuments(settled)) === 2;
     });
     expect([await statusOf(revoked), await statusOf(ended)]).toEqual([401, 401]);
     expect((await api.askToken('revoked', 'secret')).status).toBe(401);

@@ -1,31 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import { changesTopic } from '#shared/events/topics.ts';
-import { readConfig } from '#shared/config.ts';
-import { createLogger } from '#shared/logging.ts';
 import { generationGroup } from '#shared/read-models/generation.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
 import { stream } from '#test/streams.ts';
-import { type RunningProjector, startProjector } from '#projector/projector.ts';
+import { type RunningProjector } from '#projector/projector.ts';
+import { orderEvent, orderMessage } from '#test/events.ts';
+import { startSilentProjector } from '#test/projectors.ts';
+import { endsOf, withAdmin } from '#test/topics.ts';
 
-const logger = createLogger('test', 'silent');
-
-/** A projector of one environment with its own settings. */
-function start(
-  installation: Installation,
-  environment: string,
-  settings: Record<string, string> = {},
-): Promise<RunningProjector> {
-  return startProjector(readConfig({ ...installation.env, ENVIRONMENTS: environment, ...settings }), logger);
-}
-
-const order = {
-  status: 'pending',
-  order_type: 'delivery',
-  total: '10.00',
-  created_at: '2026-03-01T12:00:00Z',
-};
 const maria = { id: 'c1', name: 'Maria', phone: '11 9', document: '123' };
 
 describe('projector', () => {
@@ -34,7 +18,7 @@ describe('projector', () => {
 
   beforeAll(async () => {
     installation = await createInstallation();
-    projector = await start(installation, installation.environment);
+    projector = await startSilentProjector(installation);
   });
   afterAll(async () => {
     await projector?.stop();
@@ -49,56 +33,30 @@ describe('projector', () => {
     JSON.parse(String((await find('orders', `s1/${id}`))?.['whole'])) as Record<string, unknown>;
 
   it('applies the newest version of an entity, whatever the order in which versions come', async () => {
-    await installation.publish([
-      { entity: 'order', storeId: 's1', subject: 'v', sequence: 5, data: { ...order, status: 'ready' } },
-      { entity: 'order', storeId: 's1', subject: 'v', sequence: 4, data: { ...order, status: 'confirmed' } },
-      { entity: 'order', storeId: 's1', subject: 'v', sequence: 5, data: { ...order, status: 'cancelled' } },
-    ]);
+    const version = (sequence: number, status: string) => orderEvent('v', { sequence, data: { status } });
+    await installation.publish([version(5, 'ready'), version(4, 'confirmed'), version(5, 'cancelled')]);
     await caughtUp(installation);
     expect(await find('orders', 's1/v')).toMatchObject({ sequence: 5, facet: 'da0' });
-    await installation.publish([
-      { entity: 'order', storeId: 's1', subject: 'v', sequence: 3, action: 'deleted' },
-    ]);
+    await installation.publish([{ ...version(3, ''), action: 'deleted', data: undefined }]);
     await caughtUp(installation);
     expect(await find('orders', 's1/v')).toMatchObject({ sequence: 5 });
   });
 
   it('tells the group how far it is, for tools that show lag', async () => {
-    await installation.publish([
-      { entity: 'order', storeId: 's1', subject: 'lag', sequence: 1, data: order },
-    ]);
+    await installation.publish([orderEvent('lag')]);
     await caughtUp(installation);
-    const { config, environment } = installation;
-    const admin = installation.kafka.admin();
-    await admin.connect();
-    try {
-      const topic = changesTopic(environment);
-      const ends = await admin.fetchTopicOffsets(topic);
-      const groupId = generationGroup(config.namePrefix, environment, 1);
-      await expect
-        .poll(
-          async () => {
-            const [committed] = await admin.fetchOffsets({ groupId, topics: [topic] });
-            return Object.fromEntries(
-              (committed?.partitions ?? []).map(({ partition, offset }) => [partition, offset]),
-            );
-          },
-          { timeout: 120_000 },
-        )
-        .toEqual(Object.fromEntries(ends.map(({ partition, high }) => [partition, high])));
-    } finally {
-      await admin.disconnect();
-    }
+    const { config, environment, kafka } = installation;
+    const topic = changesTopic(environment);
+    const groupId = generationGroup(config.namePrefix, environment, 1);
+    const told = async () => {
+      const [committed] = await withAdmin(kafka, (admin) => admin.fetchOffsets({ groupId, topics: [topic] }));
+      return new Map(committed?.partitions.map(({ partition, offset }) => [partition, Number(offset)]));
+    };
+    await expect.poll(told, { timeout: 120_000 }).toEqual(await endsOf(kafka, topic));
   });
 
   it('keeps a deleted entity deleted until a newer version comes', async () => {
-    const change = (sequence: number) => ({
-      entity: 'order',
-      storeId: 's1',
-      subject: 'd',
-      sequence,
-      data: order,
-    });
+    const change = (sequence: number) => orderEvent('d', { sequence });
     await installation.publish([
       change(1),
       { ...change(3), action: 'deleted' as const, data: undefined },
@@ -117,13 +75,7 @@ describe('projector', () => {
   });
 
   it('takes a deleted customer’s data out of orders, and keeps it out while they are deleted', async () => {
-    const named = (id: string, sequence: number) => ({
-      entity: 'order',
-      storeId: 's1',
-      subject: id,
-      sequence,
-      data: { ...order, customer: maria },
-    });
+    const named = (id: string, sequence: number) => orderEvent(id, { sequence, data: { customer: maria } });
     const customer = { entity: 'customer', storeId: 's1', subject: 'c1' };
     const state = { name: 'Maria', created_at: '2026-03-01T12:00:00Z' };
     const nobody = { id: 'c1', name: null, phone: null, document: null };
@@ -155,15 +107,8 @@ describe('projector', () => {
 
   it('takes a deleted customer’s document out of an order that names nothing else of them', async () => {
     const customer = { entity: 'customer', storeId: 's1', subject: 'c2' };
-    await installation.publish([
-      {
-        entity: 'order',
-        storeId: 's1',
-        subject: 'f1',
-        sequence: 1,
-        data: { ...order, customer: { id: 'c2', document: '12345678909' } },
-      },
-    ]);
+    const named = { customer: { id: 'c2', document: '12345678909' } };
+    await installation.publish([orderEvent('f1', { data: named })]);
     await caughtUp(installation);
     await installation.publish([{ ...customer, sequence: 1, action: 'deleted' }]);
     await caughtUp(installation);
@@ -179,9 +124,7 @@ describe('projector', () => {
       { key: null, value: 'x' },
       { key: 'poison', value: large },
     ]);
-    await installation.publish([
-      { entity: 'order', storeId: 'poison', subject: 'behind', sequence: 1, data: order },
-    ]);
+    await installation.publish([orderEvent('behind', { storeId: 'poison' })]);
     await caughtUp(installation);
     const db = await readModels(installation);
     expect(await find('orders', 'poison/behind')).not.toBeNull();
@@ -200,13 +143,7 @@ describe('projector', () => {
 
   it('makes bodies in the store’s offset, and -03:00 until it is known', async () => {
     const store = { name: 'Loja', timezone_offset: '+05:30', created_at: '2026-03-01T12:00:00Z' };
-    const change = (id: string) => ({
-      entity: 'order',
-      storeId: 'tz',
-      subject: id,
-      sequence: 1,
-      data: order,
-    });
+    const change = (id: string) => orderEvent(id, { storeId: 'tz' });
     await installation.publish([
       change('before'),
       { entity: 'store', storeId: 'tz', subject: 'tz', sequence: 1, data: store },
@@ -238,29 +175,11 @@ describe('projector', () => {
       ['t4', true],
     ] as const) {
       const transaction = await producer.transaction();
-      await transaction.send({
-        topic,
-        messages: [
-          {
-            key: 's1',
-            value: JSON.stringify({
-              specversion: '1.0',
-              id,
-              source: '/t',
-              type: 'store-data.order.changed',
-              subject: id,
-              time: '2026-03-01T12:00:00Z',
-              storeid: 's1',
-              sequence: '1',
-              data: order,
-            }),
-          },
-        ],
-      });
+      await transaction.send({ topic, messages: [orderMessage(id)] });
       await (commits ? transaction.commit() : transaction.abort());
     }
     await producer.disconnect();
-    await installation.publish([{ entity: 'order', storeId: 's1', subject: 't5', sequence: 1, data: order }]);
+    await installation.publish([orderEvent('t5')]);
     await caughtUp(installation);
     const found = await Promise.all(
       ['t1', 't2', 't3', 't4', 't5'].map(async (id) => (await find('orders', `s1/${id}`)) !== null),
@@ -280,7 +199,9 @@ describe('slices', () => {
           for (const [index, environment] of installation.config.environments.entries()) {
             await installation.publish(events, environment);
             projectors.push(
-              await start(installation, environment, { PROJECTOR_SLICE_EVENTS: sizes[index] ?? '1' }),
+              await startSilentProjector(installation, environment, {
+                PROJECTOR_SLICE_EVENTS: sizes[index] ?? '1',
+              }),
             );
           }
           const [one, seven, all] = await Promise.all(

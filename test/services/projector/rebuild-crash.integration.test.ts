@@ -5,42 +5,15 @@ import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { generationCaughtUp, generationDb, statesOf } from '#test/generations.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { dump } from '#test/read-models.ts';
-import { startKilledProjector, startService, type ServiceProcess } from '#test/service-process.ts';
-import type { StreamEvent } from '#test/streams.ts';
+import { killAll, startKilledProjector, startService, type ServiceProcess } from '#test/service-process.ts';
 import { runJson, startCommand } from '../admin/run-command.ts';
+import { shopping } from '#test/shopping.ts';
 
 const EVENTS = 1_200;
 const ORDERS = EVENTS / 2;
 const CUSTOMERS = 150;
 /** One at a random instant, one in a transaction. */
 const KILLS = 2;
-
-/** Orders and customers of several stores, created, changed and deleted. */
-function events(): StreamEvent[] {
-  return Array.from({ length: EVENTS }, (_, index): StreamEvent => {
-    const storeId = `s${index % 5}`;
-    const sequence = Math.floor(index / ORDERS);
-    if (index % 10 === 9) {
-      const data = { name: `Cliente ${index % CUSTOMERS}`, created_at: '2026-03-01T12:00:00Z' };
-      const deletes = index % 50 === 49;
-      return {
-        entity: 'customer',
-        storeId,
-        subject: `c${index % CUSTOMERS}`,
-        sequence,
-        ...(deletes ? { action: 'deleted' } : { data }),
-      };
-    }
-    const data = {
-      status: sequence === 0 ? 'pending' : 'confirmed',
-      order_type: 'delivery',
-      total: `${index}.00`,
-      customer: { id: `c${(index * 7) % CUSTOMERS}`, name: 'Maria', phone: '11 9' },
-      created_at: new Date(Date.UTC(2026, 2, 1) + index * 1_000).toISOString(),
-    };
-    return { entity: 'order', storeId, subject: `o${index % ORDERS}`, sequence, data };
-  });
-}
 
 describe('a rebuild whose projector and whose command are killed', () => {
   let installation: Installation;
@@ -52,8 +25,7 @@ describe('a rebuild whose projector and whose command are killed', () => {
     });
   });
   afterAll(async () => {
-    for (const service of services) service.kill('SIGKILL');
-    await Promise.all(services.map(({ ended }) => ended));
+    await killAll(services);
     await installation?.close();
   });
   const start = (dying?: number) => {
@@ -69,7 +41,14 @@ describe('a rebuild whose projector and whose command are killed', () => {
 
   it('goes on where it was, and equals the live generation in the end', async () => {
     const first = start();
-    await installation.publish(events());
+    await installation.publish(
+      shopping({
+        events: EVENTS,
+        orders: ORDERS,
+        customers: CUSTOMERS,
+        stores: ['s0', 's1', 's2', 's3', 's4'],
+      }),
+    );
     await generationCaughtUp(installation, 1);
     first.kill('SIGTERM');
     await first.ended;

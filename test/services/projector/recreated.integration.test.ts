@@ -1,29 +1,21 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
-import { createTopics } from '#shared/kafka/topics.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { createInstallation, type Installation } from '#test/installation.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
-import { startService, type ServiceProcess } from '#test/service-process.ts';
-import type { StreamEvent } from '#test/streams.ts';
+import { killAll, startService, type ServiceProcess } from '#test/service-process.ts';
+import { orderEvent } from '#test/events.ts';
+import { makeTopicAnew } from '#test/topics.ts';
 
 const APPLIED = 100;
 
-function orders(count: number, status: string): StreamEvent[] {
-  return Array.from({ length: count }, (_, index) => ({
-    entity: 'order',
-    storeId: 's1',
-    subject: `o${index}`,
-    sequence: 1,
-    data: { status, order_type: 'delivery', total: '1.00', created_at: '2026-03-01T12:00:00Z' },
-  }));
-}
+const orders = (count: number, status: string) =>
+  Array.from({ length: count }, (_, index) => orderEvent(`o${index}`, { data: { status } }));
 
 describe('a topic made anew beneath a running projector', () => {
   const services: ServiceProcess[] = [];
   const installations: Installation[] = [];
   afterAll(async () => {
-    for (const service of services) service.kill('SIGKILL');
-    await Promise.all(services.map(({ ended }) => ended));
+    await killAll(services);
     for (const installation of installations) await installation.close();
   });
 
@@ -42,14 +34,7 @@ describe('a topic made anew beneath a running projector', () => {
     await caughtUp(installation);
     return { installation, service, before: await dump(await readModels(installation)) };
   };
-  const makeAnew = async ({ kafka, environment }: Installation) => {
-    const admin = kafka.admin();
-    const topic = changesTopic(environment);
-    await admin.deleteTopics({ topics: [topic] });
-    await eventually('the topic is gone', async () => !(await admin.listTopics()).includes(topic));
-    await createTopics(admin, [topic], { partitions: 1 });
-    await admin.disconnect();
-  };
+  const makeAnew = ({ kafka, environment }: Installation) => makeTopicAnew(kafka, changesTopic(environment));
   const stopped = (service: ServiceProcess) =>
     service.logged(({ level, topic }) => level === 60 && String(topic).startsWith('store-changes.'));
 

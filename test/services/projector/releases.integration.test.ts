@@ -3,7 +3,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { beginRebuild } from '#admin/generations/rebuild.ts';
 import { type RunningProjector, startProjector } from '#projector/projector.ts';
 import { loadSigningKeys } from '#query/access/tokens.ts';
-import { hashSecret } from '#shared/access/secrets.ts';
 import { createLogger } from '#shared/logging.ts';
 import { createFirstGeneration, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { type ApiClient, createApiClient, type ListBody } from '#test/api-client.ts';
@@ -12,6 +11,8 @@ import { createInstallation, eventually, type Installation } from '#test/install
 import { startService, type ServiceProcess } from '#test/service-process.ts';
 import { buildApp } from '../../../services/query/app.ts';
 import { runCommand, runJson } from '../admin/run-command.ts';
+import { keyEvent, orderEvent } from '#test/events.ts';
+import { withAdmin } from '#test/topics.ts';
 
 const OLD = PROJECTION_VERSION - 1;
 const silent = createLogger('test', 'silent');
@@ -40,15 +41,7 @@ describe('two releases with different projections', () => {
   };
   const publish = async () => {
     published += 1;
-    await installation.publish([
-      {
-        entity: 'order',
-        storeId: 's1',
-        subject: `o${published}`,
-        sequence: 1,
-        data: { status: 'ready', order_type: 'indoor', total: '1.00', created_at: '2026-03-01T12:00:00Z' },
-      },
-    ]);
+    await installation.publish([orderEvent(`o${published}`)]);
   };
   const countOf = async (api: ApiClient) => {
     const answer = await api.get('/api/order/list', token);
@@ -77,15 +70,7 @@ describe('two releases with different projections', () => {
     installation = await createInstallation();
     oldProjector = await startProjector(installation.config, silent, { projectionVersion: OLD });
     ({ app: oldApp, api: oldApi } = await startApp(OLD));
-    await installation.publishAccess([
-      {
-        entity: 'access_key',
-        storeId: 's1',
-        subject: 'k1',
-        sequence: 1,
-        data: { secret_sha256: [hashSecret('secret')], scopes: ['order'], status: 'active' },
-      },
-    ]);
+    await installation.publishAccess([keyEvent('k1', 1)]);
     await eventually('the key counts', async () => (await oldApi.askToken('k1', 'secret')).status === 200);
     token = await oldApi.token('k1', 'secret');
     await publish();
@@ -123,21 +108,12 @@ describe('two releases with different projections', () => {
   it('the new one takes over after a rebuild, and the old one goes on answering from its own', async () => {
     expect(await runJson(installation.env, ['rebuild', '--wait'])).toMatchObject({ generation: 2 });
     expect([await countOf(oldApi), await countOf(newApi)]).toEqual([1, 503]);
-    const admin = installation.kafka.admin();
-    await admin.connect();
-    await expect(
-      beginRebuild(
-        {
-          databases: installation.databases,
-          kafka: admin,
-          prefix: installation.config.namePrefix,
-          projectionVersion: OLD,
-        },
-        installation.environment,
-        null,
-      ),
-    ).rejects.toThrow(/generation 2 of .* is being built with projection version/);
-    await admin.disconnect();
+    const { databases, config, environment } = installation;
+    const ofOld = { databases, prefix: config.namePrefix, projectionVersion: OLD };
+    await withAdmin(installation.kafka, async (kafka) => {
+      const building = /generation 2 of .* is being built with projection version/;
+      await expect(beginRebuild({ ...ofOld, kafka }, environment, null)).rejects.toThrow(building);
+    });
 
     expect((await runCommand(installation.env, ['generations', 'flip'])).code).toBe(0);
     await comesTo('the new release answers', newApi, 503, 1);

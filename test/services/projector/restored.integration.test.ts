@@ -1,20 +1,17 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startProjector } from '#projector/projector.ts';
-import { readConfig } from '#shared/config.ts';
-import { hashSecret } from '#shared/access/secrets.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { createTopics } from '#shared/kafka/topics.ts';
-import { createLogger } from '#shared/logging.ts';
 import { backUp, restore } from '#test/backup.ts';
 import { generationDb, statesOf } from '#test/generations.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
-import { startService, type ServiceProcess } from '#test/service-process.ts';
+import { killAll, startService, type ServiceProcess } from '#test/service-process.ts';
 import { stream, type StreamEvent } from '#test/streams.ts';
 import { runCommand } from '../admin/run-command.ts';
+import { keyEvent, ORDER, orderEvent } from '#test/events.ts';
+import { applyAll, startSilentProjector } from '#test/projectors.ts';
+import { makeTopicAnew } from '#test/topics.ts';
 
-const CREATED = '2026-03-01T12:00:00Z';
 const [first = [], second = [], third = []] = fc.sample(stream, { numRuns: 3, seed: 11 });
 
 describe('a MongoDB restored from a backup', () => {
@@ -26,24 +23,19 @@ describe('a MongoDB restored from a backup', () => {
 
   it('catches up by itself, and equals one that was never away', async () => {
     const [restored = '', undisturbed = ''] = installation.config.environments;
-    const project = async (environment: string, work: () => Promise<void>) => {
-      const projector = await startProjector(
-        readConfig({ ...installation.env, ENVIRONMENTS: environment }),
-        createLogger('test', 'silent'),
-      );
-      await work();
-      await caughtUp(installation, environment);
-      await projector.stop();
+    const project = async (environment: string, events: StreamEvent[]) => {
+      await installation.publish(events, environment);
+      await applyAll(installation, environment);
     };
-    await project(restored, () => installation.publish(first, restored));
+    await project(restored, first);
     const db = await readModels(installation, restored);
     const backup = await backUp(db);
-    await project(restored, () => installation.publish(second, restored));
+    await project(restored, second);
     const before = await dump(db);
     await restore(db, backup);
     expect(await dump(db)).not.toEqual(before);
-    await project(restored, () => Promise.resolve());
-    await project(undisturbed, () => installation.publish([...first, ...second], undisturbed));
+    await project(restored, []);
+    await project(undisturbed, [...first, ...second]);
 
     expect(await dump(db)).toEqual(before);
     expect(await dump(await readModels(installation, undisturbed))).toEqual(before);
@@ -57,19 +49,13 @@ describe('a MongoDB restored beneath a running projector', () => {
   });
   afterAll(() => installation?.close());
 
-  const start = (environment: string) =>
-    startProjector(
-      readConfig({ ...installation.env, ENVIRONMENTS: environment }),
-      createLogger('test', 'silent'),
-    );
   const publish = async (events: StreamEvent[], environment: string) => {
     await installation.publish(events, environment);
     await caughtUp(installation, environment);
   };
   const undisturbed = async (events: StreamEvent[], environment: string) => {
-    const projector = await start(environment);
-    await publish(events, environment);
-    await projector.stop();
+    await installation.publish(events, environment);
+    await applyAll(installation, environment);
     return dump(await readModels(installation, environment));
   };
 
@@ -79,7 +65,7 @@ describe('a MongoDB restored beneath a running projector', () => {
   ])('is applied again what it lost, $what', async ({ later, environment: index }) => {
     const { environments } = installation.config;
     const [restored = '', calm = ''] = [environments[index], environments[2]];
-    const projector = await start(restored);
+    const projector = await startSilentProjector(installation, restored);
     await publish(first, restored);
     const db = await readModels(installation, restored);
     const backup = await backUp(db);
@@ -102,19 +88,14 @@ describe('a Kafka cluster replaced by one with other offsets', () => {
     installation = await createInstallation({ partitions: 1 });
   });
   afterAll(async () => {
-    for (const service of services) service.kill('SIGKILL');
-    await Promise.all(services.map(({ ended }) => ended));
+    await killAll(services);
     await installation?.close();
   });
 
   const orders = (count: number, status: string) =>
-    Array.from({ length: count }, (_, index) => ({
-      entity: 'order',
-      storeId: 's1',
-      subject: `o${index}`,
-      sequence: 1,
-      data: { status, order_type: 'delivery', total: '1.00', created_at: CREATED, updated_at: CREATED },
-    }));
+    Array.from({ length: count }, (_, index) =>
+      orderEvent(`o${index}`, { data: { status, updated_at: ORDER.created_at } }),
+    );
   const start = () => {
     const service = startService('projector', installation.env);
     services.push(service);
@@ -124,13 +105,8 @@ describe('a Kafka cluster replaced by one with other offsets', () => {
     service.kill('SIGTERM');
     await service.ended;
   };
-  const replaceTopic = async (topic = changesTopic(installation.environment)) => {
-    const admin = installation.kafka.admin();
-    await admin.deleteTopics({ topics: [topic] });
-    await eventually('the topic is gone', async () => !(await admin.listTopics()).includes(topic));
-    await createTopics(admin, [topic], { partitions: 1 });
-    await admin.disconnect();
-  };
+  const replaceTopic = (topic = changesTopic(installation.environment)) =>
+    makeTopicAnew(installation.kafka, topic);
 
   it('is refused, with what to do, and a rebuild is the way out', async () => {
     const before = start();
@@ -142,7 +118,7 @@ describe('a Kafka cluster replaced by one with other offsets', () => {
     // Started again it knows the log again, also where nothing has come.
     const again = start();
     await again.logged(({ msg }) => msg === 'projector started');
-    await installation.publish([{ ...orders(1, 'ready')[0], sequence: 2 } as never]);
+    await installation.publish(orders(1, 'ready').map((event) => ({ ...event, sequence: 2 })));
     await caughtUp(installation);
     await stop(again);
     expect(await dump(await readModels(installation))).not.toEqual(read);
@@ -177,25 +153,18 @@ describe('a Kafka cluster replaced by one with other offsets', () => {
   it('has its log of access applied from the beginning by the command that is named, without a restart', async () => {
     await Promise.all(services.splice(0).map(stop));
     const topic = accessTopic(installation.environment);
-    const control = installation.mongodb.db(`${installation.config.namePrefix}_control`);
-    const key = (subject: string, sequence: number) => ({
-      entity: 'access_key' as const,
-      storeId: 's1',
-      subject,
-      sequence,
-      data: { secret_sha256: [hashSecret('secret')], scopes: ['order'], status: 'active' },
-    });
+    const { control } = installation.databases;
     const isThere = (_id: string, sequence: number) =>
       eventually(`${_id} is there`, async () => {
         return (await control.collection<{ _id: string }>('access_keys').findOne({ _id, sequence })) !== null;
       });
     const before = start();
-    await installation.publishAccess([key('a', 1), key('b', 2)]);
+    await installation.publishAccess([keyEvent('a', 1), keyEvent('b', 2)]);
     await isThere('b', 2);
     await stop(before);
 
     await replaceTopic(topic);
-    await installation.publishAccess([key('b', 1), key('c', 1)]);
+    await installation.publishAccess([keyEvent('b', 1), keyEvent('c', 1)]);
     const refusing = start();
     const { error } = await refusing.logged(
       (line) => line.level === 60 && String(line['error']).includes(topic),

@@ -4,29 +4,16 @@ import type { Transaction } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Servers } from '#admin/connection/servers.ts';
 import { LogReader } from '#shared/kafka/log-reader.ts';
-import { type RunningProjector, startProjector } from '#projector/projector.ts';
+import { type RunningProjector } from '#projector/projector.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { createLogger } from '#shared/logging.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
-import { caughtUp, readModels } from '#test/read-models.ts';
+import { caughtUp, idsIn, readModels } from '#test/read-models.ts';
 import { runCommand, runJson } from '../admin/run-command.ts';
+import { keyEvent, orderMessage } from '#test/events.ts';
+import { startSilentProjector } from '#test/projectors.ts';
 
-const order = (subject: string, notes = '') =>
-  encodeEvent({
-    entity: 'order',
-    storeId: 's1',
-    subject,
-    sequence: 1,
-    source: '/test',
-    data: {
-      status: 'pending',
-      order_type: 'delivery',
-      total: '1.00',
-      created_at: '2026-03-01T12:00:00Z',
-      notes,
-    },
-  });
+const order = (subject: string, notes = '') => orderMessage(subject, { data: { notes } });
 
 /** Transactions of several producers, each of which has one at a time. */
 class Producers {
@@ -58,8 +45,7 @@ describe('transactions that were aborted', () => {
   let producers: Producers;
   let projector: RunningProjector | undefined;
   let topic: string;
-  const start = async () =>
-    (projector = await startProjector(installation.config, createLogger('test', 'silent')));
+  const start = async () => (projector = await startSilentProjector(installation));
   beforeAll(async () => {
     // A batch or two of what is sent here.
     installation = await createInstallation({ partitions: 1, settings: { PROJECTOR_SLICE_BYTES: '65536' } });
@@ -74,10 +60,8 @@ describe('transactions that were aborted', () => {
 
   const send = (transaction: Transaction, ...subjects: string[]) =>
     transaction.send({ topic, messages: subjects.map((subject) => order(subject)) });
-  const orders = async () => {
-    const db = await readModels(installation);
-    return (await db.collection('orders').find().toArray()).map(({ _id }) => String(_id).slice(3)).toSorted();
-  };
+  const orders = async () =>
+    (await idsIn(await readModels(installation), 'orders')).map((id) => id.slice('s1/'.length));
   const letters = async () =>
     (await runJson<{ total: number }>(installation.env, ['dead-letters', 'list'])).total;
 
@@ -122,10 +106,8 @@ describe('transactions that were aborted', () => {
       };
       if (!open.includes(one)) open.push(one);
       const subject = `c${step}`;
-      await one.transaction.send({
-        topic,
-        messages: Array.from({ length: 10 }, () => order(subject, notes)),
-      });
+      const messages = Array.from({ length: 10 }, () => order(subject, notes));
+      await one.transaction.send({ topic, messages });
       one.subjects.push(subject);
       if (step % 4 !== 3) continue;
       // The one that was begun first does not end first.
@@ -170,14 +152,7 @@ describe('transactions that were aborted', () => {
   it('show nothing on the access topic', async () => {
     const access = accessTopic(installation.environment);
     const key = (status: string, sequence: number) =>
-      encodeEvent({
-        entity: 'access_key',
-        storeId: 's1',
-        subject: 'client',
-        sequence,
-        source: '/test',
-        data: { secret_sha256: 'a'.repeat(64), scopes: ['order'], status },
-      });
+      encodeEvent({ source: '/test', ...keyEvent('client', sequence, { status }) });
     await installation.send(access, [key('active', 1)]);
     const [first, second] = [await producers.begin(), await producers.begin()];
     await first.send({ topic: access, messages: [key('active', 7)] });
@@ -185,9 +160,7 @@ describe('transactions that were aborted', () => {
     await second.abort();
     await first.abort();
     await installation.send(access, [key('inactive', 2)]);
-    const keys = installation.mongodb
-      .db(`${installation.config.namePrefix}_control`)
-      .collection('access_keys');
+    const keys = installation.databases.control.collection('access_keys');
     const isInactive = () => keys.findOne({ status: 'inactive' }).then((found) => found !== null);
     await eventually('what was committed is applied', isInactive);
   });

@@ -7,6 +7,7 @@ import { eventually } from '#test/installation.ts';
 import { produceRaw } from '#test/raw-produce.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { encodeBatch } from '#test/record-batches.ts';
+import { keyEvent } from '#test/events.ts';
 
 const MIB = 1_048_576;
 const BOMBS = 24;
@@ -48,8 +49,7 @@ it.each([0, 1])('are in effect while bombs of environment %i still wait', async 
   await service.startProjector();
   await eventually('the flood is being read', async () => (await position(environment)) > 0);
 
-  const data = { secret_sha256: '0'.repeat(64), scopes: ['order'], status: 'revoked' };
-  await publishAccess([{ entity: 'access_key', storeId: 's1', subject: clientId, sequence: 1_000, data }]);
+  await publishAccess([keyEvent(clientId, 1_000, { status: 'revoked' })]);
   let whenRevoked = Infinity;
   await eventually('the key is revoked', async () => {
     const { status } = await service.api.get('/api/order/list', token);

@@ -1,9 +1,11 @@
 /** Revocations do not wait behind a flood of orders, at any instance. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { encodeEvent } from '#shared/events/encode.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
+import { keyEvent, orderMessage } from '#test/events.ts';
+import { generationDb } from '#test/generations.ts';
+import type { ApiClient } from '#test/api-client.ts';
 
 const ORDERS = 100_000;
 const BATCH = 10_000;
@@ -27,24 +29,10 @@ async function flood(): Promise<void> {
   const { kafka, environment } = service.installation;
   const producer = kafka.producer({ allowAutoTopicCreation: false });
   await producer.connect();
-  const data = {
-    status: 'pending',
-    order_type: 'delivery',
-    total: '1.00',
-    created_at: '2026-01-01T00:00:00Z',
-  };
   const time = new Date('2026-01-01T00:00:00Z');
   for (let start = 0; start < ORDERS; start += BATCH) {
     const messages = Array.from({ length: BATCH }, (_, index) =>
-      encodeEvent({
-        source: '/test',
-        entity: 'order',
-        storeId: `s${index % 50}`,
-        subject: `o${start + index}`,
-        sequence: 1,
-        time,
-        data,
-      }),
+      orderMessage(`o${start + index}`, { storeId: `s${index % 50}`, time }),
     );
     await producer.send({ topic: changesTopic(environment), messages });
   }
@@ -53,9 +41,7 @@ async function flood(): Promise<void> {
 
 /** Of the topic of changes, how many are applied. */
 async function applied(): Promise<number> {
-  const { mongodb, config, environment } = service.installation;
-  const orders = mongodb.db(`${config.namePrefix}_${environment}_g1`).collection('orders');
-  return orders.estimatedDocumentCount();
+  return generationDb(service.installation, 1).collection('orders').estimatedDocumentCount();
 }
 
 it('within a second, while 100,000 orders wait', async () => {
@@ -73,19 +59,11 @@ it('within a second, while 100,000 orders wait', async () => {
   const took: number[] = [];
   for (const [index, clientId] of clients.entries()) {
     const token = tokens.get(clientId) ?? '';
-    const data = { secret_sha256: '0'.repeat(64), scopes: ['order'], status: 'inactive' };
     const start = performance.now();
-    await service.installation.publishAccess([
-      { entity: 'access_key', storeId: 's1', subject: clientId, sequence: 1_000 + index, data },
-    ]);
-    await Promise.all(
-      [service, other].map(({ api }) =>
-        eventually(
-          `${clientId} is refused`,
-          async () => (await api.get('/api/order/list', token)).status === 401,
-        ),
-      ),
-    );
+    await service.installation.publishAccess([keyEvent(clientId, 1_000 + index, { status: 'inactive' })]);
+    const isRefused = async (api: ApiClient) => (await api.get('/api/order/list', token)).status === 401;
+    const waits = [service, other].map(({ api }) => eventually('the key is refused', () => isRefused(api)));
+    await Promise.all(waits);
     took.push(performance.now() - start);
     if (took.length >= AT_LEAST && Math.min(...took) < ALLOWED_MS) break;
   }

@@ -19,7 +19,7 @@ const COLLECTIONS = [
   'checkpoints',
   'access_announcements',
 ];
-const database = () => service.installation.mongodb.db(`${service.installation.config.namePrefix}_control`);
+const database = () => service.installation.databases.control;
 
 async function backUp(): Promise<Map<string, Document[]>> {
   const backup = new Map<string, Document[]>();

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { DEAD_LETTERS } from '#shared/read-models/collections.ts';
-import { controlDatabase } from '#shared/read-models/databases.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 
@@ -13,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.close());
 
-const control = () => controlDatabase(service.installation.mongodb, service.installation.config.namePrefix);
+const control = () => service.installation.databases.control;
 const letters = () => control().collection<{ reason: string }>(DEAD_LETTERS);
 const HASH = hashSecret('secret');
 const ACTIVE = { secret_sha256: HASH, scopes: ['order'], status: 'active' };

@@ -10,7 +10,6 @@ import {
   type StoreDocument,
   TOMBSTONES,
 } from '#shared/read-models/collections.ts';
-import { controlDatabase } from '#shared/read-models/databases.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { emptyReadModels } from '#test/read-models.ts';
 
@@ -22,8 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => installation?.close());
 
-const stores = () =>
-  controlCollections(controlDatabase(installation.mongodb, installation.config.namePrefix)).stores;
+const stores = () => controlCollections(installation.databases.control).stores;
 const adopt = () => adoptStoreRecords(installation.environment, db, stores());
 const statusOf = async (storeId: string) => (await stores().findOne({ store_id: storeId }))?.record_status;
 const pending = () =>
