@@ -1,8 +1,8 @@
 /** The image and the Compose file for real, where a Docker engine with Compose is: from an event to an answer, by three query services. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { encodeEvent } from '#shared/events/encode.ts';
 import { eventually } from '#test/installation.ts';
 import { type Installed, installWithCompose, whyNoCompose } from './compose.ts';
+import { orderMessage } from '#test/events.ts';
 
 const MINUTE = 60_000;
 const reason = await whyNoCompose();
@@ -50,7 +50,7 @@ describe('the Compose file', { timeout: 5 * MINUTE }, () => {
   }
 
   it('answers with what was published to Kafka', async () => {
-    await installed.admin('publish - --environment production', ORDER);
+    await installed.admin('publish - --environment production', orderMessage('o1').value);
     await eventually('the order is in the list', async () => (await readOrders()).ids.includes('o1'));
   });
 
@@ -115,15 +115,6 @@ describe('the Compose file', { timeout: 5 * MINUTE }, () => {
     expect(health.trim()).toBe('healthy');
   });
 });
-
-const ORDER = encodeEvent({
-  entity: 'order',
-  storeId: 's1',
-  subject: 'o1',
-  source: '/test',
-  sequence: 1,
-  data: { status: 'pending', order_type: 'delivery', total: '39.90', created_at: '2026-03-02T21:30:00Z' },
-}).value;
 
 const PRINT_METRICS = `fetch('http://127.0.0.1:9090/metrics').then((answer) => answer.text()).then(console.log)`;
 

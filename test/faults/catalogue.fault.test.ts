@@ -14,6 +14,7 @@ import {
 } from '#test/shared-groups-catalogue.ts';
 import { peakMebibytes } from '../bench/process-figures.ts';
 import { note } from './results.ts';
+import { orderEvent } from '#test/events.ts';
 
 /** A neighbour's order is shown within this time, whatever the catalogue beside it does. */
 const BOUND_MS = 5_000;
@@ -72,13 +73,7 @@ describe('a catalogue whose products share option groups', () => {
     const { installation } = service;
     const orders = (await readModels(installation)).collection<{ _id: string }>(COLLECTIONS.order);
     const began = performance.now();
-    const data = {
-      status: 'pending',
-      order_type: 'delivery',
-      total: '1.00',
-      created_at: '2026-11-20T21:15:04Z',
-    };
-    await installation.publish([{ entity: 'order', storeId: 'neighbour', subject: id, sequence: 1, data }]);
+    await installation.publish([orderEvent(id, { storeId: 'neighbour' })]);
     await eventually('the order is there', async () => {
       return (await orders.findOne({ _id: `neighbour/${id}` })) !== null;
     });

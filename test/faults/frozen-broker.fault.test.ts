@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { encodeEvent } from '#shared/events/encode.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { runCommand } from '../services/admin/run-command.ts';
 import { type KafkaCluster, startKafkaCluster } from './servers/kafka-cluster.ts';
+import { orderMessage } from '#test/events.ts';
 
 const CALLS = 8;
 
@@ -12,11 +12,8 @@ describe('three Kafka brokers, of which the first that is named is frozen', () =
   beforeAll(async () => {
     kafka = await startKafkaCluster(3);
     installation = await createInstallation({ settings: { KAFKA_BROKERS: kafka.brokers } });
-    for (const topic of [
-      `store-changes.${installation.environment}`,
-      `store-access.${installation.environment}`,
-    ])
-      await kafka.inSync(topic);
+    for (const name of ['store-changes', 'store-access'])
+      await kafka.inSync(`${name}.${installation.environment}`);
   });
   afterAll(async () => {
     // Frozen brokers take no part in the removal of topics.
@@ -32,25 +29,11 @@ describe('three Kafka brokers, of which the first that is named is frozen', () =
     await eventually('the others lead', async () => (await runCommand(withOthers, ['lag'])).code === 0);
     const outcomes: [number | null, string][] = [];
     for (let call = 0; call < CALLS; call += 1) {
-      const { value } = encodeEvent({
-        entity: 'order',
-        storeId: `s${call}`,
-        subject: 'o1',
-        sequence: 1,
-        source: '/test',
-        data: {
-          status: 'pending',
-          order_type: 'delivery',
-          total: '10.00',
-          created_at: '2026-03-01T12:00:00Z',
-        },
-      });
-      const isEven = call % 2 === 0;
-      const { code, stderr } = await runCommand(
-        installation.env,
-        isEven ? ['lag'] : ['publish', '-'],
-        isEven ? {} : { input: `${value}\n` },
-      );
+      const { value } = orderMessage('o1', { storeId: `s${call}` });
+      const input = `${value}\n`;
+      const { code, stderr } = await (call % 2 === 0
+        ? runCommand(installation.env, 'lag')
+        : runCommand(installation.env, 'publish -', { input }));
       outcomes.push([code, stderr]);
     }
     expect(outcomes.map(([code, said]) => (code === 0 ? 'works' : said))).toEqual(

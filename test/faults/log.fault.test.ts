@@ -1,12 +1,13 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
-import { createTopics, TOPIC_CONFIG } from '#shared/kafka/topics.ts';
+import { TOPIC_CONFIG } from '#shared/kafka/topics.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
-import { startService, type ServiceProcess } from '#test/service-process.ts';
+import { killAll, startService, type ServiceProcess } from '#test/service-process.ts';
 import { eventAt } from './load.ts';
 import { note } from './results.ts';
 import { type KafkaCluster, startKafkaCluster } from './servers/kafka-cluster.ts';
+import { makeTopicAnew, withAdmin } from '#test/topics.ts';
 
 const APPLIED = 400;
 /** Where nothing is fetched that shows it, a look every ten seconds does. */
@@ -19,8 +20,7 @@ describe('a log that becomes another one beneath a running projector', () => {
   const services: ServiceProcess[] = [];
   const closing: (() => Promise<unknown>)[] = [];
   afterAll(async () => {
-    for (const service of services) service.kill('SIGKILL');
-    await Promise.all(services.map(({ ended }) => ended));
+    await killAll(services);
     for (const close of closing.toReversed()) await close();
   });
 
@@ -56,12 +56,7 @@ describe('a log that becomes another one beneath a running projector', () => {
       const installation = await install();
       const service = await project(installation);
       const before = await dump(await readModels(installation));
-      const admin = installation.kafka.admin();
-      const topic = changesTopic(installation.environment);
-      await admin.deleteTopics({ topics: [topic] });
-      await eventually('the topic is gone', async () => !(await admin.listTopics()).includes(topic));
-      await createTopics(admin, [topic], { partitions: 1 });
-      await admin.disconnect();
+      await makeTopicAnew(installation.kafka, changesTopic(installation.environment));
       await installation.publish(events(10_000, length));
       recoveriesMs.push(await stops(service));
       expect(await dump(await readModels(installation))).toEqual(before);
@@ -133,11 +128,7 @@ async function keepTwoCopies({ kafka, environment }: Installation, cluster: Kafk
 
 /** How many copies of the partition are complete. */
 async function inSyncOf({ kafka, environment }: Installation): Promise<number> {
-  const admin = kafka.admin();
-  try {
-    const { topics } = await admin.fetchTopicMetadata({ topics: [changesTopic(environment)] });
-    return topics[0]?.partitions[0]?.isr.length ?? 0;
-  } finally {
-    await admin.disconnect();
-  }
+  const topics = [changesTopic(environment)];
+  const metadata = await withAdmin(kafka, (admin) => admin.fetchTopicMetadata({ topics }));
+  return metadata.topics[0]?.partitions[0]?.isr.length ?? 0;
 }

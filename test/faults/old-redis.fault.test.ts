@@ -6,6 +6,7 @@ import { type QueryService, type RunningApp, startApp, startQueryService } from 
 import { copyRedis, type RedisCopy, restoreCopy, rewriteCopy } from '#test/redis-copy.ts';
 import { type RedisProcess, startRedisProcess } from '#test/redis-process.ts';
 import { note } from './results.ts';
+import { followsItsMaster } from '#test/redis-sentinels.ts';
 
 const ROUNDS = 20;
 /** A look a second, and what reconciling a few keys takes. */
@@ -90,9 +91,7 @@ describe('a revoked key is accepted no longer than until the next look', () => {
         'REPLICAOF an old copy, and back',
         await acceptedAfter(async () => {
           await own.client.replicaof('127.0.0.1', String(old.port));
-          await eventually('the old data have come over', async () =>
-            (await own.client.info('replication')).includes('master_link_status:up'),
-          );
+          await followsItsMaster(own);
           await own.client.replicaof('NO', 'ONE');
         }),
       );

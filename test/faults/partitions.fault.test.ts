@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { startTrial, type Trial } from './trial.ts';
+import { withAdmin } from '#test/topics.ts';
 
 describe('a topic that is given more partitions', () => {
   let trial: Trial;
@@ -12,10 +13,8 @@ describe('a topic that is given more partitions', () => {
   it('is applied to the same end, although stores move between partitions', async () => {
     const projectors = [trial.start(), trial.start()];
     await Promise.all(projectors.map((one) => one.logged(({ msg }) => msg === 'partition is applied')));
-    const admin = trial.installation.kafka.admin();
-    await admin.connect();
-    await admin.createPartitions({ topicPartitions: [{ topic: changesTopic(trial.disturbed), count: 5 }] });
-    await admin.disconnect();
+    const topicPartitions = [{ topic: changesTopic(trial.disturbed), count: 5 }];
+    await withAdmin(trial.installation.kafka, (admin) => admin.createPartitions({ topicPartitions }));
     const recoveriesMs = [await trial.movesOn(5)];
     await trial.conclude([{ fault: 'topic given more partitions', recoveriesMs, boundMs: 20_000 }], {
       storesMoved: true,

@@ -27,16 +27,8 @@ describe('three query services behind HAProxy and three projectors, on clusters,
   it('count a quota exactly, together', async () => {
     const { proxy, trial } = fleet;
     const [key] = await fleet.giveKeys(['limited']);
-    const settings = ['--requests', String(QUOTA), '--window', '3600'];
-    await runJson(trial.installation.env, [
-      'quota',
-      'set',
-      '-s',
-      'limited',
-      '-e',
-      trial.disturbed,
-      ...settings,
-    ]);
+    const quota = `quota set -s limited -e ${trial.disturbed} --requests ${QUOTA} --window 3600`;
+    await runJson(trial.installation.env, quota);
     const statuses: number[] = [];
     const asking = Array.from({ length: 20 }, async () => {
       for (let count = 0; count < (QUOTA + BEYOND) / 20; count += 1) {

@@ -7,7 +7,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newSigningKey } from '#shared/access/signing-key-set.ts';
-import { encodeEvent } from '#shared/events/encode.ts';
 import { createApiClient } from '#test/api-client.ts';
 import { debianRedis } from '#test/debian-redis.ts';
 import { documentedCommands } from '#test/documented-commands.ts';
@@ -22,6 +21,7 @@ import {
   startPrivilegedServers,
 } from '../secure-servers/privileges.ts';
 import { runCommand } from '../services/admin/run-command.ts';
+import { orderMessage } from '#test/events.ts';
 
 const size = process.env['STACK_TOPOLOGY'] === 'cluster' ? 3 : 1;
 const ORDERS = 2;
@@ -93,15 +93,7 @@ describe(`a secured installation, by the documents alone, on ${size === 1 ? 'sin
     await service?.ended;
   }
 
-  const order = (storeId: string, id: number) =>
-    encodeEvent({
-      entity: 'order',
-      storeId,
-      subject: `o${id}`,
-      sequence: 1,
-      source: '/test',
-      data: { status: 'pending', order_type: 'delivery', total: '10.00', created_at: '2026-03-01T12:00:00Z' },
-    }).value;
+  const order = (storeId: string, id: number) => orderMessage(`o${id}`, { storeId }).value;
 
   async function eventsFile(stores: string[]): Promise<string> {
     const path = join(folder, 'events.ndjson');

@@ -46,11 +46,9 @@ it('is told by metrics, which keep the last lag known, and by a line a minute fo
   });
   const before = lines.length;
   await kafka.proxy.cut();
-  await eventually(
-    'it is told',
-    async () => (await valuesOf(kafkaConnected)).every((value) => value === 0),
-    120_000,
-  );
+  const are = (wanted: number) => async () =>
+    (await valuesOf(kafkaConnected)).every((value) => value === wanted);
+  await eventually('it is told', are(0));
   // Both consumers have been started again at least once by now.
   await eventually('they restart', () => lines.some(({ msg }) => msg === 'consumer restarts'), 120_000);
   expect(await valuesOf(lag)).toHaveLength(partitions);
@@ -59,10 +57,6 @@ it('is told by metrics, which keep the last lag known, and by a line a minute fo
   for (const seconds of last) expect(seconds).toBeLessThan(Date.now() / 1_000);
   expect(lines.length - before).toBeLessThan(60);
   await kafka.proxy.restore();
-  await eventually(
-    'it is back',
-    async () => (await valuesOf(kafkaConnected)).every((value) => value === 1),
-    120_000,
-  );
+  await eventually('it is back', are(1));
   expect(await valuesOf(lag)).toHaveLength(partitions);
 });

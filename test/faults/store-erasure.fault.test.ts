@@ -2,15 +2,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from 'mongodb';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startProjector } from '#projector/projector.ts';
-import { createLogger } from '#shared/logging.ts';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
-import type { StreamEvent } from '#test/streams.ts';
 import { runCommand, startCommand } from '../services/admin/run-command.ts';
 import { noteFreshness, watchFreshness } from './freshness.ts';
 import { note } from './results.ts';
+import type { RunningProjector } from '#projector/projector.ts';
+import { orderEvent } from '#test/events.ts';
+import { startSilentProjector } from '#test/projectors.ts';
 
 const ORDERS = 50_000;
 /** What ninety-nine of a hundred of the neighbours' events take at most until they are shown. */
@@ -21,12 +21,12 @@ const LONGEST_MS = 1_200_000;
 const ERASE = ['stores', 'erase', 'large', '--yes'];
 
 let installation: Installation;
-let projector: Awaited<ReturnType<typeof startProjector>>;
+let projector: RunningProjector;
 let db: Db;
 beforeAll(async () => {
   // One partition: every other store waits for whatever holds it up.
   installation = await createInstallation({ partitions: 1 });
-  projector = await startProjector(installation.config, createLogger('test', 'silent'));
+  projector = await startSilentProjector(installation);
   db = await readModels(installation);
   await installation.publish(Array.from({ length: ORDERS }, (_, index) => order('large', index)));
   await caughtUp(installation, installation.environment, LONGEST_MS);
@@ -36,23 +36,16 @@ afterAll(async () => {
   await installation?.close();
 });
 
-function order(storeId: string, index: number): StreamEvent {
-  return {
-    entity: 'order',
+const order = (storeId: string, index: number) =>
+  orderEvent(`o${index}`, {
     storeId,
-    subject: `o${index}`,
-    sequence: 1,
-    action: 'changed',
     data: {
       status: 'delivered',
-      order_type: 'takeout',
-      total: '39.90',
       items: [{ product_id: 'p1', name: 'Pastel', quantity: 3, unit_price: '13.30', total: '39.90' }],
       customer: { id: 'c1', name: 'Consumidor Final' },
       created_at: new Date(Date.UTC(2026, 2, 1) + index * 1_000).toISOString(),
     },
-  };
-}
+  });
 
 const left = () => db.collection(COLLECTIONS.order).countDocuments({ store_id: 'large' });
 

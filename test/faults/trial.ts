@@ -4,10 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { startProjector } from '#projector/projector.ts';
 import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
-import { readConfig } from '#shared/config.ts';
-import { createLogger } from '#shared/logging.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
@@ -16,6 +13,7 @@ import { startKilledProjector, startService, type ServiceProcess } from '#test/s
 import { runCommand } from '../services/admin/run-command.ts';
 import { eventAt } from './load.ts';
 import { note, type Result } from './results.ts';
+import { startSilentProjector } from '#test/projectors.ts';
 
 /** What the brokers of the tests allow; the recovery after a kill follows from it. */
 export const SESSION_TIMEOUT_MS = 1_500;
@@ -102,10 +100,7 @@ export async function startTrial(options: TrialOptions = {}): Promise<Trial> {
       const events = await flow.end();
       await caughtUp(installation, disturbed, CAUGHT_UP_LIMIT_MS);
       await end();
-      const calm = await startProjector(
-        readConfig({ ...installation.env, ENVIRONMENTS: undisturbed, PROJECTOR_SLICE_EVENTS: '1000' }),
-        createLogger('test', 'silent'),
-      );
+      const calm = await startSilentProjector(installation, undisturbed, { PROJECTOR_SLICE_EVENTS: '1000' });
       try {
         await caughtUp(installation, undisturbed, CAUGHT_UP_LIMIT_MS);
       } finally {

@@ -9,6 +9,7 @@ import { type ServiceProcess, startService } from '#test/service-process.ts';
 import { runCommand, runJson } from '../services/admin/run-command.ts';
 import { type KafkaCluster, startKafkaCluster } from './servers/kafka-cluster.ts';
 import { startTrial, type Trial } from './trial.ts';
+import { keyEvent } from '#test/events.ts';
 
 const PARTITIONS = 3;
 /** The partition whose log is damaged. */
@@ -72,11 +73,7 @@ describe('a damaged record batch', () => {
       .filter((line) => line.startsWith('store_data_partition_unreadable{') && line.endsWith(' 1'))
       .map((line) => `${/partition="(\d+)"/.exec(line)?.[1]} ${/reason="(\w+)"/.exec(line)?.[1]}`);
   };
-  const accessKeys = () =>
-    trial.installation.mongodb
-      .db(`${trial.installation.config.namePrefix}_control`)
-      .collection('access_keys')
-      .countDocuments();
+  const accessKeys = () => trial.installation.databases.control.collection('access_keys').countDocuments();
 
   it('stops its partition alone, which goes on once the batch is whole again, and everything is applied once', async () => {
     const { installation, disturbed } = trial;
@@ -98,18 +95,7 @@ describe('a damaged record batch', () => {
       await stopped;
 
       const keys = await accessKeys();
-      await installation.publishAccess(
-        [
-          {
-            entity: 'access_key',
-            storeId: 's1',
-            subject: `key-${reason}`,
-            sequence: 1,
-            data: { secret_sha256: 'a'.repeat(64), scopes: ['order'], status: 'active' },
-          },
-        ],
-        disturbed,
-      );
+      await installation.publishAccess([keyEvent(`key-${reason}`, 1)], disturbed);
       await eventually('access goes on', async () => (await accessKeys()) > keys);
       await trial.movesOn(DAMAGED);
       expect(await shown(projector)).toEqual([`${DAMAGED} ${reason}`]);
@@ -172,10 +158,8 @@ describe('a record batch whose length is destroyed', () => {
     }
     expect(await skip('--to', '1')).toMatchObject({ code: 0 });
     await caughtUp(installation);
-    const listed = await runJson<{ dead_letters: { id: string; reason: string }[] }>(installation.env, [
-      'dead-letters',
-      'list',
-    ]);
+    type Listed = { dead_letters: { id: string; reason: string }[] };
+    const listed = await runJson<Listed>(installation.env, 'dead-letters list');
     expect(listed.dead_letters.map(({ id, reason }) => [id, reason])).toEqual([
       [`${topic}/0/0`, 'malformed'],
       [`${topic}/0/1`, 'unreadable'],

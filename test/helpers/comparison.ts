@@ -1,11 +1,11 @@
 /** Compares what the query service answers with what the model of the contract answers. */
 import { deepStrictEqual } from 'node:assert/strict';
-import { hashSecret } from '#shared/access/secrets.ts';
 import type { ApiClient } from './api-client.ts';
 import { eventually, type Installation } from './installation.ts';
 import type { Model } from './model.ts';
 import { lists, type Question, records, target } from './questions.ts';
 import { STREAM_STORES } from './streams.ts';
+import { keyEvent } from './events.ts';
 
 export interface Compared {
   /** Answers that were compared. */
@@ -17,16 +17,9 @@ export interface Compared {
 /** Gives each store of the streams a key with all scopes in an environment. */
 export async function publishKeys(installation: Installation, environment: string): Promise<void> {
   await installation.publishAccess(
-    STREAM_STORES.map((store) => ({
-      entity: 'access_key',
-      storeId: store,
-      subject: `${environment}-${store}`,
-      sequence: 1,
-      data: {
-        secret_sha256: hashSecret('secret'),
-        scopes: ['store', 'crm', 'order', 'menu'],
-        status: 'active',
-      },
+    STREAM_STORES.map((storeId) => ({
+      ...keyEvent(`${environment}-${storeId}`, 1, { scopes: ['store', 'crm', 'order', 'menu'] }),
+      storeId,
     })),
     environment,
   );

@@ -7,7 +7,7 @@ import kafkajs, { type Kafka } from 'kafkajs';
 import { Cluster, Redis } from 'ioredis';
 import { type Db, MongoClient, MongoServerError } from 'mongodb';
 import { type Config, readConfig } from '#shared/config.ts';
-import { type EncodedMessage, encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
+import { type EncodedMessage, encodeEvent } from '#shared/events/encode.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { PerKafka } from '#shared/kafka/per-kafka.ts';
 import { createProducer } from '#shared/kafka/client.ts';
@@ -17,6 +17,7 @@ import { readRedisAddress } from '#shared/redis-address.ts';
 import { newSigningKey } from '#shared/access/signing-key-set.ts';
 import { PATIENCE } from './patience.ts';
 import { startRedisProcess } from './redis-process.ts';
+import type { TestEvent } from './events.ts';
 
 export interface Installation {
   /** The environment variables of this installation, for processes of its own. */
@@ -31,9 +32,9 @@ export interface Installation {
   databases: Databases;
   redis: Redis;
   /** Publishes events to the changes topic of an environment (the first by default), in order. */
-  publish: (events: Omit<EventToEncode, 'source'>[], environment?: string) => Promise<void>;
+  publish: (events: TestEvent[], environment?: string) => Promise<void>;
   /** Publishes events to the access topic. */
-  publishAccess: (events: Omit<EventToEncode, 'source'>[], environment?: string) => Promise<void>;
+  publishAccess: (events: TestEvent[], environment?: string) => Promise<void>;
   /** Publishes messages as they are, good or bad. */
   send: (topic: string, messages: RawMessage[]) => Promise<void>;
   close: () => Promise<void>;
@@ -120,8 +121,7 @@ export async function createInstallation(options: InstallationOptions = {}): Pro
     }
   };
   const environment = environments[0] ?? tag;
-  const encode = (events: Omit<EventToEncode, 'source'>[]) =>
-    events.map((event) => encodeEvent({ source: '/test', ...event }));
+  const encode = (events: TestEvent[]) => events.map((event) => encodeEvent({ source: '/test', ...event }));
   return {
     env,
     config,

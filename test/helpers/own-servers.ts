@@ -4,6 +4,7 @@ import { type ReplicaSet, startReplicaSet } from '../faults/servers/replica-set.
 import type { Answer } from './api-client.ts';
 import { eventually } from './installation.ts';
 import { type QueryService, startQueryService, type TestChange } from './query-service.ts';
+import { ORDER, orderEvent } from './events.ts';
 
 export interface OwnServers {
   service: QueryService;
@@ -23,13 +24,6 @@ export interface OwnServers {
   answers: (environment: string, ids: string[]) => Promise<void>;
   close: () => Promise<void>;
 }
-
-const ORDER = {
-  status: 'pending',
-  order_type: 'delivery',
-  total: '1.00',
-  created_at: '2026-01-01T00:00:00Z',
-};
 
 export const order = (id: string): TestChange => ({ entity: 'order', storeId: 's1', id, data: ORDER });
 
@@ -62,19 +56,14 @@ export async function startOwnServers(settings: Record<string, string> = {}): Pr
     own,
     enter,
     ask,
-    publish: (subject, storeId = 's1') =>
-      installation.publish([{ entity: 'order', storeId, subject, sequence: 1, data: ORDER }], own),
+    publish: (subject, storeId = 's1') => installation.publish([orderEvent(subject, { storeId })], own),
     answers: (environment, ids) =>
       eventually(`${environment} answers ${ids.join(', ')}`, async () => {
         const { status, json } = await ask(environment);
         if (status !== 200) return false;
         const { results } = json as { results: { id: string }[] };
-        return (
-          results
-            .map(({ id }) => id)
-            .toSorted()
-            .join() === ids.join()
-        );
+        const found = results.map(({ id }) => id).toSorted();
+        return found.join() === ids.join();
       }),
     async close() {
       await service.close();

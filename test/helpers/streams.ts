@@ -1,9 +1,9 @@
 /** Random streams of changes: entities created, changed, deleted and brought back, in and out of order, again and again. */
 import fc from 'fast-check';
-import type { EventToEncode } from '#shared/events/encode.ts';
 import { ORDER_STATUSES, ORDER_TYPES } from '#shared/events/entities/order.ts';
+import type { TestEvent } from './events.ts';
 
-export type StreamEvent = Omit<EventToEncode, 'source'>;
+export type StreamEvent = TestEvent;
 
 /** The stores of every stream. */
 export const STREAM_STORES = ['s1', 's2', 'S-3'];

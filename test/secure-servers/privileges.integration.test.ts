@@ -4,7 +4,6 @@ import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newSigningKey } from '#shared/access/signing-key-set.ts';
 import { readConfig } from '#shared/config.ts';
-import { encodeEvent } from '#shared/events/encode.ts';
 import { createKafka, createProducer } from '#shared/kafka/client.ts';
 import { createLogger } from '#shared/logging.ts';
 import { createApiClient } from '#test/api-client.ts';
@@ -21,6 +20,7 @@ import {
   type PrivilegedServers,
   startPrivilegedServers,
 } from './privileges.ts';
+import { orderMessage } from '#test/events.ts';
 
 let servers: PrivilegedServers;
 let env: Record<string, string>;
@@ -39,14 +39,8 @@ beforeAll(async () => {
     OPERATIONS_PORT: '0',
     SIGNING_KEYS: JSON.stringify({ keys: [await newSigningKey()] }),
   };
-  await runJson(
-    {
-      ...withoutRedis(env),
-      ...asKafkaUser('store-data-administrator'),
-      ...asDataUser('store-data-projector'),
-    },
-    ['prepare', '--partitions', '2'],
-  );
+  const users = { ...asKafkaUser('store-data-administrator'), ...asDataUser('store-data-projector') };
+  await runJson({ ...withoutRedis(env), ...users }, 'prepare --partitions 2');
   operator = { ...env, ...asKafkaUser('store-data-operator'), ...asDataUser('store-data-projector') };
   projector = startService('projector', {
     ...env,
@@ -80,16 +74,6 @@ function publisher(): Record<string, string> {
   return { ...others, ...asKafkaUser('store-data-publisher') };
 }
 
-const order = (id: string, sequence: number) =>
-  encodeEvent({
-    entity: 'order',
-    storeId: 's1',
-    subject: id,
-    sequence,
-    source: '/test',
-    data: { status: 'pending', order_type: 'delivery', total: '10.00', created_at: '2026-03-01T12:00:00Z' },
-  });
-
 /** Sends as a user of Kafka; resolves with the reason where it may not. */
 async function send(user: KafkaUser, topic: string): Promise<string> {
   const config = readConfig({ ...env, ...asKafkaUser(user) });
@@ -97,7 +81,7 @@ async function send(user: KafkaUser, topic: string): Promise<string> {
   const producer = createProducer(kafka);
   await producer.connect();
   try {
-    await producer.send({ topic, messages: [order('o1', 1), order('o2', 1)] });
+    await producer.send({ topic, messages: ['o1', 'o2'].map((id) => orderMessage(id)) });
     return 'sent';
   } catch (error) {
     return String(error);
@@ -113,12 +97,10 @@ async function orders(token: string): Promise<{ status: number; count: number | 
 
 describe('with the privileges of deploy/privileges', () => {
   it('everything works: publishing, keys, tokens, lists, a rebuild, its removal, verification, a revocation, an erasure', async () => {
-    const lines = [order('o1', 1), order('o2', 1)].map(({ value }) => `${value}\n`).join('');
+    const lines = ['o1', 'o2'].map((id) => `${orderMessage(id).value}\n`).join('');
     expect(await runJson(publisher(), ['publish', '-'], lines)).toMatchObject({ sent: 2 });
-    const key = await runJson<{ client_id: string; client_secret: string }>(
-      operator,
-      'keys create --store s1 --scopes order'.split(' '),
-    );
+    type Key = { client_id: string; client_secret: string };
+    const key = await runJson<Key>(operator, 'keys create --store s1 --scopes order');
     const token = await createApiClient(url).token(key.client_id, key.client_secret);
     await eventually('both orders are listed', async () => (await orders(token)).count === 2);
     await runJson(operator, ['rebuild']);
@@ -148,11 +130,9 @@ describe('with the privileges of deploy/privileges', () => {
       1,
       expect.stringMatching(/store-data: not authorized by MongoDB: not authorized on store_data_control/),
     ]);
-    const published = await runCommand(
-      { ...publisher(), ...asKafkaUser('store-data-operator') },
-      ['publish', '-'],
-      { input: `${order('o3', 1).value}\n` },
-    );
+    const noPublisher = { ...publisher(), ...asKafkaUser('store-data-operator') };
+    const input = `${orderMessage('o3').value}\n`;
+    const published = await runCommand(noPublisher, 'publish -', { input });
     expect([published.code, published.stderr]).toEqual([
       1,
       expect.stringMatching(/not authorized by Kafka: .*store-changes\.production/),

@@ -2,14 +2,9 @@
 import { encodeEvent } from '#shared/events/encode.ts';
 import type { Chance } from '#local/simulator/random.ts';
 import type { RawMessage } from '#test/installation.ts';
+import { ORDER } from '#test/events.ts';
 
 const NEWEST = 1_000_000;
-const ORDER = {
-  status: 'pending',
-  order_type: 'delivery',
-  total: '1.00',
-  created_at: '2026-03-01T02:59:56Z',
-};
 
 /** A poison message of a store. */
 export function poison(chance: Chance, storeId: string): RawMessage {

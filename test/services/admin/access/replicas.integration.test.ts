@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createControlIndexes } from '#shared/access/access-keys.ts';
-import { controlDatabase } from '#shared/read-models/databases.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { createInstallation, type Installation } from '#test/installation.ts';
 import { type RedisProcess, startRedisProcess } from '#test/redis-process.ts';
 import { runCommand } from '../run-command.ts';
+import { followsItsMaster } from '#test/redis-sentinels.ts';
 
 let primary: RedisProcess;
 let replica: RedisProcess;
@@ -13,7 +13,7 @@ beforeAll(async () => {
   [primary, replica] = await Promise.all([startRedisProcess(), startRedisProcess()]);
   installation = await createInstallation({ settings: { REDIS_URL: primary.url } });
   installation.redis.on('error', () => undefined);
-  await createControlIndexes(controlDatabase(installation.mongodb, installation.config.namePrefix));
+  await createControlIndexes(installation.databases.control);
 });
 afterAll(async () => {
   await installation?.close();
@@ -27,9 +27,7 @@ it('what takes rights away says how many replicas have it, where there are any',
   expect((await block('s1')).stderr).not.toContain('replicas');
 
   await replica.client.replicaof('127.0.0.1', String(primary.port));
-  await eventually('the replica follows', async () => {
-    return /master_link_status:up/.test(await replica.client.info('replication'));
-  });
+  await followsItsMaster(replica);
   const { code, stderr } = await block('s2');
   expect(code).toBe(0);
   expect(stderr).toContain('note: 1 of 1 replicas of Redis have it\n');
