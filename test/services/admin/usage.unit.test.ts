@@ -74,31 +74,20 @@ describe('the command line', () => {
     expect(String(error)).toMatch(message);
   });
 
-  it.each([
-    'publish',
-    'keys create',
-    'keys list',
-    'keys show',
-    'keys scopes',
-    'keys revoke',
-    'stores list',
-    'stores show',
-    'stores block',
-    'quota set',
-    'quota reset',
-    'quota show',
-    'sessions list',
-    'sessions revoke',
-    'dead-letters list',
-    'dead-letters show',
-    'dead-letters retry',
-    'dead-letters drop',
-    'lag',
-    'events',
-    'config',
-  ])('explains "%s" with an example, readable at 80 columns', async (command) => {
-    await parse([...command.split(' '), '--help']);
-    expect(stdout).toMatch(/Examples?:\n {2}(?:npm run (?:--silent )?store-data -- |zcat)/);
-    expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
-  });
+  const COMMANDS = [
+    'publish, lag, events, config',
+    'keys create, keys list, keys show, keys scopes, keys revoke',
+    'stores list, stores show, stores block',
+    'quota set, quota reset, quota show',
+    'sessions list, sessions revoke',
+    'dead-letters list, dead-letters show, dead-letters retry, dead-letters drop',
+  ];
+  it.each(COMMANDS.flatMap((group) => group.split(', ')))(
+    'explains "%s" with an example, readable at 80 columns',
+    async (command) => {
+      await parse([...command.split(' '), '--help']);
+      expect(stdout).toMatch(/Examples?:\n {2}(?:npm run (?:--silent )?store-data -- |zcat)/);
+      expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
+    },
+  );
 });

@@ -22,11 +22,10 @@ describe('the servers that a command works on', () => {
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  const writeStack = (content: unknown) =>
-    writeFile(
-      join(folder, '.local', 'stack.json'),
-      typeof content === 'string' ? content : JSON.stringify(content),
-    );
+  const writeStack = (content: object | string) => {
+    const text = typeof content === 'string' ? content : JSON.stringify(content);
+    return writeFile(join(folder, '.local', 'stack.json'), text);
+  };
 
   it('are those of the variables, even where a stack runs', async () => {
     await writeStack(STACK);
@@ -62,24 +61,16 @@ describe('the servers that a command works on', () => {
   });
 
   it.each([
-    [['keys', 'list'], 'MONGODB_URI'],
-    [['sessions', 'list', '--store', 's1', '-e', 'production'], 'REDIS_URL'],
-    [['lag'], 'KAFKA_BROKERS'],
-    [
-      ['sessions', 'revoke', 'a'.repeat(32), '--store', 's1', '-e', 'production', '-c', 'c1'],
-      'KAFKA_BROKERS',
-    ],
-  ])('must be named for a command that uses them: %j needs %s', async (args, missing) => {
-    const others = {
-      KAFKA_BROKERS: 'k.invalid:1',
-      MONGODB_URI: 'mongodb://m.invalid',
-      REDIS_URL: 'redis://r.invalid',
-    };
-    const { code, stderr } = await runCommand({ ...others, [missing]: '' }, args);
-    expect([code, stderr]).toEqual([
-      1,
-      expect.stringMatching(`this command needs ${missing}: .*npm start.*stack\\.json`),
-    ]);
+    ['keys list', 'MONGODB_URI'],
+    ['sessions list --store s1 -e production', 'REDIS_URL'],
+    ['lag', 'KAFKA_BROKERS'],
+    [`sessions revoke ${'a'.repeat(32)} --store s1 -e production -c c1`, 'KAFKA_BROKERS'],
+  ])('must be named for a command that uses them: %s needs %s', async (words, missing) => {
+    const databases = { MONGODB_URI: 'mongodb://m.invalid', REDIS_URL: 'redis://r.invalid' };
+    const env = { KAFKA_BROKERS: 'k.invalid:1', ...databases, [missing]: '' };
+    const { code, stderr } = await runCommand(env, words);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(new RegExp(`this command needs ${missing}: .*npm start.*stack\\.json`));
   });
 
   it.each(['', 'null', '{"kafka_brokers":[]}'])('are not read from a file that says %j', async (content) => {

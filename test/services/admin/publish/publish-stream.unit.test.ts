@@ -17,19 +17,9 @@ import { EventRejected } from '#shared/events/rejection.ts';
 import { runCommand } from '../run-command.ts';
 import { orderEvent, orderLine } from './events.ts';
 
-interface Sent {
-  topic: string;
-  key: string;
-  id: string;
-}
-
-class TooLarge extends Error {
-  readonly type = 'MESSAGE_TOO_LARGE';
-}
-
-/** A producer that takes its time, and refuses values above a size as a broker does. */
-function fakeProducer(options: { maxBytes?: number; failAfter?: number } = {}) {
-  const sent: Sent[] = [];
+/** A producer that takes its time, and may fail after some batches; it notes the subjects of what it sent. */
+function fakeProducer(failAfter = Infinity) {
+  const sent: string[] = [];
   let underWay = 0;
   let batches = 0;
   let mostUnderWay = 0;
@@ -40,25 +30,13 @@ function fakeProducer(options: { maxBytes?: number; failAfter?: number } = {}) {
       underWay += 1;
       batches += 1;
       mostUnderWay = Math.max(mostUnderWay, underWay);
-      try {
-        await sleep(1);
-        if (options.failAfter !== undefined && batches > options.failAfter) throw new Error('broker is gone');
-        const values = topicMessages.flatMap(({ messages }) =>
-          messages.map(({ value }) => value?.length ?? 0),
-        );
-        if (options.maxBytes !== undefined && values.some((bytes) => bytes > (options.maxBytes ?? 0))) {
-          throw new Error('not sent', { cause: new TooLarge() });
-        }
-        for (const { topic, messages } of topicMessages) {
-          for (const { key, value } of messages) {
-            const { subject } = JSON.parse(String(value)) as { subject: string };
-            sent.push({ topic, key: String(key), id: subject });
-          }
-        }
-        return [];
-      } finally {
-        underWay -= 1;
+      await sleep(1);
+      underWay -= 1;
+      if (batches > failAfter) throw new Error('broker is gone');
+      for (const { value } of topicMessages.flatMap(({ messages }) => messages)) {
+        sent.push((JSON.parse(String(value)) as { subject: string }).subject);
       }
+      return [];
     },
   };
 }
@@ -66,7 +44,6 @@ function fakeProducer(options: { maxBytes?: number; failAfter?: number } = {}) {
 async function publish(
   input: string[],
   producer: ReturnType<typeof fakeProducer>,
-  signal = new AbortController().signal,
 ): Promise<{ counts: Counts; rejected: string[]; error: unknown }> {
   const counts = noCounts();
   const rejected: string[] = [];
@@ -80,7 +57,7 @@ async function publish(
     input: chunks(),
     producer,
     environment: 'test',
-    signal,
+    signal: new AbortController().signal,
     counts,
     rejected: (line, { reason }) => rejected.push(`${line} ${reason}`),
   }).then(
@@ -90,71 +67,28 @@ async function publish(
   return { counts, rejected, error };
 }
 
-const orders = (count: number) => Array.from({ length: count }, (_, index) => `o${index}`);
+const ORDERS = Array.from({ length: 5_000 }, (_, index) => `o${index}`);
+const linesOf = (ids: string[]) => ids.map((id) => `${orderLine('s1', id)}\n`);
 
 describe('publishing a stream', () => {
   it('sends everything in order, one batch at a time, and reports every line that is no event', async () => {
     const producer = fakeProducer();
-    const ids = orders(5_000);
-    const lines = ids.map((id) => `${orderLine('s1', id)}\n`);
+    const lines = linesOf(ORDERS);
     lines.splice(2_500, 0, 'nonsense\n', '\n');
     const { counts, rejected } = await publish(lines, producer);
-    expect(producer.sent.map(({ id }) => id)).toEqual(ids);
+    expect(producer.sent).toEqual(ORDERS);
     expect(producer.mostUnderWay()).toBe(1);
     expect(rejected).toEqual(['2501 malformed']);
     expect(counts).toMatchObject({ sent: 5_000, rejected: 1, blank: 1, doneUpToLine: 5_002 });
   });
 
-  it('sends each kind of event to its topic', async () => {
-    const producer = fakeProducer();
-    const block = orderLine('s2', 's2', {
-      type: 'store-data.store_access.changed',
-      data: { status: 'blocked' },
-    });
-    await publish([`${orderLine('s1', 'o1')}\n${block}`], producer);
-    expect(producer.sent).toEqual([
-      { topic: 'store-changes.test', key: 's1', id: 'o1' },
-      { topic: 'store-access.test', key: 's2', id: 's2' },
-    ]);
-  });
-
-  it('rejects only the message that its topic does not take', async () => {
-    const producer = fakeProducer({ maxBytes: 2_000 });
-    const lines = orders(9).map((id) =>
-      orderLine('s1', id, id === 'o4' ? { padding: 'x'.repeat(3_000) } : {}),
-    );
-    const { counts, rejected } = await publish([lines.join('\n')], producer);
-    expect(producer.sent.map(({ id }) => id)).toEqual(orders(9).filter((id) => id !== 'o4'));
-    expect(rejected).toEqual(['5 too_large']);
-    expect(counts).toMatchObject({ sent: 8, rejected: 1 });
-  });
-
   it('says how far it came when Kafka fails', async () => {
-    const producer = fakeProducer({ failAfter: 1 });
-    const { counts, error } = await publish(
-      [
-        orders(5_000)
-          .map((id) => orderLine('s1', id))
-          .join('\n'),
-      ],
-      producer,
-    );
+    const producer = fakeProducer(1);
+    const { counts, error } = await publish([linesOf(ORDERS).join('')], producer);
     expect(String(error)).toContain('broker is gone');
     expect(counts.sent).toBe(producer.sent.length);
     expect(counts.doneUpToLine).toBe(counts.sent);
     expect(counts.sent).toBeLessThan(5_000);
-  });
-
-  it('stops between two lines when it is told to, and what it counted is sent', async () => {
-    const producer = fakeProducer();
-    const stop = new AbortController();
-    const text = orders(20_000).map((id) => `${orderLine('s1', id)}\n`);
-    setTimeout(() => stop.abort(), 20);
-    const { counts, error } = await publish(text, producer, stop.signal);
-    expect(error).toBeNull();
-    expect(counts.sent).toBeLessThan(20_000);
-    expect(counts.doneUpToLine).toBe(counts.sent);
-    expect(producer.sent.map(({ id }) => id)).toEqual(orders(counts.sent));
   });
 });
 
@@ -227,35 +161,25 @@ function reasonOf(text: string | Buffer): string {
 }
 
 describe('a line of NDJSON', () => {
-  it('goes to the changes, under its store', () => {
-    expect(read(orderLine('s1', 'o1'))).toMatchObject({ channel: 'changes', storeId: 's1' });
-  });
-
-  it('goes to access when it is about a key or a block', () => {
-    const key = orderLine('s1', 'client', {
-      type: 'store-data.access_key.changed',
-      data: { secret_sha256: 'a'.repeat(64), scopes: ['order'], status: 'active' },
-    });
+  it('goes to access when it is about a key, under its store', () => {
+    const data = { secret_sha256: 'a'.repeat(64), scopes: ['order'], status: 'active' };
+    const key = orderLine('s1', 'client', { type: 'store-data.access_key.changed', data });
     expect(read(key)).toMatchObject({ channel: 'access', storeId: 's1' });
-    const block = orderLine('s1', 's1', {
-      type: 'store-data.store_access.changed',
-      data: { status: 'blocked' },
-    });
-    expect(read(block)).toMatchObject({ channel: 'access', storeId: 's1' });
   });
 
   it('finds its store wherever and however the attribute is written', () => {
     const { data, ...attributes } = orderEvent('s1', 'o1') as { data: object };
     const deceiving = JSON.stringify({ data: { ...data, storeid: 'other' }, ...attributes });
-    expect(read(deceiving)).toMatchObject({ storeId: 's1' });
-    expect(read(orderLine('s1', 'o1').replace('"storeid"', String.raw`"store\u0069d"`))).toMatchObject({
-      storeId: 's1',
-    });
-    expect(read(orderLine('s1', 'o1').replace('"storeid":', '"storeid" : '))).toMatchObject({
-      storeId: 's1',
-    });
-    // Of two, JSON takes the last.
-    expect(read(orderLine('s1', 'o1').replace('{', '{"storeid":"first",'))).toMatchObject({ storeId: 's1' });
+    const line = orderLine('s1', 'o1');
+    for (const text of [
+      deceiving,
+      line.replace('"storeid"', String.raw`"store\u0069d"`),
+      line.replace('"storeid":', '"storeid" : '),
+      // Of two, JSON takes the last.
+      line.replace('{', '{"storeid":"first",'),
+    ]) {
+      expect(read(text)).toMatchObject({ channel: 'changes', storeId: 's1' });
+    }
   });
 
   it('is sent as it is, but for a byte order mark at the beginning of the file', () => {
@@ -303,27 +227,26 @@ describe('progress', () => {
   });
 });
 
-const NO_SERVERS = {};
+describe('publish --check, without any server', () => {
+  const check = (lines: string[], ...flags: string[]) =>
+    runCommand({}, ['publish', '-', '--check', ...flags], { input: `${lines.join('\n')}\n` });
+  const [first, second] = [orderLine('s1', 'o1'), orderLine('s1', 'o2')];
 
-it('says that all lines are events, without any server', async () => {
-  const input = `${orderLine('s1', 'o1')}\n\n${orderLine('s1', 'o2')}\n`;
-  const { code, stdout, stderr } = await runCommand(NO_SERVERS, ['publish', '-', '--check'], { input });
-  expect([code, stdout, stderr]).toEqual([0, '2 are events, 0 are not\n', '']);
-});
-
-it('names each line that is no event, and fails', async () => {
-  const input = `${orderLine('s1', 'o1')}\nnonsense\n${orderLine('s1', 'o2').replace('"pending"', '"lost"')}\n`;
-  const { code, stdout, stderr } = await runCommand(NO_SERVERS, ['publish', '-', '--check'], { input });
-  expect([code, stdout]).toEqual([1, '1 are events, 2 are not\n']);
-  expect(stderr).toMatch(/^line 2: \w+: .+\nline 3: invalid_data: .*status.*\n$/);
-});
-
-it('says the same to programs', async () => {
-  const input = `${orderLine('s1', 'o1')}\nnonsense\n`;
-  const { code, stdout, stderr } = await runCommand(NO_SERVERS, ['publish', '-', '--check', '--json'], {
-    input,
+  it('says that all lines are events', async () => {
+    const stdout = '2 are events, 0 are not\n';
+    expect(await check([first, '', second])).toEqual({ code: 0, stdout, stderr: '' });
   });
-  expect(code).toBe(1);
-  expect(JSON.parse(stdout)).toMatchObject({ valid: 1, rejected: 1, blank: 0 });
-  expect(JSON.parse(stderr)).toMatchObject({ line: 2 });
+
+  it('names each line that is no event, and fails', async () => {
+    const { code, stdout, stderr } = await check([first, 'nonsense', second.replace('"pending"', '"lost"')]);
+    expect([code, stdout]).toEqual([1, '1 are events, 2 are not\n']);
+    expect(stderr).toMatch(/^line 2: \w+: .+\nline 3: invalid_data: .*status.*\n$/);
+  });
+
+  it('says the same to programs', async () => {
+    const { code, stdout, stderr } = await check([first, 'nonsense'], '--json');
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({ valid: 1, rejected: 1, blank: 0 });
+    expect(JSON.parse(stderr)).toMatchObject({ line: 2 });
+  });
 });
