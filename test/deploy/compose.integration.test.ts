@@ -1,8 +1,8 @@
 /** The image and the Compose file for real, where a Docker engine with Compose is: from an event to an answer, by three query services. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { orderMessage } from '#test/events.ts';
 import { eventually } from '#test/installation.ts';
 import { type Installed, installWithCompose, whyNoCompose } from './compose.ts';
-import { orderMessage } from '#test/events.ts';
 
 const MINUTE = 60_000;
 const reason = await whyNoCompose();

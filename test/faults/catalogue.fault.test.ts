@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
+import { orderEvent } from '#test/events.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
@@ -14,7 +15,6 @@ import {
 } from '#test/shared-groups-catalogue.ts';
 import { peakMebibytes } from '../bench/process-figures.ts';
 import { note } from './results.ts';
-import { orderEvent } from '#test/events.ts';
 
 /** A neighbour's order is shown within this time, whatever the catalogue beside it does. */
 const BOUND_MS = 5_000;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { orderMessage } from '#test/events.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { runCommand } from '../services/admin/run-command.ts';
 import { type KafkaCluster, startKafkaCluster } from './servers/kafka-cluster.ts';
-import { orderMessage } from '#test/events.ts';
 
 const CALLS = 8;
 

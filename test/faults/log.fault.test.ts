@@ -4,10 +4,10 @@ import { TOPIC_CONFIG } from '#shared/kafka/topics.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
 import { killAll, startService, type ServiceProcess } from '#test/service-process.ts';
+import { makeTopicAnew, withAdmin } from '#test/topics.ts';
 import { eventAt } from './load.ts';
 import { note } from './results.ts';
 import { type KafkaCluster, startKafkaCluster } from './servers/kafka-cluster.ts';
-import { makeTopicAnew, withAdmin } from '#test/topics.ts';
 
 const APPLIED = 400;
 /** Where nothing is fetched that shows it, a look every ten seconds does. */

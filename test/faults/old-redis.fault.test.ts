@@ -5,8 +5,8 @@ import { eventually } from '#test/installation.ts';
 import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
 import { copyRedis, type RedisCopy, restoreCopy, rewriteCopy } from '#test/redis-copy.ts';
 import { type RedisProcess, startRedisProcess } from '#test/redis-process.ts';
-import { note } from './results.ts';
 import { followsItsMaster } from '#test/redis-sentinels.ts';
+import { note } from './results.ts';
 
 const ROUNDS = 20;
 /** A look a second, and what reconciling a few keys takes. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
-import { startTrial, type Trial } from './trial.ts';
 import { withAdmin } from '#test/topics.ts';
+import { startTrial, type Trial } from './trial.ts';
 
 describe('a topic that is given more partitions', () => {
   let trial: Trial;

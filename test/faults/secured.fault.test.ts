@@ -10,6 +10,7 @@ import { newSigningKey } from '#shared/access/signing-key-set.ts';
 import { createApiClient } from '#test/api-client.ts';
 import { debianRedis } from '#test/debian-redis.ts';
 import { documentedCommands } from '#test/documented-commands.ts';
+import { orderMessage } from '#test/events.ts';
 import { eventually } from '#test/installation.ts';
 import { PATIENCE } from '#test/patience.ts';
 import { type ServiceProcess, startService } from '#test/service-process.ts';
@@ -21,7 +22,6 @@ import {
   startPrivilegedServers,
 } from '../secure-servers/privileges.ts';
 import { runCommand } from '../services/admin/run-command.ts';
-import { orderMessage } from '#test/events.ts';
 
 const size = process.env['STACK_TOPOLOGY'] === 'cluster' ? 3 : 1;
 const ORDERS = 2;

@@ -2,15 +2,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from 'mongodb';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { RunningProjector } from '#projector/projector.ts';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
+import { orderEvent } from '#test/events.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { startSilentProjector } from '#test/projectors.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
 import { runCommand, startCommand } from '../services/admin/run-command.ts';
 import { noteFreshness, watchFreshness } from './freshness.ts';
 import { note } from './results.ts';
-import type { RunningProjector } from '#projector/projector.ts';
-import { orderEvent } from '#test/events.ts';
-import { startSilentProjector } from '#test/projectors.ts';
 
 const ORDERS = 50_000;
 /** What ninety-nine of a hundred of the neighbours' events take at most until they are shown. */

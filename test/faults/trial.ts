@@ -8,12 +8,12 @@ import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
+import { startSilentProjector } from '#test/projectors.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
 import { startKilledProjector, startService, type ServiceProcess } from '#test/service-process.ts';
 import { runCommand } from '../services/admin/run-command.ts';
 import { eventAt } from './load.ts';
 import { note, type Result } from './results.ts';
-import { startSilentProjector } from '#test/projectors.ts';
 
 /** What the brokers of the tests allow; the recovery after a kill follows from it. */
 export const SESSION_TIMEOUT_MS = 1_500;

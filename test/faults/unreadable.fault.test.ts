@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { batchHeader } from '#shared/kafka/record-batch.ts';
+import { keyEvent } from '#test/events.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
 import { type ServiceProcess, startService } from '#test/service-process.ts';
 import { runCommand, runJson } from '../services/admin/run-command.ts';
 import { type KafkaCluster, startKafkaCluster } from './servers/kafka-cluster.ts';
 import { startTrial, type Trial } from './trial.ts';
-import { keyEvent } from '#test/events.ts';
 
 const PARTITIONS = 3;
 /** The partition whose log is damaged. */

@@ -1,11 +1,11 @@
 /** Compares what the query service answers with what the model of the contract answers. */
 import { deepStrictEqual } from 'node:assert/strict';
 import type { ApiClient } from './api-client.ts';
+import { keyEvent } from './events.ts';
 import { eventually, type Installation } from './installation.ts';
 import type { Model } from './model.ts';
 import { lists, type Question, records, target } from './questions.ts';
 import { STREAM_STORES } from './streams.ts';
-import { keyEvent } from './events.ts';
 
 export interface Compared {
   /** Answers that were compared. */

@@ -15,9 +15,9 @@ import { createTopics } from '#shared/kafka/topics.ts';
 import { Databases } from '#shared/read-models/databases.ts';
 import { readRedisAddress } from '#shared/redis-address.ts';
 import { newSigningKey } from '#shared/access/signing-key-set.ts';
+import type { TestEvent } from './events.ts';
 import { PATIENCE } from './patience.ts';
 import { startRedisProcess } from './redis-process.ts';
-import type { TestEvent } from './events.ts';
 
 export interface Installation {
   /** The environment variables of this installation, for processes of its own. */

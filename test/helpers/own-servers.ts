@@ -2,9 +2,9 @@
 import { type KafkaCluster, startKafkaCluster } from '../faults/servers/kafka-cluster.ts';
 import { type ReplicaSet, startReplicaSet } from '../faults/servers/replica-set.ts';
 import type { Answer } from './api-client.ts';
+import { ORDER, orderEvent } from './events.ts';
 import { eventually } from './installation.ts';
 import { type QueryService, startQueryService, type TestChange } from './query-service.ts';
-import { ORDER, orderEvent } from './events.ts';
 
 export interface OwnServers {
   service: QueryService;

@@ -2,6 +2,7 @@
 import type { Db, Document } from 'mongodb';
 import { isUnavailable } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
+import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { BODY_FIELDS, jsonOf } from '#shared/read-models/bodies.ts';
 import {
   CATEGORY_PRODUCTS,
@@ -17,7 +18,6 @@ import {
 import { DEFAULT_OFFSET, shiftBody } from '#shared/read-models/local-time.ts';
 import { findLiveGeneration } from '#shared/read-models/generation.ts';
 import { eventually, type Installation } from './installation.ts';
-import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { endsOf } from './topics.ts';
 
 /** The live read models of an environment. */
@@ -30,12 +30,10 @@ export async function readModels(
   return generation.db;
 }
 
-/** The ids of documents, sorted. */
-export async function idsIn(db: Db, collection: string, filter: Document = {}): Promise<string[]> {
-  const found = await db
-    .collection(collection)
-    .find(filter, { projection: { _id: 1 } })
-    .toArray();
+/** The ids of documents, sorted; read as commands read, so that these see them too. */
+export async function idsIn(db: Db, name: string, filter: Document = {}): Promise<string[]> {
+  const collection = db.collection(name, { readConcern: { level: 'majority' } });
+  const found = await collection.find(filter, { projection: { _id: 1 } }).toArray();
   return found.map(({ _id }) => String(_id)).toSorted();
 }
 

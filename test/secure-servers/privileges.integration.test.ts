@@ -7,6 +7,7 @@ import { readConfig } from '#shared/config.ts';
 import { createKafka, createProducer } from '#shared/kafka/client.ts';
 import { createLogger } from '#shared/logging.ts';
 import { createApiClient } from '#test/api-client.ts';
+import { orderMessage } from '#test/events.ts';
 import { eventually } from '#test/installation.ts';
 import { PATIENCE } from '#test/patience.ts';
 import { type ServiceProcess, startService } from '#test/service-process.ts';
@@ -20,7 +21,6 @@ import {
   type PrivilegedServers,
   startPrivilegedServers,
 } from './privileges.ts';
-import { orderMessage } from '#test/events.ts';
 
 let servers: PrivilegedServers;
 let env: Record<string, string>;

@@ -1,8 +1,8 @@
 /** Messages that are no events, as a careless source sends them. The model does not know them: nothing of them may show. */
 import { encodeEvent } from '#shared/events/encode.ts';
 import type { Chance } from '#local/simulator/random.ts';
-import type { RawMessage } from '#test/installation.ts';
 import { ORDER } from '#test/events.ts';
+import type { RawMessage } from '#test/installation.ts';
 
 const NEWEST = 1_000_000;
 

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { RunningProjector } from '#projector/projector.ts';
 import {
   type AccessKey,
   controlCollections,
@@ -8,12 +9,11 @@ import {
 import { redisKeys } from '#shared/access/grants.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { accessTopic } from '#shared/events/topics.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
-import { runCommand, runJson, saidBesideReplicas } from './run-command.ts';
-import type { RunningProjector } from '#projector/projector.ts';
 import { keyEvent } from '#test/events.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { startSilentProjector } from '#test/projectors.ts';
 import { endsOf } from '#test/topics.ts';
+import { runCommand, runJson, saidBesideReplicas } from './run-command.ts';
 
 interface CreatedKey {
   client_id: string;

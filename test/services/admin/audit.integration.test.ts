@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hostname, userInfo } from 'node:os';
 import { hashSecret } from '#shared/access/secrets.ts';
+import { keyEvent } from '#test/events.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { runCommand, runJson } from './run-command.ts';
-import { keyEvent } from '#test/events.ts';
 
 interface Entry {
   at: string;

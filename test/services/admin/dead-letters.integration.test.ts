@@ -1,9 +1,10 @@
 import { Binary, type Collection } from 'mongodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { RunningProjector } from '#projector/projector.ts';
+import { encodeEvent } from '#shared/events/encode.ts';
 import { toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { redisKeys } from '#shared/access/grants.ts';
-import { encodeEvent } from '#shared/events/encode.ts';
 import type { ORDER_STATUSES } from '#shared/events/entities/order.ts';
 import { EventRejected, type RejectionReason } from '#shared/events/rejection.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
@@ -16,12 +17,11 @@ import {
   STAMPS,
 } from '#shared/read-models/collections.ts';
 import { orderFacet } from '#shared/read-models/rank-tree/keys.ts';
+import { keyEvent, orderEvent, orderMessage, type TestEvent } from '#test/events.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { startSilentProjector } from '#test/projectors.ts';
 import { readModels } from '#test/read-models.ts';
 import { runCommand, runJson } from './run-command.ts';
-import type { RunningProjector } from '#projector/projector.ts';
-import { keyEvent, orderEvent, orderMessage, type TestEvent } from '#test/events.ts';
-import { startSilentProjector } from '#test/projectors.ts';
 
 interface RetryAnswer {
   applied: number;

@@ -8,6 +8,7 @@ import { encodeEvent } from '#shared/events/encode.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS, type Stamp, STAMPS, STORE_RECORDS_PENDING } from '#shared/read-models/collections.ts';
 import { findGenerations } from '#shared/read-models/generation.ts';
+import { keyEvent, ORDER } from '#test/events.ts';
 import { generationCaughtUp } from '#test/generations.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
@@ -15,7 +16,6 @@ import { caughtUp, readModels } from '#test/read-models.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 import { idOf, recordsOf, type Tenant } from '../../security/tenants.ts';
 import { runCommand, runJson, startCommand } from './run-command.ts';
-import { keyEvent, ORDER } from '#test/events.ts';
 
 interface Answer {
   erased: boolean;

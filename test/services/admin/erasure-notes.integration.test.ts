@@ -3,13 +3,13 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { controlCollections, storeAccessId } from '#shared/access/access-keys.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { TOPIC_CONFIG } from '#shared/kafka/topics.ts';
+import { orderMessage } from '#test/events.ts';
 import { generationDb } from '#test/generations.ts';
 import { eventually, type RawMessage } from '#test/installation.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { caughtUp, idsIn } from '#test/read-models.ts';
-import { runCommand, runJson } from './run-command.ts';
-import { orderMessage } from '#test/events.ts';
 import { configureTopic, makeTopicAnew, withAdmin } from '#test/topics.ts';
+import { runCommand, runJson } from './run-command.ts';
 
 const DAY_MS = 86_400_000;
 

@@ -2,13 +2,13 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { sessionOfToken } from '#admin/commands/sessions/revoke.ts';
+import { keyEvent } from '#test/events.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { startRedisProxy } from '#test/server-proxies.ts';
 import { startService } from '#test/service-process.ts';
 import type { TcpProxy } from '#test/tcp-proxy.ts';
 import { startCommand } from './run-command.ts';
-import { keyEvent } from '#test/events.ts';
 
 /** Without a projector, nothing else would compare the two; with one, it is every ten minutes. */
 const SOON_MS = 60_000;

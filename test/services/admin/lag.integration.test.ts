@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createInstallation, type Installation } from '#test/installation.ts';
-import { runCommand, runJson, startCommand } from './run-command.ts';
 import { orderEvent } from '#test/events.ts';
+import { createInstallation, type Installation } from '#test/installation.ts';
 import { applyAll } from '#test/projectors.ts';
+import { runCommand, runJson, startCommand } from './run-command.ts';
 
 interface LagAnswer {
   lag: number;

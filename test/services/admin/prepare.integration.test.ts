@@ -7,8 +7,8 @@ import { loadSigningKeys } from '#query/access/tokens.ts';
 import { readConfig } from '#shared/config.ts';
 import { type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
-import { runCommand, runJson } from './run-command.ts';
 import { withAdmin } from '#test/topics.ts';
+import { runCommand, runJson } from './run-command.ts';
 
 describe('prepare', () => {
   let installation: Installation;

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
+import { TOPIC_CONFIG } from '#shared/kafka/topics.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { configureTopic, endsOf } from '#test/topics.ts';
 import { orderLine } from './publish/events.ts';
 import { runCommand, runJson, startCommand } from './run-command.ts';
-import { configureTopic, endsOf } from '#test/topics.ts';
-import { TOPIC_CONFIG } from '#shared/kafka/topics.ts';
 
 interface Published {
   topic: string;

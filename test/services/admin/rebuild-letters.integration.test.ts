@@ -1,17 +1,17 @@
 import type { KafkaMessage } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type RunningProjector } from '#projector/projector.ts';
 import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
-import { type RunningProjector } from '#projector/projector.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS, COLLECTIONS, DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
+import { orderEvent } from '#test/events.ts';
 import { generationCaughtUp, generationDb, statesOf } from '#test/generations.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
+import { startSilentProjector } from '#test/projectors.ts';
 import { caughtUp, dump, idsIn } from '#test/read-models.ts';
 import { runCommand, runJson } from './run-command.ts';
-import { orderEvent } from '#test/events.ts';
-import { startSilentProjector } from '#test/projectors.ts';
 
 describe('what was decided about dead letters', () => {
   let installation: Installation;

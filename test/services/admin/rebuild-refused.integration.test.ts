@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
+import { orderEvent } from '#test/events.ts';
 import { statesOf } from '#test/generations.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
-import { runCommand, startCommand } from './run-command.ts';
-import { orderEvent } from '#test/events.ts';
 import { applyAll, startSilentProjector } from '#test/projectors.ts';
 import { configureTopic, withAdmin } from '#test/topics.ts';
+import { runCommand, startCommand } from './run-command.ts';
 
 describe('a rebuild that would lose events', () => {
   let installation: Installation;

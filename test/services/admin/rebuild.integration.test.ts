@@ -6,11 +6,11 @@ import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { generationGroup } from '#shared/read-models/generation.ts';
 import { generationCaughtUp, generationDb, statesOf } from '#test/generations.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { startSilentProjector } from '#test/projectors.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
 import { stream } from '#test/streams.ts';
-import { runCommand, runJson } from './run-command.ts';
-import { startSilentProjector } from '#test/projectors.ts';
 import { withAdmin } from '#test/topics.ts';
+import { runCommand, runJson } from './run-command.ts';
 
 interface Answer {
   generation: number;

@@ -5,12 +5,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newSigningKey, printKeySet, type SigningJwk } from '#shared/access/signing-key-set.ts';
+import { createApiClient } from '#test/api-client.ts';
+import { keyEvent } from '#test/events.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { startSilentProjector } from '#test/projectors.ts';
 import { type ServiceProcess, startService } from '#test/service-process.ts';
 import { runCommand, runJson } from './run-command.ts';
-import { keyEvent } from '#test/events.ts';
-import { startSilentProjector } from '#test/projectors.ts';
-import { createApiClient } from '#test/api-client.ts';
 
 interface ListedKey {
   kid: string;

@@ -4,11 +4,11 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type RunningProjector } from '#projector/projector.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { DEAD_LETTERS, type DeadLetter, STAMPS } from '#shared/read-models/collections.ts';
+import { orderEvent } from '#test/events.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { startSilentProjector } from '#test/projectors.ts';
 import { idsIn, readModels } from '#test/read-models.ts';
 import { runCommand } from './run-command.ts';
-import { orderEvent } from '#test/events.ts';
-import { startSilentProjector } from '#test/projectors.ts';
 
 let installation: Installation;
 let projector: RunningProjector;

@@ -1,8 +1,8 @@
 /** What commands show of stores, their keys and their sessions. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ORDER } from '#test/events.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { runCommand, runJson } from './run-command.ts';
-import { ORDER } from '#test/events.ts';
 
 let service: QueryService;
 let environment: string;

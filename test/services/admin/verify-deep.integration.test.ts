@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import type { Db } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunningProjector } from '#projector/projector.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import {
@@ -18,14 +19,13 @@ import {
   type Tombstone,
   TOMBSTONES,
 } from '#shared/read-models/collections.ts';
+import { orderEvent } from '#test/events.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
+import { applyAll, startSilentProjector } from '#test/projectors.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
 import { stream } from '#test/streams.ts';
-import { runCommand } from './run-command.ts';
-import type { RunningProjector } from '#projector/projector.ts';
-import { orderEvent } from '#test/events.ts';
-import { applyAll, startSilentProjector } from '#test/projectors.ts';
 import { endsOf, withAdmin } from '#test/topics.ts';
+import { runCommand } from './run-command.ts';
 
 interface Answer {
   stores: number;

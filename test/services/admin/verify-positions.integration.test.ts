@@ -12,10 +12,10 @@ import {
   TOMBSTONES,
 } from '#shared/read-models/collections.ts';
 import { epochsIn } from '#shared/read-models/feed-epochs.ts';
+import { ORDER } from '#test/events.ts';
 import { type QueryService, startQueryService, type TestChange } from '#test/query-service.ts';
 import { readModels } from '#test/read-models.ts';
 import { runCommand, runJson } from './run-command.ts';
-import { ORDER } from '#test/events.ts';
 
 interface Answer {
   stores: number;

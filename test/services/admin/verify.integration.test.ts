@@ -7,12 +7,12 @@ import {
   STAMPS,
 } from '#shared/read-models/collections.ts';
 import type { RankNode } from '#shared/read-models/rank-tree/nodes.ts';
+import { orderEvent } from '#test/events.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { miscount } from '#test/miscount.ts';
+import { applyAll } from '#test/projectors.ts';
 import { readModels } from '#test/read-models.ts';
 import { runCommand, runJson } from './run-command.ts';
-import { orderEvent } from '#test/events.ts';
-import { applyAll } from '#test/projectors.ts';
 
 const ORDERS = 1_200;
 

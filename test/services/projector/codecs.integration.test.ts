@@ -1,15 +1,15 @@
 import kafkajs, { type Message } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunningProjector } from '#projector/projector.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { type Stamp, STAMPS } from '#shared/read-models/collections.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
-import { caughtUp } from '#test/read-models.ts';
-import { runCommand, runJson } from '../admin/run-command.ts';
-import type { RunningProjector } from '#projector/projector.ts';
 import { orderMessage } from '#test/events.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { startSilentProjector } from '#test/projectors.ts';
+import { caughtUp } from '#test/read-models.ts';
 import { idsIn, readModels } from '#test/read-models.ts';
+import { runCommand, runJson } from '../admin/run-command.ts';
 
 const { CompressionTypes } = kafkajs;
 type CompressionCodec = (typeof CODECS)[keyof typeof CODECS];

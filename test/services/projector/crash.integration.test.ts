@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createInstallation, type Installation } from '#test/installation.ts';
+import { applyAll } from '#test/projectors.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
 import { startKilledProjector, startService, type ServiceProcess } from '#test/service-process.ts';
+import { shopping } from '#test/shopping.ts';
 import type { StreamEvent } from '#test/streams.ts';
 import { verifyStore } from '#shared/projection/verify/store.ts';
-import { applyAll } from '#test/projectors.ts';
-import { shopping } from '#test/shopping.ts';
 
 const EVENTS = 4_000;
 const ORDERS = 800;

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunningProjector } from '#projector/projector.ts';
 import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
-import { readModels } from '#test/read-models.ts';
-import type { RunningProjector } from '#projector/projector.ts';
 import { orderEvent, orderMessage } from '#test/events.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { startSilentProjector } from '#test/projectors.ts';
+import { readModels } from '#test/read-models.ts';
 import { endsOf } from '#test/topics.ts';
 
 const BACKLOG = 4_000;

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Stamp, STAMPS } from '#shared/read-models/collections.ts';
+import { orderEvent } from '#test/events.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
 import { killAll, type LogLine, startService, type ServiceProcess } from '#test/service-process.ts';
-import { orderEvent } from '#test/events.ts';
-import { type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 
 /** Each is several dozens of slices. */
 const ORDERS = 1_600;

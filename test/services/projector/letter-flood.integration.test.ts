@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { COLLECTIONS, DEAD_LETTERS } from '#shared/read-models/collections.ts';
+import { orderMessage } from '#test/events.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { processorMs } from '#test/patience.ts';
-import { caughtUp, readModels } from '#test/read-models.ts';
-import { orderMessage } from '#test/events.ts';
 import { startSilentProjector } from '#test/projectors.ts';
+import { caughtUp, readModels } from '#test/read-models.ts';
 
 const GOOD = 3_000;
 const PROBES = 10;

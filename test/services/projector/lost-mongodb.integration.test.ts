@@ -3,11 +3,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS, DEAD_LETTERS } from '#shared/read-models/collections.ts';
 import { type Backup, backUp } from '#test/backup.ts';
+import { ORDER } from '#test/events.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
 import { runCommand, runJson } from '../admin/run-command.ts';
-import { ORDER } from '#test/events.ts';
 
 /** What a backup of the control database leaves out: generations are lost, and from which place on the log counts. */
 const LEFT_OUT = new Set(['generations', CHECKPOINTS]);

@@ -3,14 +3,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
+import { keyEvent, orderEvent, type TestEvent } from '#test/events.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { produceRaw } from '#test/raw-produce.ts';
+import { idsIn, readModels } from '#test/read-models.ts';
 import { encodeBatch, type RecordToEncode } from '#test/record-batches.ts';
 import { runCommand } from '../admin/run-command.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
-import { keyEvent, orderEvent, type TestEvent } from '#test/events.ts';
-import { idsIn, readModels } from '#test/read-models.ts';
 
 type Headers = NonNullable<RecordToEncode['headers']>;
 

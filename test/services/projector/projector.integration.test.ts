@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import fc from 'fast-check';
+import { type RunningProjector } from '#projector/projector.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { generationGroup } from '#shared/read-models/generation.ts';
+import { orderEvent, orderMessage } from '#test/events.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
+import { startSilentProjector } from '#test/projectors.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
 import { stream } from '#test/streams.ts';
-import { type RunningProjector } from '#projector/projector.ts';
-import { orderEvent, orderMessage } from '#test/events.ts';
-import { startSilentProjector } from '#test/projectors.ts';
 import { endsOf, withAdmin } from '#test/topics.ts';
 
 const maria = { id: 'c1', name: 'Maria', phone: '11 9', document: '123' };

@@ -6,8 +6,8 @@ import { generationCaughtUp, generationDb, statesOf } from '#test/generations.ts
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { dump } from '#test/read-models.ts';
 import { killAll, startKilledProjector, startService, type ServiceProcess } from '#test/service-process.ts';
-import { runJson, startCommand } from '../admin/run-command.ts';
 import { shopping } from '#test/shopping.ts';
+import { runJson, startCommand } from '../admin/run-command.ts';
 
 const EVENTS = 1_200;
 const ORDERS = EVENTS / 2;

@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
+import { orderEvent } from '#test/events.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
 import { killAll, startService, type ServiceProcess } from '#test/service-process.ts';
-import { orderEvent } from '#test/events.ts';
 import { makeTopicAnew } from '#test/topics.ts';
 
 const APPLIED = 100;

@@ -6,13 +6,13 @@ import { loadSigningKeys } from '#query/access/tokens.ts';
 import { createLogger } from '#shared/logging.ts';
 import { createFirstGeneration, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { type ApiClient, createApiClient, type ListBody } from '#test/api-client.ts';
+import { keyEvent, orderEvent } from '#test/events.ts';
 import { generationCaughtUp, statesOf } from '#test/generations.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { startService, type ServiceProcess } from '#test/service-process.ts';
+import { withAdmin } from '#test/topics.ts';
 import { buildApp } from '../../../services/query/app.ts';
 import { runCommand, runJson } from '../admin/run-command.ts';
-import { keyEvent, orderEvent } from '#test/events.ts';
-import { withAdmin } from '#test/topics.ts';
 
 const OLD = PROJECTION_VERSION - 1;
 const silent = createLogger('test', 'silent');

@@ -2,15 +2,15 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { backUp, restore } from '#test/backup.ts';
+import { keyEvent, ORDER, orderEvent } from '#test/events.ts';
 import { generationDb, statesOf } from '#test/generations.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { applyAll, startSilentProjector } from '#test/projectors.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
 import { killAll, startService, type ServiceProcess } from '#test/service-process.ts';
 import { stream, type StreamEvent } from '#test/streams.ts';
-import { runCommand } from '../admin/run-command.ts';
-import { keyEvent, ORDER, orderEvent } from '#test/events.ts';
-import { applyAll, startSilentProjector } from '#test/projectors.ts';
 import { makeTopicAnew } from '#test/topics.ts';
+import { runCommand } from '../admin/run-command.ts';
 
 const [first = [], second = [], third = []] = fc.sample(stream, { numRuns: 3, seed: 11 });
 

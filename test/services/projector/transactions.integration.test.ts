@@ -3,15 +3,15 @@ import { randomUUID } from 'node:crypto';
 import type { Transaction } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Servers } from '#admin/connection/servers.ts';
-import { LogReader } from '#shared/kafka/log-reader.ts';
 import { type RunningProjector } from '#projector/projector.ts';
+import { LogReader } from '#shared/kafka/log-reader.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { keyEvent, orderMessage } from '#test/events.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { startSilentProjector } from '#test/projectors.ts';
 import { caughtUp, idsIn, readModels } from '#test/read-models.ts';
 import { runCommand, runJson } from '../admin/run-command.ts';
-import { keyEvent, orderMessage } from '#test/events.ts';
-import { startSilentProjector } from '#test/projectors.ts';
 
 const order = (subject: string, notes = '') => orderMessage(subject, { data: { notes } });
 

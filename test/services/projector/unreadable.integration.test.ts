@@ -3,13 +3,13 @@ import zlib from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RunningProjector } from '#projector/projector.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { keyEvent, orderMessage } from '#test/events.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { startSilentProjector } from '#test/projectors.ts';
 import { produceRaw } from '#test/raw-produce.ts';
 import { caughtUp, idsIn, readModels } from '#test/read-models.ts';
 import { encodeBatch, type RecordToEncode } from '#test/record-batches.ts';
 import { runCommand, runJson } from '../admin/run-command.ts';
-import { keyEvent, orderMessage } from '#test/events.ts';
-import { startSilentProjector } from '#test/projectors.ts';
 
 const MIB = 1_048_576;
 

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createControlIndexes } from '#shared/access/access-keys.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { type RedisProcess, startRedisProcess } from '#test/redis-process.ts';
-import { runCommand } from '../run-command.ts';
 import { followsItsMaster } from '#test/redis-sentinels.ts';
+import { runCommand } from '../run-command.ts';
 
 let primary: RedisProcess;
 let replica: RedisProcess;

@@ -8,9 +8,9 @@ import { encodeEvent } from '#shared/events/encode.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { COLLECTIONS, DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
+import { applyAll } from '#test/projectors.ts';
 import { idsIn, readModels } from '#test/read-models.ts';
 import { runCommand } from '../run-command.ts';
-import { applyAll } from '#test/projectors.ts';
 
 const MARIA = 'Maria Antonieta';
 

@@ -3,11 +3,11 @@ import zlib from 'node:zlib';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
+import { keyEvent } from '#test/events.ts';
 import { eventually } from '#test/installation.ts';
 import { produceRaw } from '#test/raw-produce.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { encodeBatch } from '#test/record-batches.ts';
-import { keyEvent } from '#test/events.ts';
 
 const MIB = 1_048_576;
 const BOMBS = 24;

@@ -1,11 +1,11 @@
 /** Revocations do not wait behind a flood of orders, at any instance. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
-import { eventually } from '#test/installation.ts';
-import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
+import type { ApiClient } from '#test/api-client.ts';
 import { keyEvent, orderMessage } from '#test/events.ts';
 import { generationDb } from '#test/generations.ts';
-import type { ApiClient } from '#test/api-client.ts';
+import { eventually } from '#test/installation.ts';
+import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
 
 const ORDERS = 100_000;
 const BATCH = 10_000;
