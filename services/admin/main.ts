@@ -1,7 +1,7 @@
 /** The operators' command line, `npm run store-data -- …`, as a process: its warnings, its streams and its end. */
 import { describeError } from '#shared/errors.ts';
 import { fail } from './output/print.ts';
-import { exitCodeOf, runProgram } from './run.ts';
+import { exitCodeOf, runProgram } from './program.ts';
 
 // kafkajs passes negative delays to timers; nobody at a terminal can do anything about that.
 process.removeAllListeners('warning');

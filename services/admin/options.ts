@@ -17,6 +17,9 @@ export const jsonOption = () => new Option('--json', 'print JSON, for programs')
 export const environmentOption = (meaning: string) =>
   new Option('-e, --environment <name>', meaning).argParser(nonEmpty);
 
+/** Of a command that works in one environment: see `inEnvironment`. */
+export const oneEnvironmentOption = () => environmentOption('environment; needed where there are several');
+
 export const storeOption = (meaning: string) => new Option('-s, --store <id>', meaning).argParser(storeId);
 
 export const scopesOption = <const F extends string>(flags: F, meaning: string) =>

@@ -1,44 +1,30 @@
-/** The tree of commands, and what all of them have in common: help, wrong usage, exit codes. */
+/** The tree of commands, and what all of them have in common: help, wrong usage, exit codes; and one run of it. */
 import { readFileSync } from 'node:fs';
-import { Command, type CommandUnknownOpts } from '@commander-js/extra-typings';
+import { Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings';
 import { actor, ACTOR_VARIABLE } from './audit.ts';
-import { replayCommand as replayAccess, republishCommand as republishAccess } from './commands/access.ts';
+import * as access from './commands/access.ts';
 import { auditCommand } from './commands/audit.ts';
 import { completionCommand } from './commands/completion.ts';
 import { configCommand } from './commands/config.ts';
-import { dropCommand as dropLetters, retryCommand as retryLetters } from './commands/dead-letters/decide.ts';
-import { listCommand as listLetters } from './commands/dead-letters/list.ts';
-import { showCommand as showLetter } from './commands/dead-letters/show.ts';
-import { skipCommand as skipBatch } from './commands/dead-letters/skip.ts';
+import { dropCommand, retryCommand } from './commands/dead-letters/decide.ts';
+import * as letters from './commands/dead-letters/show.ts';
+import { skipCommand } from './commands/dead-letters/skip.ts';
 import { eventsCommand } from './commands/events.ts';
-import {
-  dropCommand as dropGeneration,
-  flipCommand as flipGeneration,
-  listCommand as listGenerations,
-  rollbackCommand,
-} from './commands/generations.ts';
-import { createCommand as createKey } from './commands/keys/create.ts';
-import { listCommand as listKeys, showCommand as showKey } from './commands/keys/list.ts';
-import { rotateSecretCommand } from './commands/keys/rotate-secret.ts';
-import { scopesCommand, statusCommands } from './commands/keys/rights.ts';
+import * as generations from './commands/generations.ts';
+import * as keys from './commands/keys/rights.ts';
+import * as secrets from './commands/keys/secrets.ts';
 import { lagCommand } from './commands/lag.ts';
 import { prepareCommand } from './commands/prepare.ts';
 import { publishCommand } from './commands/publish.ts';
-import {
-  resetCommand as resetQuota,
-  setCommand as setQuota,
-  showCommand as showQuota,
-} from './commands/quota.ts';
-import { rebuildCommand } from './commands/rebuild.ts';
-import { listCommand as listSessions } from './commands/sessions/list.ts';
-import { revokeCommand as revokeSession } from './commands/sessions/revoke.ts';
+import * as quota from './commands/quota.ts';
+import * as sessions from './commands/sessions.ts';
 import * as signingKeys from './commands/signing-keys.ts';
-import { eraseCommand as eraseStore } from './commands/stores/erase.ts';
-import { exportCommand as exportStore } from './commands/stores/export.ts';
-import { listCommand as listStores, showCommand as showStore } from './commands/stores/list.ts';
-import { statusCommands as storeStatusCommands } from './commands/stores/status.ts';
+import { eraseCommand, exportCommand, statusCommands } from './commands/stores/change.ts';
+import * as stores from './commands/stores/list.ts';
 import { verifyCommand } from './commands/verify.ts';
-import { fail } from './output/print.ts';
+import { describeError, isUnavailable, refusalOf, StoreDataError } from '#shared/errors.ts';
+import { WrongUsage } from './options.ts';
+import { fail, runToEnd } from './output/print.ts';
 
 /** What `help.txt` says below the options of each command, by its whole name. */
 const HELP = new Map(
@@ -62,28 +48,35 @@ export function createProgram(): CommandUnknownOpts {
       if (name !== undefined) process.env[ACTOR_VARIABLE] = name;
     })
     .addHelpText('after', HELP.get('store-data') ?? '');
-  tellMistakes(program);
+  explainUsage(program);
   add(program, [
     prepareCommand(),
     eventsCommand(),
     publishCommand(),
     group('keys', 'Make access keys, and decide what they may read', [
-      createKey(),
-      listKeys(),
-      showKey(),
-      scopesCommand(),
-      rotateSecretCommand(),
-      ...statusCommands(),
+      secrets.createCommand(),
+      keys.listCommand(),
+      keys.showCommand(),
+      keys.scopesCommand(),
+      secrets.rotateSecretCommand(),
+      ...keys.statusCommands(),
     ]),
     group('stores', 'Look at stores; block them and let them in again; export or erase them', [
-      listStores(),
-      showStore(),
-      ...storeStatusCommands(),
-      exportStore(),
-      eraseStore(),
+      stores.listCommand(),
+      stores.showCommand(),
+      ...statusCommands(),
+      exportCommand(),
+      eraseCommand(),
     ]),
-    group('quota', 'Give stores a quota of their own', [setQuota(), resetQuota(), showQuota()]),
-    group('sessions', 'Look at issued tokens; end them before their time', [listSessions(), revokeSession()]),
+    group('quota', 'Give stores a quota of their own', [
+      quota.setCommand(),
+      quota.resetCommand(),
+      quota.showCommand(),
+    ]),
+    group('sessions', 'Look at issued tokens; end them before their time', [
+      sessions.listCommand(),
+      sessions.revokeCommand(),
+    ]),
     group('signing-keys', 'Rotate the keys that sign tokens', [
       signingKeys.createCommand(),
       signingKeys.listCommand(),
@@ -91,23 +84,23 @@ export function createProgram(): CommandUnknownOpts {
       signingKeys.retireCommand(),
     ]),
     group('access', 'Restore the log of keys, blocked stores, quotas and erasures', [
-      republishAccess(),
-      replayAccess(),
+      access.republishCommand(),
+      access.replayCommand(),
     ]),
     auditCommand(),
     group('dead-letters', 'Look at messages that could not be applied; retry or drop them', [
-      listLetters(),
-      showLetter(),
-      retryLetters(),
-      dropLetters(),
-      skipBatch(),
+      letters.listCommand(),
+      letters.showCommand(),
+      retryCommand(),
+      dropCommand(),
+      skipCommand(),
     ]),
-    rebuildCommand(),
-    rollbackCommand(),
+    generations.rebuildCommand(),
+    generations.rollbackCommand(),
     group('generations', 'Look at the generations of read models; take one into use or drop it', [
-      listGenerations(),
-      flipGeneration(),
-      dropGeneration(),
+      generations.listCommand(),
+      generations.flipCommand(),
+      generations.dropCommand(),
     ]),
     lagCommand(),
     verifyCommand(),
@@ -129,14 +122,14 @@ function add(parent: CommandUnknownOpts, commands: readonly CommandUnknownOpts[]
   for (const command of commands) {
     if (command.parent === null) parent.addCommand(command);
     add(command.copyInheritedSettings(parent), command.commands);
-    tellMistakes(command);
+    explainUsage(command);
     const path = [parent.parent === null ? '' : `${parent.name()} `, command.name()];
     command.addHelpText('after', HELP.get(path.join('')) ?? '');
   }
 }
 
 /** Says what is wrong with what was typed, and where it is said what is right. */
-function tellMistakes(command: CommandUnknownOpts): void {
+function explainUsage(command: CommandUnknownOpts): void {
   command.configureOutput({
     outputError: (text) => {
       const names = [];
@@ -153,4 +146,31 @@ function oneLine(text: string): string {
     .trim()
     .replaceAll(/\s*\n\s*/g, ' ')
     .replace(/\.$/, '');
+}
+
+/** Runs the command that the arguments name, with the process's environment and streams, and answers its exit code. */
+export async function runProgram(args: readonly string[]): Promise<number> {
+  return runToEnd(args.includes('--json'), async () => {
+    try {
+      await createProgram().parseAsync(args, { from: 'user' });
+      return 0;
+    } catch (error) {
+      return exitCodeOf(error);
+    }
+  });
+}
+
+/** 1: it failed; 2: it was used wrongly. Says why, unless commander has already. */
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  if (error instanceof StoreDataError) {
+    fail(error.code, error.message);
+    return error instanceof WrongUsage ? 2 : 1;
+  }
+  const refusal = refusalOf(error);
+  if (refusal !== null) fail('not_authorized', refusal);
+  else if (isUnavailable(error))
+    fail('environment_unavailable', `a server cannot be reached: ${describeError(error)}`);
+  else fail('internal_error', `unexpected: ${describeError(error)}`);
+  return 1;
 }

@@ -1,7 +1,13 @@
 /** The file of signing keys: read as it is, replaced as a whole, so that no service ever reads half of it. */
-import { chown, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import { chown, open, readFile, realpath, rename, rm, stat, mkdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { parseKeySet, printKeySet, signingIndex, type SigningJwk } from '#shared/access/signing-key-set.ts';
+import {
+  parseKeySet,
+  printKeySet,
+  signingIndex,
+  type SigningJwk,
+  newSigningKey,
+} from '#shared/access/signing-key-set.ts';
 import { StoreDataError } from '#shared/errors.ts';
 
 const OWNER_ONLY = 0o600;
@@ -112,4 +118,19 @@ export function scheduleOf(keys: readonly SigningJwk[], now: number, lifetime: n
       tokensUntil: stopped === null ? null : stopped + lifetime + CLOCK_MARGIN_MS,
     };
   });
+}
+
+/** Makes the file with one new key, for its owner alone, unless it is there. @returns whether it was made now. */
+export async function createSigningKeys(file: string): Promise<boolean> {
+  const text = printKeySet([await newSigningKey()]);
+  try {
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, text, { mode: 0o600, flag: 'wx' });
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
+    throw new StoreDataError('command_invalid', `the file of signing keys cannot be written: ${file}`, {
+      cause: error,
+    });
+  }
 }

@@ -5,7 +5,6 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import type { Db } from 'mongodb';
 import type { AuditAction, AuditDetails, AuditSubject } from '#shared/access/audit.ts';
 import { commandInvalid, describeError, StoreDataError } from '#shared/errors.ts';
 import { LAST_SEQUENCE } from '#shared/events/cloud-event.ts';
@@ -13,15 +12,16 @@ import { EventRejected } from '#shared/events/rejection.ts';
 import { accessTopic } from '#shared/events/topics.ts';
 import { readLogBounds } from '#shared/kafka/positions.ts';
 import { type Checkpoint, checkpointId } from '#shared/projection/slice/checkpoint.ts';
-import { CHECKPOINTS } from '#shared/read-models/collections.ts';
+import { CHECKPOINTS, COLLECTIONS, documentId, type StoreDocument } from '#shared/read-models/collections.ts';
 import { nodeFor } from '#shared/redis-masters.ts';
 import { describeRedis } from '#shared/redis-server.ts';
-import { withTimeLimit } from '#shared/time-limit.ts';
 import { audited } from '../audit.ts';
 import type { Servers } from '../connection/servers.ts';
 import { remark } from '../output/print.ts';
-import { publishMarked } from './publish-event.ts';
+import { withTransactionKill } from '../transaction.ts';
+import { publishMarked } from './log.ts';
 import type { AccessRecord, Subject } from './subject.ts';
+import { findLiveGeneration } from '#shared/read-models/generation.ts';
 
 export interface Change<S> {
   /** Makes the new state; throws where that is not possible. */
@@ -107,7 +107,7 @@ async function writeChange<S extends object, R extends AccessRecord>(
       }
     }
     const sequence = Math.min(last + 1, LAST_SEQUENCE);
-    const written = await pastHangingTransactions(control, topic, () => subject.write(sequence, state)).catch(
+    const written = await withTransactionKill(control, topic, () => subject.write(sequence, state)).catch(
       (error: unknown) => {
         // Somebody else has made the key meanwhile, for another store.
         if (error instanceof EventRejected) return null;
@@ -198,28 +198,19 @@ export async function remarkReplicas(redis: Redis): Promise<void> {
   }
 }
 
-/** A transaction that lives takes less. */
-const TRANSACTION_MS = 2_000;
-
-/**
- * Returns what `write` does. A projector that was killed or frozen inside a transaction keeps what it wrote locked for a minute: where
- * `write` hangs, the transactions of the projectors' sessions are ended. One that lives does its work again.
- * @param db the database with the checkpoints of those who apply the topic.
- */
-export async function pastHangingTransactions<T>(db: Db, topic: string, write: () => Promise<T>): Promise<T> {
-  const writing = write();
-  const hangs = new Error('it hangs');
+/** Tells the operator where no record of a store has arrived in an environment. It never fails: who blocks a store needs no record. */
+export async function remarkUnknownStore(
+  servers: Servers,
+  environment: string,
+  storeId: string,
+): Promise<void> {
   try {
-    return await withTimeLimit(
-      TRANSACTION_MS,
-      () => hangs,
-      () => writing,
-    );
+    const generation = await findLiveGeneration(await servers.databases(environment), environment);
+    const found = await generation?.db
+      .collection<StoreDocument>(COLLECTIONS.store)
+      .findOne({ _id: documentId(storeId, storeId), store_id: storeId }, { projection: { _id: 1 } });
+    if (!found) remark(`note: no record of a store ${storeId} has arrived in ${environment} yet`);
   } catch (error) {
-    if (error !== hangs) throw error;
-    const held = await db.collection<Checkpoint>(CHECKPOINTS).find({ topic }).toArray();
-    const sessions = held.map(({ session }) => session).filter((session) => session !== undefined);
-    if (sessions.length > 0) await db.client.db('admin').command({ killSessions: sessions });
+    remark(`note: nobody knows whether a record of a store ${storeId} has arrived: ${describeError(error)}`);
   }
-  return writing;
 }

@@ -1,11 +1,11 @@
 /** `access`: the log of keys, blocked stores, quotas and erasures, for who has lost it or MongoDB. */
 import { Command } from '@commander-js/extra-typings';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { remarkOtherErasures, replayAccess, republishAccess } from '../access/republish.ts';
+import { remarkOtherErasures, replayAccess, republishAccess } from '../access/log.ts';
 import { audited } from '../audit.ts';
 import { withServers } from '../connection/servers.ts';
 import { chooseEnvironments, environmentOption, jsonOption } from '../options.ts';
-import { printResult, remark, tableOf } from '../output/print.ts';
+import { printRows, remark } from '../output/print.ts';
 
 export const republishCommand = () =>
   new Command('republish')
@@ -25,17 +25,13 @@ export const republishCommand = () =>
           });
           done.push({ environment, ...counts });
         }
-        printResult(
-          flags,
-          done,
-          tableOf(done, [
-            ['ENVIRONMENT', ({ environment }) => environment],
-            ['KEYS', ({ keys }) => String(keys), 'right'],
-            ['STORES', ({ stores }) => String(stores), 'right'],
-            ['QUOTAS', ({ quotas }) => String(quotas), 'right'],
-            ['ERASURES', ({ erasures }) => String(erasures), 'right'],
-          ]),
-        );
+        printRows(flags, done, [
+          ['ENVIRONMENT', 'environment'],
+          ['KEYS', 'keys', 'right'],
+          ['STORES', 'stores', 'right'],
+          ['QUOTAS', 'quotas', 'right'],
+          ['ERASURES', 'erasures', 'right'],
+        ]);
       }),
     );
 
@@ -56,11 +52,10 @@ export const replayCommand = () =>
           });
           done.push({ environment, partitions });
         }
-        const table = tableOf(done, [
-          ['ENVIRONMENT', ({ environment }) => environment],
-          ['PARTITIONS', ({ partitions }) => String(partitions), 'right'],
+        printRows(flags, done, [
+          ['ENVIRONMENT', 'environment'],
+          ['PARTITIONS', 'partitions', 'right'],
         ]);
-        printResult(flags, done, table);
         remark('note: projectors begin within twenty seconds; "store-data lag" shows when they are done');
       }),
     );

@@ -1,18 +1,11 @@
 /** `audit`: who changed access, and when. */
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import type { Filter } from 'mongodb';
-import { AUDIT_ACTIONS, type AuditRecord, auditIn } from '#shared/access/audit.ts';
+import { AUDIT_ACTIONS, type AuditDetails, type AuditRecord, auditIn } from '#shared/access/audit.ts';
 import { parseInstant } from '#shared/events/instant.ts';
 import { withServers } from '../connection/servers.ts';
 import { clientId as readClientId, duration, jsonOption, limitOption, storeOption } from '../options.ts';
-import { printable, printResult, remark, tableOf } from '../output/print.ts';
-
-/** A change, from its first record to its last. */
-interface Change {
-  began: AuditRecord;
-  /** `null` where nothing says how it ended: the command was killed, or MongoDB was away. */
-  ended: AuditRecord | null;
-}
+import { printable, printFirst } from '../output/print.ts';
 
 export const auditCommand = () =>
   new Command('audit')
@@ -36,25 +29,32 @@ export const auditCommand = () =>
         const found = await records
           .find(filter, { sort: { at: -1, _id: -1 }, limit: flags.limit + 1 })
           .toArray();
-        const shown = found.slice(0, flags.limit).toReversed();
-        const ends = await records.find({ began: { $in: shown.map(({ _id }) => _id) } }).toArray();
-        const changes = shown.map((began): Change => {
-          const ended = ends.find((end) => end.began?.equals(began._id));
-          return { began, ended: began.phase === 'applied' ? began : (ended ?? null) };
-        });
-        printResult(flags, changes.map(toJson), changes.length === 0 ? 'nothing' : toTable(changes));
-        if (found.length > shown.length) remark(`there are more than ${flags.limit}: --limit shows more`);
+        const ends = await records.find({ began: { $in: found.map(({ _id }) => _id) } }).toArray();
+        const endOf = (began: AuditRecord) => {
+          if (began.phase === 'applied') return began;
+          // Nothing says how it ended: the command was killed, or MongoDB was away.
+          return ends.find((end) => end.began?.equals(began._id)) ?? null;
+        };
+        printFirst(
+          flags,
+          found,
+          (newest) => newest.toReversed().map((began) => toJson(began, endOf(began))),
+          [
+            ['AT', ({ at }) => at.toISOString()],
+            ['ACTOR', ({ actor }) => printable(actor), 'fills'],
+            ['ACTION', 'action'],
+            ['ABOUT', (change) => printable(aboutInWords(change)), 'fills'],
+            ['OUTCOME', ({ outcome, result }) => printable(outcomeInWords(outcome, result)), 'fills'],
+          ],
+          'nothing',
+        );
       }),
     );
 
-function toJson({ began, ended }: Change): object {
-  const { at, actor, action, details, environment, store_id, client_id, session_id, kid } = {
-    ...began,
-    ...ended,
-    at: began.at,
-    details: began.details,
-  };
-  const outcome = ended?.phase ?? 'unknown';
+/** A change, from its first record to its last. */
+function toJson(began: AuditRecord, ended: AuditRecord | null) {
+  const { environment, store_id, client_id, session_id, kid } = { ...began, ...ended };
+  const { at, actor, action, phase, details: asked } = began;
   return {
     at,
     actor,
@@ -64,32 +64,21 @@ function toJson({ began, ended }: Change): object {
     client_id,
     session_id,
     kid,
-    ...(began.phase === 'applied' ? { result: details } : { asked: details, result: ended?.details ?? null }),
-    outcome,
+    ...(phase === 'applied' ? { result: asked } : { asked, result: ended?.details ?? null }),
+    outcome: ended?.phase ?? 'unknown',
     ended_at: ended?.at ?? null,
   };
 }
 
-function toTable(changes: Change[]): string {
-  return tableOf(changes, [
-    ['AT', ({ began }) => began.at.toISOString()],
-    ['ACTOR', ({ began }) => printable(began.actor), 'fills'],
-    ['ACTION', ({ began }) => began.action],
-    ['ABOUT', (change) => printable(aboutInWords(change)), 'fills'],
-    ['OUTCOME', (change) => printable(outcomeInWords(change)), 'fills'],
-  ]);
-}
-
-function aboutInWords({ began, ended }: Change): string {
-  const { environment, store_id, client_id, session_id, kid } = { ...began, ...ended };
+function aboutInWords(change: ReturnType<typeof toJson>): string {
+  const { environment, store_id, client_id, session_id, kid } = change;
   const store = store_id === undefined ? undefined : `${environment ?? ''}/${store_id}`;
   return [store, client_id, session_id, kid].filter((part) => part !== undefined).join(' ');
 }
 
-function outcomeInWords({ ended }: Change): string {
-  if (ended === null) return 'unknown';
-  const details = Object.entries(ended.details).map(([name, value]) => `${name} ${String(value)}`);
-  return [ended.phase, ...details].join(', ');
+function outcomeInWords(outcome: string, result: AuditDetails | null): string {
+  const details = Object.entries(result ?? {}).map(([name, value]) => `${name} ${String(value)}`);
+  return [outcome, ...details].join(', ');
 }
 
 /** An argument that says how far to look back. */

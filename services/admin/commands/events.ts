@@ -6,7 +6,7 @@ import { entitySchemas } from '#shared/events/entities/index.ts';
 import { exampleEvent } from '#shared/events/examples.ts';
 import { Address } from '#shared/events/fields.ts';
 import { jsonOption } from '../options.ts';
-import { printResult, tableOf } from '../output/print.ts';
+import { type JsonFlag, printResult, printRows, tableOf } from '../output/print.ts';
 
 const SCHEMAS = { ...entitySchemas, ...ACCESS_SCHEMAS };
 const NAMES = Object.keys(SCHEMAS) as (keyof typeof SCHEMAS)[];
@@ -16,28 +16,20 @@ export const eventsCommand = () =>
     .description('Show the fields of an event, and an example')
     .addArgument(new Argument('[entity]', 'of what').choices(NAMES))
     .addOption(jsonOption())
-    .action((entity, flags) => {
-      if (entity === undefined) list(flags);
-      else show(entity, flags);
-    });
+    .action((entity, flags) => (entity === undefined ? list(flags) : show(entity, flags)));
 
-interface Flags {
-  json?: true | undefined;
-}
-
-function list(flags: Flags): void {
+function list(flags: JsonFlag): void {
   const found = NAMES.map((entity) => ({
     entity,
     required: describeFields(SCHEMAS[entity]).flatMap(({ name, isRequired }) => (isRequired ? [name] : [])),
   }));
-  const table = tableOf(found, [
-    ['ENTITY', ({ entity }) => entity],
+  printRows(flags, found, [
+    ['ENTITY', 'entity'],
     ['REQUIRED', ({ required }) => required.join(' '), 'fills'],
   ]);
-  printResult(flags, found, table);
 }
 
-function show(entity: keyof typeof SCHEMAS, flags: Flags): void {
+function show(entity: keyof typeof SCHEMAS, flags: JsonFlag): void {
   const fields = describeFields(SCHEMAS[entity]);
   const example = exampleEvent(entity);
   const described = fields.map(({ name, type, isRequired, whenAbsent }) => ({
@@ -56,7 +48,7 @@ function show(entity: keyof typeof SCHEMAS, flags: Flags): void {
 function fieldTable(fields: readonly FieldDescription[]): string {
   const words = (text: string) => text.replaceAll('`', '');
   return tableOf(fields, [
-    ['FIELD', ({ name }) => name],
+    ['FIELD', 'name'],
     ['TYPE', ({ type }) => words(type), 'fills'],
     ['WHEN ABSENT', ({ isRequired, whenAbsent }) => (isRequired ? '(required)' : words(whenAbsent ?? ''))],
   ]);

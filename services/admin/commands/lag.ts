@@ -8,9 +8,8 @@ import { type Checkpoint, readTopicCheckpoints } from '#shared/projection/slice/
 import { findLiveGeneration } from '#shared/read-models/generation.ts';
 import { type Servers, withServers } from '../connection/servers.ts';
 import { chooseEnvironments, environmentOption, jsonOption } from '../options.ts';
-import { formatAge } from '../output/durations.ts';
-import { print, printResult, renderTable } from '../output/print.ts';
-import { stopSignal } from '../stop-signal.ts';
+import { formatAge, stopSignal } from '../output/terminal.ts';
+import { type JsonFlag, print, printResult, tableOf } from '../output/print.ts';
 
 const WATCH_MS = 1_000;
 const CLEAR_SCREEN = '\u001B[2J\u001B[H';
@@ -30,14 +29,10 @@ export const lagCommand = () =>
           for (const topic of ofKafka)
             if (!existing.has(topic)) throw notFound(`topic ${topic} does not exist`);
         }
-        const measure = () => measureLag(servers, environments);
-        if (!flags.watch) {
-          show(await measure(), flags);
-          return;
-        }
+        if (!flags.watch) return show(await measureLag(servers, environments), flags);
         const stopped = stopSignal();
         do {
-          const lags = await measure();
+          const lags = await measureLag(servers, environments);
           if (flags.json) print(JSON.stringify(toJson(lags)));
           else {
             if (process.stdout.isTTY) process.stdout.write(CLEAR_SCREEN);
@@ -57,7 +52,7 @@ interface PartitionLag {
   /** Messages that are not applied yet; `null` where the checkpoint belongs to another log. */
   lag: number | null;
   /** When Kafka took the message that was applied last. */
-  lastAppliedAt: Date | null;
+  last_applied_at: Date | null;
 }
 
 /** Measures every partition of both topics of some environments. */
@@ -79,49 +74,35 @@ export async function measureLag(servers: Servers, environments: readonly string
       return [...bounds].map(([partition, log]): PartitionLag => {
         const { position = null, last_message: last = null } = checkpoints.get(partition) ?? {};
         const lag = lagOf(position, log);
-        const lastAppliedAt = last === null ? null : new Date(last.timestamp);
-        return { topic, partition, position, end: log.end, lag, lastAppliedAt };
+        const last_applied_at = last === null ? null : new Date(last.timestamp);
+        return { topic, partition, position, end: log.end, lag, last_applied_at };
       });
     }),
   );
   return lags.flat();
 }
 
-function show(lags: readonly PartitionLag[], flags: { json?: true | undefined }): void {
-  printResult(flags, toJson(lags), toTable(lags));
+function toJson(partitions: readonly PartitionLag[]) {
+  return { lag: partitions.reduce((sum, { lag }) => sum + (lag ?? 0), 0), partitions };
 }
 
-function toTable(lags: readonly PartitionLag[]): string {
-  return renderTable(
+function show(lags: readonly PartitionLag[], flags: JsonFlag): void {
+  const json = toJson(lags);
+  const rows = lags.map((one) => {
+    const { last_applied_at: last } = one;
+    return { ...one, last: last === null ? '-' : formatAge(last) };
+  });
+  const total = { topic: 'total', partition: '', position: '', end: '', lag: json.lag, last: '' };
+  const table = tableOf<(typeof rows)[number] | typeof total>(
+    [...rows, total],
     [
-      { title: 'TOPIC' },
-      { title: 'PARTITION', align: 'right' },
-      { title: 'POSITION', align: 'right' },
-      { title: 'END', align: 'right' },
-      { title: 'LAG', align: 'right' },
-      { title: 'LAST', align: 'right' },
-    ],
-    [
-      ...lags.map(({ topic, partition, position, end, lag, lastAppliedAt }) => [
-        topic,
-        String(partition),
-        position === null ? '-' : String(position),
-        String(end),
-        lag === null ? 'other log' : String(lag),
-        lastAppliedAt === null ? '-' : formatAge(lastAppliedAt),
-      ]),
-      ['total', '', '', '', String(totalOf(lags)), ''],
+      ['TOPIC', 'topic'],
+      ['PARTITION', 'partition', 'right'],
+      ['POSITION', ({ position }) => position ?? '-', 'right'],
+      ['END', 'end', 'right'],
+      ['LAG', ({ lag }) => lag ?? 'other log', 'right'],
+      ['LAST', 'last', 'right'],
     ],
   );
-}
-
-function toJson(lags: readonly PartitionLag[]): object {
-  return {
-    lag: totalOf(lags),
-    partitions: lags.map(({ lastAppliedAt, ...rest }) => ({ ...rest, last_applied_at: lastAppliedAt })),
-  };
-}
-
-function totalOf(lags: readonly PartitionLag[]): number {
-  return lags.reduce((sum, { lag }) => sum + (lag ?? 0), 0);
+  printResult(flags, json, table);
 }

@@ -1,22 +1,19 @@
 /** `prepare`: makes what the services only check: the replica set or the shards, the topics, the key that signs tokens. */
 import { Command } from '@commander-js/extra-typings';
-import { BSON } from 'mongodb';
+import { BSON, MongoServerError } from 'mongodb';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { checkTopics, createTopics } from '#shared/kafka/topics.ts';
 import { readConnection } from '../connection/settings.ts';
-import { type Servers, withServers } from '../connection/servers.ts';
+import { withServers } from '../connection/servers.ts';
 import { jsonOption, shardNames, wholeNumber, WrongUsage } from '../options.ts';
 import { printResult, remark } from '../output/print.ts';
-import { initiateReplicaSet } from '../prepare/replica-set.ts';
-import {
-  clustersToShard,
-  commandsToShard,
-  commandText,
-  sendAll,
-  type ShardCommand,
-  type ShardOptions,
-} from '../prepare/sharding.ts';
-import { createSigningKeys } from '../prepare/signing-keys.ts';
+import { clustersToShard, commandText, planClusters, sendAll } from '../prepare/sharding.ts';
+import { createSigningKeys } from '../signing-keys.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readAddress, shownAddress } from '#shared/address.ts';
+import type { Config } from '#shared/config.ts';
+import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
+import { createWriterClient } from '#shared/mongodb.ts';
 
 export const prepareCommand = () =>
   new Command('prepare')
@@ -35,7 +32,12 @@ export const prepareCommand = () =>
       if (!shard && (shards !== null || dryRun))
         throw new WrongUsage('--shards and --dry-run go with --shard');
       const sharding = { shards, dryRun, partitions };
-      if (dryRun) return withServers((servers) => showSharding(servers, sharding, flags));
+      if (dryRun) {
+        const plans = await withServers((servers) => planClusters(servers, sharding));
+        const missing = plans.flatMap(({ commands }) => commands);
+        const json = { commands: BSON.EJSON.serialize(missing) };
+        return printResult(flags, json, missing.map(commandText).join('\n'));
+      }
       const { config } = await readConnection(process.env);
       if (shard) await withServers((servers) => clustersToShard(servers, sharding));
       let replicaSet = false;
@@ -56,42 +58,96 @@ export const prepareCommand = () =>
           }
           await checkTopics(admin, ofKafka, remark);
         }
-        return { topics: made, sharded: shard ? await makeShards(servers, sharding) : null };
+        if (!shard) return { topics: made, sharded: null };
+        const plans = await planClusters(servers, sharding);
+        for (const { client, commands } of plans) await sendAll(client, commands);
+        return { topics: made, sharded: plans.reduce((sum, { commands }) => sum + commands.length, 0) };
       });
       const { signingKeysFile } = config.tokens;
-      const signingKeys = signingKeysFile === null ? false : await createSigningKeys(signingKeysFile);
+      const signingKeys = signingKeysFile !== null && (await createSigningKeys(signingKeysFile));
       const words = [
         replicaSet ? 'replica set made' : 'replica set was there',
         topics.length > 0 ? `topics made: ${topics.join(', ')}` : 'topics were there',
-        ...(signingKeysFile === null
-          ? []
-          : [signingKeys ? `signing key made: ${signingKeysFile}` : 'signing keys were there']),
-        ...(sharded === null
-          ? []
-          : [sharded > 0 ? `shards made by ${sharded} commands` : 'shards were there']),
       ];
+      if (signingKeysFile !== null) {
+        words.push(signingKeys ? `signing key made: ${signingKeysFile}` : 'signing keys were there');
+      }
+      if (sharded !== null) {
+        words.push(sharded > 0 ? `shards made by ${sharded} commands` : 'shards were there');
+      }
       const result = { replica_set: replicaSet, topics, signing_keys: signingKeys };
       printResult(flags, { ...result, ...(sharded === null ? {} : { sharded }) }, words.join('\n'));
     });
 
-async function makeShards(servers: Servers, options: ShardOptions): Promise<number> {
-  let sent = 0;
-  for (const cluster of await clustersToShard(servers, options)) {
-    const commands = await commandsToShard(servers, cluster, options);
-    await sendAll(cluster.client, commands);
-    sent += commands.length;
+/** The error code of a mongod that has no replica set configuration yet. */
+const NOT_YET_INITIALIZED = 94;
+const ELECTION_MS = 15_000;
+
+/**
+ * Makes the one server of a connection string the primary of its replica set, unless it is in one already.
+ * @returns whether it was made now.
+ * @throws {StoreDataError} `environment_unavailable` when none of several servers is in a set: which of them form it is for their operator to say.
+ */
+export async function initiateReplicaSet({ mongodb }: Pick<Config, 'mongodb'>): Promise<boolean> {
+  const missing = await replicaSetMissing({ mongodb });
+  if (missing === null) return false;
+  const { host, replicaSet } = readUri(mongodb.uri, missing);
+  const uri = mongodb.uri.replace(/([?&])replicaSet=[^&]*&?/, '$1');
+  const client = createWriterClient({ mongodb: { ...mongodb, uri } }, 'prepare', { directConnection: true });
+  try {
+    const admin = client.db('admin');
+    try {
+      await admin.command({ replSetGetStatus: 1 });
+      return false;
+    } catch (error) {
+      if (!(error instanceof MongoServerError) || error.code !== NOT_YET_INITIALIZED) throw error;
+    }
+    await admin.command({ replSetInitiate: { _id: replicaSet, members: [{ _id: 0, host }] } });
+    for (const end = Date.now() + ELECTION_MS; Date.now() < end; await sleep(100)) {
+      const { isWritablePrimary } = await admin.command({ hello: 1 });
+      if (isWritablePrimary === true) return true;
+    }
+    throw new StoreDataError(
+      'server_unsuitable',
+      `${host} has not become primary within ${ELECTION_MS / 1_000} s`,
+    );
+  } finally {
+    await client.close();
   }
-  return sent;
 }
 
-async function showSharding(
-  servers: Servers,
-  options: ShardOptions,
-  flags: { json?: true | undefined },
-): Promise<void> {
-  const commands: ShardCommand[] = [];
-  for (const cluster of await clustersToShard(servers, options)) {
-    commands.push(...(await commandsToShard(servers, cluster, options)));
+/** Why no primary is found in the ordinary way, `null` where one is; a server that awaits its configuration is none. */
+async function replicaSetMissing(config: Pick<Config, 'mongodb'>): Promise<Error | null> {
+  const client = createWriterClient(config, 'prepare', { serverSelectionTimeoutMS: 3_000 });
+  try {
+    const { setName, msg } = await client.db('admin').command({ hello: 1 });
+    // The router of a sharded cluster, whose shards are sets.
+    const isThere = setName !== undefined || msg === 'isdbgrid';
+    return isThere ? null : new Error('the server is in no replica set');
+  } catch (error) {
+    if (error instanceof Error && isUnavailable(error)) return error;
+    throw error;
+  } finally {
+    await client.close();
   }
-  printResult(flags, { commands: BSON.EJSON.serialize(commands) }, commands.map(commandText).join('\n'));
+}
+
+function readUri(uri: string, missing: Error): { host: string; replicaSet: string } {
+  const { scheme, hosts } = readAddress(uri) ?? { scheme: '', hosts: [] };
+  const host = scheme === 'mongodb://' && hosts.length === 1 ? hosts[0] : undefined;
+  if (host === undefined) {
+    throw new StoreDataError(
+      'environment_unavailable',
+      `MongoDB cannot be reached at ${shownAddress(uri)}: ${describeError(missing)}; servers that form no replica set yet need rs.initiate() first`,
+      { cause: missing },
+    );
+  }
+  const [, replicaSet] = /[?&]replicaSet=([^&]+)/.exec(uri) ?? [];
+  if (replicaSet === undefined) {
+    throw new StoreDataError(
+      'server_unsuitable',
+      'MONGODB_URI must name the replica set that the server is to form, such as mongodb://mongodb:27017/?replicaSet=rs0',
+    );
+  }
+  return { host, replicaSet };
 }

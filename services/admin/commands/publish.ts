@@ -1,17 +1,18 @@
 /** `publish`: feeds events of one's own, from a file or a pipe. */
 import { Command } from '@commander-js/extra-typings';
 import type { Producer, RecordMetadata } from '#shared/kafka/client.ts';
-import { asFailure, refusalOf, StoreDataError } from '#shared/errors.ts';
+import { asFailure, refusalOf, StoreDataError, notFound } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { checkTopics } from '#shared/kafka/topics.ts';
-import { type Servers, withServers } from '../connection/servers.ts';
-import { chooseEnvironment, environmentOption, jsonOption } from '../options.ts';
-import { formatDuration } from '../output/durations.ts';
-import { markFailed, printResult, remark } from '../output/print.ts';
-import { ProgressLine } from '../output/progress-line.ts';
-import { describeProgress, type Input, openInput } from '../publish/input.ts';
+import { inEnvironment, type Servers } from '../connection/servers.ts';
+import { environmentOption, jsonOption } from '../options.ts';
+import { formatDuration, ProgressLine, stopSignal, formatBytes } from '../output/terminal.ts';
+import { type JsonFlag, markFailed, printResult, remark } from '../output/print.ts';
 import { type Counts, noCounts, publishStream } from '../publish/publish-stream.ts';
-import { stopSignal } from '../stop-signal.ts';
+import { once } from 'node:events';
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
 
 export const publishCommand = () =>
   new Command('publish')
@@ -22,52 +23,51 @@ export const publishCommand = () =>
     .addOption(jsonOption())
     .action(async (file, flags) => {
       if (flags.check) return check(file, flags);
-      return withServers(async (servers) => {
-        const environment = chooseEnvironment(servers.config, flags.environment);
+      return inEnvironment(flags, async (servers, environment) => {
         const input = await openInput(file);
         // Before anything is read: nobody shall write lines for a Kafka that is away.
         await servers.kafkaOf(changesTopic(environment)).producer();
-        await run(servers, input, { file, environment, json: flags.json });
+        await run(servers, file, input, environment, flags);
       });
     });
 
-interface Flags {
-  file: string;
-  environment: string;
-  json: true | undefined;
-}
-
-/** Tells every line of a file that is no event, without any server. */
-async function check(file: string, flags: { json?: true | undefined }): Promise<void> {
-  const input = await openInput(file);
+/** Reports every line of a file that is no event, without any server. */
+async function check(file: string, flags: JsonFlag): Promise<void> {
   const counts = noCounts();
   // It takes every event and does nothing with it.
   const producer = { sendBatch: async () => [] };
-  await stream(input, producer, counts, new AbortController().signal, { environment: 'none', ...flags });
+  await stream(await openInput(file), producer, counts, new AbortController().signal, 'none', flags);
   const { sent: valid, rejected, blank, bytes } = counts;
   printResult(flags, { valid, rejected, blank, bytes }, `${valid} are events, ${rejected} are not`);
   if (rejected > 0) markFailed();
 }
 
-async function run(servers: Servers, input: Input, flags: Flags): Promise<void> {
+async function run(
+  servers: Servers,
+  file: string,
+  input: Input,
+  environment: string,
+  flags: JsonFlag,
+): Promise<void> {
   const counts = noCounts();
   const stopping = stopSignal();
   // Else one that brings nothing would be waited for.
   stopping.addEventListener('abort', () => input.stream.destroy());
-  const producer = producerOf(servers);
   const startedAt = performance.now();
-  const stopped = () => `stopped after line ${counts.doneUpToLine}`;
+  const stopped = (why = '') => {
+    const next = `line ${counts.doneUpToLine + 1} of ${file === '-' ? 'the same input' : file}`;
+    const line = `stopped after line ${counts.doneUpToLine}${why}`;
+    return `${line}; the rest begins with ${next} (an event sent twice changes nothing)`;
+  };
   try {
-    await stream(input, producer, counts, stopping, flags);
+    await stream(input, producerOf(servers), counts, stopping, environment, flags);
   } catch (error) {
-    report(counts, performance.now() - startedAt, flags);
+    report(counts, performance.now() - startedAt, environment, flags);
     const { code, message } = asFailure(error);
-    throw new StoreDataError(code, `${stopped()}: ${message}; ${howToGoOn(flags.file, counts)}`, {
-      cause: error,
-    });
+    throw new StoreDataError(code, stopped(`: ${message}`), { cause: error });
   }
-  report(counts, performance.now() - startedAt, flags);
-  if (stopping.aborted) remark(`${stopped()}; ${howToGoOn(flags.file, counts)}`);
+  report(counts, performance.now() - startedAt, environment, flags);
+  if (stopping.aborted) remark(stopped());
   if (stopping.aborted || counts.rejected > 0) markFailed();
 }
 
@@ -108,10 +108,11 @@ async function stream(
   producer: Pick<Producer, 'sendBatch'>,
   counts: Counts,
   signal: AbortSignal,
-  { environment, json }: { environment: string; json?: true | undefined },
+  environment: string,
+  { json }: JsonFlag,
 ): Promise<void> {
   const startedAt = performance.now();
-  const progress = new ProgressLine(process.stderr);
+  const progress = new ProgressLine();
   const show = () => progress.show(describeProgress(counts, input.totalBytes, performance.now() - startedAt));
   const timer = setInterval(show, progress.everyMs);
   try {
@@ -132,8 +133,7 @@ async function stream(
   }
 }
 
-function report(counts: Counts, elapsedMs: number, flags: Flags): void {
-  const { environment } = flags;
+function report(counts: Counts, elapsedMs: number, environment: string, flags: JsonFlag): void {
   const { sent, rejected, blank, bytes } = counts;
   const rate = Math.round((sent * 1_000) / Math.max(1, elapsedMs));
   printResult(
@@ -143,7 +143,50 @@ function report(counts: Counts, elapsedMs: number, flags: Flags): void {
   );
 }
 
-function howToGoOn(file: string, { doneUpToLine }: Counts): string {
-  const source = file === '-' ? 'the same input' : file;
-  return `the rest begins with line ${doneUpToLine + 1} of ${source} (an event sent twice changes nothing)`;
+export interface Input {
+  stream: Readable;
+  totalBytes: number | null;
+}
+
+const CHUNK_BYTES = 262_144;
+
+/** @throws {StoreDataError} `not_found` when the file cannot be read, in words. */
+export async function openInput(path: string): Promise<Input> {
+  if (path === '-') {
+    if (process.stdin.isTTY) remark('reading events from the terminal, one a line; Ctrl-D ends');
+    return { stream: process.stdin, totalBytes: null };
+  }
+  try {
+    const found = await stat(path);
+    if (found.isDirectory()) throw notFound(`${path} is a folder, not a file`);
+    const stream = createReadStream(path, { highWaterMark: CHUNK_BYTES });
+    await once(stream, 'open');
+    // A pipe has no size.
+    return { stream, totalBytes: found.isFile() ? found.size : null };
+  } catch (error) {
+    if (error instanceof StoreDataError) throw error;
+    throw notFound(`${path} cannot be read: ${reasonOf(error)}`);
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code === 'ENOENT') return 'there is no such file';
+  if (code === 'EACCES' || code === 'EPERM') return 'permission denied';
+  return typeof code === 'string' ? code : 'unknown error';
+}
+
+/** One line: what is done, how fast, and how long it will take. @param totalBytes of the whole input; `null` where nobody knows. */
+export function describeProgress(counts: Counts, totalBytes: number | null, elapsedMs: number): string {
+  const { sent, rejected, bytes } = counts;
+  const rate = elapsedMs === 0 ? 0 : Math.round((sent * 1_000) / elapsedMs);
+  const parts = [`sent ${sent}`, `rejected ${rejected}`, `${rate} events/s`];
+  if (totalBytes !== null && totalBytes > 0 && bytes > 0) {
+    const share = Math.min(1, bytes / totalBytes);
+    const left = formatDuration((elapsedMs * (1 - share)) / share);
+    parts.push(`${Math.floor(share * 100)} % of ${formatBytes(totalBytes)}`, `${left} left`);
+  } else {
+    parts.push(formatBytes(bytes));
+  }
+  return parts.join(', ');
 }

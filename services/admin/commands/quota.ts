@@ -1,27 +1,27 @@
 /** `quota`: how many requests a store may make, where that differs from the configuration. */
 import { Command } from '@commander-js/extra-typings';
+import type { Collection } from 'mongodb';
 import { controlCollections, type StoreAccess, storeAccessId } from '#shared/access/access-keys.ts';
 import type { OwnQuota } from '#shared/events/access-event.ts';
-import { changeAccess } from '../access/change.ts';
-import { remarkUnknownStore } from '../access/store-record.ts';
+import { changeAccess, remarkUnknownStore } from '../access/change.ts';
 import { quotaSubject } from '../access/subject.ts';
-import { type Servers, withServers } from '../connection/servers.ts';
+import { inEnvironment, type Servers, withServers } from '../connection/servers.ts';
 import {
-  chooseEnvironment,
   chooseEnvironments,
   environmentOption,
   jsonOption,
   limitOption,
+  oneEnvironmentOption,
   storeOption,
   wholeNumber,
 } from '../options.ts';
-import { printResult, remark, renderFacts, tableOf } from '../output/print.ts';
+import { printFacts, printFirst, remark } from '../output/print.ts';
 
 export const setCommand = () =>
   new Command('set')
     .description('Give a store a quota of its own, at once')
     .addOption(storeOption('store').makeOptionMandatory())
-    .addOption(environmentOption('environment; needed where there are several'))
+    .addOption(oneEnvironmentOption())
     .requiredOption('--requests <n>', 'requests in a window', wholeNumber(1, 1_000_000_000))
     .option('--window <seconds>', 'its window, if not the configured one', wholeNumber(1, 86_400))
     .addOption(jsonOption())
@@ -34,7 +34,7 @@ export const resetCommand = () =>
   new Command('reset')
     .description('Let the configured quota hold for a store again, at once')
     .addOption(storeOption('store').makeOptionMandatory())
-    .addOption(environmentOption('environment; needed where there are several'))
+    .addOption(oneEnvironmentOption())
     .addOption(jsonOption())
     .action((flags) => change(flags, null));
 
@@ -46,20 +46,15 @@ interface ChangeFlags {
 
 async function change(flags: ChangeFlags, quota: OwnQuota): Promise<void> {
   const { store } = flags;
-  await withServers(async (servers) => {
-    const environment = chooseEnvironment(servers.config, flags.environment);
+  await inEnvironment(flags, async (servers, environment) => {
     await remarkUnknownStore(servers, environment, store);
     const changed = await setQuota(servers, environment, store, quota);
     if (!changed) remark(`note: it was ${inWords(quota)} already`);
-    printResult(
-      flags,
-      { store_id: store, environment, quota: toJson(quota), changed },
-      renderFacts([
-        ['store', store],
-        ['environment', environment],
-        ['quota', inWords(quota)],
-      ]),
-    );
+    printFacts(flags, { store_id: store, environment, quota: toJson(quota), changed }, [
+      ['store', store],
+      ['environment', environment],
+      ['quota', inWords(quota)],
+    ]);
   });
 }
 
@@ -79,7 +74,7 @@ export async function setQuota(
   return changed;
 }
 
-type Row = Pick<StoreAccess, 'store_id' | 'environment' | 'quota'>;
+type StoreQuota = Pick<StoreAccess, 'store_id' | 'environment' | 'quota'>;
 
 export const showCommand = () =>
   new Command('show')
@@ -91,55 +86,57 @@ export const showCommand = () =>
     .action((flags) =>
       withServers(async (servers) => {
         const environments = chooseEnvironments(servers.config, flags.environment);
-        const found =
+        const { stores } = controlCollections(await servers.control());
+        printFirst(
+          flags,
           flags.store === undefined
-            ? await withOwnQuota(servers, environments, flags.limit + 1)
-            : await ofStore(servers, environments, flags.store);
-        const shown = found.slice(0, flags.limit);
-        const quotas = shown.map(({ store_id, environment, quota }) => ({
-          store_id,
-          environment,
-          quota: toJson(quota ?? null),
-        }));
-        printResult(flags, quotas, shown.length === 0 ? 'no store has a quota of its own' : toTable(shown));
-        if (found.length > shown.length) remark(`there are more than ${flags.limit}: --limit shows more`);
+            ? await withOwnQuota(stores, environments, flags.limit + 1)
+            : await ofStore(stores, environments, flags.store),
+          (first) =>
+            first.map(({ store_id, environment, quota }) => ({
+              store_id,
+              environment,
+              quota: toJson(quota),
+            })),
+          [
+            ['STORE', 'store_id'],
+            ['ENVIRONMENT', 'environment'],
+            ['QUOTA', ({ quota }) => inWords(quota)],
+          ],
+          'no store has a quota of its own',
+        );
       }),
     );
 
-function toTable(rows: readonly Row[]): string {
-  return tableOf(rows, [
-    ['STORE', ({ store_id }) => store_id],
-    ['ENVIRONMENT', ({ environment }) => environment],
-    ['QUOTA', ({ quota }) => inWords(quota ?? null)],
-  ]);
-}
-
-async function withOwnQuota(servers: Servers, environments: string[], limit: number): Promise<Row[]> {
-  const { stores } = controlCollections(await servers.control());
+async function withOwnQuota(
+  stores: Collection<StoreAccess>,
+  environments: string[],
+  limit: number,
+): Promise<StoreQuota[]> {
   const filter = { environment: { $in: environments }, quota: { $exists: true } };
   return stores.find(filter, { sort: { environment: 1, store_id: 1 }, limit }).toArray();
 }
 
-async function ofStore(servers: Servers, environments: string[], storeId: string): Promise<Row[]> {
-  const { stores } = controlCollections(await servers.control());
-  const ids = environments.map((environment) => storeAccessId(environment, storeId));
+async function ofStore(
+  stores: Collection<StoreAccess>,
+  environments: string[],
+  store_id: string,
+): Promise<StoreQuota[]> {
+  const ids = environments.map((environment) => storeAccessId(environment, store_id));
   const found = await stores.find({ _id: { $in: ids } }).toArray();
   return environments.map(
-    (environment) =>
-      found.find((store) => store.environment === environment) ?? { store_id: storeId, environment },
+    (environment) => found.find((store) => store.environment === environment) ?? { store_id, environment },
   );
 }
 
 /** A store's quota for people. */
-export function inWords(quota: OwnQuota): string {
-  if (quota === null) return 'as configured';
-  const requests = `${quota.requests} ${quota.requests === 1 ? 'request' : 'requests'}`;
-  return quota.window_seconds === undefined
-    ? `${requests} in the configured window`
-    : `${requests} in ${quota.window_seconds} s`;
+export function inWords(quota: ReturnType<typeof toJson> | OwnQuota | undefined): string {
+  if (!quota) return 'as configured';
+  const { requests, window_seconds: window } = quota;
+  return `${requests} ${requests === 1 ? 'request' : 'requests'} in ${window ? `${window} s` : 'the configured window'}`;
 }
 
 /** A store's quota for programs; `window_seconds` is `null` where the configured one holds. */
-export function toJson(quota: OwnQuota): object | null {
-  return quota === null ? null : { requests: quota.requests, window_seconds: quota.window_seconds ?? null };
+export function toJson(quota: OwnQuota | undefined) {
+  return quota ? { requests: quota.requests, window_seconds: quota.window_seconds ?? null } : null;
 }

@@ -5,11 +5,10 @@ import { newSigningKey, type SigningJwk } from '#shared/access/signing-key-set.t
 import { commandInvalid, notFound } from '#shared/errors.ts';
 import { audited } from '../audit.ts';
 import { withServers } from '../connection/servers.ts';
-import { type Connection, readConnection, STACK_FILE } from '../connection/settings.ts';
+import { readConnection, STACK_FILE } from '../connection/settings.ts';
 import { duration, jsonOption, WrongUsage } from '../options.ts';
-import { printResult, tableOf } from '../output/print.ts';
-import { createSigningKeys } from '../prepare/signing-keys.ts';
-import { changeKeys, type KeySchedule, readKeys, scheduleOf } from '../signing-keys.ts';
+import { type JsonFlag, printResult, tableOf } from '../output/print.ts';
+import { createSigningKeys, changeKeys, type KeySchedule, readKeys, scheduleOf } from '../signing-keys.ts';
 
 /** Services read the file every second; one that is slow reads it a little later. */
 const MIN_ACTIVATION_MS = 3_000;
@@ -113,31 +112,23 @@ function refuseWhileInUse({ kid, state, tokensUntil }: KeySchedule, now: number)
   }
 }
 
-interface KeyFile {
-  file: string;
-  lifetimeMs: number;
-}
-
 /** @throws {StoreDataError} `command_invalid` where the keys are in no file. */
-async function keyFile(): Promise<KeyFile> {
-  const connection = await readConnection(process.env);
-  const { signingKeys, lifetimeSeconds } = connection.config.tokens;
+async function keyFile() {
+  const { config, origin } = await readConnection(process.env);
+  const { signingKeys, signingKeysFile, lifetimeSeconds } = config.tokens;
   if (signingKeys !== null) {
     throw commandInvalid(
       'the keys are in SIGNING_KEYS, which no command can change for running services: move them to a file and set SIGNING_KEYS_FILE, or change the variable (docs/deploying.md says in which steps)',
     );
   }
-  const file = connection.config.tokens.signingKeysFile ?? fileOfStack(connection);
+  // A local stack keeps its keys beside its own file.
+  const ofStack = origin.endsWith(STACK_FILE) ? join(dirname(origin), 'signing-keys.json') : null;
+  const file = signingKeysFile ?? ofStack;
   if (file === null) throw commandInvalid('SIGNING_KEYS_FILE is not set');
   return { file, lifetimeMs: lifetimeSeconds * 1_000 };
 }
 
-/** A local stack keeps its keys beside its own file. */
-function fileOfStack({ origin }: Connection): string | null {
-  return origin.endsWith(STACK_FILE) ? join(dirname(origin), 'signing-keys.json') : null;
-}
-
-function show(keys: readonly SigningJwk[], lifetimeMs: number, flags: { json?: true | undefined }): void {
+function show(keys: readonly SigningJwk[], lifetimeMs: number, flags: JsonFlag): void {
   const schedule = scheduleOf(keys, Date.now(), lifetimeMs);
   const shown = schedule.map(({ kid, state, signsFrom, tokensUntil }) => ({
     kid,
@@ -146,7 +137,7 @@ function show(keys: readonly SigningJwk[], lifetimeMs: number, flags: { json?: t
     tokens_until: tokensUntil === null ? null : new Date(tokensUntil),
   }));
   const table = tableOf(schedule, [
-    ['KID', ({ kid }) => kid],
+    ['KID', 'kid'],
     ['STATE', stateInWords],
   ]);
   printResult(flags, shown, table);

@@ -12,9 +12,8 @@ import { forSnapshots } from '#shared/mongodb.ts';
 import { findLiveGeneration, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { type Servers, withServers } from '../connection/servers.ts';
 import { chooseEnvironments, environmentOption, jsonOption, storeOption } from '../options.ts';
-import { ProgressLine } from '../output/progress-line.ts';
-import { hasAnything, storesIn } from '../comparison/stores.ts';
-import { stopSignal } from '../stop-signal.ts';
+import { ProgressLine, stopSignal } from '../output/terminal.ts';
+import { hasAnything, storesIn } from '../comparison.ts';
 import { compareWithLog } from '../verify/with-log.ts';
 import { markFailed, printResult, remark, tableOf } from '../output/print.ts';
 
@@ -89,7 +88,7 @@ async function verifyDeep(
   result: Result,
   stopping: AbortSignal,
 ): Promise<void> {
-  const progress = new ProgressLine(process.stderr);
+  const progress = new ProgressLine();
   const say = (text: string) => {
     if (!json) progress.show(text);
   };
@@ -128,17 +127,17 @@ async function verifyInSnapshot(db: Db, storeId: string): Promise<Difference[]> 
 }
 
 function show({ found, stores, repaired, deep }: Result, flags: { json?: true | undefined }): void {
-  const differences = found.map(({ environment, storeId, what, stored, counted }) => ({
+  const differences = found.map(({ environment, storeId: store, what, stored, counted }) => ({
     environment,
-    store: storeId,
+    store,
     what,
     stored,
     counted,
   }));
-  const table = tableOf(found, [
-    ['ENVIRONMENT', ({ environment }) => environment],
-    ['STORE', ({ storeId }) => storeId],
-    ['WHAT', ({ what }) => what, 'fills'],
+  const table = tableOf(differences, [
+    ['ENVIRONMENT', 'environment'],
+    ['STORE', 'store'],
+    ['WHAT', 'what', 'fills'],
     ['STORED', ({ stored }) => shortened(stored)],
     ['EXPECTED', ({ counted }) => shortened(counted)],
   ]);
@@ -157,7 +156,7 @@ function show({ found, stores, repaired, deep }: Result, flags: { json?: true | 
 
 /** Counts of all facets would fill the screen; `--json` has them whole. */
 function shortened(text: string): string {
-  return text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN - 1)}…` : text;
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN - 1)}…` : text;
 }
 
-const MOST_SHOWN = 30;
+const MAX_SHOWN = 30;

@@ -9,8 +9,19 @@ import { Databases } from '#shared/read-models/databases.ts';
 import type { RedisMasters } from '#shared/redis-masters.ts';
 import { createRedis } from '#shared/redis.ts';
 import { withTimeLimit } from '#shared/time-limit.ts';
-import { KafkaServers, type Reach } from './kafka.ts';
+import { chooseEnvironment } from '../options.ts';
 import { type Connection, demandAddress, readConnection } from './settings.ts';
+import {
+  type Admin,
+  type Consumer,
+  type ConsumerConfig,
+  type Kafka,
+  type Producer,
+  createKafka,
+  createProducer,
+} from '#shared/kafka/client.ts';
+import { firstToAnswer, kafkaSecurity } from '#shared/kafka/connection.ts';
+import { createLogger } from '#shared/logging.ts';
 
 const CONNECT_MS = 5_000;
 const CLOSE_MS = 2_000;
@@ -138,8 +149,71 @@ export async function withServers<T>(work: (servers: Servers) => Promise<T>): Pr
   }
 }
 
+/** The same for a command that works in one environment: the one that is given, or the only one that there is. */
+export function inEnvironment<T>(
+  flags: { environment?: string | undefined },
+  work: (servers: Servers, environment: string) => Promise<T>,
+): Promise<T> {
+  return withServers((servers) => work(servers, chooseEnvironment(servers.config, flags.environment)));
+}
+
 /** The innermost cause says it best: libraries wrap it in what they tried. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return describeError(error);
   return error.cause instanceof Error ? reasonOf(error.cause) : withoutCredentials(error.message);
+}
+
+/** Connects to a server; what is put into `closing` is done in the end. */
+export type Reach = <T>(
+  name: string,
+  address: string,
+  connect: (closing: (() => Promise<unknown>)[]) => Promise<T>,
+) => Promise<T>;
+
+/** One Kafka of a command. */
+export class KafkaServers {
+  readonly #config: Config['kafka'];
+  readonly #kafka: Kafka;
+  readonly #reach: Reach;
+  #admin: Promise<Admin> | null = null;
+  #producer: Promise<Producer> | null = null;
+
+  constructor(config: Pick<Config, 'kafka'>, clientId: string, reach: Reach) {
+    this.#config = config.kafka;
+    this.#kafka = createKafka(config, clientId, createLogger('admin', 'silent'));
+    this.#reach = reach;
+  }
+
+  /** A client that has reached its server; the same for @throws everywhere below. */
+  admin(): Promise<Admin> {
+    return (this.#admin ??= this.#connect(() => this.#kafka.admin({ retry: { retries: 4 } })));
+  }
+
+  producer(): Promise<Producer> {
+    return (this.#producer ??= this.#connect(() => createProducer(this.#kafka)));
+  }
+
+  /** A consumer that has connected and not joined its group yet. */
+  consumer(groupId: string, options: Omit<ConsumerConfig, 'groupId'>): Promise<Consumer> {
+    const usual = {
+      allowAutoTopicCreation: false,
+      sessionTimeout: 60_000,
+      maxWaitTimeInMs: 100,
+      readUncommitted: false,
+    };
+    return this.#connect(() => this.#kafka.consumer({ groupId, ...usual, ...options }));
+  }
+
+  async #connect<C extends Pick<Admin, 'connect' | 'disconnect'>>(create: () => C): Promise<C> {
+    const { brokers } = this.#config;
+    demandAddress('KAFKA_BROKERS', brokers);
+    return this.#reach('Kafka', shownAddress(brokers.join(',')), async (closing) => {
+      // kafkajs would try for seconds, and hide why.
+      await firstToAnswer(brokers, kafkaSecurity(this.#config).ssl);
+      const client = create();
+      closing.push(() => client.disconnect());
+      await client.connect();
+      return client;
+    });
+  }
 }

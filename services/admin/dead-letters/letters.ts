@@ -8,15 +8,15 @@ import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.t
 import { chooseEnvironments, WrongUsage } from '../options.ts';
 import {
   findGenerations,
+  findLiveGeneration,
   type Generation,
-  liveOf,
   PROJECTION_VERSION,
 } from '#shared/read-models/generation.ts';
 import type { Servers } from '../connection/servers.ts';
 import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
 import { erasurePositions } from '#shared/read-models/erasures.ts';
-import { inSnapshot } from '../comparison/stores.ts';
+import { inSnapshot } from '../transaction.ts';
 
 interface SelectionFlags {
   environment?: string | undefined;
@@ -24,25 +24,11 @@ interface SelectionFlags {
   all?: true | undefined;
 }
 
-const SUMMARY_FIELDS = [
-  'topic',
-  'partition',
-  'offset',
-  'reason',
-  'detail',
-  'key',
-  'value_bytes',
-  'published_at',
-  'dead_at',
-  'cut',
-  'erased',
-  'gathered',
-  'customers',
-  'positions',
-] as const;
-
 /** A dead letter without its bytes. */
-export type LetterSummary = Pick<DeadLetter, '_id' | (typeof SUMMARY_FIELDS)[number]>;
+export type LetterSummary = Omit<DeadLetter, 'value' | 'headers' | 'kept_bytes'>;
+
+/** What is left out of summaries: a letter's bytes. */
+const BYTES = { value: 0, headers: 0, kept_bytes: 0 };
 
 const LETTER_ID = /^[A-Za-z0-9._-]{1,249}\/\d{1,10}\/\d{1,15}$/;
 
@@ -111,10 +97,8 @@ export function findSummaries(
   return source.letters.aggregate<LetterSummary>(
     [
       { $match: filter },
-      {
-        // Before the sorting, which would otherwise carry every letter's bytes along.
-        $project: Object.fromEntries(SUMMARY_FIELDS.map((field) => [field, 1])),
-      },
+      // Before the sorting, which would otherwise carry every letter's bytes along.
+      { $project: BYTES },
       { $sort: { topic: 1, partition: 1, offset: 1 } },
       ...(limit === undefined ? [] : [{ $limit: limit }]),
     ],
@@ -133,27 +117,20 @@ export interface DeadLetterSource {
   obstacle: string | null;
 }
 
-/** The sources of some environments, in the order in which letters are listed and retried. */
+/** The sources of those environments whose letters are meant, in the order in which letters are listed and retried. */
 export async function deadLetterSources(
   servers: Servers,
-  environments: readonly string[],
+  ids: readonly string[],
+  given?: string,
 ): Promise<DeadLetterSource[]> {
   const control = await servers.control();
   const sources: DeadLetterSource[] = [];
-  for (const environment of environments) {
-    sources.push({
-      environment,
-      kind: 'access',
-      topic: accessTopic(environment),
-      db: control,
-      letters: control.collection(DEAD_LETTERS),
-      obstacle: null,
-    });
-    const generation = liveOf(
-      environment,
-      await findGenerations(await servers.databases(environment), environment),
-    );
-    if (generation !== null) sources.push(changesSource(environment, generation));
+  for (const environment of environmentsOf(servers.config, ids, given)) {
+    const letters = control.collection<DeadLetter>(DEAD_LETTERS);
+    const topic = accessTopic(environment);
+    sources.push({ environment, kind: 'access', topic, db: control, letters, obstacle: null });
+    const live = await findLiveGeneration(await servers.databases(environment), environment);
+    if (live !== null) sources.push(changesSource(environment, live));
   }
   return sources;
 }
@@ -165,25 +142,20 @@ export async function otherSources(
 ): Promise<DeadLetterSource[]> {
   if (kind === 'access') return [];
   const generations = await findGenerations(await servers.databases(environment), environment);
-  return generations.flatMap(({ state, db, marker }) =>
-    marker === null || state === 'live' || state === 'dropping'
-      ? []
-      : [changesSource(environment, { db, marker })],
-  );
+  return generations.flatMap(({ state, db, marker }) => {
+    const isOther = marker !== null && state !== 'live' && state !== 'dropping';
+    return isOther ? [changesSource(environment, { db, marker })] : [];
+  });
 }
 
 function changesSource(environment: string, { db, marker }: Generation): DeadLetterSource {
-  return {
-    environment,
-    kind: 'changes',
-    topic: changesTopic(environment),
-    db,
-    letters: db.collection(DEAD_LETTERS),
-    obstacle:
-      marker.projection_version === PROJECTION_VERSION
-        ? null
-        : `its read models were made with projection version ${marker.projection_version}, this release has ${PROJECTION_VERSION}`,
-  };
+  const { projection_version: version } = marker;
+  const obstacle =
+    version === PROJECTION_VERSION
+      ? null
+      : `its read models were made with projection version ${version}, this release has ${PROJECTION_VERSION}`;
+  const letters = db.collection<DeadLetter>(DEAD_LETTERS);
+  return { environment, kind: 'changes', topic: changesTopic(environment), db, letters, obstacle };
 }
 
 /** Reads letters of a source as they may be shown: letters and erasures come from one snapshot. */
@@ -219,42 +191,32 @@ export async function withoutErasedLetters<L extends Letter>(
   });
 }
 
+/** Letters in some sources, and the messages: one letter may stand for a batch. */
 interface LetterCount {
   letters: number;
-  /** Messages: one letter may stand for a batch. */
   total: number;
   byReason: Record<string, number>;
 }
 
-/** Counts letters in some sources. */
 export async function countLetters(
   sources: readonly DeadLetterSource[],
   selection: LetterSelection,
 ): Promise<LetterCount> {
-  const byReason: Record<string, number> = {};
-  let total = 0;
-  let letters = 0;
+  const result: LetterCount = { letters: 0, total: 0, byReason: {} };
+  const count = { $sum: { $ifNull: ['$gathered.count', 1] } };
   for (const source of sources) {
-    const groups = await source.letters
-      .aggregate<{ _id: string; count: number; letters: number }>([
-        { $match: letterFilter(source, selection) },
-        {
-          $group: {
-            _id: '$reason',
-            count: { $sum: { $ifNull: ['$gathered.count', 1] } },
-            letters: { $sum: 1 },
-          },
-        },
-        { $sort: { _id: 1 } },
-      ])
-      .toArray();
-    for (const { _id, count, letters: found } of groups) {
-      byReason[_id] = (byReason[_id] ?? 0) + count;
-      total += count;
-      letters += found;
+    const groups = source.letters.aggregate<{ _id: string; count: number; letters: number }>([
+      { $match: letterFilter(source, selection) },
+      { $group: { _id: '$reason', count, letters: { $sum: 1 } } },
+      { $sort: { _id: 1 } },
+    ]);
+    for await (const group of groups) {
+      result.byReason[group._id] = (result.byReason[group._id] ?? 0) + group.count;
+      result.total += group.count;
+      result.letters += group.letters;
     }
   }
-  return { letters, total, byReason };
+  return result;
 }
 
 /** `3 dead letters (2 malformed, 1 too_large)` */

@@ -27,8 +27,7 @@ import {
   otherSources,
   withoutErasedLetters,
 } from './letters.ts';
-import { MessagesInKafka } from './from-kafka.ts';
-import { toMessage } from './describe.ts';
+import { MessagesInKafka, toMessage } from './messages.ts';
 
 interface Stayed {
   id: string;
@@ -83,7 +82,7 @@ export class LetterRetry {
     const cut = slice.filter((letter) => letter.cut);
     const fetched = await this.#inKafka.of(cut);
     const lost = new Set(cut.filter(({ _id }) => !fetched.has(_id)));
-    const hopeless = [...lost].map((letter) =>
+    const givenUp = [...lost].map((letter) =>
       stuck(
         [letter],
         letter.gathered === undefined
@@ -92,7 +91,7 @@ export class LetterRetry {
       ),
     );
     const present = slice.filter((letter) => !lost.has(letter)).map(({ _id }) => _id);
-    const result = addUp([...hopeless, await this.#apply(source, present, fetched)]);
+    const result = addUp([...givenUp, await this.#apply(source, present, fetched)]);
     const order = new Map(slice.map(({ _id }, index) => [_id, index]));
     result.stayed.sort((a, b) => (order.get(a.id) ?? 0) - (order.get(b.id) ?? 0));
     return result;
@@ -139,7 +138,7 @@ export class LetterRetry {
         kind === 'changes' ? await applyChanges(db, session, slice, { epochs, findErased }) : undefined;
       const access = kind === 'access' ? await applyAccess(db, environment, session, slice) : undefined;
       const { deadLetters = [] } = changes ?? access ?? {};
-      await settleLetters(source, session, found, deadLetters);
+      await confirmLetters(source, session, found, deadLetters);
       const outdated = changes?.plan?.outdated ?? access?.outdated ?? 0;
       const present = new Set(found.map(({ _id }) => _id));
       const result: RetryResult = {
@@ -177,7 +176,7 @@ type FetchedMessages = ReadonlyMap<string, readonly LogMessage[]>;
  * Removes the letters whose messages were applied. Those that stay were written anew, with the reason of today; when they died and what
  * they keep do not change by that.
  */
-async function settleLetters(
+async function confirmLetters(
   { db, letters }: DeadLetterSource,
   session: ClientSession,
   found: readonly DeadLetter[],
@@ -185,11 +184,8 @@ async function settleLetters(
 ): Promise<void> {
   const stayed = new Set(dead.map(({ _id }) => _id));
   const remaining = found.filter(({ _id }) => stayed.has(_id));
-  for (const { _id, dead_at, cut, kept_bytes, erased } of await withoutErasedLetters(
-    db,
-    remaining,
-    session,
-  )) {
+  const shown = await withoutErasedLetters(db, remaining, session);
+  for (const { _id, dead_at, cut, kept_bytes, erased } of shown) {
     const kept = cut === true && kept_bytes === 0 ? NOTHING_KEPT : {};
     await letters.updateOne({ _id }, { $set: { dead_at, ...kept } }, { session });
     if (erased === true) await eraseLetters(db, session, [_id]);

@@ -9,7 +9,7 @@ import { execute, nodeFor } from '#shared/redis-masters.ts';
 import { changeAccess } from '../access/change.ts';
 import { existingKey, keySubject, storeSubject } from '../access/subject.ts';
 import type { Servers } from '../connection/servers.ts';
-import { type Counts, lettersOf, removeLetters } from './documents.ts';
+import { countLetters, type Counts, removeLetters } from './documents.ts';
 import { accessTopic } from '#shared/events/topics.ts';
 
 /** A store in an environment. */
@@ -18,8 +18,8 @@ export interface StoreOf {
   store_id: string;
 }
 
-/** How many keys Redis looks at before it serves others. */
-const LOOKED_AT_TOGETHER = 1_000;
+/** How many keys Redis scans before it serves others. */
+const SCANNED_TOGETHER = 1_000;
 
 /** Lets no key of the store in, from now on. */
 export async function block(servers: Servers, { environment, store_id }: StoreOf): Promise<void> {
@@ -66,15 +66,13 @@ export async function revokeKeys(servers: Servers, store: StoreOf): Promise<numb
 export async function countAccess(servers: Servers, store: StoreOf): Promise<Counts> {
   const control = await servers.control();
   const { keys, revokedSessions } = controlCollections(control);
-  let letters = 0;
-  for await (const ids of lettersOf(control, accessTopic(store.environment), store.store_id)) {
-    letters += ids.length;
-  }
+  const inRedis = { sessions: 0, token_counts: 0, quota_counts: 0 };
+  for await (const { kind, names } of scanStore(servers, store)) inRedis[kind] += names.length;
   return {
     keys: await keys.countDocuments({ ...store, status: { $ne: 'revoked' } }),
-    ...(await countInRedis(servers, store)),
+    ...inRedis,
     revoked_sessions: await revokedSessions.countDocuments({ ...store }),
-    dead_letters: letters,
+    dead_letters: await countLetters(control, accessTopic(store.environment), store.store_id),
   };
 }
 
@@ -82,9 +80,7 @@ export async function countAccess(servers: Servers, store: StoreOf): Promise<Cou
 export async function removeAccess(servers: Servers, store: StoreOf): Promise<void> {
   const control = await servers.control();
   const { environment, store_id } = store;
-  await forEachInRedis(servers, store, async (names, _kind, redis) => {
-    await redis.del(...names);
-  });
+  for await (const { names, redis } of scanStore(servers, store)) await redis.del(...names);
   await controlCollections(control).revokedSessions.deleteMany({ environment, store_id });
   // Former releases wrote down there what they were about to change.
   await control.collection<{ _id: string }>('access_announcements').deleteMany({
@@ -96,36 +92,28 @@ export async function removeAccess(servers: Servers, store: StoreOf): Promise<vo
   await removeLetters(control, accessTopic(environment), store_id, {});
 }
 
-async function countInRedis(servers: Servers, store: StoreOf): Promise<Counts> {
-  const counts = { sessions: 0, token_counts: 0, quota_counts: 0 };
-  await forEachInRedis(servers, store, (names, kind) => {
-    counts[kind] += names.length;
-  });
-  return counts;
-}
-
-type KindInRedis = 'sessions' | 'token_counts' | 'quota_counts';
-
-async function forEachInRedis(
-  servers: Servers,
-  { environment, store_id }: StoreOf,
-  work: (names: readonly string[], kind: KindInRedis, redis: Redis) => Promise<void> | void,
-): Promise<void> {
+/** What Redis has of a store besides its keys: sessions, their counts, and counts of the quota. */
+async function* scanStore(servers: Servers, { environment, store_id }: StoreOf) {
   const own = redisKeys(servers.config.namePrefix, environment, store_id);
   // They lie together.
   const redis = nodeFor(await servers.redis(), own.storeAccess);
-  const kinds = {
-    sessions: own.session(''),
-    token_counts: own.tokens(''),
-    quota_counts: own.quota(''),
-  } as const;
-  for (const [kind, prefix] of Object.entries(kinds) as [KindInRedis, string][]) {
-    // Prefixes and ids of stores have no character that a pattern reads as another. What is scanned may be told twice.
-    const seen = new Set<string>();
-    for await (const names of redis.scanStream({ match: `${prefix}*`, count: LOOKED_AT_TOGETHER })) {
-      const fresh = new Set(names as string[]).difference(seen);
-      for (const name of fresh) seen.add(name);
-      if (fresh.size > 0) await work([...fresh], kind, redis);
-    }
+  const kinds = [
+    ['sessions', own.session('')],
+    ['token_counts', own.tokens('')],
+    ['quota_counts', own.quota('')],
+  ] as const;
+  for (const [kind, prefix] of kinds) {
+    for await (const names of scanPrefix(redis, prefix)) yield { kind, names, redis };
+  }
+}
+
+/** The keys that begin with a prefix, some at a time. @param prefix ends with the id of a store or after it: with no sign of a pattern. */
+export async function* scanPrefix(redis: Redis, prefix: string): AsyncGenerator<string[]> {
+  // A scan may return a key twice.
+  const seen = new Set<string>();
+  for await (const names of redis.scanStream({ match: `${prefix}*`, count: SCANNED_TOGETHER })) {
+    const fresh = new Set(names as string[]).difference(seen);
+    for (const name of fresh) seen.add(name);
+    if (fresh.size > 0) yield [...fresh];
   }
 }

@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db, Document, Filter } from 'mongodb';
+import { inBatches } from '#shared/batches.ts';
 import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
 import { storesNamedBy } from '#shared/projection/dead-letters/letter.ts';
 import {
@@ -17,7 +18,7 @@ import {
 } from '#shared/read-models/collections.ts';
 import type { TreeName } from '#shared/read-models/rank-tree/nodes.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
-import { toMessage } from '../dead-letters/describe.ts';
+import { toMessage } from '../dead-letters/messages.ts';
 
 /** Documents that go together. */
 const PIECE = 500;
@@ -29,20 +30,11 @@ const LETTERS_READ_TOGETHER = 20;
 /** How many documents, by collection. */
 export type Counts = Record<string, number>;
 
-interface Place {
-  collection: string;
-  filter: Filter<Document>;
-}
-
 /** The collections that hold documents of stores by their `_id`; the stamp first. */
 const COLLECTIONS_OF_STORES = [
   STAMPS,
   ...Object.keys(INDEXES).filter((name) => ![STAMPS, DEAD_LETTERS, CHECKPOINTS].includes(name)),
 ];
-
-function placesOf(storeId: string): Place[] {
-  return COLLECTIONS_OF_STORES.map((collection) => ({ collection, filter: ofStore(collection, storeId) }));
-}
 
 function ofStore(collection: string, storeId: string): Filter<Document> {
   const beginningWith = (prefix: string) => ({ _id: { $gte: `${prefix}/`, $lt: `${prefix}0` } as never });
@@ -59,34 +51,39 @@ function ofStore(collection: string, storeId: string): Filter<Document> {
 /** Counts a store's documents, its dead letters included; what there is none of is left out. */
 export async function countDocuments(db: Db, topic: string, storeId: string): Promise<Counts> {
   const counts: Counts = {};
-  for (const { collection, filter } of placesOf(storeId)) {
-    add(counts, collection, await db.collection(collection).countDocuments(filter));
+  for (const name of COLLECTIONS_OF_STORES) {
+    add(counts, name, await db.collection(name).countDocuments(ofStore(name, storeId)));
   }
-  for await (const ids of lettersOf(db, topic, storeId)) add(counts, DEAD_LETTERS, ids.length);
+  add(counts, DEAD_LETTERS, await countLetters(db, topic, storeId));
   return counts;
 }
 
 /** Removes a store's documents, its dead letters included. @returns how many there were. */
 export async function removeDocuments(db: Db, topic: string, storeId: string): Promise<Counts> {
   const removed: Counts = {};
-  for (const { collection, filter } of placesOf(storeId)) {
+  const options = { projection: { _id: 1 }, limit: PIECE, batchSize: PIECE + 1 };
+  for (const name of COLLECTIONS_OF_STORES) {
     for (;;) {
-      const found = await db
-        .collection(collection)
-        .find(filter, { projection: { _id: 1 }, limit: PIECE, batchSize: PIECE + 1 })
-        .toArray();
+      const found = await db.collection(name).find(ofStore(name, storeId), options).toArray();
       if (found.length === 0) break;
       const ids = found.map(({ _id }) => _id);
-      add(removed, collection, await removePiece(db, collection, ids));
+      add(removed, name, await removePiece(db, name, ids));
     }
   }
   await removeLetters(db, topic, storeId, removed);
   return removed;
 }
 
+/** Counts the dead letters of a topic that name a store. */
+export async function countLetters(db: Db, topic: string, storeId: string): Promise<number> {
+  let letters = 0;
+  for await (const _id of lettersOf(db, topic, storeId)) letters += 1;
+  return letters;
+}
+
 /** Removes the dead letters of a topic that name a store. @param removed what they are added to. */
 export async function removeLetters(db: Db, topic: string, storeId: string, removed: Counts): Promise<void> {
-  for await (const ids of lettersOf(db, topic, storeId)) {
+  for await (const ids of inBatches(lettersOf(db, topic, storeId), PIECE)) {
     add(removed, DEAD_LETTERS, await removePiece(db, DEAD_LETTERS, ids));
   }
 }
@@ -99,19 +96,11 @@ async function removePiece(db: Db, collection: string, ids: readonly unknown[]):
 }
 
 /** By their key, or what they say themselves as far as it can be read. */
-export async function* lettersOf(db: Db, topic: string, storeId: string): AsyncGenerator<string[]> {
-  const letters = db
-    .collection<DeadLetter>(DEAD_LETTERS)
-    .find({ topic }, { batchSize: LETTERS_READ_TOGETHER });
-  let ids: string[] = [];
-  for await (const letter of letters) {
-    if (!storesNamedBy(toMessage(letter)).includes(storeId)) continue;
-    ids.push(letter._id);
-    if (ids.length < PIECE) continue;
-    yield ids;
-    ids = [];
+async function* lettersOf(db: Db, topic: string, storeId: string): AsyncGenerator<string> {
+  const letters = db.collection<DeadLetter>(DEAD_LETTERS);
+  for await (const letter of letters.find({ topic }, { batchSize: LETTERS_READ_TOGETHER })) {
+    if (storesNamedBy(toMessage(letter)).includes(storeId)) yield letter._id;
   }
-  if (ids.length > 0) yield ids;
 }
 
 function add(counts: Counts, name: string, count: number): void {

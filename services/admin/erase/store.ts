@@ -19,8 +19,8 @@ import type { Checkpoint, LastMessage } from '#shared/projection/slice/checkpoin
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { findGenerations, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import type { Db, Filter } from 'mongodb';
-import { pastHangingTransactions } from '../access/change.ts';
-import { publishErasure } from '../access/republish.ts';
+import { withTransactionKill } from '../transaction.ts';
+import { publishErasure } from '../access/log.ts';
 import type { Servers } from '../connection/servers.ts';
 import { block, countAccess, removeAccess, revokeKeys, type StoreOf } from './access.ts';
 import { addUp, countDocuments, type Counts, removeDocuments } from './documents.ts';
@@ -33,20 +33,13 @@ export interface GenerationCounts {
   documents: Counts;
 }
 
-export interface Holdings {
-  access: Counts;
-  generations: GenerationCounts[];
-}
-
 /** Counts what is stored of a store. */
-export async function countHoldings(servers: Servers, store: StoreOf): Promise<Holdings> {
+export async function countHoldings(servers: Servers, store: StoreOf) {
   const topic = changesTopic(store.environment);
   const generations: GenerationCounts[] = [];
   for (const { number, db } of await generationsOf(servers, store)) {
-    generations.push({
-      generation: number,
-      documents: await countDocuments(db, topic, store.store_id),
-    });
+    const documents = await countDocuments(db, topic, store.store_id);
+    generations.push({ generation: number, documents });
   }
   return { access: await countAccess(servers, store), generations };
 }
@@ -124,10 +117,7 @@ function endsNoted(ends: readonly PartitionEnd[]): object {
 }
 
 /** The end of each partition's log, and its last message; by `<topic>/<partition>`. */
-async function readLastMessages(
-  servers: Servers,
-  topics: readonly string[],
-): Promise<Map<string, { end: number; last: LastMessage | null }>> {
+async function readLastMessages(servers: Servers, topics: readonly string[]) {
   const found = new Map<string, { end: number; last: LastMessage | null }>();
   for (const topic of topics) {
     const log = await LogReader.open(servers, topic);
@@ -191,7 +181,7 @@ async function note(
     updated_at: '$$NOW',
   };
   const topic = accessTopic(environment);
-  const store = await pastHangingTransactions(control, topic, () =>
+  const store = await withTransactionKill(control, topic, () =>
     stores.findOneAndUpdate({ ...filter, _id }, [{ $set: fields }], { returnDocument: 'after' }),
   );
   if (store === null) return false;
@@ -205,7 +195,7 @@ async function note(
  */
 async function afterSlicesUnderWay(db: Db, topic: string): Promise<void> {
   const checkpoints = db.collection<Checkpoint>(CHECKPOINTS);
-  await pastHangingTransactions(db, topic, () =>
+  await withTransactionKill(db, topic, () =>
     checkpoints.updateMany({ topic }, { $set: { updated_at: new Date() } }),
   );
 }

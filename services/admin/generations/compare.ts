@@ -4,7 +4,10 @@ import { verifyStore } from '#shared/projection/verify/store.ts';
 import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
 import { COLLECTIONS, type Stamp, STAMPS, TOMBSTONES } from '#shared/read-models/collections.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
-import type { Generation } from '#shared/read-models/generation.ts';
+import { findGenerations, liveOf } from '#shared/read-models/generation.ts';
+import { notFound, StoreDataError } from '#shared/errors.ts';
+import type { Db } from 'mongodb';
+import type { EnvironmentServers } from './flip.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import {
   type Content,
@@ -16,8 +19,8 @@ import {
   readContents,
   scanRange,
   type Wanted,
-} from '../comparison/records.ts';
-import { inSnapshot } from '../comparison/stores.ts';
+} from '../comparison.ts';
+import { inSnapshot } from '../transaction.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { hasReached, type Positions } from '#shared/kafka/positions.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
@@ -28,40 +31,52 @@ const SAMPLE = 100;
 /** Of more candidates nobody waits whether events are on their way: those are never that many. */
 const MAX_CANDIDATES = 5_000;
 
-interface CompareOptions {
-  environment: string;
-  live: Generation;
-  rebuilt: Generation;
-  progress?: (stores: number, of: number) => void;
-  /** How long to wait for events that are on their way. */
-  patienceMs?: number;
-}
-
-/** Compares versions of all records and tombstones, the content of a sample, and the new one's counts with its records. */
-export async function compareGenerations(given: CompareOptions): Promise<Comparison> {
-  const options = { ...given, live: inSnapshots(given.live), rebuilt: inSnapshots(given.rebuilt) };
-  const { live, rebuilt, progress } = options;
+/**
+ * Compares a generation of this release with the live one: versions of all records and tombstones, the content of a sample, and the new
+ * one's counts with its records.
+ * @throws {StoreDataError} `not_found` where there is none, `generation_unsuitable` when another release made it.
+ */
+export async function compareWithLive(
+  { environment, databases, projectionVersion }: EnvironmentServers,
+  number: number,
+  progress?: (stores: number, of: number) => void,
+): Promise<Comparison> {
+  const generations = await findGenerations(databases, environment);
+  const live = liveOf(environment, generations);
+  const found = generations.find((generation) => generation.number === number);
+  const version = found?.marker?.projection_version;
+  if (live === null || found === undefined || version === undefined) {
+    throw notFound(`${environment} has no generation ${number}`);
+  }
+  if (version !== projectionVersion) {
+    throw new StoreDataError(
+      'generation_unsuitable',
+      `generation ${number} of ${environment} has projection version ${version}, this release compares ${projectionVersion}: run the command of its release`,
+    );
+  }
+  const sides: Sides = { environment, live: forSnapshots(live.db), rebuilt: forSnapshots(found.db) };
+  const { rebuilt } = sides;
   const differences = new DifferenceList();
   const counts = new Map<string, { live: number; rebuilt: number }>();
   const candidates: Candidate[] = [];
   let sampled = 0;
   let unsettled = 0;
-  const stores = await storesOf(live, rebuilt);
+  const stores = await storesOf(sides.live, rebuilt);
   for (const [index, storeId] of stores.entries()) {
     for (const range of rangesOf(storeId)) {
-      const { scanned, offset } = await inSnapshot(live.db.client, async (session) => {
-        const stamp = await rebuilt.db.collection<Stamp>(STAMPS).findOne({ _id: storeId }, { session });
-        const present = stamp?.timezone_offset ?? DEFAULT_OFFSET;
-        const stride = strideIn(range.collection, stamp);
-        return {
-          offset: present,
-          scanned: await scanRange({ db: live.db, session }, { db: rebuilt.db, session }, range, {
-            stride,
-            offset: present,
-          }),
-        };
-      });
       const { collection } = range;
+      const { scanned, offset } = await inSnapshot(rebuilt.client, async (session) => {
+        const stamp = await rebuilt.collection<Stamp>(STAMPS).findOne({ _id: storeId }, { session });
+        const present = stamp?.timezone_offset ?? DEFAULT_OFFSET;
+        const options = { stride: strideIn(collection, stamp), offset: present };
+        const compared = await scanRange(
+          { db: sides.live, session },
+          { db: rebuilt, session },
+          range,
+          options,
+        );
+        return { offset: present, scanned: compared };
+      });
       const count = counts.get(collection) ?? { live: 0, rebuilt: 0 };
       counts.set(collection, {
         live: count.live + scanned.expected,
@@ -70,25 +85,29 @@ export async function compareGenerations(given: CompareOptions): Promise<Compari
       sampled += scanned.sampled;
       candidates.push(...scanned.differing.map((id) => ({ collection, id, offset })));
       if (candidates.length > MAX_CANDIDATES) {
-        unsettled += await confirm(options, candidates.splice(0), differences);
+        unsettled += await confirm(sides, candidates.splice(0), differences);
       }
     }
-    await verifyCounts(rebuilt, storeId, differences);
+    const miscounted = await inSnapshot(rebuilt.client, (session) => verifyStore(rebuilt, session, storeId));
+    for (const { what } of miscounted) differences.add('counts', 'counts', storeId, [what]);
     progress?.(index + 1, stores.length);
   }
-  unsettled += await confirm(options, candidates, differences);
+  unsettled += await confirm(sides, candidates, differences);
   return {
     stores: stores.length,
     counts: [...counts].map(([collection, count]) => ({ collection, ...count })),
     sampled,
     differences: differences.all,
     unsettled,
-    isOtherProjection: live.marker.projection_version !== rebuilt.marker.projection_version,
+    isOtherProjection: live.marker.projection_version !== version,
   };
 }
 
-function inSnapshots({ marker, db }: Generation): Generation {
-  return { marker, db: forSnapshots(db) };
+/** The two that are compared, as they are read in snapshots. */
+interface Sides {
+  environment: string;
+  live: Db;
+  rebuilt: Db;
 }
 
 /** The distance between two records whose whole content is compared. */
@@ -100,17 +119,12 @@ function strideIn(collection: string, stamp: Stamp | null): number {
   return Math.max(1, Math.ceil(size / SAMPLE));
 }
 
-async function storesOf(...generations: Generation[]): Promise<string[]> {
-  const ids = await Promise.all(generations.map(({ db }) => db.collection<Stamp>(STAMPS).distinct('_id')));
+async function storesOf(...generations: Db[]): Promise<string[]> {
+  const ids = await Promise.all(generations.map((db) => db.collection<Stamp>(STAMPS).distinct('_id')));
   return [...new Set(ids.flat())].toSorted();
 }
 
-async function verifyCounts({ db }: Generation, storeId: string, differences: DifferenceList): Promise<void> {
-  const found = await inSnapshot(db.client, (session) => verifyStore(db, session, storeId));
-  for (const { what } of found) differences.add('counts', 'counts', storeId, [what]);
-}
-
-const LOOK_MS = 250;
+const POLL_MS = 250;
 /** How long events may be on their way. */
 const PATIENCE_MS = 20_000;
 /** Where neither generation moves for this long, nothing is on its way. */
@@ -132,7 +146,7 @@ interface Seen extends Contents {
  * @returns how many changed all the time.
  */
 async function confirm(
-  { environment, live, rebuilt, patienceMs = PATIENCE_MS }: CompareOptions,
+  { environment, live, rebuilt }: Sides,
   candidates: readonly Candidate[],
   differences: DifferenceList,
 ): Promise<number> {
@@ -143,18 +157,18 @@ async function confirm(
   };
   let open = candidates.map((candidate) => ({ ...candidate, seen: null as Seen | null }));
   const topic = changesTopic(environment);
-  const end = performance.now() + patienceMs;
+  const end = performance.now() + PATIENCE_MS;
   let moved = { at: performance.now(), positions: '' };
   for (;;) {
-    open = await inSnapshot(live.db.client, async (session) => {
-      const atLive = await readPositions(live.db, topic, { session });
-      const atRebuilt = await readPositions(rebuilt.db, topic, { session });
+    open = await inSnapshot(live.client, async (session) => {
+      const atLive = await readPositions(live, topic, { session });
+      const atRebuilt = await readPositions(rebuilt, topic, { session });
       const positions = JSON.stringify([[...atLive], [...atRebuilt]]);
       if (positions !== moved.positions) moved = { at: performance.now(), positions };
       const left: typeof open = [];
       const sides = [
-        { db: live.db, session },
-        { db: rebuilt.db, session },
+        { db: live, session },
+        { db: rebuilt, session },
       ] as const;
       for (const [collection, group] of Map.groupBy(open, (candidate) => candidate.collection)) {
         for await (const { record, ...now } of readContents(...sides, collection, group)) {
@@ -174,7 +188,7 @@ async function confirm(
     if (open.length === 0) return 0;
     const now = performance.now();
     if (now > end || now > moved.at + STANDSTILL_MS) break;
-    await sleep(LOOK_MS);
+    await sleep(POLL_MS);
   }
   // Where one of the two is no longer projected, what the new one lacks is lacking.
   let unsettled = 0;
@@ -255,9 +269,9 @@ export function describeComparison(comparison: Comparison): string {
   const table = tableOf(
     counts.filter(({ live, rebuilt }) => live + rebuilt > 0),
     [
-      ['RECORDS', ({ collection }) => collection],
-      ['LIVE', ({ live }) => String(live), 'right'],
-      ['NEW', ({ rebuilt }) => String(rebuilt), 'right'],
+      ['RECORDS', 'collection'],
+      ['LIVE', 'live', 'right'],
+      ['NEW', 'rebuilt', 'right'],
     ],
   );
   const lines = differences.map((difference) => describeDifference(comparison, difference));

@@ -1,18 +1,8 @@
 /**
- * A rebuild from its beginning to the flip: a new generation that the projectors fill, beside the live one. Each step can be the one with
+ * A rebuild: a new generation that the projectors fill, beside the live one, until it has caught up. Each step can be the one with
  * which a command continues that was killed before.
  */
 import { commandInvalid, notFound, StoreDataError } from '#shared/errors.ts';
-import {
-  createMarker,
-  findGenerations,
-  generationGroup,
-  type KnownGeneration,
-  liveOf,
-} from '#shared/read-models/generation.ts';
-import { type Acceptance, compareGenerations, type Comparison, unacceptable } from './compare.ts';
-import { flip, type Flipped } from './flip.ts';
-import type { InstallationServers } from './installation.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import {
   countApplied,
@@ -23,79 +13,19 @@ import {
   readLogBounds,
 } from '#shared/kafka/positions.ts';
 import { checkTopics } from '#shared/kafka/topics.ts';
-import { changePointer, withNew, withShare } from '#shared/read-models/generation-pointer.ts';
-import { remark } from '../output/print.ts';
 import { pause } from '#shared/pause.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
-
-interface RebuildOptions extends CatchUpOptions {
-  /** As for `beginRebuild`. */
-  share: number | null;
-  accepted: Acceptance;
-  /** Leaves the flip to the operator. */
-  wait: boolean;
-  begun: (begun: Begun) => void;
-  comparing: (stores: number, of: number) => void;
-}
-
-export interface Rebuilt {
-  number: number;
-  comparison: Comparison;
-  /** `null` where it was left to the operator, or differences forbid it. */
-  flipped: Flipped | null;
-}
-
-/** Makes a new generation of an environment live. @throws as the steps do. */
-export async function rebuild(
-  servers: InstallationServers,
-  environment: string,
-  options: RebuildOptions,
-): Promise<Rebuilt> {
-  const begun = await beginRebuild(servers, environment, options.share);
-  options.begun(begun);
-  const { number } = begun;
-  await catchUp(servers, environment, number, options);
-  const comparison = await compareWithLive(servers, environment, number, options.comparing);
-  const isHeld = options.wait || unacceptable(comparison, options.accepted).length > 0;
-  return { number, comparison, flipped: isHeld ? null : await flip(servers, environment, number) };
-}
-
-/**
- * Compares a generation of this release with the live one.
- * @throws {StoreDataError} `not_found` where there is none, `generation_unsuitable` when another release made it.
- */
-export async function compareWithLive(
-  { databases, projectionVersion }: InstallationServers,
-  environment: string,
-  number: number,
-  progress: (stores: number, of: number) => void,
-): Promise<Comparison> {
-  const generations = await findGenerations(databases, environment);
-  const live = liveOf(environment, generations);
-  const rebuilt = generations.find((generation) => generation.number === number);
-  if (live === null || rebuilt === undefined || rebuilt.marker === null) {
-    throw notFound(`${environment} has no generation ${number}`);
-  }
-  checkVersion(environment, rebuilt, projectionVersion);
-  return compareGenerations({
-    environment,
-    live,
-    rebuilt: { marker: rebuilt.marker, db: rebuilt.db },
-    progress,
-  });
-}
-
-function checkVersion(
-  environment: string,
-  { number, marker }: KnownGeneration,
-  projectionVersion: number,
-): void {
-  if (marker?.projection_version === projectionVersion) return;
-  throw new StoreDataError(
-    'generation_unsuitable',
-    `generation ${number} of ${environment} has projection version ${marker?.projection_version}, this release compares ${projectionVersion}: run the command of its release`,
-  );
-}
+import { changePointer, withNew, withShare } from '#shared/read-models/generation-pointer.ts';
+import {
+  createMarker,
+  findGenerations,
+  generationGroup,
+  type KnownGeneration,
+  liveOf,
+} from '#shared/read-models/generation.ts';
+import { remark } from '../output/print.ts';
+import { formatDuration, type ProgressLine } from '../output/terminal.ts';
+import type { EnvironmentServers } from './flip.ts';
 
 /** The share of time that filling takes where nobody said another. */
 const DEFAULT_SHARE = 25;
@@ -106,17 +36,15 @@ interface Begun {
 }
 
 /**
- * Makes the next generation, or finds the one that is being built. Killed at any point and called again, it goes on.
+ * Makes the next generation, or finds the one that is being built. Killed at any point and called again, it continues.
  * @param share the percentage of time that filling it may take while others are busy; by default as it was begun, or 25.
  * @throws {StoreDataError} `topic_unsuitable` when the log does not hold everything, `command_invalid` while another
  * release builds one, `not_found` before the first projector has run.
  */
 export async function beginRebuild(
-  servers: InstallationServers,
-  environment: string,
+  { environment, databases, kafka, projectionVersion }: EnvironmentServers,
   share: number | null,
 ): Promise<Begun> {
-  const { databases, kafka, projectionVersion } = servers;
   const topic = changesTopic(environment);
   await checkTopics(kafka, [topic], remark);
   checkReachesBack(environment, await readLogBounds(kafka, topic));
@@ -170,41 +98,33 @@ function checkReachesBack(environment: string, bounds: LogBounds): void {
   );
 }
 
-const LOOK_MS = 500;
-/** Who has reached what the live one had applied this long ago has caught up. */
+const POLL_MS = 500;
+/** A generation that has reached what the live one had applied this long ago has caught up. */
 const CLOSE_MS = 2_000;
 /** After this time without anybody who fills it, that is said. */
 const UNATTENDED_MS = 5_000;
-
-interface CatchUpState {
-  applied: number;
-  total: number;
-}
-
-interface CatchUpOptions {
-  signal: AbortSignal;
-  progress: (state: CatchUpState) => void;
-  /** Told once when no projector fills the generation. */
-  unattended: () => void;
-}
+/** The rate is that of the last seconds: a throttled rebuild has quick and slow times. */
+const RATE_MS = 10_000;
 
 /**
  * Resolves when the generation is as far as the live one was a moment ago.
  * @throws {StoreDataError} `not_found` when somebody drops it meanwhile, `topic_unsuitable` when the log loses messages,
  * `command_invalid` when the signal is aborted.
  */
-async function catchUp(
-  servers: InstallationServers,
-  environment: string,
+export async function catchUp(
+  servers: EnvironmentServers,
   number: number,
-  { signal, progress, unattended }: CatchUpOptions,
+  line: ProgressLine,
+  signal: AbortSignal,
 ): Promise<void> {
+  const { environment, databases, kafka, projectionVersion } = servers;
   const targets: { at: number; target: Positions }[] = [];
+  const samples: { at: number; applied: number }[] = [];
   const topic = changesTopic(environment);
   const began = performance.now();
-  let isAttended = false;
+  let isChecked = false;
   for (;;) {
-    const generations = await findGenerations(servers.databases, environment);
+    const generations = await findGenerations(databases, environment);
     const built = generations.find((generation) => generation.number === number);
     const live = liveOf(environment, generations);
     if (built === undefined || built.state === 'dropping' || live === null) {
@@ -213,40 +133,60 @@ async function catchUp(
     // Positions first: what comes meanwhile counts as not applied.
     const positions = await readPositions(built.db, topic);
     const target = await readPositions(live.db, topic);
-    const bounds = await readLogBounds(servers.kafka, topic);
+    const bounds = await readLogBounds(kafka, topic);
     checkReachesBack(environment, bounds);
-    progress(countApplied(positions, bounds));
 
     const now = performance.now();
+    const { applied, total } = countApplied(positions, bounds);
+    samples.push({ at: now, applied });
+    while ((samples[1]?.at ?? now) < now - RATE_MS) samples.shift();
+    line.show(describeProgress(applied, total, rateOf(samples)));
     while ((targets[0]?.at ?? now) < now - CLOSE_MS) targets.shift();
     targets.push({ at: now, target: reachable(target, bounds) });
     if (targets.some((earlier) => hasReached(positions, earlier.target))) return;
 
-    if (!isAttended && now - began > UNATTENDED_MS) {
-      isAttended = true;
-      if (!(await isFilled(servers, environment, number))) unattended();
+    if (!isChecked && now - began > UNATTENDED_MS) {
+      isChecked = true;
+      if (!(await isFilled(servers, number))) {
+        line.say(
+          `no projector fills generation ${number}: start one of this release (projection version ${projectionVersion}) that applies ${topic}`,
+        );
+      }
     }
-    if (!(await pause(LOOK_MS, signal))) throw interrupted(environment, number);
+    if (!(await pause(POLL_MS, signal))) {
+      throw commandInvalid(
+        `interrupted: projectors go on filling generation ${number} of ${environment}. Run the command again to go on from there, or drop it with "store-data generations drop ${number} --environment ${environment}"`,
+      );
+    }
   }
 }
 
-/** What a command says that was told to stop. */
-function interrupted(environment: string, number: number): StoreDataError {
-  return commandInvalid(
-    `interrupted: projectors go on filling generation ${number} of ${environment}. Run the command again to go on from there, or drop it with "store-data generations drop ${number} --environment ${environment}"`,
-  );
+/** How many a second; 0 while that is not known. */
+function rateOf(samples: readonly { at: number; applied: number }[]): number {
+  const [first, last] = [samples[0], samples.at(-1)];
+  if (first === undefined || last === undefined || last.at === first.at) return 0;
+  return ((last.applied - first.applied) * 1_000) / (last.at - first.at);
+}
+
+const BAR = 24;
+
+/** A bar with numbers, rate and time left. */
+function describeProgress(applied: number, total: number, perSecond: number): string {
+  const share = total === 0 ? 1 : applied / total;
+  const filled = Math.floor(share * BAR);
+  const bar = `[${'#'.repeat(filled)}${'.'.repeat(BAR - filled)}]`;
+  const parts = [`${bar} ${Math.floor(share * 100)} %`, `${applied} of ${total}`];
+  if (perSecond > 0) {
+    const left = formatDuration(((total - applied) / perSecond) * 1_000);
+    parts.push(`${Math.round(perSecond)} events/s`, `${left} left`);
+  }
+  return parts.join(', ');
 }
 
 async function isFilled(
-  { kafka, prefix }: InstallationServers,
-  environment: string,
+  { environment, kafka, prefix }: EnvironmentServers,
   number: number,
 ): Promise<boolean> {
   const { groups } = await kafka.describeGroups([generationGroup(prefix, environment, number)]);
   return groups.some(({ members }) => members.length > 0);
-}
-
-/** In words, for the operator: nobody fills the generation. */
-export function describeUnattended(environment: string, number: number, projectionVersion: number): string {
-  return `no projector fills generation ${number}: start one of this release (projection version ${projectionVersion}) that applies ${changesTopic(environment)}`;
 }

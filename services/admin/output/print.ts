@@ -15,8 +15,12 @@ export function printJson(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
 }
 
+export interface JsonFlag {
+  json?: true | undefined;
+}
+
 /** Writes a result in words, or as JSON where it was asked for. */
-export function printResult(flags: { json?: true | undefined }, value: unknown, text: string): void {
+export function printResult(flags: JsonFlag, value: unknown, text: string): void {
   if (flags.json) printJson(value);
   else print(text);
 }
@@ -47,53 +51,36 @@ export async function runToEnd(isJson: boolean, command: () => Promise<number>):
   return code === 0 && outcome.isFailed ? 1 : code;
 }
 
-export interface Column {
-  title: string;
-  align?: 'left' | 'right';
-  /** Gives way where the terminal is not as wide as the table, and breaks lines at words. */
-  fills?: true;
-}
+/** A column: its title, what it shows of a row, and whether it is aligned right or gives way where the terminal is narrow. */
+export type Column<R> = readonly [
+  title: string,
+  cell: (keyof R & string) | ((row: R) => string | number),
+  layout?: 'right' | 'fills',
+];
 
-const NO_FRAME = Object.fromEntries(
-  [
-    'top',
-    'top-mid',
-    'top-left',
-    'top-right',
-    'bottom',
-    'bottom-mid',
-    'bottom-left',
-    'bottom-right',
-    'left',
-    'left-mid',
-    'mid',
-    'mid-mid',
-    'right',
-    'right-mid',
-    'middle',
-  ].map((name) => [name, '']),
-);
+const FRAME =
+  'top top-mid top-left top-right bottom bottom-mid bottom-left bottom-right left left-mid mid mid-mid right right-mid middle';
+const NO_FRAME = Object.fromEntries(FRAME.split(' ').map((part) => [part, '']));
 const GAP = 2;
-const NARROWEST_FILL = 16;
+const MIN_FILL = 16;
 
-/** How wide the terminal is; 80 where the output is none. */
-export function terminalWidth(): number {
-  return process.stdout.columns ?? 80;
-}
-
-/** Lays out rows under titles; ends with a line break. */
-export function renderTable(
-  columns: readonly Column[],
-  rows: readonly string[][],
-  width = terminalWidth(),
+/** Lays out rows in columns under titles; ends with a line break. */
+export function tableOf<R>(
+  rows: readonly R[],
+  columns: readonly Column<R>[],
+  // A pipe has no width.
+  width = process.stdout.columns ?? 80,
 ): string {
-  const widths = columns.map(({ title }, index) =>
-    Math.max(title.length, ...rows.map((row) => row[index]?.length ?? 0)),
+  const cells = rows.map((row) =>
+    columns.map(([, cell]) => String(typeof cell === 'function' ? cell(row) : row[cell])),
+  );
+  const widths = columns.map(([title], index) =>
+    Math.max(title.length, ...cells.map((row) => row[index]?.length ?? 0)),
   );
   const widthOf = (index: number) => widths[index] ?? 0;
   for (let excess = widths.reduce((sum, each) => sum + each + GAP, -GAP) - width; excess > 0; excess--) {
     const [widest] = [...columns.keys()]
-      .filter((index) => columns[index]?.fills && widthOf(index) > NARROWEST_FILL)
+      .filter((index) => columns[index]?.[2] === 'fills' && widthOf(index) > MIN_FILL)
       .toSorted((a, b) => widthOf(b) - widthOf(a));
     if (widest === undefined) break;
     widths[widest] = widthOf(widest) - 1;
@@ -101,38 +88,49 @@ export function renderTable(
   const table = new Table({
     chars: NO_FRAME,
     style: { 'padding-left': 0, 'padding-right': GAP, head: [], border: [], compact: true },
-    head: columns.map(({ title }) => title),
+    head: columns.map(([title]) => title),
     colWidths: widths.map((each) => each + GAP),
-    colAligns: columns.map(({ align }) => align ?? 'left'),
+    colAligns: columns.map(([, , layout]) => (layout === 'right' ? 'right' : 'left')),
     wordWrap: true,
   });
-  table.push(...rows);
-  return `${table
-    .toString()
-    .split('\n')
-    .map((line) => line.trimEnd())
-    .join('\n')}\n`;
+  table.push(...cells);
+  const lines = table.toString().split('\n');
+  return `${lines.map((line) => line.trimEnd()).join('\n')}\n`;
 }
 
-/** A column by what it shows of a row. */
-type CellOf<R> = readonly [title: string, cell: (row: R) => string, layout?: 'right' | 'fills'];
-
-/** Lays out rows by their columns; ends with a line break. */
-export function tableOf<R>(rows: readonly R[], columns: readonly CellOf<R>[]): string {
-  return renderTable(
-    columns.map(([title, , layout]) => ({
-      title,
-      ...(layout === 'right' && { align: layout }),
-      ...(layout === 'fills' && { fills: true }),
-    })),
-    rows.map((row) => columns.map(([, cell]) => cell(row))),
-  );
+/** Writes rows as a table, or as JSON where it was asked for. @param none what is said where there are no rows. */
+export function printRows<R>(
+  flags: JsonFlag,
+  rows: readonly R[],
+  columns: readonly Column<R>[],
+  none?: string,
+): void {
+  printResult(flags, rows, rows.length === 0 && none !== undefined ? none : tableOf(rows, columns));
 }
+
+/** Writes as many rows as `--limit` says, and remarks where there are more. @param none what is said where there are no rows. */
+export function printFirst<F, R>(
+  flags: JsonFlag & { limit: number },
+  found: readonly F[],
+  toRows: (first: F[]) => R[],
+  columns: readonly Column<R>[],
+  none: string,
+): void {
+  printRows(flags, toRows(found.slice(0, flags.limit)), columns, none);
+  if (found.length > flags.limit) remark(`there are more than ${flags.limit}: --limit shows more`);
+}
+
+export type Facts = readonly (readonly [name: string, value: string | number])[];
 
 /** Lays out names and values under each other; ends with a line break. */
-export function renderFacts(facts: readonly (readonly [name: string, value: string])[]): string {
+export function renderFacts(facts: Facts): string {
   const width = Math.max(...facts.map(([name]) => name.length));
   return facts.map(([name, value]) => `${name.padEnd(width)}  ${value}\n`).join('');
+}
+
+/** Writes a result as names and values, or as JSON where it was asked for. */
+export function printFacts(flags: JsonFlag, value: unknown, facts: Facts): void {
+  printResult(flags, value, renderFacts(facts));
 }
 
 // C0 and C1 controls, marks that turn the direction of text, line separators, lone surrogates.

@@ -51,15 +51,12 @@ export async function readCluster(client: MongoClient): Promise<ShardedCluster |
   const { msg } = await client.db('admin').command({ hello: 1 });
   if (msg !== 'isdbgrid') return null;
   const config = client.db('config');
-  const shards = await config.collection<{ _id: string; tags?: string[] }>('shards').find().toArray();
-  const collections = await config
-    .collection<{ _id: string; key: Document; unsplittable?: boolean; dropped?: boolean }>('collections')
-    .find({ unsplittable: { $ne: true }, dropped: { $ne: true } })
-    .toArray();
-  const tags = await config
-    .collection<{ ns: string; tag: string; min: ShardRange['min']; max: ShardRange['max'] }>('tags')
-    .find()
-    .toArray();
+  const read = <D extends Document>(name: string, filter: Document = {}) =>
+    config.collection(name).find<D>(filter).toArray();
+  const shards = await read<{ _id: string; tags?: string[] }>('shards');
+  const split = { unsplittable: { $ne: true }, dropped: { $ne: true } };
+  const collections = await read<{ _id: string; key: Document }>('collections', split);
+  const tags = await read<ShardRange & { ns: string; tag: string }>('tags');
   return {
     shards: shards.map(({ _id: name, tags: zones = [] }) => ({ name, zones })),
     keys: new Map(collections.map(({ _id, key }) => [_id, key])),
@@ -200,8 +197,8 @@ export interface ShardOptions {
   partitions: number;
 }
 
-/** A sharded cluster, and what of the installation lies there. */
-export interface ClusterToShard extends ShardedCluster {
+/** A MongoDB, and what of the installation lies there. */
+interface PlaceToShard {
   client: MongoClient;
   /** The name of the control database; `null` where it lies elsewhere. */
   control: string | null;
@@ -213,11 +210,8 @@ export interface ClusterToShard extends ShardedCluster {
  * for clusters that have nothing yet.
  * @throws {StoreDataError} `server_unsuitable` where no server is a router, `command_invalid` for shards that a cluster does not have.
  */
-export async function clustersToShard(
-  servers: Servers,
-  { shards, dryRun }: ShardOptions,
-): Promise<ClusterToShard[]> {
-  const clusters: ClusterToShard[] = [];
+export async function clustersToShard(servers: Servers, { shards, dryRun }: ShardOptions) {
+  const clusters: (PlaceToShard & ShardedCluster)[] = [];
   for (const place of await placesOf(servers)) {
     const found = await readCluster(place.client);
     const cluster = found ?? (dryRun && shards !== null ? { shards: [], keys: new Map(), zones: [] } : null);
@@ -238,27 +232,26 @@ export async function clustersToShard(
   return clusters;
 }
 
-/** The commands that are missing on a cluster. */
-export async function commandsToShard(
-  servers: Servers,
-  cluster: ClusterToShard,
-  { shards, partitions }: ShardOptions,
-): Promise<ShardCommand[]> {
-  const wanted: ShardedEnvironment[] = [];
-  for (const name of cluster.environments) wanted.push(await readEnvironment(servers, name, partitions));
-  const among = shards ?? cluster.shards.map(({ name }) => name);
-  return planSharding(cluster, among, cluster.control, wanted);
+/** The commands that are missing on each cluster. */
+export async function planClusters(servers: Servers, options: ShardOptions) {
+  const plans: { client: MongoClient; commands: ShardCommand[] }[] = [];
+  for (const cluster of await clustersToShard(servers, options)) {
+    const wanted: ShardedEnvironment[] = [];
+    for (const name of cluster.environments) {
+      wanted.push(await readEnvironment(servers, name, options.partitions));
+    }
+    const among = options.shards ?? cluster.shards.map(({ name }) => name);
+    const { client, control } = cluster;
+    plans.push({ client, commands: planSharding(cluster, among, control, wanted) });
+  }
+  return plans;
 }
 
 /** What lies on each MongoDB. */
-async function placesOf(
-  servers: Servers,
-): Promise<Pick<ClusterToShard, 'client' | 'control' | 'environments'>[]> {
+async function placesOf(servers: Servers): Promise<PlaceToShard[]> {
   const { client, databaseName } = await servers.control();
-  const common = { client, control: databaseName, environments: [] as string[] };
-  const places = new Map<MongoClient, Pick<ClusterToShard, 'client' | 'control' | 'environments'>>([
-    [client, common],
-  ]);
+  const common: PlaceToShard = { client, control: databaseName, environments: [] };
+  const places = new Map([[client, common]]);
   for (const environment of servers.config.environments) {
     const own = (await servers.databases(environment)).clientOf(environment);
     const place = places.get(own) ?? { client: own, control: null, environments: [] };
@@ -283,10 +276,7 @@ async function readEnvironment(
     databases: generationsOf(pointer).map((number) => databases.generation(environment, number).databaseName),
     topic,
     partitions: isThere ? (await admin.fetchTopicOffsets(topic)).length : partitions,
-    stores:
-      pointer === null
-        ? new Map()
-        : await partitionsOfStores(databases.generation(environment, pointer.live)),
+    stores: pointer === null ? new Map() : await placeStores(databases.generation(environment, pointer.live)),
   };
 }
 
@@ -298,13 +288,12 @@ function generationsOf(pointer: GenerationPointer | null): number[] {
 }
 
 /** Where each store's slices came from, as its stamp says. */
-async function partitionsOfStores(db: Db): Promise<Map<string, number>> {
-  const stores = new Map<string, number>();
-  const stamps = db
-    .collection<Stamp>(STAMPS)
-    .find({}, { projection: { slice_partition: 1 }, sort: { _id: 1 } });
-  for await (const { _id, slice_partition: partition } of stamps) {
-    if (partition !== undefined) stores.set(_id, partition);
-  }
-  return stores;
+async function placeStores(db: Db): Promise<Map<string, number>> {
+  const options = { projection: { slice_partition: 1 }, sort: { _id: 1 } } as const;
+  const stamps = await db.collection<Stamp>(STAMPS).find({}, options).toArray();
+  return new Map(
+    stamps.flatMap(({ _id, slice_partition: partition }) =>
+      partition === undefined ? [] : [[_id, partition] as const],
+    ),
+  );
 }

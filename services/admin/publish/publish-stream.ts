@@ -30,13 +30,8 @@ export interface PublishOptions {
   rejected: (line: number, rejection: EventRejected) => void;
 }
 
-interface Outgoing {
-  topic: string;
-  key: string;
-  value: Buffer;
-  /** Where it came from. */
-  line: number;
-}
+/** An event, and the line that it came from. */
+type Outgoing = EventLine & { line: number };
 
 /** A topic's default `max.message.bytes` is 1 MiB for what one request brings to one partition. */
 const BATCH_BYTES = 786_432;
@@ -51,8 +46,7 @@ export const noCounts = (): Counts => ({ sent: 0, rejected: 0, blank: 0, bytes: 
  * next is gathered, so that a store's events keep their order whatever has to be sent again.
  */
 export async function publishStream(options: PublishOptions): Promise<void> {
-  const { input, environment, signal, counts } = options;
-  const topics = { changes: changesTopic(environment), access: accessTopic(environment) };
+  const { input, signal, counts } = options;
   let gathered: Outgoing[] = [];
   let bytes = 0;
   let underWay = Promise.resolve();
@@ -71,12 +65,7 @@ export async function publishStream(options: PublishOptions): Promise<void> {
         if (event !== null) {
           const size = event.value.length + OVERHEAD_BYTES;
           if (gathered.length === BATCH_MESSAGES || bytes + size > BATCH_BYTES) await send();
-          gathered.push({
-            topic: topics[event.channel],
-            key: event.storeId,
-            value: event.value,
-            line: line.number,
-          });
+          gathered.push({ ...event, line: line.number });
           bytes += size;
         }
         lastLine = line.number;
@@ -102,10 +91,7 @@ async function* counted(input: AsyncIterable<Buffer>, counts: Counts): AsyncGene
   }
 }
 
-function readOrReject(
-  line: Parameters<typeof readEventLine>[0],
-  { counts, rejected }: PublishOptions,
-): EventLine | null {
+function readOrReject(line: Line, { counts, rejected }: PublishOptions): EventLine | null {
   try {
     const event = readEventLine(line);
     if (event === null) counts.blank += 1;
@@ -121,12 +107,13 @@ function readOrReject(
 async function sendBatch(options: PublishOptions, messages: readonly Outgoing[]): Promise<void> {
   const [first] = messages;
   if (first === undefined) return;
-  const { producer, traceparent, counts, rejected } = options;
+  const { producer, environment, traceparent, counts, rejected } = options;
+  const topics = { changes: changesTopic(environment), access: accessTopic(environment) };
   const contentType = { 'content-type': 'application/cloudevents+json' };
   const headers = traceparent === undefined ? contentType : { ...contentType, traceparent };
-  const topicMessages = [...Map.groupBy(messages, ({ topic }) => topic)].map(([topic, ofTopic]) => ({
-    topic,
-    messages: ofTopic.map(({ key, value }) => ({ key, value, headers })),
+  const topicMessages = [...Map.groupBy(messages, ({ channel }) => channel)].map(([channel, own]) => ({
+    topic: topics[channel],
+    messages: own.map(({ storeId: key, value }) => ({ key, value, headers })),
   }));
   try {
     await producer.sendBatch({ acks: -1, topicMessages });
@@ -135,11 +122,9 @@ async function sendBatch(options: PublishOptions, messages: readonly Outgoing[])
   } catch (error) {
     if (!isTooLarge(error)) throw error;
     if (messages.length === 1) {
+      const detail = `Kafka takes no message of this size on ${topics[first.channel]}`;
       counts.rejected += 1;
-      rejected(
-        first.line,
-        new EventRejected('too_large', `Kafka takes no message of this size on ${first.topic}`),
-      );
+      rejected(first.line, new EventRejected('too_large', detail));
       return;
     }
     // Halves, in order, until the one that is too large is alone; what came twice changes nothing.
@@ -154,8 +139,7 @@ function isTooLarge(error: unknown): boolean {
   return ('type' in error && error.type === 'MESSAGE_TOO_LARGE') || isTooLarge(error.cause);
 }
 
-/** Splits a stream of bytes into lines, whose bytes stay as they are; never more than one line of a bounded length is held. */
-
+/** A line of the input. */
 export interface Line {
   /** From 1 on. */
   number: number;
@@ -168,7 +152,10 @@ export interface Line {
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
-/** The lines that end in each chunk; in the end the last line, if it has no end. @param maxBytes of a longer line nothing is held. */
+/**
+ * Splits a stream of bytes into lines, whose bytes stay as they are: the lines that end in each chunk, and in the end the last one, if it
+ * has no end. @param maxBytes of a longer line nothing is held.
+ */
 export async function* linesIn(input: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Line[]> {
   let number = 0;
   let parts: Buffer[] = [];

@@ -29,8 +29,9 @@ import {
   readContents,
   scanRange,
   type Side,
-} from '../comparison/records.ts';
-import { hasAnything, storesIn } from '../comparison/stores.ts';
+  hasAnything,
+  storesIn,
+} from '../comparison.ts';
 import { LogReader } from '#shared/kafka/log-reader.ts';
 import { sumOf } from '#shared/kafka/positions.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';

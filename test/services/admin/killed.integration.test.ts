@@ -1,7 +1,7 @@
 /** Processes killed in the instant between MongoDB and Redis: what they decided gets to Redis all the same. */
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { controlCollections } from '#shared/access/access-keys.ts';
-import { sessionOfToken } from '#admin/commands/sessions/revoke.ts';
+import { sessionOfToken } from '#admin/commands/sessions.ts';
 import { keyEvent } from '#test/events.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';

@@ -6,7 +6,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { Readable, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { runProgram } from '#admin/run.ts';
+import { runProgram } from '#admin/program.ts';
 import { inheritedEnvironment } from '#test/service-process.ts';
 
 const MAIN = new URL('../../../services/admin/main.ts', import.meta.url).pathname;

@@ -1,6 +1,6 @@
 import { generateKeyPair, SignJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
-import { sessionOfToken } from '#admin/commands/sessions/revoke.ts';
+import { sessionOfToken } from '#admin/commands/sessions.ts';
 
 async function foreignToken(claims: Record<string, unknown>, typ = 'at+jwt'): Promise<string> {
   const { privateKey } = await generateKeyPair('ES256');

@@ -109,10 +109,10 @@ describe('two releases with different projections', () => {
     expect(await runJson(installation.env, ['rebuild', '--wait'])).toMatchObject({ generation: 2 });
     expect([await countOf(oldApi), await countOf(newApi)]).toEqual([1, 503]);
     const { databases, config, environment } = installation;
-    const ofOld = { databases, prefix: config.namePrefix, projectionVersion: OLD };
+    const ofOld = { environment, databases, prefix: config.namePrefix, projectionVersion: OLD };
     await withAdmin(installation.kafka, async (kafka) => {
       const building = /generation 2 of .* is being built with projection version/;
-      await expect(beginRebuild({ ...ofOld, kafka }, environment, null)).rejects.toThrow(building);
+      await expect(beginRebuild({ ...ofOld, kafka }, null)).rejects.toThrow(building);
     });
 
     expect((await runCommand(installation.env, ['generations', 'flip'])).code).toBe(0);

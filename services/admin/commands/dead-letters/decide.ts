@@ -1,26 +1,25 @@
 /** `dead-letters retry` applies what could not be applied before, after a release or a key that was missing; `drop` forgets it for good. */
 import { Command } from '@commander-js/extra-typings';
+import { inBatches } from '#shared/batches.ts';
+import { decisionsIn, decisionToDrop } from '#shared/projection/dead-letters/decisions.ts';
+import { type Servers, withServers } from '../../connection/servers.ts';
 import {
   checkSelection,
   countLetters,
-  describeCount,
-  environmentsOf,
-  findSummaries,
   type DeadLetterSource,
   deadLetterSources,
+  describeCount,
+  findSummaries,
   letterFilter,
   letterIds,
   letterReason,
   type LetterSelection,
   otherSources,
 } from '../../dead-letters/letters.ts';
-import { environmentOption, jsonOption } from '../../options.ts';
-import { type Servers, withServers } from '../../connection/servers.ts';
 import { addUp, LetterRetry, type RetryResult } from '../../dead-letters/retry.ts';
+import { environmentOption, jsonOption } from '../../options.ts';
 import { markFailed, printable, printResult, remark } from '../../output/print.ts';
-import { askFor, checkCanAsk } from '../../output/confirm.ts';
-import { decisionToDrop, type Decision, decisionsIn } from '#shared/projection/dead-letters/decisions.ts';
-import { inBatches } from '#shared/batches.ts';
+import { askFor, checkCanAsk } from '../../output/terminal.ts';
 
 function selectionCommand(verb: string, description: string) {
   return new Command(verb)
@@ -39,10 +38,7 @@ export const retryCommand = () =>
       const retry = new LetterRetry(servers);
       const results: RetryResult[] = [];
       const missing = new Set(ids);
-      const sources = await deadLetterSources(
-        servers,
-        environmentsOf(servers.config, ids, flags.environment),
-      );
+      const sources = await deadLetterSources(servers, ids, flags.environment);
       try {
         for (const source of sources) {
           for await (const { ids: tried, result } of retry.all(source, { ids, reason: flags.reason })) {
@@ -74,10 +70,7 @@ export const dropCommand = () =>
       checkSelection(ids, flags);
       checkCanAsk(flags, 'drop dead letters for good');
       await withServers(async (servers) => {
-        const sources = await deadLetterSources(
-          servers,
-          environmentsOf(servers.config, ids, flags.environment),
-        );
+        const sources = await deadLetterSources(servers, ids, flags.environment);
         // Letters that come while the operator answers the question were not part of it.
         const until = new Date();
         const count = await countLetters(sources, { ids, reason: flags.reason, until });
@@ -96,7 +89,7 @@ export const dropCommand = () =>
       });
     });
 
-const AT_ONCE = 1_000;
+const DROPPED_TOGETHER = 1_000;
 
 /** Drops what a selection has in a source, in other generations too. @returns how many letters of the source itself. */
 async function dropLetters(
@@ -106,20 +99,19 @@ async function dropLetters(
 ): Promise<number> {
   const others = (await otherSources(servers, source)).map(({ letters }) => letters);
   let dropped = 0;
-  for await (const batch of inBatches(findSummaries(source, letterFilter(source, selection)), AT_ONCE)) {
-    if (source.kind === 'changes') await note(servers, batch.map(decisionToDrop));
+  for await (const batch of inBatches(
+    findSummaries(source, letterFilter(source, selection)),
+    DROPPED_TOGETHER,
+  )) {
+    if (source.kind === 'changes') {
+      const decisions = batch.map(decisionToDrop).map(({ _id, ...replacement }) => ({
+        replaceOne: { filter: { _id }, replacement, upsert: true },
+      }));
+      await decisionsIn(await servers.control()).bulkWrite(decisions, { ordered: false });
+    }
     const filter = { _id: { $in: batch.map(({ _id }) => _id) } };
     for (const letters of others) await letters.deleteMany(filter);
     dropped += (await source.letters.deleteMany(filter)).deletedCount;
   }
   return dropped;
-}
-
-async function note(servers: Servers, decisions: readonly Decision[]): Promise<void> {
-  await decisionsIn(await servers.control()).bulkWrite(
-    decisions.map(({ _id, ...replacement }) => ({
-      replaceOne: { filter: { _id }, replacement, upsert: true },
-    })),
-    { ordered: false },
-  );
 }

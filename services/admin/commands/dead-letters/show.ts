@@ -1,30 +1,93 @@
-/** `dead-letters show`: one message that could not be applied; what it says of people only when asked for. */
+/** `dead-letters list` and `show`: what could not be applied, and why; what a message says of people only when asked for. */
 import { Command } from '@commander-js/extra-typings';
 import { describeError, isUnavailable, notFound } from '#shared/errors.ts';
 import { REJECTION_MEANINGS } from '#shared/events/rejection.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
 import { type Servers, withServers } from '../../connection/servers.ts';
-import { environmentsOf, deadLetterSources, letterId, readShown } from '../../dead-letters/letters.ts';
-import { describeLetter, letterJson, toBuffer, withMessage } from '../../dead-letters/describe.ts';
-import { MessagesInKafka } from '../../dead-letters/from-kafka.ts';
-import { jsonOption, WrongUsage } from '../../options.ts';
-import { print, printable, printJson, remark, renderFacts, shortened } from '../../output/print.ts';
+import {
+  countLetters,
+  deadLetterSources,
+  describeCount,
+  findSummaries,
+  letterFilter,
+  letterId,
+  letterReason,
+  type LetterSummary,
+  readShown,
+} from '../../dead-letters/letters.ts';
+import {
+  describeLetter,
+  letterJson,
+  MessagesInKafka,
+  toBuffer,
+  withMessage,
+} from '../../dead-letters/messages.ts';
+import { environmentOption, jsonOption, limitOption, WrongUsage } from '../../options.ts';
+import {
+  print,
+  printable,
+  printJson,
+  printResult,
+  remark,
+  renderFacts,
+  shortened,
+  tableOf,
+} from '../../output/print.ts';
+import { formatAge, formatBytes } from '../../output/terminal.ts';
 
-const PREVIEW_CHARACTERS = 4_096;
+export const listCommand = () =>
+  new Command('list')
+    .description('List dead letters in the order of their log')
+    .addOption(environmentOption('only those of an environment'))
+    .option('--reason <reason>', 'only those of one reason', letterReason)
+    .addOption(limitOption(50))
+    .addOption(jsonOption())
+    .action((flags) =>
+      withServers(async (servers) => {
+        const sources = await deadLetterSources(servers, [], flags.environment);
+        const selection = { reason: flags.reason };
+        const shown: LetterSummary[] = [];
+        for (const source of sources) {
+          const limit = flags.limit - shown.length;
+          if (limit <= 0) break;
+          const found = await readShown(source, (shownSource, session) =>
+            findSummaries(shownSource, letterFilter(source, selection), { limit, session }).toArray(),
+          );
+          shown.push(...found);
+        }
+        const count = await countLetters(sources, selection);
+        const table = tableOf(shown, [
+          ['ID', '_id'],
+          [
+            'REASON',
+            ({ reason, gathered: all }) => (all ? `${reason}, ${all.count} together` : reason),
+            'fills',
+          ],
+          ['SIZE', ({ value_bytes, gathered }) => (gathered ? '' : formatBytes(value_bytes)), 'right'],
+          ['DEAD FOR', ({ dead_at }) => formatAge(dead_at), 'right'],
+        ]);
+        const first = shown.length < count.letters ? `; shown are the first ${shown.length}` : '';
+        printResult(
+          flags,
+          { total: count.total, by_reason: count.byReason, dead_letters: shown.map(letterJson) },
+          `${shown.length > 0 ? `${table}\n` : ''}${describeCount(count)}${first}`,
+        );
+      }),
+    );
+
+const MAX_PREVIEW = 4_096;
 
 export const showCommand = () =>
   new Command('show')
     .description('Show one dead letter')
     .argument('<id>', 'its id: <topic>/<partition>/<offset>', letterId)
-    .option('--value', `show the beginning of the message too, at most ${PREVIEW_CHARACTERS} characters`)
+    .option('--value', `show the beginning of the message too, at most ${MAX_PREVIEW} characters`)
     .option('--raw', 'write nothing but the bytes of the message to standard output')
     .addOption(jsonOption())
     .action(async (id, flags) => {
       if (flags.raw && (flags.json || flags.value)) throw new WrongUsage('--raw goes with no other option');
       await withServers(async (servers) => {
-        const kept = await findLetter(servers, id);
-        const { letter, remark: words } = await complete(servers, kept);
-        if (words !== null) remark(`store-data: ${words}`);
+        const letter = await complete(servers, await findLetter(servers, id));
         if (flags.raw) process.stdout.write(letter.value === null ? '' : toBuffer(letter.value));
         else if (flags.json) printJson(toJson(letter, flags.value === true));
         else print(toText(letter, flags.value === true));
@@ -33,7 +96,7 @@ export const showCommand = () =>
 
 async function findLetter(servers: Servers, id: string): Promise<DeadLetter> {
   const topic = id.slice(0, id.indexOf('/'));
-  for (const source of await deadLetterSources(servers, environmentsOf(servers.config, [id]))) {
+  for (const source of await deadLetterSources(servers, [id])) {
     if (source.topic !== topic) continue;
     const [letter] = await readShown(source, ({ letters }, session) =>
       letters.find({ _id: id }, { session }).toArray(),
@@ -43,26 +106,25 @@ async function findLetter(servers: Servers, id: string): Promise<DeadLetter> {
   throw notFound(`there is no dead letter ${id}`);
 }
 
-/** The letter with its whole message, and what is to be said where that cannot be. */
-async function complete(
-  servers: Servers,
-  letter: DeadLetter,
-): Promise<{ letter: DeadLetter; remark: string | null }> {
-  if (!letter.cut || letter.gathered !== undefined) return { letter, remark: null };
+/** The letter with its whole message; remarks where that cannot be had. */
+async function complete(servers: Servers, letter: DeadLetter): Promise<DeadLetter> {
+  if (!letter.cut || letter.gathered !== undefined) return letter;
   if (letter.erased) {
-    return { letter, remark: 'its customer is deleted: nothing of the message is kept or shown' };
+    remark('store-data: its customer is deleted: nothing of the message is kept or shown');
+    return letter;
   }
   const inKafka = new MessagesInKafka(servers);
   try {
     const [message] = (await inKafka.of([letter])).get(letter._id) ?? [];
-    if (message !== undefined) return { letter: withMessage(letter, message), remark: null };
-    return { letter, remark: 'Kafka does not have its message any longer' };
+    if (message !== undefined) return withMessage(letter, message);
+    remark('store-data: Kafka does not have its message any longer');
   } catch (error) {
     if (!isUnavailable(error)) throw error;
-    return { letter, remark: `its message cannot be read from Kafka now: ${describeError(error)}` };
+    remark(`store-data: its message cannot be read from Kafka now: ${describeError(error)}`);
   } finally {
     await inKafka.close();
   }
+  return letter;
 }
 
 function toText(letter: DeadLetter, withValue: boolean): string {
@@ -75,14 +137,9 @@ function toText(letter: DeadLetter, withValue: boolean): string {
     ['meaning', meaningOf(letter.reason)],
     ['detail', printable(letter.detail)],
     ['key', letter.key === null ? '(none)' : shortened(toBuffer(letter.key).toString('utf8'), 80)],
-    ...(gathered === undefined
-      ? [['size', `${letter.value_bytes} bytes${cut}`] as const]
-      : [
-          [
-            'stands for',
-            `${gathered.count} messages at offsets ${letter.offset} to ${gathered.last_offset}`,
-          ] as const,
-        ]),
+    gathered === undefined
+      ? ['size', `${letter.value_bytes} bytes${cut}`]
+      : ['stands for', `${gathered.count} messages at offsets ${letter.offset} to ${gathered.last_offset}`],
     ['published', letter.published_at.toISOString()],
     ['dead since', letter.dead_at.toISOString()],
     ['headers', letter.headers.map(({ name }) => shortened(name, 64)).join(', ') || '(none)'],
@@ -101,8 +158,8 @@ function meaningOf(reason: string): string {
 function preview(letter: DeadLetter): string {
   if (letter.value === null) return '(no value)';
   const text = toBuffer(letter.value).toString('utf8');
-  const shown = formatted(text).slice(0, PREVIEW_CHARACTERS);
-  const rest = formatted(text).length > PREVIEW_CHARACTERS ? '\n… (--raw writes all of it)' : '';
+  const shown = formatted(text).slice(0, MAX_PREVIEW);
+  const rest = formatted(text).length > MAX_PREVIEW ? '\n… (--raw writes all of it)' : '';
   return shown.split('\n').map(printable).join('\n') + rest;
 }
 

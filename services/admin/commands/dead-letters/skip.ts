@@ -4,7 +4,7 @@ import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { audited } from '../../audit.ts';
 import { type Servers, withServers } from '../../connection/servers.ts';
 import { jsonOption, wholeNumber, WrongUsage } from '../../options.ts';
-import { askFor, checkCanAsk } from '../../output/confirm.ts';
+import { askFor, checkCanAsk } from '../../output/terminal.ts';
 import { printResult } from '../../output/print.ts';
 import { commandInvalid, type StoreDataError } from '#shared/errors.ts';
 import {

@@ -1,22 +1,119 @@
-/** `keys scopes`, `keys revoke`, `keys deactivate` and `keys activate`: what a key may do, from now on and for tokens already issued. */
-import { Command } from '@commander-js/extra-typings';
-import type { KeyStatus } from '#shared/events/access-event.ts';
-import {
-  type About,
-  type Change,
-  changeAccess,
-  type Changed,
-  IncompleteChange,
-} from '../../access/change.ts';
+/** `keys list`, `keys show`, and what a key may do from now on, for tokens already issued too: `keys scopes`, `revoke`, `deactivate`, `activate`. */
+import { Command, Option } from '@commander-js/extra-typings';
+import type { Filter } from 'mongodb';
+import { type AccessKey, controlCollections, validSecrets } from '#shared/access/access-keys.ts';
+import { notFound } from '#shared/errors.ts';
+import { KEY_STATUSES } from '#shared/events/access-event.ts';
+import { type About, changeAccess, type Changed, IncompleteChange } from '../../access/change.ts';
 import { type AccessKeyData, existingKey, keySubject } from '../../access/subject.ts';
 import { type Servers, withServers } from '../../connection/servers.ts';
-import { clientId as readClientId, jsonOption, scopesOption, waitOption } from '../../options.ts';
-import { printResult, remark, renderFacts } from '../../output/print.ts';
+import {
+  chooseEnvironments,
+  clientId as readClientId,
+  environmentOption,
+  jsonOption,
+  limitOption,
+  scopesOption,
+  storeOption,
+  waitOption,
+} from '../../options.ts';
+import { type JsonFlag, printFacts, printFirst, remark } from '../../output/print.ts';
+
+export const listCommand = () =>
+  new Command('list')
+    .description('List keys, never their secrets')
+    .addOption(storeOption('only those of a store'))
+    .addOption(environmentOption('only those of an environment'))
+    .addOption(new Option('--status <status>', 'only those with a status').choices(KEY_STATUSES))
+    .addOption(limitOption(100))
+    .addOption(jsonOption())
+    .action((flags) =>
+      withServers(async (servers) => {
+        const filter: Filter<AccessKey> = {
+          environment: { $in: chooseEnvironments(servers.config, flags.environment) },
+          ...(flags.store === undefined ? {} : { store_id: flags.store }),
+          ...(flags.status === undefined ? {} : { status: flags.status }),
+        };
+        const { keys } = controlCollections(await servers.control());
+        const sort = { environment: 1, store_id: 1, _id: 1 } as const;
+        const found = await keys.find(filter, { sort, limit: flags.limit + 1 }).toArray();
+        printFirst(
+          flags,
+          found,
+          (first) => first.map(toJson),
+          [
+            ['CLIENT_ID', 'client_id'],
+            ['STORE', 'store_id'],
+            ['ENVIRONMENT', 'environment'],
+            ['STATUS', 'status'],
+            ['SCOPES', ({ scopes }) => scopes.join(' '), 'fills'],
+          ],
+          'no keys',
+        );
+      }),
+    );
+
+/** A key for programs. */
+function toJson(key: AccessKey) {
+  const secrets = validSecrets(key);
+  const ends = secrets.map((hash) => key.secret_expires_at?.[hash]);
+  return {
+    client_id: key._id,
+    store_id: key.store_id,
+    environment: key.environment,
+    status: key.status,
+    scopes: key.scopes,
+    secrets: secrets.length,
+    // Of two secrets one may have a deadline.
+    old_secret_ends_at: ends.find((end) => end !== undefined) ?? null,
+    sequence: key.sequence,
+    in_redis: key.publish_pending === undefined,
+    updated_at: key.updated_at,
+  };
+}
+
+/** A command about one key. */
+const keyCommand = (name: string, description: string) =>
+  new Command(name).description(description).argument('<client_id>', 'the key', readClientId);
+
+export const showCommand = () =>
+  keyCommand('show', 'Show a key, never its secrets')
+    .addOption(jsonOption())
+    .action((clientId, flags) =>
+      withServers(async (servers) => {
+        const { keys } = controlCollections(await servers.control());
+        const key = await keys.findOne({ _id: clientId });
+        if (key === null) throw notFound(`there is no key ${clientId}`);
+        const shown = toJson(key);
+        const { secrets, old_secret_ends_at: ends } = shown;
+        printFacts(flags, shown, [
+          ...keyFacts(clientId, key, shown.in_redis),
+          ['secrets', ends === null ? secrets : `${secrets}, the older one until ${ends}`],
+          ['sequence', key.sequence],
+          ['changed', key.updated_at.toISOString()],
+        ]);
+      }),
+    );
+
+/** What is said of a key in words. @param secret is shown where it was made now. */
+function keyFacts(
+  clientId: string,
+  { store_id, environment, scopes, status }: Omit<AccessKeyData, 'secret_sha256'>,
+  isLive: boolean,
+  secret: string | null = null,
+): [name: string, value: string][] {
+  return [
+    ['client_id', clientId],
+    ...(secret === null ? [] : [['client_secret', secret] as [string, string]]),
+    ['store', store_id],
+    ['environment', environment],
+    ['scopes', scopes.join(' ') || '(none)'],
+    ['status', isLive ? status : `${status} (not live yet)`],
+  ];
+}
 
 export const scopesCommand = () =>
-  new Command('scopes')
-    .description('Replace the scopes of a key')
-    .argument('<client_id>', 'the key', readClientId)
+  keyCommand('scopes', 'Replace the scopes of a key')
     .addOption(
       scopesOption('--set <list>', 'all scopes it shall have, separated by commas').makeOptionMandatory(),
     )
@@ -25,135 +122,81 @@ export const scopesCommand = () =>
     .action((clientId, flags) =>
       withServers(async (servers) => {
         const about = { action: 'keys.scopes', details: { scopes: flags.set } } as const;
-        await changeKey(servers, clientId, flags, about, {
-          compose: (before) => ({ ...existingKey(clientId, before), scopes: flags.set }),
-        });
+        await changeKey(servers, clientId, flags, about, (before) => ({
+          ...existingKey(clientId, before),
+          scopes: flags.set,
+        }));
       }),
     );
 
-interface StatusCommand {
-  name: 'revoke' | 'deactivate' | 'activate';
-  description: string;
-  status: KeyStatus;
-}
+const STATUS_COMMANDS = [
+  ['revoke', 'revoked', 'End a key for good'],
+  ['deactivate', 'inactive', 'Suspend a key until it is activated'],
+  ['activate', 'active', 'Let a suspended key in again'],
+] as const;
 
-const COMMANDS: StatusCommand[] = [
-  {
-    name: 'revoke',
-    description: 'End a key for good',
-    status: 'revoked',
-  },
-  {
-    name: 'deactivate',
-    description: 'Suspend a key until it is activated',
-    status: 'inactive',
-  },
-  {
-    name: 'activate',
-    description: 'Let a suspended key in again',
-    status: 'active',
-  },
-];
-
-export const statusCommands = () => COMMANDS.map(statusCommand);
-
-function statusCommand({ name, description, status }: StatusCommand) {
-  return new Command(name)
-    .description(description)
-    .argument('<client_id>', 'the key', readClientId)
-    .addOption(waitOption())
-    .addOption(jsonOption())
-    .action((clientId, flags) =>
-      withServers(async (servers) => {
-        const revoked = status === 'revoked' ? 'accept' : 'refuse';
-        const { changed } = await changeKey(
-          servers,
-          clientId,
-          flags,
-          { action: `keys.${name}` },
-          {
-            compose: (before) => ({ ...existingKey(clientId, before, { revoked }), status }),
-          },
-        );
-        if (!changed) remark(`note: it was ${status} already`);
-      }),
-    );
-}
-
-interface Flags {
-  /** Seconds. */
-  wait: number;
-  json?: true | undefined;
-}
+export const statusCommands = () =>
+  STATUS_COMMANDS.map(([name, status, description]) =>
+    keyCommand(name, description)
+      .addOption(waitOption())
+      .addOption(jsonOption())
+      .action((clientId, flags) =>
+        withServers(async (servers) => {
+          const revoked = status === 'revoked' ? 'accept' : 'refuse';
+          const about = { action: `keys.${name}` } as const;
+          const { changed } = await changeKey(servers, clientId, flags, about, (before) => ({
+            ...existingKey(clientId, before, { revoked }),
+            status,
+          }));
+          if (!changed) remark(`note: it was ${status} already`);
+        }),
+      ),
+  );
 
 /**
  * Changes a key.
+ * @param compose makes the new state; throws where that is not possible.
  * @param fresh of credentials that are new: where the secret was made here it is shown, and stored nowhere else.
  * @throws as `changeAccess`.
  */
 export async function changeKey(
   servers: Servers,
   clientId: string,
-  flags: Flags,
+  flags: JsonFlag & { wait: number },
   about: About,
-  { compose }: Pick<Change<AccessKeyData>, 'compose'>,
+  compose: (before: AccessKeyData | null) => AccessKeyData,
   fresh?: { secret: string | null },
 ): Promise<Changed<AccessKeyData>> {
   const subject = keySubject(await servers.control(), servers.config.namePrefix, clientId);
-  try {
-    const change = { compose, waitMs: flags.wait * 1_000 };
-    const changed = await changeAccess(servers, { client_id: clientId, ...about }, subject, change);
-    printKey(clientId, { ...changed, live: true }, flags, fresh?.secret);
-    return changed;
-  } catch (error) {
-    // The change is in MongoDB, and its secret nowhere else.
-    if (fresh !== undefined && error instanceof IncompleteChange) {
-      const state = error.state as AccessKeyData;
-      printKey(clientId, { state, changed: true, live: false }, flags, fresh.secret);
-    }
-    throw error;
-  }
-}
-
-function printKey(
-  clientId: string,
-  { state, changed, live }: Changed<AccessKeyData> & { live: boolean },
-  flags: Flags,
-  secret: string | null = null,
-): void {
-  const { environment, store_id, scopes, status } = state;
-  const oldSecret = oldSecretOf(state);
-  printResult(
-    flags,
-    {
+  const show = (state: AccessKeyData, changed: boolean, live: boolean) => {
+    const { environment, store_id, scopes, status, secret_sha256: hashes, secret_expires_at: ends } = state;
+    const [, old] = hashes;
+    const secret = fresh?.secret ?? null;
+    const json = {
       client_id: clientId,
       ...(secret !== null && { client_secret: secret }),
       store_id,
       environment,
       scopes,
       status,
-      ...(oldSecret !== null && { old_secret_ends_at: oldSecret.endsAt }),
+      ...(old !== undefined && { old_secret_ends_at: ends?.[old] ?? null }),
       changed,
       live,
-    },
-    renderFacts([
-      ['client_id', clientId],
-      ...(secret === null ? [] : [['client_secret', secret] as const]),
-      ['store', store_id],
-      ['environment', environment],
-      ['scopes', scopes.join(' ') || '(none)'],
-      ['status', live ? status : `${status} (not live yet)`],
-      ...(oldSecret === null
-        ? []
-        : [['old secret', `counts until ${oldSecret.endsAt ?? '--retire-old'}`] as const]),
-    ]),
-  );
-}
-
-/** The end of the older of two secrets, `null` while it has none. */
-function oldSecretOf({
-  secret_sha256: [, old],
-  secret_expires_at: expiry,
-}: AccessKeyData): { endsAt: string | null } | null {
-  return old === undefined ? null : { endsAt: expiry?.[old] ?? null };
+    };
+    const facts = keyFacts(clientId, state, live, secret);
+    if (old !== undefined) facts.push(['old secret', `counts until ${ends?.[old] ?? '--retire-old'}`]);
+    printFacts(flags, json, facts);
+  };
+  try {
+    const change = { compose, waitMs: flags.wait * 1_000 };
+    const changed = await changeAccess(servers, { client_id: clientId, ...about }, subject, change);
+    show(changed.state, changed.changed, true);
+    return changed;
+  } catch (error) {
+    // The change is in MongoDB, and its secret nowhere else.
+    if (fresh !== undefined && error instanceof IncompleteChange) {
+      show(error.state as AccessKeyData, true, false);
+    }
+    throw error;
+  }
 }

@@ -11,20 +11,20 @@ import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { COLLECTIONS, type StoreDocument } from '#shared/read-models/collections.ts';
 import { findLiveGeneration } from '#shared/read-models/generation.ts';
-import { type Servers, withServers } from '../../connection/servers.ts';
+import { inEnvironment, type Servers, withServers } from '../../connection/servers.ts';
 import {
-  chooseEnvironment,
   chooseEnvironments,
   environmentOption,
   jsonOption,
   limitOption,
+  oneEnvironmentOption,
   storeId as readStoreId,
 } from '../../options.ts';
-import { printable, printResult, remark, renderFacts, tableOf } from '../../output/print.ts';
+import { printable, printFacts, printFirst } from '../../output/print.ts';
 import { measureLag } from '../lag.ts';
 import { inWords, toJson as quotaToJson } from '../quota.ts';
 
-interface Row {
+interface StoreRow {
   store_id: string;
   environment: string;
   /** `null` until the store's own record has arrived. */
@@ -41,13 +41,24 @@ export const listCommand = () =>
     .addOption(jsonOption())
     .action((flags) =>
       withServers(async (servers) => {
-        const rows: Row[] = [];
+        const found: StoreRow[] = [];
         for (const environment of chooseEnvironments(servers.config, flags.environment)) {
-          rows.push(...(await storesOf(servers, environment, {}, flags.limit + 1)));
+          found.push(...(await storesOf(servers, environment, {}, flags.limit + 1)));
         }
-        const shown = rows.slice(0, flags.limit);
-        printResult(flags, shown.map(toJson), shown.length === 0 ? 'no stores' : toTable(shown));
-        if (rows.length > shown.length) remark(`there are more than ${flags.limit}: --limit shows more`);
+        printFirst(
+          flags,
+          found,
+          (first) => first.map(toJson),
+          [
+            ['STORE', 'store_id'],
+            ['ENVIRONMENT', 'environment'],
+            ['STATUS', ({ blocked }) => (blocked ? 'blocked' : 'active')],
+            ['KEYS', 'active_keys', 'right'],
+            ['QUOTA', ({ quota }) => inWords(quota), 'fills'],
+            ['NAME', ({ name }) => printable(name ?? '-'), 'fills'],
+          ],
+          'no stores',
+        );
       }),
     );
 
@@ -55,30 +66,25 @@ export const showCommand = () =>
   new Command('show')
     .description('Show who may read a store, and how much there is')
     .argument('<store>', 'the store', readStoreId)
-    .addOption(environmentOption('environment; needed where there are several'))
+    .addOption(oneEnvironmentOption())
     .addOption(jsonOption())
     .action((store_id, flags) =>
-      withServers(async (servers) => {
-        const environment = chooseEnvironment(servers.config, flags.environment);
+      inEnvironment(flags, async (servers, environment) => {
         const [row] = await storesOf(servers, environment, { store_id }, 1);
         if (row === undefined) throw notFound(`there is no store ${store_id} in ${environment}`);
         const counts = await countsOf(servers, environment, store_id);
         const lag = await lagOf(servers, environment);
         const { name, access, keys } = row;
-        printResult(
-          flags,
-          { ...toJson(row), counts, environment_lag: lag },
-          renderFacts([
-            ['store', store_id],
-            ['environment', environment],
-            ['name', name === null ? '(its record has not arrived)' : printable(name)],
-            ['status', statusInWords(access)],
-            ['quota', inWords(access?.quota ?? null)],
-            ['keys', `${keys.active} active of ${keys.all}`],
-            ...Object.entries(counts).map(([collection, count]) => [collection, String(count)] as const),
-            ['lag', `${lag} messages of all stores of ${environment} are not applied yet`],
-          ]),
-        );
+        printFacts(flags, { ...toJson(row), counts, environment_lag: lag }, [
+          ['store', store_id],
+          ['environment', environment],
+          ['name', name === null ? '(its record has not arrived)' : printable(name)],
+          ['status', statusInWords(access)],
+          ['quota', inWords(access?.quota)],
+          ['keys', `${keys.active} active of ${keys.all}`],
+          ...Object.entries(counts),
+          ['lag', `${lag} messages of all stores of ${environment} are not applied yet`],
+        ]);
       }),
     );
 
@@ -88,7 +94,7 @@ async function storesOf(
   environment: string,
   filter: { store_id?: string },
   limit: number,
-): Promise<Row[]> {
+): Promise<StoreRow[]> {
   const generation = await liveGeneration(servers, environment);
   const { stores, keys } = controlCollections(await servers.control());
   const first = { sort: { store_id: 1 }, limit } as const;
@@ -110,10 +116,8 @@ async function storesOf(
       ])
       .toArray(),
   ]);
-  const ids = new Set([
-    ...[...records, ...access].map((one) => one.store_id),
-    ...owners.map(({ _id }) => _id),
-  ]);
+  const named = [...records, ...access].map((one) => one.store_id);
+  const ids = new Set([...named, ...owners.map(({ _id }) => _id)]);
   return [...ids]
     .toSorted()
     .slice(0, limit)
@@ -135,17 +139,13 @@ async function liveGeneration(servers: Servers, environment: string) {
 }
 
 /** How many records of each kind there are, besides its own. */
-async function countsOf(
-  servers: Servers,
-  environment: string,
-  store_id: string,
-): Promise<Record<string, number>> {
+async function countsOf(servers: Servers, environment: string, store_id: string) {
   const generation = await liveGeneration(servers, environment);
   const kinds = ENTITY_NAMES.filter((entity) => entity !== 'store').map((entity) => COLLECTIONS[entity]);
-  const counts = kinds.map(
-    async (collection) =>
-      [collection, (await generation?.db.collection(collection).countDocuments({ store_id })) ?? 0] as const,
-  );
+  const counts = kinds.map(async (collection) => {
+    const count = await generation?.db.collection(collection).countDocuments({ store_id });
+    return [collection, count ?? 0] as const;
+  });
   return Object.fromEntries(await Promise.all(counts));
 }
 
@@ -163,18 +163,7 @@ function statusInWords(access: StoreAccess | null): string {
   return access?.access_status === 'blocked' ? 'blocked' : 'blocked by its own record';
 }
 
-function toTable(rows: readonly Row[]): string {
-  return tableOf(rows, [
-    ['STORE', ({ store_id }) => store_id],
-    ['ENVIRONMENT', ({ environment }) => environment],
-    ['STATUS', ({ access }) => (isBlocked(access) ? 'blocked' : 'active')],
-    ['KEYS', ({ keys }) => String(keys.active), 'right'],
-    ['QUOTA', ({ access }) => inWords(access?.quota ?? null), 'fills'],
-    ['NAME', ({ name }) => printable(name ?? '-'), 'fills'],
-  ]);
-}
-
-function toJson({ store_id, environment, name, access, keys }: Row): object {
+function toJson({ store_id, environment, name, access, keys }: StoreRow) {
   return {
     store_id,
     environment,
@@ -182,7 +171,7 @@ function toJson({ store_id, environment, name, access, keys }: Row): object {
     blocked: isBlocked(access),
     access_status: access?.access_status ?? 'active',
     record_status: access?.record_status ?? 'active',
-    quota: quotaToJson(access?.quota ?? null),
+    quota: quotaToJson(access?.quota),
     active_keys: keys.active,
     keys: keys.all,
   };

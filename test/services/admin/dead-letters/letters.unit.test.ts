@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { describeLetter, structureOf, toMessage, withMessage } from '#admin/dead-letters/describe.ts';
+import { describeLetter, structureOf, toMessage, withMessage } from '#admin/dead-letters/messages.ts';
 import { environmentsOf, type LetterSummary } from '#admin/dead-letters/letters.ts';
 import { letterSlices } from '#admin/dead-letters/retry.ts';
 import { readConfig } from '#shared/config.ts';

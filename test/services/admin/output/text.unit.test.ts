@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { formatAge, formatBytes, formatDuration } from '#admin/output/durations.ts';
-import { printable, renderFacts, renderTable, shortened } from '#admin/output/print.ts';
+import { formatAge, formatBytes, formatDuration } from '#admin/output/terminal.ts';
+import { printable, renderFacts, shortened, tableOf } from '#admin/output/print.ts';
 
 describe('text for terminals', () => {
   it('shows what a terminal would obey', () => {
@@ -33,21 +33,24 @@ describe('text for terminals', () => {
   });
 
   it('aligns columns and leaves no blanks at the ends of lines', () => {
-    const columns = [{ title: 'NAME' }, { title: 'LAG', align: 'right' as const }];
-    expect(
-      renderTable(columns, [
-        ['a', '5'],
-        ['longer', '12345'],
-      ]),
-    ).toBe('NAME      LAG\na           5\nlonger  12345\n');
+    const rows = [
+      { name: 'a', lag: 5 },
+      { name: 'longer', lag: 12_345 },
+    ];
+    const table = tableOf(rows, [
+      ['NAME', 'name'],
+      ['LAG', ({ lag }) => lag, 'right'],
+    ]);
+    expect(table).toBe('NAME      LAG\na           5\nlonger  12345\n');
   });
 
   it('breaks the column that fills the width', () => {
-    const text = renderTable(
-      [{ title: 'A' }, { title: 'B', fills: true }],
-      [['x', 'word '.repeat(20).trim()]],
-      40,
-    );
+    const rows = [{ a: 'x', b: 'word '.repeat(20).trim() }];
+    const columns = [
+      ['A', 'a'],
+      ['B', 'b', 'fills'],
+    ] as const;
+    const text = tableOf(rows, columns, 40);
     expect(text.split('\n').every((line) => line.length <= 40)).toBe(true);
     expect(text.match(/word/g)).toHaveLength(20);
   });

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import fc from 'fast-check';
 import type { ProducerBatch } from 'kafkajs';
 import { describe, expect, it } from 'vitest';
-import { describeProgress } from '#admin/publish/input.ts';
+import { describeProgress } from '#admin/commands/publish.ts';
 import {
   type Counts,
   type EventLine,

@@ -2,7 +2,7 @@
 import { BSON } from 'mongodb';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { describeLetter, toMessage, withMessage } from '#admin/dead-letters/describe.ts';
+import { describeLetter, toMessage, withMessage } from '#admin/dead-letters/messages.ts';
 import { readAccessChange } from '#shared/events/access-event.ts';
 import { exampleEvent } from '#shared/events/examples.ts';
 import { EventRejected } from '#shared/events/rejection.ts';

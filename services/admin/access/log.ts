@@ -7,6 +7,7 @@ import {
   type PartitionEnd,
   type StoreAccess,
   type StoreErasure,
+  type AccessKey,
 } from '#shared/access/access-keys.ts';
 import { judgeErasures, lastMessageBefore } from '#shared/access/erased-stores.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
@@ -15,41 +16,46 @@ import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { LogReader } from '#shared/kafka/log-reader.ts';
 import type { Servers } from '../connection/servers.ts';
 import { remark } from '../output/print.ts';
-import { pastHangingTransactions } from './change.ts';
-import { type AccessEvent, keyEvent, publishAccessEvents, quotaEvent, statusEvent } from './publish-event.ts';
-
-/** Of what so many events were published. */
-export interface Republished {
-  keys: number;
-  stores: number;
-  quotas: number;
-  erasures: number;
-}
+import { withTransactionKill } from '../transaction.ts';
+import { inBatches } from '#shared/batches.ts';
+import type { Db } from 'mongodb';
+import { asFailure, StoreDataError } from '#shared/errors.ts';
+import type { AccessEntity } from '#shared/events/access-event.ts';
+import { encodeEvent } from '#shared/events/encode.ts';
+import { keyData } from './subject.ts';
 
 /** An event of an erasure names each partition: of these fewer go together. */
 const EVENTS_TOGETHER = 50;
 
-/** Publishes everything that is known of an environment's keys and stores. Erasures of other logs were judged before. */
-export async function republishAccess(servers: Servers, environment: string): Promise<Republished> {
-  const control = await servers.control();
-  const { keys, stores } = controlCollections(control);
+/**
+ * Publishes everything that is known of an environment's keys and stores. Erasures of other logs were judged before.
+ * @returns of how many things an event was published.
+ */
+export async function republishAccess(servers: Servers, environment: string) {
   await numberFormerChanges(servers, environment);
-  const published: Republished = { keys: 0, stores: 0, quotas: 0, erasures: 0 };
-  const sender = new Sender(servers, environment);
-  // An erasure comes before what was decided after it.
-  for await (const store of stores.find({ environment }, { sort: { _id: 1 }, batchSize: EVENTS_TOGETHER })) {
-    const erasure = erasureEvent(store);
-    if (erasure !== null) published.erasures += await sender.add(erasure);
-    const status = statusEvent(store);
-    if (status !== null) published.stores += await sender.add(status);
-    const quota = quotaEvent(store);
-    if (quota !== null) published.quotas += await sender.add(quota);
+  const published = { keys: 0, stores: 0, quotas: 0, erasures: 0 };
+  const events = allEvents(await servers.control(), environment);
+  for await (const batch of inBatches(events, EVENTS_TOGETHER)) {
+    await publishAccessEvents(servers, environment, batch);
+    for (const { entity } of batch) published[COUNTED_AS[entity]] += 1;
   }
-  for await (const key of keys.find({ environment }, { sort: { _id: 1 } })) {
-    published.keys += await sender.add(keyEvent(key));
-  }
-  await sender.finish();
   return published;
+}
+
+const COUNTED_AS = {
+  access_key: 'keys',
+  store_access: 'stores',
+  store_quota: 'quotas',
+  store_erasure: 'erasures',
+} as const;
+
+/** The events of an environment's keys and stores; an erasure comes before what was decided after it. */
+async function* allEvents(control: Db, environment: string): AsyncGenerator<AccessEvent> {
+  const { keys, stores } = controlCollections(control);
+  for await (const store of stores.find({ environment }, { sort: { _id: 1 }, batchSize: EVENTS_TOGETHER })) {
+    yield* [erasureEvent(store), statusEvent(store), quotaEvent(store)].filter((event) => event !== null);
+  }
+  for await (const key of keys.find({ environment }, { sort: { _id: 1 } })) yield keyEvent(key);
 }
 
 /** Publishes a store's last erasure. */
@@ -125,28 +131,6 @@ async function endsWithMessages(
   return mended;
 }
 
-class Sender {
-  readonly #servers: Servers;
-  readonly #environment: string;
-  #gathered: AccessEvent[] = [];
-
-  constructor(servers: Servers, environment: string) {
-    this.#servers = servers;
-    this.#environment = environment;
-  }
-
-  async add(event: AccessEvent): Promise<number> {
-    this.#gathered.push(event);
-    if (this.#gathered.length === EVENTS_TOGETHER) await this.finish();
-    return 1;
-  }
-
-  async finish(): Promise<void> {
-    const events = this.#gathered.splice(0);
-    if (events.length > 0) await publishAccessEvents(this.#servers, this.#environment, events);
-  }
-}
-
 /**
  * Has the log of access applied from its beginning: its checkpoints go, and the projectors that have its partitions find that out.
  * @returns how many partitions had been applied before.
@@ -158,10 +142,8 @@ export async function replayAccess(servers: Servers, environment: string): Promi
   const admin = await servers.kafkaOf(topic).admin();
   await admin.fetchTopicOffsets(topic);
   const checkpoints = control.collection<Checkpoint>(CHECKPOINTS);
-  const { deletedCount } = await pastHangingTransactions(control, topic, () =>
-    checkpoints.deleteMany({ topic }),
-  );
-  return deletedCount;
+  const removed = await withTransactionKill(control, topic, () => checkpoints.deleteMany({ topic }));
+  return removed.deletedCount;
 }
 
 /** Finds the erasures that mean another log than the present one, before that is applied from its beginning, and tells the operator. */
@@ -180,5 +162,82 @@ export async function remarkOtherErasures(
     remark(
       `note: store ${store} was erased from another log than this one; all that this one holds of it is applied. Erase it again if it must go`,
     );
+  }
+}
+
+interface AccessEvent {
+  entity: AccessEntity;
+  /** A change where it is absent. */
+  action?: 'deleted';
+  storeId: string;
+  subject: string;
+  sequence: number;
+  /** Absent in a deletion. */
+  data?: object;
+}
+
+const SOURCE = '/store-data/admin';
+
+/** The event of a key as it is now. */
+function keyEvent(key: AccessKey): AccessEvent {
+  const { environment: _environment, store_id: storeId, ...data } = keyData(key);
+  // A key that only Redis knew as revoked has no sequence of its own.
+  const sequence = Math.max(0, key.sequence);
+  return { entity: 'access_key', storeId, subject: key._id, sequence, data };
+}
+
+/** The event of whether operators blocked a store; `null` where nothing was said. */
+function statusEvent({ store_id: id, access_sequence, access_status }: StoreAccess): AccessEvent | null {
+  if (access_sequence < 0) return null;
+  const about = { entity: 'store_access', storeId: id, subject: id } as const;
+  return { ...about, sequence: access_sequence, data: { status: access_status } };
+}
+
+/** The event of a store's own quota; `null` where it never had one. */
+function quotaEvent({ store_id: id, quota, quota_sequence: sequence }: StoreAccess): AccessEvent | null {
+  if (sequence === undefined) return null;
+  const about = { entity: 'store_quota', storeId: id, subject: id, sequence } as const;
+  return quota === undefined ? { ...about, action: 'deleted' } : { ...about, data: quota };
+}
+
+/** How many records are published by one command, besides its own: the next one publishes more. */
+const MAX_MARKED = 1_000;
+
+/** Publishes what commands changed in an environment and the log does not have: their own change, and those that were cut off. */
+export async function publishMarked(servers: Servers, environment: string): Promise<void> {
+  const { keys, stores } = controlCollections(await servers.control());
+  const marked = { event_pending: true, environment } as const;
+  const newestFirst = { sort: { updated_at: -1 }, limit: MAX_MARKED } as const;
+  const [ofKeys, ofStores] = await Promise.all([
+    keys.find(marked, newestFirst).toArray(),
+    stores.find(marked, newestFirst).toArray(),
+  ]);
+  const events = [
+    ...ofKeys.map(keyEvent),
+    ...ofStores.flatMap((store) => [statusEvent(store), quotaEvent(store)].filter((event) => event !== null)),
+  ];
+  if (events.length > 0) await publishAccessEvents(servers, environment, events);
+  const published = { $unset: { event_pending: '' } } as const;
+  await Promise.all([
+    ...ofKeys.map(({ _id, version }) => keys.updateOne({ _id, version }, published)),
+    ...ofStores.map(({ _id, version }) => stores.updateOne({ _id, version }, published)),
+  ]);
+}
+
+/** Publishes events of one environment, in order. @throws {StoreDataError} `environment_unavailable`. */
+async function publishAccessEvents(
+  servers: Servers,
+  environment: string,
+  events: readonly AccessEvent[],
+): Promise<void> {
+  const topic = accessTopic(environment);
+  const producer = await servers.kafkaOf(topic).producer();
+  const messages = events.map((event) => encodeEvent({ ...event, source: SOURCE }));
+  try {
+    await producer.send({ topic, acks: -1, messages });
+  } catch (error) {
+    const what = events.length === 1 ? 'the event' : `${events.length} events`;
+    const { code, message } = asFailure(error);
+    throw new StoreDataError(code, `Kafka did not take ${what} on ${topic}: ${message}`, { cause: error });
   }
 }

@@ -1,33 +1,75 @@
-/** `sessions revoke`: ends one issued token before its time. */
+/** `sessions list`: the sessions of a store that are live, which Redis alone knows; `sessions revoke` ends one before its time. */
 import { Command } from '@commander-js/extra-typings';
-import { text as readText } from 'node:stream/consumers';
-import type { Collection } from 'mongodb';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
+import type { Collection } from 'mongodb';
+import { text as readText } from 'node:stream/consumers';
 import { controlCollections, type RevokedSession } from '#shared/access/access-keys.ts';
 import { redisKeys } from '#shared/access/grants.ts';
-import { nodeFor } from '#shared/redis-masters.ts';
 import { endRevokedSession, noteRevocation } from '#shared/access/sessions.ts';
 import { commandInvalid, describeError, StoreDataError } from '#shared/errors.ts';
+import { CLIENT_ID_PATTERN } from '#shared/events/access-event.ts';
+import { isId } from '#shared/events/fields.ts';
+import { nodeFor } from '#shared/redis-masters.ts';
 import { withTimeLimit } from '#shared/time-limit.ts';
-import { remarkReplicas, UNTIL_REDIS_IS_BACK } from '../../access/change.ts';
-import { audited } from '../../audit.ts';
-import { type Servers, withServers } from '../../connection/servers.ts';
+import { remarkReplicas, UNTIL_REDIS_IS_BACK } from '../access/change.ts';
+import { audited } from '../audit.ts';
+import { inEnvironment, type Servers, withServers } from '../connection/servers.ts';
+import { scanPrefix } from '../erase/access.ts';
 import {
   chooseEnvironment,
   clientId as readClientId,
   environmentOption,
   jsonOption,
+  limitOption,
+  oneEnvironmentOption,
   storeOption,
   WrongUsage,
-} from '../../options.ts';
-import { markFailed, printResult, remark, renderFacts } from '../../output/print.ts';
-import { CLIENT_ID_PATTERN } from '#shared/events/access-event.ts';
-import { isId } from '#shared/events/fields.ts';
+} from '../options.ts';
+import { markFailed, printFacts, printFirst, remark } from '../output/print.ts';
+import { formatDuration } from '../output/terminal.ts';
+
+export const listCommand = () =>
+  new Command('list')
+    .description('List the sessions of a store whose tokens are valid')
+    .addOption(storeOption('the store').makeOptionMandatory())
+    .addOption(oneEnvironmentOption())
+    .option('-c, --client <id>', 'only those of a key', readClientId)
+    .addOption(limitOption(100))
+    .addOption(jsonOption())
+    .action((flags) =>
+      inEnvironment(flags, async (servers, environment) => {
+        const { limit, client } = flags;
+        const own = redisKeys(servers.config.namePrefix, environment, flags.store).session('');
+        // All sessions of a store lie together.
+        const redis = nodeFor(await servers.redis(), own);
+        const found: { session_id: string; client_id: string; seconds_left: number }[] = [];
+        for await (const names of scanPrefix(redis, own)) {
+          for (const name of names) {
+            const [client_id, seconds_left] = await Promise.all([redis.get(name), redis.ttl(name)]);
+            if (client_id === null || seconds_left < 0 || client_id !== (client ?? client_id)) continue;
+            found.push({ session_id: name.slice(own.length), client_id, seconds_left });
+            if (found.length > limit) break;
+          }
+          if (found.length > limit) break;
+        }
+        printFirst(
+          flags,
+          found,
+          (first) => first.toSorted((a, b) => b.seconds_left - a.seconds_left),
+          [
+            ['SESSION', 'session_id'],
+            ['CLIENT_ID', 'client_id'],
+            ['ENDS IN', ({ seconds_left }) => formatDuration(seconds_left * 1_000), 'right'],
+          ],
+          'no sessions',
+        );
+      }),
+    );
 
 /** The longest lifetime that a token can be configured to have. */
-const LONGEST_LIFETIME_MS = 86_400_000;
+const MAX_LIFETIME_MS = 86_400_000;
 /** How long Redis may take to say whether the session is live. */
-const LOOK_MS = 1_000;
+const IS_LIVE_MS = 1_000;
 
 export const revokeCommand = () =>
   new Command('revoke')
@@ -75,12 +117,9 @@ export const revokeCommand = () =>
           environment: session.environment,
           client_id: session.clientId,
         };
+        const json = { session_id: session.id, ...facts, was_live: live, revoked_before: before };
         const status = before && !live ? 'was revoked before' : live === false ? 'was not live' : 'revoked';
-        printResult(
-          flags,
-          { session_id: session.id, ...facts, was_live: live, revoked_before: before },
-          renderFacts([['session', session.id], ...Object.entries(facts), ['status', status]]),
-        );
+        printFacts(flags, json, [['session', session.id], ...Object.entries(facts), ['status', status]]);
       });
     });
 
@@ -100,7 +139,7 @@ async function isLiveNow(
 ): Promise<boolean | null> {
   const key = redisKeys(servers.config.namePrefix, environment, storeId).session(id);
   const ask = async () => (await nodeFor(await servers.redis(), key).exists(key)) === 1;
-  return withTimeLimit(LOOK_MS, () => new Error('Redis is slow'), ask).catch(() => null);
+  return withTimeLimit(IS_LIVE_MS, () => new Error('Redis is slow'), ask).catch(() => null);
 }
 
 /**
@@ -131,18 +170,14 @@ async function endNow(
 }
 
 async function sessionFromInput(id: string | undefined, flags: Flags): Promise<SessionOfToken> {
-  if (
-    id !== undefined ||
-    flags.store !== undefined ||
-    flags.environment !== undefined ||
-    flags.client !== undefined
-  ) {
+  const given = [id, flags.store, flags.environment, flags.client];
+  if (given.some((one) => one !== undefined)) {
     throw new WrongUsage('--token tells everything: give no session id, --store, --environment or --client');
   }
   if (process.stdin.isTTY) remark('paste the token and end with Enter and Ctrl-D');
   const session = sessionOfToken((await readText(process.stdin)).trim());
   if (session === null) throw commandInvalid('standard input is no access token of ours');
-  return { ...session, expiresAt: earlier(session.expiresAt, latestExpiry()) };
+  return { ...session, expiresAt: new Date(Math.min(Number(session.expiresAt), Number(latestExpiry()))) };
 }
 
 function sessionFromFlags(id: string | undefined, { store, environment, client }: Flags): SessionOfToken {
@@ -156,11 +191,7 @@ function sessionFromFlags(id: string | undefined, { store, environment, client }
 
 /** A token issued this instant, with the longest lifetime, would expire then. */
 function latestExpiry(): Date {
-  return new Date(Date.now() + LONGEST_LIFETIME_MS);
-}
-
-function earlier(a: Date, b: Date): Date {
-  return a < b ? a : b;
+  return new Date(Date.now() + MAX_LIFETIME_MS);
 }
 
 export interface SessionOfToken {
