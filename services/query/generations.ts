@@ -24,9 +24,9 @@ export interface LiveGenerations {
    * @throws {StoreDataError} `environment_unavailable` while there is none, or none that this release can read.
    */
   of: (environment: string) => Generation;
-  /** The same, and `null` where there is none. */
+  /** The same, but `null` instead of an error. */
   find: (environment: string) => Generation | null;
-  /** Why there is none of this release to answer from, where an environment's live generation belongs to another one; else `null`. */
+  /** Names an environment whose live generation belongs to another release, as the reason for not being ready; `null` if there is none. */
   otherReleaseReason: () => string | null;
   stop: () => Promise<void>;
 }

@@ -27,7 +27,7 @@ const OPTIONS: ServerOptions = {
 
 export interface ListenerOptions {
   tls: TlsFiles;
-  /** Whether each connection shall end with its next answer. */
+  /** Whether each connection is closed with its next answer. */
   isEnding: () => boolean;
   logger: Logger;
 }

@@ -26,7 +26,7 @@ async function start({ config, logger, closing, ends }: ServiceProcess): Promise
   const app = await buildApp({ config, logger, signingKeys, tracing });
   closing.push(async () => {
     app.endConnections();
-    // Whoever sends requests here learns from `/ready` that they belong elsewhere, before none is accepted.
+    // Load balancers learn from `/ready` to send requests elsewhere, before the service stops to accept them.
     if (listening !== null && ends() !== 'failure') await sleep(config.query.shutdownDelayMs);
     // Idle connections, which the app ends, may be those of the other sockets.
     await Promise.all([listening?.close(), app.close()]);

@@ -64,7 +64,7 @@ declare module 'fastify' {
   }
 }
 
-/** Connects to the servers, or goes on trying to where they are away. @throws {StoreDataError} where one is there and not fit for use. */
+/** Connects to the servers; keeps trying while they are away. @throws {StoreDataError} if a server answers but is not fit for use. */
 export async function createServices(options: ServiceOptions) {
   const { config, logger, metrics, tokens, projectionVersion } = options;
   const { namePrefix: prefix, environments, query } = config;

@@ -41,7 +41,7 @@ export interface LiveAccessSources {
 
 /**
  * The name of a count ends with its window's length, so that a quota with another window begins to count at once, and no count ever has
- * an end that does not belong to it. Who does not pass is not counted: a client that goes on with a revoked token takes nothing from its store.
+ * another window's expiry. A refused request is not counted: a client with a revoked token takes nothing from its store's quota.
  */
 const SCRIPT = redisScript(`
 local client, window = unpack(ARGV)

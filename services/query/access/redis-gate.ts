@@ -89,7 +89,7 @@ export class RedisGate {
     if (redis.status === 'ready') this.#connected();
   }
 
-  /** Resolves when it was tried to open the gate for the first time, whatever came of it. */
+  /** Resolves after the first attempt to open the gate, whether or not it succeeded. */
   get firstAttempt(): Promise<void> {
     return this.#firstAttempt.promise;
   }
@@ -169,7 +169,7 @@ export class RedisGate {
     try {
       if (await this.#inspect()) return await this.#publish(await pending);
     } catch (error) {
-      // A server that does not answer lets nobody pass anyway; one that answers this may be loading another's data.
+      // A server that does not answer admits nobody anyway; one that answers with an error may be loading other data.
       if (error instanceof StoreDataError || error instanceof ReplyError) this.#shut();
       throw error;
     }
@@ -182,7 +182,7 @@ export class RedisGate {
    */
   async #inspect(): Promise<boolean> {
     const { redis, slots } = this.#options.master;
-    // In this order: whatever happened before the number is left shows in what is read after it.
+    // In this order: the identity is read after the number is written, so it shows everything that happened before.
     const [, server] = await Promise.all([this.#bumpCounter(), describeRedis(redis, slots)]);
     this.#requireSuitable(server);
     const isIntact = !this.#isCounterBroken && this.#identity === server.identity;
@@ -237,7 +237,7 @@ export class RedisGate {
     return this.#bounded((signal) => findPending(control, environments, signal));
   }
 
-  /** Brings it to Redis, in case that nobody else is there to do so. */
+  /** Writes pending changes to Redis, in case no projector runs. */
   async #publish(pending: PendingAccess): Promise<void> {
     const { master, prefix } = this.#options;
     await publishPending(master, prefix, pending);

@@ -17,7 +17,7 @@ export class RedisGates {
     this.#follow();
   }
 
-  /** Resolves when it was tried to open each of those whose server is reached for the first time, whatever came of it. */
+  /** Resolves after the first attempt to open each gate whose server is connected, whether or not it succeeded. */
   async firstAttempts(): Promise<void> {
     const reached = [...this.#gates].filter(([{ redis }]) => redis.status === 'ready');
     await Promise.all(reached.map(([, { firstAttempt }]) => firstAttempt));

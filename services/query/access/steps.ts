@@ -28,7 +28,7 @@ export interface Caller {
 
 export type Step = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
-/** Makes the step that finds out who calls; from here on every answer tells the quota. */
+/** Makes the step that authenticates the caller. From here on every answer has the quota headers. */
 export function authenticate(
   tokens: Tokens,
   sources: LiveAccessSources,
@@ -77,7 +77,7 @@ export function reauthorize(tokens: Tokens, sources: LiveAccessSources, bounded:
   };
 }
 
-/** The same words for every reason: they would help whoever tries tokens. */
+/** The same words for every reason: the reason would help an attacker. */
 function refusedToken(reason: RefusalReason, clientId?: string): Refused {
   const refusal = invalidToken('the token is invalid, expired or revoked');
   return new Refused({ ...refusal, reason, ...(clientId === undefined ? {} : { clientId }) });

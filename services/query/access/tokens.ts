@@ -64,7 +64,7 @@ export function createTokens(keys: () => SigningKeys, settings: Config['tokens']
         sub: clientId,
         jti: sessionId,
         iat: Math.floor(now),
-        // Rounded up: cut, a token would expire before the time that its client was told. The session in Redis ends it to the second.
+        // Rounded up: rounded down, a token would expire before its `expires_in`. The session in Redis ends it to the second.
         exp: Math.ceil(now) + settings.lifetimeSeconds,
       };
       const header = { alg: SIGNING_ALGORITHM, typ: 'at+jwt', kid };
@@ -168,7 +168,7 @@ export interface SigningKeys {
   readonly signing: { readonly kid: string; readonly key: KeyObject };
   /** By `kid`. Another map when the keys were replaced. */
   readonly verifying: ReadonlyMap<string, CryptoKey>;
-  /** Whether what their file holds is in use; false while it is broken, and the former keys go on. */
+  /** Whether the present content of their file is in use; false while the file is broken and the former keys stay in use. */
   readonly isCurrent: boolean;
 }
 

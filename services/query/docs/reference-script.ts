@@ -15,8 +15,8 @@ export interface ReferenceScript {
 }
 
 /**
- * Makes it, in a process that ends: the package keeps the script as one string of several megabytes, and whoever imports it
- * keeps that for ever.
+ * Makes it in a process of its own: the package holds the script as one string of several megabytes, which an import would keep for
+ * ever.
  */
 export async function makeReferenceScript(): Promise<ReferenceScript> {
   const { stdout: gzipped } = await promisify(execFile)(process.execPath, [PROGRAM], {

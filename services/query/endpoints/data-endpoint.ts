@@ -57,7 +57,7 @@ export function dataRoute<P extends Parameters>(
     access: { scopes, parameters },
     operation: dataOperation(documentation, scopes, parameters),
     async handler(request, reply) {
-      // On every answer, refusals too: no shared cache may store what one client is told.
+      // On every answer, refusals too: no shared cache may store them.
       reply.header('cache-control', cacheControl);
       // 401, 429, 403, 422: the order of rule R5.1.
       await request.server.services.authenticate(request, reply);
@@ -98,7 +98,7 @@ async function answer<P extends Parameters>(
   const etag = etagOf(source, found.stamp);
   const { body } = found;
   const isUnchanged = condition === '*' || names(condition, etag);
-  // A stream that nobody reads would keep its snapshot.
+  // An unread stream would keep its snapshot open.
   if (body instanceof Readable && (isUnchanged || request.method === 'HEAD')) body.destroy();
   if (isUnchanged) return sendNotModified(reply, etag);
   return sendBody(reply.header('etag', etag), body);

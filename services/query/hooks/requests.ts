@@ -95,8 +95,7 @@ function repeatedHeader(rawHeaders: readonly string[]): string | null {
   return null;
 }
 
-// Lines and labels name the route alone: a query holds names and phone numbers, and a path that is none of ours may be a secret in the
-// wrong place.
+// Lines and labels name the route alone: a query holds names and phone numbers, and an unknown path may be a secret in the wrong place.
 
 const METHODS = new Set(['GET', 'HEAD', 'POST']);
 

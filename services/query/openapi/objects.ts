@@ -1,4 +1,4 @@
-/** The objects of an OpenAPI 3.1 document, as far as ours has them, and the headers (rules R7.4, R7.8); those of answers are in `headers.json`. */
+/** The objects of an OpenAPI 3.1 document that ours uses, and the headers (rules R7.4, R7.8); those of answers are in `headers.json`. */
 import { type TSchema, Type } from 'typebox';
 import answers from './headers.json' with { type: 'json' };
 

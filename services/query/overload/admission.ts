@@ -159,8 +159,8 @@ export class Admission {
   }
 
   /**
-   * While requests are refused, or shall be, as many may wait as are begun in the allowed wait, by the rate of the last window: by Little's
-   * law these wait that long. The longest queue then makes room for a sender with a shorter one.
+   * During an overload as many requests may wait as are begun in the allowed wait, at the rate of the last window: by Little's law these
+   * wait that long. The longest queue then makes room for a sender with a shorter one.
    */
   #hasRoomToWait(sender: Sender, now: number): boolean {
     const isOverloaded = this.#isOutrun || now - this.#refusedAt <= this.#latencyMs;

@@ -25,8 +25,8 @@ const SHOWN_NAME_LENGTH = 64;
 export type ParameterReader<P extends Parameters> = (query: string) => Values<P>;
 
 /**
- * Makes the reader of an endpoint's parameters. It throws `Refused` with 422 for whatever the endpoint does
- * not define or allow; values are never repeated in its words, since they may be personal.
+ * Makes the reader of an endpoint's parameters. It throws `Refused` with 422 for everything that the endpoint does not define or
+ * allow. The message never repeats values, since they may be personal.
  */
 export function parameterReader<P extends Parameters>(parameters: P): ParameterReader<P> {
   const names = Object.keys(parameters);

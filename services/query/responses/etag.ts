@@ -38,7 +38,7 @@ export function etagOf(
     offset,
     counters,
     epochs,
-    // A store that was erased and began anew counts from the beginning.
+    // The counters of a store that was erased begin at 0 again.
     ...(stamp?.erased_at === undefined ? [] : [stamp.erased_at]),
   ];
   return `W/"${hash('sha256', JSON.stringify(source), 'base64url').slice(0, 27)}"`;

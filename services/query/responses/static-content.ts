@@ -1,4 +1,4 @@
-/** Content that is the same for everybody who asks, until the next release: compressed once, and never for a request. */
+/** Content that changes with a release only: compressed once, not for each request. */
 import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, gzip } from 'node:zlib';
@@ -11,7 +11,7 @@ type Encoding = 'br' | 'gzip' | 'identity';
 export interface StaticContent {
   type: string;
   etag: string;
-  /** By encoding, the preferred one first. The last one is for whoever takes none of them. */
+  /** By encoding, the preferred one first. The last one is for clients that accept none of them. */
   bodies: ReadonlyMap<Encoding, Buffer>;
 }
 
@@ -31,8 +31,8 @@ export async function staticContent(type: string, content: string | Buffer): Pro
 }
 
 /**
- * Makes it of what is compressed already and large. It is sent as it is, to those who do not ask for gzip too: unpacked, one small request
- * would cost several megabytes. Whoever says nothing takes every encoding (RFC 9110 section 12.5.3), and every browser takes this one.
+ * Makes it of large content that is compressed already. It is sent as it is, also to clients that do not ask for gzip: unpacked, one small
+ * request would cost several megabytes. A client without `Accept-Encoding` accepts every encoding (RFC 9110 section 12.5.3).
  */
 export function gzippedContent(type: string, gzipped: Buffer, sha256: string): StaticContent {
   return { type, etag: etagOf(sha256), bodies: new Map([['gzip', gzipped]]) };

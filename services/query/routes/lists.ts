@@ -81,7 +81,7 @@ function ordersOf(
   };
 }
 
-/** Stages that give every product of a window the place of its category; last where there is none or it is unknown. */
+/** Stages that give every product of a window the place of its category; products without a known category come last. */
 function withPlaces(storeId: string): Document[] {
   return [
     { $set: { category: { $concat: [`${storeId}/`, '$category_id'] } } },

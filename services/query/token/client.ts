@@ -29,7 +29,7 @@ interface Credentials {
   clientSecret: string;
 }
 
-/** Who asks for a token: what it says it is, and how often it was wrong. */
+/** A client that requests a token: its credentials, and its count of failures. */
 export interface Applicant {
   attempt: Attempt;
   /** The credentials in every way they can be read: as they were sent first. */
@@ -71,12 +71,12 @@ export interface Authenticated {
   milliseconds: number;
 }
 
-/** Why somebody is not who they say they are: for operators, in the order of what tells them most. */
+/** Why authentication failed: for operators, the most useful reason first. */
 const FAILURES = ['key_revoked', 'environment_not_served', 'secret_wrong', 'client_unknown'] as const;
 type Failure = (typeof FAILURES)[number];
 
 /**
- * Reads who asks for a token.
+ * Reads the credentials of a token request.
  * @throws {Refused} 401 `invalid_client` without credentials; 429 `slow_down` where they are known to be refused.
  */
 export function readApplicant(
@@ -140,8 +140,8 @@ const FAILURE_MS = 10;
 const MAX_READS = 3;
 
 /**
- * Makes the step that finds out whether a client is who it says, and stores the session that is asked for where the key allows that.
- * Whatever is wrong, the work and the time are the same. @throws {Refused} 401 `invalid_client`; 429 `slow_down` after too many failures.
+ * Makes the step that authenticates a client and stores the requested session if the key allows it.
+ * Every failure costs the same work and time. @throws {Refused} 401 `invalid_client`; 429 `slow_down` after too many failures.
  */
 export function authenticateClient(sources: ClientSources) {
   return async (
@@ -154,7 +154,7 @@ export function authenticateClient(sources: ClientSources) {
     for (let reads = 0; reads < MAX_READS; reads += 1) {
       const [found] = await Promise.all([
         Promise.all(credentialCandidates.map((one) => findKey(sources, one, withDeadline))),
-        // Before anything is decided: beyond the limit nobody learns whether the secret would have been right.
+        // Before the decision: beyond the limit a client does not learn whether its secret is right.
         isWithin,
       ]);
       const key = found.find(({ failure }) => failure === null)?.key ?? null;
@@ -187,7 +187,7 @@ async function findKey(
   return { clientId, key, failure: failureOf() };
 }
 
-/** For operators only. A `client_id` that is none of ours is not told even them: it may be a secret in the wrong place. */
+/** For operators only. An unknown `client_id` is left out: it may be a secret in the wrong place. */
 function whyRefused(found: readonly { clientId: string; failure: Failure | null }[]): {
   reason?: Failure;
   clientId?: string;

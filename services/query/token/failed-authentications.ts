@@ -1,7 +1,7 @@
 /**
- * Limits failed authentications at the token endpoint: those of one client from one address, and separately
- * those of an address and those of a client. Only the first ever refuses a right secret, so nobody can lock out
- * a client that they don't share the address with; the other two lower what the first allows.
+ * Limits failed authentications at the token endpoint by three counts: of a client from one address, of an address, and of a client
+ * (decision 0015). Only the first refuses a right secret, so an attacker cannot lock out a client at another address; the other two
+ * lower the limit of the first.
  */
 import ipaddr from 'ipaddr.js';
 import { hash } from 'node:crypto';
@@ -89,7 +89,7 @@ export function createFailedAuthentications(
         requireUnrefused,
         async requireWithin() {
           requireUnrefused();
-          // Nearly always there is none, and nothing else to ask.
+          // Nearly always 0, and then the other counts need not be read.
           const failed = await read(keys.pair);
           if (failed < cautious) return;
           const [ofAddress, ofClient, milliseconds] = await Promise.all([
@@ -124,8 +124,8 @@ export function createFailedAuthentications(
 }
 
 /**
- * Names of the counts. Clients are told apart by 16 bits of their hash: so whoever invents names fills Redis with
- * no more than that many counts, of clients that exist and of others alike.
+ * Names of the counts. A client counts by 16 bits of its hash: so an attacker with invented names fills Redis with at most 65,536 counts,
+ * and clients that exist look like others.
  */
 function keysOf(
   prefix: string,
@@ -158,7 +158,7 @@ export type ClientAddress = (
 /**
  * Makes the finding of addresses.
  * @param trusted addresses and networks of proxies that are believed.
- * @param unreadable told, once, of a proxy that forwarded something that is no address.
+ * @param unreadable called once with a proxy that forwarded something other than an address.
  */
 export function clientAddresses(
   trusted: readonly string[],
@@ -190,7 +190,7 @@ export function clientAddresses(
   };
 }
 
-/** An entry as proxies write it: an address, perhaps with a port, in brackets or quotes. `null` where it is none. */
+/** An entry as proxies write it: an address, perhaps with a port, in brackets or quotes; else `null`. */
 function readAddress(entry: string): string | null {
   const text = /^"(.*)"$/.exec(entry)?.[1] ?? entry;
   const address =
