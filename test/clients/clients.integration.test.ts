@@ -1,11 +1,18 @@
 /** Clients that people use get tokens and read data with them, unchanged, however they encode credentials in Basic. */
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, type TestContext } from 'vitest';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { TOKEN_PATH } from '#test/api-client.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { type NpmClient, runNpmClient } from './npm.ts';
-import { prepareGo, preparePython, prepareSpring, type Program } from './programs.ts';
+import {
+  prepared,
+  prepareGo,
+  prepareJava,
+  preparePython,
+  type Program,
+  runProgram,
+  settled,
+} from './programs.ts';
 import { IMPORTED, KEYS, type Result, type Task } from './task.ts';
 
 /** Fetching may take this long on a slow line. */
@@ -17,9 +24,16 @@ let task: Task;
 let sent: string[] = [];
 
 // They are fetched side by side, and while everything else starts.
-const python = settled(preparePython());
-const go = settled(prepareGo());
-const spring = settled(prepareSpring());
+const folderOf = (language: string) => join(import.meta.dirname, language);
+const python = settled(preparePython(folderOf('python'), 'oauth-clients'));
+const go = settled(prepareGo(folderOf('go')));
+const spring = settled(
+  prepareJava(folderOf('spring'), 'Client.java', {
+    title: 'Spring Security 7.1.1',
+    name: 'spring-security-7.1.1',
+    downloadBytes: 16_000_000,
+  }),
+);
 
 beforeAll(async () => {
   service = await startQueryService();
@@ -50,29 +64,8 @@ beforeEach(() => {
   sent = [];
 });
 
-/** What a preparation came to; whoever needs it asks later. */
-async function settled<T>(preparation: Promise<T>): Promise<PromiseSettledResult<T>> {
-  const [outcome] = await Promise.allSettled([preparation]);
-  return outcome;
-}
-
-/** What was prepared. Where a machine lacks what it takes, the test is skipped and says why. */
-async function prepared<T>(
-  preparation: Promise<PromiseSettledResult<T>>,
-  { task, skip }: TestContext,
-): Promise<T> {
-  const outcome = await preparation;
-  if (outcome.status === 'fulfilled') return outcome.value;
-  const reason = String(outcome.reason);
-  if (/hash|checksum|differs from/i.test(reason)) throw outcome.reason;
-  process.stderr.write(`not tested, the client ${task.name}: ${reason}\n`);
-  return skip(reason);
-}
-
-async function runProgram({ file, args, cwd, env }: Program): Promise<Result[]> {
-  const running = promisify(execFile)(file, args, { cwd, env });
-  running.child.stdin?.end(JSON.stringify(task));
-  return JSON.parse((await running).stdout) as Result[];
+async function doTask(program: Program): Promise<Result[]> {
+  return (await runProgram(program, task)) as Result[];
 }
 
 /** Fails unless every key got its data with one token request, the imported one's credentials encoded as given. */
@@ -102,14 +95,14 @@ describe('a client of npm', () => {
 describe('a client of another language', { timeout: FETCH_LIMIT_MS }, () => {
   it.for(['Authlib', 'requests-oauthlib'])('%s', async (name, context) => {
     const program = await prepared(python, context);
-    expectAll(await runProgram(program(name)), AS_SENT);
+    expectAll(await doTask(program('clients.py', name)), AS_SENT);
   });
 
   it('golang.org/x/oauth2', async (context) => {
-    expectAll(await runProgram(await prepared(go, context)), QUERY_ESCAPED);
+    expectAll(await doTask(await prepared(go, context)), QUERY_ESCAPED);
   });
 
   it('Spring Security', async (context) => {
-    expectAll(await runProgram(await prepared(spring, context)), FORM_ENCODED);
+    expectAll(await doTask(await prepared(spring, context)), FORM_ENCODED);
   });
 });

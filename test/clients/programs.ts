@@ -1,15 +1,16 @@
-/** The OAuth clients of other languages, as programs: what they need is fetched once and kept in the cache. */
+/** Clients of other languages, as programs: what they need is fetched once and kept in the cache. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import type { TestContext } from 'vitest';
 import { cacheFolder } from '#local/stack/fetch.ts';
 import { findOnPath } from '#local/stack/program.ts';
-import { javaWith } from '#test/java-packages.ts';
+import { type JavaPackages, javaWith } from '#test/java-packages.ts';
 import { installPythonPackages } from '#test/python-packages.ts';
 
 const run = promisify(execFile);
 
-/** How a program is run. It reads a task from its input and prints the results. */
+/** How a program is run. It prints JSON. */
 export interface Program {
   file: string;
   args: string[];
@@ -18,7 +19,6 @@ export interface Program {
 }
 
 const say = (line: string) => process.stderr.write(`${line}\n`);
-const folderOf = (language: string) => join(import.meta.dirname, language);
 
 function requireProgram(name: string): string {
   const file = findOnPath(name, process.env);
@@ -26,35 +26,59 @@ function requireProgram(name: string): string {
   return file;
 }
 
-/** Authlib and requests-oauthlib. Rejects with the reason when Python or its packages are not to be had. */
-export async function preparePython(): Promise<(client: string) => Program> {
+/** A Python script. Rejects with the reason when Python or the packages that its folder pins are not to be had. */
+export async function preparePython(folder: string, name: string): Promise<(...args: string[]) => Program> {
   const file = requireProgram('python3');
-  const cwd = folderOf('python');
-  const requirements = join(cwd, 'requirements.txt');
-  const cache = cacheFolder(process.env);
-  const packages = await installPythonPackages({ name: 'oauth-clients', requirements }, cache, say);
+  const requirements = join(folder, 'requirements.txt');
+  const packages = await installPythonPackages({ name, requirements }, cacheFolder(process.env), say);
   const env = { ...process.env, PYTHONPATH: packages, PYTHONDONTWRITEBYTECODE: '1' };
-  return (client) => ({ file, args: ['clients.py', client], cwd, env });
+  return (...args) => ({ file, args, cwd: folder, env });
 }
 
-/** `golang.org/x/oauth2`. Rejects with the reason when Go or its module is not to be had. */
-export async function prepareGo(): Promise<Program> {
+/** A Go program. Rejects with the reason when Go or a module is not to be had. */
+export async function prepareGo(folder: string): Promise<Program> {
   const file = requireProgram('go');
-  const cwd = folderOf('go');
-  await run(file, ['mod', 'download'], { cwd });
-  return { file, args: ['run', '-mod=readonly', '.'], cwd, env: process.env };
+  await run(file, ['mod', 'download'], { cwd: folder });
+  return { file, args: ['run', '-mod=readonly', '.'], cwd: folder, env: process.env };
 }
 
-/** Spring Security. Rejects with the reason when Java, Maven or its jars are not to be had. */
-export async function prepareSpring(): Promise<Program> {
+/** A Java program of one file. Rejects with the reason when Java, Maven or its jars are not to be had. */
+export async function prepareJava(
+  folder: string,
+  source: string,
+  wanted: Pick<JavaPackages, 'title' | 'name' | 'downloadBytes'>,
+): Promise<Program> {
   requireProgram('mvn');
-  const cwd = folderOf('spring');
   const { file, args } = await javaWith({
-    title: 'Spring Security 7.1.1',
-    name: 'spring-security-7.1.1',
-    pom: join(cwd, 'pom.xml'),
-    checksums: join(cwd, 'jars.sha256'),
-    downloadBytes: 16_000_000,
+    ...wanted,
+    pom: join(folder, 'pom.xml'),
+    checksums: join(folder, 'jars.sha256'),
   });
-  return { file, args: [...args, 'Client.java'], cwd, env: process.env };
+  return { file, args: [...args, source], cwd: folder, env: process.env };
+}
+
+/** What a preparation came to; whoever needs it asks later. */
+export async function settled<T>(preparation: Promise<T>): Promise<PromiseSettledResult<T>> {
+  const [outcome] = await Promise.allSettled([preparation]);
+  return outcome;
+}
+
+/** What was prepared. Where a machine lacks what it takes, the test is skipped and says why. */
+export async function prepared<T>(
+  preparation: Promise<PromiseSettledResult<T>>,
+  { task, skip }: TestContext,
+): Promise<T> {
+  const outcome = await preparation;
+  if (outcome.status === 'fulfilled') return outcome.value;
+  const reason = String(outcome.reason);
+  if (/hash|checksum|differs from/i.test(reason)) throw outcome.reason;
+  process.stderr.write(`not tested, the client ${task.name}: ${reason}\n`);
+  return skip(reason);
+}
+
+/** What a program prints, which is JSON. */
+export async function runProgram({ file, args, cwd, env }: Program, input?: unknown): Promise<unknown> {
+  const running = run(file, args, { cwd, env });
+  running.child.stdin?.end(JSON.stringify(input));
+  return JSON.parse((await running).stdout) as unknown;
 }

@@ -17,16 +17,23 @@ import { createMetrics as projectorMetrics } from '#projector/metrics.ts';
 import { createMetrics as queryMetrics } from '#query/metrics.ts';
 import { AccessKeyData, readAccessChange, StoreAccessData } from '#shared/events/access-event.ts';
 import { readChange } from '#shared/events/change.ts';
+import type { EventMessage } from '#shared/events/cloud-event.ts';
 import { describeFields, type FieldDescription } from '#shared/events/describe-fields.ts';
 import { ENTITY_NAMES, type EntityName, entitySchemas } from '#shared/events/entities/index.ts';
 import { exampleEvent } from '#shared/events/examples.ts';
 import { projectDocument } from '#shared/projection/projections/index.ts';
 import { projectFiles } from './project-files.ts';
 
+interface Example {
+  headers: Record<string, string>;
+  payload: { storeid?: string } | null;
+}
+
 interface Message {
   name: string;
+  headers: object;
   payload: object;
-  examples: { payload: { storeid: string; data?: object } }[];
+  examples: Example[];
 }
 
 const document = JSON.parse(JSON.stringify(asyncApiDocument())) as {
@@ -34,26 +41,43 @@ const document = JSON.parse(JSON.stringify(asyncApiDocument())) as {
   components: { messages: Record<string, Message>; schemas: object };
 };
 const messages = Object.values(document.components.messages);
+const isBinary = ({ name }: Message) => name.endsWith('.binary');
+
+/** The example as a message of Kafka. */
+function kafkaMessage({ headers, payload }: Example): EventMessage {
+  const storeId = headers['ce_storeid'] ?? payload?.storeid ?? '';
+  const value = payload === null ? null : Buffer.from(JSON.stringify(payload));
+  return { key: Buffer.from(storeId), value, headers };
+}
 
 describe('docs/asyncapi.json', () => {
   it('says what the schemas say: npm run documents writes it anew', () => {
     expect(JSON.parse(readFileSync('docs/asyncapi.json', 'utf8'))).toEqual(document);
   });
 
-  it.each(messages)('has examples of $name that its schema and the projector take', (message) => {
+  it('describes every message in both content modes', () => {
+    const names = messages.map(({ name }) => name);
+    const structured = messages.filter((message) => !isBinary(message)).map(({ name }) => name);
+    expect(names).toEqual(structured.flatMap((name) => [name, `${name}.binary`]));
+  });
+
+  it.each(messages)('has examples of $name that its schemas and the projector take', (message) => {
     const { components } = document;
-    const validator = Schema.Compile({ ...message.payload, components });
     expect(message.examples).toHaveLength(1);
-    for (const { payload } of message.examples) {
-      expect(validator.Errors(payload)[1]).toEqual([]);
-      const event = { key: Buffer.from(payload.storeid), value: Buffer.from(JSON.stringify(payload)) };
+    for (const example of message.examples) {
+      for (const part of ['headers', 'payload'] as const) {
+        const validator = Schema.Compile({ ...message[part], components });
+        expect(validator.Errors(example[part])[1]).toEqual([]);
+      }
+      const event = kafkaMessage(example);
       const isAccess = message.name in (document.channels['access']?.messages ?? {});
       expect(isAccess ? readAccessChange(event) : readChange(event)).toMatchObject({ storeId: 's1' });
     }
   });
 
-  it.each(messages)('has a schema of $name that refuses an event without its envelope', ({ payload }) => {
-    const validator = Schema.Compile({ ...payload, components: document.components });
+  it.each(messages)('has a schema of $name that refuses an event without its attributes', (message) => {
+    const schema = isBinary(message) ? message.headers : message.payload;
+    const validator = Schema.Compile({ ...schema, components: document.components });
     expect(validator.Check({})).toBe(false);
   });
 });

@@ -91,13 +91,13 @@ const FORMATS: Readonly<Record<string, Json>> = {
 
 /** The document. */
 export function asyncApiDocument(): Json {
-  const changes = ENTITY_NAMES.flatMap((entity) => [changed(entity, ENTITY_ID), deleted(entity)]);
+  const changes = ENTITY_NAMES.flatMap((entity) => [...changed(entity, ENTITY_ID), ...deleted(entity)]);
   const access = [
-    changed('access_key', CLIENT_ID),
-    changed('store_access', ENTITY_ID),
-    changed('store_quota', ENTITY_ID),
-    deleted('store_quota'),
-    changed('store_erasure', ENTITY_ID),
+    ...changed('access_key', CLIENT_ID),
+    ...changed('store_access', ENTITY_ID),
+    ...changed('store_quota', ENTITY_ID),
+    ...deleted('store_quota'),
+    ...changed('store_erasure', ENTITY_ID),
   ];
   const { asyncapi, info, defaultContentType, operations, securitySchemes } = skeleton;
   return {
@@ -117,6 +117,8 @@ export function asyncApiDocument(): Json {
       securitySchemes,
       messages: Object.fromEntries([...changes, ...access].map((message) => [message.name, message.body])),
       schemas: {
+        'structured-headers': skeleton.structuredHeaders,
+        'binary-headers': binaryHeaders(),
         address: jsonSchema(Address, true),
         ...Object.fromEntries(ENTITY_NAMES.map((entity) => [entity, jsonSchema(entitySchemas[entity])])),
         ...Object.fromEntries(
@@ -132,48 +134,114 @@ interface Message {
   body: Json;
 }
 
-function changed(entity: EntityName | AccessEntity, subject: Json): Message {
-  const type = `store-data.${entity}.changed`;
-  const data = { $ref: `#/components/schemas/${entity}` };
-  const example = { name: entity, payload: exampleEvent(entity) };
-  return message(type, `The whole state of one ${entity}.`, envelope(type, subject, { data }), [example]);
+interface Described {
+  type: string;
+  summary: string;
+  subject: Json;
+  /** The schema of `data`; without it the event has none. */
+  data?: Json;
+  example: Json & { data?: object };
+  exampleName: string;
 }
 
-function deleted(entity: EntityName | 'store_quota'): Message {
+function changed(entity: EntityName | AccessEntity, subject: Json): Message[] {
+  return inBothModes({
+    type: `store-data.${entity}.changed`,
+    summary: `The whole state of one ${entity}.`,
+    subject,
+    data: { $ref: `#/components/schemas/${entity}` },
+    example: { ...exampleEvent(entity) },
+    exampleName: entity,
+  });
+}
+
+function deleted(entity: EntityName | 'store_quota'): Message[] {
   const type = `store-data.${entity}.deleted`;
   const { data: _data, datacontenttype: _type, ...rest } = exampleEvent(entity);
-  const example = { name: entity, payload: { ...rest, type, sequence: '18' } };
-  return message(type, `One ${entity} is gone.`, envelope(type, ENTITY_ID, {}), [example]);
+  const example = { ...rest, type, sequence: '18' };
+  return inBothModes({
+    type,
+    summary: `One ${entity} is gone.`,
+    subject: ENTITY_ID,
+    example,
+    exampleName: entity,
+  });
 }
 
-function message(name: string, summary: string, payload: Json, examples: Json[]): Message {
-  const bindings = { kafka: { key: STORE_ID, bindingVersion: '0.5.0' } };
-  return {
-    name,
-    body: {
-      name,
-      title: name,
-      summary,
-      contentType: 'application/cloudevents+json',
-      payload,
-      bindings,
-      examples,
+function inBothModes(described: Described): Message[] {
+  return [structuredMessage(described), binaryMessage(described)];
+}
+
+function structuredMessage(described: Described): Message {
+  const { type, summary, exampleName: name, example } = described;
+  return message(type, {
+    title: type,
+    summary,
+    contentType: 'application/cloudevents+json',
+    headers: { $ref: '#/components/schemas/structured-headers' },
+    payload: envelope(described),
+    examples: [{ name, headers: { 'content-type': 'application/cloudevents+json' }, payload: example }],
+  });
+}
+
+function binaryMessage({ type, summary, subject, data, example, exampleName }: Described): Message {
+  const { data: payload, datacontenttype, ...attributes } = example;
+  const headers = Object.entries(attributes).map(([name, value]) => [`ce_${name}`, value]);
+  return message(`${type}.binary`, {
+    title: `${type}, binary mode`,
+    summary,
+    contentType: 'application/json',
+    headers: {
+      allOf: [
+        { $ref: '#/components/schemas/binary-headers' },
+        { type: 'object', properties: { ce_type: { const: type }, ce_subject: subject } },
+      ],
     },
-  };
+    payload: data ?? { type: 'null', description: 'The value is empty.' },
+    examples: [
+      {
+        name: exampleName,
+        headers: {
+          ...Object.fromEntries(headers),
+          ...(payload === undefined ? {} : { 'content-type': datacontenttype }),
+        },
+        payload: payload ?? null,
+      },
+    ],
+  });
 }
 
-function envelope(type: string, subject: Json, { data }: { data?: Json }): Json {
+function message(name: string, body: Json): Message {
+  const bindings = { kafka: { key: STORE_ID, bindingVersion: '0.5.0' } };
+  return { name, body: { name, ...body, bindings } };
+}
+
+function envelope({ type, subject, data }: Described): Json {
   const { required, properties } = skeleton.envelope;
   return {
     type: 'object',
-    required: data === undefined ? required : [...required, 'data'],
+    required,
+    ...(data === undefined ? {} : { oneOf: [{ required: ['data'] }, { required: ['data_base64'] }] }),
     properties: {
       ...properties,
       type: { type: 'string', const: type },
       subject,
       storeid: STORE_ID,
-      ...(data === undefined ? {} : { data }),
+      ...(data === undefined ? {} : { data, data_base64: skeleton.dataBase64 }),
     },
+  };
+}
+
+/** The attributes as headers, each a text. */
+function binaryHeaders(): Json {
+  const { required, properties } = skeleton.envelope;
+  const { datacontenttype, sequence, ...others } = properties;
+  const attributes = { ...others, sequence: { ...sequence, type: 'string' }, storeid: STORE_ID };
+  const headers = Object.entries(attributes).map(([name, schema]) => [`ce_${name}`, schema]);
+  return {
+    type: 'object',
+    required: required.map((name) => `ce_${name}`),
+    properties: { 'content-type': datacontenttype, ...Object.fromEntries(headers) },
   };
 }
 

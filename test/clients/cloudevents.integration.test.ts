@@ -1,0 +1,100 @@
+/** What the CloudEvents SDKs make of an event, call by call, against the table in docs/events.md. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, type TestContext } from 'vitest';
+import { readChange } from '#shared/events/change.ts';
+import { EventRejected } from '#shared/events/rejection.ts';
+import { sentByJavaScript } from './cloudevents/npm.ts';
+import type { Sent } from './cloudevents/sent.ts';
+import {
+  prepared,
+  prepareGo,
+  prepareJava,
+  preparePython,
+  type Program,
+  runProgram,
+  settled,
+} from './programs.ts';
+
+/** Fetching and compiling may take this long on a slow line. */
+const FETCH_LIMIT_MS = 240_000;
+
+const folderOf = (name: string) => join(import.meta.dirname, 'cloudevents', name);
+
+async function python(name: 'python1' | 'python2'): Promise<Program> {
+  return (await preparePython(folderOf(name), `cloudevents-${name}`))('main.py');
+}
+
+const java = prepareJava(folderOf('java'), 'Sent.java', {
+  title: 'the CloudEvents SDK for Java',
+  name: 'cloudevents-java-4.0.1',
+  downloadBytes: 24_000_000,
+});
+
+const programs = {
+  'Python 1': sentBy(python('python1')),
+  'Python 2': sentBy(python('python2')),
+  'Go 2': sentBy(prepareGo(folderOf('go'))),
+  'Java 4': sentBy(java),
+};
+const bySdk = { 'JavaScript 10': settled(Promise.resolve(sentByJavaScript())), ...programs };
+type Sdk = keyof typeof bySdk;
+
+/** The programs run side by side. */
+function sentBy(program: Promise<Program>): Promise<PromiseSettledResult<Sent[]>> {
+  return settled(program.then(async (ready) => (await runProgram(ready)) as Sent[]));
+}
+
+interface Row {
+  sdk: string;
+  call: string;
+  accepted: string;
+}
+
+/** The rows of the table; its first cell is named once for the rows of one SDK. */
+function documentedRows(): Row[] {
+  const text = readFileSync(join(import.meta.dirname, '../../docs/events.md'), 'utf8');
+  const section = text.split('\n## ').find((part) => part.startsWith('SDKs\n')) ?? '';
+  return section
+    .split('\n')
+    .filter((line) => line.startsWith('|'))
+    .slice(2)
+    .map((line) => line.split('|').map((cell) => cell.trim()))
+    .map(([, sdk = '', call = '', accepted = '']) => ({ sdk, call, accepted }));
+}
+
+const rows = documentedRows();
+
+/** What the projector says of a message, in the words of the table. */
+function verdict({ headers, key, value }: Sent): string {
+  try {
+    const change = readChange({
+      headers,
+      key: Buffer.from(key),
+      value: value === null ? null : Buffer.from(value, 'base64'),
+    });
+    expect(change).toMatchObject({ entity: 'order', storeId: 's1', id: 'o1', sequence: 17 });
+    return 'yes';
+  } catch (error) {
+    if (error instanceof EventRejected) return `no: ${error.detail}`;
+    throw error;
+  }
+}
+
+function ofSdk(sdk: Sdk, context: TestContext): Promise<Sent[]> {
+  return prepared(bySdk[sdk], context);
+}
+
+describe.for(Object.keys(bySdk) as Sdk[])('%s', { timeout: FETCH_LIMIT_MS }, (sdk) => {
+  const documented = rows.filter((row) => row.sdk === sdk);
+
+  it('is in the table with each call that was tried', async (context) => {
+    const calls = (await ofSdk(sdk, context)).map(({ call }) => call);
+    expect(documented.map(({ call }) => call)).toEqual(calls);
+  });
+
+  it.for(documented)('$call: $accepted', async ({ call, accepted }, context) => {
+    const sent = (await ofSdk(sdk, context)).find((one) => one.call === call);
+    expect(sent && verdict(sent)).toBe(accepted);
+  });
+});
