@@ -9,7 +9,7 @@ import { sendRefusal } from '../responses/send.ts';
 import { sendStatic, type StaticContent, staticContent, lazy } from '../responses/static-content.ts';
 import type { Route } from '../endpoints/route.ts';
 import { noSuchPath } from '../hooks/requests.ts';
-import { guideFiles, guidePage, page as htmlPage, protect } from './pages.ts';
+import { guideFiles, guidePage, page as htmlPage, protect, searchIndex } from './pages.ts';
 import { makeReferenceScript } from './reference-script.ts';
 
 const HTML = 'text/html; charset=utf-8';
@@ -23,6 +23,7 @@ const FOR_EVER = 'public, max-age=31536000, immutable';
 
 const FILES = [
   ['/docs/reference.js', 'text/javascript; charset=utf-8', join(ASSETS, 'reference.js')],
+  ['/docs/site.js', 'text/javascript; charset=utf-8', join(ASSETS, 'site.js')],
   ['/docs/site.css', 'text/css; charset=utf-8', join(ASSETS, 'site.css')],
   ['/docs/icon.svg', 'image/svg+xml', join(ASSETS, 'icon.svg')],
   ['/docs/asyncapi.json', 'application/json; charset=utf-8', join(DOCUMENTS, 'asyncapi.json')],
@@ -48,6 +49,12 @@ export function docsRoutes(others: readonly Route[]): Route[] {
       const isBrowser = request.headers.accept?.includes('text/html') === true;
       return isBrowser ? reply.redirect('/docs') : sendRefusal(request, reply, noSuchPath('/', others));
     }),
+    ...['/docs', '/docs/guides'].map((path) =>
+      page(`${path}/`, async (_request, reply) => reply.redirect(path)),
+    ),
+    served('/docs/search.json', async () =>
+      staticContent('application/json; charset=utf-8', JSON.stringify(await searchIndex())),
+    ),
     served('/docs', async () => staticContent(HTML, referencePage((await script()).version))),
     served(
       '/docs/scalar.js',

@@ -41,7 +41,7 @@ const PARTS = [
 
 export interface Page {
   title: string;
-  /** Which part of the site it belongs to; the page of the reference finds out itself. */
+  /** Which part of the site it belongs to; `assets/site.js` knows whether the reference shows the events. */
   part: 'reference' | 'guides';
   /** HTML for the head and the body. */
   head: string;
@@ -62,10 +62,12 @@ export function page({ title, part, head, body }: Page): string {
 <title>${escape(title)}</title>
 <link rel="icon" href="/docs/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/docs/site.css">
+<script defer src="/docs/site.js"></script>
 ${head}
 </head>
 <body class="${part}">
-<header class="site"><strong>Store Data API</strong><nav>${links.join('')}</nav></header>
+<header class="site"><strong>Store Data API</strong><nav>${links.join('')}</nav>
+<search><input type="search" placeholder="Search the guides" aria-label="Search guides and errors"><ul hidden></ul></search></header>
 ${body}
 </body>
 </html>
@@ -108,6 +110,30 @@ export async function guidePage(file: string): Promise<string> {
 
 function pathOf(file: string): string {
   return file === INDEX ? GUIDES_PATH : `${GUIDES_PATH}/${file.replace(/\.md$/, '')}`;
+}
+
+/** A part of a guide, under one heading. */
+interface Section {
+  title: string;
+  address: string;
+  text: string;
+}
+
+/** What the search finds: the sections of all guides, errors by their codes among them. */
+export async function searchIndex(): Promise<Section[]> {
+  const found = await Promise.all(
+    readdirSync(FOLDER).map(async (file) => {
+      const text = await readFile(join(FOLDER, file), 'utf8');
+      const [, ...sections] = text.split(/^#+ (.+)$/m);
+      const [guide = ''] = sections;
+      return sections.flatMap((heading, index) => {
+        if (index % 2 === 1) return [];
+        const title = index === 0 ? guide : `${guide}: ${heading}`;
+        return [{ title, address: `${pathOf(file)}#${anchorOf(heading)}`, text: sections[index + 1] ?? '' }];
+      });
+    }),
+  );
+  return found.flat();
 }
 
 /** To HTML whose headings have the anchors that they have in a repository, and whose links lead to pages. */

@@ -37,6 +37,16 @@ async function fill(dialog: Locator, label: string, text: string) {
   await row.locator('[contenteditable=true], input').fill(text);
 }
 
+it('copies a block of code', () =>
+  visit('/docs/guides/first-request', DESKTOP, async (page) => {
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    const block = page.locator('pre').first();
+    await block.getByRole('button', { name: 'Copy' }).click();
+    await block.getByRole('button', { name: 'Copied' }).waitFor();
+    const copied = await page.evaluate<string>('navigator.clipboard.readText()');
+    expect(copied).toBe(await block.locator('code').textContent());
+  }));
+
 describe.each([
   ['desktop', DESKTOP],
   ['phone', PHONE],
@@ -66,5 +76,17 @@ describe.each([
     visit('/docs?api=events', viewport, async (page) => {
       await page.getByRole('heading', { name: 'Store Data events' }).waitFor();
       await page.getByText('store-data.order.changed').first().waitFor();
+      expect(await page.locator('header.site nav [aria-current=true]').allTextContents()).toEqual(['Events']);
+      // Events need no token.
+      const logins = page.locator('.scalar-reference-intro-auth');
+      expect(await logins.filter({ visible: true }).count()).toBe(0);
+    }));
+
+  it('finds an error by its code from any page, and shows its place in the guides', () =>
+    visit('/docs/guides/paging', viewport, async (page) => {
+      await page.getByRole('searchbox').fill('rate_limit');
+      await page.getByRole('link', { name: 'Errors: rate_limit_exceeded' }).click();
+      await page.waitForURL('**/docs/guides/errors#rate_limit_exceeded');
+      expect(await page.locator('header.site nav [aria-current=true]').allTextContents()).toEqual(['Guides']);
     }));
 });

@@ -26,7 +26,7 @@ const paths = () =>
   running.app.routes
     .filter(({ method, operation }) => method === 'GET' && operation === null)
     .map(({ path }) => path)
-    .filter((path) => path !== '/');
+    .filter((path) => !path.endsWith('/'));
 
 describe('the pages', () => {
   it('are answered to everybody, with headers that let them load nothing from elsewhere', async () => {
@@ -112,6 +112,27 @@ describe('the script of the reference', () => {
       expect(answer.rawPayload.equals(packed.rawPayload)).toBe(true);
     }
   });
+});
+
+it('pages with a slash at the end lead to those without', async () => {
+  for (const path of ['/docs', '/docs/guides']) {
+    const { status, headers } = await get(`${path}/`, BROWSER);
+    expect([status, headers.get('location')]).toEqual([302, path]);
+  }
+});
+
+it('the search knows every section of the guides, errors by their codes too', async () => {
+  const sections = (await (await get('/docs/search.json')).json()) as { title: string; address: string }[];
+  expect(sections).toContainEqual(
+    expect.objectContaining({
+      title: 'Errors: invalid_parameters',
+      address: '/docs/guides/errors#invalid_parameters',
+    }),
+  );
+  for (const { address } of sections) {
+    const [path = '', anchor] = address.split('#');
+    expect(await (await get(path, BROWSER)).text(), address).toContain(` id="${anchor}"`);
+  }
 });
 
 describe('the root', () => {
