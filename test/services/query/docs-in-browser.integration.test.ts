@@ -72,6 +72,17 @@ describe.each([
       await dialog.getByText('"o1"').first().waitFor();
     }));
 
+  it('covers no status of an answer', () =>
+    visit('/docs#api/tag/orders/GET/api/order/list', viewport, async (page) => {
+      const answers = page.getByRole('region', { name: 'List orders' }).first().locator('.response-card');
+      // A click that something else would take waits until it times out.
+      await answers
+        .getByRole('button', { name: '503' })
+        .or(answers.getByRole('tab', { name: '503' }))
+        .click();
+      await answers.getByText('environment_unavailable').first().waitFor();
+    }));
+
   it('shows the events', () =>
     visit('/docs?api=events', viewport, async (page) => {
       await page.getByRole('heading', { name: 'Store Data events' }).waitFor();
