@@ -23,7 +23,10 @@ script.addEventListener('load', () => {
   globalThis.Scalar.createApiReference('#reference', [
     {
       ...COMMON,
-      ...{ title: 'API', slug: 'api', url: '/openapi.json', default: true },
+      title: 'API',
+      slug: 'api',
+      url: '/openapi.json',
+      default: true,
       authentication: {
         preferredSecurityScheme: 'accessToken',
         // The token endpoint takes credentials in the header alone.

@@ -43,7 +43,7 @@ async function search() {
   );
   results.hidden = found.length === 0;
 }
-input.addEventListener('input', search);
+input.addEventListener('input', () => void search());
 input.addEventListener('keydown', ({ key }) => {
   if (key === 'Enter') results.querySelector('a')?.click();
 });
@@ -55,12 +55,13 @@ results.addEventListener('click', () => {
 const COPIED_MS = 1_500;
 for (const block of document.querySelectorAll('.guide pre')) {
   const button = Object.assign(document.createElement('button'), { type: 'button', textContent: 'Copy' });
-  button.addEventListener('click', async () => {
+  const copy = async () => {
     await navigator.clipboard.writeText(block.querySelector('code').textContent);
     button.textContent = 'Copied';
     setTimeout(() => {
       button.textContent = 'Copy';
     }, COPIED_MS);
-  });
+  };
+  button.addEventListener('click', () => void copy());
   block.append(button);
 }
