@@ -194,51 +194,70 @@ export async function applyKeyChange(
   session?: ClientSession,
   marks: Marks = {},
 ): Promise<AccessKey | null> {
-  const options = session === undefined ? {} : { session };
-  const stored = await keys.findOne({ _id: change.clientId }, options);
-  if (stored !== null && (stored.environment !== environment || stored.store_id !== change.storeId)) {
-    throw new EventRejected('bound_elsewhere', 'this client_id is bound to another store or environment');
-  }
-  const content = contentAfter(stored, change);
-  if (content === null) return null;
-  const key: AccessKey = {
-    _id: change.clientId,
-    environment,
-    store_id: change.storeId,
-    ...content,
-    sequence: Math.max(change.sequence, stored?.sequence ?? -1),
-    version: nextVersion(stored?.version ?? 0),
-    publish_pending: true,
-    ...(stored?.event_pending === undefined ? marks : { event_pending: true }),
-    updated_at: new Date(),
-  };
-  if (await writeOver<AccessKey>(keys, stored, key, session)) return key;
-  return applyKeyChange(keys, environment, change, session, marks);
+  return changeRecord<AccessKey>(keys, change.clientId, session, (stored) => {
+    if (stored !== null && (stored.environment !== environment || stored.store_id !== change.storeId)) {
+      throw new EventRejected('bound_elsewhere', 'this client_id is bound to another store or environment');
+    }
+    const content = contentAfter(stored, change);
+    if (content === null) return null;
+    return {
+      _id: change.clientId,
+      environment,
+      store_id: change.storeId,
+      ...content,
+      sequence: Math.max(change.sequence, stored?.sequence ?? -1),
+      version: nextVersion(stored?.version ?? 0),
+      publish_pending: true,
+      ...(stored?.event_pending === undefined ? marks : { event_pending: true }),
+      updated_at: new Date(),
+    };
+  });
 }
 
 /**
- * Writes a record unless somebody else, outside of this transaction, has written it since it was read.
- * @returns false then: the second one starts again from what is stored.
+ * Replaces a record by what `next` makes of it. Where somebody else writes it meanwhile, outside of the session's transaction, it is read
+ * again.
+ * @param next answers `null` where the record stays as it is.
  */
-async function writeOver<R extends AccessKey | StoreAccess>(
+async function changeRecord<R extends AccessKey | StoreAccess>(
   collection: Collection<R>,
-  read: R | null,
-  record: R,
-  session?: ClientSession,
-): Promise<boolean> {
+  _id: string,
+  session: ClientSession | undefined,
+  next: (stored: R | null) => R | null,
+): Promise<R | null> {
   const options = session === undefined ? {} : { session };
-  if (read !== null) {
-    const filter = { _id: record._id, version: read.version } as Filter<R>;
-    const { matchedCount } = await collection.replaceOne(filter, record, options);
-    return matchedCount === 1;
+  for (;;) {
+    const stored = (await collection.findOne({ _id } as Filter<R>, options)) as R | null;
+    const record = next(stored);
+    if (record === null) return null;
+    if (stored !== null) {
+      const filter = { _id, version: stored.version } as Filter<R>;
+      const { matchedCount } = await collection.replaceOne(filter, record, options);
+      if (matchedCount === 1) return record;
+      continue;
+    }
+    try {
+      await collection.insertOne(record as OptionalUnlessRequiredId<R>, options);
+      return record;
+    } catch (error) {
+      if (session !== undefined || !isDuplicateKey(error)) throw error;
+    }
   }
-  try {
-    await collection.insertOne(record as OptionalUnlessRequiredId<R>, options);
-    return true;
-  } catch (error) {
-    if (session === undefined && isDuplicateKey(error)) return false;
-    throw error;
-  }
+}
+
+/** The same of a store's record, which begins as that of a store about which nothing was said yet. */
+function changeStore(
+  stores: Collection<StoreAccess>,
+  environment: string,
+  storeId: string,
+  session: ClientSession | undefined,
+  next: (store: StoreAccess) => StoreAccess | null,
+): Promise<StoreAccess | null> {
+  return changeRecord<StoreAccess>(stores, storeAccessId(environment, storeId), session, (stored) => {
+    const store = next(stored ?? unknownStore(environment, storeId));
+    if (store === null) return null;
+    return { ...store, version: nextVersion(store.version), publish_pending: true, updated_at: new Date() };
+  });
 }
 
 type KeyContent = KeyRights & Pick<AccessKey, 'secret_expires_at' | 'status' | 'widest'>;
@@ -356,21 +375,12 @@ export async function applyStoreStatus(
   session?: ClientSession,
   marks: Marks = {},
 ): Promise<StoreAccess | null> {
-  const options = session === undefined ? {} : { session };
-  const stored = await stores.findOne({ _id: storeAccessId(environment, change.storeId) }, options);
-  const base = stored ?? unknownStore(environment, change.storeId);
-  if (change.sequence <= base[`${source}_sequence`] && !blocksAtTheLast(base, change, source)) return null;
-  const store: StoreAccess = {
-    ...base,
-    [`${source}_status`]: change.status,
-    [`${source}_sequence`]: change.sequence,
-    version: nextVersion(base.version),
-    publish_pending: true,
-    ...marks,
-    updated_at: new Date(),
-  };
-  if (await writeOver<StoreAccess>(stores, stored, store, session)) return store;
-  return applyStoreStatus(stores, environment, change, source, session, marks);
+  return changeStore(stores, environment, change.storeId, session, (store) => {
+    if (change.sequence <= store[`${source}_sequence`] && !blocksAtTheLast(store, change, source))
+      return null;
+    const { status, sequence } = change;
+    return { ...store, [`${source}_status`]: status, [`${source}_sequence`]: sequence, ...marks };
+  });
 }
 
 /** The record of a store about which nothing was said yet. */
@@ -396,21 +406,10 @@ export async function applyQuota(
   session?: ClientSession,
   marks: Marks = {},
 ): Promise<StoreAccess | null> {
-  const options = session === undefined ? {} : { session };
-  const stored = await stores.findOne({ _id: storeAccessId(environment, storeId) }, options);
-  const { quota: _former, ...base } = stored ?? unknownStore(environment, storeId);
-  if (sequence <= (base.quota_sequence ?? -1)) return null;
-  const store: StoreAccess = {
-    ...base,
-    ...(quota === null ? {} : { quota }),
-    quota_sequence: sequence,
-    version: nextVersion(base.version),
-    publish_pending: true,
-    ...marks,
-    updated_at: new Date(),
-  };
-  if (await writeOver<StoreAccess>(stores, stored, store, session)) return store;
-  return applyQuota(stores, environment, { storeId, sequence, quota }, session, marks);
+  return changeStore(stores, environment, storeId, session, ({ quota: _former, ...store }) => {
+    if (sequence <= (store.quota_sequence ?? -1)) return null;
+    return { ...store, ...(quota === null ? {} : { quota }), quota_sequence: sequence, ...marks };
+  });
 }
 
 /**
@@ -424,24 +423,14 @@ export async function applyErasure(
   session: ClientSession,
 ): Promise<StoreAccess | null> {
   const { storeId, sequence, at, ends } = change;
-  const stored = await stores.findOne({ _id: storeAccessId(environment, storeId) }, { session });
-  const { quota: _quota, ...base } = stored ?? unknownStore(environment, storeId);
-  // One that is under way here is older than any that the log tells of.
-  if (sequence <= (base.erased?.sequence ?? -1)) return null;
-  const store: StoreAccess = {
-    ...base,
-    record_status: 'active',
-    record_sequence: -1,
-    erased: { at, sequence, ends },
-    version: nextVersion(base.version),
-    publish_pending: true,
-    updated_at: new Date(),
-  };
-  if (!(await writeOver<StoreAccess>(stores, stored, store, session))) {
-    return applyErasure({ keys, stores }, environment, change, session);
-  }
+  const changed = await changeStore(stores, environment, storeId, session, ({ quota: _quota, ...store }) => {
+    // One that is under way here is older than any that the log tells of.
+    if (sequence <= (store.erased?.sequence ?? -1)) return null;
+    return { ...store, record_status: 'active', record_sequence: -1, erased: { at, sequence, ends } };
+  });
+  if (changed === null) return null;
   await keys.updateMany({ environment, store_id: storeId, status: 'revoked' }, WITHOUT_RIGHTS, { session });
-  return store;
+  return changed;
 }
 
 /** What an erased store's keys lose: that they are revoked is all that stays. */
