@@ -1,33 +1,92 @@
-/** Checks the shape of stored nodes, leaf texts and roots; separates malformed ones from those that count wrongly. */
+/** Schemas of stored nodes, leaf texts and roots; separates malformed ones from those that count wrongly. */
 import { Binary } from 'mongodb';
+import { type TSchema, Type } from 'typebox';
+import { Compile } from 'typebox/compile';
 import { compareKeys } from '../../read-models/rank-tree/keys.ts';
 import type { RankNode } from '../../read-models/rank-tree/nodes.ts';
 import { packCounts, unpackCounts } from '../../read-models/rank-tree/packed-counts.ts';
-import { SEARCH_TEXTS } from '../../read-models/search-texts.ts';
+
+/** No other fields may be stored. */
+export const CLOSED = { additionalProperties: false } as const;
+
+const WholeNumber = Type.Integer({
+  minimum: Number.MIN_SAFE_INTEGER,
+  maximum: Number.MAX_SAFE_INTEGER,
+});
+
+/** No tree has more levels: a level of nodes multiplies by dozens what the one below it holds. */
+const MAX_LEVELS = 20;
+
+/** Makes what says which part of a stored document is malformed, `null` for none. It quotes no value: those may be names. */
+export function shapeCheck(schema: TSchema): (stored: unknown) => string | null {
+  const validator = Compile(schema);
+  return (stored) => {
+    if (validator.Check(stored)) return null;
+    const [first] = validator.Errors(stored);
+    return `${first?.instancePath ?? ''} ${first?.message ?? 'is malformed'}`.trim();
+  };
+}
+
+const nodeShape = shapeCheck(
+  Type.Object(
+    {
+      _id: Type.String(),
+      store_id: Type.String(),
+      boundaries: Type.Array(Type.String(), { minItems: 1 }),
+      facets: Type.Array(Type.String(), { uniqueItems: true }),
+      counts: Type.Refine(Type.Unknown(), (value) => value instanceof Binary),
+      bytes: Type.Optional(Type.Array(WholeNumber)),
+    },
+    CLOSED,
+  ),
+);
+
+/** Which part of a leaf's texts is malformed, `null` for none. */
+export const damageOfTexts = shapeCheck(
+  Type.Object(
+    {
+      _id: Type.String(),
+      store_id: Type.String(),
+      total: WholeNumber,
+      texts: Type.Object({ names: Type.String(), numbers: Type.String() }, CLOSED),
+    },
+    CLOSED,
+  ),
+);
+
+const ROOT = { counts: Type.Record(Type.String(), WholeNumber) };
+
+/** A root in a stamp: of a tree with leaves, or of one that is too small for them. */
+export const RootShape = Type.Union([
+  Type.Object(ROOT, CLOSED),
+  Type.Object(
+    {
+      ...ROOT,
+      leaves: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+      levels: Type.Integer({ minimum: 1, maximum: MAX_LEVELS }),
+      version: Type.String({ minLength: 1 }),
+    },
+    CLOSED,
+  ),
+]);
+export const damageOfRoot = shapeCheck(RootShape);
 
 /** Bytes of a count, as `packed-counts.ts` has them. */
 const WIDTHS = new Set([1, 2, 4, 6]);
 
-/**
- * What of a stored node cannot be read, `null` where all can. Never a value: boundaries may be names.
- * @param node the stored document.
- */
+/** Which part of a stored node is malformed, `null` for none. */
 export function damageOf(node: object): string | null {
-  const { store_id, boundaries, facets, counts, bytes, ...others } = node as Record<string, unknown>;
-  if (typeof store_id !== 'string') return 'store_id is no text';
-  if (!isTexts(boundaries) || boundaries.length === 0) return 'boundaries are no list of texts';
-  if (!isTexts(facets) || new Set(facets).size < facets.length)
-    return 'facets are no list of different texts';
-  if (!(counts instanceof Binary)) return 'counts are no bytes';
-  if (bytes !== undefined && !isNumbers(bytes, boundaries.length)) return 'bytes are no list of numbers';
+  const damage = nodeShape(node);
+  if (damage !== null) return damage;
+  const { boundaries, facets, counts, bytes } = node as RankNode;
+  if (bytes !== undefined && bytes.length !== boundaries.length) return '/bytes has another length';
   const numbers = boundaries.length * facets.length;
-  const width = numbers === 0 ? counts.length() : counts.length() / numbers;
-  if (numbers === 0 ? width > 0 : !WIDTHS.has(width)) return 'counts have another number of bytes';
-  return Object.keys(others).some((field) => field !== '_id') ? 'unknown fields' : null;
+  const isPacked = numbers === 0 ? counts.length() === 0 : WIDTHS.has(counts.length() / numbers);
+  return isPacked ? null : '/counts has another length';
 }
 
 /**
- * What of a node that can be read is not as it would be written: it belongs to another store or place, or counts are packed in
+ * What of a well-formed node differs from what would be written: it belongs to another store or place, or counts are packed in
  * another way.
  * @param place where it begins, by its `_id`.
  * @param hasBytes whether it describes leaves that have texts.
@@ -41,61 +100,11 @@ export function deviationOf(
   if (store_id !== storeId) return 'store_id of another store';
   if ((bytes !== undefined) !== hasBytes) return hasBytes ? 'bytes are missing' : 'bytes of no texts';
   if (boundaries[0] !== place) return 'it begins elsewhere than its _id says';
-  const isOrdered = boundaries.every((boundary, index) => {
-    const before = boundaries[index - 1];
-    return before === undefined || compareKeys(before, boundary) < 0;
-  });
+  const isOrdered = boundaries.every(
+    (boundary, index) => index === 0 || compareKeys(boundaries[index - 1] ?? '', boundary) < 0,
+  );
   if (!isOrdered) return 'boundaries are not in order';
   const packed = packCounts(unpackCounts({ boundaries, facets, counts: counts.buffer }));
-  if (packed.facets.length !== facets.length || packed.counts.length() !== counts.length()) {
-    return 'counts are packed in another way';
-  }
-  return null;
-}
-
-/** What of a leaf's texts cannot be read, `null` where all can. */
-export function damageOfTexts(stored: object, storeId: string): string | null {
-  const { store_id, total, texts, ...others } = stored as Record<string, unknown>;
-  if (store_id !== storeId) return 'store_id of another store';
-  if (!Number.isSafeInteger(total)) return 'total is no number';
-  if (!isObject(texts)) return 'texts are missing';
-  if (SEARCH_TEXTS.some((name) => typeof texts[name] !== 'string')) return 'a text is missing';
-  const known: readonly string[] = SEARCH_TEXTS;
-  const isUnknown = (field: string) => !known.includes(field);
-  if (Object.keys(texts).some(isUnknown)) return 'unknown texts';
-  return Object.keys(others).some((field) => field !== '_id') ? 'unknown fields' : null;
-}
-
-/** No tree has more: a level of nodes multiplies by dozens what the one below it holds. */
-const MAX_LEVELS = 20;
-
-/** What of a root in a stamp cannot be read, `null` where all can. */
-export function damageOfRoot(root: unknown): string | null {
-  if (!isObject(root)) return 'no object';
-  const { counts, leaves, levels, version, ...others } = root;
-  if (!isObject(counts) || !Object.values(counts).every((count) => Number.isSafeInteger(count))) {
-    return 'counts are no numbers';
-  }
-  if (Object.keys(others).length > 0) return 'unknown fields';
-  if (leaves === undefined && levels === undefined && version === undefined) return null;
-  if (!isPositive(leaves)) return 'leaves is no number';
-  if (!isPositive(levels) || levels > MAX_LEVELS) return 'levels is no number of levels';
-  return typeof version === 'string' && version !== '' ? null : 'version is no text';
-}
-
-function isNumbers(value: unknown, length: number): boolean {
-  return Array.isArray(value) && value.length === length && value.every((item) => Number.isSafeInteger(item));
-}
-
-function isTexts(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string');
-}
-
-/** Whether a value is an embedded document. */
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
-}
-
-function isPositive(value: unknown): value is number {
-  return Number.isSafeInteger(value) && Number(value) > 0;
+  const isPackedSo = packed.facets.length === facets.length && packed.counts.length() === counts.length();
+  return isPackedSo ? null : 'counts are packed in another way';
 }

@@ -13,7 +13,7 @@ import { RANK_TREES } from '../../read-models/rank-tree/trees.ts';
 import { recountProducts } from '../pipeline/layouts.ts';
 import { type DamagedPosition, findDamagedPositions, repairPositions } from './positions.ts';
 import { repairErasures } from '../erasure/queue.ts';
-import { areEpochs, type CountedStore, countStore, lastPosition, numberIn } from './stamp.ts';
+import { areEpochs, type CountedStore, countStore, countIn, lastPosition } from './stamp.ts';
 import { buildTree } from '../rank-tree/stored.ts';
 import { nextVersion, type TreeTransaction } from '../rank-tree/loaded-tree.ts';
 
@@ -85,8 +85,7 @@ function stampOf(storeId: string, before: Partial<Stamp>, counted: CountedStore)
   const { timezoneOffset, kinds } = counted;
   const stamp: Stamp = { _id: storeId, store_id: storeId, counts: {}, tombstones: {}, positions: {} };
   if (timezoneOffset !== null) stamp.timezone_offset = timezoneOffset;
-  const given = numberIn(before, 'position');
-  const position = Math.max(typeof given === 'number' ? given : 0, lastPosition(before, counted));
+  const position = Math.max(countIn(before, 'position'), lastPosition(before.positions, counted));
   if (position > 0) {
     stamp.position = position;
     stamp.epochs =
@@ -100,12 +99,11 @@ function stampOf(storeId: string, before: Partial<Stamp>, counted: CountedStore)
   }
   const now = Date.now();
   for (const entity of ENTITY_NAMES) {
-    const [events, last] = [numberIn(before, entity), numberIn(before.positions ?? {}, entity)];
     const { records, tombstones, position: atLeast } = kinds[entity];
     if (records > 0) Object.assign(stamp.counts ?? {}, { [entity]: records });
     if (tombstones > 0) Object.assign(stamp.tombstones ?? {}, { [entity]: tombstones });
-    stamp[entity] = Math.max(typeof events === 'number' ? events + 1 : 0, now);
-    const highest = Math.max(typeof last === 'number' ? last : 0, atLeast);
+    stamp[entity] = Math.max(countIn(before, entity) + 1, now);
+    const highest = Math.max(countIn(before.positions, entity), atLeast);
     if (highest > 0) Object.assign(stamp.positions ?? {}, { [entity]: highest });
   }
   return stamp;

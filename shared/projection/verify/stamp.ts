@@ -1,5 +1,6 @@
-/** Verifying a store's stamp, field by field, beside what is counted; the roots of trees are compared with these. */
+/** Compares a store's stamp, field by field, with its records. */
 import type { ClientSession, Db } from 'mongodb';
+import { type TSchema, Type } from 'typebox';
 import { ENTITY_NAMES, type EntityName } from '../../events/entities/index.ts';
 import {
   COLLECTIONS,
@@ -13,113 +14,94 @@ import {
 } from '../../read-models/collections.ts';
 import { epochsIn } from '../../read-models/feed-epochs.ts';
 import { RANK_TREES } from '../../read-models/rank-tree/trees.ts';
-import { isObject } from '../rank-tree/node-shape.ts';
+import { CLOSED, RootShape, shapeCheck } from '../rank-tree/node-shape.ts';
 import type { Compare } from './tree.ts';
 
-const ENTITIES: ReadonlySet<string> = new Set(ENTITY_NAMES);
+const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
-/** All fields that a stamp may have. */
+function optionalOf<N extends string>(names: readonly N[], schema: TSchema) {
+  return Object.fromEntries(names.map((name) => [name, Type.Optional(schema)]));
+}
+
+const PerEntity = Type.Optional(Type.Object(optionalOf(ENTITY_NAMES, Count), CLOSED));
+
+/** Every field that a stamp may have. */
 const FIELDS = {
-  _id: true,
-  store_id: true,
-  timezone_offset: true,
-  counts: true,
-  tombstones: true,
-  ranks: true,
-  position: true,
-  positions: true,
-  epochs: true,
-  slice_partition: true,
-  slice_end: true,
-  layout: true,
-  erased_at: true,
-  erasing: true,
-} as const satisfies Record<Exclude<keyof Stamp, EntityName>, true>;
+  _id: Type.String(),
+  store_id: Type.String(),
+  timezone_offset: Type.Optional(Type.String()),
+  counts: PerEntity,
+  tombstones: PerEntity,
+  ranks: Type.Optional(Type.Object(optionalOf(Object.keys(RANK_TREES), RootShape), CLOSED)),
+  position: Type.Optional(Count),
+  positions: PerEntity,
+  epochs: Type.Optional(Type.String()),
+  slice_partition: Type.Optional(Count),
+  slice_end: Type.Optional(Count),
+  layout: Type.Optional(Type.String()),
+  erased_at: Type.Optional(Type.Refine(Type.Unknown(), (value) => value instanceof Date)),
+  erasing: Type.Optional(Type.Literal(true)),
+} satisfies Record<Exclude<keyof Stamp, EntityName>, TSchema>;
 
-/** Compares a stamp, malformed ones too, with what its store's records count. */
+const damageOfStamp = shapeCheck(Type.Object({ ...FIELDS, ...optionalOf(ENTITY_NAMES, Count) }, CLOSED));
+
+/** Compares a stamp with what its store's records count. Of a malformed one only that is told: a repair makes it anew. */
 export function verifyStamp(stamp: Stamp | null, counted: CountedStore, compare: Compare): void {
-  if (stamp === null) {
-    compare('the stamp', 'missing', 'a stamp');
+  const damage = stamp === null ? 'missing' : damageOfStamp(stamp);
+  if (stamp === null || damage !== null) {
+    compare('the stamp', damage ?? 'missing', 'a stamp');
     return;
   }
-  const fields: Record<string, unknown> = { ...stamp };
-  const { counts = {}, tombstones = {}, positions = {}, ranks = {} } = fields;
-  const unknown = [
-    ...Object.keys(fields).filter((field) => !(field in FIELDS) && !ENTITIES.has(field)),
-    ...membersBeside(counts, ENTITIES),
-    ...membersBeside(tombstones, ENTITIES),
-    ...membersBeside(positions, ENTITIES),
-    ...membersBeside(ranks, new Set(Object.keys(RANK_TREES))),
-  ];
-  compare('unknown fields of the stamp', unknown.length, 0);
-  compare('whose stamp it is', fields['store_id'] === fields['_id'] ? 'its store' : 'another', 'its store');
-  compare('timezone_offset', textOf(fields['timezone_offset']), counted.timezoneOffset ?? 'none');
+  const {
+    counts = {},
+    tombstones = {},
+    positions = {},
+    position = 0,
+    epochs,
+    slice_partition,
+    slice_end,
+  } = stamp;
+  const compareLeast = (what: string, stored: number, least: number) =>
+    compare(what, stored >= least ? `at least ${least}` : stored, `at least ${least}`);
+  compare('whose stamp it is', stamp.store_id === stamp._id ? 'its store' : 'another', 'its store');
+  compare('timezone_offset', stamp.timezone_offset ?? 'none', counted.timezoneOffset ?? 'none');
   for (const entity of ENTITY_NAMES) {
-    const { records, tombstones: gone, position } = counted.kinds[entity];
-    compare(`number of ${COLLECTIONS[entity]}`, numberIn(counts, entity), records);
-    compare(`tombstones of ${COLLECTIONS[entity]}`, numberIn(tombstones, entity), gone);
+    const { records, tombstones: gone, position: highest } = counted.kinds[entity];
+    compare(`number of ${COLLECTIONS[entity]}`, counts[entity] ?? 0, records);
+    compare(`tombstones of ${COLLECTIONS[entity]}`, tombstones[entity] ?? 0, gone);
     // Each record, there or gone, came with an event.
-    compareLeast(`events of ${COLLECTIONS[entity]}`, numberIn(fields, entity), records + gone, compare);
-    compareLeast(`last position of ${COLLECTIONS[entity]}`, numberIn(positions, entity), position, compare);
+    compareLeast(`events of ${COLLECTIONS[entity]}`, stamp[entity] ?? 0, records + gone);
+    compareLeast(`last position of ${COLLECTIONS[entity]}`, positions[entity] ?? 0, highest);
   }
-  compareLeast('last position', numberIn(fields, 'position'), lastPosition(fields, counted), compare);
-  const ofSlice = [fields['slice_partition'], fields['slice_end']];
-  const isSlice = ofSlice.every(isAbsent) || ofSlice.every((value) => Number.isSafeInteger(value));
+  compareLeast('last position', position, lastPosition(positions, counted));
+  const isSlice = (slice_partition === undefined) === (slice_end === undefined);
   compare('whose slice wrote it last', isSlice ? 'a slice' : 'no slice', 'a slice');
-  const isLayout = isAbsent(fields['layout']) || typeof fields['layout'] === 'string';
-  compare('version of the layout', isLayout ? 'a text' : 'no text', 'a text');
-  const isErasing = isAbsent(fields['erasing']) || fields['erasing'] === true;
-  compare('mark of erasures', isErasing ? 'a mark' : 'no mark', 'a mark');
-  compare('epochs', areEpochs(fields['epochs'], fields['position']) ? 'a list' : 'no list', 'a list');
+  compare('epochs', areEpochs(epochs, position) ? 'a list' : 'no list', 'a list');
 }
 
-/** The last position that was given, by what the records and the stamp's kinds say. */
-export function lastPosition(stamp: object, { kinds }: CountedStore): number {
-  const { positions } = stamp as Record<string, unknown>;
-  const given = ENTITY_NAMES.flatMap((entity) => {
-    const stored = numberIn(positions, entity);
-    return [kinds[entity].position, typeof stored === 'number' ? stored : 0];
-  });
-  return Math.max(...given);
+/** The last position that was given, by what the records and a stamp's `positions`, malformed ones too, say. */
+export function lastPosition(positions: unknown, { kinds }: CountedStore): number {
+  return Math.max(...ENTITY_NAMES.flatMap((entity) => [kinds[entity].position, countIn(positions, entity)]));
 }
+
+/** A count among members that may be malformed; 0 where there is none. */
+export function countIn(members: unknown, name: string): number {
+  const value = (members as Partial<Record<string, unknown>> | null | undefined)?.[name];
+  return Number.isSafeInteger(value) ? Math.max(0, Number(value)) : 0;
+}
+
+const EPOCHS = /^[\w-]+:[0-9a-z]+(?:,[\w-]+:[0-9a-z]+)*$/;
 
 /** Whether a text lists epochs that gave the positions up to the last one. */
-export function areEpochs(text: unknown, position: unknown): boolean {
-  if (text === undefined) return (position ?? 0) === 0;
-  if (typeof text !== 'string' || typeof position !== 'number' || !EPOCHS.test(text)) return false;
+export function areEpochs(text: unknown, position: number): boolean {
+  if (text === undefined) return position === 0;
+  if (typeof text !== 'string' || !EPOCHS.test(text)) return false;
   let last = 1;
   return epochsIn(text).every(({ from }) => {
     const follows = from >= last && from <= position + 1;
     last = from;
     return follows;
   });
-}
-
-const EPOCHS = /^[\w-]+:[0-9a-z]+(?:,[\w-]+:[0-9a-z]+)*$/;
-
-/** A count of a stamp, 0 where it has none; what else lies there, in words. */
-export function numberIn(members: unknown, name: string): number | string {
-  const value = isObject(members) ? members[name] : members;
-  if (isObject(members) && value === undefined) return 0;
-  return Number.isSafeInteger(value) && Number(value) >= 0 ? Number(value) : 'no number';
-}
-
-function compareLeast(what: string, stored: number | string, least: number, compare: Compare): void {
-  const isEnough = typeof stored === 'number' && stored >= least;
-  compare(what, isEnough ? `at least ${least}` : stored, `at least ${least}`);
-}
-
-function membersBeside(members: unknown, known: ReadonlySet<string>): string[] {
-  return isObject(members) ? Object.keys(members).filter((name) => !known.has(name)) : ['no members'];
-}
-
-function isAbsent(value: unknown): boolean {
-  return value === undefined;
-}
-
-function textOf(value: unknown): string {
-  if (value === undefined) return 'none';
-  return typeof value === 'string' ? value : 'no text';
 }
 
 interface CountedKind {

@@ -88,9 +88,10 @@ async function countInLeaves(
       const isThere = String(found?.boundary === leaf?.boundary);
       compare(`whether texts of leaf ${index} begin where it does`, isThere, 'true');
       compare(`bytes of texts of leaf ${index}`, leaf?.bytes ?? 0, bytes);
-      const damage = found === null ? 'missing' : damageOfTexts(found.stored, storeId);
+      const damage = found === null ? 'missing' : damageOfTexts(found.stored);
       compare(`texts of leaf ${index}`, damage ?? 'texts', 'texts');
       if (found !== null && damage === null) {
+        compare(`store of texts of leaf ${index}`, String(found.stored.store_id === storeId), 'true');
         compare(`records of texts of leaf ${index}`, found.stored.total, total);
         for (const name of SEARCH_TEXTS) {
           const stored = fingerprintOf(found.stored.texts[name]);
