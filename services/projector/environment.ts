@@ -17,7 +17,6 @@ import {
   type GenerationMarker,
   type KnownGeneration,
   liveOf,
-  PointerWatch,
 } from '#shared/read-models/generation.ts';
 import { withTimeLimit } from '#shared/time-limit.ts';
 import type { RunningConsumer } from './log/consumer.ts';
@@ -61,8 +60,6 @@ export interface SupervisorOptions {
   project: (generation: ActiveGeneration) => Promise<RunningConsumer>;
 }
 
-type Find = () => Promise<KnownGeneration[]>;
-
 interface Running {
   generation: ActiveGeneration;
   consumer: RunningConsumer;
@@ -74,7 +71,6 @@ interface Running {
 class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #environment: string;
-  readonly #pointer: PointerWatch;
   /** By marker's id. */
   readonly #running = new Map<string, Running>();
   readonly #failure = Promise.withResolvers<never>();
@@ -92,17 +88,15 @@ class Supervisor {
   constructor(options: SupervisorOptions, environment: string) {
     this.#options = options;
     this.#environment = environment;
-    this.#pointer = new PointerWatch(options.databases, [environment]);
     this.#failure.promise.catch(() => undefined);
   }
 
   /** @throws what keeps a generation from being projected; of an environment with servers of its own that is logged and tried again. */
   async start(): Promise<void> {
-    const { databases, logger, own } = this.#options;
-    const find = () => findGenerations(databases, this.#environment);
-    if (Object.keys(own.get(this.#environment) ?? {}).length === 0) await this.#follow(find, false);
+    const { logger, own } = this.#options;
+    if (Object.keys(own.get(this.#environment) ?? {}).length === 0) await this.#follow(false);
     else {
-      this.#firstPoll = this.#tryToFollow(find);
+      this.#firstPoll = this.#tryToFollow();
       const late = () => new Error('its servers do not answer yet');
       await withTimeLimit(FIRST_POLL_MS, late, () => this.#firstPoll).catch(() => undefined);
     }
@@ -110,7 +104,7 @@ class Supervisor {
       {
         run: async () => {
           await this.#firstPoll;
-          await this.#poll();
+          await this.#tryToFollow();
         },
         everyMs: POLL_MS,
         failed: (error) => logger.error({ error }, 'generations cannot be followed'),
@@ -140,34 +134,26 @@ class Supervisor {
     await allEnded([endAll(), polled.then(endAll)]);
   }
 
-  async #poll(): Promise<void> {
-    await this.#pointer
-      .each((_environment, find) => this.#tryToFollow(find))
-      .catch((error: unknown) => this.#logOnce('error', describeError(error)));
-  }
-
-  async #tryToFollow(find: Find): Promise<readonly KnownGeneration[]> {
+  async #tryToFollow(): Promise<void> {
     const rests = performance.now() < (this.#rest?.until ?? 0);
     try {
-      const known = await this.#follow(find, rests);
+      await this.#follow(rests);
       if (!rests) this.#noteMended();
-      return known;
     } catch (error) {
       if (isUnavailable(error)) this.#logOnce('warn', describeError(error));
       else if (!rests) this.#noteMistake(error);
-      return [];
     }
   }
 
   /** @param rests whether nothing is begun: flips, and what is dropped, are followed all the same. */
-  async #follow(find: Find, rests: boolean): Promise<readonly KnownGeneration[]> {
-    const { projectionVersion, prepare } = this.#options;
+  async #follow(rests: boolean): Promise<void> {
+    const { databases, projectionVersion, prepare } = this.#options;
     if (!this.#isPrepared) {
-      if (rests) return [];
+      if (rests) return;
       await prepare(this.#environment);
       this.#isPrepared = true;
     }
-    const known = await find();
+    const known = await findGenerations(databases, this.#environment);
     const wanted = new Map<string, { marker: GenerationMarker; found: KnownGeneration }>();
     for (const found of known) {
       const { marker, state } = found;
@@ -190,7 +176,6 @@ class Supervisor {
     });
     await allEnded([...gone, ...going]);
     this.#noteOtherRelease(known);
-    return known;
   }
 
   async #begin(marker: GenerationMarker, { db, state, share }: KnownGeneration): Promise<void> {

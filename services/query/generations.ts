@@ -12,10 +12,10 @@ import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import type { Databases } from '#shared/read-models/databases.ts';
 import {
   answeringGeneration,
+  findGenerations,
   type Generation,
   generationLabels,
   type KnownGeneration,
-  PointerWatch,
 } from '#shared/read-models/generation.ts';
 
 export interface LiveGenerations {
@@ -45,17 +45,12 @@ export interface GenerationsOptions {
 
 /** Starts to poll; resolves after the first poll, or at the end of the startup timeout. */
 export async function watchGenerations(options: GenerationsOptions): Promise<LiveGenerations> {
-  const { databases, environments, deadlineFor, intervalMs, logger } = options;
-  const pointers = new PointerWatch(databases, environments, deadlineFor(null));
+  const { environments, intervalMs, logger } = options;
   const live = new Map<string, Generation | Absence>();
   const first = Promise.withResolvers<void>();
   const looking = new PeriodicTask({
     run: async (stopped) => {
-      try {
-        await pointers.each((environment, find) => lookUp(options, { environment, find }, live, stopped));
-      } catch (error) {
-        logger.debug({ error: describeError(error) }, 'generations could not be looked up');
-      }
+      await Promise.all(environments.map((environment) => lookUp(options, environment, live, stopped)));
       first.resolve();
     },
     everyMs: intervalMs,
@@ -94,19 +89,18 @@ interface Absence {
   isOtherRelease: boolean;
 }
 
-/** Polls one environment. While MongoDB is away the last answer stays. @returns the generations that it found. */
+/** Polls one environment. While MongoDB is away the last answer stays. */
 async function lookUp(
-  { deadlineFor, projectionVersion, logger, metrics }: GenerationsOptions,
-  { environment, find }: { environment: string; find: () => Promise<KnownGeneration[]> },
+  { databases, deadlineFor, projectionVersion, logger, metrics }: GenerationsOptions,
+  environment: string,
   live: Map<string, Generation | Absence>,
   stopped: AbortSignal,
-): Promise<readonly KnownGeneration[]> {
+): Promise<void> {
   const before = live.get(environment);
   const withDeadline = deadlineFor(environment);
-  let generations: readonly KnownGeneration[] = [];
   let found: Generation | Absence;
   try {
-    generations = await withDeadline(find);
+    const generations = await withDeadline(() => findGenerations(databases, environment));
     found =
       answeringGeneration(environment, generations, projectionVersion) ??
       absence(generations, projectionVersion);
@@ -116,12 +110,12 @@ async function lookUp(
         { environment, error: describeError(error) },
         'the live generation could not be looked up',
       );
-      return [];
+      return;
     }
     found = { reason: error.message, isOtherRelease: false };
   }
   if ('reason' in found) {
-    if (before !== undefined && 'reason' in before && before.reason === found.reason) return generations;
+    if (before !== undefined && 'reason' in before && before.reason === found.reason) return;
     live.set(environment, found);
     if (before !== undefined && !('reason' in before)) {
       metrics.answeringGeneration.remove(generationLabels(before.marker));
@@ -138,7 +132,6 @@ async function lookUp(
     metrics.answeringGeneration.set(generationLabels(found.marker), 1);
     logger.info({ environment, generation: found.marker.number }, 'answers from a generation');
   }
-  return generations;
 }
 
 function absence(generations: readonly KnownGeneration[], projectionVersion: number): Absence {

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import type { Db } from 'mongodb';
 import { StoreDataError } from '../errors.ts';
 import type { Databases } from './databases.ts';
-import { type GenerationPointer, type OtherState, pointersIn } from './generation-pointer.ts';
+import { type OtherState, pointersIn } from './generation-pointer.ts';
 
 /**
  * The version of what the projections write. Raise it with every change of a response, a read model or an index; this release leaves
@@ -67,15 +67,6 @@ export function generationGroup(prefix: string, environment: string, number: num
 /** Every generation of an environment, in the order of their numbers; none where none was made yet. */
 export async function findGenerations(databases: Databases, environment: string): Promise<KnownGeneration[]> {
   const pointer = await pointersIn(databases.control).findOne({ _id: environment });
-  return generationsOf(databases, environment, pointer);
-}
-
-/** The generations to which an environment's pointer leads. */
-async function generationsOf(
-  databases: Databases,
-  environment: string,
-  pointer: GenerationPointer | null,
-): Promise<KnownGeneration[]> {
   if (pointer === null) return [];
   const known = [{ number: pointer.live, state: 'live' as const }, ...(pointer.others ?? [])];
   return Promise.all(
@@ -87,54 +78,6 @@ async function generationsOf(
         return { number, state, share: 'share' in rest ? (rest.share ?? null) : null, db, marker };
       }),
   );
-}
-
-/** How long an environment whose pointer has not changed goes without a look at the databases that it leads to. */
-const UNCHANGED_MS = 5_000;
-
-/** Reads every generation of an environment. */
-type Find = () => Promise<KnownGeneration[]>;
-
-/** For who looks at generations again and again: tells by one read for all environments at which there may be something new. */
-export class PointerWatch {
-  readonly #read: () => Promise<GenerationPointer[]>;
-  readonly #find: (environment: string, pointer: GenerationPointer | null) => Find;
-  readonly #environments: readonly string[];
-  /** Of the last whole look at each environment. */
-  readonly #looked = new Map<string, { pointer: string; at: number }>();
-
-  /** @param bounded ends the read in time, where somebody waits for it. */
-  constructor(
-    databases: Databases,
-    environments: readonly string[],
-    bounded = <T>(read: () => Promise<T>): Promise<T> => read(),
-  ) {
-    const pointers = pointersIn(databases.control);
-    this.#read = () => bounded(() => pointers.find({ _id: { $in: [...environments] } }).toArray());
-    this.#find = (environment, pointer) => () => generationsOf(databases, environment, pointer);
-    this.#environments = environments;
-  }
-
-  /**
-   * Looks at each environment where the pointer has changed, or the last look was long ago or found something missing.
-   * @param look tells what it found, by `find`.
-   */
-  async each(look: (environment: string, find: Find) => Promise<readonly KnownGeneration[]>): Promise<void> {
-    const now = performance.now();
-    const pointers = new Map((await this.#read()).map((one) => [one._id, one]));
-    await Promise.all(
-      this.#environments.map(async (environment) => {
-        const found = pointers.get(environment) ?? null;
-        const pointer = JSON.stringify(found);
-        const last = this.#looked.get(environment);
-        if (last?.pointer === pointer && now - last.at < UNCHANGED_MS) return;
-        this.#looked.delete(environment);
-        const known = await look(environment, this.#find(environment, found));
-        const isWhole = known.length > 0 && known.every(({ marker }) => marker !== null);
-        if (isWhole) this.#looked.set(environment, { pointer, at: now });
-      }),
-    );
-  }
 }
 
 /**

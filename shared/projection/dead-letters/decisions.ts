@@ -34,8 +34,6 @@ export interface Skipped {
   detail: string;
 }
 
-/** How old the knowledge may be that there is no decision for what lies ahead. */
-const FRESH_MS = 1_000;
 const AT_ONCE = 1_000;
 
 export function decisionsIn(control: Db): Collection<Decision> {
@@ -125,8 +123,6 @@ export async function forgetDropped(
 export class DropDecisions {
   readonly #decisions: Collection<Decision>;
   readonly #topic: string;
-  /** By partition: behind which offset there is no decision, and since when that is known. */
-  readonly #ends = new Map<number, { end: number; at: number }>();
 
   constructor(control: Db, topic: string) {
     this.#decisions = decisionsIn(control);
@@ -135,7 +131,12 @@ export class DropDecisions {
 
   /** What is left of a slice without messages, and batches that cannot be read, that were dropped. */
   async leaveOut(slice: Slice): Promise<Slice> {
-    const decisions = await this.#about(slice);
+    const { partition, messages } = slice;
+    const first = Number(messages[0]?.offset ?? 0);
+    const last = Number(messages.at(-1)?.offset ?? 0);
+    const decisions = await this.#decisions
+      .find({ topic: this.#topic, partition, to: { $gte: first }, from: { $lte: last } })
+      .toArray();
     if (decisions.length === 0) return slice;
     const isDropped = (message: LogMessage) =>
       decisions.some(({ from, reason, published_at, skip }) => {
@@ -146,26 +147,5 @@ export class DropDecisions {
         return reason === null && from === Number(message.offset) && isSame;
       });
     return { ...slice, messages: slice.messages.filter((message) => !isDropped(message)) };
-  }
-
-  async #about({ partition, messages }: Slice): Promise<Decision[]> {
-    const first = Number(messages[0]?.offset ?? 0);
-    const last = Number(messages.at(-1)?.offset ?? 0);
-    if (first > (await this.#endOf(partition))) return [];
-    return this.#decisions
-      .find({ topic: this.#topic, partition, to: { $gte: first }, from: { $lte: last } })
-      .toArray();
-  }
-
-  async #endOf(partition: number): Promise<number> {
-    const now = performance.now();
-    const known = this.#ends.get(partition);
-    if (known !== undefined && now - known.at < FRESH_MS) return known.end;
-    const [highest] = await this.#decisions
-      .find({ topic: this.#topic, partition }, { sort: { to: -1 }, limit: 1, projection: { to: 1 } })
-      .toArray();
-    const end = highest?.to ?? -1;
-    this.#ends.set(partition, { end, at: now });
-    return end;
   }
 }
