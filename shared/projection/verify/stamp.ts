@@ -19,7 +19,7 @@ import type { Compare } from './tree.ts';
 
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
-function optionalOf<N extends string>(names: readonly N[], schema: TSchema) {
+function optionalOf(names: readonly string[], schema: TSchema) {
   return Object.fromEntries(names.map((name) => [name, Type.Optional(schema)]));
 }
 
