@@ -11,6 +11,7 @@ import { RedisGates } from './access/redis-gates.ts';
 import { authenticate, reauthorize, type Caller } from './access/steps.ts';
 import { connectMongodb, connectRedis, type MongodbConnections } from './connections.ts';
 import { type WithDeadline, withinStartupTimeout } from './deadline.ts';
+import type { ChangesPage } from './feed/read.ts';
 import { SharedChanges } from './feed/shared-changes.ts';
 import { Watch } from './feed/watch.ts';
 import { type LiveGenerations, watchGenerations } from './generations.ts';
@@ -131,7 +132,7 @@ export async function createServices(options: ServiceOptions) {
 
 interface OfGeneration {
   reads: SharedReads;
-  changes: SharedChanges;
+  changes: SharedChanges<ChangesPage>;
   watch: Watch;
 }
 

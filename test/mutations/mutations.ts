@@ -59,7 +59,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     fault: 'a cursor of one kind is taken for another kind',
     file: 'services/query/feed/cursor.ts',
-    replace: '`${environment}/${storeId}/${entity}/`',
+    replace: '`${environment}/${storeId}/${feed}/`',
     by: '`${environment}/${storeId}/`',
     tests: ['test/services/query/changes.integration.test.ts'],
   },

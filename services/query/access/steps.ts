@@ -91,11 +91,9 @@ export const enforceQuota: Step = async (request) => {
   }
 };
 
-/** Makes the step that stops a token without all of the scopes. */
-export function requireScopes(required: readonly Scope[]): Step {
-  return async (request) => {
-    refuseMissing(required, callerOf(request).scopes);
-  };
+/** Stops a token without all of the scopes. */
+export function requireScopes(request: FastifyRequest, required: readonly Scope[]): void {
+  refuseMissing(required, callerOf(request).scopes);
 }
 
 function refuseMissing(required: readonly Scope[], scopes: readonly Scope[]): void {

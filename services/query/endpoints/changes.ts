@@ -1,86 +1,164 @@
 /**
- * The endpoint of a change feed, one for each kind (rule R10.1). A request is answered at once or, where it may wait, once there are changes.
+ * The endpoints of change feeds: one for each kind, and one for several (rule R10.1). A request is answered at once or, where it may wait, once there are changes.
  * While it waits it costs its connection and a few hundred bytes: no reads, no place among the requests in flight.
  */
+import { Type } from 'typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EntityName } from '#shared/events/entities/index.ts';
+import { type Scope, SCOPES } from '#shared/events/access-event.ts';
 import { callerOf } from '../access/steps.ts';
 import { invalidParameters, Refused } from '../responses/refusal.ts';
 import { dataRoute, sendBody, type Services } from './data-endpoint.ts';
-import { KINDS, type KindName, operationOn, pathOfKind } from '../records/kinds.ts';
+import { operationOn } from '../records/kinds.ts';
 import { changes } from '../openapi/data-operation.ts';
-import { paging } from '../parameters/filters.ts';
-import { cursor, optional, waitSeconds, withDefault } from '../parameters/parameter.ts';
-import { type Cursor, decodeCursor } from '../feed/cursor.ts';
-import { type FeedRequest, type ChangesPage, changesBody, readChanges } from '../feed/read.ts';
+import { cursor, oneOf, optional, repeatable, waitSeconds, withDefault } from '../parameters/parameter.ts';
+import { readerOfOne } from '../parameters/read.ts';
+import { changesPageSize, MAX_CHANGES } from '../parameters/filters.ts';
+import { changesOf, changesOfKinds } from '../records/changes.ts';
+import { type After, type CursorScope, decodeCursor, NOW } from '../feed/cursor.ts';
+import {
+  ALL_KINDS,
+  type Feed,
+  FEED_KINDS,
+  feedOfKind,
+  feedOfKinds,
+  kindsNamed,
+  nameOfKind,
+  RECORDS,
+} from '../feed/kinds.ts';
+import { type ChangesPage, type FeedRequest, readChanges } from '../feed/read.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isUnavailable } from '#shared/errors.ts';
-import type { Scope } from '#shared/events/access-event.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
 import type { WithDeadline } from '../deadline.ts';
 import type { Route } from './route.ts';
 
+/** The parameters of every feed. */
 const parameters = {
+  records: withDefault(oneOf(RECORDS, Type.Enum([...RECORDS])), 'summary', {
+    description:
+      '`summary`: records as lists show them. `whole`: with all that belongs to the record itself, so that no second request is needed.',
+  }),
   after: optional(cursor, {
     description:
-      '`next` of the answer after which to go on. Without it the feed begins at the beginning: every record that is there, and no deletions from before.',
+      '`next` of the answer after which to go on, or `now` for what changes from here on. Without it the feed begins at the beginning: every record that is there, and no deletions from before.',
   }),
-  page_size: paging.page_size,
+  page_size: withDefault(changesPageSize, 20, {
+    description: `How many changes an answer has at most. More than ${MAX_CHANGES} counts as ${MAX_CHANGES}. An answer ends with the record that passes 4 MiB: \`more\` alone says whether there are more.`,
+  }),
   wait: withDefault(waitSeconds, 0, {
     description:
       'For how many seconds to hold the answer while there are no changes; above 30 counts as 30. It is answered as soon as something changes, and else with no results. `HEAD` does not wait.',
   }),
 };
 
-/** Makes the route of a kind's feed. */
-export function changesEndpoint(entity: KindName): Route {
-  const { scope, tag, summary } = KINDS[entity];
-  const plural = tag.toLowerCase();
-  const documentation = {
-    operationId: operationOn('follow', entity),
-    tag,
-    summary: `Follow changes of ${plural}`,
-    description: descriptionOf(plural),
-    answer: changes(summary),
-  };
-  const path = `${pathOfKind(entity)}/changes`;
+const KIND_NAMES = ALL_KINDS.map(nameOfKind);
+
+const kinds = repeatable(oneOf(KIND_NAMES, Type.Enum(KIND_NAMES)), {
+  description:
+    'Only changes of this kind of records. Repeat it for several: `kinds=order&kinds=customer`. Without it of all kinds.',
+});
+
+/** Makes the route of one kind's feed. */
+export function changesEndpoint(entity: EntityName): Route {
+  const { scope, tag } = FEED_KINDS[entity];
+  const plural = entity === 'store' ? 'the store’s own record' : tag.toLowerCase();
   return dataRoute(
-    { path, scopes: [scope], parameters, documentation },
+    {
+      path: `/api/${nameOfKind(entity)}/changes`,
+      scopes: [scope],
+      parameters,
+      documentation: {
+        operationId: operationOn('follow', tag),
+        tag,
+        summary: `Follow changes of ${plural}`,
+        description: descriptionOf(
+          entity === 'store' ? 'The store’s own record where it' : `The ${plural} of the store that`,
+        ),
+        answer: changes(changesOf(entity)),
+      },
+    },
     'private, no-store',
-    async (request, reply, { after, page_size: pageSize, wait }) => {
-      const { environment } = callerOf(request);
-      const feed: FeedRequest = {
-        environment,
-        entity,
-        after: cursorIn(request, entity, after),
-        pageSize,
-      };
-      const seconds = request.method === 'HEAD' ? 0 : wait;
-      const body = await followChanges(request.server.services, {
-        request,
-        reply,
-        feed,
-        seconds,
-        scopes: [scope],
-      });
-      // Nobody may be there any longer who could be answered.
-      return body === null ? reply.hijack() : sendBody(reply, body);
+    (request, reply, values) =>
+      answer(request, reply, { feed: feedOfKind(entity, values.records), scopes: [scope], ...values }),
+  );
+}
+
+/** Makes the route of the feed of several kinds. */
+export function storeChangesEndpoint(): Route {
+  const readKinds = readerOfOne('kinds', kinds);
+  return dataRoute(
+    {
+      path: '/api/changes',
+      scopes: SCOPES,
+      // What is wrong with the kinds is said before the scopes are looked at, which follow from them.
+      scopesOf: (query) => scopesOf(kindsNamed(readKinds(query))),
+      parameters: { kinds, ...parameters },
+      documentation: {
+        operationId: 'followChanges',
+        tag: 'Changes',
+        summary: 'Follow changes of several kinds',
+        description: descriptionOf('The records of the store, of all kinds or those named, that'),
+        requires: 'Requires the scopes of the kinds that are named; without `kinds` those of all.',
+        answer: changes(changesOfKinds(ALL_KINDS)),
+      },
+    },
+    'private, no-store',
+    (request, reply, values) => {
+      const feed = feedOfKinds(kindsNamed(values.kinds), values.records);
+      return answer(request, reply, { feed, scopes: scopesOf(feed.kinds), ...values });
     },
   );
 }
 
-/** @throws {Refused} for a cursor that is none, or one of another store, environment or kind. */
-function cursorIn(request: FastifyRequest, entity: EntityName, text: string | null): Cursor | null {
-  if (text === null) return null;
+/** The scopes of some kinds, each once. */
+function scopesOf(entities: readonly EntityName[]): readonly Scope[] {
+  return SCOPES.filter((scope) => entities.some((entity) => FEED_KINDS[entity].scope === scope));
+}
+
+interface Asked {
+  feed: Feed;
+  scopes: readonly Scope[];
+  after: string | null;
+  page_size: number;
+  wait: number;
+}
+
+async function answer(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { feed, scopes, after, page_size: pageSize, wait }: Asked,
+): Promise<FastifyReply> {
   const { environment, storeId } = callerOf(request);
-  const found = decodeCursor({ environment, storeId, entity }, text);
+  const following: Following = {
+    request,
+    reply,
+    feed: {
+      environment,
+      storeId,
+      feed,
+      after: cursorIn({ environment, storeId, feed: feed.name }, after),
+      pageSize,
+    },
+    seconds: request.method === 'HEAD' ? 0 : wait,
+    scopes,
+  };
+  const body = await followChanges(request.server.services, following);
+  // Nobody may be there any longer who could be answered.
+  return body === null ? reply.hijack() : sendBody(reply, body);
+}
+
+/** @throws {Refused} for a cursor that is none, or one of another store, environment or feed. */
+function cursorIn(scope: CursorScope, text: string | null): After {
+  if (text === null || text === NOW) return text;
+  const found = decodeCursor(scope, text);
   if (found === null) throw new Refused(invalidParameters(`after must be ${cursor.allowed}`));
   return found;
 }
 
-function descriptionOf(plural: string): string {
+function descriptionOf(changed: string): string {
   return `
-The ${plural} of the store that changed since \`after\`, each once, at its newest state, deletions too: in the order in which their last
+${changed} changed since \`after\`, each once, at its newest state, deletions too: in the order in which their last
 changes took effect here, whatever times the publisher gave them.
 
 Read from the beginning until \`more\` is \`false\`: that is a full copy. Then go on from \`next\`, which you store together with what
@@ -95,6 +173,7 @@ With \`wait\` the answer comes as soon as something changes. Waiting counts towa
 export interface Following {
   request: FastifyRequest;
   reply: FastifyReply;
+  /** `now` in it becomes a cursor with the first read. */
   feed: FeedRequest;
   /** How long the answer may be held. */
   seconds: number;
@@ -107,25 +186,19 @@ const BEHIND_MS = 20;
 /** How often somebody who waits asks for a generation where there is none. */
 const NO_GENERATION_MS = 250;
 
-interface Delivery {
-  storeId: string;
-  page: ChangesPage;
-}
-
 /** The body of the answer; `null` where the client is gone. */
 export async function followChanges(services: Services, following: Following): Promise<Buffer | null> {
   const { request, reply, feed, seconds, scopes } = following;
   const readNow = (withDeadline: WithDeadline) =>
     read(services, following, services.generations.of(feed.environment), withDeadline);
-  const bodyOf = ({ storeId, page }: Delivery) => changesBody(storeId, feed, page);
-  if (seconds === 0) return bodyOf(await readNow(services.requestDeadline(reply, feed.environment)));
+  if (seconds === 0) return (await readNow(services.requestDeadline(reply, feed.environment))).body;
   const began = performance.now();
-  const delivery = services.isClosing() ? null : await wait(services, following, began + seconds * 1_000);
+  const page = services.isClosing() ? null : await wait(services, following, began + seconds * 1_000);
   if (request.raw.socket.destroyed) return null;
   request.heldMilliseconds = performance.now() - began;
   if (services.isClosing()) reply.header('connection', 'close');
   try {
-    return bodyOf(delivery ?? (await readNow(services.deadlineFor(feed.environment))));
+    return (page ?? (await readNow(services.deadlineFor(feed.environment)))).body;
   } finally {
     // Every time, and last: nobody has to know which of the steps above took long (rule R10.5).
     await services.reauthorize(request, reply, scopes);
@@ -134,27 +207,27 @@ export async function followChanges(services: Services, following: Following): P
 
 async function read(
   services: Services,
-  { request, feed }: Following,
+  { feed }: Following,
   generation: Generation,
   withDeadline: WithDeadline,
-): Promise<Delivery> {
-  const { storeId } = callerOf(request);
-  const { changes } = services.sharedOf(generation);
-  return { storeId, page: await readChanges(changes, withDeadline, storeId, feed) };
+): Promise<ChangesPage> {
+  const page = await readChanges(services.sharedOf(generation).changes, withDeadline, feed);
+  // Where nothing is there yet, what comes next is not to be missed.
+  if (feed.after === NOW) feed.after = page.next;
+  return page;
 }
 
 /**
  * Resolves when there are changes, with them, or the wait is over, with `null`: it continues in the generation that answers next.
  */
-async function wait(services: Services, following: Following, until: number): Promise<Delivery | null> {
+async function wait(services: Services, following: Following, until: number): Promise<ChangesPage | null> {
   for (;;) {
     const generation = await generationBy(services, following, until);
     if (generation === null) return null;
-    const delivery = await waitIn(services, following, generation, until);
+    const page = await waitIn(services, following, generation, until);
     const answers = services.generations.find(following.feed.environment)?.marker.id === generation.marker.id;
     const isGone = following.request.raw.socket.destroyed;
-    if (delivery !== null || answers || isGone || services.isClosing() || performance.now() >= until)
-      return delivery;
+    if (page !== null || answers || isGone || services.isClosing() || performance.now() >= until) return page;
   }
 }
 
@@ -163,10 +236,10 @@ async function waitIn(
   following: Following,
   generation: Generation,
   until: number,
-): Promise<Delivery | null> {
+): Promise<ChangesPage | null> {
   const { request, reply, feed } = following;
   const { watch } = services.sharedOf(generation);
-  const waiter = watch.enter(callerOf(request).storeId, feed.entity);
+  const waiter = watch.enter(feed.storeId, feed.feed.kinds);
   const end = () => waiter.end();
   const timer = setTimeout(end, until - performance.now());
   const { socket } = request.raw;
@@ -177,17 +250,14 @@ async function waitIn(
   try {
     for (let waited = 0; ; waited += 1) {
       if (waited > 1) await sleep(BEHIND_MS);
-      const delivery = await read(
-        services,
-        following,
-        generation,
-        services.deadlineFor(feed.environment),
-      ).catch(nothingWhileUnavailable);
-      if (delivery !== null && delivery.page.rows.length > 0) return delivery;
+      const page = await read(services, following, generation, services.deadlineFor(feed.environment)).catch(
+        nothingWhileUnavailable,
+      );
+      if (page !== null && !page.isEmpty) return page;
       if (waiter.isOver) return null;
-      const { stamp, next } = delivery?.page ?? {};
-      const known = next === undefined ? null : { position: next.snapshotPosition, epochs: stamp?.epochs };
+      const known = page && { position: page.next.snapshotPosition, epochs: page.stamp?.epochs };
       await services.admission.whileWaiting(request.admitted, waiter.moved(known));
+      feed.positions = waiter.positions;
       if (waiter.isOver) return null;
     }
   } finally {

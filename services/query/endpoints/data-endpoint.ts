@@ -25,6 +25,8 @@ export interface DataRoute<P extends Parameters> {
   path: string;
   /** All of them are required. */
   scopes: readonly [Scope, ...Scope[]];
+  /** Where a query may need fewer of them: those that it needs. It throws `Refused` for what they cannot be told from. */
+  scopesOf?: (query: string) => readonly Scope[];
   parameters: P;
   documentation: Documentation;
 }
@@ -45,12 +47,11 @@ export function dataEndpoint<P extends Parameters>(endpoint: DataEndpoint<P>): R
 
 /** Makes a route for data: every check comes before its handler, which is given the parameters' values. */
 export function dataRoute<P extends Parameters>(
-  { path, scopes, parameters, documentation }: DataRoute<P>,
+  { path, scopes, scopesOf = () => scopes, parameters, documentation }: DataRoute<P>,
   cacheControl: string,
   handler: (request: FastifyRequest, reply: FastifyReply, values: Values<P>) => Promise<FastifyReply>,
 ): Route {
   const readParameters = parameterReader(parameters);
-  const checkScopes = requireScopes(scopes);
   return {
     method: 'GET',
     path,
@@ -62,8 +63,9 @@ export function dataRoute<P extends Parameters>(
       // 401, 429, 403, 422: the order of rule R5.1.
       await request.server.services.authenticate(request, reply);
       await enforceQuota(request, reply);
-      await checkScopes(request, reply);
-      return handler(request, reply, readParameters(queryOf(request)));
+      const query = queryOf(request);
+      requireScopes(request, scopesOf(query));
+      return handler(request, reply, readParameters(query));
     },
   };
 }

@@ -1,9 +1,8 @@
 /**
- * Cursors of the change feed: how far a client has followed one kind of records of one store. They are checked against what they
+ * Cursors of the change feed: how far a client has followed a feed of one store. They are checked against what they
  * were made for, which tells mistakes; nothing depends on their being secret, since whose data is read says the token alone.
  */
 import { hash } from 'node:crypto';
-import type { EntityName } from '#shared/events/entities/index.ts';
 import { EPOCH_BYTES, epochsIn } from '#shared/read-models/feed-epochs.ts';
 import type { Stamp } from '#shared/read-models/collections.ts';
 
@@ -11,7 +10,8 @@ import type { Stamp } from '#shared/read-models/collections.ts';
 export interface CursorScope {
   environment: string;
   storeId: string;
-  entity: EntityName;
+  /** The feed's name. */
+  feed: string;
 }
 
 export interface Cursor {
@@ -54,7 +54,7 @@ export function encodeCursor(scope: CursorScope, cursor: Cursor): string {
   return bytes.toString('base64url');
 }
 
-/** Reads a cursor; `null` where it is none, or none of this store, environment and kind. */
+/** Reads a cursor; `null` where it is none, or none of this store, environment and feed. */
 export function decodeCursor(scope: CursorScope, text: string): Cursor | null {
   const bytes = Buffer.from(text, 'base64url');
   if (bytes.length !== BYTES || bytes[0] !== VERSION || bytes.toString('base64url') !== text) return null;
@@ -76,9 +76,9 @@ export function decodeCursor(scope: CursorScope, text: string): Cursor | null {
   };
 }
 
-function checkOf({ environment, storeId, entity }: CursorScope, bytes: Buffer): Buffer {
-  // None of the three holds a slash.
-  const scope = Buffer.from(`${environment}/${storeId}/${entity}/`);
+function checkOf({ environment, storeId, feed }: CursorScope, bytes: Buffer): Buffer {
+  // Neither environments nor ids hold a slash.
+  const scope = Buffer.from(`${environment}/${storeId}/${feed}/`);
   const content = Buffer.concat([scope, bytes.subarray(1 + CHECK_BYTES)]);
   return hash('sha256', content, 'buffer').subarray(0, CHECK_BYTES);
 }
@@ -92,17 +92,25 @@ export interface Start {
 
 const EVERYTHING: Start = { lastDelivered: 0, skipDeletionsUpTo: 0 };
 
+/** Where a request begins: behind a cursor, with what comes from now on, or at the beginning (`null`). */
+export type After = Cursor | typeof NOW | null;
+
+/** As `after`, for which no cursor is taken: those are longer. */
+export const NOW = 'now';
+
 /** Where to start if the cursor is still right, which only a stamp can tell; `Infinity` is wherever the store stands now. */
-export function startByCursor(cursor: Cursor | null, generation: string): Start {
+export function startByCursor(cursor: After, generation: string): Start {
   if (cursor === null) return { lastDelivered: 0, skipDeletionsUpTo: Infinity };
+  if (cursor === NOW) return { lastDelivered: Infinity, skipDeletionsUpTo: Infinity };
   if (cursor.generation !== generation) return EVERYTHING;
   return { lastDelivered: cursor.lastDelivered, skipDeletionsUpTo: cursor.skipDeletionsUpTo };
 }
 
 /** Where to start according to the stamp of the snapshot that is read. */
-export function startAt(cursor: Cursor | null, generation: string, stamp: Stamp | null): Start {
+export function startAt(cursor: After, generation: string, stamp: Stamp | null): Start {
   const byCursor = startByCursor(cursor, generation);
-  if (cursor === null || cursor.generation !== generation || cursor.epoch === null) return byCursor;
+  if (cursor === null || cursor === NOW || cursor.generation !== generation || cursor.epoch === null)
+    return byCursor;
   const epochs = epochsIn(stamp?.epochs);
   const at = epochs.findIndex(({ id }) => id === cursor.epoch);
   if (at === -1) return EVERYTHING;

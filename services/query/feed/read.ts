@@ -1,127 +1,256 @@
-/** Reads one page of the change feed, and makes its answer. */
+/** Reads one page of a change feed, and makes its answer. */
 import { StoreDataError } from '#shared/errors.ts';
-import type { EntityName } from '#shared/events/entities/index.ts';
 import type { Stamp } from '#shared/read-models/collections.ts';
 import { shiftBody } from '#shared/read-models/local-time.ts';
 import { presentEpoch } from '#shared/read-models/feed-epochs.ts';
 import { redacted, namesCustomers } from '../read/page.ts';
 import type { WithDeadline } from '../deadline.ts';
 import { offsetOf } from '../read/snapshot.ts';
-import { type Cursor, encodeCursor, startByCursor, type Start, startAt } from './cursor.ts';
-import type { ChangeRow, ChangesRead, SharedChanges } from './shared-changes.ts';
+import { type After, type Cursor, encodeCursor, startByCursor, type Start, startAt } from './cursor.ts';
+import { FEED_KINDS, type Feed, nameOfKind } from './kinds.ts';
+import type { ChangeRow, Chunk, ChunkRequest, Seen, SharedChanges } from './shared-changes.ts';
 
 export interface FeedRequest {
   environment: string;
-  entity: EntityName;
-  /** `null` from the beginning. */
-  after: Cursor | null;
+  storeId: string;
+  feed: Feed;
+  after: After;
   pageSize: number;
+  /** The last positions of the store's kinds, where they are known better than from the last read. */
+  positions?: Stamp['positions'] | undefined;
 }
 
 /** A page of changes. */
 export interface ChangesPage {
-  /** What was read for all who asked for the same. */
-  read: ChangesRead;
-  rows: readonly ChangeRow[];
-  more: boolean;
+  isEmpty: boolean;
   stamp: Stamp | null;
   /** Where the next page goes on. */
   next: Cursor;
+  /** The answer, as bytes that all who share the page are sent: many follow the same store, and go on from the same place. */
+  body: Buffer;
 }
+
+/** A page ends with the record that passes it. */
+const MAX_PAGE_BYTES = 4 * 1_048_576;
+
+/**
+ * How much one read asks for, by what records of the feed were large so far: larger pages are read in chunks, so that neither MongoDB nor
+ * this process has much of it at once, and other requests have their turn in between.
+ */
+const CHUNK_BYTES = 256 * 1_024;
+const CHUNK_ROWS = 250;
+/** Of a feed of which nothing was seen yet. */
+const UNKNOWN: Seen = { positions: undefined, bytes: CHUNK_BYTES / 50, density: 0 };
+/** So much more than where the changes are expected to lie, on average, is looked through. */
+const WINDOW = 1.25;
 
 /** A restored database may move what is right to start at; it is not restored so often. */
 const ATTEMPTS = 5;
 
-/** Reads the changes after a cursor, in one snapshot with the stamp that says what the cursor means. */
+type Changes = SharedChanges<ChangesPage>;
+
+/** What of a feed is to be read. */
+interface Wanted {
+  changes: Changes;
+  request: FeedRequest;
+  withDeadline: WithDeadline;
+}
+
+/** What one read asks for. */
+type Bounds = Pick<ChunkRequest, 'kinds' | 'upTo' | 'limit'>;
+
+/**
+ * Reads the changes after a cursor. Each chunk is of one snapshot with the stamp that says what the cursor means. Those after the first are
+ * read up to the position of the first one's stamp: what changes in between has a later one.
+ */
 export async function readChanges(
-  changes: SharedChanges,
+  changes: Changes,
   withDeadline: WithDeadline,
-  storeId: string,
-  { entity, after, pageSize }: FeedRequest,
+  request: FeedRequest,
 ): Promise<ChangesPage> {
-  const { mark } = changes;
-  let start = startByCursor(after, mark);
-  let redactErased = false;
-  for (let attempt = 1; ; attempt += 1) {
-    const request = { storeId, entity, limit: pageSize, redactErased, ...start };
-    const read = await withDeadline((signal) => changes.after(request, signal));
-    const { stamp } = read;
-    if (!redactErased && stamp?.erasing === true && namesCustomers(entity)) {
-      redactErased = true;
-      continue;
-    }
-    const right = startAt(after, mark, stamp);
-    if (isSame(start, right)) return pageOf(read, start, { generation: mark, pageSize });
-    if (attempt >= ATTEMPTS) {
-      throw new StoreDataError(
-        'environment_unavailable',
-        'the positions of the store go back again and again',
-      );
-    }
-    start = right;
+  const wanted: Wanted = { changes, request, withDeadline };
+  const { first, start } = await readFirst(wanted);
+  if (first.page !== undefined) return first.page;
+  const { stamp } = first;
+  const end = stamp?.position ?? 0;
+  const page = new PageOf(request, offsetOf(stamp));
+  let from = start.lastDelivered;
+  for (let chunk = first; ;) {
+    page.add(chunk.rows);
+    note(wanted, page, chunk, from);
+    from = chunk.reached;
+    if (page.more || from >= end) break;
+    const kinds = movedKinds(request.feed, stamp?.positions, from);
+    const limit = Math.min(rowsOfChunk(wanted, page.bytes), request.pageSize - page.count + 1);
+    // Where few were found in a window, the rest is not looked for in windows.
+    const isSparse = chunk.rows.length * 2 < limit;
+    const upTo = isSparse ? end : Math.min(windowEnd(wanted, kinds, from, limit), end);
+    chunk = await readChunk(wanted, { ...start, lastDelivered: from }, { kinds, limit, upTo });
+    if (chunk.stamp?.epochs === stamp?.epochs) continue;
+    // Its positions may mean other changes.
+    if (page.count === 0) return readChanges(changes, withDeadline, request);
+    page.more = true;
+    break;
   }
+  const made = pageOf(wanted, start, stamp, page);
+  if (from === first.reached) first.page = made;
+  return made;
+}
+
+/** Reads until the start and the kinds are right by the stamp of the snapshot that is read. */
+async function readFirst(wanted: Wanted): Promise<{ first: Chunk<ChangesPage>; start: Start }> {
+  const { changes, request } = wanted;
+  const { feed, after, pageSize } = request;
+  let start = startByCursor(after, changes.mark);
+  const positions = request.positions ?? seenOf(wanted).positions;
+  let kinds = movedKinds(feed, positions, start.lastDelivered);
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+    const limit = Math.min(rowsOfChunk(wanted, 0), pageSize + 1);
+    const upTo = windowEnd(wanted, kinds, start.lastDelivered, limit);
+    const first = await readChunk(wanted, start, { kinds, limit, upTo });
+    const right = startAt(after, changes.mark, first.stamp);
+    const moved = movedKinds(feed, first.stamp?.positions, right.lastDelivered);
+    if (isSame(start, right) && moved.every((kind) => kinds.includes(kind))) return { first, start };
+    start = right;
+    kinds = moved;
+  }
+  throw new StoreDataError('environment_unavailable', 'the positions of the store go back again and again');
 }
 
 function isSame(one: Start, other: Start): boolean {
   return one.lastDelivered === other.lastDelivered && one.skipDeletionsUpTo === other.skipDeletionsUpTo;
 }
 
+/** Reads a chunk, without the data of customers who are being erased. */
+async function readChunk(
+  { changes, request: { storeId, feed, pageSize }, withDeadline }: Wanted,
+  start: Start,
+  bounds: Bounds,
+): Promise<Chunk<ChangesPage>> {
+  const read = (redactErased: boolean) =>
+    withDeadline((signal) =>
+      changes.after({ storeId, feed, pageSize, redactErased, ...bounds, ...start }, signal),
+    );
+  const chunk = await read(false);
+  return chunk.stamp?.erasing === true && bounds.kinds.some(namesCustomers) ? read(true) : chunk;
+}
+
+/** The kinds of a feed that have changes behind a position: the others need not be read. Of one kind it is always read. */
+function movedKinds({ kinds }: Feed, positions: Stamp['positions'], position: number): Feed['kinds'] {
+  if (position === Infinity) return [];
+  if (kinds.length === 1 || positions === undefined) return kinds;
+  return kinds.filter((kind) => (positions[kind] ?? 0) > position);
+}
+
+function seenOf({ changes, request: { storeId, feed } }: Wanted): Seen {
+  return changes.seen.get(`${storeId}/${feed.name}`) ?? UNKNOWN;
+}
+
+/** Notes what a chunk says of the feed. */
+function note(
+  wanted: Wanted,
+  page: PageOf,
+  { stamp, rows, reached }: Chunk<ChangesPage>,
+  from: number,
+): void {
+  if (stamp === null || from === Infinity) return;
+  const { changes, request } = wanted;
+  const before = seenOf(wanted);
+  const width = Math.min(reached, stamp.position ?? 0) - from;
+  changes.seen.set(`${request.storeId}/${request.feed.name}`, {
+    positions: stamp.positions,
+    // Small ones may be followed by large ones.
+    bytes: page.count === 0 ? before.bytes : Math.max(page.bytes / page.count, before.bytes / 2),
+    density: rows.length === 0 ? before.density : rows.length / width,
+  });
+}
+
+function rowsOfChunk(wanted: Wanted, bytesBefore: number): number {
+  const bytes = Math.min(CHUNK_BYTES, MAX_PAGE_BYTES - bytesBefore);
+  return Math.min(Math.max(Math.floor(bytes / seenOf(wanted).bytes), 0) + 1, CHUNK_ROWS);
+}
+
+/** Several kinds are read up to where as many changes are expected as are asked for: else each would bring as many. */
+function windowEnd(wanted: Wanted, kinds: Feed['kinds'], from: number, limit: number): number {
+  const { density } = seenOf(wanted);
+  return kinds.length <= 1 || density === 0 ? Infinity : from + Math.ceil((limit / density) * WINDOW);
+}
+
+/** The entries of a page, as they are added. */
+class PageOf {
+  readonly #request: FeedRequest;
+  readonly #offset: string;
+  readonly #parts: string[] = [];
+  count = 0;
+  bytes = 0;
+  last = 0;
+  /** Whether there are changes behind it. */
+  more = false;
+
+  constructor(request: FeedRequest, offset: string) {
+    this.#request = request;
+    this.#offset = offset;
+  }
+
+  /** Adds changes until it is full. */
+  add(rows: readonly ChangeRow[]): void {
+    const { feed, pageSize } = this.#request;
+    for (const row of rows) {
+      if (this.count >= pageSize || this.bytes >= MAX_PAGE_BYTES) {
+        this.more = true;
+        return;
+      }
+      const entry = entryOf(row, feed, this.#offset);
+      this.#parts.push(entry);
+      this.count += 1;
+      this.bytes += Buffer.byteLength(entry);
+      this.last = row.feed_position;
+    }
+  }
+
+  /** The body of the answer. */
+  body(next: string): Buffer {
+    const results = this.#parts.join(',');
+    return Buffer.from(
+      `{"results":[${results}],"timezone_offset":"${this.#offset}","next":"${next}","more":${this.more}}`,
+    );
+  }
+}
+
 function pageOf(
-  read: ChangesRead,
+  { changes, request }: Wanted,
   { skipDeletionsUpTo }: Start,
-  { generation, pageSize }: { generation: string; pageSize: number },
+  stamp: Stamp | null,
+  page: PageOf,
 ): ChangesPage {
-  const { rows, stamp } = read;
   const snapshotPosition = stamp?.position ?? 0;
-  const shown = rows.slice(0, pageSize);
-  const more = rows.length > pageSize;
-  return {
-    read,
-    rows: shown,
-    more,
-    stamp,
-    next: {
-      generation,
-      epoch: presentEpoch(stamp?.epochs),
-      // All that this snapshot holds is told with the last page.
-      lastDelivered: more ? (shown.at(-1)?.feed_position ?? 0) : snapshotPosition,
-      snapshotPosition,
-      skipDeletionsUpTo: Math.min(skipDeletionsUpTo, snapshotPosition),
-    },
+  const next: Cursor = {
+    generation: changes.mark,
+    epoch: presentEpoch(stamp?.epochs),
+    // All that this snapshot holds is told with the last page.
+    lastDelivered: page.more ? page.last : snapshotPosition,
+    snapshotPosition,
+    skipDeletionsUpTo: Math.min(skipDeletionsUpTo, snapshotPosition),
   };
+  const { environment, storeId, feed } = request;
+  const body = page.body(encodeCursor({ environment, storeId, feed: feed.name }, next));
+  return { isEmpty: page.count === 0, stamp, next, body };
 }
 
-/**
- * The body of an answer: as bytes, which all who share the page are sent as they are. Many follow the same store, and go on from the
- * same place.
- */
-export function changesBody(storeId: string, request: FeedRequest, page: ChangesPage): Buffer {
-  const { read, rows } = page;
-  if (rows.length === 0) return Buffer.from(makeBody(storeId, request, page));
-  return (read.body ??= Buffer.from(makeBody(storeId, request, page)));
-}
-
-function makeBody(
-  storeId: string,
-  { environment, entity }: FeedRequest,
-  { rows, more, stamp, next }: ChangesPage,
-): string {
-  const offset = offsetOf(stamp);
-  const results = rows.map((row) => changeIn(row, offset)).join(',');
-  const cursor = encodeCursor({ environment, storeId, entity }, next);
-  return `{"results":[${results}],"timezone_offset":"${offset}","next":"${cursor}","more":${more}}`;
-}
-
-/** How every summary begins. */
+/** How every record begins. */
 const BEFORE_ID = '{"id":"';
 
 /** Ids hold nothing that JSON escapes. */
-function changeIn({ _id = '', summary, offset: madeFor, erased }: ChangeRow, offset: string): string {
-  if (summary === undefined || madeFor === undefined) {
-    return `{"id":"${_id.slice(_id.lastIndexOf('/') + 1)}","deleted":true,"record":null}`;
+function entryOf(row: ChangeRow, { records }: Feed, offset: string): string {
+  const { _id, kind, summary, offset: madeFor, erased } = row;
+  const beginning = `{"kind":"${nameOfKind(kind)}",`;
+  if (madeFor === undefined) {
+    return `${beginning}"id":"${_id.slice(_id.lastIndexOf('/') + 1)}","deleted":true,"record":null}`;
   }
-  const record = shiftBody(redacted(summary, erased), madeFor, offset);
-  // The summary's own: to read it beside would cost as much as all else of the row.
-  const id = record.slice(0, record.indexOf('"', BEFORE_ID.length));
-  return `${id}","deleted":false,"record":${record}}`;
+  const { parts } = FEED_KINDS[kind];
+  const json = records === 'whole' && parts !== undefined ? parts.json(row) : summary;
+  const record = shiftBody(redacted(json, erased), madeFor, offset);
+  // The record's own: to read it beside would cost as much as all else of the row.
+  const id = record.slice(BEFORE_ID.length, record.indexOf('"', BEFORE_ID.length));
+  return `${beginning}"id":"${id}","deleted":false,"record":${record}}`;
 }

@@ -1,163 +1,215 @@
 /**
- * Reads of changes from one generation: requests share them, whatever stores and kinds they are for. One aggregate brings for each
+ * Reads of changes from one generation: requests share them, whatever stores and feeds they are for. One aggregate brings for each
  * request the stamp of its store with the records and the deletions after its start, all in one snapshot, at the same cost at any
  * depth.
  */
+import { LRUCache } from 'lru-cache';
 import type { Document } from 'mongodb';
 import { isDocumentTooLarge } from '#shared/errors.ts';
 import type { EntityName } from '#shared/events/entities/index.ts';
-import { COLLECTIONS, type Stamp, STAMPS, TOMBSTONES } from '#shared/read-models/collections.ts';
+import { COLLECTIONS, documentId, type Stamp, STAMPS, TOMBSTONES } from '#shared/read-models/collections.ts';
 import { type BatchLimits, batched, type ReadOne } from '../batched.ts';
-import { redactedFields } from '../read/page.ts';
+import { namesCustomers, redactedFields } from '../read/page.ts';
 import { readSnapshot, type Source } from '../read/snapshot.ts';
 import { generationMark, type Start } from './cursor.ts';
+import { FEED_KINDS, type Feed } from './kinds.ts';
 
-/** A record that changed, or a deletion: that has no summary, and a tombstone's `_id`. */
+/** A record that changed, or a deletion: that has no `offset`, and a tombstone's `_id`. */
 export interface ChangeRow {
-  _id?: string;
+  _id: string;
+  kind: EntityName;
   feed_position: number;
-  summary?: string;
+  summary: string;
+  /** Of a record; which other fields it has says its kind. */
   offset?: string;
   /** Whether the customer whom it names is being erased. */
   erased?: boolean;
 }
 
-export interface ChangesRead {
-  /** In the order of their positions; one more than was asked for says that there are more. */
+/** Consecutive changes, and the store's stamp in the same snapshot. */
+export interface Chunk<Page> {
+  /** All changes after the start up to `reached`, in the order of their positions. */
   rows: readonly ChangeRow[];
+  reached: number;
   /** `null` while nothing of the store has arrived. */
   stamp: Stamp | null;
-  /** The answer, once somebody was given it. */
-  body?: Buffer;
+  /** The page that begins with it, once it was made: requests that share the read share it. */
+  page?: Page;
 }
 
-export interface ChangesRequest extends Start {
+export interface ChunkRequest extends Start {
   storeId: string;
-  entity: EntityName;
+  feed: Feed;
+  /** The kinds of the feed that are read. */
+  kinds: readonly EntityName[];
+  /** Changes up to this position. */
+  upTo: number;
   /** How many changes at most. */
   limit: number;
+  /** Of the page that it is for. */
+  pageSize: number;
   /** Whether records are read together with the erasures that are under way. */
   redactErased: boolean;
 }
 
-/** What is read for one request; of records that do not fit into one document each comes in one of its own. */
+/** What was seen of a feed of a store: by it the next read asks for what it needs. It may be outdated. */
+export interface Seen {
+  positions: Stamp['positions'];
+  /** Bytes of a change, on average. */
+  bytes: number;
+  /** Changes for each position that the store has given. */
+  density: number;
+}
+
+/** What is read for one request. */
 type Row = Stamp & {
   /** The request's number, where there are several. */
   request?: number;
-  deletions?: ChangeRow[];
-  records?: ChangeRow[] | ChangeRow;
+  read?: { [E in EntityName]?: ChangeRow[] } & { deletions?: ChangeRow[] };
 };
 
 const LIMITS: BatchLimits = { underWay: 4, ids: 16 };
+const MAX_SEEN = 20_000;
+/** By how much less is asked for where it was too much for one document. */
+const LESS = 4;
 
-export class SharedChanges {
+export class SharedChanges<Page> {
   /** How cursors name the generation. */
   readonly mark: string;
+  readonly seen = new LRUCache<string, Seen>({ max: MAX_SEEN });
   readonly #source: Source;
-  readonly #read: ReadOne<ChangesRead>;
+  readonly #read: ReadOne<Chunk<Page>>;
 
   /** @param source ends a read that the server keeps; requests that wait for it have deadlines of their own. */
   constructor(source: Source) {
     this.mark = generationMark(source.generation.marker.id);
     this.#source = source;
-    this.#read = batched((keys) => this.#readMany(keys), LIMITS);
+    this.#read = batched(async (keys) => {
+      const chunks = await this.#readMany(keys.map(requestOf));
+      return new Map(keys.flatMap((key, number) => (chunks[number] ? [[key, chunks[number]]] : [])));
+    }, LIMITS);
   }
 
   /** The changes after a start. `signal` as of `ReadOne`. */
-  async after(request: ChangesRequest, signal: AbortSignal): Promise<ChangesRead> {
-    return (await this.#read(keyOf(request), signal)) ?? { rows: [], stamp: null };
+  async after(request: ChunkRequest, signal: AbortSignal): Promise<Chunk<Page>> {
+    const found = await this.#read(keyOf(request), signal);
+    return found ?? { rows: [], reached: request.upTo, stamp: null };
   }
 
-  async #readMany(keys: readonly string[]): Promise<Map<string, ChangesRead>> {
-    const requests = keys.map(requestOf);
-    const rows = await this.#readRows(requests, false).catch((error: unknown) => {
-      if (isDocumentTooLarge(error)) return this.#readRows(requests, true);
-      throw error;
-    });
-    const found = new Map<string, ChangesRead>();
-    for (const [number, ofRequest] of Map.groupBy(rows, ({ request = 0 }) => request)) {
-      const [first] = ofRequest;
-      if (first === undefined) continue;
-      const { request: _request, deletions = [], records: _records, ...stamp } = first;
-      const records = ofRequest.flatMap(({ records: some = [] }) => some);
-      found.set(keys[number] ?? '', {
-        rows: deletions.length === 0 ? records : merged(records, deletions, requests[number]?.limit ?? 0),
-        stamp,
-      });
+  /** @returns for each request its chunk; none where nothing of the store has arrived. */
+  async #readMany(requests: readonly ChunkRequest[]): Promise<(Chunk<Page> | undefined)[]> {
+    try {
+      return await this.#readTogether(requests);
+    } catch (error) {
+      if (!isDocumentTooLarge(error)) throw error;
+      if (requests.every(({ limit }) => limit === 1)) throw error;
+      // Each by itself, or one with large records would make all smaller.
+      const chunks = requests.map((request) =>
+        this.#readMany([
+          requests.length > 1 ? request : { ...request, limit: Math.ceil(request.limit / LESS) },
+        ]),
+      );
+      return (await Promise.all(chunks)).map(([chunk]) => chunk);
     }
-    return found;
   }
 
-  /** @param isApart whether each record comes in a document of its own, since all of them are too large for one. */
-  #readRows(requests: readonly ChangesRequest[], isApart: boolean): Promise<Row[]> {
-    const [first = [], ...others] = requests.map((request, number) => [
-      ...stagesOf(request, requests.length > 1 ? [{ $set: { request: { $literal: number } } }] : []),
-      // Right behind the records' $lookup, which then never makes the array.
-      ...(isApart ? [{ $unwind: { path: '$records', preserveNullAndEmptyArrays: true } }] : []),
-    ]);
+  async #readTogether(requests: readonly ChunkRequest[]): Promise<(Chunk<Page> | undefined)[]> {
+    const [first = [], ...others] = requests.map((request, number) =>
+      stagesOf(request, requests.length > 1 ? [{ $set: { request: { $literal: number } } }] : []),
+    );
     const pipeline = [
       ...first,
       ...others.map((stages) => ({ $unionWith: { coll: STAMPS, pipeline: stages } })),
     ];
-    return readSnapshot<Row>(this.#source, STAMPS, pipeline);
+    const chunks = requests.map((): Chunk<Page> | undefined => undefined);
+    for (const { request = 0, read = {}, ...stamp } of await readSnapshot<Row>(
+      this.#source,
+      STAMPS,
+      pipeline,
+    )) {
+      const asked = requests[request];
+      if (asked !== undefined) chunks[request] = { ...chunkOf(asked, read), stamp };
+    }
+    return chunks;
   }
 }
 
 /** Stages that bring what one request is for. As arrays of one document: rows of their own cost the driver half as much again. */
-function stagesOf(
-  { storeId, entity, lastDelivered, skipDeletionsUpTo, limit, redactErased }: ChangesRequest,
-  tag: Document[],
-): Document[] {
-  const page = (match: Document): Document[] => [
-    { $match: { store_id: storeId, ...match } },
+function stagesOf(request: ChunkRequest, tag: Document[]): Document[] {
+  const { storeId, kinds, lastDelivered, skipDeletionsUpTo, upTo, limit } = request;
+  const page = (match: Document, after: number): Document[] => [
+    { $match: { store_id: storeId, ...match, feed_position: positionsAfter(after, upTo) } },
     { $sort: { feed_position: 1 } },
-    { $limit: limit + 1 },
-  ];
-  const record = { _id: 0, feed_position: 1, summary: 1, offset: 1 };
-  const records = [
-    ...page({ feed_position: { $gt: lastDelivered } }),
-    ...(redactErased ? redactedFields(record) : [{ $project: record }]),
+    { $limit: limit },
   ];
   const after = Math.max(lastDelivered, skipDeletionsUpTo);
-  const deletions = [...page({ entity, feed_position: { $gt: after } }), { $project: { feed_position: 1 } }];
+  // Nothing lies behind the place where the store stands now.
+  const hasDeletions = kinds.length > 0 && after < upTo;
+  const [only] = kinds;
+  const entity = kinds.length === 1 && only !== undefined ? only : { $in: kinds };
   return [
     { $match: { _id: storeId } },
     ...tag,
-    // Nothing lies behind the place where the store stands now.
-    ...(after === Infinity ? [] : [{ $lookup: { from: TOMBSTONES, pipeline: deletions, as: 'deletions' } }]),
-    { $lookup: { from: COLLECTIONS[entity], pipeline: records, as: 'records' } },
+    ...(hasDeletions
+      ? [lookup(TOMBSTONES, [...page({ entity }, after), { $project: { feed_position: 1 } }], 'deletions')]
+      : []),
+    ...kinds.map((kind) => {
+      // Of stores' own records there is no index by position.
+      const itself = kind === 'store' ? { _id: documentId(storeId, storeId) } : {};
+      return lookup(COLLECTIONS[kind], [...page(itself, lastDelivered), ...shownOf(kind, request)], kind);
+    }),
   ];
 }
 
-/** Both in the order of their positions. */
-function merged(
-  records: readonly ChangeRow[],
-  deletions: readonly ChangeRow[],
-  limit: number,
-): readonly ChangeRow[] {
-  return [...records, ...deletions].toSorted((a, b) => a.feed_position - b.feed_position).slice(0, limit + 1);
+function lookup(from: string, pipeline: Document[], name: string): Document {
+  return { $lookup: { from, pipeline, as: `read.${name}` } };
 }
 
-/** Requests for the same are one. */
-function keyOf({
-  storeId,
-  entity,
-  lastDelivered,
-  skipDeletionsUpTo,
-  limit,
-  redactErased,
-}: ChangesRequest): string {
-  return [storeId, entity, lastDelivered, skipDeletionsUpTo, limit, redactErased].join('/');
+function positionsAfter(after: number, upTo: number): Document {
+  return upTo === Infinity ? { $gt: after } : { $gt: after, $lte: upTo };
 }
 
-function requestOf(key: string): ChangesRequest {
-  const [storeId = '', entity, lastDelivered, skipDeletionsUpTo, limit, redactErased] = key.split('/');
-  return {
-    storeId,
-    entity: entity as EntityName,
-    lastDelivered: Number(lastDelivered),
-    skipDeletionsUpTo: Number(skipDeletionsUpTo),
-    limit: Number(limit),
-    redactErased: redactErased === 'true',
+function shownOf(kind: EntityName, { feed, redactErased }: ChunkRequest): Document[] {
+  const { parts } = FEED_KINDS[kind];
+  const fields = feed.records === 'whole' && parts !== undefined ? parts.fields : ['summary'];
+  const shown = {
+    _id: 0,
+    feed_position: 1,
+    offset: 1,
+    ...Object.fromEntries(fields.map((field) => [field, 1])),
   };
+  return redactErased && namesCustomers(kind) ? redactedFields(shown) : [{ $project: shown }];
+}
+
+/** What was read, in the order of the positions, as far as all of it is there. */
+function chunkOf(
+  { kinds, limit, upTo }: ChunkRequest,
+  { deletions = [], ...records }: Row['read'] & object,
+): Omit<Chunk<never>, 'stamp'> {
+  for (const row of deletions) row.kind = row._id.slice(0, row._id.indexOf('/')) as EntityName;
+  const lists = [deletions];
+  for (const kind of kinds) {
+    const rows = records[kind] ?? [];
+    for (const row of rows) row.kind = kind;
+    lists.push(rows);
+  }
+  const [only = [], ...more] = lists.filter(({ length }) => length > 0);
+  const all = more.length === 0 ? only : lists.flat().sort((a, b) => a.feed_position - b.feed_position);
+  let reached = upTo;
+  // A list that is full may have more behind its last.
+  for (const list of lists) {
+    const last = list.length < limit ? undefined : list.at(-1);
+    if (last !== undefined) reached = Math.min(reached, last.feed_position);
+  }
+  const rows = more.length === 0 ? all : all.filter(({ feed_position }) => feed_position <= reached);
+  return { rows, reached };
+}
+
+/** Requests for the same are one. In JSON infinity is `null`. */
+function keyOf(request: ChunkRequest): string {
+  return JSON.stringify(request);
+}
+
+function requestOf(key: string): ChunkRequest {
+  return JSON.parse(key, (_name, value: unknown) => (value === null ? Infinity : value)) as ChunkRequest;
 }

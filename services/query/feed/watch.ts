@@ -71,11 +71,11 @@ export class Watch {
   }
 
   /**
-   * Begins to wait for changes of one kind of records of a store. Call it before the read that may find none: the waiter is shown what
+   * Begins to wait for changes of some kinds of records of a store. Call it before the read that may find none: the waiter is shown what
    * changes after this call. Call `leave` afterwards.
    */
-  enter(storeId: string, entity: EntityName): Waiter {
-    const waiter = new Waiter(storeId, entity);
+  enter(storeId: string, kinds: readonly EntityName[]): Waiter {
+    const waiter = new Waiter(storeId, kinds);
     const waiters = this.#stores.get(storeId);
     if (waiters === undefined) this.#stores.set(storeId, new Set([waiter]));
     else waiters.add(waiter);
@@ -190,15 +190,20 @@ export class Watch {
 /** A request that waits for changes. */
 export class Waiter {
   readonly storeId: string;
-  readonly #entity: EntityName;
+  readonly #kinds: readonly EntityName[];
   #shown: Shown | null = null;
   #isOver = false;
   /** The known state beyond which it waits, and what ends the waiting. */
   #waiting: { known: Known | null; resolve: () => void } | null = null;
 
-  constructor(storeId: string, entity: EntityName) {
+  constructor(storeId: string, kinds: readonly EntityName[]) {
     this.storeId = storeId;
-    this.#entity = entity;
+    this.#kinds = kinds;
+  }
+
+  /** The last positions of the store's kinds, as they were polled last. */
+  get positions(): Stamp['positions'] {
+    return this.#shown?.positions;
   }
 
   /** Whether the wait is over: its time, the generation or the service ended. */
@@ -240,7 +245,8 @@ export class Waiter {
   /** Another epoch: another process gives positions now, or a restored database gives them again. */
   #isNews({ position, epochs }: Known): boolean {
     if (this.#shown === null) return false;
-    return (this.#shown.positions?.[this.#entity] ?? 0) > position || this.#shown.epochs !== epochs;
+    const { positions } = this.#shown;
+    return this.#shown.epochs !== epochs || this.#kinds.some((kind) => (positions?.[kind] ?? 0) > position);
   }
 
   #tell(): void {

@@ -2,7 +2,7 @@
 import type { TSchema } from 'typebox';
 import type { Scope } from '#shared/events/access-event.ts';
 import type { Parameter, Parameters } from '../parameters/parameter.ts';
-import { changesOf, listOf } from '../records/envelopes.ts';
+import { listOf } from '../records/envelopes.ts';
 import {
   COUNTED,
   headers,
@@ -26,6 +26,8 @@ export interface Documentation {
   summary: string;
   description: string;
   answer: Answer;
+  /** Which scopes it requires, where that is not all of them. */
+  requires?: string;
   /** Other operations that take an id out of the answer. */
   links?: readonly Link[];
 }
@@ -59,15 +61,15 @@ export const page = (type: TSchema) => answerOf(listOf(type));
 export const one = (type: TSchema) => answerOf(type, true);
 /** What every store has, be it empty. */
 export const always = (type: TSchema) => answerOf(type);
-/** Changes of records of one kind. */
-export const changes = (type: TSchema) => answerOf(changesOf(type), false, false);
+/** Changes of records, which have no entity tag. */
+export const changes = (type: TSchema) => answerOf(type, false, false);
 
 /** Name of the security scheme of bearer tokens. */
 export const TOKEN_SCHEME = 'accessToken';
 
 /** The operation of a data endpoint. */
 export function dataOperation(
-  { operationId, tag, summary, description, answer, links = [] }: Documentation,
+  { operationId, tag, summary, description, answer, requires, links = [] }: Documentation,
   scopes: readonly Scope[],
   parameters: Parameters,
 ): OperationObject {
@@ -75,7 +77,7 @@ export function dataOperation(
     operationId,
     tags: [tag] satisfies [Tag],
     summary,
-    description: `${description}\n\n${scopeSentence(scopes)}`,
+    description: `${description}\n\n${requires ?? scopeSentence(scopes)}`,
     security: [{ [TOKEN_SCHEME]: scopes }],
     parameters: [
       ...Object.entries(parameters).map(([name, parameter]) => queryParameter(name, parameter)),

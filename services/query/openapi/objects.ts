@@ -15,6 +15,7 @@ export const TAGS = {
   Categories: 'The categories of the menu.',
   Products: 'Products, active or not, with their option groups.',
   'Option groups': 'The choices that go with products, such as flavours and extras.',
+  Changes: 'All that changes in the store, of all kinds or some, in one feed.',
   Service: 'About the service itself; without a token.',
 } as const;
 

@@ -14,14 +14,19 @@ import {
 const MAX_RECORDS = 100;
 const WHOLE_NUMBER = 'a whole number from 1 to 9007199254740991 in decimal digits without leading zeros';
 
-const pageSize = wholeNumber(`${WHOLE_NUMBER} (above ${MAX_RECORDS} counts as ${MAX_RECORDS})`, MAX_RECORDS);
+const atMost = (most: number) => wholeNumber(`${WHOLE_NUMBER} (above ${most} counts as ${most})`, most);
+
+/** How many changes an answer may have. */
+export const MAX_CHANGES = 1_000;
+/** The size of an answer of a change feed. */
+export const changesPageSize = atMost(MAX_CHANGES);
 
 /** The parameters of every list (rule R6.2). */
 export const paging = {
   page: withDefault(wholeNumber(WHOLE_NUMBER), 1, {
     description: 'The page to answer, from 1. Beyond the last one `results` is empty.',
   }),
-  page_size: withDefault(pageSize, 20, {
+  page_size: withDefault(atMost(MAX_RECORDS), 20, {
     description:
       'How many records a page has. More than 100 counts as 100; the answer tells what was applied.',
   }),

@@ -2,7 +2,7 @@
 import { closest } from 'fastest-levenshtein';
 import type { FastifyRequest } from 'fastify';
 import { invalidParameters, Refused } from '../responses/refusal.ts';
-import type { Parameters, Values } from './parameter.ts';
+import type { Parameter, Parameters, Values } from './parameter.ts';
 
 interface RawQuery {
   raw: string;
@@ -35,19 +35,28 @@ export function parameterReader<P extends Parameters>(parameters: P): ParameterR
     .filter((name) => name.endsWith('_from') && definitions.has(upperBound(name)))
     .map((name) => [name, upperBound(name)] as const);
   return (query) => {
-    const texts = collect(query, definitions, names);
+    const texts = collect(parseUrlEncoded(query), definitions, names);
     const values: Record<string, unknown> = {};
-    for (const [name, definition] of definitions) {
-      const given = texts.get(name) ?? [];
-      if (given.length === 0 && definition.required) refuse(`${name} is required: ${definition.allowed}`);
-      const read = definition.read(given);
-      if (read === null)
-        refuse(`${name} must be ${definition.allowed}${severalInOne(name, definition, given)}`);
-      values[name] = read.value;
-    }
+    for (const [name, definition] of definitions) values[name] = valueOf(name, definition, texts.get(name));
     for (const [from, to] of ranges) refuseEmptyRange(values, from, to);
     return values as Values<P>;
   };
+}
+
+/** Makes the reader of one parameter of an endpoint, whatever else stands in the query. It throws as that of all. */
+export function readerOfOne<T>(name: string, definition: Parameter<T>): (query: string) => T {
+  const definitions = new Map([[name, definition]]);
+  return (query) => {
+    const pairs = parseUrlEncoded(query).filter((pair) => pair.name === name);
+    return valueOf(name, definition, collect(pairs, definitions, [name]).get(name));
+  };
+}
+
+function valueOf<T>(name: string, definition: Parameter<T>, given: readonly string[] = []): T {
+  if (given.length === 0 && definition.required) refuse(`${name} is required: ${definition.allowed}`);
+  const read = definition.read(given);
+  if (read === null) refuse(`${name} must be ${definition.allowed}${severalInOne(name, definition, given)}`);
+  return read.value;
 }
 
 function upperBound(name: string): string {
@@ -59,12 +68,12 @@ function refuse(detail: string): never {
 }
 
 function collect(
-  query: string,
+  pairs: readonly Pair[],
   definitions: Map<string, Parameters[string]>,
   names: readonly string[],
 ): Map<string, string[]> {
   const texts = new Map<string, string[]>();
-  for (const { name, value } of parseUrlEncoded(query)) {
+  for (const { name, value } of pairs) {
     if (name === null) refuse('a parameter name is not percent-encoded UTF-8');
     const definition = definitions.get(name);
     if (definition === undefined) refuse(unknown(name, names));

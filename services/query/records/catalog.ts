@@ -44,6 +44,14 @@ export const Category = record(
   examples.category,
 );
 
+/** What change feeds show whole: the category's own fields, without what is counted. */
+export const CategoryRecord = record(
+  'CategoryRecord',
+  'A category with all that belongs to itself.',
+  { ...categoryFields, created_at: nullable(LocalDateTime), updated_at: LocalDateTime },
+  examples.category,
+);
+
 const Option = part('Option', 'One choice of an option group.', {
   id: described(Id, 'Unique within its group.'),
   name: Text,
@@ -109,6 +117,23 @@ export const Product = record(
     created_at: nullable(LocalDateTime),
   },
   examples.product,
+);
+
+/** What change feeds show whole: the product's own fields, with the ids of its groups in place of the groups. */
+export const ProductRecord = record(
+  'ProductRecord',
+  'A product with all that belongs to itself.',
+  {
+    ...productFields,
+    ean: nullable(Text, 'The barcode.'),
+    serves: nullable(Whole, 'How many people it serves.'),
+    option_group_ids: Type.Array(Id, {
+      description:
+        'The option groups that it names, each once, in the order in which customers choose; also those that the store does not have (any more).',
+    }),
+    created_at: nullable(LocalDateTime),
+  },
+  { ...examples.product, option_group_ids: examples.product.option_groups.map(({ id }) => id) },
 );
 
 const exampleOfMenu = { ...examples.category, products: [examples.product] };

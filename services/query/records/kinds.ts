@@ -1,8 +1,9 @@
-/** The kinds of records that have a list and a change feed: their scope and tag, and the record as its list shows it. */
+/** The kinds of records that have a list: their scope and tag, and the record as its list shows it. What change feeds show is in `feed/kinds.ts`. */
 import { CampaignSummary, Customer, ReviewSummary } from './crm.ts';
 import { CategorySummary, OptionGroup, ProductSummary } from './catalog.ts';
 import { CouponSummary } from './store.ts';
 import { OrderSummary } from './order.ts';
+import type { Tag } from '../openapi/objects.ts';
 
 export const KINDS = {
   campaign: { scope: 'crm', tag: 'Campaigns', summary: CampaignSummary },
@@ -17,9 +18,9 @@ export const KINDS = {
 
 export type KindName = keyof typeof KINDS;
 
-/** The name of an operation on records of a kind, such as `listOptionGroups`. */
-export function operationOn(verb: string, kind: KindName): string {
-  return `${verb}${KINDS[kind].tag.replace(' g', 'G')}`;
+/** The name of an operation on records with a tag, such as `listOptionGroups`. */
+export function operationOn(verb: string, tag: Tag): string {
+  return `${verb}${tag.replace(' g', 'G')}`;
 }
 
 /** Where the endpoints of a kind lie. */

@@ -1,6 +1,6 @@
-/** The change feed of each kind of record. */
-import { changesEndpoint } from '../endpoints/changes.ts';
+/** The change feeds: of each kind of records, and of several. */
+import { changesEndpoint, storeChangesEndpoint } from '../endpoints/changes.ts';
 import { routePlugin } from '../endpoints/route.ts';
-import { KINDS, type KindName } from '../records/kinds.ts';
+import { ALL_KINDS } from '../feed/kinds.ts';
 
-export default routePlugin(Object.keys(KINDS).map((kind) => changesEndpoint(kind as KindName)));
+export default routePlugin([...ALL_KINDS.map(changesEndpoint), storeChangesEndpoint()]);

@@ -49,7 +49,7 @@ function listEndpoint<P extends Parameters>(
     scopes: [scope],
     parameters: { ...paging, ...filters },
     documentation: {
-      operationId: operationOn('list', kind),
+      operationId: operationOn('list', tag),
       tag,
       summary: `List ${tag.toLowerCase()}`,
       description,

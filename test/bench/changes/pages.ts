@@ -50,7 +50,7 @@ export async function measurePages(
   const snapshotPosition = stamp.position;
   const cursorAt = (lastDelivered: number) =>
     encodeCursor(
-      { environment, storeId, entity: 'order' },
+      { environment, storeId, feed: 'order' },
       {
         generation: generationMark(generation.marker.id),
         epoch: presentEpoch(stamp.epochs),
