@@ -154,7 +154,7 @@ class GenerationReads {
       const isCurrent = () => generations.find(environment)?.marker.id === id;
       return {
         reads: new SharedReads(source, this.#caches, readFirstProducts),
-        changes: new SharedChanges(source),
+        changes: new SharedChanges(source, this.#caches),
         watch: new Watch({ ...source, logger, isCurrent }),
       };
     };

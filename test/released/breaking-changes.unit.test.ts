@@ -55,7 +55,7 @@ describe('a change that breaks clients is found', () => {
     [
       'what a parameter takes',
       (d) => (found(d.components.parameters['page_size']).schema.maximum = 50),
-      /list: parameter page_size can no longer be of another maximum$/,
+      /changes: parameter page_size can no longer be of another maximum$/,
     ],
     [
       'a word that a parameter takes',
@@ -112,7 +112,7 @@ describe('a change that breaks clients is found', () => {
     const changes = breakingChanges(openApi, changed);
     expect(changes).toContainEqual(expect.stringMatching(words));
     expect(
-      changes.filter((line) => !words.test(line) && !/Order|order|page_size|429|404/.test(line)),
+      changes.filter((line) => !words.test(line) && !/Order|order|page_size|429|404|api\/changes/.test(line)),
     ).toEqual([]);
   });
 });

@@ -129,7 +129,7 @@ describe('every data endpoint', () => {
 
   it('takes no other tenant’s cursor', async () => {
     const feeds = routes.filter(({ parameters }) => parameters.includes('after'));
-    expect(feeds.length).toBe(8);
+    expect(feeds.length).toBe(10);
     for (const route of feeds) {
       for (const tenant of tenants) {
         const { next } = (await service.api.get(route.path, tenant.token)).json as { next: string };

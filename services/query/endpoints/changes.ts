@@ -14,7 +14,7 @@ import { changes } from '../openapi/data-operation.ts';
 import { cursor, oneOf, optional, repeatable, waitSeconds, withDefault } from '../parameters/parameter.ts';
 import { readerOfOne } from '../parameters/read.ts';
 import { changesPageSize, MAX_CHANGES } from '../parameters/filters.ts';
-import { changesOf, changesOfKinds } from '../records/changes.ts';
+import { changesOf, changesOfKinds } from '../feed/envelope.ts';
 import { type After, type CursorScope, decodeCursor, NOW } from '../feed/cursor.ts';
 import {
   ALL_KINDS,
@@ -200,7 +200,7 @@ export async function followChanges(services: Services, following: Following): P
   try {
     return (page ?? (await readNow(services.deadlineFor(feed.environment)))).body;
   } finally {
-    // Every time, and last: nobody has to know which of the steps above took long (rule R10.5).
+    // Every time, and last: nobody has to know which of the steps above took long (rule R10.7).
     await services.reauthorize(request, reply, scopes);
   }
 }

@@ -5,8 +5,7 @@
 import type { TSchema } from 'typebox';
 import type { EntityName } from '#shared/events/entities/index.ts';
 import type { Scope } from '#shared/events/access-event.ts';
-import type { OrderDocument, ProductDocument, CategoryDocument } from '#shared/read-models/collections.ts';
-import type { Tag } from '../openapi/objects.ts';
+import type { ProductDocument, CategoryDocument } from '#shared/read-models/collections.ts';
 import { CategoryRecord, ProductRecord } from '../records/catalog.ts';
 import { Campaign, Review } from '../records/crm.ts';
 import { KINDS } from '../records/kinds.ts';
@@ -20,7 +19,7 @@ export type Records = (typeof RECORDS)[number];
 
 export interface FeedKind {
   scope: Scope;
-  tag: Tag;
+  tag: 'Store' | (typeof KINDS)[keyof typeof KINDS]['tag'];
   summary: TSchema;
   whole: TSchema;
   /** The fields of a document that the whole record is made of, and its JSON; without them `summary` is all. */
@@ -37,7 +36,7 @@ export const FEED_KINDS: Readonly<Record<EntityName, FeedKind>> = {
     whole: Order,
     parts: {
       fields: ['summary', 'whole'],
-      json: (row) => SHAPES.order.bodyOf(row as OrderDocument) ?? '',
+      json: (row) => SHAPES.order.bodyOf(row) ?? '',
     },
   },
   customer: { ...KINDS.customer, whole: KINDS.customer.summary },

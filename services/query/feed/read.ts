@@ -3,12 +3,13 @@ import { StoreDataError } from '#shared/errors.ts';
 import type { Stamp } from '#shared/read-models/collections.ts';
 import { shiftBody } from '#shared/read-models/local-time.ts';
 import { presentEpoch } from '#shared/read-models/feed-epochs.ts';
+import type { FeedHint } from '../read/caches.ts';
 import { redacted, namesCustomers } from '../read/page.ts';
 import type { WithDeadline } from '../deadline.ts';
 import { offsetOf } from '../read/snapshot.ts';
 import { type After, type Cursor, encodeCursor, startByCursor, type Start, startAt } from './cursor.ts';
 import { FEED_KINDS, type Feed, nameOfKind } from './kinds.ts';
-import type { ChangeRow, Chunk, ChunkRequest, Seen, SharedChanges } from './shared-changes.ts';
+import type { ChangeRow, Chunk, ChunkRequest, SharedChanges } from './shared-changes.ts';
 
 export interface FeedRequest {
   environment: string;
@@ -40,7 +41,7 @@ const MAX_PAGE_BYTES = 4 * 1_048_576;
 const CHUNK_BYTES = 256 * 1_024;
 const CHUNK_ROWS = 250;
 /** Of a feed of which nothing was seen yet. */
-const UNKNOWN: Seen = { positions: undefined, bytes: CHUNK_BYTES / 50, density: 0 };
+const UNKNOWN: FeedHint = { positions: undefined, bytes: CHUNK_BYTES / 50, density: 0 };
 /** So much more than where the changes are expected to lie, on average, is looked through. */
 const WINDOW = 1.25;
 
@@ -102,7 +103,7 @@ async function readFirst(wanted: Wanted): Promise<{ first: Chunk<ChangesPage>; s
   const { changes, request } = wanted;
   const { feed, after, pageSize } = request;
   let start = startByCursor(after, changes.mark);
-  const positions = request.positions ?? seenOf(wanted).positions;
+  const positions = request.positions ?? hintOf(wanted).positions;
   let kinds = movedKinds(feed, positions, start.lastDelivered);
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
     const limit = Math.min(rowsOfChunk(wanted, 0), pageSize + 1);
@@ -142,8 +143,12 @@ function movedKinds({ kinds }: Feed, positions: Stamp['positions'], position: nu
   return kinds.filter((kind) => (positions[kind] ?? 0) > position);
 }
 
-function seenOf({ changes, request: { storeId, feed } }: Wanted): Seen {
-  return changes.seen.get(`${storeId}/${feed.name}`) ?? UNKNOWN;
+function hintOf(wanted: Wanted): FeedHint {
+  return wanted.changes.hints.get(hintKey(wanted)) ?? UNKNOWN;
+}
+
+function hintKey({ changes, request: { storeId, feed } }: Wanted): string {
+  return `${changes.mark}/${storeId}/${feed.name}`;
 }
 
 /** Notes what a chunk says of the feed. */
@@ -154,10 +159,9 @@ function note(
   from: number,
 ): void {
   if (stamp === null || from === Infinity) return;
-  const { changes, request } = wanted;
-  const before = seenOf(wanted);
+  const before = hintOf(wanted);
   const width = Math.min(reached, stamp.position ?? 0) - from;
-  changes.seen.set(`${request.storeId}/${request.feed.name}`, {
+  wanted.changes.hints.set(hintKey(wanted), {
     positions: stamp.positions,
     // Small ones may be followed by large ones.
     bytes: page.count === 0 ? before.bytes : Math.max(page.bytes / page.count, before.bytes / 2),
@@ -167,12 +171,12 @@ function note(
 
 function rowsOfChunk(wanted: Wanted, bytesBefore: number): number {
   const bytes = Math.min(CHUNK_BYTES, MAX_PAGE_BYTES - bytesBefore);
-  return Math.min(Math.max(Math.floor(bytes / seenOf(wanted).bytes), 0) + 1, CHUNK_ROWS);
+  return Math.min(Math.max(Math.floor(bytes / hintOf(wanted).bytes), 0) + 1, CHUNK_ROWS);
 }
 
 /** Several kinds are read up to where as many changes are expected as are asked for: else each would bring as many. */
 function windowEnd(wanted: Wanted, kinds: Feed['kinds'], from: number, limit: number): number {
-  const { density } = seenOf(wanted);
+  const { density } = hintOf(wanted);
   return kinds.length <= 1 || density === 0 ? Infinity : from + Math.ceil((limit / density) * WINDOW);
 }
 

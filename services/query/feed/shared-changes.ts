@@ -3,12 +3,12 @@
  * request the stamp of its store with the records and the deletions after its start, all in one snapshot, at the same cost at any
  * depth.
  */
-import { LRUCache } from 'lru-cache';
 import type { Document } from 'mongodb';
 import { isDocumentTooLarge } from '#shared/errors.ts';
 import type { EntityName } from '#shared/events/entities/index.ts';
 import { COLLECTIONS, documentId, type Stamp, STAMPS, TOMBSTONES } from '#shared/read-models/collections.ts';
 import { type BatchLimits, batched, type ReadOne } from '../batched.ts';
+import type { Caches } from '../read/caches.ts';
 import { namesCustomers, redactedFields } from '../read/page.ts';
 import { readSnapshot, type Source } from '../read/snapshot.ts';
 import { generationMark, type Start } from './cursor.ts';
@@ -52,15 +52,6 @@ export interface ChunkRequest extends Start {
   redactErased: boolean;
 }
 
-/** What was seen of a feed of a store: by it the next read asks for what it needs. It may be outdated. */
-export interface Seen {
-  positions: Stamp['positions'];
-  /** Bytes of a change, on average. */
-  bytes: number;
-  /** Changes for each position that the store has given. */
-  density: number;
-}
-
 /** What is read for one request. */
 type Row = Stamp & {
   /** The request's number, where there are several. */
@@ -69,19 +60,19 @@ type Row = Stamp & {
 };
 
 const LIMITS: BatchLimits = { underWay: 4, ids: 16 };
-const MAX_SEEN = 20_000;
 /** By how much less is asked for where it was too much for one document. */
 const LESS = 4;
 
 export class SharedChanges<Page> {
   /** How cursors name the generation. */
   readonly mark: string;
-  readonly seen = new LRUCache<string, Seen>({ max: MAX_SEEN });
+  readonly hints: Caches['feeds'];
   readonly #source: Source;
   readonly #read: ReadOne<Chunk<Page>>;
 
   /** @param source ends a read that the server keeps; requests that wait for it have deadlines of their own. */
-  constructor(source: Source) {
+  constructor(source: Source, { feeds }: Caches) {
+    this.hints = feeds;
     this.mark = generationMark(source.generation.marker.id);
     this.#source = source;
     this.#read = batched(async (keys) => {

@@ -3,6 +3,7 @@
  * a wrong or old entry is harmless.
  */
 import { LRUCache } from 'lru-cache';
+import type { Stamp } from '#shared/read-models/collections.ts';
 import type { TreeName } from '#shared/read-models/rank-tree/nodes.ts';
 import type { Packed } from '#shared/read-models/rank-tree/packed-counts.ts';
 
@@ -31,11 +32,21 @@ export interface StampHint {
 /** Beside its characters, each of which may take two. */
 const BYTES_OF_A_BOUNDARY = 40;
 
+/** What was seen of a change feed of a store: by it the next read asks for what it needs. It may be outdated. */
+export interface FeedHint {
+  positions: Stamp['positions'];
+  /** Bytes of a change, on average. */
+  bytes: number;
+  /** Changes for each position that the store has given. */
+  density: number;
+}
+
 export type Caches = ReturnType<typeof createCaches>;
 
 export function createCaches() {
   return {
     hints: new LRUCache<string, StampHint>({ max: 10_000 }),
+    feeds: new LRUCache<string, FeedHint>({ max: 20_000 }),
     /** Nodes of rank trees, as they were read last; bounded in bytes. Boundaries may be the beginnings of names. */
     nodes: new LRUCache<string, Packed>({
       maxSize: 8_000_000,

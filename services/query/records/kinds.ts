@@ -3,7 +3,6 @@ import { CampaignSummary, Customer, ReviewSummary } from './crm.ts';
 import { CategorySummary, OptionGroup, ProductSummary } from './catalog.ts';
 import { CouponSummary } from './store.ts';
 import { OrderSummary } from './order.ts';
-import type { Tag } from '../openapi/objects.ts';
 
 export const KINDS = {
   campaign: { scope: 'crm', tag: 'Campaigns', summary: CampaignSummary },
@@ -19,7 +18,7 @@ export const KINDS = {
 export type KindName = keyof typeof KINDS;
 
 /** The name of an operation on records with a tag, such as `listOptionGroups`. */
-export function operationOn(verb: string, tag: Tag): string {
+export function operationOn(verb: string, tag: string): string {
   return `${verb}${tag.replace(' g', 'G')}`;
 }
 

@@ -1,6 +1,6 @@
 /**
  * Records and tombstones that followers of the change feed may miss: those without a position, or with one that another record of the
- * store has too (rule R10.7). A repair gives them new positions at the end of the feed.
+ * store has too (rule R10.9). A repair gives them new positions at the end of the feed.
  */
 import type { ClientSession, Db, Document, Filter } from 'mongodb';
 import { ENTITY_NAMES, type EntityName } from '../../events/entities/index.ts';

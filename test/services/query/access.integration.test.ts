@@ -52,6 +52,8 @@ const ROUTES = [
   'menu GET /api/product/details/',
   'menu GET /api/option-group/list',
   'crm+order GET /api/customer/order-list/',
+  'store+crm+order+menu GET /api/changes',
+  'store GET /api/store/changes',
   'store GET /api/coupon/changes',
   'crm GET /api/customer/changes',
   'crm GET /api/review/changes',

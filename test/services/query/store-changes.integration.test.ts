@@ -536,14 +536,14 @@ describe('a page', () => {
     await service.apply(many(0));
     await service.apply(many(400));
     const path = '/api/changes?records=whole&page_size=1000';
-    let isOver = false;
+    const state = { isOver: false };
     const changing = (async () => {
       for (let round = 0; round < 5; round += 1) await service.apply(many(round * 100));
-      isOver = true;
+      state.isOver = true;
     })();
     const copy = new Map<string, unknown>();
     let next: string | null = null;
-    for (let more = true; more || !isOver;) {
+    for (let more = true; more || !state.isOver;) {
       const found: Changes = await page(next === null ? path : `${path}&after=${next}`, token);
       for (const { id, record } of found.results) copy.set(id, record);
       ({ next, more } = found);

@@ -101,6 +101,64 @@ describe('a request that waits', () => {
     expect(idsIn(after)).toEqual(['o2']);
   });
 
+  it('is answered for a change of any of its kinds, and for no other', async () => {
+    const { storeId, token } = await newStore();
+    await service.apply([order(storeId, 'o1')]);
+    const ask = async (query: string) => {
+      const before = await waitingNow();
+      const answer = service.api.get(`/api/changes?${query}`, token);
+      await eventually('it waits', async () => (await waitingNow()) > before);
+      return { answer };
+    };
+    const { next } = changesIn(await service.api.get('/api/changes', token));
+    const some = 'kinds=order&kinds=customer';
+    const { next: nextOfSome } = changesIn(await service.api.get(`/api/changes?${some}`, token));
+    const all = await ask(`wait=30&after=${next}`);
+    const named = await ask(`wait=30&records=summary&${some}&after=${nextOfSome}`);
+    const other = await ask('wait=2&kinds=product&kinds=review');
+    const now = await ask('wait=30&after=now&records=whole');
+    const nowOfSome = await ask(`wait=30&after=now&${some}`);
+    const coupon = { code: 'A', discount_type: 'fixed', discount_value: '1.00', active: true };
+    const at = { created_at: '2026-03-01T12:00:00Z' };
+    await service.apply([{ entity: 'coupon', storeId, id: 'k1', data: { ...coupon, ...at } }]);
+    for (const { answer } of [all, now]) {
+      expect(changesIn(await answer).results).toMatchObject([{ kind: 'coupon', id: 'k1' }]);
+    }
+    await service.apply([{ entity: 'customer', storeId, id: 'c1', data: { name: 'A', ...at } }]);
+    for (const { answer } of [named, nowOfSome]) {
+      expect(changesIn(await answer).results).toMatchObject([{ kind: 'customer', id: 'c1' }]);
+    }
+    expect(changesIn(await other.answer)).toMatchObject({ results: [], more: false });
+  });
+
+  it('from now on answers a next from which nothing of the meantime is missed', async () => {
+    const { storeId, token } = await newStore();
+    await service.apply([order(storeId, 'o1')]);
+    const { answer } = await begin(token, 'wait=2&after=now');
+    await service.apply([
+      { entity: 'customer', storeId, id: 'c1', data: { name: 'A', created_at: '2026-03-01T12:00:00Z' } },
+    ]);
+    const { results, next } = changesIn(await answer);
+    expect(results).toEqual([]);
+    await service.apply([order(storeId, 'o2')]);
+    expect(idsIn(await service.api.get(`/api/order/changes?after=${next}`, token))).toEqual(['o2']);
+  });
+
+  it('is refused where it lost the scope of one of its kinds meanwhile', async () => {
+    const { storeId, token } = await newStore();
+    const before = await waitingNow();
+    const held = ['kinds=order&kinds=product', 'kinds=order'].map((kinds) =>
+      service.api.get(`/api/changes?wait=30&${kinds}`, token),
+    );
+    await eventually('they wait', async () => (await waitingNow()) === before + 2);
+    await service.setKey({ clientId: storeId, storeId, scopes: ['order'] });
+    await service.apply([order(storeId, 'o1')]);
+    const [forbidden, answered] = await Promise.all(held);
+    expect([forbidden?.status, answered?.status]).toEqual([403, 200]);
+    expect(forbidden?.headers.get('www-authenticate')).toContain('scope="order menu"');
+    expect(forbidden?.text).not.toContain('o1');
+  });
+
   it('tells the offset to which the store moved meanwhile', async () => {
     const { storeId, token } = await newStore();
     await service.apply([order(storeId, 'o1')]);

@@ -1,10 +1,10 @@
 /** The envelope of change feeds (rule R10.1). */
 import { type TSchema, Type } from 'typebox';
 import type { EntityName } from '#shared/events/entities/index.ts';
-import { FEED_KINDS, nameOfKind } from '../feed/kinds.ts';
+import { FEED_KINDS, nameOfKind } from './kinds.ts';
 import { MAX_CHANGES } from '../parameters/filters.ts';
-import { shown } from './envelopes.ts';
-import { described, Flag, Id, record, TimezoneOffset } from './fields.ts';
+import { shown } from '../records/envelopes.ts';
+import { described, Flag, Id, record, TimezoneOffset } from '../records/fields.ts';
 
 /** Changes of records of one kind. */
 export function changesOf(kind: EntityName): TSchema {
