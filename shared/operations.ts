@@ -29,15 +29,6 @@ export interface Operations {
   close: () => Promise<void>;
 }
 
-const JSON_TYPE = 'application/json; charset=utf-8';
-
-interface Answer {
-  status: number;
-  contentType: string;
-  body: string;
-  headers?: Record<string, string>;
-}
-
 /** Starts the operations server; resolves when it listens. */
 export async function startOperations(options: OperationsOptions): Promise<Operations> {
   const { host, port, logger } = options;
@@ -47,7 +38,7 @@ export async function startOperations(options: OperationsOptions): Promise<Opera
       (found) => send(request, response, found),
       (error: unknown) => {
         logger.error({ err: error, path: pathOf(request) }, 'the operations server failed to answer');
-        send(request, response, failure(500, 'internal_error', 'the request failed'));
+        send(request, response, [500, { code: 'internal_error', detail: 'the request failed' }]);
       },
     );
   });
@@ -75,63 +66,50 @@ function pathOf(request: IncomingMessage): string {
   return (request.url ?? '').split('?', 1)[0] ?? '';
 }
 
+type Answer = [status: number, body: object | string, headers?: Record<string, string>];
+
 async function answer(request: IncomingMessage, options: OperationsOptions): Promise<Answer> {
-  const answers: Record<string, () => Promise<Answer>> = {
-    '/live': async () => ((await options.live()) ? OK : unavailable()),
-    '/ready': async () => {
-      const reason = await options.unreadyReason();
-      return reason === null ? OK : unavailable({ reason });
-    },
-    '/version': async () => ({
-      status: 200,
-      contentType: JSON_TYPE,
-      body: JSON.stringify({
-        version: RELEASE.version,
-        projection_version: RELEASE.projectionVersion,
-        node: RELEASE.node,
-      }),
-    }),
-    '/metrics': async () => ({
-      status: 200,
-      contentType: options.registry.contentType,
-      body: await options.registry.metrics(),
-    }),
-  };
-  const path = pathOf(request);
-  const found = Object.hasOwn(answers, path) ? answers[path] : undefined;
-  if (found === undefined) return failure(404, 'not_found', 'there is nothing at this path');
+  const read = ROUTES.get(pathOf(request));
+  if (read === undefined) return [404, { code: 'not_found', detail: 'there is nothing at this path' }];
   if (request.method !== 'GET' && request.method !== 'HEAD') {
-    return { ...failure(405, 'method_not_allowed', 'allowed: GET, HEAD'), headers: { allow: 'GET, HEAD' } };
+    return [405, { code: 'method_not_allowed', detail: 'allowed: GET, HEAD' }, { allow: 'GET, HEAD' }];
   }
-  return found();
+  return read(options);
 }
 
-const OK: Answer = { status: 200, contentType: JSON_TYPE, body: JSON.stringify({ status: 'ok' }) };
+const OK: Answer = [200, { status: 'ok' }];
 
-function unavailable(details: { reason?: string } = {}): Answer {
-  return {
-    status: 503,
-    contentType: JSON_TYPE,
-    body: JSON.stringify({ status: 'unavailable', ...details }),
-  };
-}
+const ROUTES = new Map<string, (options: OperationsOptions) => Promise<Answer>>([
+  ['/live', async ({ live }) => ((await live()) ? OK : [503, { status: 'unavailable' }])],
+  [
+    '/ready',
+    async ({ unreadyReason }) => {
+      const reason = await unreadyReason();
+      return reason === null ? OK : [503, { status: 'unavailable', reason }];
+    },
+  ],
+  [
+    '/version',
+    () => {
+      const { version, projectionVersion: projection_version, node } = RELEASE;
+      return Promise.resolve([200, { version, projection_version, node }]);
+    },
+  ],
+  [
+    '/metrics',
+    async ({ registry }) => [200, await registry.metrics(), { 'content-type': registry.contentType }],
+  ],
+]);
 
-function failure(status: number, code: string, detail: string): Answer {
-  return { status, contentType: JSON_TYPE, body: JSON.stringify({ code, detail }) };
-}
-
-function send(
-  request: IncomingMessage,
-  response: ServerResponse,
-  { status, contentType, body, headers }: Answer,
-) {
+function send(request: IncomingMessage, response: ServerResponse, [status, body, headers]: Answer) {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
   response.writeHead(status, {
-    'content-type': contentType,
-    'content-length': Buffer.byteLength(body),
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(text),
     'cache-control': 'no-store',
     ...headers,
   });
-  response.end(request.method === 'HEAD' ? undefined : body);
+  response.end(request.method === 'HEAD' ? undefined : text);
 }
 
 function urlOf(address: ReturnType<ReturnType<typeof createServer>['address']>, host: string): string {

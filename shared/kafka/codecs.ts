@@ -1,13 +1,10 @@
-/**
- * The codecs that a topic's messages may be compressed with: all that Kafka has. None unpacks more than it is allowed to, and what
- * would become larger takes no memory before that is known.
- */
+/** All compression codecs of Kafka. Each has a bound on what it unpacks, checked before the memory for more is taken. */
 import zlib from 'node:zlib';
 import kafkajs from 'kafkajs';
 import { compressFrameSync, decompressFrame, decompressFrameSync } from 'lz4-napi';
 import { compressSync, uncompress, uncompressSync } from 'snappy';
 
-/** What a compressed batch may unpack to: 64 times the largest message that can be applied. */
+/** The most that a compressed batch may unpack to: 64 times the largest message that can be applied. */
 export const MAX_UNPACKED_BYTES = 64 * 1_048_576;
 
 /** Thrown instead of unpacking more than is allowed. */
@@ -23,57 +20,16 @@ export interface Codec {
   pack: (bytes: Buffer) => Buffer;
   /** @throws {UnpacksTooLarge}, and whatever else where the bytes are not what the codec makes. */
   unpack: (packed: Buffer, most: number) => Buffer;
-  /** The same in a thread. */
+  /** The same, in a thread. */
   unpackInThread: (packed: Buffer, most: number) => Promise<Buffer>;
 }
 
-/** By what a record batch names them. */
+/** By the number of a record batch. */
 const CODECS = new Map<number, Codec>([
-  [
-    1,
-    {
-      pack: (bytes) => zlib.gzipSync(bytes),
-      unpack: (packed, most) => bounded('gzip', most, (options) => zlib.gunzipSync(packed, options)),
-      unpackInThread: (packed, most) => boundedInThread('gzip', most, packed, zlib.gunzip),
-    },
-  ],
-  [
-    2,
-    {
-      pack: packSnappy,
-      unpack: (packed, most) => {
-        if (snappySize(packed) > most) throw new UnpacksTooLarge('snappy', most);
-        return unpackSnappy(packed);
-      },
-      unpackInThread: async (packed, most) => {
-        const size = snappySize(packed);
-        if (size > most) throw new UnpacksTooLarge('snappy', most);
-        return unpackSnappyInThread(packed, size);
-      },
-    },
-  ],
-  [
-    3,
-    {
-      pack: (bytes) => compressFrameSync(bytes),
-      unpack: (packed, most) => {
-        if (lz4FrameSize(packed, most) > most) throw new UnpacksTooLarge('lz4', most);
-        return decompressFrameSync(packed);
-      },
-      unpackInThread: async (packed, most) => {
-        if (lz4FrameSize(packed, most) > most) throw new UnpacksTooLarge('lz4', most);
-        return decompressFrame(packed);
-      },
-    },
-  ],
-  [
-    4,
-    {
-      pack: (bytes) => zlib.zstdCompressSync(bytes),
-      unpack: (packed, most) => bounded('zstd', most, (options) => zlib.zstdDecompressSync(packed, options)),
-      unpackInThread: (packed, most) => boundedInThread('zstd', most, packed, zlib.zstdDecompress),
-    },
-  ],
+  [1, bounded('gzip', zlib.gzipSync, zlib.gunzipSync, zlib.gunzip)],
+  [2, measured('snappy', packSnappy, snappySize, unpackSnappy, unpackSnappyInThread)],
+  [3, measured('lz4', compressFrameSync, lz4FrameSize, decompressFrameSync, decompressFrame)],
+  [4, bounded('zstd', zlib.zstdCompressSync, zlib.zstdDecompressSync, zlib.zstdDecompress)],
 ]);
 
 interface Bounds {
@@ -81,27 +37,60 @@ interface Bounds {
   chunkSize?: number;
 }
 
-function bounded(codec: string, most: number, unpack: (bounds: Bounds) => Buffer): Buffer {
-  try {
-    return unpack({ maxOutputLength: most });
-  } catch (error) {
-    throw isTooLarge(error) ? new UnpacksTooLarge(codec, most) : error;
-  }
+/** A codec of Node, which has bounds itself. */
+function bounded(
+  name: string,
+  pack: Codec['pack'],
+  unpack: (packed: Buffer, bounds: Bounds) => Buffer,
+  unpackInThread: (
+    packed: Buffer,
+    bounds: Bounds,
+    ended: (error: Error | null, bytes: Buffer) => void,
+  ) => void,
+): Codec {
+  const failure = (error: unknown, most: number) =>
+    isTooLarge(error) ? new UnpacksTooLarge(name, most) : (error as Error);
+  return {
+    pack: (bytes) => pack(bytes),
+    unpack(packed, most) {
+      try {
+        return unpack(packed, { maxOutputLength: most });
+      } catch (error) {
+        throw failure(error, most);
+      }
+    },
+    unpackInThread: (packed, most) =>
+      new Promise((resolve, reject) => {
+        // In one piece, of which only the filled part takes memory: joining pieces blocks the event loop.
+        unpackInThread(packed, { maxOutputLength: most, chunkSize: most + 1 }, (error, bytes) => {
+          if (error === null) resolve(bytes);
+          else reject(failure(error, most));
+        });
+      }),
+  };
 }
 
-function boundedInThread(
-  codec: string,
-  most: number,
-  packed: Buffer,
-  unpack: (packed: Buffer, bounds: Bounds, ended: (error: Error | null, bytes: Buffer) => void) => void,
-): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    // In one piece, of which only what is filled takes memory: to put pieces together blocks the event loop.
-    unpack(packed, { maxOutputLength: most, chunkSize: most + 1 }, (error, bytes) => {
-      if (error === null) resolve(bytes);
-      else reject(isTooLarge(error) ? new UnpacksTooLarge(codec, most) : error);
-    });
-  });
+/** A codec without bounds, whose size unpacked is read from the packed bytes first. */
+function measured(
+  name: string,
+  pack: Codec['pack'],
+  sizeOf: (packed: Buffer, most: number) => number,
+  unpack: (packed: Buffer) => Buffer,
+  unpackInThread: (packed: Buffer, size: number) => Promise<Buffer>,
+): Codec {
+  const measure = (packed: Buffer, most: number) => {
+    const size = sizeOf(packed, most);
+    if (size > most) throw new UnpacksTooLarge(name, most);
+    return size;
+  };
+  return {
+    pack: (bytes) => pack(bytes),
+    unpack(packed, most) {
+      measure(packed, most);
+      return unpack(packed);
+    },
+    unpackInThread: async (packed, most) => unpackInThread(packed, measure(packed, most)),
+  };
 }
 
 function isTooLarge(error: unknown): boolean {
