@@ -20,7 +20,7 @@ import {
   settingsOf,
   uri,
   webAddress,
-  whole,
+  wholeNumber,
 } from './config/setting.ts';
 import { StoreDataError } from './errors.ts';
 
@@ -147,7 +147,7 @@ const settings = Type.Object({
     brokers: kafkaServers.brokers,
     sessionTimeoutMs: setting(
       'KAFKA_SESSION_TIMEOUT_MS',
-      whole(1_000, 300_000),
+      wholeNumber(1_000, 300_000),
       '6000',
       'After how many milliseconds without a heartbeat the group gives a projector’s partitions to another.',
     ),
@@ -158,7 +158,7 @@ const settings = Type.Object({
     uri: mongodbServers.uri,
     readTimeoutMs: setting(
       'MONGODB_READ_TIMEOUT_MS',
-      whole(50, 60_000),
+      wholeNumber(50, 60_000),
       '600',
       'How many milliseconds a request may wait for MongoDB before it is answered 503.',
     ),
@@ -176,7 +176,7 @@ const settings = Type.Object({
     ),
     commandTimeoutMs: setting(
       'REDIS_COMMAND_TIMEOUT_MS',
-      whole(10, 10_000),
+      wholeNumber(10, 10_000),
       '200',
       'How many milliseconds a Redis command may take before the request is answered 503.',
     ),
@@ -200,7 +200,7 @@ const settings = Type.Object({
       ),
       keyFile: optional('REDIS_TLS_KEY_FILE', anyText, 'File with the private key of that certificate.'),
     }),
-    /** Who we are to sentinels, which have users of their own. */
+    /** Our user of the sentinels, which have users of their own. */
     sentinel: Type.Object({
       username: optional('REDIS_SENTINEL_USERNAME', anyText, 'User of the sentinels (ACL).'),
       password: optional(
@@ -271,13 +271,13 @@ const settings = Type.Object({
     ),
     sendAfterMs: setting(
       'OTEL_BSP_SCHEDULE_DELAY',
-      whole(1, 600_000),
+      wholeNumber(1, 600_000),
       '5000',
       'After how many milliseconds spans are sent, unless there are 512 before.',
     ),
     queuedSpans: setting(
       'OTEL_BSP_MAX_QUEUE_SIZE',
-      whole(1, 1_000_000),
+      wholeNumber(1, 1_000_000),
       '2048',
       'Most spans that wait to be sent; further ones are dropped.',
     ),
@@ -309,26 +309,26 @@ const settings = Type.Object({
     }),
     shutdownDelayMs: setting(
       'SHUTDOWN_DELAY_MS',
-      whole(0, 60_000),
+      wholeNumber(0, 60_000),
       '5000',
       'How many milliseconds the query service goes on serving after a signal to end, while `/ready` says 503: longer than whoever sends requests here takes to notice.',
     ),
     overloadLatencyMs: setting(
       'OVERLOAD_LATENCY_MS',
-      whole(10, 60_000),
+      wholeNumber(10, 60_000),
       '100',
       'How many milliseconds requests wait to be begun, on average, while more is asked than can be answered; a burst waits three times as long. The rest is refused with 503; up to 64 requests at a time never are.',
     ),
     quota: Type.Object({
       requests: setting(
         'QUOTA_REQUESTS',
-        whole(1, 1_000_000_000),
+        wholeNumber(1, 1_000_000_000),
         '600',
         'Requests that a store and environment may make in a window.',
       ),
       windowSeconds: setting(
         'QUOTA_WINDOW_SECONDS',
-        whole(1, 86_400),
+        wholeNumber(1, 86_400),
         '60',
         'Length of the quota’s window in seconds.',
       ),
@@ -337,38 +337,38 @@ const settings = Type.Object({
     authFailures: Type.Object({
       windowSeconds: setting(
         'AUTH_FAILURES_WINDOW_SECONDS',
-        whole(1, 86_400),
+        wholeNumber(1, 86_400),
         '60',
         'Seconds for which failed authentications at the token endpoint are counted.',
       ),
       perClientAndAddress: setting(
         'AUTH_FAILURES_PER_CLIENT_AND_ADDRESS',
-        whole(1, 1_000_000_000),
+        wholeNumber(1, 1_000_000_000),
         '20',
         'Failed authentications of one client from one address (IPv6: one /64) in that time; beyond it both wait, whatever the secret. It is 5 while one of the next two is exceeded.',
       ),
       perAddress: setting(
         'AUTH_FAILURES_PER_ADDRESS',
-        whole(1, 1_000_000_000),
+        wholeNumber(1, 1_000_000_000),
         '200',
         'Failed authentications from one address in that time; beyond it wrong secrets from there are answered 429.',
       ),
       perClient: setting(
         'AUTH_FAILURES_PER_CLIENT',
-        whole(1, 1_000_000_000),
+        wholeNumber(1, 1_000_000_000),
         '200',
         'Failed authentications of one client in that time; beyond it wrong secrets of this client are answered 429.',
       ),
     }),
     maxTokensPerKey: setting(
       'MAX_TOKENS_PER_KEY',
-      whole(1, 1_000_000_000),
+      wholeNumber(1, 1_000_000_000),
       '10000',
       'Most live tokens that a key may have; at the token endpoint it is answered 429 until one of them ends. Clients may fetch a token for each call where it is above what the quota allows within the lifetime of one.',
     ),
     loggedPercent: setting(
       'LOG_REQUESTS_PERCENT',
-      whole(0, 100),
+      wholeNumber(0, 100),
       '100',
       'The percentage of requests, drawn by chance, that have a line of their own in the log; metrics count them all. `/health` never has one.',
     ),
@@ -396,7 +396,7 @@ const settings = Type.Object({
     audience: setting('TOKEN_AUDIENCE', anyText, 'store-data-api', '`aud` of the tokens.'),
     lifetimeSeconds: setting(
       'TOKEN_LIFETIME_SECONDS',
-      whole(1, 86_400),
+      wholeNumber(1, 86_400),
       '900',
       'How many seconds a token is valid.',
     ),
@@ -416,26 +416,26 @@ const settings = Type.Object({
     sliceEvents: setting(
       'PROJECTOR_SLICE_EVENTS',
       // The ids of more may be too much for one command of MongoDB.
-      whole(1, 20_000),
+      wholeNumber(1, 20_000),
       '1500',
       'Most events that the projector applies in one transaction.',
     ),
     sliceBytes: setting(
       'PROJECTOR_SLICE_BYTES',
-      whole(1_024, 64 * 1_048_576),
+      wholeNumber(1_024, 64 * 1_048_576),
       '4194304',
       'Most bytes of messages that the projector applies in one transaction (one message always fits).',
     ),
     concurrentPartitions: setting(
       'PROJECTOR_CONCURRENT_PARTITIONS',
-      whole(1, 64),
+      wholeNumber(1, 64),
       '3',
       'Partitions that one projector process works on side by side.',
     ),
     /** The percentage of time that erasing customers whom many records name may take. */
     rewritingShare: setting(
       'PROJECTOR_REWRITING_SHARE',
-      whole(1, 100),
+      wholeNumber(1, 100),
       '25',
       'The percentage of its time that the projector spends at most on erasing what very many orders say of a deleted customer.',
     ),
@@ -450,14 +450,14 @@ const settings = Type.Object({
       /** After how many days they expire; `null` never. */
       days: optional(
         'DEAD_LETTER_DAYS',
-        whole(0, 36_500),
+        wholeNumber(0, 36_500),
         'After how many days a dead letter about which nobody decided expires; 0 never.',
         { none: '0', fallback: '90' },
       ),
       /** Of each topic's dead letters. */
       bytes: setting(
         'DEAD_LETTER_BYTES',
-        whole(1, 1_000_000_000_000),
+        wholeNumber(1, 1_000_000_000_000),
         '268435456',
         'Most bytes of messages that the dead letters of one topic keep; beyond it they keep place and reason alone, and the message is read from Kafka.',
       ),
@@ -552,7 +552,7 @@ function readOwn(
 /** How many letters a name may be off to be taken for a mistake. */
 const NEAR = 2;
 
-/** Variables that are none of ours, but nearly: each a line with the setting that may have been meant. */
+/** Warnings about variables whose names are nearly those of settings. */
 export function nearMisses(env: NodeJS.ProcessEnv): string[] {
   const own = describeOwnSettings(env).map(({ name }) => name);
   const names = [...describeSettings().map(({ name }) => name), ...own];

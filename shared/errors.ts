@@ -111,7 +111,7 @@ export function isUnavailable(error: unknown): boolean {
       /Connection|BrokerNotFound|CoordinatorNotFound|NumberOfRetriesExceeded|NoBrokerAvailable|RequestTimeout/.test(
         error.name,
       ) ||
-      // What ends its retries is wrapped.
+      // kafkajs wraps the error that ends its retries.
       (error.name === 'KafkaJSNonRetriableError' && isUnavailable(error.cause))
     );
   }
@@ -161,12 +161,12 @@ export function refusalOf(error: unknown): string | null {
 function innerErrors(error: Error): unknown[] {
   const listOf = (value: unknown) => (Array.isArray(value) ? (value as unknown[]) : []);
   const { errors, groups, previousErrors, errorResponse } = error as Partial<Record<string, unknown>> & Error;
-  // kafkajs tells of each group that could not be deleted.
+  // kafkajs lists each group that could not be deleted.
   const ofGroups = listOf(groups).map((group) => (group as { error?: unknown }).error);
   return [error.cause, errorResponse, ...listOf(errors), ...ofGroups, ...listOf(previousErrors)];
 }
 
-/** An error as a command tells it: with its own code and message, or those of the server that failed. */
+/** An error as a command reports it: with its own code and message, or those of the server that failed. */
 export function asFailure(error: unknown): { code: ErrorCode; message: string } {
   if (error instanceof StoreDataError) return error;
   const refusal = refusalOf(error);

@@ -12,7 +12,7 @@ export interface OperationsOptions {
   host: string;
   /** 0 takes a free one. */
   port: number;
-  /** Whether the process still works; false has it restarted. It must not look at a server: those come back by themselves. */
+  /** Whether the process still works; otherwise it is restarted. It must not depend on a server: those recover by themselves. */
   live: () => boolean | Promise<boolean>;
   /**
    * Why the process cannot take work, in words for operators; `null` where it can. A server that is away is no reason: it would take

@@ -1,7 +1,6 @@
 /**
- * The masters of a Redis cluster. Each node is polled for the slots that it holds; what nodes say of one another only tells that there
- * are others. A command goes to the node that holds its key. If that does not answer in time, the command fails and is sent nowhere
- * else (decision 0045).
+ * The masters of a Redis cluster. Each node is polled for its own slots; its list of other nodes only serves to find them. A command
+ * goes to the node that holds its key. If that does not answer in time, the command fails and is sent nowhere else (decision 0045).
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
@@ -14,9 +13,9 @@ import type { RedisMaster, RedisMasters } from './redis-masters.ts';
 /** How often the nodes are asked: while each slot has a master that is reached, and while not. */
 const FOLLOW_MS = 1_000;
 const SEARCH_MS = 100;
-/** How soon nodes that were just heard of are asked, and whether all are ready is looked at. */
+/** How soon newly found nodes are polled, and how often readiness is checked. */
 const POLL_MS = 10;
-/** For how long a new node is waited for before the others are asked again: one that loads its data is neither reached nor away. */
+/** How long to wait for a new node before the others are polled again: one that loads its data neither connects nor fails. */
 const MEET_MS = 1_000;
 
 /** A connection that emits `moved`, and knows why it was refused. */
@@ -220,7 +219,7 @@ function rangesOf(owners: readonly (Node | undefined)[], node: Node): string {
   return ranges.join();
 }
 
-export interface ToldByNode {
+export interface NodeView {
   id: string;
   /** What it says to hold; `null` where it is no master. */
   claim: Claim | null;
@@ -238,9 +237,9 @@ const LINE =
   /^(?<id>\S+) (?<host>\S*):(?<port>\d+)(?:@\d+)?(?:,(?<name>[^\s,]*)\S*)? (?<flags>\S+) \S+ \S+ \S+ (?<epoch>\d+) \S+(?<slots>.*)$/;
 
 /** @throws where it is no such answer. */
-export function readClusterNodes(text: string): ToldByNode {
+export function readClusterNodes(text: string): NodeView {
   const nodes = new Map<string, RedisNode>();
-  let told: Pick<ToldByNode, 'id' | 'claim'> | null = null;
+  let view: Pick<NodeView, 'id' | 'claim'> | null = null;
   for (const line of text.split('\n')) {
     const {
       id = '',
@@ -253,15 +252,15 @@ export function readClusterNodes(text: string): ToldByNode {
     } = LINE.exec(line)?.groups ?? {};
     const is = (flag: string) => flags.split(',').includes(flag);
     if (is('myself')) {
-      told = { id, claim: is('master') ? { epoch: Number(epoch), ranges: rangesIn(slots) } : null };
+      view = { id, claim: is('master') ? { epoch: Number(epoch), ranges: rangesIn(slots) } : null };
     }
     // A name is announced for those who are to use it, as a certificate may ask for.
     if ((name || host) !== '' && !is('noaddr') && !is('handshake')) {
       nodes.set(id, { host: name || host, port: Number(port) });
     }
   }
-  if (told === null) throw new Error('what answers is no node of a Redis cluster');
-  return { ...told, nodes };
+  if (view === null) throw new Error('what answers is no node of a Redis cluster');
+  return { ...view, nodes };
 }
 
 /** Without those that move just now, which stand in brackets: as long as they do, the owner is who it was. */

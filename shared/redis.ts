@@ -22,8 +22,7 @@ export function redisSecondsIn({ histogram }: Pick<ReturnType<typeof makersIn>, 
 }
 
 /**
- * Is told when a server is away, or refuses us, once for each time, and when it is back: without a listener an error would end the
- * process.
+ * Called once when a server becomes unreachable or refuses us, and when it is back. Without a listener an error would end the process.
  */
 export interface RedisWatcher {
   away: (error: Error) => void;
@@ -67,17 +66,17 @@ export function createRedis(config: Config, watcher: RedisWatcher, seconds?: His
 }
 
 function watched(redis: RedisConnection, { away, refuses, back }: RedisWatcher): RedisConnection {
-  let told: 'away' | 'refused' | null = null;
+  let reported: 'away' | 'refused' | null = null;
   redis.on('error', (error) => {
     const state = redis.refusal === null ? 'away' : 'refused';
-    if (told === state) return;
-    told = state;
+    if (reported === state) return;
+    reported = state;
     if (redis.refusal === null || refuses === undefined) away(error);
     else refuses(redis.refusal);
   });
   redis.on('ready', () => {
-    if (told !== null) back?.();
-    told = null;
+    if (reported !== null) back?.();
+    reported = null;
   });
   return redis;
 }

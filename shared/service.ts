@@ -7,9 +7,9 @@ import { createLogger, type Logger } from './logging.ts';
 export interface ServiceProcess {
   config: Config;
   logger: Logger;
-  /** What is done at an end, in this order. */
+  /** Called in this order when the process ends. */
   closing: (() => Promise<void>)[];
-  /** What ends it, once something does. */
+  /** Why it ends; `null` while it does not. */
   ends: () => 'signal' | 'failure' | null;
 }
 
@@ -34,7 +34,7 @@ export async function runService({ service, title, endMs, start }: ServiceOption
     await start({ config, logger, closing, ends });
   } catch (error) {
     const isOurs = error instanceof StoreDataError;
-    // What is wrong with the settings may be how much is logged.
+    // The invalid setting may be the log level itself.
     logger ??= createLogger(service, 'fatal', undefined, readLogFormat(process.env));
     logger.fatal(
       isOurs ? { code: error.code } : { err: error },

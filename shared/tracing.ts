@@ -1,6 +1,6 @@
 /**
  * Traces: what the time of a request or of a slice of messages goes into. Without a collector's address nothing of
- * OpenTelemetry's SDK is loaded, no span is ever active, and what could be traced costs one look for one (decision 0063).
+ * OpenTelemetry's SDK is loaded, no span is ever active, and code that could be traced only reads the active span (decision 0063).
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Config } from './config.ts';
@@ -9,7 +9,7 @@ import type { Logger } from './logging.ts';
 
 export type Kind = 'internal' | 'server' | 'client' | 'consumer';
 
-/** What a span says: names and numbers of ours alone, never what a client, a publisher or a person wrote. */
+/** Attributes of a span: our own names and numbers, never text of a client, a publisher or a person. */
 export type Attributes = Readonly<Record<string, string | number>>;
 
 /** A span that is recorded, until it is ended. */
@@ -17,7 +17,7 @@ export interface Span {
   readonly traceId: string;
   readonly isEnded: boolean;
   child: (name: string, kind: Kind, attributes?: Attributes) => Span;
-  /** Says that another span has to do with this one. */
+  /** Adds a link to another span. */
   link: (other: Span) => void;
   set: (attributes: Attributes) => void;
   /** @param failure what kind of error ended it. */

@@ -29,7 +29,7 @@ export const connectStoreData: typeof Api.connectStoreData = async (connection) 
   try {
     await allEnded<unknown>([admin.connect(), producer.connect(), mongodb.connect()]);
   } catch (error) {
-    // What is open would keep the process alive.
+    // Open connections would keep the process alive.
     await close().catch(() => undefined);
     throw error;
   }

@@ -19,7 +19,7 @@ import type * as Api from './api.d.ts';
 import { connectStoreData } from './connect.ts';
 
 const MAX_MESSAGE_BYTES = 10 * 1_048_576;
-/** For how long members of a consumer group that were killed are waited for, and how often they are looked for. */
+/** How long to wait for killed members to leave a consumer group, and how often to poll for that. */
 const LEFT_MS = 30_000;
 const POLL_MS = 200;
 
@@ -96,7 +96,7 @@ async function makeTopics(
   cleanup: AsyncDisposableStack,
 ): Promise<void> {
   await using servers = await reach(settings);
-  // Before they are made: of some it may not be heard in time that they were.
+  // Before they are made: the answer to their creation may be lost.
   cleanup.defer(() => removeFromKafka(settings));
   cleanup.defer(() => removeDatabases(settings));
   await createTopics(servers.admin, servers.topics, {
@@ -105,7 +105,7 @@ async function makeTopics(
   });
 }
 
-/** Servers that were there before keep nothing of this; in Redis everything that is left ends by itself. */
+/** Removes topics and groups from servers that existed before; keys in Redis expire by themselves. */
 async function removeFromKafka(settings: Record<string, string>): Promise<void> {
   await using servers = await reach(settings);
   const { admin, topics, config } = servers;

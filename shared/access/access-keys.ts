@@ -413,8 +413,8 @@ export async function applyQuota(
 }
 
 /**
- * Notes a store's erasure as the log tells it, where MongoDB does not know it any longer. What is stored of the store stays: the
- * note keeps what the log holds of it from being applied. @returns the record as it is now if it changed, else `null`.
+ * Restores the note of a store's erasure from the log, where MongoDB lost it. Stored documents of the store stay: the note prevents older
+ * events of the log from being applied. @returns the record as it is now if it changed, else `null`.
  */
 export async function applyErasure(
   { keys, stores }: Pick<ControlCollections, 'keys' | 'stores'>,
@@ -424,7 +424,7 @@ export async function applyErasure(
 ): Promise<StoreAccess | null> {
   const { storeId, sequence, at, ends } = change;
   const changed = await changeStore(stores, environment, storeId, session, ({ quota: _quota, ...store }) => {
-    // One that is under way here is older than any that the log tells of.
+    // An erasure that is under way is not in the log yet.
     if (sequence <= (store.erased?.sequence ?? -1)) return null;
     return { ...store, record_status: 'active', record_sequence: -1, erased: { at, sequence, ends } };
   });

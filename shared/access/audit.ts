@@ -40,7 +40,7 @@ export interface AuditSubject {
   kid?: string;
 }
 
-/** What was asked for or came of it: scopes, a status, a sequence, a reason. */
+/** What was requested, or its result: scopes, a status, a sequence, a reason. */
 export type AuditDetails = Record<string, string | number | boolean | null | readonly string[]>;
 
 export interface AuditRecord extends AuditSubject {

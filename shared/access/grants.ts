@@ -61,7 +61,7 @@ export interface Published {
   member: string;
 }
 
-/** Above every version: nothing that is written later, by whomever, lets a revoked key in again. */
+/** Above every version: no later write can give a revoked key its rights back. */
 const FINAL_VERSION = Number.MAX_SAFE_INTEGER;
 
 /** What of a key Redis is to hold. */

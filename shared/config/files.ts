@@ -25,7 +25,7 @@ export function readTlsFiles({ caFile = null, certFile, keyFile }: TlsFiles): Tl
 }
 
 /**
- * The password of a setting, or of the file that a setting names, whose last line break is none of it; `null` without either.
+ * The password of a setting, or of the file that a setting names, without its last line break; `null` without either.
  * @throws {StoreDataError} `config_invalid`, naming the file.
  */
 export function readPassword(settings: {

@@ -51,7 +51,7 @@ export function optional<T extends TSchema>(
   } satisfies Annotated & Partial<InWords>);
 }
 
-export function whole(minimum: number, maximum: number) {
+export function wholeNumber(minimum: number, maximum: number) {
   return Type.Integer({ minimum, maximum, words: `must be a whole number from ${minimum} to ${maximum}` });
 }
 
@@ -65,7 +65,7 @@ export function matching(pattern: RegExp, words: string) {
 
 export const anyText = Type.String({ minLength: 1, words: 'must not be empty' });
 export const flag = Type.Boolean({ words: 'must be true or false' });
-export const port = whole(0, 65_535);
+export const port = wholeNumber(0, 65_535);
 
 Format.Set('address', (text) => readAddress(text) !== null);
 
@@ -109,7 +109,7 @@ export const network = Type.String({
   words: 'must be an address or a network such as 10.0.0.0/8',
 });
 
-/** An address, or a network of one: not all addresses, since then anybody could claim to be anybody. */
+/** An address or a network. A network of all addresses is refused: every caller could forge its address. */
 function isNetwork(text: string): boolean {
   const [address = '', bits, ...rest] = text.split('/');
   const longest = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0;

@@ -14,7 +14,7 @@ export type KeyStatus = (typeof KEY_STATUSES)[number];
 
 const SecretHash = Type.String({ title: 'SHA-256 in hex', pattern: '^[0-9a-fA-F]{64}$' });
 const Secrets = Type.Union([SecretHash, Type.Array(SecretHash, { maxItems: 2 })]);
-/** When a secret ends, by its hash: an addition of ours, so that a deadline lies in the log as well. */
+/** When secrets end, by hash, so that the log has the deadlines too. */
 const SecretExpiry = Type.Record(SecretHash, Type.Union([Instant, Type.Null()]), {
   title: 'date-times by hash',
 });
@@ -90,7 +90,7 @@ export interface StoreAccessChange {
   status: 'active' | 'blocked';
 }
 
-/** A store's own quota; `null` is none. */
+/** A store's own quota; `null` for the configured one. */
 export type OwnQuota = { requests: number; window_seconds?: number } | null;
 
 export interface StoreQuotaChange extends Omit<StoreAccessChange, 'kind' | 'status'> {

@@ -1,6 +1,6 @@
 /**
- * The bounds of event data (rules R12.5 to R12.8): how long its texts and lists may be. What is beyond one is poison. They are
- * what makes the size of every stored document known.
+ * The bounds of event data (rules R12.5 to R12.8): how long its texts and lists may be. An event beyond a bound is poison. The bounds
+ * limit the size of every stored document.
  */
 
 /** Texts, in Unicode code points. */

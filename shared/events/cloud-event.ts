@@ -1,4 +1,4 @@
-/** From a Kafka message to a CloudEvent of ours: both content modes, every attribute checked (rules R11.2 to R11.9). */
+/** Reads a CloudEvent from a Kafka message: both content modes, every attribute checked (rules R11.2 to R11.9). */
 import { isUtf8 } from 'node:buffer';
 import {
   type LogMessage,

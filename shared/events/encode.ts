@@ -1,4 +1,4 @@
-/** Makes messages of ours: CloudEvents in structured mode, for the command line, the simulator and tests. */
+/** Encodes CloudEvents in structured mode, for the command line, the simulator and tests. */
 import { randomUUID } from 'node:crypto';
 
 export interface EventToEncode {

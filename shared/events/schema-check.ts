@@ -55,7 +55,7 @@ function firstOf<T, R>(list: Iterable<T>, find: (entry: T) => R | null): R | nul
   return null;
 }
 
-/** One sentence about the deepest mistake: the alternative "must be null" of an absent field tells nothing. */
+/** One sentence about the deepest mistake, without the alternative "must be null" of optional fields. */
 function describe(errors: readonly SchemaError[]): string {
   const depth = (error: SchemaError) => error.instancePath.split('/').length;
   const telling = errors.filter(

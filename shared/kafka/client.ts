@@ -30,21 +30,21 @@ registerCodecs();
 replaceFetches();
 quietRequestQueues();
 
-/** Far longer than a broker that is busy takes for what it knows. */
+/** Far longer than a busy broker takes to answer from its own state. */
 const AT_ONCE_MS = 5_000;
 
-/** Makes a client. kafkajs logs at our levels, one step quieter: its own retries are no events of ours. */
+/** Makes a client. kafkajs's lines are logged one level lower, since it retries by itself. */
 export function createKafka(config: Pick<Config, 'kafka'>, clientId: string, logger: Logger): Kafka {
   const security = kafkaSecurity(config.kafka);
   return new KafkaClient({
     clientId,
     brokers: () => seedBrokers(config.kafka.brokers, security.ssl),
     ...security,
-    // Who joins a group is answered when everybody has.
+    // A broker answers JoinGroup once all members have joined.
     socketFactory: kafkaSockets({ atOnceMs: AT_ONCE_MS, othersMs: rebalanceMs(config.kafka) + 2_000 }),
     connectionTimeout: 3_000,
     requestTimeout: 15_000,
-    // Our sockets end before, and kafkajs would look ten times a second.
+    // Our sockets end earlier, and kafkajs would poll ten times a second.
     enforceRequestTimeout: false,
     retry: { initialRetryTime: 100, maxRetryTime: 2_000, retries: 8 },
     logLevel: logLevel.WARN,
@@ -75,7 +75,7 @@ export function createQuietKafka(
 }
 
 /**
- * Asks on a connection of its own: one that was kept may be dead unnoticed, and a question on it waits as long as a broker may take.
+ * Uses a new connection: a kept one may have died unnoticed, and a request on it would wait for its full limit.
  */
 export async function askKafka<T>(kafka: Kafka, question: (admin: Admin) => Promise<T>): Promise<T> {
   const admin = kafka.admin();

@@ -3,7 +3,7 @@
  * NAT may drop a connection unnoticed, and kafkajs keeps using it: a request that times out does not end its connection.
  *
  * Requests and answers are preceded by their length, and a broker answers the requests of a connection in their order
- * (https://kafka.apache.org/protocol.html): the oldest that is not answered tells whether the broker is still there.
+ * (https://kafka.apache.org/protocol.html): the oldest unanswered request shows whether the broker is still there.
  */
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectByTls, type ConnectionOptions } from 'node:tls';
@@ -17,16 +17,16 @@ import { StoreDataError } from '../errors.ts';
 const CHECK_MS = 1_000;
 const LENGTH_BYTES = 4;
 
-/** What a broker answers by itself: Fetch (with our short waits), ListOffsets, Metadata, FindCoordinator, Heartbeat, ApiVersions. */
+/** Answered from a broker's own state: Fetch (with our short waits), ListOffsets, Metadata, FindCoordinator, Heartbeat, ApiVersions. */
 const ANSWERED_AT_ONCE = new Set([1, 2, 3, 10, 12, 18]);
 
 /** JoinGroup and SyncGroup. */
 const WAITS_FOR_GROUP = new Set([11, 14]);
 
 interface AnswerLimits {
-  /** The longest that a broker may take to tell what it knows, in milliseconds. */
+  /** The longest that a broker may take to answer from its own state, in milliseconds. */
   atOnceMs: number;
-  /** The longest that it may take for what others must do first: members of a group, other copies. */
+  /** The longest for requests that wait for others: members of a group, other copies. */
   othersMs: number;
 }
 
@@ -44,8 +44,8 @@ interface Connection {
 }
 
 /**
- * Makes connections that end when something was asked and is not answered in time. What forgets one forgets others, each of which
- * would be found in turn: with it end all to the same broker that have been as silent since.
+ * Makes connections that end when a request is not answered in time. A NAT that dropped one connection dropped others; every equally
+ * silent one to that broker ends with it.
  */
 export function kafkaSockets({ atOnceMs, othersMs }: AnswerLimits): ISocketFactory {
   const brokers = new Map<string, Set<Connection>>();
@@ -70,14 +70,14 @@ export function kafkaSockets({ atOnceMs, othersMs }: AnswerLimits): ISocketFacto
     socket.on('data', (chunk: Buffer) => {
       connection.heardAt = performance.now();
       asked.splice(0, count(chunk));
-      // The broker turns to the next one only now.
+      // The broker begins the next request only now.
       if (asked[0] !== undefined) asked[0].at = connection.heardAt;
     });
     const isLate = ({ at, limitMs }: Asked) => performance.now() - at > limitMs;
     const look = () => {
       const [oldest] = asked;
       if (oldest === undefined || !isLate(oldest)) return Promise.resolve();
-      // Where this process stood still, its timers come before it reads what was answered meanwhile.
+      // After a pause of this process, timers fire before it reads the answers that arrived meanwhile.
       setImmediate(() => {
         if (asked[0] !== oldest || !isLate(oldest) || !connections.has(connection)) return;
         const silent = [...connections].filter(
@@ -120,7 +120,7 @@ function kindOf(request: unknown): number {
 function countFrames(): (chunk: Buffer) => number {
   const head = Buffer.alloc(LENGTH_BYTES);
   let headBytes = 0;
-  /** What is still to come of the answer whose length is known. */
+  /** Missing bytes of the answer whose length is known. */
   let missing = 0;
   return (chunk) => {
     let ended = 0;
@@ -151,8 +151,8 @@ const ANSWER_MS = 3_000;
 const API_VERSIONS = Buffer.from([0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 0, 0xff, 0xff]);
 
 /**
- * The brokers to begin with: the one that answers first, or all where none does, of which kafkajs then says why. It would try one after
- * the other, always in the same order, and wait seconds for each that is frozen: it takes connections and never answers.
+ * The brokers to begin with: the one that answers first, or all if none does, so that kafkajs reports why. kafkajs itself tries one after
+ * the other in a fixed order, and waits seconds for each frozen one, which accepts connections and never answers.
  */
 export async function seedBrokers(brokers: readonly string[], ssl: KafkaConfig['ssl']): Promise<string[]> {
   if (brokers.length === 1) return [...brokers];
@@ -245,15 +245,14 @@ interface RequestQueue {
   scheduleCheckPendingRequests: () => void;
 }
 
-/** An answer has them looked at as well. */
+/** Each answer triggers the check too. */
 const PENDING_POLL_MS = 10;
 
 const require = createRequire(import.meta.url);
 
 /**
- * Has kafkajs check waiting requests only where some wait. It checks after every answer, and after every check again: where none waits
- * its delay is a negative number, which Node takes for a millisecond, so that each connection woke the process a thousand times a second.
- * The version of kafkajs is pinned, since it offers no place for that.
+ * Makes kafkajs check pending requests only while some are pending. Otherwise its delay is negative, which Node rounds up to a
+ * millisecond: each connection woke the process a thousand times a second. kafkajs has no hook for this, so its version is pinned.
  */
 export function quietRequestQueues(): void {
   const { prototype } = require('kafkajs/src/network/requestQueue') as { prototype: RequestQueue };

@@ -1,7 +1,6 @@
 /**
- * Reads answers to Fetch requests in the place of kafkajs, which checks no checksum, unpacks without a bound, and gives up all of an
- * answer, and the consumer with it, when one batch of one partition cannot be read. Here such a batch is known by what stands for it
- * (`message.ts`), and everything else is read.
+ * Decodes answers to Fetch requests instead of kafkajs. It checks no checksum, unpacks without a bound, and one unreadable batch ends the
+ * consumer. Here such a batch becomes a placeholder (`message.ts`), and everything else is read.
  *
  * https://kafka.apache.org/protocol.html#The_Messages_Fetch, versions 4 to 11, which are those that kafkajs asks for.
  */
@@ -10,7 +9,7 @@ import { DecodingBudget, Unpacking } from './unpacking.ts';
 import { type AbortedTransaction, damagedFrom, decodeRecordSet } from './record-set.ts';
 import type { DecodedMessage } from './record-batch.ts';
 
-/** Of compressed messages a fetch brings so many times the bytes that it asks for, unpacked, and two messages in any case. */
+/** Unpacked messages of a fetch may have this many times the bytes that it requested; two messages are read in any case. */
 const UNPACKED_TIMES = 4;
 /** Messages of one partition at a time, their headers counted as well: many times what a fetch brings of real events. */
 const MAX_PARTS = 10_000;
@@ -61,8 +60,7 @@ const require = createRequire(import.meta.url);
 const Decoder = require('kafkajs/src/protocol/decoder') as new (raw: Buffer) => Fields;
 
 /**
- * Has kafkajs read fetches with this file, and wait for them as `setFetchMaxWait` says; its version is pinned, since it offers no place
- * for that.
+ * Makes kafkajs decode fetches with this file and wait as `setFetchMaxWait` says. It has no hook for that, so its version is pinned.
  */
 export function replaceFetches(): void {
   const definition = require('kafkajs/src/protocol/requests/fetch') as Definition;
@@ -120,7 +118,7 @@ export async function decodeFetch(
   let parts = 0;
   for (const { set, fetchOffset, maxBytes, partition } of inRandomTurn(sets)) {
     const { abortedTransactions } = partition;
-    // What these wrote is left out here: kafkajs would take them to be sorted.
+    // Aborted messages are left out here: kafkajs would assume that this list is sorted.
     partition.abortedTransactions = [];
     if (partition.errorCode === CORRUPT_MESSAGE) {
       partition.errorCode = 0;
@@ -140,13 +138,13 @@ export async function decodeFetch(
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** The order in which partitions are read: any may be the first, or one that always spends the budget would leave nothing for others. */
+/** Rotates the partitions at random: if the same one always came first, it could spend the budget of all others. */
 function inRandomTurn<T>(sets: readonly T[]): T[] {
   const first = Math.floor(Math.random() * sets.length);
   return [...sets.slice(first), ...sets.slice(0, first)];
 }
 
-/** What is said of a partition, without its messages. */
+/** The fields of a partition before its messages. */
 function partitionHeader(fields: Fields, version: number): FetchedPartition {
   const int64 = () => String(fields.readInt64());
   return {
@@ -161,15 +159,13 @@ function partitionHeader(fields: Fields, version: number): FetchedPartition {
   };
 }
 
-/** What consumers of a topic say: for how long a fetch may wait now. */
+/** By topic, functions of its consumers: how long a fetch may wait now. */
 const waits = new Map<string, Set<() => number>>();
 
 /**
- * Has fetches of a topic that bring nothing wait as long as the least patient consumer of this process allows. A broker answers at once
- * when a message comes: waiting costs only what becomes fetchable meanwhile, as a partition that was paused. kafkajs has one time for
- * all,
- * which is most of what an idle consumer costs.
- * @returns what ends that.
+ * Lets empty fetches of a topic wait as long as the least patient consumer of this process allows. A broker answers at once when a message
+ * comes; only a partition that is resumed meanwhile waits. With kafkajs's single short wait, fetches are most of an idle consumer's cost.
+ * @returns a function that ends it.
  */
 export function setFetchMaxWait(topic: string, waitMs: () => number): () => void {
   const ofTopic = waits.get(topic) ?? new Set();

@@ -1,7 +1,6 @@
 /**
  * Reads parts of a topic again, one partition at a time, from and up to given offsets. A consumer whose group is its
- * own and goes with it: nothing that it does moves a position of anybody. What stands for a batch that cannot be read is handed out
- * among the messages.
+ * own and is deleted with it, so that no other group's position moves. Placeholders of unreadable batches are among the messages.
  */
 import { randomUUID } from 'node:crypto';
 import type { Admin, Consumer, ConsumerConfig, EachBatchPayload } from 'kafkajs';
@@ -103,7 +102,7 @@ export class LogReader {
   /**
    * Hands out a partition's messages from offset `from` up to, but without, `to`, in order, in batches. One part at a time.
    * @throws {StoreDataError} `history_lost` when the log does not hold that part, `environment_unavailable` when it
-   * brings nothing for long, `batch_unreadable` when it cannot be told where a batch ends that cannot be read; and what `take` throws.
+   * brings nothing for long, `batch_unreadable` for an unreadable batch whose end is unknown; and what `take` throws.
    */
   async read(
     { partition, from, to }: { partition: number; from: number; to: number },
@@ -142,7 +141,7 @@ export class LogReader {
     if (task === null || task.partition !== batch.partition || isStale()) return;
     const messages = batch.messages.filter((message) => !isGap(message) && isWanted(message, task));
     try {
-      // However long it takes, that is no silence.
+      // The time that `take` needs is no silence.
       clearTimeout(task.silence);
       if (messages.length > 0) await task.take(messages);
       const open = messages.map(unreadableBatch).find((one) => one?.to === null);
@@ -157,7 +156,7 @@ export class LogReader {
     await heartbeat();
   }
 
-  /** Goes on behind a batch whose end cannot be told, where an operator said where that is. */
+  /** Continues behind an unreadable batch of unknown end, if an operator decided where that is. */
   async #goBehind(task: Task, open: UnreadableBatch): Promise<void> {
     const to = await skippedTo(this.#control, this.#topic, task.partition, open);
     if (to === null) {

@@ -59,9 +59,9 @@ export interface UnreadableBatch {
   detail: string;
   /** The first offset of the batch. */
   from: number;
-  /** The last one; `null` where that cannot be told, which is so of a damaged batch alone. */
+  /** The last one; `null` for a damaged batch whose end is unknown. */
   to: number | null;
-  /** By which the batch is known again: of its first bytes, which are the same however much of it was fetched. */
+  /** Identifies the batch: a digest of its first bytes, which every fetch of it brings. */
   digest: string;
 }
 
@@ -92,7 +92,7 @@ export function firstOffsetOf(message: { offset: string }): number {
   return unreadableBatch(message)?.from ?? Number(message.offset);
 }
 
-/** By which the batch of a message is known again, whether it can be read or not; `undefined` for what has none. */
+/** The digest that identifies the batch of a message, readable or not; `undefined` for a gap. */
 export function batchDigest(message: object): string | undefined {
   if ('batch' in message) return digestOf(message.batch as Buffer);
   return unreadableBatch(message)?.digest;
@@ -103,7 +103,7 @@ export function digestOf(bytes: Buffer): string {
   return hash('sha256', bytes.subarray(0, HEADER_BYTES), 'base64url').slice(0, 22);
 }
 
-/** `12 to 40`, or `from 12 on` where the end cannot be told. */
+/** `12 to 40`, or `from 12 on` where the end is unknown. */
 export function offsetsInWords({ from, to }: Pick<UnreadableBatch, 'from' | 'to'>): string {
   return to === null ? `from ${from} on` : `${from} to ${to}`;
 }

@@ -1,7 +1,4 @@
-/**
- * Reads one record batch (format 2, https://kafka.apache.org/documentation/#recordbatch): its checksum, its codec, its records. What
- * is wrong is an error, never a message of another shape.
- */
+/** Reads one record batch (format 2, https://kafka.apache.org/documentation/#recordbatch): its checksum, its codec, its records. */
 import { crc32c } from '@node-rs/crc32';
 import { MAX_UNPACKED_BYTES, UnpacksTooLarge } from './codecs.ts';
 import type { DecodingBudget, Place, Unpacked, Unpacking } from './unpacking.ts';
@@ -32,7 +29,7 @@ const PLACES_APART = 4_096;
 const TURN_RECORDS = 64;
 /** Of what a message of a large batch holds, each part is cut to this: one byte more than an event may have. */
 const MAX_KEPT_BYTES = 1_048_576 + 1;
-/** No header that is looked at has a longer name. */
+/** No header that is read has a longer name. */
 const MAX_NAME_BYTES = 1_024;
 
 /** Thrown for a batch that cannot be read. */
@@ -319,13 +316,13 @@ class RecordReader {
     return { end, attributes, timestampDelta: this.varlong(), offsetDelta: this.varint() };
   }
 
-  /** Bytes with their length before them; any length below zero says that there are none, as other clients read it. */
+  /** Bytes with their length before them; any negative length stands for null, as in other clients. */
   bytes(): Buffer | null {
     const start = this.#passBytes();
     return start === null ? null : this.#bytes.subarray(start, this.at);
   }
 
-  /** @returns where the bytes begin that were passed; `null` where there are none. */
+  /** @returns where the skipped bytes begin; `null` for null. */
   #passBytes(): number | null {
     const length = this.varint();
     if (length < 0) return null;
@@ -335,7 +332,7 @@ class RecordReader {
     return start;
   }
 
-  /** Passes what follows the start of a record, which is checked and takes no memory. */
+  /** Skips the rest of a record, checking it without taking memory. */
   passRecord(end: number): void {
     this.#passBytes();
     this.#passBytes();

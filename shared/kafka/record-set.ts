@@ -1,6 +1,6 @@
 /**
  * Reads what a fetch brought of one partition: whole record batches one after the other, of which the last may be cut. An intact batch
- * that cannot be read is followed by those behind it. A damaged one is the last that is looked at.
+ * that cannot be read is followed by those behind it. Reading ends at a damaged one.
  */
 import {
   type BatchHeader,
@@ -35,8 +35,8 @@ export interface Fetched {
 }
 
 /**
- * Reads a partition's record set. Never throws: what cannot be read stands among the messages. So do offsets without messages at either
- * end, as of aborted transactions: kafkajs shows nothing of a fetch that brings no message.
+ * Reads a partition's record set. Never throws: unreadable batches become placeholders, and so do offsets without messages at either end,
+ * as of aborted transactions, since kafkajs drops a fetch without messages.
  */
 export async function decodeRecordSet(set: Buffer, fetched: Fetched, decoding: Decoding): Promise<RecordSet> {
   const { fetchOffset, most, mostBytes } = fetched;
@@ -48,7 +48,7 @@ export async function decodeRecordSet(set: Buffer, fetched: Fetched, decoding: D
   let behind: number | null = null;
   let parts = 0;
   let bytes = 0;
-  // One may be the last message that was taken, which proves that the others follow it.
+  // The first may be the last message of the fetch before, which proves continuity.
   const isEnough = () => messages.length >= 2 && (parts >= most || bytes >= mostBytes || budget.isSpent);
   for (let at = 0; at < set.length && !isEnough();) {
     const header = batchHeader(set, at);
@@ -77,7 +77,7 @@ export async function decodeRecordSet(set: Buffer, fetched: Fetched, decoding: D
   return { messages: withGaps(messages, begin, behind), parts };
 }
 
-/** Reads an intact batch; what cannot be read has what stands for it. */
+/** Reads an intact batch; an unreadable one becomes a placeholder. */
 async function readBatch(
   batch: Buffer,
   header: BatchHeader,
@@ -95,13 +95,13 @@ async function readBatch(
   }
 }
 
-/** What stands for a batch that was not sent or whose bytes tell nothing. */
+/** The placeholder of a batch that the broker did not send. */
 export function damagedFrom(detail: string, set: Buffer, fetchOffset: number): DecodedMessage {
   const digest = digestOf(set);
   return standIn({ reason: 'corrupt', detail, from: fetchOffset, to: null, digest }, fetchOffset);
 }
 
-/** Messages with what stands for the offsets before the first and behind the last that have none. */
+/** Messages with placeholders for missing offsets before the first and behind the last. */
 function withGaps(messages: DecodedMessage[], begin: number, behind: number | null): DecodedMessage[] {
   const [first, last] = [messages[0], messages.at(-1)];
   if (first === undefined || last === undefined) return behind === null ? [] : [gap(begin, behind - 1)];
@@ -114,7 +114,7 @@ function withGaps(messages: DecodedMessage[], begin: number, behind: number | nu
   ];
 }
 
-/** What is wrong with a batch that is not what was written; `null` if nothing is. */
+/** How a batch differs from what was written; `null` for an intact one. */
 function damageOf(
   set: Buffer,
   at: number,

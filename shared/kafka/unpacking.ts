@@ -1,14 +1,13 @@
 /**
- * Unpacks record batches without holding up the event loop. Small ones are unpacked at once, which is quickest. Large ones are unpacked
- * in
- * a thread, one after the other in the whole process, so that they take the memory of one. The last of them is remembered: several
- * fetches read a large batch piece by piece, and each would unpack it again.
+ * Unpacks record batches without blocking the event loop. Small ones are unpacked at once, which is quickest. Large ones are unpacked in a
+ * thread, one at a time in the process, so that they take the memory of one. The last one is cached: several fetches read a large batch
+ * piece by piece, and each would unpack it again.
  */
 import { setImmediate } from 'node:timers/promises';
 import { type Codec, codecOf, MAX_UNPACKED_BYTES, UnpacksTooLarge } from './codecs.ts';
 import { HEADER_BYTES } from './message.ts';
 
-/** What is larger is unpacked in a thread: unpacking so much takes a few milliseconds. */
+/** Larger batches are unpacked in a thread: this much takes a few milliseconds. */
 const MAX_AT_ONCE_BYTES = 2 * 1_048_576;
 /** How long a large batch is remembered without a fetch that brings it again. */
 const REMEMBERED_MS = 5_000;
@@ -32,7 +31,7 @@ export interface Place {
 
 interface Remembered {
   batch: Buffer;
-  /** What unpacking it comes to, failures included. */
+  /** The result of unpacking it, or its failure. */
   outcome: Promise<Unpacked>;
 }
 
@@ -104,8 +103,8 @@ interface BudgetLimits {
 const LIMITS: BudgetLimits = { bytes: 128 * 1_048_576, milliseconds: 500 };
 
 /**
- * What reading one answer to a fetch may cost: bytes that are unpacked, those of rejected batches included, and time. What is left once
- * it is spent comes with the next fetch. Meanwhile everything else has its turns on the event loop.
+ * The budget for decoding one answer to a fetch: unpacked bytes, those of rejected batches included, and time. The next fetch brings the
+ * rest. Decoding yields the event loop meanwhile.
  */
 export class DecodingBudget {
   readonly #limits: BudgetLimits;

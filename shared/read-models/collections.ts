@@ -96,7 +96,7 @@ export interface ProductDocument extends ReadModelDocument, Updated {
   name: string;
   position: number;
   active: boolean;
-  /** Empty where it names none: an index tells `null` and nothing apart only by the document. */
+  /** Empty without a category: an index does not distinguish `null` from absent. */
   category_id: string;
   option_group_ids: string[];
   /** Members of the details answer before and after its option groups, as JSON without braces. */
@@ -156,7 +156,7 @@ export type Stamp = {
   timezone_offset?: string;
   /** How many records of each entity there are: the count of a list without filters. */
   counts?: { [E in EntityName]?: number };
-  /** How many tombstones of each entity there are. Where there are none, a slice does not look them up. */
+  /** How many tombstones of each entity there are. Without any a slice does not read them. */
   tombstones?: { [E in EntityName]?: number };
   /** The roots of the rank trees. */
   ranks?: { [T in TreeName]?: Root };
@@ -166,7 +166,7 @@ export type Stamp = {
   position?: number;
   /** The last position that a record of each entity took. */
   positions?: { [E in EntityName]?: number };
-  /** Who gave which positions (`feed-epochs.ts`). */
+  /** Which epoch gave which positions (`feed-epochs.ts`). */
   epochs?: string;
   /** The partition of the slice that wrote it last, and that slice's end: so that what slices changed is found at once. */
   slice_partition?: number;

@@ -1,6 +1,6 @@
 /**
- * Where everything lies: the one place that knows which MongoDB has what. What is common to all environments (keys, revocations,
- * pointers, operators' decisions) lies in the installation's; an environment may have one of its own for its generations.
+ * The one place that knows which MongoDB has what. The installation's has what all environments share (keys, revocations, pointers,
+ * operators' decisions); an environment may have one of its own for its generations.
  */
 import type { Db, MongoClient } from 'mongodb';
 import type { Config } from '../config.ts';

@@ -19,7 +19,7 @@ export interface Erasure {
   done?: ErasureProgress;
 }
 
-/** A collection, and the sort key of the last of its documents that was looked at. */
+/** A collection, and the sort key of the last of its documents that was read. */
 export interface ErasureProgress {
   collection: string;
   after: string;

@@ -1,6 +1,6 @@
 /**
  * Generations: one complete set of an environment's read models, in a database of its own, with a marker
- * that tells it from a dropped database. The control database points to the live one and knows the others.
+ * that distinguishes it from a dropped database. The control database points to the live one and lists the others.
  */
 import { randomUUID } from 'node:crypto';
 import type { Db } from 'mongodb';

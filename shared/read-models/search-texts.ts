@@ -18,7 +18,7 @@ export function bytesOfTexts({ names, numbers }: SearchTexts): number {
 /** The names of the texts. */
 export const SEARCH_TEXTS = ['names', 'numbers'] as const satisfies (keyof SearchTexts)[];
 
-/** What is compared of a customer. */
+/** The fields of a customer that searches compare. */
 export interface Searched {
   /** The folded name, NUL and the id. */
   rank_key: string;

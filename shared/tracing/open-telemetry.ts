@@ -1,6 +1,6 @@
 /**
  * Makes spans by OpenTelemetry's SDK and sends them to a collector, by OTLP over HTTP: together, from a queue of bounded length,
- * and never so that anybody waits. Loaded only where a collector is configured.
+ * and never so that a caller waits. Loaded only where a collector is configured.
  */
 import { hostname } from 'node:os';
 import {
@@ -62,7 +62,7 @@ export class OpenTelemetry implements Tracing {
   readonly #tracer: Tracer;
 
   constructor(settings: Config['tracing'], service: string, logger: Logger) {
-    tellFailures(logger);
+    logFailures(logger);
     const exporter = new OTLPTraceExporter({
       url: urlOf(settings),
       headers: parseKeyPairsIntoRecord(settings.headers),
@@ -180,16 +180,16 @@ function rootSampler(sampler: Config['tracing']['sampler'], ratio: number): Samp
   return sampler.endsWith('always_off') ? new AlwaysOffSampler() : new TraceIdRatioBasedSampler(ratio);
 }
 
-/** Spans that are lost are no loss to anybody who waits for an answer: one line a minute. */
-function tellFailures(logger: Logger): void {
+/** Logs lost spans once a minute: they do not affect answers. */
+function logFailures(logger: Logger): void {
   const repeated = new RepeatedLines();
-  const tell = (error: string) => {
+  const report = (error: string) => {
     const leftOut = repeated.say('traces');
     if (leftOut !== null) logger.warn({ error, left_out: leftOut || undefined }, 'traces are lost');
   };
-  const told = { error: tell, warn: tell, info: nothing, debug: nothing, verbose: nothing };
-  diag.setLogger(told, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
-  setGlobalErrorHandler((error) => tell(typeof error === 'string' ? error : describeError(error)));
+  const log = { error: report, warn: report, info: nothing, debug: nothing, verbose: nothing };
+  diag.setLogger(log, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
+  setGlobalErrorHandler((error) => report(typeof error === 'string' ? error : describeError(error)));
 }
 
 function nothing(): void {}

@@ -1,4 +1,4 @@
-/** The rows of a terminal as an SVG picture that looks the same everywhere: no font has to have the bars of the charts. */
+/** The rows of a terminal as an SVG picture. Bars of charts are drawn as rectangles, since fonts differ. */
 
 const CELL = { width: 8.4, height: 18 } as const;
 const MARGIN = 16;

@@ -57,7 +57,7 @@ export async function createSimulator(options: SimulatorOptions) {
     /** Orders that the history consists of, all stores and environments together. */
     historyOrders: places.reduce((sum, { orders }) => sum + orders, 0) * stores.length,
 
-    /** Publishes the history, and tells how much of it is published so far. */
+    /** Publishes the history; the callback receives how much of it is published so far. */
     async publishHistory(progress: (published: Published) => void): Promise<void> {
       const published: Published = { events: 0, orders: 0 };
       const waiting = stores.flatMap((store) => places.map((place) => ({ store, ...place }))).values();

@@ -1,4 +1,4 @@
-// Finds a container engine, quickly where there is none, makes sure that an image is there, and starts one server as a container.
+// Finds a container engine, pulls a missing image, and starts one server as a container.
 import { createHash } from 'node:crypto';
 import { createWriteStream, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
@@ -16,12 +16,12 @@ export type Engine = ContainerRuntimeClient;
 
 export type EngineAnswer = { engine: Engine } | { absent: string };
 
-/** For an engine that hangs; on a busy machine one that does not takes many seconds, loading its client included. */
+/** Ends the wait for an engine that hangs. A healthy one may take many seconds on a busy machine. */
 const ANSWER_LIMIT_MS = 30_000;
 
-/** Asks the engine, where anything hints at one. Where it is said in the environment, it is this process's own. */
+/** Connects to the engine, if there is a sign of one. */
 export async function findEngine(): Promise<EngineAnswer> {
-  // Loading testcontainers costs half a second, and without any of these it would find nothing.
+  // Loading testcontainers takes half a second, and it looks at the same places.
   if (!hasHint()) return { absent: 'no Docker engine answers' };
   try {
     return { engine: await withTimeLimit(ANSWER_LIMIT_MS, late, askEngine) };
@@ -58,7 +58,7 @@ function late(): Error {
 const PULL_LIMIT_MS = 10 * 60_000;
 const REPORT_MS = 10_000;
 
-/** Undefined when the image is there now; otherwise why it is not. */
+/** Why the image cannot be had; undefined once it is there. */
 export async function missingImage(
   engine: Engine,
   image: string,
@@ -84,7 +84,7 @@ export async function missingImage(
 
 const FILE = new URL('../../.env', import.meta.url);
 
-/** The name and version of an image. An empty variable is none. @throws {Error} where no file has it either. */
+/** The name and version of an image, from the environment or deploy/.env. @throws {Error} where neither names it. */
 export function imageOf(variable: ImageVariable, env: NodeJS.ProcessEnv): string {
   const image = env[variable] || parseEnv(readFileSync(FILE, 'utf8'))[variable];
   if (image === undefined) throw new Error(`deploy/.env names no ${variable}`);
@@ -97,8 +97,8 @@ const GRACE_SECONDS = 20;
 
 /**
  * Starts it on a free port, the same inside and outside, since Kafka and a replica set tell clients their own address.
- * Through the engine's own API and not GenericContainer: the guardian has to know the container before it starts,
- * and then no second container (Ryuk) is needed to remove the first.
+ * It uses the engine's own API: GenericContainer publishes ports on every interface, and these servers have no passwords. The guardian
+ * learns of the container before it starts and removes it, so that no second container (Ryuk) is needed.
  */
 export async function startContainer(
   part: PartDefinition,
@@ -163,13 +163,13 @@ function hostOf(engine: Engine): string {
   return host === 'localhost' ? LOOPBACK : host;
 }
 
-/** Kept data lies in a named volume: files in a bind mount would belong to the container's users. */
+/** Kept data lies in a named volume: in a bind mount its files would belong to the container's users. */
 function volumeName(folder: string, part: string): string {
   return `store-data-${createHash('sha256').update(folder).digest('hex').slice(0, 12)}-${part}`;
 }
 
 async function removeVolume(engine: Engine, volume: string): Promise<void> {
-  // Most often there is none.
+  // Most often it does not exist.
   await engine.container.dockerode
     .getVolume(volume)
     .remove()

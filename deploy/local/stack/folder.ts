@@ -41,7 +41,7 @@ export function removeAll(paths: readonly string[], folder: DataFolder): void {
 
 const GUARDIAN_LIMIT_MS = 10_000;
 
-/** A process that may since have ended; `started` tells it from a later one with the same id. */
+/** A process that may have ended since; `started` distinguishes it from a later one with the same id. */
 interface ProcessIdentity {
   pid: number;
   started: string;
@@ -53,8 +53,8 @@ interface Owner {
 }
 
 /**
- * Makes the folder and claims it for this process and its guardian; who removes the owner file gives it back.
- * A dead owner's guardian may still be at work for a moment: it is waited for.
+ * Makes the folder and claims it for this process and its guardian. Removing the owner file releases it.
+ * The guardian of a dead owner may still be removing things: the claim waits for it.
  */
 export async function claimFolder(folder: DataFolder, guardianPid: number): Promise<void> {
   const limit = Date.now() + GUARDIAN_LIMIT_MS;
@@ -111,7 +111,7 @@ function isRunning(known: ProcessIdentity): boolean {
   return identify(known.pid).started === known.started;
 }
 
-/** On Linux the start time tells a process from a later one with its id; elsewhere the id has to do. */
+/** On Linux the start time distinguishes a process from a later one with its id; other systems have the id alone. */
 function identify(pid: number): ProcessIdentity {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -27,7 +27,7 @@ function isExecutable(file: string): boolean {
 }
 
 /**
- * The version a program tells, by the first match of `pattern` in what it prints (one group: the version).
+ * A program's version: the group of `pattern` in what it prints.
  * Rejects with what it printed when it does not run, such as the name of a missing library.
  */
 export async function askVersion(
@@ -46,7 +46,7 @@ export interface FoundProgram {
   description: string;
 }
 
-/** The first of some places that has a program which is new enough; of those that are too old it is told. */
+/** The program of the first place that has a new enough one; older ones are logged. */
 export async function findInstalled(
   places: readonly (readonly [place: string, file: string | undefined])[],
   { name, flag, pattern, oldest }: { name: string; flag: string; pattern: RegExp; oldest: number },

@@ -155,7 +155,7 @@ async function startServices(
   return { queryUrl: ofQuery.url, operationsUrls: [ofQuery.operations, ofProjector.operations] };
 }
 
-/** What the services are told. Operations ports are free ones: two installations may run on one machine. */
+/** The services' environment variables. Operations ports are free ones: two installations may run on one machine. */
 function serviceEnvironment({ options, stack }: BringUp, signingKeysFile: string): NodeJS.ProcessEnv {
   const { quota } = options;
   const level = process.env['LOG_LEVEL'];

@@ -140,7 +140,7 @@ function asMessage(key: IssuedKey) {
     entity: 'access_key',
     storeId: key.store_id,
     subject: key.client_id,
-    // What was changed of it in an earlier run is put back.
+    // Undoes changes of an earlier run.
     sequence: Date.now(),
     data: { secret_sha256: hashSecret(key.client_secret), scopes: key.scopes, status: 'active' },
     source: '/local/keys',

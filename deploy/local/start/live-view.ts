@@ -1,4 +1,4 @@
-/** What changes on the screen while everything runs: counts and rates out of one look after another. */
+/** The changing lines of the screen: counts and rates from figures of successive moments. */
 import { ORDER_STATUSES } from '#shared/events/entities/order.ts';
 import { pause } from '#shared/pause.ts';
 import {
@@ -12,7 +12,7 @@ import {
 } from './figures.ts';
 import type { Screen } from './screen.ts';
 
-/** What is seen at one moment; `null` is what does not answer. */
+/** Figures of one moment; `null` for a process that does not answer. */
 export interface Moment {
   projector: ProjectorFigures | null;
   /** Durations of answers in seconds, as the query service counts them. */
@@ -68,7 +68,7 @@ export class LiveView {
     this.#looks = isNew ? [look] : [...this.#looks.filter(({ at }) => now - at <= QUANTILE_MS), look];
   }
 
-  /** How far the events that were published before are applied. */
+  /** Progress while the history is applied, in one line. */
   progress(): string {
     const { projector } = this.#moment;
     if (projector === null) return 'the projector does not answer';
@@ -140,7 +140,7 @@ export class LiveView {
     return `${`${this.#rate(of)}/s`.padStart(8)} ${bars.padStart(STEPS)}`;
   }
 
-  /** What half of them and what 99 of 100 are at most, in the past minute. */
+  /** Median and 99th percentile of the past minute. */
   #spread(of: 'freshness' | 'answers', width = 0): string {
     const [first, last] = [this.#looks[0], this.#looks.at(-1)];
     const at = (share: number) => duration(quantile(first?.[of] ?? NOTHING, last?.[of] ?? NOTHING, share));
@@ -172,7 +172,7 @@ export interface HistoryProgress {
   isVisible: boolean;
 }
 
-/** Runs until `stopping`; then the screen holds nothing that changes. */
+/** Updates the screen until `stopping`, then removes the changing lines. */
 export async function showLive(
   screen: Screen,
   look: (isVisible: boolean) => Promise<Moment>,
@@ -186,7 +186,7 @@ export async function showLive(
     const moment = await look(isVisible);
     if (stopping.aborted) break;
     const now = Date.now();
-    // How fast the history came says nothing of what comes now.
+    // The rates of the history would distort those of live traffic.
     if (isVisible && !wasVisible) view = new LiveView(stores, now);
     wasVisible = isVisible;
     view.take(moment, now);

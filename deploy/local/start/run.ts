@@ -51,7 +51,7 @@ async function runUntilStopped(options: StartOptions, screen: Screen, life: Life
   const guard = startGuard();
   cleanup.defer(() => guard.close());
   cleanup.defer(() => removeOwnFiles(options));
-  // If this process is killed, no secret and no dead address may stay behind.
+  // If this process is killed, no secret and no dead address remain.
   await guard.hold('path', stackFilePath(folder));
   if (!keepData) await guard.hold('path', signingKeyPath(folder));
 
@@ -72,7 +72,7 @@ async function runUntilStopped(options: StartOptions, screen: Screen, life: Life
   const early = await Promise.race([ended, serving]);
   isReady = early === null;
   const { message, exitCode } = early ?? (await ended);
-  // What still waits is aborted below; its errors concern nobody any more.
+  // Pending work is aborted below; its errors no longer matter.
   serving.catch(() => undefined);
   stopping.abort();
   screen.live('');

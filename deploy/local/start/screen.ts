@@ -1,4 +1,4 @@
-/** What npm start shows: lines, and below them some that change in place on a terminal; and all that it says once everything is ready. */
+/** The screen of npm start: lines, below them lines that change in place on a terminal, and the summary once everything is ready. */
 import { join, relative } from 'node:path';
 import type { WriteStream } from 'node:tty';
 import { type IssuedKey, type StackFile, stackFilePath } from './files.ts';
@@ -28,7 +28,7 @@ function terminal(output: Output): Screen {
   let wanted: readonly string[] = [];
   let drawn: readonly string[] = [];
   const columns = () => output.columns ?? 80;
-  // What was drawn before the terminal became narrower takes more rows now.
+  // Lines that were drawn on a wider terminal take more rows now.
   const erase = () => {
     const rows = drawn.reduce((sum, { length }) => sum + Math.max(1, Math.ceil(length / columns())), 0);
     return rows === 0 ? '' : `\r\u001B[${rows}A\u001B[J`;

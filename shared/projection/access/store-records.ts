@@ -62,10 +62,10 @@ async function readRecord(
     .collection<StoreDocument>(COLLECTIONS.store)
     .findOne({ _id: documentId(storeId, storeId) }, { projection: { status: 1, sequence: 1 } });
   if (record !== null) return record;
-  const grave = await db
+  const tombstone = await db
     .collection<Tombstone>(TOMBSTONES)
     .findOne(tombstonesWith([tombstoneId('store', storeId, storeId)]), { hint: BY_ID });
-  return { sequence: grave?.sequence, status: 'active' };
+  return { sequence: tombstone?.sequence, status: 'active' };
 }
 
 function pendingRecords(db: Db): Collection<PendingRecord> {

@@ -25,10 +25,10 @@ export interface Decision {
   skip?: Skipped;
 }
 
-/** What is skipped: a batch that cannot be read, or a message that keeps failing. */
+/** A skipped batch that cannot be read, or a skipped message that keeps failing. */
 export interface Skipped {
   from: number;
-  /** By which the batch or message is known again: another log has another one at the same offset. */
+  /** Identifies the batch or message: another log has another one at the same offset. */
   digest: string;
   reason: string;
   detail: string;
@@ -47,7 +47,7 @@ export async function createDecisionIndexes(control: Db): Promise<void> {
   ]);
 }
 
-/** Where releases before the present one look for skips. */
+/** The collection in which earlier releases find skips. */
 function formerSkipsIn(control: Db): Collection<Skipped & { _id: string; to: number; skipped_at: Date }> {
   return control.collection('skipped_batches');
 }
@@ -129,7 +129,7 @@ export class DropDecisions {
     this.#topic = topic;
   }
 
-  /** What is left of a slice without messages, and batches that cannot be read, that were dropped. */
+  /** A slice without the messages and unreadable batches that were dropped. */
   async leaveOut(slice: Slice): Promise<Slice> {
     const { partition, messages } = slice;
     const first = Number(messages[0]?.offset ?? 0);

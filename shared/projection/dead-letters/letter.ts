@@ -41,8 +41,8 @@ export function toDeadLetter(
 }
 
 /**
- * The dead letter of a message, or of a batch that cannot be read, without what it holds: Kafka has its bytes. It looks at nothing that
- * a publisher chose, so that nothing a publisher sends can make it fail.
+ * The dead letter of a message or an unreadable batch without its content, which Kafka has. It reads nothing that a publisher chose, so
+ * that no message can make it fail.
  */
 export function toBareLetter(
   topic: string,
@@ -76,7 +76,7 @@ export function toBareLetter(
   };
 }
 
-/** What is left of a letter whose message is not kept: where it lies, and why it died. */
+/** The content of a letter that keeps nothing of its message but place and reason. */
 export const NOTHING_KEPT = {
   key: null,
   headers: [],
@@ -115,7 +115,7 @@ const MAX_PARSED_BYTES = 4_194_304;
 
 interface LooseEvent {
   attributes: Readonly<Record<string, unknown>>;
-  /** `undefined` where there is none. */
+  /** `undefined` in an event without data. */
   data: unknown;
   /** All that the message says; `undefined` where it is no JSON. */
   value: unknown;

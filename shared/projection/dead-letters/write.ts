@@ -41,7 +41,7 @@ async function replaceLetters(db: Db, session: ClientSession, letters: readonly 
   await db.collection<DeadLetter>(DEAD_LETTERS).bulkWrite(operations, { session, ordered: false });
 }
 
-/** What is left of a letter that names a deleted customer. */
+/** A letter that names a deleted customer, without its content. */
 function erased({ customers: _customers, ...letter }: DeadLetter): DeadLetter {
   return { ...letter, ...NOTHING_KEPT, erased: true };
 }

@@ -10,7 +10,7 @@ export interface Erasing {
   db: Db;
   session: ClientSession;
   storeId: string;
-  /** How much may still be looked at: documents, and characters of their bodies. The last one may be larger. */
+  /** How many documents, and characters of their JSON, may still be read. The last document may exceed it. */
   budget: { documents: number; characters: number };
   /** The store's positions: each erased record takes one. */
   taken: TakenPositions;
@@ -23,9 +23,9 @@ export interface Erasing {
 /** A deleted customer. */
 export interface Target {
   id: string;
-  /** What was written up to this position is erased. */
+  /** Records up to this position are erased. */
   upTo: number;
-  /** The sort key of the last document that was looked at; empty at the beginning. Not for several targets at once. */
+  /** The sort key of the last document that was read; empty at the beginning. Not for several targets at once. */
   after: string;
 }
 
@@ -48,7 +48,7 @@ export async function eraseKind(
     session,
     hint: 'by_customer',
     sort: { customer_id: 1, rank_key: 1 },
-    // One more than the budget allows tells that it is too little.
+    // One more than the budget allows: then it is exceeded.
     limit: Math.max(0, budget.documents) + 1,
   });
   const byId = new Map(targets.map((target) => [target.id, target]));

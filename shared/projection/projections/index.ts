@@ -34,7 +34,7 @@ function projectionOf<E extends EntityName>({ entity }: { entity: E }): Projecti
 
 /**
  * The document that shows a change's state. Where the store's local time may not tell a date-time exactly, it is made for
- * `EXACT`: after the next move of the offset it could not be told any longer what was meant.
+ * `EXACT`: after the next move of the offset the original instants would be unknown.
  */
 export function projectDocument(change: Change, context: ProjectionContext): Unplaced<ReadModelDocument> {
   const document = documentOf(change, context);

@@ -49,7 +49,7 @@ export class TreeNode {
     return this.parts[0]?.boundary ?? '';
   }
 
-  /** What is stored of it, but for its name. */
+  /** The stored document without its ids. */
   content(): Omit<RankNode, '_id' | 'store_id'> {
     const hasBytes = this.parts.some(({ bytes }) => bytes !== undefined);
     return {

@@ -1,4 +1,4 @@
-/** What is stored of a tree: the nodes that keys lie in, the records that it covers, the texts of its leaves; and building it anew. */
+/** Reads and writes stored trees: nodes on the way to keys, records, texts of leaves; and builds trees anew. */
 import type { AnyBulkWriteOperation, Document } from 'mongodb';
 import { RANK_NODES } from '../../read-models/collections.ts';
 import { type LeafTexts, nodeId, type RankNode, type Root } from '../../read-models/rank-tree/nodes.ts';

@@ -26,7 +26,7 @@ export interface DamagedPosition {
   isShared: boolean;
 }
 
-/** Values that are looked up together, and documents that are written together. */
+/** Values in one query, and documents in one write. */
 const TOGETHER = 1_000;
 
 /** The aggregation's expression for whether a value is a position. */
@@ -87,7 +87,7 @@ export async function findDamagedPositions(
   return found;
 }
 
-/** Tells what was found, by kind and by what is wrong. */
+/** Reports damaged positions, by kind and by what is wrong. */
 export function verifyPositions(
   damaged: readonly DamagedPosition[],
   compare: (what: string, stored: number, counted: number) => void,

@@ -45,7 +45,7 @@ const FIELDS = {
 
 const damageOfStamp = shapeCheck(Type.Object({ ...FIELDS, ...optionalOf(ENTITY_NAMES, Count) }, CLOSED));
 
-/** Compares a stamp with what its store's records count. Of a malformed one only that is told: a repair makes it anew. */
+/** Compares a stamp with its store's records. A malformed one is only reported as such: a repair makes it anew. */
 export function verifyStamp(stamp: Stamp | null, counted: CountedStore, compare: Compare): void {
   const damage = stamp === null ? 'missing' : damageOfStamp(stamp);
   if (stamp === null || damage !== null) {
@@ -84,7 +84,7 @@ export function lastPosition(positions: unknown, { kinds }: CountedStore): numbe
   return Math.max(...ENTITY_NAMES.flatMap((entity) => [kinds[entity].position, countIn(positions, entity)]));
 }
 
-/** A count among members that may be malformed; 0 where there is none. */
+/** A count among members that may be malformed; else 0. */
 export function countIn(members: unknown, name: string): number {
   const value = (members as Partial<Record<string, unknown>> | null | undefined)?.[name];
   return Number.isSafeInteger(value) ? Math.max(0, Number(value)) : 0;
@@ -113,7 +113,7 @@ interface CountedKind {
 
 export interface CountedStore {
   kinds: Record<EntityName, CountedKind>;
-  /** What the store's own record says; `null` where there is none. */
+  /** Of the store's own record; `null` without one. */
   timezoneOffset: string | null;
 }
 

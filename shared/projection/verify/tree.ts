@@ -19,7 +19,7 @@ import { damageOf, damageOfRoot, damageOfTexts, deviationOf } from '../rank-tree
 import { addUpParts, leafOf, TreeNode } from '../rank-tree/nodes.ts';
 import type { TreeTransaction } from '../rank-tree/loaded-tree.ts';
 
-/** Told what is stored and what was counted, of each thing that both know. */
+/** Receives the stored and the counted value of one thing. */
 export type Compare = (what: string, stored: string | number, counted: string | number) => void;
 
 /** Compares every node of a tree, and its root, with the records. */
@@ -111,7 +111,7 @@ async function countInLeaves(
     while (isBehind(record)) await leave();
     records.push(record);
     if (records.length < RECORDS_AT_ONCE || tree.searched) continue;
-    // What is damaged may have very many in one leaf.
+    // In a damaged tree one leaf may cover very many.
     before = addUpParts([before, leafOf(tree, '', records)]);
     records = [];
   }
@@ -155,7 +155,7 @@ function fingerprintOf(text: string): string {
   return `${pieces.length} pieces of ${text.length} characters, ${digest}`;
 }
 
-/** Each part must begin where the node does that it stands for. Boundaries may be names, and are not told. */
+/** Each part must begin where its node does. Boundaries may be names and are not reported. */
 function compareBoundaries(what: string, above: StoredLevel, below: StoredLevel, compare: Compare): void {
   compare(`number of parts of ${what}`, above.parts.length, below.nodes.length);
   const wrong = below.nodes.filter(({ boundary }, index) => above.parts[index]?.boundary !== boundary);
@@ -173,7 +173,7 @@ interface StoredLevel {
   parts: (Counts & { boundary: string; bytes?: number })[];
   /** Where each node begins by its `_id`, and how many parts it has. */
   nodes: { boundary: string; length: number }[];
-  /** What is wrong with nodes that are not as they would be written. */
+  /** Mistakes of nodes that differ from what would be written. */
   damages: string[];
   /** Whether some of them cannot be read: what the level covers is not known then. */
   isIncomplete: boolean;

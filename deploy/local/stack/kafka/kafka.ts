@@ -136,12 +136,13 @@ export function asImageEnvironment(settings: Record<string, string>): Record<str
   );
 }
 
-/** The storage of each broker names it; any id will do for a cluster of ours. */
+/** The cluster's id, written into the storage of each broker; any id will do. */
 export const CLUSTER_ID = '4L6g3nShT-eMCtK--X86sw';
 
 /**
- * Finds Java and the broker's jars, or fetches them. Tests build clusters with it: `more` settings take the place of ours, and
- * `formatting` is what the tool that formats the storage is told beside them.
+ * Finds Java and the broker's jars, or fetches them.
+ * @param more settings that replace ours, for clusters of tests.
+ * @param formatting further arguments of the tool that formats the storage.
  */
 export async function locateBroker(
   context: StartContext,
