@@ -4,10 +4,13 @@
  * monitoring, which copies each of them.
  */
 import type { MongoClient } from 'mongodb';
-import type { makersIn } from './process-metrics.ts';
+import type { metricFactory } from './process-metrics.ts';
 
 /** Makes the metrics of a process's pool. */
-export function poolMetrics({ gauge, histogram }: Pick<ReturnType<typeof makersIn>, 'gauge' | 'histogram'>) {
+export function poolMetrics({
+  gauge,
+  histogram,
+}: Pick<ReturnType<typeof metricFactory>, 'gauge' | 'histogram'>) {
   return {
     inUse: gauge(
       'store_data_mongodb_connections_in_use',

@@ -38,7 +38,7 @@ export function createRegistry(): Registry {
 }
 
 /** What makes metrics in a registry, each from its name, what it says, and its labels. */
-export function makersIn(registry: Registry) {
+export function metricFactory(registry: Registry) {
   const registers = [registry];
   return {
     counter: <L extends string>(name: string, help: string, labelNames: L[] = []) =>

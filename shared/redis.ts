@@ -6,14 +6,14 @@ import { readPassword, readTlsFiles } from './config/files.ts';
 import type { Config } from './config.ts';
 import { describeError, isRefusal } from './errors.ts';
 import type { Logger } from './logging.ts';
-import type { makersIn } from './process-metrics.ts';
+import type { metricFactory } from './process-metrics.ts';
 import { readRedisAddress, type RedisAddress, type RedisNode } from './redis-address.ts';
 import { RedisCluster } from './redis-cluster.ts';
 import { onlyMaster, type RedisMasters } from './redis-masters.ts';
 import { activeSpan, errorType } from './tracing.ts';
 
 /** Makes the metric of how long Redis takes to answer. */
-export function redisSecondsIn({ histogram }: Pick<ReturnType<typeof makersIn>, 'histogram'>): Histogram {
+export function redisSeconds({ histogram }: Pick<ReturnType<typeof metricFactory>, 'histogram'>): Histogram {
   return histogram(
     'store_data_redis_seconds',
     'Seconds until Redis has answered a command',

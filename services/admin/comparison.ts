@@ -9,8 +9,8 @@ import {
   TOMBSTONES,
 } from '#shared/read-models/collections.ts';
 import { withoutErased } from '#shared/read-models/erasures.ts';
-import { BODY_FIELDS, jsonOf } from '#shared/read-models/bodies.ts';
-import { shiftBody } from '#shared/read-models/local-time.ts';
+import { SHIFTED_FIELDS, jsonOf } from '#shared/read-models/json-fields.ts';
+import { shiftJson } from '#shared/read-models/local-time.ts';
 
 /** The stores' ids. */
 export async function storesIn(db: Db): Promise<Set<string>> {
@@ -111,7 +111,7 @@ export function contentOf(record: Document, offset: string): Content {
     Object.entries(fields).map(([name, value]) => {
       const json = typeof value === 'string' ? jsonOf(name, value) : null;
       if (json === null || typeof madeFor !== 'string') return [name, asText(value)];
-      return [name, shiftBody(json, madeFor, offset)];
+      return [name, shiftJson(json, madeFor, offset)];
     }),
   );
 }
@@ -123,7 +123,7 @@ export function differingFields(a: Content, b: Content): string[] {
     const one = a.get(name);
     const other = b.get(name);
     if (one === other) return [];
-    const members = BODY_FIELDS.includes(name) ? differingMembers(one, other) : [];
+    const members = SHIFTED_FIELDS.includes(name) ? differingMembers(one, other) : [];
     return members.length > 0 ? members.map((member) => `${name}.${member}`) : [name];
   });
 }

@@ -3,8 +3,8 @@
  * `generation` is `g` and a number, or `control` for access, which belongs to no generation.
  */
 import { poolMetrics } from '#shared/mongodb-pool.ts';
-import { createRegistry, makersIn } from '#shared/process-metrics.ts';
-import { redisSecondsIn } from '#shared/redis.ts';
+import { createRegistry, metricFactory } from '#shared/process-metrics.ts';
+import { redisSeconds } from '#shared/redis.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
 import { GENERATION_LABELS } from '#shared/read-models/generation.ts';
 
@@ -13,11 +13,11 @@ export type ProjectorMetrics = ReturnType<typeof createMetrics>;
 /** Makes the metrics of one projector process. */
 export function createMetrics() {
   const registry = createRegistry();
-  const { counter, gauge, histogram } = makersIn(registry);
+  const { counter, gauge, histogram } = metricFactory(registry);
   return {
     registry,
     pool: poolMetrics({ gauge, histogram }),
-    redisSeconds: redisSecondsIn({ histogram }),
+    redisSeconds: redisSeconds({ histogram }),
     assignments: counter(
       'store_data_assignments_total',
       'How often this process was assigned its partitions anew, as projectors come and go',

@@ -1,16 +1,16 @@
 /** What the query service measures. No label ever holds an id of a store or a person. */
 import { Gauge } from 'prom-client';
 import { poolMetrics } from '#shared/mongodb-pool.ts';
-import { createRegistry, makersIn } from '#shared/process-metrics.ts';
+import { createRegistry, metricFactory } from '#shared/process-metrics.ts';
 import { GENERATION_LABELS } from '#shared/read-models/generation.ts';
-import { redisSecondsIn } from '#shared/redis.ts';
+import { redisSeconds } from '#shared/redis.ts';
 
 export type QueryMetrics = ReturnType<typeof createMetrics>;
 
 /** Makes the metrics of one query service. @param signingKeys those that it signs with. */
 export function createMetrics(signingKeys: { isCurrent: boolean } = { isCurrent: true }) {
   const registry = createRegistry();
-  const { counter, gauge, histogram } = makersIn(registry);
+  const { counter, gauge, histogram } = metricFactory(registry);
   const signingKeysCurrent = new Gauge({
     name: 'store_data_signing_keys_current',
     help: '1 while the signing keys in use are those of their file, 0 while it is broken',
@@ -23,7 +23,7 @@ export function createMetrics(signingKeys: { isCurrent: boolean } = { isCurrent:
   return {
     registry,
     pool: poolMetrics({ gauge, histogram }),
-    redisSeconds: redisSecondsIn({ histogram }),
+    redisSeconds: redisSeconds({ histogram }),
     requestSeconds: histogram(
       'store_data_request_seconds',
       'Seconds from the arrival of a request to the end of its answer, without those for which it waited for changes',

@@ -15,7 +15,7 @@ export interface ReadModelDocument {
   store_id: string;
   /** The entity's version that this document shows. */
   sequence: number;
-  /** The offset for which the date-times in the bodies were made. */
+  /** The offset for which the date-times in the JSON were made. */
   offset: string;
   /** The finished JSON of the list record. */
   summary: string;

@@ -30,9 +30,9 @@ export const NAMING_CUSTOMERS = ['order', 'review'] as const satisfies EntityNam
 
 export type NamingDocument = OrderDocument | ReviewDocument;
 
-/** The body of an order or a review, a list record or a details answer, without what it says of its customer but the id. */
-export function withoutCustomer(body: string): string {
-  const record = JSON.parse(body) as { customer?: { id: string } | null; customer_name?: string | null };
+/** The JSON of an order or a review, of its list record or its details, with nothing of its customer but the id. */
+export function withoutCustomer(json: string): string {
+  const record = JSON.parse(json) as { customer?: { id: string } | null; customer_name?: string | null };
   if ('customer_name' in record) record.customer_name = null;
   if (record.customer !== undefined && record.customer !== null) {
     const { id, ...said } = record.customer;
@@ -41,8 +41,8 @@ export function withoutCustomer(body: string): string {
   return JSON.stringify(record);
 }
 
-/** The bodies of a document without what they say of its customer; `null` where they say nothing. */
-export function erasedBodies({
+/** Summary and details of a document without its customer; `null` where they have nothing of one. */
+export function erasedJson({
   summary,
   whole,
 }: Pick<NamingDocument, 'summary' | 'whole'>): { summary: string; whole: string } | null {
@@ -70,7 +70,7 @@ export async function withoutErased<D extends { _id: string }>(
   return naming.map((document) => {
     const { store_id, customer_id, feed_position } = document;
     const upTo = positions.get(documentId(store_id, customer_id ?? '')) ?? -1;
-    return feed_position <= upTo ? { ...document, ...erasedBodies(document) } : document;
+    return feed_position <= upTo ? { ...document, ...erasedJson(document) } : document;
   });
 }
 

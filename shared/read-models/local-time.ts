@@ -1,6 +1,6 @@
 /**
- * Local store time. Bodies hold date-times already shifted by the offset that the store had when they were
- * made; when it has moved since, they are shifted again on the way out.
+ * Local store time. Stored JSON has date-times in the offset that the store had when it was made. If the offset moved since, they are
+ * shifted when they are read.
  */
 
 /** The offset of a store whose own record has not arrived yet (rule R7.7). */
@@ -8,7 +8,7 @@ export const DEFAULT_OFFSET = '-03:00';
 
 /**
  * Stands for UTC in documents whose date-times local time may not be able to tell: years have as many digits as they need
- * there. It is no store's offset, so such bodies are shifted whenever they are read.
+ * there. It is no store's offset, so such JSON is shifted whenever they are read.
  */
 export const EXACT = 'exact';
 
@@ -43,11 +43,11 @@ const DATE_TIME = /"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}"(?<="(?:at|scheduled_for
 const EXACT_DATE_TIME =
   /"(?:\d{4}|[+-]\d{6})-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}"(?<="(?:at|scheduled_for|[^"\\]+_at)":(?:.{21}|.{24}))/g;
 
-/** A body made for one offset, as it reads under another; it may be a part of JSON, such as members without braces. */
-export function shiftBody(body: string, from: string, to: string): string {
-  if (from === to) return body;
+/** Shifts the date-times of JSON, or of members without braces, from one offset to another. */
+export function shiftJson(json: string, from: string, to: string): string {
+  if (from === to) return json;
   const before = offsetMilliseconds(from);
-  return body.replaceAll(from === EXACT ? EXACT_DATE_TIME : DATE_TIME, (quoted) => {
+  return json.replaceAll(from === EXACT ? EXACT_DATE_TIME : DATE_TIME, (quoted) => {
     const instant = Date.parse(`${quoted.slice(1, -1)}Z`) - before;
     return `"${toLocalDateTime(instant, to)}"`;
   });
@@ -56,7 +56,7 @@ export function shiftBody(body: string, from: string, to: string): string {
 /** Date-times at the edges of what can be shown: which instants they stand for they do not tell. */
 const EDGES = ['0000-01-01T00:00:00', '9999-12-31T23:59:59'];
 
-/** Whether a body can be shifted without losing anything, so that it can be shifted back. */
-export function isReversible(body: string): boolean {
-  return !EDGES.some((edge) => body.includes(edge));
+/** Whether JSON can be shifted and shifted back without loss. */
+export function isReversible(json: string): boolean {
+  return !EDGES.some((edge) => json.includes(edge));
 }

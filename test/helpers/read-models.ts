@@ -3,7 +3,7 @@ import type { Db, Document } from 'mongodb';
 import { isUnavailable } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
-import { BODY_FIELDS, jsonOf } from '#shared/read-models/bodies.ts';
+import { SHIFTED_FIELDS, jsonOf } from '#shared/read-models/json-fields.ts';
 import {
   CATEGORY_PRODUCTS,
   CHECKPOINTS,
@@ -15,7 +15,7 @@ import {
   STAMPS,
   TOMBSTONES,
 } from '#shared/read-models/collections.ts';
-import { DEFAULT_OFFSET, shiftBody } from '#shared/read-models/local-time.ts';
+import { DEFAULT_OFFSET, shiftJson } from '#shared/read-models/local-time.ts';
 import { findLiveGeneration } from '#shared/read-models/generation.ts';
 import { eventually, type Installation } from './installation.ts';
 import { endsOf } from './topics.ts';
@@ -103,10 +103,10 @@ function withoutTreeShapes({
 function answered(document: Document, offset: string | undefined): Document {
   const { offset: madeFor, ...rest } = document;
   if (typeof madeFor !== 'string' || offset === undefined) return document;
-  for (const field of BODY_FIELDS) {
+  for (const field of SHIFTED_FIELDS) {
     const body: unknown = rest[field];
     const json = typeof body === 'string' ? jsonOf(field, body) : null;
-    if (json !== null) rest[field] = JSON.parse(shiftBody(json, madeFor, offset));
+    if (json !== null) rest[field] = JSON.parse(shiftJson(json, madeFor, offset));
   }
   return rest;
 }

@@ -4,7 +4,7 @@ import { eventually, createInstallation, type Installation } from '#test/install
 import { Registry } from 'prom-client';
 import { createWriterClient, forSnapshots } from '#shared/mongodb.ts';
 import { poolMetrics, watchPool } from '#shared/mongodb-pool.ts';
-import { makersIn } from '#shared/process-metrics.ts';
+import { metricFactory } from '#shared/process-metrics.ts';
 
 let installation: Installation;
 let client: MongoClient;
@@ -46,7 +46,7 @@ it('reads of a snapshot session see one moment, also with a client that reads by
 });
 
 it('each command is timed, those of a transaction too, and no connection counts as used afterwards', async () => {
-  const metrics = poolMetrics(makersIn(new Registry()));
+  const metrics = poolMetrics(metricFactory(new Registry()));
   const watched = createWriterClient(installation.config, 'test');
   try {
     await watched.connect();

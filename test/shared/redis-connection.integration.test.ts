@@ -2,9 +2,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Redis } from 'ioredis';
 import { Registry } from 'prom-client';
-import { makersIn } from '#shared/process-metrics.ts';
+import { metricFactory } from '#shared/process-metrics.ts';
 import { nodeFor } from '#shared/redis-masters.ts';
-import { createRedis, redisSecondsIn } from '#shared/redis.ts';
+import { createRedis, redisSeconds } from '#shared/redis.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { startRedisProxy } from '#test/server-proxies.ts';
 import type { TcpProxy } from '#test/tcp-proxy.ts';
@@ -14,7 +14,7 @@ const TIMEOUT_MS = 300;
 let installation: Installation;
 let proxy: TcpProxy;
 let redis: Redis;
-const seconds = redisSecondsIn(makersIn(new Registry()));
+const seconds = redisSeconds(metricFactory(new Registry()));
 beforeAll(async () => {
   installation = await createInstallation({ oneRedis: true });
   const behind = await startRedisProxy(installation.config.redis.url);

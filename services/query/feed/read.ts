@@ -1,7 +1,7 @@
 /** Reads one page of a change feed, and makes its answer. */
 import { StoreDataError } from '#shared/errors.ts';
 import type { Stamp } from '#shared/read-models/collections.ts';
-import { shiftBody } from '#shared/read-models/local-time.ts';
+import { shiftJson } from '#shared/read-models/local-time.ts';
 import { presentEpoch } from '#shared/read-models/feed-epochs.ts';
 import type { FeedHint } from '../read/caches.ts';
 import { redacted, namesCustomers } from '../read/page.ts';
@@ -253,7 +253,7 @@ function entryOf(row: ChangeRow, { records }: Feed, offset: string): string {
   }
   const { parts } = FEED_KINDS[kind];
   const json = records === 'whole' && parts !== undefined ? parts.json(row) : summary;
-  const record = shiftBody(redacted(json, erased), madeFor, offset);
+  const record = shiftJson(redacted(json, erased), madeFor, offset);
   // The record's own: to read it beside would cost as much as all else of the row.
   const id = record.slice(BEFORE_ID.length, record.indexOf('"', BEFORE_ID.length));
   return `${beginning}"id":"${id}","deleted":false,"record":${record}}`;

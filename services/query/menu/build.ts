@@ -14,7 +14,7 @@ import {
 } from '#shared/read-models/collections.ts';
 import { SEGMENT_INDEX, unionPipelines, WITHIN_CATEGORY } from '../lists/product-layout.ts';
 import type { SnapshotReads } from '../read/snapshot.ts';
-import { shiftBody, toLocalDateTime } from '#shared/read-models/local-time.ts';
+import { shiftJson, toLocalDateTime } from '#shared/read-models/local-time.ts';
 
 /** Categories whose products are found by one command. */
 const CATEGORIES = 50;
@@ -189,7 +189,7 @@ export class MenuText {
     const before = this.#category === null ? '' : this.#category === category ? ',' : ']},';
     const opening = this.#category === category ? '' : this.#open(category);
     this.#note(product.updated_at);
-    const summary = shiftBody(product.summary, product.offset, this.#offset);
+    const summary = shiftJson(product.summary, product.offset, this.#offset);
     return `${before}${opening}${summary.slice(0, -1)},"option_groups":[${groups.join(',')}]}`;
   }
 
@@ -202,7 +202,7 @@ export class MenuText {
   #open(category: ShownCategory): string {
     this.#category = category;
     this.#note(category.updated_at);
-    return `${shiftBody(category.summary, category.offset, this.#offset).slice(0, -1)},"products":[`;
+    return `${shiftJson(category.summary, category.offset, this.#offset).slice(0, -1)},"products":[`;
   }
 
   #note(updated: Date): void {

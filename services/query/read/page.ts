@@ -5,7 +5,7 @@
 import type { Document } from 'mongodb';
 import type { EntityName } from '#shared/events/entities/index.ts';
 import { type Stamp, ERASURES, COLLECTIONS } from '#shared/read-models/collections.ts';
-import { shiftBody } from '#shared/read-models/local-time.ts';
+import { shiftJson } from '#shared/read-models/local-time.ts';
 import {
   type Found,
   offsetOf,
@@ -71,7 +71,7 @@ export function foundPage({ rows, stamp, count }: CountedPage, { page, pageSize 
   const bodies: string[] = [];
   for (const { summary, offset: madeFor, erased } of rows) {
     if (summary === undefined || madeFor === undefined) continue;
-    bodies.push(shiftBody(redacted(summary, erased), madeFor, offset));
+    bodies.push(shiftJson(redacted(summary, erased), madeFor, offset));
   }
   const body = `{"count":${count},"page":${page},"page_size":${pageSize},"results":[${bodies.join(',')}]}`;
   return { body, stamp };

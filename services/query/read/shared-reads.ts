@@ -27,7 +27,7 @@ import {
   type StoreView,
   unionWithStamp,
 } from './snapshot.ts';
-import { DEFAULT_OFFSET, shiftBody } from '#shared/read-models/local-time.ts';
+import { DEFAULT_OFFSET, shiftJson } from '#shared/read-models/local-time.ts';
 import { type Shape, SHAPES } from './shapes.ts';
 
 /** All records of a kind, in the order of their list. */
@@ -257,7 +257,7 @@ export async function readRecord(
     : await withDeadline((signal) => shared.record(collection, shape, documentId(storeId, id), signal));
   if (stored === null) return null;
   const { stamp, body, offset } = stored;
-  return { body: shiftBody(body, offset, offsetOf(stamp)), stamp };
+  return { body: shiftJson(body, offset, offsetOf(stamp)), stamp };
 }
 
 /** Alone: with others' records only those of stores without erasures are read. */

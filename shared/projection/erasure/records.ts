@@ -2,7 +2,7 @@
 import type { AnyBulkWriteOperation, ClientSession, Db, Filter } from 'mongodb';
 import type { EntityName } from '../../events/entities/index.ts';
 import { BY_ID, COLLECTIONS, DEAD_LETTERS, type DeadLetter } from '../../read-models/collections.ts';
-import { erasedBodies, type NamingDocument } from '../../read-models/erasures.ts';
+import { erasedJson, type NamingDocument } from '../../read-models/erasures.ts';
 import { type TakenPositions, takePosition } from '../slice/epochs.ts';
 import { NOTHING_KEPT } from '../dead-letters/letter.ts';
 
@@ -54,7 +54,7 @@ export async function eraseKind(
   const byId = new Map(targets.map((target) => [target.id, target]));
   let end: End | null = null;
   let last: End = { id: '', after: '' };
-  let erased: { id: string; of: string; bodies: { summary: string; whole: string } }[] = [];
+  let erased: { id: string; of: string; json: { summary: string; whole: string } }[] = [];
   for await (const document of found) {
     const { _id, customer_id, rank_key, feed_position, summary, whole } = document;
     const target = byId.get(customer_id ?? '');
@@ -66,17 +66,17 @@ export async function eraseKind(
     budget.documents -= 1;
     budget.characters -= summary.length + whole.length;
     last = { id: target.id, after: rank_key };
-    const bodies = feed_position <= target.upTo ? erasedBodies(document) : null;
-    if (bodies !== null) erased.push({ id: _id, of: target.id, bodies });
+    const json = feed_position <= target.upTo ? erasedJson(document) : null;
+    if (json !== null) erased.push({ id: _id, of: target.id, json });
   }
   if (!work.inPart && end !== null) {
     const { id } = end;
     erased = erased.filter(({ of }) => of !== id);
   }
-  const operations = erased.map(({ id, bodies }): AnyBulkWriteOperation<NamingDocument> => {
+  const operations = erased.map(({ id, json }): AnyBulkWriteOperation<NamingDocument> => {
     const feed_position = takePosition(work.taken, entity);
     const filter = { _id: id, store_id: work.storeId };
-    return { updateOne: { filter, update: { $set: { ...bodies, feed_position } }, hint: BY_ID } };
+    return { updateOne: { filter, update: { $set: { ...json, feed_position } }, hint: BY_ID } };
   });
   if (operations.length > 0) await collection.bulkWrite(operations, { session, ordered: false });
   work.erased += operations.length;

@@ -1,7 +1,7 @@
 /** Every entity's projection, and the document that it makes. A new entity is one file and one line here. */
 import type { Change } from '../../events/change.ts';
 import type { EntityName } from '../../events/entities/index.ts';
-import { BODY_FIELDS } from '../../read-models/bodies.ts';
+import { SHIFTED_FIELDS } from '../../read-models/json-fields.ts';
 import { documentId, type ReadModelDocument, type Unplaced } from '../../read-models/collections.ts';
 import { EXACT, isReversible } from '../../read-models/local-time.ts';
 import {
@@ -38,10 +38,10 @@ function projectionOf<E extends EntityName>({ entity }: { entity: E }): Projecti
  */
 export function projectDocument(change: Change, context: ProjectionContext): Unplaced<ReadModelDocument> {
   const document = documentOf(change, context);
-  const bodies = document as object as Record<string, unknown>;
-  const isExact = BODY_FIELDS.every((field) => {
-    const body = bodies[field];
-    return typeof body !== 'string' || isReversible(body);
+  const fields = document as object as Record<string, unknown>;
+  const isExact = SHIFTED_FIELDS.every((field) => {
+    const json = fields[field];
+    return typeof json !== 'string' || isReversible(json);
   });
   return isExact ? document : documentOf(change, { ...context, offset: EXACT });
 }

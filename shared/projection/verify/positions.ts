@@ -111,12 +111,12 @@ export async function repairPositions(
     const documents = db.collection<Positioned>(collection);
     for (let start = 0; start < ofCollection.length; start += TOGETHER) {
       const some = ofCollection.slice(start, start + TOGETHER);
-      const bodies = await bodiesOf(db, session, storeId, some);
+      const json = await shownJson(db, session, storeId, some);
       await documents.bulkWrite(
         some.map(({ _id, entity }) => ({
           updateOne: {
             filter: { _id, store_id: storeId },
-            update: { $set: { ...bodies.get(_id), feed_position: takePosition(taken, entity) } },
+            update: { $set: { ...json.get(_id), feed_position: takePosition(taken, entity) } },
             hint: BY_ID,
           },
         })),
@@ -127,10 +127,10 @@ export async function repairPositions(
 }
 
 /**
- * Bodies without the customers whose erasure is under way: an erasure leaves alone what has a position behind its own. Where there is no
- * position to tell by, a record counts as written before.
+ * The JSON of records without the customers whose erasure is under way, since the erasure skips records with new positions. A record
+ * without a position counts as written before it.
  */
-async function bodiesOf(
+async function shownJson(
   db: Db,
   session: ClientSession,
   storeId: string,

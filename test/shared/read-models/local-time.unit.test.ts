@@ -4,7 +4,7 @@ import {
   EXACT,
   isReversible,
   offsetMilliseconds,
-  shiftBody,
+  shiftJson,
   toLocalDateTime,
 } from '#shared/read-models/local-time.ts';
 
@@ -21,7 +21,7 @@ describe('toLocalDateTime', () => {
   });
 });
 
-describe('shiftBody', () => {
+describe('shiftJson', () => {
   it('reads as if it had been made for the other offset', () => {
     const offsets = fc.constantFrom('-03:00', '-04:00', '+00:00', '+05:30', '-02:30');
     const instants = fc.date({
@@ -39,7 +39,7 @@ describe('shiftBody', () => {
             created_at: toLocalDateTime(date.getTime(), offset),
             status_history: [{ status: 'pending', at: toLocalDateTime(date.getTime(), offset) }],
           });
-        expect(shiftBody(body(from), from, to)).toBe(body(to));
+        expect(shiftJson(body(from), from, to)).toBe(body(to));
       }),
     );
   });
@@ -60,7 +60,7 @@ describe('shiftBody', () => {
             created_at: toLocalDateTime(seconds * 1_000, offset),
             status_history: [{ at: toLocalDateTime(seconds * 1_000, offset) }],
           });
-        expect(shiftBody(body(EXACT), EXACT, to)).toBe(body(to));
+        expect(shiftJson(body(EXACT), EXACT, to)).toBe(body(to));
       }),
     );
     expect(toLocalDateTime(Date.parse('9999-12-31T23:59:59Z') + DAY, EXACT)).toBe('+010000-01-01T23:59:59');
@@ -99,7 +99,7 @@ describe('shiftBody', () => {
     fc.assert(
       fc.property(value, (any) => {
         const body = JSON.stringify(any);
-        expect(shiftBody(body, '-03:00', '+05:30')).toBe(JSON.stringify(shifted(any, '-03:00', '+05:30')));
+        expect(shiftJson(body, '-03:00', '+05:30')).toBe(JSON.stringify(shifted(any, '-03:00', '+05:30')));
       }),
       { numRuns: 500 },
     );
@@ -107,8 +107,8 @@ describe('shiftBody', () => {
 
   it('reads parts of JSON as well: members without braces and items without brackets', () => {
     const members = '"id":"1","created_at":"2026-11-20T21:15:04"';
-    expect(shiftBody(members, '-03:00', '-04:00')).toBe('"id":"1","created_at":"2026-11-20T20:15:04"');
-    expect(shiftBody(`{${members}},{${members}}`, '-03:00', '-03:00')).toBe(`{${members}},{${members}}`);
+    expect(shiftJson(members, '-03:00', '-04:00')).toBe('"id":"1","created_at":"2026-11-20T20:15:04"');
+    expect(shiftJson(`{${members}},{${members}}`, '-03:00', '-03:00')).toBe(`{${members}},{${members}}`);
   });
 
   it('cannot be taken back at the edges of the years', () => {

@@ -1,11 +1,11 @@
-/** Where bodies lie in the documents of the read models. A document's `offset` is that of all its bodies. */
+/** Which fields of read models hold finished JSON. A document's `offset` is that of the date-times in all of them. */
 
 /** The fields of all collections that hold finished JSON: a value, or members of an object. */
 const JSON_FIELDS = ['summary', 'active_summary', 'whole'];
 const MEMBER_FIELDS = ['dates', 'before_groups', 'after_groups'];
-export const BODY_FIELDS: readonly string[] = [...JSON_FIELDS, ...MEMBER_FIELDS];
+export const SHIFTED_FIELDS: readonly string[] = [...JSON_FIELDS, ...MEMBER_FIELDS];
 
-/** The JSON that a field of a document holds a whole or a part of; `null` for a field that holds no body. */
+/** The JSON of a field, in braces where it holds members; `null` for any other field. */
 export function jsonOf(field: string, text: string): string | null {
   if (MEMBER_FIELDS.includes(field)) return `{${text}}`;
   return JSON_FIELDS.includes(field) ? text : null;
