@@ -2,9 +2,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ChainableCommander } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { replaceVersioned, setVersioned } from '#shared/access/grants.ts';
-import { execute } from '#shared/redis-masters.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import type { AccessKey } from '#shared/access/access-keys.ts';
+import {
+  publishAll,
+  publishedKey,
+  redisKeys,
+  replaceVersioned,
+  setVersioned,
+} from '#shared/access/grants.ts';
+import { execute, onlyMaster } from '#shared/redis-masters.ts';
+import { createInstallation, type Installation } from '#test/installation.ts';
 
 let installation: Installation;
 beforeAll(async () => {
@@ -168,37 +175,14 @@ it('one that is repaired never overtakes a newer one that came meanwhile', async
   }
 });
 
-it('many writers at once, each with its own delays, end with the newest', async () => {
+it('a revoked key stays revoked, whatever version comes after', async () => {
   const { redis, config } = installation;
-  const key = `${config.namePrefix}:versioned:many`;
-  const state = { going: true, highest: 0, seen: 0, looks: 0 };
-  const wentBack: string[] = [];
-  const watching = (async () => {
-    while (state.going) {
-      const floor = Math.max(state.highest, state.seen);
-      state.seen = readAnswer(await redis.zrange(key, '0', '0', 'REV', 'WITHSCORES'))?.version ?? 0;
-      state.looks += 1;
-      if (state.seen < floor) wentBack.push(`from ${floor} to ${state.seen}`);
-    }
-  })();
-  const versions = Array.from({ length: 400 }, (_, index) => index + 1);
-  await Promise.all(
-    versions.map(async (version) => {
-      const write = { version, member: version % 3 === 0 ? 'active order' : 'active crm order' };
-      for (const { name, args } of commandsOf(key, write)) {
-        await new Promise((resolve) => setTimeout(resolve, ((version * 7_919) % 97) / 4));
-        await redis.call(name, ...args);
-        state.highest = Math.max(state.highest, version);
-      }
-    }),
-  );
-  state.going = false;
-  await watching;
-  expect(wentBack).toEqual([]);
-  expect(state.looks).toBeGreaterThan(0);
-  await eventually('one is left', async () => (await redis.zcard(key)) === 1);
-  expect(readAnswer(await redis.zrange(key, '0', '0', 'REV', 'WITHSCORES'))).toEqual({
-    version: 400,
-    member: 'active crm order',
-  });
+  const publish = (status: AccessKey['status'], version: number) => {
+    const key = { _id: 'k1', environment: 'e', store_id: 's1', scopes: [], status, version };
+    return publishAll(onlyMaster(redis), [publishedKey(config.namePrefix, key)]);
+  };
+  await publish('revoked', 20);
+  await publish('active', 2 ** 50);
+  const { grant } = redisKeys(config.namePrefix, 'e', 's1');
+  expect(await redis.zrange(grant('k1'), '0', '-1')).toEqual(['revoked']);
 });

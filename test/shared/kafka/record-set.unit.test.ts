@@ -299,7 +299,7 @@ describe('a record set', () => {
           expect(changed.slice(2)).toEqual([[2, 4, at === 16 ? 'unknown_format' : 'corrupt']]);
         }
       }),
-      { numRuns: 2_000 },
+      { numRuns: 500 },
     );
   });
 });
@@ -388,7 +388,7 @@ describe('transactions', () => {
         const read = messages.filter((message) => !isGap(message)).map(({ offset }) => Number(offset));
         expect(read).toEqual(shown.filter((offset) => offset < stable).toSorted((a, b) => a - b));
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
 

@@ -1,5 +1,11 @@
 import { expect, it } from 'vitest';
-import { decodeStoreState, encodeStoreState, storeStateOf } from '#shared/access/grants.ts';
+import {
+  decodeGrant,
+  decodeStoreState,
+  encodeGrant,
+  encodeStoreState,
+  storeStateOf,
+} from '#shared/access/grants.ts';
 
 it.each([
   ['active', { blocked: false, quota: null }],
@@ -40,4 +46,16 @@ it('takes blocking from either source, and the quota as it is stored', () => {
     requests: 7,
     windowSeconds: 10,
   });
+});
+
+it.each([
+  ['active store menu', { status: 'active', scopes: ['store', 'menu'] }],
+  ['revoked', { status: 'revoked', scopes: [] }],
+] as const)('writes and reads the grant %j', (member, { status, scopes }) => {
+  expect(encodeGrant({ status, scopes: [...scopes] })).toBe(member);
+  expect(decodeGrant(member)).toEqual({ status, scopes });
+});
+
+it.each([undefined, 'nonsense'])('does not guess which grant %j is', (member) => {
+  expect(decodeGrant(member)).toBeNull();
 });
