@@ -2,14 +2,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Db } from 'mongodb';
 import { type FindErased, findErasedIn } from '#shared/access/erased-stores.ts';
-import { type AppliedSlice, applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
-import { runInTransaction } from '#shared/projection/slice/slice.ts';
 import { type ErasedPiece, erasePiece } from '#shared/projection/erasure/pieces.ts';
 import { repairStore } from '#shared/projection/verify/repair.ts';
 import { verifyStore } from '#shared/projection/verify/store.ts';
-import { isUnavailable } from '#shared/errors.ts';
-import { encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
 import {
   COLLECTIONS,
   DEAD_LETTERS,
@@ -24,8 +20,7 @@ import type { Erasure } from '#shared/read-models/erasures.ts';
 import { epochsIn } from '#shared/read-models/feed-epochs.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { emptyReadModels } from '#test/read-models.ts';
-
-type Event = Omit<EventToEncode, 'source' | 'sequence'>;
+import { applyEvents, inTransaction, type TestEvent as Event } from '#test/slices.ts';
 
 const CREATED = '2026-03-01T12:00:00Z';
 const customer = (subject: string): Event => ({
@@ -62,7 +57,6 @@ describe('erasing', () => {
   let findErased: FindErased;
   let db: Db;
   let databases = 0;
-  let sequence = 0;
   let epochs: Epochs;
   beforeAll(async () => {
     installation = await createInstallation();
@@ -75,48 +69,14 @@ describe('erasing', () => {
     epochs = new Epochs();
   });
 
-  async function transaction<R extends object>(
-    work: Parameters<typeof runInTransaction<R>>[1],
-    session = installation.mongodb.startSession(),
-  ) {
-    for (;;) {
-      try {
-        return await runInTransaction<R>(session, work);
-      } catch (error) {
-        if (!isUnavailable(error)) throw error;
-      }
-    }
-  }
+  const limits = { admit: (letters: readonly DeadLetter[]) => Promise.resolve([...letters]) };
 
   /** Applies events as one slice. */
-  async function apply(...events: Event[]): Promise<void> {
-    const messages = events.map((event) => {
-      sequence += 1;
-      const { key, value, headers } = encodeEvent({ source: '/test', ...event, sequence });
-      const bytes = { key: Buffer.from(key), value: Buffer.from(value), headers };
-      return { ...bytes, timestamp: '0', attributes: 0, offset: String(sequence) };
-    });
-    const slice = { topic: 't', partition: 0, messages, next: sequence + 1 };
-    const session = installation.mongodb.startSession();
-    const limits = {
-      admit: async (letters: readonly DeadLetter[]) => [...letters],
-    };
-    const { given } = await transaction<AppliedSlice>(
-      () => applyChanges(db, session, slice, { epochs, limits, findErased }),
-      session,
-    );
-    epochs.committed(given);
-    await session.endSession();
-  }
+  const apply = (...events: Event[]) => applyEvents(db, events, { epochs, limits, findErased });
 
   async function piece(documents = 200): Promise<ErasedPiece> {
-    const session = installation.mongodb.startSession();
-    const done = await transaction<ErasedPiece>(
-      () => erasePiece(db, session, 's1', documents, epochs),
-      session,
-    );
+    const done = await inTransaction(db, (session) => erasePiece(db, session, 's1', documents, epochs));
     epochs.committed(done.given);
-    await session.endSession();
     return done;
   }
 

@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Db } from 'mongodb';
 import { type FindErased, findErasedIn } from '#shared/access/erased-stores.ts';
-import { type AppliedSlice, applyChanges } from '#shared/projection/pipeline/apply.ts';
+import { applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
 import { runInTransaction } from '#shared/projection/slice/slice.ts';
 import { repairStore } from '#shared/projection/verify/repair.ts';
-import { isUnavailable, isWriteConflict } from '#shared/errors.ts';
-import { encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
+import { isWriteConflict } from '#shared/errors.ts';
 import type { EntityName } from '#shared/events/entities/index.ts';
 import {
   COLLECTIONS,
@@ -19,8 +18,7 @@ import {
 import { epochsIn } from '#shared/read-models/feed-epochs.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { emptyReadModels } from '#test/read-models.ts';
-
-type Event = Omit<EventToEncode, 'source' | 'sequence'>;
+import { applyEvents, sliceOf, type TestEvent as Event } from '#test/slices.ts';
 
 const data = { status: 'pending', order_type: 'delivery', total: '1.00', created_at: '2026-03-01T12:00:00Z' };
 const order = (subject: string, customer?: string): Event => ({
@@ -65,7 +63,6 @@ describe('positions', () => {
   let installation: Installation;
   let findErased: FindErased;
   let databases = 0;
-  let sequence = 0;
   beforeAll(async () => {
     installation = await createInstallation();
     findErased = findErasedIn(installation.mongodb.db(`${installation.config.namePrefix}_control`), 'e');
@@ -77,40 +74,8 @@ describe('positions', () => {
     return emptyReadModels(installation, `positions${databases}`);
   };
 
-  /** Applies events in a transaction; `isKnown` tells whether its end is learned. */
-  async function apply(
-    db: Db,
-    events: readonly Event[],
-    { epochs = new Epochs(), isKnown = true } = {},
-  ): Promise<void> {
-    const messages = events.map((event) => {
-      sequence += 1;
-      const { key, value, headers } = encodeEvent({ source: '/test', ...event, sequence });
-      return {
-        key: Buffer.from(key),
-        value: Buffer.from(value),
-        headers,
-        timestamp: '0',
-        attributes: 0,
-        offset: String(sequence),
-      };
-    });
-    const slice = { topic: 't', partition: 0, messages, next: sequence + 1 };
-    for (;;) {
-      const session = installation.mongodb.startSession();
-      try {
-        const { given } = await runInTransaction<AppliedSlice>(session, () =>
-          applyChanges(db, session, slice, { epochs, findErased }),
-        );
-        if (isKnown) epochs.committed(given);
-        return;
-      } catch (error) {
-        if (!isUnavailable(error)) throw error;
-      } finally {
-        await session.endSession();
-      }
-    }
-  }
+  const apply = (db: Db, events: readonly Event[], options: { epochs?: Epochs; isKnown?: boolean } = {}) =>
+    applyEvents(db, events, { findErased, ...options });
 
   /** The positions of a store's records, deletions included. */
   async function positionsIn(db: Db): Promise<Record<string, number>> {
@@ -208,22 +173,7 @@ describe('positions', () => {
     const db = await fresh();
     await apply(db, [order('o1')]);
     const first = installation.mongodb.startSession();
-    const message = encodeEvent({ source: '/test', ...order('o2'), sequence: 1 });
-    const slice = {
-      topic: 't',
-      partition: 0,
-      next: 1,
-      messages: [
-        {
-          key: Buffer.from(message.key),
-          value: Buffer.from(message.value),
-          headers: message.headers,
-          timestamp: '0',
-          attributes: 0,
-          offset: '0',
-        },
-      ],
-    };
+    const slice = sliceOf([order('o2')]);
     try {
       const overlapped = runInTransaction(first, async () => {
         await db.collection<Stamp>(STAMPS).findOne({ _id: 's1' }, { session: first });
@@ -294,13 +244,6 @@ describe('positions', () => {
       const [first, second, ...others] = await epochsOf(db);
       expect([first, second, others]).toMatchObject([{ from: 1 }, { from: 2 }, []]);
       expect(first?.id).not.toBe(second?.id);
-    });
-
-    it('of which the stamp lists no more than the last 64', async () => {
-      const db = await fresh();
-      for (let times = 0; times < 70; times += 1) await apply(db, [order('o1')]);
-      const epochs = await epochsOf(db);
-      expect(epochs.map(({ from }) => from)).toEqual(Array.from({ length: 64 }, (_, index) => index + 7));
     });
   });
 });
