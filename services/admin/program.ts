@@ -1,5 +1,6 @@
 /** The tree of commands, and what all of them have in common: help, wrong usage, exit codes; and one run of it. */
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings';
 import { actor, ACTOR_VARIABLE } from './audit.ts';
 import * as access from './commands/access.ts';
@@ -28,7 +29,7 @@ import { fail, runToEnd } from './output/print.ts';
 
 /** What `help.txt` says below the options of each command, by its whole name. */
 const HELP = new Map(
-  readFileSync(new URL('./help.txt', import.meta.url), 'utf8')
+  readFileSync(join(import.meta.dirname, 'help.txt'), 'utf8')
     .split(/^== /m)
     .map((part) => [part.slice(0, part.indexOf('\n')), part.slice(part.indexOf('\n')).trimEnd()]),
 );

@@ -16,12 +16,15 @@ const { services } = parse(await read('deploy/compose.yaml'), { merge: true }) a
   services: Record<string, { image: string; command: string[]; environment: Record<string, string> }>;
 };
 
-/** The arguments of Node that npm starts a service with, but for those that the image gives every command. */
+/** The arguments of Node that npm starts a service with, as the image has them: its files are JavaScript, and it gives every command some. */
 async function startedByNpm(name: 'query' | 'projector'): Promise<string[]> {
   const { flags = [], file } = await serviceProgram(name);
   const [, ofImage = ''] = /^ {4}NODE_OPTIONS=(\S+)/m.exec(dockerfile) ?? [];
   expect(ofImage).not.toBe('');
-  return [...flags.filter((flag) => flag !== ofImage), relative(fileURLToPath(ROOT), file)];
+  return [
+    ...flags.filter((flag) => flag !== ofImage),
+    relative(fileURLToPath(ROOT), file).replace(/\.ts$/, '.js'),
+  ];
 }
 
 describe('the flags of Node', () => {

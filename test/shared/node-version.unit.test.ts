@@ -18,10 +18,10 @@ function startWith(version: string, start = ['--import', CHECK, '--eval', '']) {
 }
 
 describe('the Node that is needed', () => {
-  it.each(['20.20.2', '22.14.0', '22.17.1'])('is named when this is %s, without a stack', (version) => {
+  it.each(['20.20.2', '22.18.0', '23.6.0'])('is named when this is %s, without a stack', (version) => {
     const { status, stderr } = startWith(version);
     expect(status).toBe(1);
-    expect(stderr).toMatch(/^Node 22\.18 or later is needed, and this is [\d.]+: use "npm run".*\n$/);
+    expect(stderr).toMatch(/^Node 24 or later is needed, and this is [\d.]+: install a newer one.*\n$/);
     expect(stderr).toContain(version);
   });
 
@@ -29,12 +29,12 @@ describe('the Node that is needed', () => {
     const { status, stderr } = startWith('20.20.2', [START, '--help']);
     expect({ status, stderr }).toEqual({
       status: 1,
-      stderr: expect.stringMatching(/^Node 22\.18 or later is needed.*\n$/),
+      stderr: expect.stringMatching(/^Node 24 or later is needed.*\n$/),
     });
     expect(startWith('24.12.0', [START, '--help'])).toEqual({ status: 0, stderr: '' });
   });
 
-  it.each(['22.18.0', '23.6.0', '24.12.0', '26.0.0'])('may be %s', (version) => {
+  it.each(['24.0.0', '24.12.0', '26.0.0'])('may be %s', (version) => {
     expect(startWith(version)).toEqual({ status: 0, stderr: '' });
   });
 
@@ -43,7 +43,7 @@ describe('the Node that is needed', () => {
       engines: { node: string };
       scripts: Record<string, string>;
     };
-    expect(manifest.engines.node).toBe('>=22.18');
+    expect(manifest.engines.node).toBe('>=24');
     expect(manifest.scripts['start']).toMatch(/^node [^ ]+ deploy\/local\/start\.js$/);
     for (const name of ['stack', 'store-data', 'start:projector', 'start:query']) {
       expect(manifest.scripts[name]).toContain('node --import=./shared/node-version.js ');

@@ -82,7 +82,7 @@ export async function missingImage(
   }
 }
 
-const FILE = new URL('../../.env', import.meta.url);
+const FILE = join(import.meta.dirname, '../../.env');
 
 /** The name and version of an image, from the environment or deploy/.env. @throws {Error} where neither names it. */
 export function imageOf(variable: ImageVariable, env: NodeJS.ProcessEnv): string {

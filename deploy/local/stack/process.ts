@@ -4,7 +4,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { PROGRAM_SUFFIX } from '#shared/source-files.ts';
+
+const GUARDIAN = join(import.meta.dirname, `guardian${PROGRAM_SUFFIX}`);
 
 /** What can be held: a process group by its leader's id, a container by its id, a file or folder by its path. */
 export type HeldKind = 'process' | 'container' | 'path';
@@ -22,7 +25,7 @@ export interface Guard {
 
 /** Starts the guardian. */
 export function startGuard(): Guard {
-  const guardian = spawn(process.execPath, [fileURLToPath(new URL('./guardian.ts', import.meta.url))], {
+  const guardian = spawn(process.execPath, [GUARDIAN], {
     // A session of its own, so that no terminal's signal and no group's kill reaches it.
     detached: true,
     stdio: ['pipe', 'pipe', 'ignore'],

@@ -7,6 +7,7 @@ import { type Guard, type GuardedProcess, lastLines, startGuarded } from '#local
 import { describeExit } from '#local/stack/program.ts';
 import { reasonOf, StackError } from '#local/stack/wait.ts';
 import { pause } from '#shared/pause.ts';
+import { PROGRAM_SUFFIX } from '#shared/source-files.ts';
 
 export interface ServiceOptions {
   name: 'projector' | 'query';
@@ -68,7 +69,11 @@ export class Service {
   async #launch(): Promise<{ process: GuardedProcess; ready: ReadyLine }> {
     const { name, guard } = this.#options;
     const offset = statSync(this.#logFile).size;
-    const command = { file: process.execPath, args: [join(SERVICES, name, 'main.ts')], env: this.#env };
+    const command = {
+      file: process.execPath,
+      args: [join(SERVICES, name, `main${PROGRAM_SUFFIX}`)],
+      env: this.#env,
+    };
     this.#current = startGuarded(guard, command, this.#logFile);
     const held = await this.#current;
     const waiting = new AbortController();

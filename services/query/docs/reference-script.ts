@@ -3,9 +3,10 @@ import { execFile } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { PROGRAM_SUFFIX } from '#shared/source-files.ts';
 import { gzippedContent, type StaticContent } from '../responses/static-content.ts';
 
-const PROGRAM = join(import.meta.dirname, 'unpack-reference-script.ts');
+const PROGRAM = join(import.meta.dirname, `unpack-reference-script${PROGRAM_SUFFIX}`);
 const MAX_BYTES = 16 * 1_048_576;
 
 export interface ReferenceScript {

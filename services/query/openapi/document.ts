@@ -11,6 +11,7 @@ import {
   TAGS,
 } from './objects.ts';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { SCOPES, type Scope } from '#shared/events/access-event.ts';
 import { CLIENT_SCHEME } from './service-operations.ts';
 import { TOKEN_PATH } from '../responses/send.ts';
@@ -165,7 +166,7 @@ function isNull(value: Json): boolean {
 }
 
 /** For those who have nothing else to read. */
-const DESCRIPTION = readFileSync(new URL('./info.md', import.meta.url), 'utf8').trim();
+const DESCRIPTION = readFileSync(join(import.meta.dirname, 'info.md'), 'utf8').trim();
 
 /** Raised with every change that clients can notice. */
 const VERSION = '1.0.0';

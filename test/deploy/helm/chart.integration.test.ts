@@ -253,7 +253,7 @@ describe('what runs', () => {
   it('comes after a job that prepares as many partitions as there may be projectors', async () => {
     const job = await find('production', 'Job', '-prepare');
     expect(job.metadata.annotations).toMatchObject({ 'helm.sh/hook': 'pre-install,pre-upgrade' });
-    expect(containerOf(job).args).toEqual(['services/admin/main.ts', 'prepare', '--partitions', '12']);
+    expect(containerOf(job).args).toEqual(['services/admin/main.js', 'prepare', '--partitions', '12']);
     const scaled = await find('production', 'ScaledObject', '-projector');
     expect(scaled.spec).toMatchObject({
       maxReplicaCount: 12,
@@ -278,7 +278,7 @@ describe('what runs', () => {
       )
         .split('NOTES:')
         .slice(1);
-      expect(notes).toContain('exec deployment/store-data-operator -- node services/admin/main.ts lag');
+      expect(notes).toContain('exec deployment/store-data-operator -- node services/admin/main.js lag');
       expect(notes).not.toContain('-projector');
     }
   });

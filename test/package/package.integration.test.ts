@@ -1,0 +1,163 @@
+/** The npm package as other projects have it: packed, installed beside nothing else, and used by three runners of tests. */
+import { execFile, spawnSync } from 'node:child_process';
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { isBuiltin } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
+
+const run = promisify(execFile);
+const ROOT = join(import.meta.dirname, '../..');
+const TSC = join(ROOT, 'node_modules/.bin/tsc');
+const JEST = 'jest@30.5.2';
+/** Installing asks a registry, and may take this long on a slow line. */
+const INSTALL_LIMIT_MS = 240_000;
+/** What this run of tests says of itself is not for another. */
+const env = { ...process.env, VITEST: undefined, NODE_OPTIONS: undefined, JEST_WORKER_ID: undefined };
+
+interface Packed {
+  filename: string;
+  entryCount: number;
+  files: { path: string }[];
+}
+
+let folder: string;
+let packed: Packed;
+let installed: PromiseSettledResult<unknown>;
+const project = () => join(folder, 'project');
+const bin = (name: string) => join(project(), 'node_modules/.bin', name);
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'store-data-package-'));
+  const { stdout } = await run('npm', ['pack', '--silent', '--json', '--pack-destination', folder], {
+    cwd: ROOT,
+  });
+  [packed] = JSON.parse(stdout) as [Packed];
+  await cp(join(ROOT, 'docs/examples/integration-test'), project(), { recursive: true });
+  await cp(join(import.meta.dirname, 'project'), project(), { recursive: true });
+  await writeFile(join(project(), 'package.json'), JSON.stringify({ name: 'project', type: 'module' }));
+  const what = [join(folder, packed.filename), JEST];
+  const install = ['install', '--no-audit', '--no-fund', '--loglevel=error', '--prefer-offline', ...what];
+  [installed] = await Promise.allSettled([run('npm', install, { cwd: project() })]);
+  for (const name of ['vitest', 'typescript']) {
+    await symlink(join(ROOT, 'node_modules', name), join(project(), 'node_modules', name));
+  }
+}, INSTALL_LIMIT_MS);
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** Where no registry answers, what needs the installed package is skipped and says why. */
+function needsInstallation({ skip }: TestContext): void {
+  if (installed.status === 'fulfilled') return;
+  const reason = String(installed.reason);
+  if (!/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH/.test(reason)) throw installed.reason;
+  process.stderr.write(`not tested, the installed package: ${reason}\n`);
+  skip(reason);
+}
+
+describe('the tarball', () => {
+  it('has at most 150 entries, each program with its source map, and no TypeScript but declarations', () => {
+    const paths = packed.files.map(({ path }) => path);
+    expect(paths.length).toBeLessThanOrEqual(150);
+    expect(paths.filter((path) => /(?<!\.d)\.ts$/.test(path))).toEqual([]);
+    const bundled = paths.filter((path) =>
+      /^dist\/(?:chunks|services\/[^/]+|services\/query\/routes)\/[^/]+\.js$/.test(path),
+    );
+    expect(bundled.length).toBeGreaterThan(20);
+    expect(bundled.filter((path) => !paths.includes(`${path}.map`))).toEqual([]);
+  });
+
+  it('imports only what it declares', async () => {
+    const manifest = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as Manifest;
+    const declared = { ...manifest.dependencies, ...manifest.peerDependencies };
+    const programs = packed.files.filter(({ path }) =>
+      /^dist\/(?:chunks|services|deploy)\/.*\.js$/.test(path),
+    );
+    const sources = await Promise.all(programs.map(({ path }) => readFile(join(ROOT, path), 'utf8')));
+    const names = sources.flatMap((source) =>
+      [...source.matchAll(/(?:^import |^\} from |\bimport\(| from )"([^."][^"]*)"/gm)].map(
+        ([, name = '']) => name,
+      ),
+    );
+    const packages = names.filter((name) => !isBuiltin(name)).map(packageOf);
+    expect(packages).toContain('fastify');
+    expect([...new Set(packages)].filter((name) => !(name in declared))).toEqual([]);
+  });
+});
+
+interface Manifest {
+  dependencies: Record<string, string>;
+  peerDependencies: Record<string, string>;
+}
+
+function packageOf(name: string): string {
+  return name
+    .split('/')
+    .slice(0, name.startsWith('@') ? 2 : 1)
+    .join('/');
+}
+
+describe('the installed package', () => {
+  it.for(['node16', 'bundler'])('has types for moduleResolution %s', async (resolution, context) => {
+    needsInstallation(context);
+    const module = resolution === 'node16' ? 'node16' : 'esnext';
+    const options = [
+      '--ignoreConfig',
+      '--noEmit',
+      '--strict',
+      '--target',
+      'es2024',
+      '--module',
+      module,
+      '--types',
+      'node',
+    ];
+    const files = ['types.mts', ...(resolution === 'node16' ? ['types.cts'] : [])];
+    await run(TSC, [...options, '--moduleResolution', resolution, ...files], { cwd: project() });
+  });
+
+  it('starts an API under node:test', async (context) => {
+    needsInstallation(context);
+    const { stdout } = await run(process.execPath, ['--test', 'node.test.mjs'], { cwd: project(), env });
+    expect(stdout).toMatch(/^. pass 1$/m);
+  });
+
+  it('starts an API under Jest', async (context) => {
+    needsInstallation(context);
+    const args = [join(project(), 'node_modules/jest/bin/jest.js'), '--ci', 'jest.test.cjs'];
+    const { stderr } = await run(process.execPath, args, { cwd: project(), env });
+    expect(stderr).toMatch(/^Tests: +1 passed, 1 total$/m);
+  });
+
+  it('starts an API under vitest, for a whole project', async (context) => {
+    needsInstallation(context);
+    await run(TSC, ['--noEmit'], { cwd: project() });
+    const vitest = join(project(), 'node_modules/vitest/vitest.mjs');
+    const args = [vitest, 'run', '--reporter=json', 'daily-report'];
+    const { stdout } = await run(process.execPath, args, { cwd: project(), env });
+    expect(JSON.parse(stdout)).toMatchObject({ numPassedTests: 3, numFailedTests: 0, success: true });
+  });
+
+  it('has the command line, which finds files from where it is called', async (context) => {
+    needsInstallation(context);
+    await writeFile(join(project(), 'events.ndjson'), 'no event\n');
+    const args = ['publish', 'events.ndjson', '--check', '--environment', 'production'];
+    const { status, stdout, stderr } = spawnSync(bin('store-data'), args, {
+      cwd: project(),
+      encoding: 'utf8',
+    });
+    expect(`${status} ${stdout}${stderr}`).toMatch(/line 1/);
+  });
+
+  it('says in one line which Node it needs', async (context) => {
+    needsInstallation(context);
+    const versions =
+      "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '22.1.0' } })";
+    const old = ['--import', `data:text/javascript,${encodeURIComponent(versions)}`];
+    const { status, stderr } = spawnSync(process.execPath, [...old, bin('store-data')], { encoding: 'utf8' });
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: expect.stringMatching(/^Node 24 or later is needed, and this is 22\.1\.0.*\n$/),
+    });
+  });
+});
