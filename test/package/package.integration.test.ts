@@ -85,6 +85,13 @@ describe('the tarball', () => {
   });
 });
 
+it('would be published as it is', async () => {
+  const { stdout } = await run('npm', ['publish', '--dry-run', '--json', join(folder, packed.filename)], {
+    cwd: folder,
+  });
+  expect(stdout).toContain('"entryCount"');
+});
+
 interface Manifest {
   dependencies: Record<string, string>;
   peerDependencies: Record<string, string>;

@@ -6,6 +6,7 @@ import { describeFields, type FieldDescription } from '#shared/events/describe-f
 import { ENTITY_NAMES, type EntityName, entitySchemas } from '#shared/events/entities/index.ts';
 import { exampleEvent } from '#shared/events/examples.ts';
 import { Address, ID_PATTERN } from '#shared/events/fields.ts';
+import { RELEASE } from '#shared/release.ts';
 import { createProgram } from '../program.ts';
 import skeleton from './asyncapi.json' with { type: 'json' };
 
@@ -102,7 +103,7 @@ export function asyncApiDocument(): Json {
   const { asyncapi, info, defaultContentType, operations, securitySchemes } = skeleton;
   return {
     asyncapi,
-    info,
+    info: { ...info, version: RELEASE.version },
     defaultContentType,
     channels: {
       changes: channel('store-changes', 'The data of stores.', changes),

@@ -13,6 +13,7 @@ import {
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SCOPES, type Scope } from '#shared/events/access-event.ts';
+import { RELEASE } from '#shared/release.ts';
 import { CLIENT_SCHEME } from './service-operations.ts';
 import { TOKEN_PATH } from '../responses/send.ts';
 
@@ -169,11 +170,10 @@ function isNull(value: Json): boolean {
 const DESCRIPTION = readFileSync(join(import.meta.dirname, 'info.md'), 'utf8').trim();
 
 /** Raised with every change that clients can notice. */
-const VERSION = '1.0.0';
 
 export const INFO = {
   title: 'Store Data API',
-  version: VERSION,
+  version: RELEASE.version,
   summary: 'Read-only access to the data of one store',
   description: DESCRIPTION,
   contact: { name: 'The operator who gave you your API key' },

@@ -1,12 +1,15 @@
 /** The chart as helm renders it: what Kubernetes is given, and that the services start with what they are given. */
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { nearMisses, readConfig } from '#shared/config.ts';
 import { knownMetrics } from '../known-metrics.ts';
 import { fetchDefinitions, fetchHelm, KUBERNETES_VERSIONS } from './fetched.ts';
+import project from '../../../package.json' with { type: 'json' };
 import { checkOfDefinitions, checkOfVersion, type KubernetesObject } from './schemas.ts';
 
 interface Container {
@@ -71,6 +74,19 @@ function reasonToSkip(error: unknown): string {
 async function helm(...args: string[]): Promise<string> {
   return (await promisify(execFile)(tools.helm, args, { maxBuffer: 16 * 1_048_576 })).stdout;
 }
+
+it('is packed with its rules and its dashboard, under the version of the release', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'store-data-chart-'));
+  try {
+    const packed = (await helm('package', CHART, '--destination', folder)).trim().split(': ').at(-1) ?? '';
+    expect(packed).toBe(join(folder, `store-data-${project.version}.tgz`));
+    const { stdout } = await promisify(execFile)('tar', ['--list', '--gzip', '--file', packed]);
+    const expected = ['Chart.yaml', 'files/prometheus/alerts.yaml', 'files/grafana/store-data.json'];
+    expect(stdout.split('\n')).toEqual(expect.arrayContaining(expected.map((path) => `store-data/${path}`)));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
 
 const rendering = new Map<string, Promise<Rendered[]>>();
 

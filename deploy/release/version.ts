@@ -1,0 +1,33 @@
+/**
+ * What `npm version` has done besides package.json: the version everywhere else, a dated section of the changelog, and the API's document
+ * that the next release is compared with.
+ */
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+
+/** Files that name the version, and where: the first group stays before it. */
+const NAMED: Record<string, RegExp> = {
+  'deploy/Dockerfile': /^(ARG VERSION=).*$/m,
+  'deploy/helm/store-data/Chart.yaml': /^((?:app)?[vV]ersion: )\S+$/gm,
+  'deploy/helm/store-data/README.md': /(store-data:)\d+\.\d+\.\d+/g,
+};
+const UNRELEASED = '## Unreleased\n';
+
+const version = process.env['npm_package_version'] ?? '';
+if (!/^\d+\.\d+\.\d+$/.test(version)) throw new Error('run it as "npm version <version>"');
+
+for (const [path, pattern] of Object.entries(NAMED)) {
+  change(path, (text) => text.replaceAll(new RegExp(pattern, 'gm'), (_, before: string) => before + version));
+}
+change('CHANGELOG.md', (text) => {
+  const [, unreleased = ''] = text.split(UNRELEASED);
+  if (unreleased.split('\n## ')[0]?.trim() === '')
+    throw new Error('the changelog says nothing under Unreleased');
+  if (text.includes(`## ${version} `)) throw new Error(`the changelog has ${version} already`);
+  const today = new Date().toISOString().slice(0, 10);
+  return text.replace(UNRELEASED, `${UNRELEASED}\n## ${version} - ${today}\n`);
+});
+copyFileSync('docs/openapi.json', 'docs/openapi.released.json');
+
+function change(path: string, by: (text: string) => string): void {
+  writeFileSync(path, by(readFileSync(path, 'utf8')));
+}

@@ -1,0 +1,83 @@
+/** A release: one version everywhere, and the scripts of its workflow. */
+import { spawnSync } from 'node:child_process';
+import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import project from '../../package.json' with { type: 'json' };
+
+const text = (path: string, folder = '.') => readFileSync(join(folder, path), 'utf8');
+const json = (path: string, folder?: string) =>
+  JSON.parse(text(path, folder)) as { info: { version: string } };
+
+/** The versions that files name, in a folder that has them. */
+function versions(folder?: string): Set<unknown> {
+  const chart = parse(text('deploy/helm/store-data/Chart.yaml', folder)) as Record<string, unknown>;
+  return new Set([
+    chart['version'],
+    chart['appVersion'],
+    /^ARG VERSION=(.*)$/m.exec(text('deploy/Dockerfile', folder))?.[1],
+    /store-data:(\d\S+)/.exec(text('deploy/helm/store-data/README.md', folder))?.[1],
+  ]);
+}
+
+it('has one version everywhere', () => {
+  const lock = JSON.parse(text('package-lock.json')) as { version: string };
+  const documents = ['openapi', 'asyncapi'].map((name) => json(`docs/${name}.json`).info.version);
+  expect(new Set([...versions(), lock.version, ...documents])).toEqual(new Set([project.version]));
+});
+
+describe('the scripts of a release', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'store-data-release-'));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  for (const path of [
+    'deploy/Dockerfile',
+    'deploy/helm/store-data/Chart.yaml',
+    'deploy/helm/store-data/README.md',
+    'deploy/release',
+    'docs/openapi.json',
+  ]) {
+    cpSync(path, join(folder, path), { recursive: true });
+  }
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module', version: '9.8.7' }));
+  writeFileSync(
+    join(folder, 'CHANGELOG.md'),
+    '# Changelog\n\n## Unreleased\n\n- What is new\n\n## 9.8.6 - 2026-01-01\n\n- old\n',
+  );
+  const run = (script: string, ...args: string[]) => {
+    const env = { ...process.env, npm_package_version: '9.8.7' };
+    return spawnSync(process.execPath, [`deploy/release/${script}`, ...args], {
+      cwd: folder,
+      env,
+      encoding: 'utf8',
+    });
+  };
+
+  it('write the version, and date the changelog', () => {
+    expect(run('version.ts')).toMatchObject({ stderr: '', status: 0 });
+    expect(versions(folder)).toEqual(new Set(['9.8.7']));
+    const today = new Date().toISOString().slice(0, 10);
+    expect(text('CHANGELOG.md', folder)).toContain(
+      `## Unreleased\n\n## 9.8.7 - ${today}\n\n- What is new\n\n## 9.8.6`,
+    );
+    expect(json('docs/openapi.released.json', folder)).toEqual(json('docs/openapi.json'));
+  });
+
+  it('refuse a release of which the changelog says nothing', () => {
+    expect(run('version.ts').stderr).toContain('the changelog says nothing under Unreleased');
+  });
+
+  it('give the release the section of its version, and refuse another tag', () => {
+    expect(run('notes.ts', 'v9.8.7').stdout).toBe('- What is new\n');
+    expect(run('notes.ts', 'v9.8.8').stderr).toContain('the tag is v9.8.8, and package.json has 9.8.7');
+  });
+});
+
+it('pins every action of the workflows by its digest', () => {
+  const used = globSync('.github/workflows/*').flatMap((path) =>
+    [...text(path).matchAll(/uses: (.*)$/gm)].map(([, action = '']) => action),
+  );
+  expect(used.length).toBeGreaterThan(10);
+  expect(used.filter((action) => !/^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(action))).toEqual([]);
+});
