@@ -10,10 +10,13 @@ const run = promisify(execFile);
 
 it('have no mistake that actionlint finds', { timeout: 240_000 }, async ({ skip }) => {
   const go = findOnPath('go', process.env);
-  if (go === undefined) return skip('go is not installed, which fetches actionlint');
+  if (go === undefined) {
+    skip('go is not installed, which fetches actionlint');
+    return;
+  }
   const env = { ...process.env, GOFLAGS: '-mod=mod' };
   const fetched = await Promise.allSettled([run(go, ['run', ACTIONLINT, '-version'], { env })]);
-  if (fetched[0].status === 'rejected') return skip(`actionlint is not to be had: ${fetched[0].reason}`);
+  if (fetched[0].status === 'rejected') skip(`actionlint is not to be had: ${fetched[0].reason}`);
   const { stdout } = await run(go, ['run', ACTIONLINT, ...globSync('.github/workflows/*')], { env }).catch(
     (error: { stdout: string }) => error,
   );
