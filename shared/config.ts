@@ -35,6 +35,14 @@ const lowerCaseName = matching(
 const pairs = matching(/^(?:[^,=]+=[^,]*(?:,|$))*$/, 'name=value, separated by commas');
 const hostAndPort = matching(/^[^\s:@/?#]+:\d{1,5}$|^\[[0-9a-fA-F:]+\]:\d{1,5}$/, 'host:port');
 
+/** The file that may hold a server's password. */
+const passwordFileOf = (server: string) =>
+  optional(`${server}_PASSWORD_FILE`, anyText, `File that holds it, instead of \`${server}_PASSWORD\`.`);
+
+/** The private key beside a certificate. */
+const keyFileOf = (server: string) =>
+  optional(`${server}_KEY_FILE`, anyText, 'File with the private key of that certificate.');
+
 /** How a Kafka is reached. */
 const kafkaServers = {
   brokers: setting(
@@ -55,7 +63,7 @@ const kafkaServers = {
       anyText,
       'File with our own certificate for Kafka, where it asks for one.',
     ),
-    keyFile: optional('KAFKA_TLS_KEY_FILE', anyText, 'File with the private key of that certificate.'),
+    keyFile: keyFileOf('KAFKA_TLS'),
   }),
   sasl: Type.Object({
     mechanism: optional(
@@ -73,11 +81,7 @@ const kafkaServers = {
       anyText,
       'Password of that user; with `oauthbearer` the client secret.',
     ),
-    passwordFile: optional(
-      'KAFKA_SASL_PASSWORD_FILE',
-      anyText,
-      'File that holds it, instead of `KAFKA_SASL_PASSWORD`.',
-    ),
+    passwordFile: passwordFileOf('KAFKA_SASL'),
     tokenUrl: optional(
       'KAFKA_SASL_TOKEN_URL',
       webAddress,
@@ -97,11 +101,7 @@ const mongodbServers = {
   ),
   username: optional('MONGODB_USERNAME', anyText, 'User of MongoDB, where the connection string names none.'),
   password: optional('MONGODB_PASSWORD', anyText, 'Password of that user.'),
-  passwordFile: optional(
-    'MONGODB_PASSWORD_FILE',
-    anyText,
-    'File that holds it, instead of `MONGODB_PASSWORD`.',
-  ),
+  passwordFile: passwordFileOf('MONGODB'),
   tls: Type.Object({
     caFile: optional(
       'MONGODB_TLS_CA_FILE',
@@ -182,11 +182,7 @@ const settings = Type.Object({
     ),
     username: optional('REDIS_USERNAME', anyText, 'User of Redis (ACL), where the address names none.'),
     password: optional('REDIS_PASSWORD', anyText, 'Password of that user.'),
-    passwordFile: optional(
-      'REDIS_PASSWORD_FILE',
-      anyText,
-      'File that holds it, instead of `REDIS_PASSWORD`.',
-    ),
+    passwordFile: passwordFileOf('REDIS'),
     tls: Type.Object({
       caFile: optional(
         'REDIS_TLS_CA_FILE',
@@ -198,7 +194,7 @@ const settings = Type.Object({
         anyText,
         'File with our own certificate for Redis, where it asks for one.',
       ),
-      keyFile: optional('REDIS_TLS_KEY_FILE', anyText, 'File with the private key of that certificate.'),
+      keyFile: keyFileOf('REDIS_TLS'),
     }),
     /** Our user of the sentinels, which have users of their own. */
     sentinel: Type.Object({
@@ -208,11 +204,7 @@ const settings = Type.Object({
         anyText,
         'Password of the sentinels, where they ask for one; that of Redis is not shown to them.',
       ),
-      passwordFile: optional(
-        'REDIS_SENTINEL_PASSWORD_FILE',
-        anyText,
-        'File that holds it, instead of `REDIS_SENTINEL_PASSWORD`.',
-      ),
+      passwordFile: passwordFileOf('REDIS_SENTINEL'),
     }),
   }),
   /** Of a collector of traces, in the variables of OpenTelemetry's standard. */
@@ -305,7 +297,7 @@ const settings = Type.Object({
         anyText,
         'File with the certificate chain of the query service, for HTTPS without a proxy; read again when it changes.',
       ),
-      keyFile: optional('QUERY_TLS_KEY_FILE', anyText, 'File with the private key of that certificate.'),
+      keyFile: keyFileOf('QUERY_TLS'),
     }),
     shutdownDelayMs: setting(
       'SHUTDOWN_DELAY_MS',

@@ -1,6 +1,6 @@
 /** Lets slices and pieces of this process erase hardly anything at once, so that a handful of orders has erasures under way. */
 import { MAX_PIECE } from '#shared/projection/erasure/pieces.ts';
-import { MAX_SLICE } from '#shared/projection/erasure/slice.ts';
+import { MAX_SLICE } from '#shared/projection/erasure/erase.ts';
 
 /** @returns what makes them as they were. */
 export function withSmallErasures(): () => void {

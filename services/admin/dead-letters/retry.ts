@@ -13,7 +13,7 @@ import { applyAccess } from '#shared/projection/access/apply.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
 import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
-import { eraseLetters } from '#shared/projection/erasure/records.ts';
+import { eraseLetters } from '#shared/projection/erasure/erase.ts';
 import type { Slice } from '#shared/projection/slice/slice.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
 import type { Servers } from '../connection/servers.ts';

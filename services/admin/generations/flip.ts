@@ -10,16 +10,14 @@ import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import type { Databases } from '#shared/read-models/databases.ts';
 import {
   changePointer,
-  pointersIn,
-  withDropping,
-  withLive,
-  without,
-} from '#shared/read-models/generation-pointer.ts';
-import {
   findGenerations,
   generationGroup,
   type KnownGeneration,
+  pointersIn,
   PROJECTION_VERSION,
+  withDropping,
+  withLive,
+  without,
 } from '#shared/read-models/generation.ts';
 import type { Servers } from '../connection/servers.ts';
 

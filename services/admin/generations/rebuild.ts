@@ -15,13 +15,15 @@ import {
 import { checkTopics } from '#shared/kafka/topics.ts';
 import { pause } from '#shared/pause.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
-import { changePointer, withNew, withShare } from '#shared/read-models/generation-pointer.ts';
 import {
+  changePointer,
   createMarker,
   findGenerations,
   generationGroup,
   type KnownGeneration,
   liveOf,
+  withNew,
+  withShare,
 } from '#shared/read-models/generation.ts';
 import { remark } from '../output/print.ts';
 import { formatDuration, type ProgressLine } from '../output/terminal.ts';

@@ -4,7 +4,7 @@ import { BSON, type Db, type Document, type MongoClient } from 'mongodb';
 import { commandInvalid, StoreDataError } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { type Stamp, STAMPS } from '#shared/read-models/collections.ts';
-import { type GenerationPointer, pointersIn, withNew } from '#shared/read-models/generation-pointer.ts';
+import { type GenerationPointer, pointersIn, withNew } from '#shared/read-models/generation.ts';
 import {
   CONTROL_SHARDING,
   rangesOfPartition,

@@ -15,7 +15,7 @@ import {
 import { markStoreRecords } from '../access/store-records.ts';
 import { writeLayouts } from './layouts.ts';
 import type { Slice } from '../slice/slice.ts';
-import { eraseCustomers } from '../erasure/slice.ts';
+import { eraseCustomers } from '../erasure/erase.ts';
 import { maintainTrees, type RootChange } from '../rank-tree/maintain.ts';
 import type { TreeCache } from '../rank-tree/loaded-tree.ts';
 import type { Epochs, Given, GivenPositions } from '../slice/epochs.ts';

@@ -4,8 +4,12 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { superviseEnvironments, type SupervisorOptions } from '#projector/environment.ts';
 import { createMetrics } from '#projector/metrics.ts';
 import { StoreDataError } from '#shared/errors.ts';
-import { pointersIn } from '#shared/read-models/generation-pointer.ts';
-import { createFirstGeneration, createMarker, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
+import {
+  createFirstGeneration,
+  createMarker,
+  pointersIn,
+  PROJECTION_VERSION,
+} from '#shared/read-models/generation.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 
 let installation: Installation;
