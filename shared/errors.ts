@@ -86,7 +86,7 @@ export function isUnavailable(error: unknown): boolean {
   if (error instanceof StoreDataError) return error.code === 'environment_unavailable';
   if (!(error instanceof Error)) return false;
   if (error instanceof MongoServerError) {
-    // The driver wraps whatever ends a bulk write, without the labels of a lost connection.
+    // The driver wraps the error that ends a bulk write, without the labels of a lost connection.
     if (error.errorResponse instanceof Error) return isUnavailable(error.errorResponse);
     return (
       (typeof error.code === 'number' && PASSING_MONGODB_CODES.has(error.code)) ||

@@ -53,13 +53,12 @@ export function slotUnassigned(): StoreDataError {
   return new StoreDataError('environment_unavailable', 'a master of the Redis cluster is away');
 }
 
-/** How many are sent together: few enough that Redis answers them long before they time out. */
+/** Commands in one pipeline: few enough that Redis answers long before they time out. */
 export const PIPELINED = 500;
 
 /**
- * Does something about each of many things, in pipelines of those who hold their keys. What one of them cannot do does not keep the
- * others
- * from doing theirs. @throws where any failed.
+ * Sends a command for each item, in pipelines to the servers that hold their keys. A server that fails does not stop the others.
+ * @throws the first failure.
  */
 export async function pipelined<T>(
   holders: RedisRouter,

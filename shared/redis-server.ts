@@ -55,7 +55,7 @@ export function evictionProblem({ evictionPolicy }: RedisServer): string | null 
 }
 
 /**
- * Checks at a start that Redis forgets nothing. One that is away is no reason not to start.
+ * Checks at startup that Redis evicts nothing. The service starts although Redis cannot be reached.
  * @returns why it could not be checked, `null` where it is suitable.
  * @throws {StoreDataError} `server_unsuitable`, saying what to do.
  */

@@ -99,7 +99,7 @@ function connect(config: Config, node: RedisNode, seconds?: Histogram): RedisCon
     ...(address.kind === 'sentinel' ? sentinelsOf(config.redis, address) : {}),
     enableOfflineQueue: false,
     commandTimeout: commandTimeoutMs,
-    // CLIENT SETINFO is new in Redis 7.2: what allows it prevents older ones from starting.
+    // CLIENT SETINFO is new in Redis 7.2, and an ACL that allows it keeps older servers from starting.
     disableClientInfo: true,
     // A frozen Redis: drop the connection with the commands that queue behind the unanswered ones.
     socketTimeout: Math.max(commandTimeoutMs * 5, 1_000),

@@ -1,8 +1,7 @@
 /** A time limit for work that retries longer than its caller wants to wait. */
 
 /**
- * Answers as the work does; fails with `late()` where that has not ended after `milliseconds`. What it comes to afterwards is of no
- * interest.
+ * Returns the result of the work; throws `late()` if it has not ended after `milliseconds`, and ignores its later result.
  * @param work receives a signal that is aborted when the caller no longer waits.
  */
 export async function withTimeLimit<T>(

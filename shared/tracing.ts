@@ -1,5 +1,5 @@
 /**
- * Traces: what the time of a request or of a slice of messages goes into. Without a collector's address nothing of
+ * Traces: how a request or a slice of messages spends its time. Without a collector's address nothing of
  * OpenTelemetry's SDK is loaded, no span is ever active, and code that could be traced only reads the active span (decision 0063).
  */
 import { AsyncLocalStorage } from 'node:async_hooks';

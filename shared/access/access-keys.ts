@@ -131,7 +131,7 @@ const EVENT_PENDING_INDEX: IndexDescription = {
   partialFilterExpression: { event_pending: true },
 };
 
-/** What a command sets with its change: the log is to have it, too. */
+/** The mark that a command sets with its change until the log has the event. */
 type Marks = Pick<AccessKey, 'event_pending'>;
 
 /**
@@ -215,8 +215,7 @@ export async function applyKeyChange(
 }
 
 /**
- * Replaces a record by what `next` makes of it. Where somebody else writes it meanwhile, outside of the session's transaction, it is read
- * again.
+ * Replaces a record by the result of `next`. If another process writes it meanwhile, outside of a transaction, it is read again.
  * @param next answers `null` where the record stays as it is.
  */
 async function changeRecord<R extends AccessKey | StoreAccess>(
@@ -280,8 +279,8 @@ function contentAfter(stored: AccessKey | null, change: AccessKeyChange): KeyCon
 }
 
 /**
- * A key at the last sequence after an event with the same. What both have remains, so that several such events come to
- * the same in any order; an active one that has more than the first event gave does not apply at all.
+ * A key at the last sequence after an event with the same sequence. It keeps the rights that both have, so that the order of such events
+ * does not matter. An active event with more rights than the first one gave does not apply.
  * @returns `null` where nothing is taken away.
  */
 function narrowed(stored: AccessKey, change: AccessKeyChange): KeyContent | null {
@@ -433,7 +432,7 @@ export async function applyErasure(
   return changed;
 }
 
-/** What an erased store's keys lose: that they are revoked is all that stays. */
+/** Removes all rights from the keys of an erased store; they stay revoked. */
 export const WITHOUT_RIGHTS: UpdateFilter<AccessKey> = {
   $set: { scopes: [], secret_hashes: [] },
   $unset: { secret_expires_at: '', widest: '' },

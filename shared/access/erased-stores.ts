@@ -49,7 +49,7 @@ export class ErasedStores {
     if (ids.length === 0) return new ErasedStores(new Map());
     for (;;) {
       const found = await findErasures(control, ids);
-      // An operator whose command was killed in that moment runs it again: until then the store counts as being erased.
+      // After a kill of the command in that moment the store counts as being erased, until the operator runs it again.
       const isClosing = ({ closing_for: ms }: Found) => ms !== null && ms < MAX_WAIT_FOR_ENDS_MS;
       if (!found.some(isClosing)) {
         return new ErasedStores(new Map(found.map(({ store_id, erased }) => [store_id, erased])));
@@ -110,8 +110,7 @@ function isBeforeFormerEnd({ end, until = Infinity }: PartitionEnd, at: Date, me
 const READ_BACK = 16;
 
 /**
- * Notes of each erased store which of its ends are of another log than the one that a topic holds, and takes the note back where the
- * log is the right one again.
+ * Marks the ends of erased stores that belong to another log than the topic holds now, and unmarks those whose log is back.
  * @param open opens the topic's log; not called where no store was erased.
  * @returns the stores with an end that does not count.
  */

@@ -1,8 +1,8 @@
 /**
- * Grants: what a key may do now, and whether its store is blocked, live in Redis.
+ * Grants in Redis: the present rights of a key, and whether its store is blocked.
  *
  * Each is a sorted set that holds one member, scored by its version. Writing adds the member and drops all but
- * the highest score: a write that comes late with an older version removes itself.
+ * the highest score: a late write with an older version removes itself.
  */
 import type { ChainableCommander } from 'ioredis';
 import type { Collection, Filter, UpdateFilter } from 'mongodb';
@@ -43,7 +43,7 @@ export function setVersioned(
 }
 
 /**
- * Adds the writing of a version to a MULTI where Redis has that version with other words, which none of our processes wrote: of
+ * Adds the writing of a version to a MULTI where Redis has that version with another member, which none of our processes wrote: of
  * two members with one version the wrong one could win. A newer version stays.
  */
 export function replaceVersioned(
@@ -83,8 +83,7 @@ export function publishedBlocking(prefix: string, store: StoreAccess): Published
 }
 
 /**
- * The same of a store about which nothing may have been said yet: that is noted as active with version 0, which every
- * real version overtakes.
+ * The same for a store that may have no record: it counts as active with version 0, which every real version overtakes.
  */
 export function publishedState(
   prefix: string,

@@ -1,7 +1,7 @@
 /**
- * Reconciling a server of Redis with MongoDB: afterwards no key may do more than MongoDB says, whatever snapshot or replica Redis
- * came back from. Only differences are written, by version, so that several processes may reconcile at once while access changes:
- * each change is published after MongoDB has it.
+ * Reconciles a server of Redis with MongoDB: afterwards no key has more rights than MongoDB says, even if Redis restarted from an old
+ * snapshot. Only differences are written, by version, so that several processes may reconcile at once while access changes: each change
+ * is published after MongoDB has it.
  */
 import type { Collection, Filter } from 'mongodb';
 import { execute, type OwnerOfKeys, PIPELINED } from '../redis-masters.ts';

@@ -18,8 +18,7 @@ export interface SessionOwner {
 }
 
 /**
- * Notes in MongoDB, which outlives Redis, that a session is revoked. From then on the revocation gets to Redis,
- * whichever process is killed.
+ * Notes in MongoDB that a session is revoked. From then on the revocation reaches Redis even if this process is killed.
  * @param expiresAt when the session's token expires at the latest.
  * @returns whether it was noted before.
  */

@@ -60,7 +60,7 @@ export async function parseKeySet(text: string, origin: string): Promise<Signing
 }
 
 /**
- * Which key of a set signs: the first whose time has come, and where none's has, the one whose time comes first.
+ * The index of the key that signs: the first whose `nbf` has passed, else the one with the earliest `nbf`.
  * @param now in milliseconds.
  */
 export function signingIndex(keys: readonly Pick<SigningJwk, 'nbf'>[], now: number): number {

@@ -101,8 +101,8 @@ export function rebalanceMs({ sessionTimeoutMs }: Pick<Config['kafka'], 'session
 const SEND_ATTEMPTS = 10;
 
 /**
- * Makes a producer that sends everything or fails. kafkajs's own second attempt leaves out, and reports as sent, what is for
- * partitions whose new leader has already answered for others; so it has one attempt, and all of it is sent again here.
+ * Makes a producer that sends everything or fails. On its second attempt kafkajs omits messages for partitions whose new leader already
+ * answered for others, and reports them as sent. So kafkajs gets one attempt, and all messages are sent again here.
  */
 export function createProducer(kafka: Kafka): Producer {
   const producer = kafka.producer({

@@ -1,5 +1,5 @@
 /**
- * Reads parts of a topic again, one partition at a time, from and up to given offsets. A consumer whose group is its
+ * Reads parts of a topic again, one partition at a time, between given offsets. Its consumer has a group of its
  * own and is deleted with it, so that no other group's position moves. Placeholders of unreadable batches are among the messages.
  */
 import { randomUUID } from 'node:crypto';

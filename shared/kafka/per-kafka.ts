@@ -1,6 +1,6 @@
 /**
- * Which Kafka has which topic: the one place that knows it. Topics of access lie on the installation's; the changes of an environment
- * may lie on one of its own.
+ * The one place that knows which Kafka has which topic. Topics of access are on the installation's; the changes of an environment may be
+ * on one of its own.
  */
 import type { Config } from '../config.ts';
 import { changesTopic } from '../events/topics.ts';

@@ -152,7 +152,7 @@ export interface Decoding {
 }
 
 /**
- * Decodes the wanted records of an intact batch. All records are checked, so that every reader comes to the same result.
+ * Decodes the wanted records of an intact batch. It checks all records, so that every reader gets the same result.
  * @throws {BatchRejected} with a reason that makes the batch poison.
  */
 export async function decodeBatch(
@@ -223,7 +223,7 @@ async function decodeRecords(
     if (isLarge && index % PLACES_APART === 0) places.push({ index, at: reader.at, before });
     if (index % TURN_RECORDS === 0 && budget.isTurnOver) await budget.yieldTurn();
     const { end, attributes, timestampDelta, offsetDelta } = reader.beginRecord();
-    // Without gaps the place in the batch is the offset, whatever the record claims.
+    // In a batch without gaps the index is the offset delta; the record's own is ignored.
     const delta = hasGaps ? offsetDelta : index;
     if (delta <= before || delta > lastOffsetDelta) throw new RangeError('their offsets do not rise');
     before = delta;

@@ -1,5 +1,5 @@
 /**
- * Reads what a fetch brought of one partition: whole record batches one after the other, of which the last may be cut. An intact batch
+ * Reads the record set of one partition: record batches one after the other, of which the last may be cut. An intact batch
  * that cannot be read is followed by those behind it. Reading ends at a damaged one.
  */
 import {
@@ -163,7 +163,7 @@ function isCredible(
 
 function standIn(unreadable: UnreadableBatch, fetchOffset: number): DecodedMessage {
   const { from, to } = unreadable;
-  // kafkajs leaves out what lies below what was asked for.
+  // kafkajs drops messages below the requested offset.
   return { ...NO_MESSAGE, offset: String(Math.max(to ?? from, fetchOffset)), unreadable };
 }
 

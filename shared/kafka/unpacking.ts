@@ -72,10 +72,10 @@ export class Unpacking {
       this.#last = null;
     }, REMEMBERED_MS).unref();
     if (this.#last !== null && this.#remembers(batch)) return this.#last.outcome;
-    // The former one goes before memory is taken for this one.
+    // Releases the former batch before this one takes memory.
     this.#last = null;
     const outcome = unpack().then((records): Unpacked => ({ records, isLarge: true, places: null }));
-    // A copy: the answer that it came with is not kept for it.
+    // A copy, so that the cache does not hold the whole answer in memory.
     this.#last = { batch: Buffer.from(batch), outcome };
     return outcome;
   }

@@ -348,7 +348,7 @@ export const INDEXES: Record<CollectionName, Index[]> = {
   ],
   [COLLECTIONS.option_group]: [{ name: 'by_name', key: { store_id: 1, name_key: 1, _id: 1 } }, BY_FEED],
   [CATEGORY_PRODUCTS]: [],
-  // The one index that is not led by a store: who waits for changes of many stores asks what slices changed, not whose.
+  // The one index without a store first: the watch for changes of all stores asks by slice.
   [STAMPS]: [{ name: 'by_slice', key: { slice_partition: 1, slice_end: 1 } }],
   [STORE_RECORDS_PENDING]: [],
   [RANK_NODES]: [],

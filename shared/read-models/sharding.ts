@@ -28,7 +28,7 @@ export interface Sharding {
   owner: {
     is: 'store' | 'partition';
     place: 0 | 1;
-    /** What may stand before it. */ before?: readonly string[];
+    /** Possible parts before it. */ before?: readonly string[];
   } | null;
 }
 

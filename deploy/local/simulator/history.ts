@@ -1,6 +1,6 @@
 /**
- * What a store has behind it: its record, its menu, its customers, the orders of the past thirty days in their
- * final states with what was said of them, and its coupons and campaigns.
+ * A store's past: its record, its menu, its customers, the orders of the past thirty days in their final states with their reviews, and
+ * its coupons and campaigns.
  */
 import { WEEKDAYS } from '#shared/events/entities/store.ts';
 import { type Origin, regularCustomer, regularCustomers } from './customer.ts';

@@ -134,7 +134,7 @@ function orderItem(
     const prices = chosen.map(({ price }) => cents(price));
     const sum = prices.reduce((total, price) => total + price, 0);
     const isSummed = group.price_method === 'sum';
-    // Half-and-half: what the halves cost together is the price of the dish, and no half has one of its own.
+    // Half-and-half: the dish has the price of both halves, and no half has one of its own.
     if (isSummed) optionPrice += sum;
     else if (group.price_method === 'max') unitPrice += Math.max(0, ...prices);
     else unitPrice += Math.round(sum / Math.max(1, prices.length));

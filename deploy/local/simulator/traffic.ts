@@ -1,5 +1,5 @@
 /**
- * The living flow: new orders, each moving through its statuses, what customers say of them, new customers, and menus that change.
+ * Live traffic: new orders, each moving through its statuses, reviews, new customers, and menus that change.
  * Opening hours count for the past only: somebody who watches at four in the morning wants to see something happen.
  */
 import { customer, type Origin, regularCustomer, regularCustomers } from './customer.ts';

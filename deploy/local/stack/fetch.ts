@@ -127,7 +127,7 @@ async function install(finished: string, folder: string, staging: string, wanted
 const run = promisify(execFile);
 
 /**
- * The names of the files in `folder` that are missing or differ from the list; none when all is as committed.
+ * The names of the files in `folder` that are missing or differ from the committed list.
  * sha256sum does it on a core of its own, while this process starts the other servers.
  */
 export async function findDamaged(folder: string, listFile: string): Promise<string[]> {

@@ -35,7 +35,7 @@ export function removeAll(paths: readonly string[], folder: DataFolder): void {
   try {
     rmdirSync(folder.path);
   } catch {
-    // Something else lies there: logs of a failure, or somebody's files.
+    // It holds other files: logs of a failure, or the user's own.
   }
 }
 

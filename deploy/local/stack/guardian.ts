@@ -30,7 +30,7 @@ function killGroup(group: number): void {
   try {
     process.kill(-group, 'SIGKILL');
   } catch {
-    // It has ended already: that is what was wanted.
+    // It has ended already.
   }
 }
 
@@ -48,7 +48,7 @@ function removePath(path: string): void {
     rmSync(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
     rmdirSync(dirname(path));
   } catch {
-    // The folder around it holds other things; or nothing more can be done here, and the next start clears it.
+    // The folder around it holds other files, or the next start clears it.
   }
 }
 

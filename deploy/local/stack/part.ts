@@ -1,4 +1,4 @@
-// What a part of the stack is, whichever of the three servers it is and wherever it comes from.
+// The interface of a part of the stack: Kafka, MongoDB or Redis, from an address, a container or a program.
 import type { DataFolder, PartName } from './folder.ts';
 import type { Guard } from './process.ts';
 import type { Command, PartExit } from './process.ts';

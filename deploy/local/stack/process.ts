@@ -36,7 +36,7 @@ export function startGuard(): Guard {
     waiting.get(line)?.();
     waiting.delete(line);
   });
-  // A guardian that was killed: what it held is still stopped by stop(), only SIGKILL is no longer covered.
+  // After the guardian was killed, stop() still ends everything; only a SIGKILL of this process is no longer covered.
   guardian.stdin.on('error', () => undefined);
   gone.catch(() => undefined);
   return {

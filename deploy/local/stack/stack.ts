@@ -95,7 +95,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       errors.set(part.name, error);
     }
   };
-  // Addresses come first: while one is wrong, nothing else is worth the wait.
+  // Addresses are checked first: if one is wrong, no server is started in vain.
   const [given = [], others = []] = [true, false].map((is) =>
     PARTS.filter((part) => isGiven(part, forced, env) === is),
   );
@@ -106,7 +106,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const stop = onlyOnce(async () => {
     stopping = true;
     await Promise.allSettled([...running.values()].map((part) => part.stop()));
-    // Where something went wrong the logs stay, to be read.
+    // Logs of a failure are kept.
     removeAll(
       leftovers.filter((path) => !(failed && path === folder.logs && readdirSync(path).length > 0)),
       folder,
@@ -136,7 +136,7 @@ async function takeFolder(folder: DataFolder, guard: Guard, keepData: boolean): 
     const data = PARTS.map(({ name }) => folder.part(name));
     // The owner file goes last: while it exists, no other stack starts here.
     const leftovers = keepData ? [folder.ownerFile] : [...data, folder.logs, folder.ownerFile];
-    // Told at once, before the guardian itself is up: what is in the pipe reaches it even if this process is killed now.
+    // Sent before the guardian is up: the pipe keeps it even if this process is killed now.
     const held = keepData ? undefined : guard.hold('path', ...leftovers);
     mkdirSync(folder.logs, { recursive: true });
     if (!keepData) for (const path of data) rmSync(path, { recursive: true, force: true });

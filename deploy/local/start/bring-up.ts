@@ -160,7 +160,7 @@ function serviceEnvironment({ options, stack }: BringUp, signingKeysFile: string
   const { quota } = options;
   const level = process.env['LOG_LEVEL'];
   const environments = ENVIRONMENTS.join(',');
-  // All of it lies on the stack.
+  // Every environment uses the servers of the stack.
   const own = describeOwnSettings({ ENVIRONMENTS: environments });
   return {
     ...process.env,

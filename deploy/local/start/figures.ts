@@ -90,7 +90,7 @@ export function total(histogram: Histogram): number {
 }
 
 /**
- * Which value that share of those is at most that came between two scrapes; `null` where none came. Within a bucket values are
+ * A quantile of the values between two scrapes; `null` without any. Within a bucket values are
  * taken as spread evenly, as Prometheus does; of the last one, which has no end, the result is its beginning.
  */
 export function quantile(before: Histogram, after: Histogram, share: number): number | null {

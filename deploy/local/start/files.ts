@@ -1,6 +1,5 @@
 /**
- * What lies in the folder of a running stack, stack.json for its clients and the key that signs tokens; and the keys of the simulated
- * stores.
+ * Files in the folder of a running stack: stack.json for its clients, and the key that signs tokens; and the keys of the simulated stores.
  */
 import { hash } from 'node:crypto';
 import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -72,7 +71,7 @@ export async function prepareSigningKey(folder: string, keepData: boolean): Prom
 const KEYS_PER_REQUEST = 500;
 
 /**
- * What keys are made of: drawn once for each user of the machine, so that saved requests live on from run to run. It is kept with the
+ * The seed of the keys: drawn once for each user of the machine, so that saved requests work in every run. It is kept with the
  * fetched programs; where that is not possible, it is good for one run.
  */
 export async function keySeed(cache: string): Promise<string> {

@@ -53,7 +53,7 @@ async function whatIsMissing(
 }
 
 async function behind(db: Db | null, topic: string, ends: Positions): Promise<string | null> {
-  // Answers come from snapshots, which show a moment later what other reads see.
+  // Answers come from snapshots, which lag a moment behind other reads.
   const positions =
     db === null ? new Map<number, number>() : await readPositions(db, topic, { readConcern: 'snapshot' });
   for (const [partition, end] of ends) {

@@ -1,5 +1,5 @@
 /**
- * What operators decided: messages that were dropped, and damaged record batches or failing messages that a partition skips. A decision
+ * Decisions of operators: dropped messages, and damaged record batches or failing messages that a partition skips. A decision
  * outlives its dead letter and holds for every generation: one that is filled later meets the message again.
  */
 import type { Collection, Db } from 'mongodb';

@@ -1,7 +1,7 @@
 /**
- * Erases deleted customers from orders, reviews and dead letters, within the budget of one transaction. A slice erases itself what little
- * names the customers that it deletes. For the others an erasure begins: readers mask the customer from the commit on, and pieces follow in
- * the background (`pieces.ts`).
+ * Erases deleted customers from orders, reviews and dead letters, within the budget of one transaction. A slice erases customers whom few
+ * records name. For the others an erasure begins: readers mask the customer from the commit on, and pieces follow in the background
+ * (`pieces.ts`).
  */
 import type { AnyBulkWriteOperation, ClientSession, Db, Filter } from 'mongodb';
 import type { EntityName } from '../../events/entities/index.ts';

@@ -1,5 +1,5 @@
 /**
- * A piece of a store's erasures: the next records that name the customers lose what they say of them, and each takes a position of
+ * A piece of a store's erasures: the next records that name the customers lose their data, and each takes a position of
  * its own as changed records do. Records with later positions stay: they were written after the deletion.
  */
 import type { AnyBulkWriteOperation, ClientSession, Db, UpdateFilter } from 'mongodb';

@@ -147,9 +147,8 @@ function divideBelow(tree: RankTree, node: TreeNode): void {
 const CACHED_BYTES = 50_000_000;
 
 /**
- * A cache of rank trees, so that nothing of them is read before they are changed. Each entry belongs to one version of its tree, which
- * the
- * stamp names: after a transaction that was undone, or another writer's, the versions differ and nodes are read again.
+ * A cache of rank trees, so that changes need not read them first. Each entry belongs to one version of its tree, which the stamp names:
+ * after an aborted transaction or another writer's, the versions differ and nodes are read again.
  */
 export class TreeCache {
   readonly #trees = new LRUCache<string, { version: string; loaded: LoadedTree }>({

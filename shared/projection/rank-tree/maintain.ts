@@ -1,5 +1,5 @@
 /**
- * Keeping rank trees: what a slice changes is counted in the nodes it falls into, and what outgrows its bound is cut.
+ * Maintains rank trees: counts a slice's changes in their nodes, and cuts leaves and nodes that outgrow their bounds.
  * In the slice's transaction, after its documents are written.
  */
 import type { AnyBulkWriteOperation, ClientSession, Db } from 'mongodb';

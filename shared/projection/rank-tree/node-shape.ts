@@ -86,8 +86,7 @@ export function damageOf(node: object): string | null {
 }
 
 /**
- * What of a well-formed node differs from what would be written: it belongs to another store or place, or counts are packed in
- * another way.
+ * How a well-formed node differs from the one that would be written: another store or place, or counts packed in another way; else `null`.
  * @param place where it begins, by its `_id`.
  * @param hasBytes whether it describes leaves that have texts.
  */

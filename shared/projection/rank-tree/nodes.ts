@@ -106,8 +106,7 @@ export function cutLeaves(tree: RankTree, from: string, records: readonly RankEn
 }
 
 /**
- * Cuts a leaf into leaves whose new records all came in front of those that it had, which need not be read for that: the last
- * leaf keeps them.
+ * Cuts a leaf whose new records all came before its old ones, without reading the old ones: the last of the new leaves keeps them.
  * @param leaf as it is with the new ones.
  * @param added those, in order.
  * @returns `null` where they lie among the others, or that is not known.

@@ -191,7 +191,7 @@ const FILL = 0.75;
 const LEAVES_A_WRITE = 500;
 
 /**
- * Makes a tree, of which nothing may be stored any more, and writes the texts of its leaves.
+ * Builds a tree whose former nodes are deleted, and writes the texts of its leaves.
  * @returns the tree, whose nodes are not written yet. It has one leaf where there are no records.
  */
 export async function buildTree(transaction: TreeTransaction): Promise<LoadedTree> {

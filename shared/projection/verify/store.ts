@@ -1,5 +1,5 @@
 /**
- * Verifying: a store's counts, rank trees and feed positions, beside what its records say when they are counted one by one. Everything is
+ * Compares a store's counts, rank trees and feed positions with its records, counted one by one. Everything is
  * read in one snapshot, so that it can be done beside a projector at work.
  */
 import type { ClientSession, Db } from 'mongodb';
