@@ -27,9 +27,12 @@ export async function firingAlerts(registries: readonly (Registry | undefined)[]
       return [{ series: `up{${labels}}`, values: '1x60' }, ...seriesOf(text, labels)];
     }),
   );
-  const { groups } = parse(await readFile(RULES, 'utf8')) as { groups: { rules: { alert: string }[] }[] };
+  const { groups } = parse(await readFile(RULES, 'utf8')) as {
+    groups: { rules: ({ alert: string } | { record: string })[] }[];
+  };
   const alert_rule_test = groups
     .flatMap(({ rules }) => rules)
+    .filter((rule) => 'alert' in rule)
     .map(({ alert }) => ({ eval_time: '1h', alertname: alert, exp_alerts: [] }));
   const tests = [{ interval: '1m', input_series: series.flat(), alert_rule_test }];
   const folder = await mkdtemp(join(tmpdir(), 'store-data-alerts-'));

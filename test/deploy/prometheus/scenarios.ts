@@ -40,9 +40,8 @@ const NAMES = {
   unreadable: `store_data_partition_unreadable{${OF_PARTITION},reason="corrupt"}`,
   failing: `store_data_partition_failing{${OF_PARTITION}}`,
   environmentStopped: `store_data_environment_stopped{${PROJECTOR},environment="sandbox"}`,
-  freshSoon: `store_data_freshness_seconds_bucket{${OF_ENVIRONMENT},le="1"}`,
-  freshLate: `store_data_freshness_seconds_bucket{${OF_ENVIRONMENT},le="60"}`,
-  freshAll: `store_data_freshness_seconds_bucket{${OF_ENVIRONMENT},le="+Inf"}`,
+  fresh: `store_data_freshness_seconds_bucket{${OF_ENVIRONMENT},le="10"}`,
+  freshAll: `store_data_freshness_seconds_count{${OF_ENVIRONMENT}}`,
   transactionsFail: `store_data_transaction_failures_total{${OF_TOPIC},kind="unavailable"}`,
   fenced: `store_data_transaction_failures_total{${OF_TOPIC},kind="fenced"}`,
   erasures: `store_data_erasures_oldest_seconds{${OF_ENVIRONMENT}}`,
@@ -75,8 +74,7 @@ export const HEALTHY: SeriesValues = {
   [NAMES.fetched]: '0+60x120',
   [NAMES.progress]: '0+60x120',
   [NAMES.lag]: '5x120',
-  [NAMES.freshSoon]: '0+600x120',
-  [NAMES.freshLate]: '0+600x120',
+  [NAMES.fresh]: '0+600x120',
   [NAMES.freshAll]: '0+600x120',
   [NAMES.erasures]: '0x120',
   [NAMES.lettersOldest]: '0x120',
@@ -212,9 +210,12 @@ export const SCENARIOS: readonly Scenario[] = [
     silent: { series: { [NAMES.lag]: '100000-500x120' }, at: '1h' },
   },
   {
-    alert: 'StoreDataNotFresh',
-    fires: { series: { [NAMES.freshSoon]: '0+300x120' }, at: '30m', labels: { environment: 'production' } },
-    silent: { series: { [NAMES.freshSoon]: '0+599x120' }, at: '1h' },
+    alert: 'StoreDataFreshnessBurnsFast',
+    ...alone(NAMES.fresh, '0+500x120', '0+570x120', '15m', { environment: 'production' }),
+  },
+  {
+    alert: 'StoreDataFreshnessBurnsSlowly',
+    ...alone(NAMES.fresh, '0+570x120', '0+597x120', '30m', { environment: 'production' }),
   },
   {
     alert: 'StoreDataTransactionsFail',
@@ -283,8 +284,13 @@ export const SCENARIOS: readonly Scenario[] = [
     // A file may be read while it is written.
     ...alone(NAMES.signingKeys, '1x10 0x110', '1x10 0x0 1x109', '15m', { instance: 'q1' }),
   },
-  { alert: 'StoreDataErrors', ...alone(NAMES.bad, '0+120x120', '0+59x120', '15m') },
-  { alert: 'StoreDataOverloaded', ...alone(NAMES.shed, '0+120x120', '0+59x120', '15m') },
+  {
+    alert: 'StoreDataAvailabilityBurnsFast',
+    fires: { series: { [NAMES.bad]: '0+60x120', [NAMES.shed]: '0+60x120' }, at: '15m' },
+    // It was bad, and is over: the short window knows.
+    silent: { series: { [NAMES.bad]: '0+6x20 400+400x10 4400+6x90' }, at: '1h' },
+  },
+  { alert: 'StoreDataAvailabilityBurnsSlowly', ...alone(NAMES.bad, '0+30x120', '0+5x120', '30m') },
   { alert: 'StoreDataMongodbAway', ...alone(NAMES.mongodbAway, '0x10 1x110', '0x10 1x0 0x110', '13m') },
   { alert: 'StoreDataSlow', ...alone(NAMES.quick, '0+5000x120', '0+5990x120', '30m') },
 ];
