@@ -37,7 +37,8 @@ export async function settle(places: Places, limitMs: number, stopping?: AbortSi
     while (missing !== '' && (await pause(POLL_MS, AbortSignal.any([signal, ...given]))));
   });
 }
-/** One thing that is not there yet; empty when all is. */
+
+/** The first thing that is missing, in words; empty when nothing is. */
 async function whatIsMissing(
   { databases, environment }: Places,
   ends: Record<'changes' | 'access', Positions>,
@@ -49,7 +50,7 @@ async function whatIsMissing(
     (await behind(control, accessTopic(environment), ends.access));
   if (missing !== null) return missing;
   const { keys, stores, sessions } = await findPending(controlCollections(control), [environment]);
-  return keys.length + stores.length + sessions.length === 0 ? '' : 'what Redis has to know of keys';
+  return keys.length + stores.length + sessions.length === 0 ? '' : 'grants in Redis';
 }
 
 async function behind(db: Db | null, topic: string, ends: Positions): Promise<string | null> {
