@@ -140,6 +140,8 @@ export function redisKeys(prefix: string, environment: string, storeId: string) 
     /** The sessions of a key that are live, scored by when they end, in milliseconds since 1970. */
     tokens: (clientId: string) => `${tag}:tokens:${clientId}`,
     grant: (clientId: string) => `${tag}:grant:${clientId}`,
+    /** The keys of the store, scored by when each last obtained a token, in milliseconds since 1970. */
+    lastTokens: `${tag}:last-tokens`,
     storeAccess: `${tag}:store-access`,
     /** The count of a window, by its length; without one, what such names begin with. */
     quota: (windowSeconds: number | '') => `${tag}:quota:${windowSeconds}`,

@@ -1,5 +1,6 @@
 /** Client ids and secrets: how they are made, hashed and compared. */
 import { hash, randomInt, timingSafeEqual } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
@@ -13,9 +14,22 @@ export function newClientId(): string {
   return randomText(24);
 }
 
-/** A new client secret: 43 letters and digits, 256 bits. */
+const SECRET_PREFIX = 'storedata';
+const CHECKSUM_LENGTH = 6;
+
+/** A new client secret: a prefix, 43 random letters and digits (256 bits), and their checksum; secret scanners recognise it. */
 export function newClientSecret(): string {
-  return randomText(43);
+  const random = randomText(43);
+  return `${SECRET_PREFIX}${random}${checksumOf(random)}`;
+}
+
+/** CRC-32 in base 62, its digits in the order of the alphabet. */
+function checksumOf(text: string): string {
+  let digits = '';
+  for (let rest = crc32(text); digits.length < CHECKSUM_LENGTH; rest = Math.floor(rest / ALPHABET.length)) {
+    digits = ALPHABET.charAt(rest % ALPHABET.length) + digits;
+  }
+  return digits;
 }
 
 /** SHA-256 of a secret in lower-case hex. Enough for random secrets; a slow hash would be a lever for floods. */

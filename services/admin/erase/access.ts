@@ -81,6 +81,8 @@ export async function removeAccess(servers: Servers, store: StoreOf): Promise<vo
   const control = await servers.control();
   const { environment, store_id } = store;
   for await (const { names, redis } of scanStore(servers, store)) await redis.del(...names);
+  const { lastTokens } = redisKeys(servers.config.namePrefix, environment, store_id);
+  await nodeFor(await servers.redis(), lastTokens).del(lastTokens);
   await controlCollections(control).revokedSessions.deleteMany({ environment, store_id });
   // Former releases wrote down there what they were about to change.
   await control.collection<{ _id: string }>('access_announcements').deleteMany({

@@ -1,6 +1,6 @@
 /** From a query string to the values of an endpoint's parameters, or to one sentence about the first mistake. */
-import { closest } from 'fastest-levenshtein';
 import type { FastifyRequest } from 'fastify';
+import { nearestName } from '#shared/nearest.ts';
 import { invalidParameters, Refused } from '../responses/refusal.ts';
 import type { Parameter, Parameters, Values } from './parameter.ts';
 
@@ -101,14 +101,30 @@ function severalInOne(
 /** What other APIs take from the query is the token's here. */
 const FROM_THE_TOKEN = new Set(['store', 'storeid', 'store_id', 'environment', 'env', 'merchant_id']);
 
+/** What other APIs call ours, without signs between words. */
+const OTHER_NAMES = new Map([
+  ...['limit', 'perpage', 'size', 'count'].map((name) => [name, 'page_size'] as const),
+  ...['offset', 'cursor', 'skip'].map((name) => [name, 'page'] as const),
+  ...['q', 'query'].map((name) => [name, 'search'] as const),
+]);
+
+/** The parameter that was meant, in words; `null` where none is near. */
+function meant(name: string, names: readonly string[]): string | null {
+  const known = OTHER_NAMES.get(name.toLowerCase().replaceAll(/[^a-z]/g, ''));
+  if (known === 'page' && names.includes('after')) return 'after';
+  if (known === undefined || !names.includes(known)) return nearestName(name, names);
+  return known === 'page' ? 'page (the feeds, such as GET /api/changes, have after)' : known;
+}
+
 function unknown(name: string, names: readonly string[]): string {
   const shown = name.length > SHOWN_NAME_LENGTH ? `${name.slice(0, SHOWN_NAME_LENGTH)}…` : name;
   const why = FROM_THE_TOKEN.has(name.toLowerCase())
     ? ', since store and environment are those of the token'
     : '';
   if (names.length === 0) return `there is no parameter ${shown} here${why}; this endpoint has none`;
-  const nearest = closest(name.slice(0, SHOWN_NAME_LENGTH).toLowerCase(), names);
-  return `there is no parameter ${shown} here${why}; the nearest is ${nearest}, allowed are ${names.join(', ')}`;
+  const nearest = meant(name.slice(0, SHOWN_NAME_LENGTH), names);
+  const hint = nearest === null ? '' : `the nearest is ${nearest}, `;
+  return `there is no parameter ${shown} here${why}; ${hint}allowed are ${names.join(', ')}`;
 }
 
 function refuseEmptyRange(values: Record<string, unknown>, from: string, to: string): void {

@@ -225,6 +225,7 @@ redis.call('set', KEYS[4], client, 'pxat', ends)
 redis.call('zadd', tokens, ends, session)
 redis.call('zremrangebyscore', tokens, '-inf', '(' .. at)
 redis.call('pexpire', tokens, redis.call('zrange', tokens, -1, -1, 'withscores')[2] - at)
+redis.call('zadd', KEYS[5], at, client)
 return {'allowed'}`);
 
 /**
@@ -246,7 +247,13 @@ async function storeSession(
   const [outcome, milliseconds = 0] = await runScript(
     permit.master.redis,
     SCRIPT,
-    [names.grant(clientId), names.storeAccess, names.tokens(clientId), names.session(session?.id ?? '')],
+    [
+      names.grant(clientId),
+      names.storeAccess,
+      names.tokens(clientId),
+      names.session(session?.id ?? ''),
+      names.lastTokens,
+    ],
     [clientId, key.version, session?.id ?? '', session?.seconds ?? 0, maxTokens],
   );
   // Of a Redis that went away or back the session may be lost.

@@ -82,8 +82,9 @@ export function scopesNeeded(requested: string | null): Scope[] | null {
 export function grantedScopes(requested: string | null, held: readonly Scope[]): Scope[] {
   const scopes = scopesWithin(requested, held);
   if (scopes !== null) return scopes;
+  const own = `scope must name some of the key's own: ${held.join(' ') || 'it has none'}`;
   throw new Refused(
-    invalidScope(`scope must name some of the key's own: ${held.join(' ') || 'it has none'}`),
+    invalidScope(requested?.includes(',') ? `${own}; spaces separate them, not commas` : own),
   );
 }
 

@@ -169,8 +169,9 @@ describe('stores erase', () => {
   it('lets nobody in, and keeps of access that nobody is to be let in', async () => {
     expect((await service.api.get('/api/order/list', token)).status).toBe(401);
     expect((await service.api.askToken('key-of-gone', 'secret')).status).toBe(401);
-    expect(await inRedis('session:*')).toEqual([]);
-    expect(await inRedis('quota:*')).toEqual([]);
+    for (const rest of ['session:*', 'tokens:*', 'quota:*', 'last-tokens']) {
+      expect(await inRedis(rest)).toEqual([]);
+    }
     const { keys, stores } = controlCollections(controlDb());
     const left = await keys.find({ store_id: 'gone' }).sort({ _id: 1 }).toArray();
     expect(left).toMatchObject([

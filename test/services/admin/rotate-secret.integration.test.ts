@@ -28,7 +28,7 @@ const statusOf = async (clientId: string, secret: string) =>
   (await service.api.askToken(clientId, secret)).status;
 
 async function secretOf(answer: RotatedKey): Promise<string> {
-  expect(answer.client_secret).toMatch(/^[A-Za-z0-9]{43}$/);
+  expect(answer.client_secret).toMatch(/^storedata[A-Za-z0-9]{49}$/);
   return answer.client_secret ?? '';
 }
 

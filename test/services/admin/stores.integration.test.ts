@@ -84,3 +84,24 @@ it('sessions list shows those of the store that are live, until they are revoked
   await json('sessions', 'revoke', session_id, '-s', 's1', '-e', environment, '--client', KEY);
   expect(await list('s1')).toHaveLength(1);
 });
+
+it('keys list and show say when a key last obtained a token, or that nobody knows', async () => {
+  type Shown = { client_id: string; last_token_at: string | null };
+  const before = Date.now() - 1_000;
+  const [, wrong] = [await service.api.token(KEY, 'secret'), await service.api.askToken('former', 'secret')];
+  expect(wrong.status).toBe(400);
+  const { last_token_at: at } = await json<Shown>('keys', 'show', KEY);
+  expect(Date.parse(at ?? '')).toBeGreaterThan(before);
+  const listed = await json<Shown[]>('keys', 'list');
+  expect(listed.find(({ client_id }) => client_id === KEY)?.last_token_at).toBe(at);
+  expect(listed.find(({ client_id }) => client_id === 'former')?.last_token_at).toBeNull();
+  const { stdout } = await command('keys', 'list', '--store', 's1', '--status', 'active');
+  expect(stdout).toMatch(/ LAST TOKEN\nA{24} .* \d+ s ago\n/);
+  expect((await command('keys', 'show', 'former')).stdout).toMatch(/^last token +unknown$/m);
+  const away = await runCommand(
+    { ...service.installation.env, REDIS_URL: 'redis://127.0.0.1:1' },
+    `keys show ${KEY}`,
+  );
+  expect(away).toMatchObject({ code: 0, stdout: expect.stringMatching(/^last token +unknown$/m) as string });
+  expect(away.stderr).toMatch(/^note: when keys last obtained a token is unknown: Redis cannot be reached/);
+});

@@ -266,6 +266,17 @@ describe('400 for a client that is who it says', () => {
   });
 });
 
+it('scopes with a comma between are told about spaces', async () => {
+  const { json } = await service.api.askToken(
+    'full',
+    'secret',
+    'grant_type=client_credentials&scope=order,menu',
+  );
+  expect(json).toMatchObject({
+    detail: "scope must name some of the key's own: store crm order menu; spaces separate them, not commas",
+  });
+});
+
 describe('the order of checks', () => {
   it.each([
     ['the form before the client', 'full:wrong', 'scope=order', 400, 'invalid_request'],

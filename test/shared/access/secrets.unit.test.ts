@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { crc32 } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { hashSecret, newClientId, newClientSecret, secretMatches } from '#shared/access/secrets.ts';
 
@@ -5,7 +7,18 @@ describe('what we make', () => {
   it('uses letters and digits only, since clients disagree on how to encode the rest', () => {
     for (let round = 0; round < 100; round += 1) {
       expect(newClientId()).toMatch(/^[A-Za-z0-9]{24}$/);
-      expect(newClientSecret()).toMatch(/^[A-Za-z0-9]{43}$/);
+      expect(newClientSecret()).toMatch(/^[A-Za-z0-9]{58}$/);
+    }
+  });
+
+  it('makes secrets that a scanner recognises by the pattern and the checksum of docs/security.md', () => {
+    const [, pattern = ''] = /`\\b(storedata.*)\\b`/.exec(readFileSync('docs/security.md', 'utf8')) ?? [];
+    const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+    for (let round = 0; round < 100; round += 1) {
+      const [, random = '', checksum = ''] = new RegExp(`^${pattern}$`).exec(newClientSecret()) ?? [];
+      expect(random).toHaveLength(43);
+      const value = checksum.split('').reduce((sum, digit) => sum * 62 + digits.indexOf(digit), 0);
+      expect(value).toBe(crc32(random));
     }
   });
 

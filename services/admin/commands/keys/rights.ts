@@ -2,8 +2,10 @@
 import { Command, Option } from '@commander-js/extra-typings';
 import type { Filter } from 'mongodb';
 import { type AccessKey, controlCollections, validSecrets } from '#shared/access/access-keys.ts';
-import { notFound } from '#shared/errors.ts';
+import { redisKeys } from '#shared/access/grants.ts';
+import { asFailure, isUnavailable, notFound, StoreDataError } from '#shared/errors.ts';
 import { KEY_STATUSES } from '#shared/events/access-event.ts';
+import { pipelined } from '#shared/redis-masters.ts';
 import { type About, changeAccess, type Changed, IncompleteChange } from '../../access/change.ts';
 import { type AccessKeyData, existingKey, keySubject } from '../../access/subject.ts';
 import { type Servers, withServers } from '../../connection/servers.ts';
@@ -18,6 +20,7 @@ import {
   waitOption,
 } from '../../options.ts';
 import { type JsonFlag, printFacts, printFirst, remark } from '../../output/print.ts';
+import { formatAge } from '../../output/terminal.ts';
 
 export const listCommand = () =>
   new Command('list')
@@ -37,26 +40,54 @@ export const listCommand = () =>
         const { keys } = controlCollections(await servers.control());
         const sort = { environment: 1, store_id: 1, _id: 1 } as const;
         const found = await keys.find(filter, { sort, limit: flags.limit + 1 }).toArray();
+        const last = await readLastTokens(servers, found);
         printFirst(
           flags,
           found,
-          (first) => first.map(toJson),
+          (first) => first.map((key) => toJson(key, last)),
           [
             ['CLIENT_ID', 'client_id'],
             ['STORE', 'store_id'],
             ['ENVIRONMENT', 'environment'],
             ['STATUS', 'status'],
             ['SCOPES', ({ scopes }) => scopes.join(' '), 'fills'],
+            ['LAST TOKEN', ({ last_token_at: at }) => (at === null ? 'unknown' : `${formatAge(at)} ago`)],
           ],
           'no keys',
         );
       }),
     );
 
+/** When keys last obtained a token, in milliseconds, by `client_id`; nothing where Redis does not know. */
+type LastTokens = ReadonlyMap<string, number>;
+
+async function readLastTokens(servers: Servers, keys: readonly AccessKey[]): Promise<LastTokens> {
+  const { namePrefix } = servers.config;
+  const sets = new Set(keys.map((key) => redisKeys(namePrefix, key.environment, key.store_id).lastTokens));
+  try {
+    const found = await pipelined(
+      await servers.redis(),
+      [...sets],
+      (set) => set,
+      (commands, set) => commands.zrange(set, '0', '-1', 'WITHSCORES'),
+    );
+    const last = new Map<string, number>();
+    for (const flat of found as string[][]) {
+      for (let at = 0; at < flat.length; at += 2) last.set(flat[at] ?? '', Number(flat[at + 1]));
+    }
+    return last;
+  } catch (error) {
+    if (!isUnavailable(error) && !(error instanceof StoreDataError)) throw error;
+    remark(`note: when keys last obtained a token is unknown: ${asFailure(error).message}`);
+    return new Map();
+  }
+}
+
 /** A key for programs. */
-function toJson(key: AccessKey) {
+function toJson(key: AccessKey, last: LastTokens) {
   const secrets = validSecrets(key);
   const ends = secrets.map((hash) => key.secret_expires_at?.[hash]);
+  const at = last.get(key._id);
   return {
     client_id: key._id,
     store_id: key.store_id,
@@ -69,6 +100,7 @@ function toJson(key: AccessKey) {
     sequence: key.sequence,
     in_redis: key.publish_pending === undefined,
     updated_at: key.updated_at,
+    last_token_at: at === undefined ? null : new Date(at),
   };
 }
 
@@ -84,13 +116,14 @@ export const showCommand = () =>
         const { keys } = controlCollections(await servers.control());
         const key = await keys.findOne({ _id: clientId });
         if (key === null) throw notFound(`there is no key ${clientId}`);
-        const shown = toJson(key);
-        const { secrets, old_secret_ends_at: ends } = shown;
+        const shown = toJson(key, await readLastTokens(servers, [key]));
+        const { secrets, old_secret_ends_at: ends, last_token_at: last } = shown;
         printFacts(flags, shown, [
           ...keyFacts(clientId, key, shown.in_redis),
           ['secrets', ends === null ? secrets : `${secrets}, the older one until ${ends}`],
           ['sequence', key.sequence],
           ['changed', key.updated_at.toISOString()],
+          ['last token', last?.toISOString() ?? 'unknown'],
         ]);
       }),
     );

@@ -98,7 +98,7 @@ test('keys are the same in every run of one user, and of nobody else', async () 
   );
   // Where nothing can be kept, there are keys all the same.
   writeFileSync(join(folder, 'file'), '');
-  expect(await keySeed(join(folder, 'file/cache'))).toMatch(/^[A-Za-z0-9]{43}$/);
+  expect(await keySeed(join(folder, 'file/cache'))).toMatch(/^[A-Za-z0-9]{58}$/);
 });
 
 const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true);

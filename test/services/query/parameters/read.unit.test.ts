@@ -132,14 +132,29 @@ describe('what is not', () => {
       /no parameter statsu here; the nearest is status,/,
     );
     expect(refusalOf(() => orders('pageSize=1'))).toMatch(/nearest is page_size,/);
+    expect(refusalOf(() => orders('xyz=1'))).toMatch(/^there is no parameter xyz here; allowed are page, /);
     expect(refusalOf(() => parameterReader({})('a=1'))).toBe(
       'there is no parameter a here; this endpoint has none',
     );
   });
 
+  it.each([
+    ['limit', 'page_size,'],
+    ['per_page', 'page_size,'],
+    ['perPage', 'page_size,'],
+    ['offset', 'page (the feeds, such as GET /api/changes, have after),'],
+    ['cursor', 'page (the feeds, such as GET /api/changes, have after),'],
+  ])('knows what others call ours: %s', (name, nearest) => {
+    expect(refusalOf(() => orders(`${name}=1`))).toContain(`; the nearest is ${nearest} allowed are page, `);
+    const feed = { page_size: paging.page_size, after: paging.page };
+    expect(refusalOf(() => parameterReader(feed)(`${name}=1`))).toMatch(
+      /; the nearest is (?:page_size|after), allowed are page_size, after$/,
+    );
+  });
+
   it('says where store and environment come from', () => {
     expect(refusalOf(() => orders('store_id=s1'))).toMatch(
-      /^there is no parameter store_id here, since store and environment are those of the token; the nearest is /,
+      /^there is no parameter store_id here, since store and environment are those of the token; allowed are page, /,
     );
     expect(refusalOf(() => parameterReader({})('environment=x'))).toBe(
       'there is no parameter environment here, since store and environment are those of the token; this endpoint has none',
