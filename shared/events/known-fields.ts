@@ -20,6 +20,33 @@ export function knownFields(schema: TSchema, value: unknown): unknown {
   return known;
 }
 
+/** A field that a schema does not name. */
+interface UnknownField {
+  /** Of the object that has it. */
+  path: string;
+  name: string;
+  /** What the schema names there. */
+  known: string[];
+}
+
+/** The fields of a value that its schema does not name, at any depth. */
+export function* unknownFields(schema: TSchema, value: unknown, path: string): Generator<UnknownField> {
+  if (typeof value !== 'object' || value === null) return;
+  if (Type.IsUnion(schema)) {
+    const [first] = schema.anyOf;
+    if (first !== undefined) yield* unknownFields(first, value, path);
+  } else if (Type.IsArray(schema) && Array.isArray(value)) {
+    for (const [at, entry] of value.entries()) yield* unknownFields(schema.items, entry, `${path}[${at}]`);
+  } else if (Type.IsObject(schema)) {
+    const known = new Map(Object.entries(schema.properties));
+    for (const [name, field] of Object.entries(value)) {
+      const fieldSchema = known.get(name);
+      if (fieldSchema === undefined) yield { path, name, known: [...known.keys()] };
+      else yield* unknownFields(fieldSchema, field, `${path}.${name}`);
+    }
+  }
+}
+
 /** Bytes of the known fields of a value, in UTF-8 of `JSON.stringify`. */
 export function knownBytes(schema: TSchema, value: unknown): number {
   return Buffer.byteLength(JSON.stringify(knownFields(schema, value)));

@@ -1,6 +1,7 @@
 /** Checks data against a compiled schema and says, without quoting values, what is wrong with it. */
 import { type Static, type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { Errors } from 'typebox/value';
 import { EventRejected } from './rejection.ts';
 
 interface SchemaError {
@@ -26,6 +27,11 @@ export function schemaCheck<T extends TSchema>(schema: T): (value: unknown) => S
     const errors = beyondBound(schema, value, '') ?? validator.Errors(value);
     throw new EventRejected('invalid_data', describe(errors));
   };
+}
+
+/** Every mistake of a value, a sentence for each; none where it is as its schema says. */
+export function findMistakes(schema: TSchema, value: unknown): string[] {
+  return [...new Set(tellingOf(beyondBound(schema, value, '') ?? Errors(schema, value)).map(sentence))];
 }
 
 /** The first list with too many entries. */
@@ -55,15 +61,22 @@ function firstOf<T, R>(list: Iterable<T>, find: (entry: T) => R | null): R | nul
   return null;
 }
 
-/** One sentence about the deepest mistake, without the alternative "must be null" of optional fields. */
+/** One sentence about the deepest mistake. */
 function describe(errors: readonly SchemaError[]): string {
   const depth = (error: SchemaError) => error.instancePath.split('/').length;
-  const telling = errors.filter(
+  const [first] = tellingOf(errors).toSorted((a, b) => depth(b) - depth(a));
+  return first === undefined ? 'data has the wrong shape' : sentence(first);
+}
+
+/** Without the alternative "must be null" of optional fields. */
+function tellingOf(errors: readonly SchemaError[]): SchemaError[] {
+  return errors.filter(
     ({ keyword, params }) => keyword !== 'anyOf' && !('type' in params && params.type === 'null'),
   );
-  const [first] = telling.toSorted((a, b) => depth(b) - depth(a));
-  if (first === undefined) return 'data has the wrong shape';
-  return `data${path(first.instancePath)} ${words(first)}`;
+}
+
+function sentence(error: SchemaError): string {
+  return `data${path(error.instancePath)} ${words(error)}`;
 }
 
 function path(pointer: string): string {

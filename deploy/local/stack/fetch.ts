@@ -5,7 +5,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { chmod, copyFile, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { reasonOf, StackError } from './wait.ts';
 import type { StartContext } from './part.ts';
@@ -293,10 +293,21 @@ function withJava(java: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { ...home, MAVEN_OPTS: options.filter((option) => option !== undefined).join(' ') };
 }
 
-/** Resolves when it succeeded; rejects with the last lines of what it said. */
+/** What pip and Maven say where they reach nobody. */
+const NO_NETWORK =
+  /name resolution|resolve host|unknown host|connection|timed out|unreachable|could not transfer|proxy/i;
+
+/** Resolves when it succeeded; rejects with what it said of its mistake, and the file with the rest. */
 export async function runTool(command: Command, staging: string, context: StartContext): Promise<void> {
   const logFile = join(staging, 'tool.log');
   const held = await startGuarded(context.guard, command, logFile);
   const { exitCode } = await held.exited;
-  if (exitCode !== 0) throw new Error(lastLines(logFile, 8).join('\n    '));
+  if (exitCode === 0) return;
+  const said = lastLines(logFile, 20);
+  const mistake = said.find((line) => /error/i.test(line)) ?? said.at(-1) ?? `it ended with ${exitCode}`;
+  const kept = join(cacheFolder(context.env), `${basename(command.file)}-${randomUUID().slice(0, 8)}.log`);
+  await mkdir(dirname(kept), { recursive: true });
+  await copyFile(logFile, kept);
+  const why = NO_NETWORK.test(said.join('\n')) ? 'no network?' : mistake.trim();
+  throw new Error(`${why} (${kept} has what ${basename(command.file)} said)`);
 }

@@ -14,7 +14,7 @@ import { Databases } from '#shared/read-models/databases.ts';
 import { countOrders, histogramOf, projectorFigures, scrape } from './figures.ts';
 import { keySeed, makeKeys, prepareSigningKey, publishKeys, type StackFile } from './files.ts';
 import { type HistoryProgress, showLive } from './live-view.ts';
-import { type StartOptions, USUAL_PORT } from './options.ts';
+import { demandedPort, type StartOptions, USUAL_PORT } from './options.ts';
 import type { Screen } from './screen.ts';
 import { Service } from './service.ts';
 import { settle } from './settle.ts';
@@ -120,7 +120,7 @@ async function startServices(
   const make = (name: 'projector' | 'query', queryPort = '0') =>
     new Service({ name, env: { ...env, QUERY_PORT: queryPort }, logs, guard, log: screen.line });
   const projector = make('projector');
-  const demanded = options.port ?? process.env['QUERY_PORT'];
+  const demanded = demandedPort(options);
   let query = make('query', String(demanded ?? USUAL_PORT));
   cleanup.defer(async () => {
     await Promise.all([projector.stop(), query.stop()]);
@@ -128,7 +128,7 @@ async function startServices(
   screen.live('starting the projector and the query service …');
   const startQuery = () =>
     query.start().catch((error: unknown) => {
-      if (demanded !== undefined || !reasonOf(error).includes('EADDRINUSE')) throw error;
+      if (demanded !== null || !reasonOf(error).includes('EADDRINUSE')) throw error;
       query = make('query');
       return query.start();
     });

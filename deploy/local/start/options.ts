@@ -27,6 +27,12 @@ export type ReadOptions = { options: StartOptions } | { exitCode: number };
 /** So that saved requests and bookmarks live on. */
 export const USUAL_PORT = 8080;
 
+/** Where the API is to listen and nowhere else; `null` where any port will do. */
+export function demandedPort({ port }: StartOptions): number | null {
+  const { QUERY_PORT: given = '' } = process.env;
+  return port ?? (/^\d{1,5}$/.test(given) ? Number(given) : null);
+}
+
 const DEFAULT_FOLDER = join(import.meta.dirname, '../../../.local');
 
 /** Reads the arguments that follow the program's name. */

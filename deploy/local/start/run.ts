@@ -1,10 +1,12 @@
 /** The life of `npm start`: the servers, all that runs on them, and an end that leaves nothing behind. */
+import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { startGuard } from '#local/stack/process.ts';
 import { type Stack, startStack } from '#local/stack/stack.ts';
 import { bringUp } from './bring-up.ts';
-import { StackError } from '#local/stack/wait.ts';
-import type { StartOptions } from './options.ts';
+import { reasonOf, StackError } from '#local/stack/wait.ts';
+import { demandedPort, type StartOptions } from './options.ts';
 import { type StopRequest, stopRequested } from './signals.ts';
 import { removeStackFile, signingKeyPath, stackFilePath, writeStackFile } from './files.ts';
 import { type Screen, summary } from './screen.ts';
@@ -30,6 +32,16 @@ export async function run(options: StartOptions, screen: Screen): Promise<number
   }
 }
 
+/** Before anything is started. @throws {StackError} where somebody else listens there. */
+async function requireFreePort(port: number | null): Promise<void> {
+  const server = createServer();
+  server.listen(port ?? 0, process.env['QUERY_HOST'] || '127.0.0.1');
+  await once(server, 'listening').catch((error: unknown) => {
+    throw new StackError(`the API cannot listen on port ${port}: ${reasonOf(error)}`, { cause: error });
+  });
+  server.close();
+}
+
 interface Life {
   began: number;
   stop: Promise<StopRequest>;
@@ -43,6 +55,7 @@ interface Life {
 async function runUntilStopped(options: StartOptions, screen: Screen, life: Life): Promise<number> {
   const { began, stop, cleanup, stopping } = life;
   const { folder, keepData } = options;
+  await requireFreePort(demandedPort(options));
   const stack = await startOrLeave(options, screen, stop);
   life.stack = stack;
   cleanup.defer(() => stack.stop());

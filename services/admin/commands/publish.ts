@@ -2,72 +2,133 @@
 import { Command } from '@commander-js/extra-typings';
 import type { Producer, RecordMetadata } from '#shared/kafka/client.ts';
 import { asFailure, refusalOf, StoreDataError, notFound } from '#shared/errors.ts';
+import { MAX_MESSAGE_BYTES } from '#shared/events/cloud-event.ts';
+import { EventRejected } from '#shared/events/rejection.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { checkTopics } from '#shared/kafka/topics.ts';
 import { inEnvironment, type Servers } from '../connection/servers.ts';
 import { environmentOption, jsonOption } from '../options.ts';
 import { formatDuration, ProgressLine, stopSignal, formatBytes } from '../output/terminal.ts';
 import { type JsonFlag, markFailed, printResult, remark } from '../output/print.ts';
-import { type Counts, noCounts, publishStream } from '../publish/publish-stream.ts';
+import { allMistakes, ignoredFields } from '../publish/mistakes.ts';
+import {
+  counted,
+  type Counts,
+  linesIn,
+  noCounts,
+  publishStream,
+  readEventLine,
+} from '../publish/publish-stream.ts';
+import { storedSequencesOf } from '../publish/stored.ts';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
+
+/** Of events that change nothing so many are named. */
+const MAX_OUTDATED_SHOWN = 10;
 
 export const publishCommand = () =>
   new Command('publish')
     .description('Send events to Kafka, from a file of NDJSON or, for "-", from standard input')
     .argument('<file>', 'the file, or "-"')
     .addOption(environmentOption('environment to feed; needed where there are several'))
-    .option('--check', 'send nothing: tell which lines are no events')
+    .option('--check', 'send nothing: tell what is wrong, and which fields are unknown')
     .addOption(jsonOption())
     .action(async (file, flags) => {
       if (flags.check) return check(file, flags);
-      return inEnvironment(flags, async (servers, environment) => {
-        const input = await openInput(file);
-        // Before anything is read: nobody shall write lines for a Kafka that is away.
-        await servers.kafkaOf(changesTopic(environment)).producer();
-        await run(servers, file, input, environment, flags);
-      });
+      return inEnvironment(flags, (servers, environment) => run({ servers, environment, file, flags }));
     });
 
-/** Reports every line of a file that is no event, without any server. */
+/** Reports every line of a file that is no event, with all its mistakes, and fields that are ignored, without any server. */
 async function check(file: string, flags: JsonFlag): Promise<void> {
-  const counts = noCounts();
-  // It takes every event and does nothing with it.
-  const producer = { sendBatch: async () => [] };
-  await stream(await openInput(file), producer, counts, new AbortController().signal, 'none', flags);
-  const { sent: valid, rejected, blank, bytes } = counts;
-  printResult(flags, { valid, rejected, blank, bytes }, `${valid} are events, ${rejected} are not`);
+  const counts = { valid: 0, rejected: 0, blank: 0, unknown_fields: 0, bytes: 0 };
+  const input = await openInput(file);
+  for await (const lines of linesIn(counted(input.stream, counts), MAX_MESSAGE_BYTES)) {
+    for (const line of lines) {
+      const say = (reason: string, detail: string) => remark(lineInWords(flags, line.number, reason, detail));
+      try {
+        const event = readEventLine(line);
+        if (event === null) {
+          counts.blank += 1;
+          continue;
+        }
+        counts.valid += 1;
+      } catch (error) {
+        if (!(error instanceof EventRejected)) throw error;
+        counts.rejected += 1;
+        const mistakes = line.bytes === null ? [error] : allMistakes(line.bytes, error);
+        for (const { reason, detail } of mistakes) say(reason, detail);
+        if (mistakes.length === 1 && mistakes[0] === error) continue;
+      }
+      const ignored = ignoredFields(line.bytes ?? Buffer.alloc(0));
+      for (const detail of ignored) say('unknown_field', detail);
+      counts.unknown_fields += ignored.length;
+    }
+  }
+  const { valid, rejected, unknown_fields: unknown } = counts;
+  const warning = unknown === 0 ? '' : `; ${unknown} fields are unknown and ignored`;
+  printResult(flags, counts, `${valid} are events, ${rejected} are not${warning}`);
   if (rejected > 0) markFailed();
 }
 
-async function run(
-  servers: Servers,
-  file: string,
-  input: Input,
-  environment: string,
-  flags: JsonFlag,
-): Promise<void> {
+function lineInWords({ json }: JsonFlag, line: number, reason: string, detail: string): string {
+  return json ? JSON.stringify({ line, reason, detail }) : `line ${line}: ${reason}: ${detail}`;
+}
+
+interface Publishing {
+  servers: Servers;
+  environment: string;
+  file: string;
+  flags: JsonFlag;
+}
+
+async function run({ servers, environment, file, flags }: Publishing): Promise<void> {
+  const input = await openInput(file);
+  // Before anything is read: nobody shall write lines for a Kafka that is away.
+  await servers.kafkaOf(changesTopic(environment)).producer();
+  const stored = await storedSequencesOf(servers, environment);
   const counts = noCounts();
   const stopping = stopSignal();
   // Else one that brings nothing would be waited for.
   stopping.addEventListener('abort', () => input.stream.destroy());
   const startedAt = performance.now();
-  const stopped = (why = '') => {
-    const next = `line ${counts.doneUpToLine + 1} of ${file === '-' ? 'the same input' : file}`;
-    const line = `stopped after line ${counts.doneUpToLine}${why}`;
-    return `${line}; the rest begins with ${next} (an event sent twice changes nothing)`;
-  };
-  try {
-    await stream(input, producerOf(servers), counts, stopping, environment, flags);
-  } catch (error) {
-    report(counts, performance.now() - startedAt, environment, flags);
-    const { code, message } = asFailure(error);
-    throw new StoreDataError(code, stopped(`: ${message}`), { cause: error });
+  const progress = new ProgressLine();
+  const timer = setInterval(() => {
+    progress.show(describeProgress(counts, input.totalBytes, performance.now() - startedAt));
+  }, progress.everyMs);
+  const say = (line: number, reason: string, detail: string) =>
+    progress.say(lineInWords(flags, line, reason, detail));
+  const failure = await publishStream({
+    input: input.stream,
+    producer: producerOf(servers),
+    environment,
+    // By which a job's trace goes on in the programs that it runs.
+    traceparent: process.env['TRACEPARENT'] || undefined,
+    signal: stopping,
+    counts,
+    rejected: (line, { reason, detail }) => say(line, reason, detail),
+    stored: stored ?? (async () => new Map()),
+    outdated: (line, detail) => {
+      if (counts.outdated <= MAX_OUTDATED_SHOWN) say(line, 'not newer', detail);
+      if (counts.outdated === MAX_OUTDATED_SHOWN)
+        progress.say('further events that are not newer are only counted');
+    },
+  }).then(
+    () => null,
+    (error: unknown) => ({ cause: error, said: asFailure(error) }),
+  );
+  clearInterval(timer);
+  progress.clear();
+  report(counts, stored !== null, performance.now() - startedAt, { environment, flags });
+  const next = `line ${counts.doneUpToLine + 1} of ${file === '-' ? 'the same input' : file}`;
+  const stopped = (why: string) =>
+    `stopped after line ${counts.doneUpToLine}${why}; the rest begins with ${next} (an event sent twice changes nothing)`;
+  if (failure !== null) {
+    const { cause, said } = failure;
+    throw new StoreDataError(said.code, stopped(`: ${said.message}`), { cause });
   }
-  report(counts, performance.now() - startedAt, environment, flags);
-  if (stopping.aborted) remark(stopped());
+  if (stopping.aborted) remark(stopped(''));
   if (stopping.aborted || counts.rejected > 0) markFailed();
 }
 
@@ -102,44 +163,19 @@ function naming(messages: readonly { topic: string }[]): (error: unknown) => nev
   };
 }
 
-/** Publishes, and shows how far it is. */
-async function stream(
-  input: Input,
-  producer: Pick<Producer, 'sendBatch'>,
-  counts: Counts,
-  signal: AbortSignal,
-  environment: string,
-  { json }: JsonFlag,
-): Promise<void> {
-  const startedAt = performance.now();
-  const progress = new ProgressLine();
-  const show = () => progress.show(describeProgress(counts, input.totalBytes, performance.now() - startedAt));
-  const timer = setInterval(show, progress.everyMs);
-  try {
-    await publishStream({
-      input: input.stream,
-      producer,
-      environment,
-      // By which a job's trace goes on in the programs that it runs.
-      traceparent: process.env['TRACEPARENT'] || undefined,
-      signal,
-      counts,
-      rejected: (line, { reason, detail }) =>
-        progress.say(json ? JSON.stringify({ line, reason, detail }) : `line ${line}: ${reason}: ${detail}`),
-    });
-  } finally {
-    clearInterval(timer);
-    progress.clear();
-  }
-}
-
-function report(counts: Counts, elapsedMs: number, environment: string, flags: JsonFlag): void {
-  const { sent, rejected, blank, bytes } = counts;
+function report(
+  { sent, rejected, outdated, blank, bytes }: Counts,
+  isStoredKnown: boolean,
+  elapsedMs: number,
+  { environment, flags }: Pick<Publishing, 'environment' | 'flags'>,
+): void {
   const rate = Math.round((sent * 1_000) / Math.max(1, elapsedMs));
+  const seconds = Math.round(elapsedMs) / 1_000;
+  const notNewer = outdated === 0 ? '' : `, not newer than what is stored ${outdated}`;
   printResult(
     flags,
-    { environment, sent, rejected, blank, bytes, seconds: Math.round(elapsedMs) / 1_000 },
-    `sent ${sent}, rejected ${rejected}, took ${formatDuration(elapsedMs)} (${rate} events/s)`,
+    { environment, sent, rejected, outdated: isStoredKnown ? outdated : null, blank, bytes, seconds },
+    `sent ${sent}, rejected ${rejected}${notNewer}, took ${formatDuration(elapsedMs)} (${rate} events/s)`,
   );
 }
 

@@ -6,11 +6,15 @@ import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import type { Producer } from '#shared/kafka/client.ts';
+import { tombstoneId } from '#shared/read-models/collections.ts';
+import type { RecordVersion, StoredSequences } from './stored.ts';
 
 export interface Counts {
   /** Events that Kafka has taken. */
   sent: number;
   rejected: number;
+  /** Of those that were sent, what is stored of their record is as new. */
+  outdated: number;
   blank: number;
   bytes: number;
   /** Up to this line, itself included, each was sent or reported. */
@@ -28,6 +32,9 @@ export interface PublishOptions {
   /** Kept up to date while it runs. */
   counts: Counts;
   rejected: (line: number, rejection: EventRejected) => void;
+  /** Reads what is stored of a batch's records before it is sent. */
+  stored: StoredSequences;
+  outdated: (line: number, detail: string) => void;
 }
 
 /** An event, and the line that it came from. */
@@ -39,7 +46,14 @@ const BATCH_MESSAGES = 2_000;
 /** Roughly what Kafka's record format and a header add to a message. */
 const OVERHEAD_BYTES = 96;
 
-export const noCounts = (): Counts => ({ sent: 0, rejected: 0, blank: 0, bytes: 0, doneUpToLine: 0 });
+export const noCounts = (): Counts => ({
+  sent: 0,
+  rejected: 0,
+  outdated: 0,
+  blank: 0,
+  bytes: 0,
+  doneUpToLine: 0,
+});
 
 /**
  * Publishes until the stream ends, the signal comes or Kafka fails; then `counts` tells how far it came. One batch is under way while the
@@ -52,7 +66,8 @@ export async function publishStream(options: PublishOptions): Promise<void> {
   let underWay = Promise.resolve();
   const send = async () => {
     await underWay;
-    underWay = sendBatch(options, gathered);
+    const batch = gathered;
+    underWay = noteOutdated(options, batch).then(() => sendBatch(options, batch));
     // The next wait throws its failure; nothing is sent after it.
     underWay.catch(() => undefined);
     [gathered, bytes] = [[], 0];
@@ -84,7 +99,10 @@ export async function publishStream(options: PublishOptions): Promise<void> {
   counts.doneUpToLine = lastLine;
 }
 
-async function* counted(input: AsyncIterable<Buffer>, counts: Counts): AsyncGenerator<Buffer> {
+export async function* counted(
+  input: AsyncIterable<Buffer>,
+  counts: { bytes: number },
+): AsyncGenerator<Buffer> {
   for await (const chunk of input) {
     counts.bytes += chunk.length;
     yield chunk;
@@ -101,6 +119,24 @@ function readOrReject(line: Line, { counts, rejected }: PublishOptions): EventLi
     counts.rejected += 1;
     rejected(line.number, error);
     return null;
+  }
+}
+
+async function noteOutdated(
+  { stored, counts, outdated }: PublishOptions,
+  messages: readonly Outgoing[],
+): Promise<void> {
+  const sequences = await stored(messages.flatMap(({ record }) => record ?? []));
+  for (const { line, record } of messages) {
+    if (record === null) continue;
+    const { entity, storeId, id, sequence } = record;
+    const known = sequences.get(tombstoneId(entity, storeId, id));
+    if (known === undefined || sequence > known) continue;
+    counts.outdated += 1;
+    outdated(
+      line,
+      `${entity} ${id} of ${storeId} is stored with sequence ${known}, so that ${sequence} changes nothing`,
+    );
   }
 }
 
@@ -194,6 +230,8 @@ export interface EventLine {
   /** The message key. */
   storeId: string;
   value: Buffer;
+  /** What of a read model it changes; `null` on the topic of access. */
+  record: RecordVersion | null;
 }
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
@@ -210,33 +248,30 @@ export function readEventLine(line: Line): EventLine | null {
   const marked = number === 1 && bytes.subarray(0, 3).equals(BYTE_ORDER_MARK);
   const value = marked ? bytes.subarray(3) : bytes;
   if (isBlank(value)) return null;
-  const found = findStoreId(value);
+  const storeId = storeIdOf(value);
+  return { storeId, value, ...readEvent({ key: Buffer.from(storeId), value }) };
+}
+
+/** The store that an event names; where it names none, its reader says so. */
+function storeIdOf(value: Buffer): string {
   try {
-    return read(value, found);
-  } catch (error) {
-    if (!(error instanceof EventRejected) || error.reason !== 'key_mismatch') throw error;
-    return read(value, parseStoreId(value));
+    const event = JSON.parse(value.toString('utf8')) as { storeid?: unknown } | null;
+    return typeof event?.storeid === 'string' ? event.storeid : '';
+  } catch {
+    return '';
   }
 }
 
-/** The readers compare the key with the event's store, so a wrong one never goes unnoticed. */
-function read(value: Buffer, storeId: string | null): EventLine {
-  const message = { key: storeId === null ? null : Buffer.from(storeId), value };
-  const channel = channelOf(message);
-  if (storeId === null) throw new EventRejected('invalid_attribute', 'storeid is missing');
-  return { channel, storeId, value };
-}
-
-function channelOf(message: { key: Buffer | null; value: Buffer }): EventLine['channel'] {
+function readEvent(message: { key: Buffer; value: Buffer }): Pick<EventLine, 'channel' | 'record'> {
   try {
-    readChange(message);
-    return 'changes';
+    const { entity, storeId, id, sequence } = readChange(message);
+    return { channel: 'changes', record: { entity, storeId, id, sequence } };
   } catch (error) {
     if (!(error instanceof EventRejected) || error.reason !== 'unknown_type') throw error;
   }
   try {
     readAccessChange(message);
-    return 'access';
+    return { channel: 'access', record: null };
   } catch (error) {
     if (!(error instanceof EventRejected) || error.reason !== 'unknown_type') throw error;
     throw new EventRejected(
@@ -244,20 +279,6 @@ function channelOf(message: { key: Buffer | null; value: Buffer }): EventLine['c
       `type is not store-data.<entity>.changed or .deleted of ${ENTITY_NAMES.join(', ')}, nor store-data.access_key.changed or store-data.store_access.changed`,
     );
   }
-}
-
-/** Finds the store without parsing the line twice: right wherever the attribute stands before the data. */
-function findStoreId(value: Buffer): string | null {
-  const at = value.indexOf('"storeid"');
-  if (at === -1) return null;
-  const found = /^"storeid"\s*:\s*"([A-Za-z0-9_-]{1,64})"/.exec(value.toString('latin1', at, at + 96));
-  return found?.[1] ?? null;
-}
-
-function parseStoreId(value: Buffer): string | null {
-  const event: unknown = JSON.parse(value.toString('utf8'));
-  if (typeof event !== 'object' || event === null || !('storeid' in event)) return null;
-  return typeof event.storeid === 'string' ? event.storeid : null;
 }
 
 function isBlank(value: Buffer): boolean {

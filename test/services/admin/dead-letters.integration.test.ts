@@ -98,7 +98,7 @@ describe('dead-letters', () => {
     await eventually('the letters are there', async () => (await letters.countDocuments()) === 3);
     const listed = await run('list');
     expect(listed.code).toBe(0);
-    expect(listed.stdout).toMatch(/ID +REASON +SIZE +DEAD FOR\n/);
+    expect(listed.stdout).toMatch(/ID +ABOUT +REASON +DEAD FOR\n/);
     expect(listed.stdout).toMatch(/\n3 dead letters \(1 invalid_data, 1 malformed, 1 too_large\)\n$/);
 
     const [malformed, invalid, large] = await letters.find({}, { sort: { offset: 1 } }).toArray();

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ORDER } from '#test/events.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
+import { orderLine } from './publish/events.ts';
 import { runCommand, runJson } from './run-command.ts';
 
 let service: QueryService;
@@ -65,6 +66,22 @@ it('keys show tells all of a key but its secrets', async () => {
   expect(key).toEqual(listed);
   expect((await command('keys', 'show', KEY)).stdout).toMatch(/^secrets +1$/m);
   expect((await command('keys', 'show', 'nobody')).stderr).toBe('store-data: there is no key nobody\n');
+});
+
+it('publish names and counts events that are not newer than what is stored', async () => {
+  const lines = (...sequences: string[]) =>
+    sequences.map((sequence, at) => `${orderLine('s1', `o${at + 1}`, { sequence })}\n`).join('');
+  const { code, stdout, stderr } = await runCommand(service.installation.env, ['publish', '-'], {
+    input: lines('1', '99', '1'),
+  });
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^sent 3, rejected 0, not newer than what is stored 1, took /);
+  expect(stderr).toMatch(
+    /^line 1: not newer: order o1 of s1 is stored with sequence \d, so that 1 changes nothing\n$/,
+  );
+  const env = { ...service.installation.env, MONGODB_URI: '' };
+  const unknown = await runJson<object>(env, ['publish', '-'], lines('1'));
+  expect(unknown).toMatchObject({ sent: 1, outdated: null });
 });
 
 it('sessions list shows those of the store that are live, until they are revoked', async () => {

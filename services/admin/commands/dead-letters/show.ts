@@ -33,7 +33,7 @@ import {
   shortened,
   tableOf,
 } from '../../output/print.ts';
-import { formatAge, formatBytes } from '../../output/terminal.ts';
+import { formatAge } from '../../output/terminal.ts';
 
 export const listCommand = () =>
   new Command('list')
@@ -46,34 +46,70 @@ export const listCommand = () =>
       withServers(async (servers) => {
         const sources = await deadLetterSources(servers, [], flags.environment);
         const selection = { reason: flags.reason };
-        const shown: LetterSummary[] = [];
+        const shown: (LetterSummary & About)[] = [];
         for (const source of sources) {
           const limit = flags.limit - shown.length;
           if (limit <= 0) break;
-          const found = await readShown(source, (shownSource, session) =>
-            findSummaries(shownSource, letterFilter(source, selection), { limit, session }).toArray(),
+          const about = new Map<string, About>();
+          const found = await readShown(source, async (own, session) => {
+            const filter = letterFilter(source, selection);
+            const summaries = await findSummaries(own, filter, { limit, session }).toArray();
+            const ids = summaries.map(({ _id }) => _id);
+            const whole = own.letters.find({ _id: { $in: ids } }, { session, batchSize: READ_TOGETHER });
+            for await (const letter of whole) about.set(letter._id, aboutOf(letter));
+            return summaries;
+          });
+          shown.push(
+            ...found.map((letter) => {
+              const { entity = null, subject = null } =
+                (letter.erased ? undefined : about.get(letter._id)) ?? {};
+              return { ...letter, entity, subject };
+            }),
           );
-          shown.push(...found);
         }
         const count = await countLetters(sources, selection);
         const table = tableOf(shown, [
           ['ID', '_id'],
+          ['ABOUT', ({ entity, subject }) => (entity === null ? '-' : `${entity} ${subject ?? ''}`), 'fills'],
           [
             'REASON',
-            ({ reason, gathered: all }) => (all ? `${reason}, ${all.count} together` : reason),
+            ({ reason, gathered: all, detail }) =>
+              `${all ? `${reason}, ${all.count} together` : reason}: ${printable(detail)}`,
             'fills',
           ],
-          ['SIZE', ({ value_bytes, gathered }) => (gathered ? '' : formatBytes(value_bytes)), 'right'],
           ['DEAD FOR', ({ dead_at }) => formatAge(dead_at), 'right'],
         ]);
         const first = shown.length < count.letters ? `; shown are the first ${shown.length}` : '';
         printResult(
           flags,
-          { total: count.total, by_reason: count.byReason, dead_letters: shown.map(letterJson) },
+          {
+            total: count.total,
+            by_reason: count.byReason,
+            dead_letters: shown.map((letter) => ({
+              ...letterJson(letter),
+              entity: letter.entity,
+              subject: letter.subject,
+            })),
+          },
           `${shown.length > 0 ? `${table}\n` : ''}${describeCount(count)}${first}`,
         );
       }),
     );
+
+/** Letters hold up to a mebibyte each. */
+const READ_TOGETHER = 20;
+
+/** Whom a letter is about, as far as its message can be read. */
+interface About {
+  entity: string | null;
+  subject: string | null;
+}
+
+function aboutOf(letter: DeadLetter): About {
+  const { type = '', subject = null } = describeLetter(letter).attributes;
+  const [, entity = null] = /^store-data\.(\w+)\.(?:changed|deleted)$/.exec(type) ?? [];
+  return { entity, subject };
+}
 
 const MAX_PREVIEW = 4_096;
 

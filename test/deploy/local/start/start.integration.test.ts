@@ -235,15 +235,26 @@ describe('whatever ends it', () => {
 });
 
 describe('what cannot start', () => {
-  test('keeps the logs of what was started, and says where they are', async () => {
+  test('says at once that the port that was asked for is taken', async () => {
     const folder = newFolder();
     const { port, close } = await takenPort();
     onTestFinished(close);
-    const running = startIn(folder, '--stores', '1', '--history', '0', '--port', String(port));
+    const running = startIn(folder, '--port', String(port));
+    expect(await running.ended).toBe(1);
+    expect(running.output()).toMatch(new RegExp(`the API cannot listen on port ${port}: .*EADDRINUSE`));
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test('keeps the logs of what was started, and says where they are', async () => {
+    const folder = newFolder();
+    vi.stubEnv('QUERY_TLS_CERT_FILE', '/nowhere/cert.pem');
+    vi.stubEnv('QUERY_TLS_KEY_FILE', '/nowhere/key.pem');
+    const running = startIn(folder, '--stores', '1', '--history', '0');
+    vi.unstubAllEnvs();
     expect(await running.ended).toBe(1);
     expect(running.output()).toContain('query did not start');
     expect(running.output()).toContain(`Logs: ${join(folder, 'logs')}`);
-    expect(readFileSync(join(folder, 'logs/query.log'), 'utf8')).toContain('EADDRINUSE');
+    expect(readFileSync(join(folder, 'logs/query.log'), 'utf8')).toContain('/nowhere/');
   });
 });
 

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { ensurePackage, fetchWheel, type Package } from '#local/stack/fetch.ts';
+import { ensurePackage, fetchWheel, type Package, runTool } from '#local/stack/fetch.ts';
 import { testableSources } from '../sources.ts';
 import { dataFolderAt } from '#local/stack/folder.ts';
 import type { StartContext } from '#local/stack/part.ts';
@@ -86,6 +86,21 @@ test('is whole for all who fetch it at the same time, over a damaged one too', a
   await several();
   expect(readFileSync(join(cached, 'server'), 'utf8')).toBe('the server');
   expect(readdirSync(join(folder, 'cache'))).toHaveLength(1);
+});
+
+test.each([
+  ['WARNING: Retrying: Temporary failure in name resolution\nERROR: No matching distribution', 'no network?'],
+  ['ERROR: No space left on device\nbye', 'ERROR: No space left on device'],
+])('a tool that fails is told in a line, and keeps the rest in a log: %j', async (words, told) => {
+  const command = {
+    file: 'sh',
+    args: ['-c', 'echo "$WORDS"; exit 3'],
+    env: { ...context.env, WORDS: words },
+  };
+  const failed = await runTool(command, folder, context).catch((error: unknown) => String(error));
+  const [, log = ''] = /\((\S+\.log) has what sh said\)$/.exec(String(failed)) ?? [];
+  expect(failed).toBe(`Error: ${told} (${log} has what sh said)`);
+  expect(readFileSync(log, 'utf8')).toBe(`${words}\n`);
 });
 
 test.runIf((await testableSources()).includes('program'))(

@@ -1,0 +1,94 @@
+/** All that is wrong with an event, and what of its data is ignored: for those who write publishers. */
+import { ACCESS_SCHEMAS } from '#shared/events/access-event.ts';
+import { entitySchemas } from '#shared/events/entities/index.ts';
+import { exampleEvent } from '#shared/events/examples.ts';
+import { isId } from '#shared/events/fields.ts';
+import { unknownFields } from '#shared/events/known-fields.ts';
+import { EventRejected } from '#shared/events/rejection.ts';
+import { findMistakes } from '#shared/events/schema-check.ts';
+import { nearestName } from '#shared/nearest.ts';
+import { shortened } from '../output/print.ts';
+import { readEventLine } from './publish-stream.ts';
+
+const SCHEMAS = { ...entitySchemas, ...ACCESS_SCHEMAS };
+type Entity = keyof typeof SCHEMAS;
+
+/** Of more nobody reads. */
+const MAX_FOUND = 20;
+const MAX_NAME = 64;
+const ATTRIBUTES =
+  'specversion id source type subject time storeid sequence dataschema datacontenttype'.split(' ');
+/** What each of them is about is the store itself. */
+const ABOUT_THE_STORE = new Set<Entity | null>(['store', 'store_access', 'store_quota', 'store_erasure']);
+
+type Attributes = Record<string, unknown>;
+
+/**
+ * Every mistake of a message that is no event. Each attribute and the data is read on its own, in an event that is right otherwise.
+ * @param first the mistake for which it was rejected.
+ */
+export function allMistakes(message: Buffer, first: EventRejected): EventRejected[] {
+  if (first.reason === 'too_large' || first.reason === 'malformed') return [first];
+  const given = attributesOf(message);
+  const entity = entityOf(given);
+  const { data: exampleData, ...example } = exampleEvent(entity ?? 'order');
+  const { storeid: named } = given;
+  const storeid = typeof named === 'string' && isId(named) ? named : example.storeid;
+  const right = {
+    ...example,
+    storeid,
+    subject: ABOUT_THE_STORE.has(entity) ? storeid : example.subject,
+  };
+  const found = ATTRIBUTES.flatMap(
+    (name) => mistakeOf({ ...right, data: exampleData, [name]: given[name] }) ?? [],
+  );
+  if (entity !== null && String(given['type']).endsWith('.changed')) {
+    const { data, data_base64 } = given;
+    const wrong = mistakeOf({ ...right, data, data_base64, dataschema: given['dataschema'] });
+    const all =
+      wrong?.reason === 'invalid_data' && data_base64 === undefined
+        ? findMistakes(SCHEMAS[entity], data)
+        : [];
+    if (all.length > 0) found.push(...all.map((detail) => new EventRejected('invalid_data', detail)));
+    else if (wrong !== null && !found.some(({ detail }) => detail === wrong.detail)) found.push(wrong);
+  }
+  return found.length === 0 ? [first] : found.slice(0, MAX_FOUND);
+}
+
+function mistakeOf(event: Attributes): EventRejected | null {
+  try {
+    const bytes = Buffer.from(JSON.stringify(event));
+    readEventLine({ number: 0, bytes, length: bytes.length });
+    return null;
+  } catch (error) {
+    if (error instanceof EventRejected) return error;
+    // Data may be nested deeper than can be written.
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
+}
+
+/** What of an event's data no schema knows, a sentence for each field. */
+export function ignoredFields(message: Buffer): string[] {
+  const given = attributesOf(message);
+  const entity = entityOf(given);
+  if (entity === null) return [];
+  const sentences: string[] = [];
+  for (const { path, name, known } of unknownFields(SCHEMAS[entity], given['data'], 'data')) {
+    const nearest = nearestName(name.slice(0, MAX_NAME), known);
+    const hint = nearest === null ? '' : `; the nearest is ${nearest}`;
+    sentences.push(`${path}.${shortened(name, MAX_NAME)} is unknown and ignored${hint}`);
+    if (sentences.length === MAX_FOUND) break;
+  }
+  return sentences;
+}
+
+function attributesOf(message: Buffer): Attributes {
+  const parsed: unknown = JSON.parse(message.toString('utf8').replace(/^\uFEFF/, ''));
+  return typeof parsed === 'object' && parsed !== null ? { ...parsed } : {};
+}
+
+function entityOf({ type }: Attributes): Entity | null {
+  const [, name = ''] = /^store-data\.(\w+)\.(?:changed|deleted)$/.exec(String(type)) ?? [];
+  return Object.hasOwn(SCHEMAS, name) ? (name as Entity) : null;
+}
