@@ -152,7 +152,7 @@ export interface PendingAccess {
   sessions: RevokedSession[];
 }
 
-interface Row {
+interface PendingRow {
   key?: AccessKey;
   store?: StoreAccess;
   session?: RevokedSession;
@@ -165,9 +165,9 @@ export async function findPending(
   signal?: AbortSignal,
 ): Promise<PendingAccess> {
   const marked = { publish_pending: true, environment: { $in: [...environments] } } as const;
-  const as = (kind: keyof Row) => [{ $match: marked }, { $project: { _id: 0, [kind]: '$$ROOT' } }];
+  const as = (kind: keyof PendingRow) => [{ $match: marked }, { $project: { _id: 0, [kind]: '$$ROOT' } }];
   const rows = await keys
-    .aggregate<Row>(
+    .aggregate<PendingRow>(
       [
         ...as('key'),
         { $unionWith: { coll: stores.collectionName, pipeline: as('store') } },

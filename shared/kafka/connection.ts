@@ -30,7 +30,7 @@ interface AnswerLimits {
   othersMs: number;
 }
 
-interface Asked {
+interface PendingRequest {
   at: number;
   limitMs: number;
   /** Whether it may be answered only once others have joined the group. */
@@ -39,7 +39,7 @@ interface Asked {
 
 interface Connection {
   socket: Socket;
-  asked: Asked[];
+  pending: PendingRequest[];
   heardAt: number;
 }
 
@@ -53,35 +53,35 @@ export function kafkaSockets({ atOnceMs, othersMs }: AnswerLimits): ISocketFacto
     const address = `${host}:${port}`;
     const socket = openSocket(host, port, ssl ?? null, onConnect);
     socket.setKeepAlive(true, 60_000);
-    const connection: Connection = { socket, asked: [], heardAt: performance.now() };
+    const connection: Connection = { socket, pending: [], heardAt: performance.now() };
     const connections = brokers.get(address) ?? new Set();
     brokers.set(address, connections.add(connection));
-    const { asked } = connection;
+    const { pending } = connection;
     const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
     // kafkajs writes each request at once.
     const writeRequest = (request: unknown, ...rest: unknown[]): boolean => {
       const kind = kindOf(request);
       const limitMs = ANSWERED_AT_ONCE.has(kind) ? atOnceMs : othersMs;
-      asked.push({ at: performance.now(), limitMs, waitsForGroup: WAITS_FOR_GROUP.has(kind) });
+      pending.push({ at: performance.now(), limitMs, waitsForGroup: WAITS_FOR_GROUP.has(kind) });
       return write(request, ...rest);
     };
     socket.write = writeRequest;
     const count = countFrames();
     socket.on('data', (chunk: Buffer) => {
       connection.heardAt = performance.now();
-      asked.splice(0, count(chunk));
+      pending.splice(0, count(chunk));
       // The broker begins the next request only now.
-      if (asked[0] !== undefined) asked[0].at = connection.heardAt;
+      if (pending[0] !== undefined) pending[0].at = connection.heardAt;
     });
-    const isLate = ({ at, limitMs }: Asked) => performance.now() - at > limitMs;
-    const look = () => {
-      const [oldest] = asked;
+    const isLate = ({ at, limitMs }: PendingRequest) => performance.now() - at > limitMs;
+    const check = () => {
+      const [oldest] = pending;
       if (oldest === undefined || !isLate(oldest)) return Promise.resolve();
       // After a pause of this process, timers fire before it reads the answers that arrived meanwhile.
       setImmediate(() => {
-        if (asked[0] !== oldest || !isLate(oldest) || !connections.has(connection)) return;
+        if (pending[0] !== oldest || !isLate(oldest) || !connections.has(connection)) return;
         const silent = [...connections].filter(
-          (other) => other.heardAt < oldest.at && other.asked[0]?.waitsForGroup !== true,
+          (other) => other.heardAt < oldest.at && other.pending[0]?.waitsForGroup !== true,
         );
         for (const one of new Set([connection, ...silent])) {
           one.socket.destroy(new Error(`no answer from ${address} for ${oldest.limitMs} ms`));
@@ -89,9 +89,9 @@ export function kafkaSockets({ atOnceMs, othersMs }: AnswerLimits): ISocketFacto
       });
       return Promise.resolve();
     };
-    const looking = new PeriodicTask({ run: look, everyMs: CHECK_MS, failed: () => undefined });
+    const checking = new PeriodicTask({ run: check, everyMs: CHECK_MS, failed: () => undefined });
     socket.once('close', () => {
-      void looking.stop();
+      void checking.stop();
       connections.delete(connection);
     });
     return socket;

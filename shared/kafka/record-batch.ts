@@ -1,7 +1,7 @@
 /** Reads one record batch (format 2, https://kafka.apache.org/documentation/#recordbatch): its checksum, its codec, its records. */
 import { crc32c } from '@node-rs/crc32';
 import { MAX_UNPACKED_BYTES, UnpacksTooLarge } from './codecs.ts';
-import type { DecodingBudget, Place, Unpacked, Unpacking } from './unpacking.ts';
+import type { DecodingBudget, RecordPlace, Unpacked, Unpacking } from './unpacking.ts';
 import { HEADER_BYTES, MAX_HEADERS, type UnreadableBatch, type UnreadableReason } from './message.ts';
 
 /** Before what a batch's length counts. */
@@ -208,7 +208,7 @@ async function decodeRecords(
   if (count < 0 || count * 7 > records.length) throw new RangeError(`there cannot be ${count} of them`);
   const hasGaps = count !== lastOffsetDelta + 1;
   const isChecked = unpacked.places !== null;
-  const places: Place[] = [];
+  const places: RecordPlace[] = [];
   const start = unpacked.places?.findLast(({ before }) => baseOffset + before < from);
   const reader = new RecordReader(records, start?.at ?? 0);
   // The buffer of a large one is not kept for the few messages that are read of it.
@@ -232,7 +232,7 @@ async function decodeRecords(
     if (!isWanted || !hasRoom) {
       if (isWanted) result.isWhole = false;
       if (isWanted && isChecked) return result;
-      reader.passRecord(end);
+      reader.skipRecord(end);
     } else {
       const key = reader.bytes();
       const value = reader.bytes();
@@ -318,12 +318,12 @@ class RecordReader {
 
   /** Bytes with their length before them; any negative length stands for null, as in other clients. */
   bytes(): Buffer | null {
-    const start = this.#passBytes();
+    const start = this.#skipBytes();
     return start === null ? null : this.#bytes.subarray(start, this.at);
   }
 
   /** @returns where the skipped bytes begin; `null` for null. */
-  #passBytes(): number | null {
+  #skipBytes(): number | null {
     const length = this.varint();
     if (length < 0) return null;
     const start = this.at;
@@ -333,13 +333,13 @@ class RecordReader {
   }
 
   /** Skips the rest of a record, checking it without taking memory. */
-  passRecord(end: number): void {
-    this.#passBytes();
-    this.#passBytes();
+  skipRecord(end: number): void {
+    this.#skipBytes();
+    this.#skipBytes();
     const count = this.#headerCount();
     for (let index = 0; index < Math.min(count, MAX_HEADERS + 1); index += 1) {
-      if (this.#passBytes() === null) throw new RangeError('a header has no name');
-      this.#passBytes();
+      if (this.#skipBytes() === null) throw new RangeError('a header has no name');
+      this.#skipBytes();
     }
     if (count > MAX_HEADERS + 1) this.#moveTo(end);
   }

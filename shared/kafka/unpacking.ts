@@ -18,11 +18,11 @@ export interface Unpacked {
   /** Whether it was compressed and is large, and therefore remembered. */
   isLarge: boolean;
   /** Where some of the records of a large one are, once all are checked. */
-  places: Place[] | null;
+  places: RecordPlace[] | null;
 }
 
 /** The beginning of a record. */
-export interface Place {
+export interface RecordPlace {
   index: number;
   at: number;
   /** The offset delta of the record before. */

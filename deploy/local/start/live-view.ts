@@ -20,7 +20,7 @@ export interface Moment {
   orders: OrdersByStatus | null;
 }
 
-interface Look {
+interface Reading {
   at: number;
   applied: number;
   freshness: Histogram;
@@ -42,7 +42,7 @@ const tenths = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 });
 export class LiveView {
   readonly #stores: number;
   readonly #began: number;
-  #looks: Look[] = [];
+  #readings: Reading[] = [];
   #moment: Moment = { projector: null, answers: null, orders: null };
 
   constructor(stores: number, now: number) {
@@ -53,9 +53,9 @@ export class LiveView {
   /** Takes in what is seen now. */
   take(moment: Moment, now: number): void {
     this.#moment = moment;
-    const last = this.#looks.at(-1);
+    const last = this.#readings.at(-1);
     const { projector, answers } = moment;
-    const look: Look = {
+    const reading: Reading = {
       at: now,
       applied: projector?.applied ?? last?.applied ?? 0,
       freshness: projector?.freshness ?? last?.freshness ?? NOTHING,
@@ -64,8 +64,11 @@ export class LiveView {
     };
     // A process that was started again counts from zero.
     const isNew =
-      last !== undefined && (look.requests < last.requests || total(look.freshness) < total(last.freshness));
-    this.#looks = isNew ? [look] : [...this.#looks.filter(({ at }) => now - at <= QUANTILE_MS), look];
+      last !== undefined &&
+      (reading.requests < last.requests || total(reading.freshness) < total(last.freshness));
+    this.#readings = isNew
+      ? [reading]
+      : [...this.#readings.filter(({ at }) => now - at <= QUANTILE_MS), reading];
   }
 
   /** Progress while the history is applied, in one line. */
@@ -125,15 +128,15 @@ export class LiveView {
   }
 
   #rate(of: 'applied' | 'requests'): string {
-    const last = this.#looks.at(-1);
-    const first = this.#looks.find(({ at }) => at >= (last?.at ?? 0) - RATE_MS);
+    const last = this.#readings.at(-1);
+    const first = this.#readings.find(({ at }) => at >= (last?.at ?? 0) - RATE_MS);
     if (last === undefined || first === undefined || first.at === last.at) return '0';
     const rate = ((last[of] - first[of]) * 1_000) / (last.at - first.at);
     return rate < 10 ? tenths.format(rate) : grouped(rate);
   }
 
   #chart(of: 'applied' | 'requests'): string {
-    const counts = this.#looks.slice(-STEPS - 1).map((look) => look[of]);
+    const counts = this.#readings.slice(-STEPS - 1).map((reading) => reading[of]);
     const steps = counts.slice(1).map((count, index) => count - (counts[index] ?? count));
     const highest = Math.max(1, ...steps);
     const bars = steps.map((step) => BARS[Math.ceil((step / highest) * (BARS.length - 1))]).join('');
@@ -142,7 +145,7 @@ export class LiveView {
 
   /** Median and 99th percentile of the past minute. */
   #spread(of: 'freshness' | 'answers', width = 0): string {
-    const [first, last] = [this.#looks[0], this.#looks.at(-1)];
+    const [first, last] = [this.#readings[0], this.#readings.at(-1)];
     const at = (share: number) => duration(quantile(first?.[of] ?? NOTHING, last?.[of] ?? NOTHING, share));
     return `p50 ${at(0.5).padEnd(width)} p99 ${at(0.99)}`;
   }
@@ -175,7 +178,7 @@ export interface HistoryProgress {
 /** Updates the screen until `stopping`, then removes the changing lines. */
 export async function showLive(
   screen: Screen,
-  look: (isVisible: boolean) => Promise<Moment>,
+  read: (isVisible: boolean) => Promise<Moment>,
   { stores, history }: { stores: number; history: Readonly<HistoryProgress> },
   stopping: AbortSignal,
 ): Promise<void> {
@@ -183,7 +186,7 @@ export async function showLive(
   let wasVisible = false;
   while (!stopping.aborted) {
     const { isVisible, orders, ofOrders } = history;
-    const moment = await look(isVisible);
+    const moment = await read(isVisible);
     if (stopping.aborted) break;
     const now = Date.now();
     // The rates of the history would distort those of live traffic.

@@ -1,7 +1,7 @@
 /** Changing one tree: what comes and goes is counted in its nodes, and leaves and nodes that outgrow their bounds are cut. */
 import { RANK_NODES } from '../../read-models/collections.ts';
 import { nodesOf, type RankNode, type Root } from '../../read-models/rank-tree/nodes.ts';
-import type { LoadedTree, Place, TreeChange, TreeTransaction } from './loaded-tree.ts';
+import type { LoadedTree, LeafPlace, TreeChange, TreeTransaction } from './loaded-tree.ts';
 import {
   changeTexts,
   loadTree,
@@ -48,7 +48,7 @@ export async function changeTree(
 /** Adds up what comes and goes, all the way down to the leaves. */
 function countIn(loaded: LoadedTree, { added, removed }: TreeChange): Touched[] {
   const touched = new Map<TreeNode, Touched>();
-  const shareOf = (place: Place | null): Share | null => {
+  const shareOf = (place: LeafPlace | null): Share | null => {
     if (place === null) return null;
     const { node, leaf, end } = place;
     let inNode = touched.get(node);

@@ -16,7 +16,7 @@ export interface TreeTransaction {
 }
 
 /** The leaf that covers a key: a part of a node of level 0. */
-export interface Place {
+export interface LeafPlace {
   node: TreeNode;
   leaf: Part;
   /** Where the node ends; `null` for the tree's end. */
@@ -73,7 +73,7 @@ export class LoadedTree {
   }
 
   /** Adds a record to all parts that cover its key, or takes it from them. The way there must be in memory. */
-  count(entry: RankEntry, by: 1 | -1): Place | null {
+  count(entry: RankEntry, by: 1 | -1): LeafPlace | null {
     const { key, facet, texts } = entry;
     let node = this.#top;
     let end: string | null = null;

@@ -131,7 +131,7 @@ export async function* scanRecords({
 
 export type TextOperations = AnyBulkWriteOperation<LeafTexts>[];
 
-type Place = Pick<TreeTransaction, 'tree' | 'storeId'>;
+type TreePlace = Pick<TreeTransaction, 'tree' | 'storeId'>;
 
 /** What comes to a leaf, and what goes. */
 export interface Share {
@@ -141,7 +141,7 @@ export interface Share {
 
 /** Adds pieces to a leaf's texts, and takes others out. */
 export function changeTexts(
-  { tree, storeId }: Place,
+  { tree, storeId }: TreePlace,
   boundary: string,
   { added, removed }: Share,
 ): TextOperations[number] {
@@ -171,7 +171,7 @@ function changedText(field: string, added: readonly string[], removed: readonly 
 
 /** Writes a leaf's texts anew; nothing in a tree that is not searched. */
 export function replaceTexts(
-  { tree, storeId }: Place,
+  { tree, storeId }: TreePlace,
   { boundary, total, texts }: CutLeaf,
 ): TextOperations[number] | [] {
   if (texts === undefined) return [];
@@ -182,7 +182,7 @@ export function replaceTexts(
 }
 
 /** Removes the texts of a leaf whose boundary is gone. */
-export function removeTexts({ tree, storeId }: Place, boundary: string): TextOperations[number] {
+export function removeTexts({ tree, storeId }: TreePlace, boundary: string): TextOperations[number] {
   return { deleteOne: { filter: { _id: nodeId(tree.name, storeId, 'leaf', boundary) } } };
 }
 
