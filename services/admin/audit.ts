@@ -30,7 +30,7 @@ export interface AuditedResult<T> {
 
 /**
  * Runs work that changes access. Nothing is changed when the first record cannot be written; when the last one
- * cannot, the change stays, the operator is told, and the audit shows one whose end is unknown.
+ * cannot, the change stays, the command says so, and the audit shows a change whose end is unknown.
  *
  * Every command that changes access goes through here:
  *

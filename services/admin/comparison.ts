@@ -153,7 +153,7 @@ function asText(value: unknown): string {
   return typeof value === 'number' ? String(value) : JSON.stringify(value);
 }
 
-const AT_ONCE = 200;
+const RECORDS_BATCH = 200;
 
 /** What differs: which side lacks the record, or whether versions or the contents of one version are different. */
 export type DifferenceKind = 'missing' | 'added' | 'version' | 'content';
@@ -194,7 +194,7 @@ export async function scanRange(
       result.differing.push((one ?? other)?._id ?? '');
     } else if (result.expected % stride === 0) {
       sample.push({ id: one._id, offset });
-      if (sample.length === AT_ONCE) await compareSample();
+      if (sample.length === RECORDS_BATCH) await compareSample();
     }
   }
   await compareSample();
@@ -220,8 +220,8 @@ export async function* readContents<W extends Wanted>(
   collection: string,
   records: readonly W[],
 ): AsyncGenerator<Contents & { record: W }> {
-  for (let start = 0; start < records.length; start += AT_ONCE) {
-    const part = records.slice(start, start + AT_ONCE);
+  for (let start = 0; start < records.length; start += RECORDS_BATCH) {
+    const part = records.slice(start, start + RECORDS_BATCH);
     const ids = part.map(({ id }) => id);
     const ours = await readRecords(expected, collection, ids);
     const theirs = await readRecords(actual, collection, ids);

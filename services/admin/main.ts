@@ -3,7 +3,7 @@ import { describeError } from '#shared/errors.ts';
 import { fail } from './output/print.ts';
 import { exitCodeOf, runProgram } from './program.ts';
 
-// kafkajs passes negative delays to timers; nobody at a terminal can do anything about that.
+// kafkajs passes negative delays to timers, which an operator cannot change.
 process.removeAllListeners('warning');
 process.on('warning', (warning) => {
   if (warning.name !== 'TimeoutNegativeWarning') fail('warning', describeError(warning));

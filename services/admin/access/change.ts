@@ -49,13 +49,13 @@ export class IncompleteChange extends StoreDataError {
   }
 }
 
-/** Other sources may change the same record again and again; nobody needs to win against that. */
+/** Attempts of a compare-and-set, beside other sources that change the same record. */
 const MAX_ATTEMPTS = 5;
 const POLL_MS = 40;
 
 /**
  * Changes a key or a store, and has it in the audit.
- * @param about as far as the command knows; the record says the rest.
+ * @param about what the command knows of the subject; the record says the rest.
  * @throws {StoreDataError} what `compose` throws; `command_invalid` where others keep changing it; `environment_unavailable` naming the
  * server that is missing, as `IncompleteChange` where the change is in effect all the same.
  */

@@ -25,7 +25,7 @@ import { encodeEvent } from '#shared/events/encode.ts';
 import { keyData } from './subject.ts';
 
 /** An event of an erasure names each partition: of these fewer go together. */
-const EVENTS_TOGETHER = 50;
+const EVENTS_BATCH = 50;
 
 /**
  * Publishes everything that is known of an environment's keys and stores. Erasures of other logs were judged before.
@@ -35,7 +35,7 @@ export async function republishAccess(servers: Servers, environment: string) {
   await numberFormerChanges(servers, environment);
   const published = { keys: 0, stores: 0, quotas: 0, erasures: 0 };
   const events = allEvents(await servers.control(), environment);
-  for await (const batch of inBatches(events, EVENTS_TOGETHER)) {
+  for await (const batch of inBatches(events, EVENTS_BATCH)) {
     await publishAccessEvents(servers, environment, batch);
     for (const { entity } of batch) published[COUNTED_AS[entity]] += 1;
   }
@@ -52,7 +52,7 @@ const COUNTED_AS = {
 /** The events of an environment's keys and stores; an erasure comes before what was decided after it. */
 async function* allEvents(control: Db, environment: string): AsyncGenerator<AccessEvent> {
   const { keys, stores } = controlCollections(control);
-  for await (const store of stores.find({ environment }, { sort: { _id: 1 }, batchSize: EVENTS_TOGETHER })) {
+  for await (const store of stores.find({ environment }, { sort: { _id: 1 }, batchSize: EVENTS_BATCH })) {
     yield* [erasureEvent(store), statusEvent(store), quotaEvent(store)].filter((event) => event !== null);
   }
   for await (const key of keys.find({ environment }, { sort: { _id: 1 } })) yield keyEvent(key);

@@ -4,7 +4,7 @@ import { print } from '../output/print.ts';
 
 const SHELLS = ['bash', 'zsh'] as const;
 
-/** What each shell does with the words that may stand next. Files stand where there are none. */
+/** How each shell completes the words that may come next; it completes files where there are none. */
 const FRONTENDS = {
   bash: `_store_data() {
   local at=$(_store_data_at "\${COMP_WORDS[@]:1:COMP_CWORD-1}")

@@ -45,7 +45,7 @@ export const lagCommand = () =>
 interface PartitionLag {
   topic: string;
   partition: number;
-  /** The offset that is applied next; `null` while nobody has begun. */
+  /** The offset that is applied next; `null` where no projector has begun. */
   position: number | null;
   /** The offset that the next message gets. */
   end: number;

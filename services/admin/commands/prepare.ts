@@ -116,7 +116,7 @@ export async function initiateReplicaSet({ mongodb }: Pick<Config, 'mongodb'>): 
   }
 }
 
-/** Why no primary is found in the ordinary way, `null` where one is; a server that awaits its configuration is none. */
+/** Why no primary is found, `null` where one is. A server that waits for its configuration is no primary. */
 async function replicaSetMissing(config: Pick<Config, 'mongodb'>): Promise<Error | null> {
   const client = createWriterClient(config, 'prepare', { serverSelectionTimeoutMS: 3_000 });
   try {

@@ -85,7 +85,7 @@ interface Publishing {
 
 async function run({ servers, environment, file, flags }: Publishing): Promise<void> {
   const input = await openInput(file);
-  // Before anything is read: nobody shall write lines for a Kafka that is away.
+  // Connects before it reads: a pipe is not to write lines for a Kafka that is away.
   await servers.kafkaOf(changesTopic(environment)).producer();
   const stored = await storedSequencesOf(servers, environment);
   const counts = noCounts();
@@ -103,7 +103,7 @@ async function run({ servers, environment, file, flags }: Publishing): Promise<v
     input: input.stream,
     producer: producerOf(servers),
     environment,
-    // By which a job's trace goes on in the programs that it runs.
+    // The variable by which a job passes its trace to the programs that it runs.
     traceparent: process.env['TRACEPARENT'] || undefined,
     signal: stopping,
     counts,
@@ -140,7 +140,7 @@ function producerOf(servers: Servers): Pick<Producer, 'sendBatch'> {
       const sent: RecordMetadata[] = [];
       for (const [kafka, messages] of Map.groupBy(topicMessages, ({ topic }) => servers.kafkaOf(topic))) {
         const unchecked = messages.map(({ topic }) => topic).filter((topic) => !checked.has(topic));
-        // Whoever only publishes need not see a topic's settings.
+        // A publisher needs no right to see a topic's settings.
         if (unchecked.length > 0) await checkTopics(await kafka.admin(), unchecked, () => undefined);
         for (const topic of unchecked) checked.add(topic);
         const producer = await kafka.producer();
@@ -212,8 +212,8 @@ function reasonOf(error: unknown): string {
   return typeof code === 'string' ? code : 'unknown error';
 }
 
-/** One line: what is done, how fast, and how long it will take. @param totalBytes of the whole input; `null` where nobody knows. */
-export function describeProgress(counts: Counts, totalBytes: number | null, elapsedMs: number): string {
+/** One line: what is done, how fast, and how long it will take. @param totalBytes of the whole input; `null` where it is unknown. */
+function describeProgress(counts: Counts, totalBytes: number | null, elapsedMs: number): string {
   const { sent, rejected, bytes } = counts;
   const rate = elapsedMs === 0 ? 0 : Math.round((sent * 1_000) / elapsedMs);
   const parts = [`sent ${sent}`, `rejected ${rejected}`, `${rate} events/s`];

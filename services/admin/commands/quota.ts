@@ -1,7 +1,6 @@
 /** `quota`: how many requests a store may make, where that differs from the configuration. */
 import { Command } from '@commander-js/extra-typings';
-import type { Collection } from 'mongodb';
-import { controlCollections, type StoreAccess, storeAccessId } from '#shared/access/access-keys.ts';
+import { controlCollections, type StoreAccess } from '#shared/access/access-keys.ts';
 import type { OwnQuota } from '#shared/events/access-event.ts';
 import { changeAccess, remarkUnknownStore } from '../access/change.ts';
 import { quotaSubject } from '../access/subject.ts';
@@ -85,13 +84,20 @@ export const showCommand = () =>
     .addOption(jsonOption())
     .action((flags) =>
       withServers(async (servers) => {
+        const { store: store_id, limit } = flags;
         const environments = chooseEnvironments(servers.config, flags.environment);
         const { stores } = controlCollections(await servers.control());
+        const which = store_id === undefined ? { quota: { $exists: true } } : { store_id };
+        const options = { sort: { environment: 1, store_id: 1 }, limit: limit + 1 } as const;
+        const known = await stores.find({ environment: { $in: environments }, ...which }, options).toArray();
+        const ofStore = (id: string) =>
+          environments.map(
+            (name): StoreQuota =>
+              known.find(({ environment }) => environment === name) ?? { store_id: id, environment: name },
+          );
         printFirst(
           flags,
-          flags.store === undefined
-            ? await withOwnQuota(stores, environments, flags.limit + 1)
-            : await ofStore(stores, environments, flags.store),
+          store_id === undefined ? known : ofStore(store_id),
           (first) =>
             first.map(({ store_id, environment, quota }) => ({
               store_id,
@@ -107,27 +113,6 @@ export const showCommand = () =>
         );
       }),
     );
-
-async function withOwnQuota(
-  stores: Collection<StoreAccess>,
-  environments: string[],
-  limit: number,
-): Promise<StoreQuota[]> {
-  const filter = { environment: { $in: environments }, quota: { $exists: true } };
-  return stores.find(filter, { sort: { environment: 1, store_id: 1 }, limit }).toArray();
-}
-
-async function ofStore(
-  stores: Collection<StoreAccess>,
-  environments: string[],
-  store_id: string,
-): Promise<StoreQuota[]> {
-  const ids = environments.map((environment) => storeAccessId(environment, store_id));
-  const found = await stores.find({ _id: { $in: ids } }).toArray();
-  return environments.map(
-    (environment) => found.find((store) => store.environment === environment) ?? { store_id, environment },
-  );
-}
 
 /** A store's quota for people. */
 export function inWords(quota: ReturnType<typeof toJson> | OwnQuota | undefined): string {

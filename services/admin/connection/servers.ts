@@ -90,7 +90,7 @@ export class Servers {
     return this.#redis;
   }
 
-  /** Lets go of everything; what does not answer is left behind. */
+  /** Closes all connections; does not wait for servers that do not answer. */
   async close(): Promise<void> {
     await Promise.all(
       this.#closing

@@ -6,7 +6,7 @@ import { Compile } from 'typebox/compile';
 import { type Config, describeOwnSettings, readConfig } from '#shared/config.ts';
 import { StoreDataError } from '#shared/errors.ts';
 
-/** What a running local stack leaves for its clients (rule R15.1), as far as it matters here. */
+/** The part of a running local stack's file (rule R15.1) that commands need. */
 const StackFile = Type.Object({
   kafka_brokers: Type.Array(Type.String(), { minItems: 1 }),
   mongodb_uri: Type.String(),
@@ -43,7 +43,7 @@ export async function connectionEnvironment(
   env: NodeJS.ProcessEnv,
   folders: readonly string[] = [process.cwd(), REPOSITORY],
 ): Promise<ConnectionEnvironment> {
-  // Nobody means a server of one environment and a local stack for the rest.
+  // Servers of one environment beside a local stack for the rest would be a mistake.
   const own = describeOwnSettings(env).map(({ name }) => name);
   if (![...SERVER_VARIABLES, ...own].some((name) => env[name])) {
     for (const folder of folders) {

@@ -149,7 +149,7 @@ function asText(value: unknown): string {
   return shortened(typeof value === 'string' ? value : JSON.stringify(value), MAX_TEXT);
 }
 
-/** The message as the projector reads it, as far as it is kept. */
+/** The part of the message that is kept, as the projector reads it. */
 export function toMessage(letter: DeadLetter): LogMessage {
   const named = Map.groupBy(letter.headers, ({ name }) => name);
   return {

@@ -1,4 +1,4 @@
-/** `npm run documents`: writes anew what the documents take from the schemas and the commands. */
+/** `npm run documents`: updates what the documents take from the schemas and the commands. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { asyncApiDocument, cliMarkdown, eventsMarkdown, replaceSection } from './documents.ts';
 

@@ -19,7 +19,7 @@ export interface StoreOf {
 }
 
 /** How many keys Redis scans before it serves others. */
-const SCANNED_TOGETHER = 1_000;
+const SCAN_BATCH = 1_000;
 
 /** Lets no key of the store in, from now on. */
 export async function block(servers: Servers, { environment, store_id }: StoreOf): Promise<void> {
@@ -113,7 +113,7 @@ async function* scanStore(servers: Servers, { environment, store_id }: StoreOf) 
 export async function* scanPrefix(redis: Redis, prefix: string): AsyncGenerator<string[]> {
   // A scan may return a key twice.
   const seen = new Set<string>();
-  for await (const names of redis.scanStream({ match: `${prefix}*`, count: SCANNED_TOGETHER })) {
+  for await (const names of redis.scanStream({ match: `${prefix}*`, count: SCAN_BATCH })) {
     const fresh = new Set(names as string[]).difference(seen);
     for (const name of fresh) seen.add(name);
     if (fresh.size > 0) yield [...fresh];

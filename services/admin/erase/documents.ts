@@ -1,6 +1,6 @@
 /**
  * A store's documents in one generation: where they lie, how many there are, and their removal in pieces, each of which is followed by a
- * rest. What was removed stays removed, whoever is killed: the next one goes on with what is left.
+ * rest. If the command is killed, the next one removes what is left.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db, Document, Filter } from 'mongodb';
@@ -25,7 +25,7 @@ const PIECE = 500;
 /** For each millisecond that a piece took, so many follow in which others have MongoDB to themselves. */
 const REST = 2;
 /** Letters hold up to a mebibyte each. */
-const LETTERS_READ_TOGETHER = 20;
+const LETTERS_BATCH = 20;
 
 /** How many documents, by collection. */
 export type Counts = Record<string, number>;
@@ -48,7 +48,7 @@ function ofStore(collection: string, storeId: string): Filter<Document> {
   return beginningWith(storeId);
 }
 
-/** Counts a store's documents, its dead letters included; what there is none of is left out. */
+/** Counts a store's documents by collection, its dead letters included; without empty collections. */
 export async function countDocuments(db: Db, topic: string, storeId: string): Promise<Counts> {
   const counts: Counts = {};
   for (const name of COLLECTIONS_OF_STORES) {
@@ -95,10 +95,10 @@ async function removePiece(db: Db, collection: string, ids: readonly unknown[]):
   return deletedCount;
 }
 
-/** By their key, or what they say themselves as far as it can be read. */
+/** The letters whose key, or whose message, names the store. */
 async function* lettersOf(db: Db, topic: string, storeId: string): AsyncGenerator<string> {
   const letters = db.collection<DeadLetter>(DEAD_LETTERS);
-  for await (const letter of letters.find({ topic }, { batchSize: LETTERS_READ_TOGETHER })) {
+  for await (const letter of letters.find({ topic }, { batchSize: LETTERS_BATCH })) {
     if (storesNamedBy(toMessage(letter)).includes(storeId)) yield letter._id;
   }
 }

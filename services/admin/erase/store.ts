@@ -77,7 +77,7 @@ export async function eraseStore(servers: Servers, store: StoreOf): Promise<Gene
   return removed;
 }
 
-/** So often the ends are read anew where reading them took too long, or a partition got its first message meanwhile. */
+/** Reads of the ends: one is repeated if it took too long, or a partition got its first message meanwhile. */
 const MAX_ATTEMPTS = 10;
 
 /**

@@ -1,4 +1,4 @@
-/** Compares a rebuilt generation with the live one, beside projectors at work; events that are on their way are told from differences. */
+/** Compares a rebuilt generation with the live one while projectors work. Events that only one of them has applied yet are no differences. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { verifyStore } from '#shared/projection/verify/store.ts';
 import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
@@ -28,7 +28,7 @@ import { tableOf } from '../output/print.ts';
 
 /** Records whose whole content is compared, of each store and collection. */
 const SAMPLE = 100;
-/** Of more candidates nobody waits whether events are on their way: those are never that many. */
+/** More candidates than this are confirmed at once: events on their way are never that many. */
 const MAX_CANDIDATES = 5_000;
 
 /**

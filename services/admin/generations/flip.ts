@@ -81,7 +81,7 @@ export async function flip(
   return { from, to };
 }
 
-/** The generation that was live before. @throws {StoreDataError} `not_found` where there is none any more. */
+/** The generation that was live before. @throws {StoreDataError} `not_found` where it was dropped. */
 export async function previousOf({ environment, databases }: EnvironmentServers): Promise<number> {
   const pointer = await pointersIn(databases.control).findOne({ _id: environment });
   if (pointer?.previous !== undefined) return pointer.previous;
@@ -110,7 +110,7 @@ async function untilReached(
 const HEARD_MS = 3_000;
 /** A projector that was frozen may come back for a moment; longer than this it is not waited for. */
 const LEFT_MS = 60_000;
-/** For how long the database must stay gone: a process that was about to make an index would make it anew. */
+/** How long the database must stay gone: a process that creates an index creates its database again. */
 const GONE_MS = 1_000;
 const LEFT_POLL_MS = 200;
 const DATABASE_DROP_PENDING = 215;
@@ -142,7 +142,7 @@ function unlessBeingDropped(error: unknown): void {
   if (!(error instanceof MongoServerError && error.code === DATABASE_DROP_PENDING)) throw error;
 }
 
-/** Waits until nobody belongs to its consumer group any longer, and removes the group. */
+/** Waits until its consumer group has no members, and removes the group. */
 async function untilLeft({ environment, kafka, prefix }: EnvironmentServers, number: number): Promise<void> {
   const group = generationGroup(prefix, environment, number);
   for (const end = performance.now() + LEFT_MS; ; await sleep(LEFT_POLL_MS)) {

@@ -29,7 +29,7 @@ import { remark } from '../output/print.ts';
 import { formatDuration, type ProgressLine } from '../output/terminal.ts';
 import type { EnvironmentServers } from './flip.ts';
 
-/** The share of time that filling takes where nobody said another. */
+/** The share of time that filling takes by default. */
 const DEFAULT_SHARE = 25;
 
 interface Begun {

@@ -9,8 +9,8 @@ interface YesFlag {
 
 /**
  * To be called before anything is connected.
- * @param to what nobody can be asked about: `drop dead letters for good`.
- * @throws {WrongUsage} where there is nobody to ask, and `--yes` is not given.
+ * @param to what the operator is to confirm: `drop dead letters for good`.
+ * @throws {WrongUsage} where there is no terminal to ask on, and `--yes` is not given.
  */
 export function checkCanAsk({ yes }: YesFlag, to: string): void {
   if (yes || (process.stdin.isTTY && process.stderr.isTTY)) return;

@@ -86,7 +86,7 @@ export async function publishStream(options: PublishOptions): Promise<void> {
         lastLine = line.number;
         if (signal.aborted) break;
       }
-      // A pipe may bring nothing more for a while: what has come goes on now.
+      // A pipe may bring nothing more for a while: send what has come.
       if (gathered.length > 0) await send();
       if (signal.aborted) break;
     }

@@ -29,7 +29,7 @@ export type StoredSequences = (records: readonly RecordVersion[]) => Promise<Rea
 
 const NOTHING: ReadonlyMap<string, number> = new Map();
 
-/** Makes the reading; `null` where there is no MongoDB that can be read: whoever only publishes needs none. */
+/** Makes the read; `null` where MongoDB cannot be read. A publisher needs no access to it. */
 export async function storedSequencesOf(
   servers: Servers,
   environment: string,

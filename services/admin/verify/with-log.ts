@@ -53,7 +53,7 @@ interface ComparedWithLog {
 interface CompareOptions {
   /** The one store; `null` for all. */
   only: string | null;
-  /** Told how far it is. */
+  /** Called with the progress. */
   say: (text: string) => void;
   /** Ends it with an error. */
   stopping: AbortSignal;

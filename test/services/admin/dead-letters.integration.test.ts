@@ -99,6 +99,14 @@ describe('dead-letters', () => {
     const listed = await run('list');
     expect(listed.code).toBe(0);
     expect(listed.stdout).toMatch(/ID +ABOUT +REASON +DEAD FOR\n/);
+    expect(listed.stdout).toMatch(/ order bad +invalid_data: data/);
+    expect(listed.stdout).not.toContain(secret);
+    const json = await runJson<{ dead_letters: object[] }>(installation.env, 'dead-letters list');
+    expect(json.dead_letters).toMatchObject([
+      { reason: 'malformed', entity: null, subject: null },
+      { reason: 'invalid_data', entity: 'order', subject: 'bad' },
+      { reason: 'too_large', entity: null, subject: null },
+    ]);
     expect(listed.stdout).toMatch(/\n3 dead letters \(1 invalid_data, 1 malformed, 1 too_large\)\n$/);
 
     const [malformed, invalid, large] = await letters.find({}, { sort: { offset: 1 } }).toArray();

@@ -2,7 +2,6 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { sessionOfToken } from '#admin/commands/sessions.ts';
-import { keyEvent } from '#test/events.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { startRedisProxy } from '#test/server-proxies.ts';
@@ -91,23 +90,4 @@ it('a projector that was killed has revoked the key', async () => {
   projector.kill('SIGKILL');
   await projector.ended;
   await eventually('the key is refused', async () => (await statusOf(token)) === 401, SOON_MS);
-});
-
-it('an event that comes after a newer command changes nothing', async () => {
-  const token = await keyWithToken('k4');
-  const { sequence } = (await control().keys.findOne({ _id: 'k4' })) ?? { sequence: 0 };
-  const command = startCommand(service.installation.env, ['keys', 'deactivate', 'k4']);
-  expect((await command.result).code).toBe(0);
-  expect(await statusOf(token)).toBe(401);
-  // Both with the sequence of the command and with an older one; the last one shows that they were read.
-  await service.installation.publishAccess([
-    keyEvent('k4', sequence),
-    keyEvent('k4', sequence + 1),
-    keyEvent('k4-marker', 1),
-  ]);
-  await eventually('the events were read', async () => {
-    return (await control().keys.findOne({ _id: 'k4-marker' })) !== null;
-  });
-  expect(await control().keys.findOne({ _id: 'k4' })).toMatchObject({ status: 'inactive' });
-  expect(await statusOf(token)).toBe(401);
 });

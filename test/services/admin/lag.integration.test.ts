@@ -33,12 +33,7 @@ describe('lag', () => {
       lag: 0,
       partitions: [{ position: 3, lag: 0, last_applied_at: expect.any(String) as string }, {}],
     });
-  });
-
-  it('has one row for each partition, and a total', async () => {
-    const { code, stdout } = await runCommand(installation.env, ['lag']);
-    expect(code).toBe(0);
-    const lines = stdout.trimEnd().split('\n');
+    const lines = (await runCommand(installation.env, ['lag'])).stdout.trimEnd().split('\n');
     expect(lines[0]).toMatch(/^TOPIC +PARTITION +POSITION +END +LAG +LAST$/);
     expect(lines).toHaveLength(6);
     expect(lines.at(-1)).toMatch(/^total +\d+$/);

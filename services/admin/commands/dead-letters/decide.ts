@@ -89,7 +89,7 @@ export const dropCommand = () =>
       });
     });
 
-const DROPPED_TOGETHER = 1_000;
+const DROP_BATCH = 1_000;
 
 /** Drops what a selection has in a source, in other generations too. @returns how many letters of the source itself. */
 async function dropLetters(
@@ -99,10 +99,7 @@ async function dropLetters(
 ): Promise<number> {
   const others = (await otherSources(servers, source)).map(({ letters }) => letters);
   let dropped = 0;
-  for await (const batch of inBatches(
-    findSummaries(source, letterFilter(source, selection)),
-    DROPPED_TOGETHER,
-  )) {
+  for await (const batch of inBatches(findSummaries(source, letterFilter(source, selection)), DROP_BATCH)) {
     if (source.kind === 'changes') {
       const decisions = batch.map(decisionToDrop).map(({ _id, ...replacement }) => ({
         replaceOne: { filter: { _id }, replacement, upsert: true },

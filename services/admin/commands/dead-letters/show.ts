@@ -55,7 +55,7 @@ export const listCommand = () =>
             const filter = letterFilter(source, selection);
             const summaries = await findSummaries(own, filter, { limit, session }).toArray();
             const ids = summaries.map(({ _id }) => _id);
-            const whole = own.letters.find({ _id: { $in: ids } }, { session, batchSize: READ_TOGETHER });
+            const whole = own.letters.find({ _id: { $in: ids } }, { session, batchSize: LETTERS_BATCH });
             for await (const letter of whole) about.set(letter._id, aboutOf(letter));
             return summaries;
           });
@@ -97,9 +97,9 @@ export const listCommand = () =>
     );
 
 /** Letters hold up to a mebibyte each. */
-const READ_TOGETHER = 20;
+const LETTERS_BATCH = 20;
 
-/** Whom a letter is about, as far as its message can be read. */
+/** The record that a letter's event is about; `null` where its message cannot be read. */
 interface About {
   entity: string | null;
   subject: string | null;

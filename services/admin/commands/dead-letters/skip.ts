@@ -1,4 +1,4 @@
-/** `dead-letters skip`: goes on behind a damaged record batch, or a message that fails, at which a partition waits. */
+/** `dead-letters skip`: lets a partition continue behind a damaged record batch, or a message that fails. */
 import { Command } from '@commander-js/extra-typings';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { audited } from '../../audit.ts';
@@ -148,7 +148,7 @@ function nobodyWaits({ topic, partition, offset }: Place): StoreDataError {
 }
 
 /**
- * The last offset that is to be passed by.
+ * The last offset that is to be skipped.
  * @param given what the operator says.
  * @param logEnd the offset behind the log's last one: a position beyond it would count as lost history for ever.
  * @throws {StoreDataError} `command_invalid` when it cannot be told, or is another than the operator says.

@@ -99,6 +99,7 @@ describe('dead letters whose messages are in Kafka alone', () => {
       expect([code, stderr]).toEqual([0, note]);
       expect(stdout).not.toContain(MARIA);
     }
+    expect((await run('list')).stdout).toMatch(/\/0\/7 +- +unknown_type: not known then/);
   });
 
   it('are retried, unless Kafka has another message in their place, or none', async () => {

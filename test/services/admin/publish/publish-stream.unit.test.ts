@@ -3,7 +3,6 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import fc from 'fast-check';
 import type { ProducerBatch } from 'kafkajs';
 import { describe, expect, it } from 'vitest';
-import { describeProgress } from '#admin/commands/publish.ts';
 import {
   type Counts,
   type EventLine,
@@ -214,17 +213,6 @@ describe('a line of NDJSON', () => {
 
   it('is too large when the splitter did not keep it', () => {
     expect(() => readEventLine({ number: 7, bytes: null, length: 2_000_000 })).toThrow(/too_large.*2000000/);
-  });
-});
-
-describe('progress', () => {
-  it('tells the share and the time left where the size is known', () => {
-    const counts = { ...noCounts(), sent: 50_000, rejected: 2, bytes: 524_288 };
-    expect(describeProgress(counts, 1_048_576, 2_000)).toBe(
-      'sent 50000, rejected 2, 25000 events/s, 50 % of 1.0 MiB, 2.0 s left',
-    );
-    expect(describeProgress(counts, null, 2_000)).toBe('sent 50000, rejected 2, 25000 events/s, 512 KiB');
-    expect(describeProgress(noCounts(), 0, 0)).toBe('sent 0, rejected 0, 0 events/s, 0 B');
   });
 });
 
