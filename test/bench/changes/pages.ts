@@ -1,12 +1,12 @@
-/** A page of 100 changes: at several depths beside the first, the first beside that of the list, and a whole copy. */
+/** A page of 100 changes: at several depths beside the first, the first beside that of the list, whole records beside summaries, several kinds beside one. */
 import { STAMPS, type Stamp } from '#shared/read-models/collections.ts';
 import { presentEpoch } from '#shared/read-models/feed-epochs.ts';
 import { findLiveGeneration } from '#shared/read-models/generation.ts';
 import { encodeCursor, generationMark } from '#query/feed/cursor.ts';
+import { ALL_KINDS, feedOfKind, feedOfKinds } from '#query/feed/kinds.ts';
 import type { Installation } from '#test/installation.ts';
 import { type InTurnOptions, measureInTurn, type Side, type SideResult, summarize } from '../in-turn.ts';
 import type { Load } from '../load/load.ts';
-import { rounded } from '../median.ts';
 
 export interface PagesSetup {
   installation: Installation;
@@ -14,6 +14,8 @@ export interface PagesSetup {
   query: { pid: number; url: string };
   token: string;
   storeId: string;
+  /** A store whose records of several kinds come in turn, and its token. */
+  mixed: { storeId: string; token: string };
 }
 
 export interface PagesResult {
@@ -27,40 +29,43 @@ export interface PagesResult {
     /** Median of the rounds' ratios of p50, this page by the first. */
     ratio: number;
   }[];
-  copy: { pages: number; records: number; seconds: number };
+  /** Pages of other feeds from the middle of a store, beside those of one kind's summaries. */
+  feeds: { name: string; result: SideResult; other: SideResult; ratio: number }[];
 }
 
 const SHARES = [0.25, 0.5, 0.75, 0.999];
 const WARM_UP_SECONDS = 1;
 
 export async function measurePages(
-  { installation, load, query, token, storeId }: PagesSetup,
+  { installation, load, query, token, storeId, mixed }: PagesSetup,
   options: Omit<InTurnOptions, 'warmUpSeconds'>,
 ): Promise<PagesResult> {
-  const at = (path: string): Side => ({
-    pid: query.pid,
-    url: `${query.url}${path}`,
-    headers: { authorization: `Bearer ${token}` },
-    status: 200,
-  });
   const { environment } = installation;
   const generation = await findLiveGeneration(installation.databases, environment);
-  const stamp = await generation?.db.collection<Stamp>(STAMPS).findOne({ _id: storeId });
-  if (generation === null || stamp?.position === undefined) throw new Error('the store is empty');
-  const snapshotPosition = stamp.position;
-  const cursorAt = (lastDelivered: number) =>
-    encodeCursor(
-      { environment, storeId, feed: 'order' },
+  const at = (path: string, bearer = token): Side => ({
+    pid: query.pid,
+    url: `${query.url}${path}`,
+    headers: { authorization: `Bearer ${bearer}` },
+    status: 200,
+  });
+  /** The address of a page at a share of a store's changes. */
+  const pageAt = async (share: number, path: string, feed: string, store = storeId) => {
+    const stamp = await generation?.db.collection<Stamp>(STAMPS).findOne({ _id: store });
+    if (generation === null || stamp?.position === undefined) throw new Error('the store is empty');
+    const cursor = encodeCursor(
+      { environment, storeId: store, feed },
       {
         generation: generationMark(generation.marker.id),
         epoch: presentEpoch(stamp.epochs),
-        lastDelivered,
-        snapshotPosition,
+        lastDelivered: Math.floor(stamp.position * share),
+        snapshotPosition: stamp.position,
         skipDeletionsUpTo: 0,
       },
     );
-  const pageAt = (lastDelivered: number) =>
-    at(`/api/order/changes?page_size=100&after=${cursorAt(lastDelivered)}`);
+    return `${path}&after=${cursor}`;
+  };
+  const ordersAt = async (share: number) =>
+    at(await pageAt(share, '/api/order/changes?page_size=100', 'order'));
   const inTurn = { ...options, warmUpSeconds: WARM_UP_SECONDS };
 
   const compared = summarize(
@@ -74,36 +79,42 @@ export async function measurePages(
   for (const share of SHARES) {
     const rounds = await measureInTurn(
       load,
-      { ours: pageAt(Math.floor(snapshotPosition * share)), other: pageAt(0) },
+      { ours: await ordersAt(share), other: await ordersAt(0) },
       inTurn,
     );
     const { ours: result, ratio } = summarize(rounds, ({ ours, other }) => ours.p50_ms / other.p50_ms);
     depths.push({ share, result, ratio });
   }
-  return {
-    list: compared.other,
-    first: compared.ours,
-    ratio: compared.ratio,
-    depths,
-    copy: await copyAll(query.url, token),
-  };
-}
-
-/** Reads everything, one page after the other. */
-async function copyAll(url: string, token: string): Promise<PagesResult['copy']> {
-  const began = performance.now();
-  let pages = 0;
-  let records = 0;
-  let after = '';
-  for (;;) {
-    const response = await fetch(`${url}/api/order/changes?page_size=100${after}`, {
-      headers: { authorization: `Bearer ${token}` },
-    });
-    const page = (await response.json()) as { results: unknown[]; next: string; more: boolean };
-    pages += 1;
-    records += page.results.length;
-    after = `&after=${page.next}`;
-    if (!page.more) break;
+  const summaries = feedOfKinds(ALL_KINDS, 'summary').name;
+  const middle = (path: string, feed: string) => pageAt(0.5, path, feed);
+  const middleOfMixed = async (path: string, feed: string) =>
+    at(await pageAt(0.5, path, feed, mixed.storeId), mixed.token);
+  const pairs: [string, Side, Side][] = [
+    [
+      'whole orders',
+      at(await middle('/api/order/changes?records=whole&page_size=100', feedOfKind('order', 'whole').name)),
+      await ordersAt(0.5),
+    ],
+    [
+      'all kinds of a store of orders',
+      at(await middle('/api/changes?page_size=100', summaries)),
+      await ordersAt(0.5),
+    ],
+  ];
+  for (const size of [20, 100, 1_000]) {
+    pairs.push([
+      `all kinds in turn, pages of ${size}`,
+      await middleOfMixed(`/api/changes?page_size=${size}`, summaries),
+      await middleOfMixed(`/api/order/changes?page_size=${size}`, 'order'),
+    ]);
   }
-  return { pages, records, seconds: rounded((performance.now() - began) / 1_000, 1) };
+  const feeds: PagesResult['feeds'] = [];
+  for (const [name, ours, other] of pairs) {
+    const found = summarize(
+      await measureInTurn(load, { ours, other }, inTurn),
+      (round) => round.ours.cpu_ms / round.other.cpu_ms,
+    );
+    feeds.push({ name, result: found.ours, other: found.other, ratio: found.ratio });
+  }
+  return { list: compared.other, first: compared.ours, ratio: compared.ratio, depths, feeds };
 }

@@ -4,7 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
-import { layGround } from '../ground.ts';
+import { layGround, QUOTA } from '../ground.ts';
+import { customerRecord, fullName, instantAt } from '../query/stores/record.ts';
 import type { SideResult } from '../in-turn.ts';
 import { startLoad } from '../load/load.ts';
 import { describeMachine, type Machine } from '../machine.ts';
@@ -17,6 +18,7 @@ import { runAndPresent, type Showing } from '../run-and-present.ts';
 import { type Say, say } from '../say.ts';
 import { grouped, measuredOn, table } from '../table.ts';
 import { missByFollowing, type Missed } from './missed.ts';
+import { type CopyResult, measureCopy } from './copy.ts';
 import { measurePages, type PagesResult } from './pages.ts';
 import { measureWaiting, type WaitingResult } from './waiting.ts';
 
@@ -38,12 +40,16 @@ export interface ChangesResult extends ChangesOptions {
   /** Before it began: other programs on the machine. */
   load_average: number;
   pages: PagesResult;
+  copy: CopyResult;
   waiting: WaitingResult;
   missed: Missed;
 }
 
 const LARGE = 'large';
 const ADVERSE = 'adverse';
+/** A store whose records of several kinds come in turn. */
+const MIXED = 'mixed';
+const MIXED_SHARE = 0.1;
 /** Stores whose orders come while somebody waits for them; each has a partition of its own. */
 const LIVE_STORES = 5;
 const FILL_LIMIT_MS = 900_000;
@@ -65,12 +71,14 @@ export async function runChangesBench(
   }));
   const keys = await publishKeys(installation, [
     LARGE,
+    MIXED,
     ADVERSE,
     ...quiet,
     ...live.map(({ storeId }) => storeId),
   ]);
   await start(await serviceProgram('projector'));
   await fill(installation, options.records);
+  await fillMixed(installation, options.records * MIXED_SHARE);
   await caughtUp(installation, installation.environment, FILL_LIMIT_MS);
   say('filled');
   const query = await start(await serviceProgram('query'));
@@ -78,10 +86,21 @@ export async function runChangesBench(
   const tokenOf = (storeId: string) => tokens.get(storeId) ?? '';
 
   const pages = await measurePages(
-    { installation, load: startLoad(cleanup), query, token: tokenOf(LARGE), storeId: LARGE },
+    {
+      installation,
+      load: startLoad(cleanup),
+      query,
+      token: tokenOf(LARGE),
+      storeId: LARGE,
+      mixed: { storeId: MIXED, token: tokenOf(MIXED) },
+    },
     options,
   );
   say(`pages: ${pages.depths.map(({ share, ratio }) => `${share * 100} %: ${ratio}×`).join(', ')}`);
+  say(pages.feeds.map(({ name, ratio }) => `${name}: ${ratio}×`).join(', '));
+  const tokensOfCopy = { token: tokenOf(LARGE), neighbour: tokenOf(MIXED) };
+  const copy = await measureCopy(query, tokensOfCopy, options, cleanup);
+  say(`copied in ${copy.seconds} s; the neighbour's p99: ${copy.neighbour.ratio}×`);
   await sleep(1_000);
   const waiting = await measureWaiting({ installation, query, quiet, live, tokenOf, say, cleanup }, options);
   const missed = await missByFollowing(installation, query.url, {
@@ -97,9 +116,29 @@ export async function runChangesBench(
     load_average: rounded(load, 1),
     ...options,
     pages,
+    copy,
     waiting,
     missed,
   };
+}
+
+/** Records of four kinds in turn. */
+async function fillMixed({ publish }: Installation, records: number): Promise<void> {
+  const at = { created_at: instantAt(1) };
+  for (let first = 0; first < records; first += CHUNK) {
+    const length = Math.min(CHUNK, records - first);
+    await publish(
+      Array.from({ length }, (_, index) => {
+        const number = first + index;
+        const common = { storeId: MIXED, subject: `r${number}`, sequence: 1 };
+        if (number % 4 === 0) return { ...common, entity: 'order', data: orderState(number, 1) };
+        if (number % 4 === 1) return { ...common, entity: 'customer', data: customerRecord(number).state };
+        if (number % 4 === 2)
+          return { ...common, entity: 'review', data: { rating: 5, comment: fullName(number), ...at } };
+        return { ...common, entity: 'category', data: { name: fullName(number), position: 1, active: true } };
+      }),
+    );
+  }
 }
 
 async function fill({ publish }: Installation, records: number): Promise<void> {
@@ -118,7 +157,7 @@ async function fill({ publish }: Installation, records: number): Promise<void> {
 }
 
 export function render(result: ChangesResult): string {
-  const { records, rate, stores, pages, waiting, missed } = result;
+  const { records, rate, stores, pages, copy, waiting, missed } = result;
   const row = (name: string, side: SideResult, ratio: string) => [
     name,
     ...[side.requests_per_second, side.p50_ms, side.p99_ms, side.cpu_ms].map(String),
@@ -146,7 +185,25 @@ export function render(result: ChangesResult): string {
         row(`changes at ${share * 100} %`, side, `${ratio}× the first’s p50`),
       ),
     ]),
-    `A whole copy by one client, one page after the other: ${grouped(pages.copy.records)} records in ${pages.copy.seconds} s.`,
+    table(
+      [
+        'a page from the middle of the store',
+        'p50 ms',
+        'processor ms',
+        'beside',
+        'p50 ms',
+        'processor ms',
+        'processor',
+      ],
+      pages.feeds.map(({ name, result: side, other, ratio }) => [
+        name,
+        ...[side.p50_ms, side.cpu_ms].map(String),
+        'summaries of orders',
+        ...[other.p50_ms, other.cpu_ms].map(String),
+        `${ratio}×`,
+      ]),
+    ),
+    `A first copy by one client, whole records in pages of 1,000 (the quota raised to ${grouped(QUOTA)}): ${grouped(copy.records)} records, ${grouped(copy.mebibytes)} MiB in ${copy.seconds} s, ${copy.cpu_ms} ms of the query service’s processor for a page, whose memory was ${copy.resident_mib} MiB before and ${copy.peak_mib} MiB at most. The p99 of a neighbour’s lists, asked by two connections: ${copy.neighbour.alone_p99_ms} ms alone, ${copy.neighbour.beside_p99_ms} ms beside it, ${copy.neighbour.ratio}×.`,
     '',
     `${grouped(waiting.waiters)} clients wait for ${grouped(stores)} stores: ${waiting.kibibytes_each} KiB of the query service’s memory each, ${Math.round(waiting.idle_cpu * 100)} % of a core for all of them.`,
     `Beside them five clients wait for five stores that have ${grouped(rate)} new orders a second together. From an event’s \`time\` to the end of the answer that tells it: p50 ${waiting.p50_ms} ms, p99 ${waiting.p99_ms} ms, slowest ${waiting.max_ms} ms (${grouped(waiting.events)} events in ${grouped(waiting.answers)} answers).`,
