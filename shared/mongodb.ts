@@ -28,8 +28,8 @@ export function createWriterClient(
 }
 
 /**
- * A client for requests: it finds out within `MONGODB_READ_TIMEOUT_MS` that no server is there. An operation that
- * a frozen server keeps is ended by the caller's deadline; the driver has none.
+ * A client for requests: it finds out within `MONGODB_READ_TIMEOUT_MS` that no server is there. A connection whose reply is overdue is
+ * closed.
  */
 export function createReaderClient(config: Pick<Config, 'mongodb'>, appName: string): MongoClient {
   return new MongoClient(config.mongodb.uri, {
@@ -38,6 +38,7 @@ export function createReaderClient(config: Pick<Config, 'mongodb'>, appName: str
     serverSelectionTimeoutMS: config.mongodb.readTimeoutMs,
     connectTimeoutMS: config.mongodb.readTimeoutMs,
     waitQueueTimeoutMS: config.mongodb.readTimeoutMs,
+    socketTimeoutMS: config.mongodb.readTimeoutMs,
     heartbeatFrequencyMS: 1_000,
     minHeartbeatFrequencyMS: 500,
     // Otherwise it would be asked for its latency besides, as often. A new primary is looked for as soon as a read has failed.

@@ -1,6 +1,5 @@
 /** Builds the query service: its services, its hooks, its routes. */
 import autoload from '@fastify/autoload';
-import compress from '@fastify/compress';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Config } from '#shared/config.ts';
 import type { Logger } from '#shared/logging.ts';
@@ -115,12 +114,6 @@ export async function buildApp({
   // Answers that are held are sent before connections are closed.
   app.addHook('preClose', async () => services.endWaits());
   app.addHook('onClose', () => services.close());
-  // Answers of more than 1 KiB, where it is asked for. A compressed request body is no form.
-  await app.register(compress, {
-    encodings: ['br', 'gzip', 'identity'],
-    threshold: 1_025,
-    globalDecompression: false,
-  });
   await app.register(autoload, ROUTES_FOLDER);
   if (config.query.docs) await app.register(routePlugin(docsRoutes([...app.routes])));
   // Before anybody asks: a document that cannot be made stops the service from starting.

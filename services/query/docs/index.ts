@@ -70,7 +70,7 @@ export function docsRoutes(others: readonly Route[]): Route[] {
 
 /** The OpenAPI document is about what programs ask for; pages are stored compressed. */
 function page(path: string, handler: Route['handler']): Route {
-  return { method: 'GET', path, access: 'open', operation: null, compress: false, handler };
+  return { method: 'GET', path, access: 'open', operation: null, handler };
 }
 
 function referencePage(version: string): string {

@@ -14,6 +14,7 @@ import { namesCustomers } from '../read/page.ts';
 import type { View } from '../read/shared-reads.ts';
 import { type Body, type Found, readStamp } from '../read/snapshot.ts';
 import { conditionOf, etagOf, type EtagSource, names } from '../responses/etag.ts';
+import { sendCompressed } from '../responses/compress.ts';
 import { notFound, Refused } from '../responses/refusal.ts';
 import type { Route } from './route.ts';
 
@@ -107,11 +108,9 @@ async function answer<P extends Parameters>(
 }
 
 /** Sends a finished body; nothing of a stream that is destroyed. */
-export function sendBody(reply: FastifyReply, body: Body): FastifyReply {
-  return reply
-    .header('vary', 'accept-encoding')
-    .header('content-type', 'application/json; charset=utf-8')
-    .send(body instanceof Readable && body.destroyed ? Readable.from([]) : body);
+export async function sendBody(reply: FastifyReply, body: Body): Promise<FastifyReply> {
+  reply.header('content-type', 'application/json; charset=utf-8');
+  return sendCompressed(reply, body instanceof Readable && body.destroyed ? Readable.from([]) : body);
 }
 
 /** Reads again where the stamp says that customers of the store are being erased. */

@@ -10,8 +10,6 @@ export type RouteAccess = 'open' | { scopes: readonly [Scope, ...Scope[]]; param
 export interface Route extends DescribedRoute {
   access: RouteAccess;
   handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
-  /** `false` for what is stored compressed. */
-  compress?: false;
   bodyLimit?: number;
 }
 
@@ -32,12 +30,11 @@ export function routePlugin(routes: readonly Route[]): FastifyPluginAsync {
   return async (app) => {
     app.routes.push(...routes);
     for (const route of routes) {
-      const { path: url, handler, compress, bodyLimit } = route;
+      const { path: url, handler, bodyLimit } = route;
       app.route({
         method: methodsOf(route),
         url,
         handler,
-        ...(compress === undefined ? {} : { compress }),
         ...(bodyLimit === undefined ? {} : { bodyLimit }),
       });
     }

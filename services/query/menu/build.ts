@@ -38,11 +38,11 @@ export async function* readLargeMenu(
   for await (const { category, product, groups } of shownProducts(reads, storeId)) {
     portion += menu.product(category, product, groups);
     if (portion.length >= PORTION_CHARACTERS) {
-      yield Buffer.from(portion);
+      yield Buffer.from(portion, 'latin1');
       portion = '';
     }
   }
-  yield Buffer.from(portion + menu.end());
+  yield Buffer.from(portion + menu.end(), 'latin1');
 }
 
 interface Shown {

@@ -16,6 +16,7 @@ import {
   type SnapshotReads,
   type Source,
 } from '../read/snapshot.ts';
+import { asShared } from '../responses/compress.ts';
 import { readLargeMenu } from './build.ts';
 import { isFew, readSmallMenu } from './small.ts';
 
@@ -45,12 +46,12 @@ interface Asked {
 export class Menus {
   readonly #largeMenus: LRUCache<string, true>;
   /** By store: what was made last, and for which stamp. */
-  readonly #cache = new LRUCache<string, { tag: string; menu: Found<Buffer> }>({
+  readonly #cache = new LRUCache<string, { tag: string; menu: Found }>({
     maxSize: CACHED_BYTES,
     sizeCalculation: ({ menu }) => menu.body.length + 1_000,
   });
   /** By store and stamp: requests for a menu that is being made share it. */
-  readonly #making = new Map<string, Promise<Found<Buffer> | undefined>>();
+  readonly #making = new Map<string, Promise<Found | undefined>>();
   readonly #slots = new Slots(MAX_AT_ONCE, MAX_AT_ONCE_OF_ONE);
   readonly #smallSlots = new Slots(MAX_SMALL_AT_ONCE, 1);
 
@@ -74,7 +75,7 @@ export class Menus {
     return this.#stream(view, key);
   }
 
-  #makeOnce(asked: Asked, tag: string): Promise<Found<Buffer> | undefined> {
+  #makeOnce(asked: Asked, tag: string): Promise<Found | undefined> {
     const { key } = asked;
     const name = `${key} ${tag}`;
     const underWay = this.#making.get(name);
@@ -90,13 +91,13 @@ export class Menus {
   }
 
   /** `undefined` for a menu that is too large to be cached. */
-  async #make({ view, key, stamp }: Asked): Promise<Found<Buffer> | undefined> {
+  async #make({ view, key, stamp }: Asked): Promise<Found | undefined> {
     const { storeId, shared } = view;
     const { withDeadline } = shared.source;
     if (isFew(stamp)) {
       const release = await withDeadline((signal) => this.#smallSlots.take(key, signal));
       const menu = await readSmallMenu(shared.source, storeId).finally(release);
-      if (menu !== null) return menu;
+      if (menu !== null) return { ...menu, body: asShared(menu.body) };
     }
     const release = await withDeadline((signal) => this.#slots.take(key, signal));
     const reads = openSnapshot(shared.source);
@@ -112,7 +113,7 @@ export class Menus {
           return undefined;
         }
       }
-      return { body: Buffer.concat(portions), stamp: present };
+      return { body: asShared(Buffer.concat(portions)), stamp: present };
     } finally {
       release();
       await reads.end();

@@ -47,11 +47,11 @@ export async function readSmallMenu(source: Source, storeId: string): Promise<Sm
   }
   if (found === undefined) {
     const menu = new MenuText(storeId, offsetOf(null));
-    return { body: Buffer.from(menu.begin() + menu.end()), stamp: null };
+    return { body: Buffer.from(menu.begin() + menu.end(), 'latin1'), stamp: null };
   }
   const text = textOf(found);
   const { products: _products, categories: _categories, groups: _groups, ...stamp } = found;
-  return text === null ? null : { body: Buffer.from(text), stamp };
+  return text === null ? null : { body: Buffer.from(text, 'latin1'), stamp };
 }
 
 function charactersOf({ products, categories, groups }: Row): number {

@@ -74,7 +74,7 @@ export function foundPage({ rows, stamp, count }: CountedPage, { page, pageSize 
     bodies.push(shiftJson(redacted(summary, erased), madeFor, offset));
   }
   const body = `{"count":${count},"page":${page},"page_size":${pageSize},"results":[${bodies.join(',')}]}`;
-  return { body, stamp };
+  return { body: Buffer.from(body, 'latin1'), stamp };
 }
 
 /** Whether records of a kind may name customers. */

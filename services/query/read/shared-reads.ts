@@ -257,7 +257,7 @@ export async function readRecord(
     : await withDeadline((signal) => shared.record(collection, shape, documentId(storeId, id), signal));
   if (stored === null) return null;
   const { stamp, body, offset } = stored;
-  return { body: shiftJson(body, offset, offsetOf(stamp)), stamp };
+  return { body: Buffer.from(shiftJson(body, offset, offsetOf(stamp)), 'latin1'), stamp };
 }
 
 /** Alone: with others' records only those of stores without erasures are read. */

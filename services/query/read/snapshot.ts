@@ -1,10 +1,20 @@
 /** Reads in one snapshot: one aggregate by itself, or several that share one. As a rule the stamp of the store is read with them. */
-import type { AggregateOptions, Document } from 'mongodb';
+import {
+  type AggregateOptions,
+  type ClientSession,
+  type Db,
+  type Document,
+  MongoNetworkError,
+  MongoNetworkTimeoutError,
+  MongoServerError,
+} from 'mongodb';
+import { isUnavailable } from '#shared/errors.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
 import type { WithDeadline } from '../deadline.ts';
 import { STAMPS, type Stamp } from '#shared/read-models/collections.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import type { ReadOne } from '../batched.ts';
+import { type BodyEncoding, decodeDocument, decodeFirstBatch } from './bson.ts';
 import type { Readable } from 'node:stream';
 
 /** What is read from, and for how long. */
@@ -21,10 +31,9 @@ export interface StoreView extends Source {
 }
 
 /** A first batch as large as the largest page spares a second trip. */
-const OPTIONS: AggregateOptions = { batchSize: 1_000, enableUtf8Validation: false };
-const ALONE: AggregateOptions = { ...OPTIONS, readConcern: { level: 'snapshot' } };
+const BATCH = 1_000;
 
-/** Runs one aggregate; `hint` names the index that its first collection is read by. */
+/** Runs one aggregate; `hint` names the index that its first collection is read by. Bodies of records are bytes (`bson.ts`). */
 export type ReadInSnapshot = <T extends Document>(
   collection: string,
   pipeline: Document[],
@@ -33,18 +42,84 @@ export type ReadInSnapshot = <T extends Document>(
 
 /** One aggregate is one snapshot and one round trip, also when it unites several collections. */
 export async function readSnapshot<T extends Document>(
-  { generation: { db }, withDeadline }: Source,
+  source: Source,
   collection: string,
   pipeline: Document[],
   hint?: string,
-  options = ALONE,
+  session?: ClientSession,
 ): Promise<T[]> {
-  return withDeadline((signal) =>
-    db
-      .collection(collection)
-      .aggregate<T>(pipeline, { ...options, ...hinted(hint), signal })
-      .toArray(),
-  );
+  return readRows<T>(source, { collection, pipeline, hint, session, bodies: 'latin1' });
+}
+
+/** The same with the bodies of records as texts. */
+export async function readTexts<T extends Document>(
+  source: Source,
+  collection: string,
+  pipeline: Document[],
+): Promise<T[]> {
+  return readRows<T>(source, { collection, pipeline, bodies: 'utf8' });
+}
+
+interface Aggregate {
+  collection: string;
+  pipeline: Document[];
+  hint?: string | undefined;
+  session?: ClientSession | undefined;
+  bodies: BodyEncoding;
+}
+
+/**
+ * Sends a command and reads its reply as it came. The driver's cursor would take twice the time (decision 0080); it reads what does not
+ * fit into one reply, and what was lost with a connection.
+ */
+async function readRows<T extends Document>(
+  { generation: { db }, withDeadline }: Source,
+  aggregate: Aggregate,
+): Promise<T[]> {
+  const { collection, pipeline, hint, session, bodies } = aggregate;
+  // The deadline's signal is not for the driver, which would listen to it at a high price: a connection whose reply is overdue is closed.
+  return withDeadline(async () => {
+    const { readPreference } = db;
+    const command = {
+      aggregate: collection,
+      pipeline,
+      cursor: { batchSize: BATCH },
+      ...hinted(hint),
+      ...concernOf(session),
+    };
+    try {
+      const options = { raw: true, ...(readPreference === undefined ? {} : { readPreference }) };
+      const { cursor } = await db.command(command, session === undefined ? options : { ...options, session });
+      const rows = decodeFirstBatch(cursor as Uint8Array, bodies);
+      if (rows !== null) return rows as T[];
+    } catch (error) {
+      if (!isWorthRetrying(error)) throw error;
+    }
+    return readByCursor<T>(db, aggregate);
+  });
+}
+
+async function readByCursor<T>(
+  db: Db,
+  { collection, pipeline, hint, session, bodies }: Aggregate,
+): Promise<T[]> {
+  const options = { raw: true, ...hinted(hint), ...concernOf(session) };
+  const cursor = db
+    .collection(collection)
+    .aggregate(pipeline, session === undefined ? options : { ...options, session });
+  const rows = (await cursor.toArray()) as unknown as Uint8Array[];
+  return rows.map((row) => decodeDocument(row, bodies) as T);
+}
+
+/** A session names its snapshot by itself. */
+function concernOf(session: ClientSession | undefined): AggregateOptions {
+  return session === undefined ? { readConcern: { level: 'snapshot' } } : {};
+}
+
+/** Whether a connection was lost, or the primary; not where the time is over. */
+function isWorthRetrying(error: unknown): boolean {
+  if (error instanceof MongoNetworkTimeoutError) return false;
+  return error instanceof MongoNetworkError || (error instanceof MongoServerError && isUnavailable(error));
 }
 
 function hinted(hint: string | undefined): AggregateOptions {
@@ -69,22 +144,24 @@ export interface SnapshotReads {
 export function openSnapshot(source: Source): SnapshotReads {
   const { generation, withDeadline } = source;
   const session = generation.db.client.startSession({ snapshot: true });
-  const options = { ...OPTIONS, session };
   return {
-    read: (collection, pipeline, hint) => readSnapshot(source, collection, pipeline, hint, options),
+    read: (collection, pipeline, hint) => readSnapshot(source, collection, pipeline, hint, session),
     async *batches<T extends Document>(
       collection: string,
       pipeline: Document[],
       hint?: string,
-      size = OPTIONS.batchSize ?? 0,
+      size = BATCH,
     ) {
       const stopped = new AbortController();
       const { signal } = stopped;
       const cursor = generation.db
         .collection(collection)
-        .aggregate<T>(pipeline, { ...options, ...hinted(hint), batchSize: size, signal });
+        .aggregate(pipeline, { raw: true, session, ...hinted(hint), batchSize: size, signal });
       try {
-        while (await withDeadline(() => cursor.hasNext())) yield cursor.readBufferedDocuments();
+        while (await withDeadline(() => cursor.hasNext())) {
+          const rows = cursor.readBufferedDocuments() as unknown as Uint8Array[];
+          yield rows.map((row) => decodeDocument(row, 'latin1') as T);
+        }
       } catch (error) {
         stopped.abort(error);
         throw error;
@@ -135,14 +212,14 @@ export function offsetOf(stamp: Stamp | null): string {
 }
 
 /** A body as it leaves; a stream is to be read to its end, or destroyed. */
-export type Body = string | Buffer | Readable;
+export type Body = Buffer | Readable;
 
-export interface Found<B extends Body = string> {
+export interface Found<B extends Body = Buffer> {
   body: B;
   stamp: Stamp | null;
 }
 
-/** A body as it lies in the read model, with the offset it was made for. */
+/** A body as it lies in the read model, as bytes, with the offset it was made for. */
 export interface StoredBody {
   body: string;
   offset: string;

@@ -68,7 +68,10 @@ function etagOf(sha256: string): string {
 }
 
 /** The encoding that a client prefers; the last one where it does not say, or wants another. */
-function encodingFor(accepted: string | string[] | undefined, encodings: Encoding[]): Encoding {
+export function encodingFor<E extends Encoding>(
+  accepted: string | string[] | undefined,
+  encodings: E[],
+): E | 'identity' {
   const preferred = typeof accepted === 'string' ? negotiate(accepted.toLowerCase(), encodings) : null;
   return preferred ?? encodings.at(-1) ?? 'identity';
 }

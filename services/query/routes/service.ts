@@ -27,7 +27,6 @@ const openApi: Route = {
   path: '/openapi.json',
   access: 'open',
   operation: documentOperation,
-  compress: false,
   handler: async (request, reply) =>
     sendStatic(request, reply, await request.server.openApiContent(), `public, max-age=${MAX_AGE_SECONDS}`),
 };

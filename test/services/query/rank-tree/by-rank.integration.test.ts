@@ -101,7 +101,7 @@ describe('a page by rank', () => {
   async function pageOf(range: KeyRange, facets: string[] | null, page: number): Promise<unknown> {
     const created = () => range;
     const asked = { facets, created, createdKey: tree.keyField, page, pageSize: PAGE_SIZE };
-    return JSON.parse((await readList(view, listRequest({ ...inOrderOf(tree), ...asked }))).body);
+    return JSON.parse(String((await readList(view, listRequest({ ...inOrderOf(tree), ...asked }))).body));
   }
 
   function expected(
