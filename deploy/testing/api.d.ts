@@ -81,3 +81,69 @@ export function startStoreData(options?: StartOptions): Promise<StoreData>;
 
 /** Reaches an API that another process started, a test file that of the global set-up for example. */
 export function connectStoreData(connection: Connection): Promise<StoreData>;
+
+/** The kinds of records of which the API tells changes. */
+export type Kind =
+  'store' | 'order' | 'customer' | 'review' | 'campaign' | 'coupon' | 'category' | 'product' | 'option-group';
+
+export interface ProofOptions {
+  /**
+   * Starts the client: a program and its arguments. It gets BASE_URL, CLIENT_ID, CLIENT_SECRET and COPY (a path of its own, where it may
+   * keep its copy) as variables. It follows until it is killed, and goes on when it is started again. If it ends by itself it is started
+   * again, ten times.
+   */
+  command: readonly string[];
+  /**
+   * Prints the client's copy and ends: a line of JSON for each record, `{"kind": "order", "id": "o1", "record": {…}}`, with
+   * `timezone_offset` where the copy keeps date-times as they came. Default: the command with `--print` behind it.
+   */
+  print?: readonly string[];
+  /** Where both are run. */
+  cwd?: string;
+  /** Further variables for both. */
+  env?: Record<string, string>;
+  /** Those of which the client keeps a copy. Default: all. */
+  kinds?: readonly Kind[];
+  /** The API to prove it with. Default: one is started, and ended afterwards. */
+  api?: StoreData;
+  /** Variables for the API that is started. The quota is 600 requests a minute unless given. */
+  settings?: Record<string, string>;
+  /** How many changes are published. Default: 2,000. */
+  changes?: number;
+  /** The same number leads to the same changes. Default: 1. */
+  seed?: number;
+  /** For so long after the last change the copy may still be wrong. Default: 60. */
+  patienceSeconds?: number;
+  /** Receives lines for people. Default: none are shown. */
+  log?: (line: string) => void;
+}
+
+export interface WrongRecord {
+  /** Kind and id, such as `order/o1`. */
+  name: string;
+  /** Of a stale record: `status is "pending" instead of "ready"`. */
+  differences?: string[];
+}
+
+export interface FollowerReport {
+  changes: number;
+  /** How many there are in the end. */
+  records: number;
+  missing: WrongRecord[];
+  stale: WrongRecord[];
+  notDeleted: WrongRecord[];
+}
+
+/** The copy was wrong in the end. Its message says what, and why a client misses such changes. */
+export declare class FollowerNotProven extends Error {
+  readonly report: FollowerReport;
+}
+
+/**
+ * Proves that a client which follows changes has every record and no deleted one, whatever happens: changes that come late, twice,
+ * undated, dated back or ahead, deletions, records made again, erased customers, a moved timezone_offset, a rebuild, a rollback, retried
+ * dead letters, and the client itself and the API's services killed.
+ * @throws {FollowerNotProven} where the copy is wrong in the end.
+ * @throws {Error} where the client ends again and again, or prints no copy.
+ */
+export function proveFollower(options: ProofOptions): Promise<FollowerReport>;

@@ -23,7 +23,17 @@ const MAX_MESSAGE_BYTES = 10 * 1_048_576;
 const LEFT_MS = 30_000;
 const POLL_MS = 200;
 
-export const startStoreData: typeof Api.startStoreData = async (options = {}) => {
+export const startStoreData: typeof Api.startStoreData = async (options = {}) =>
+  (await startWithServices(options)).api;
+
+export interface WithServices {
+  api: Api.StoreData;
+  /** Kills a service, which is started again after a second. */
+  crash: (service: 'projector' | 'query') => Promise<void>;
+}
+
+/** The same, for what also disturbs the services. */
+export async function startWithServices(options: Api.StartOptions): Promise<WithServices> {
   const { fixtures = [], partitions = 2, log = () => undefined } = options;
   const cleanup = new AsyncDisposableStack();
   try {
@@ -54,18 +64,21 @@ export const startStoreData: typeof Api.startStoreData = async (options = {}) =>
     await makeTopics(settings, partitions, cleanup);
     const guard = startGuard();
     cleanup.defer(() => guard.close());
-    const url = await startServices({ settings, folder, guard, log, cleanup });
+    const { url, services } = await startServices({ settings, folder, guard, log, cleanup });
     const api = await connectStoreData({ url, environment, settings });
     cleanup.defer(() => api.stop());
     await api.publish(fixtures);
-    return { ...api, stop: () => cleanup.disposeAsync() };
+    return {
+      api: { ...api, stop: () => cleanup.disposeAsync() },
+      crash: (service) => services[service].crash(),
+    };
   } catch (error) {
     await cleanup
       .disposeAsync()
       .catch((left: unknown) => log(`not all that was made is removed: ${describeError(left)}`));
     throw error;
   }
-};
+}
 
 interface Services {
   settings: Record<string, string>;
@@ -75,8 +88,11 @@ interface Services {
   cleanup: AsyncDisposableStack;
 }
 
-/** Starts both services; answers where the API is. */
-async function startServices({ settings, folder, guard, log, cleanup }: Services): Promise<string> {
+/** Starts both services. @returns them, and where the API is. */
+async function startServices({ settings, folder, guard, log, cleanup }: Services): Promise<{
+  url: string;
+  services: Record<'projector' | 'query', Service>;
+}> {
   const logs = join(folder, 'logs');
   await mkdir(logs, { recursive: true });
   const env = { ...process.env, ...settings };
@@ -87,7 +103,7 @@ async function startServices({ settings, folder, guard, log, cleanup }: Services
   });
   const [{ url }] = await Promise.all([query.start(), projector.start()]);
   if (url === null) throw new Error('the query service does not say where it listens');
-  return url;
+  return { url, services: { projector, query } };
 }
 
 async function makeTopics(

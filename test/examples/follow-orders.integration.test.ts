@@ -1,3 +1,3 @@
-import { describeFollowing } from './following.ts';
+import { describeProof } from './prove-examples.ts';
 
-describeFollowing(1_000);
+describeProof(2_000);

@@ -1,3 +1,3 @@
-import { describeFollowing } from '../examples/following.ts';
+import { describeProof } from '../examples/prove-examples.ts';
 
-describeFollowing(20_000);
+describeProof(40_000);

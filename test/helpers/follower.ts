@@ -1,36 +1,34 @@
 /**
- * A client that follows the changes of one kind of records and keeps a copy: it takes in each answer, stores `next`, and goes on
- * from there, whatever fails in between.
+ * A client that follows a feed and keeps a copy: it takes in each answer, stores `next`, and goes on from there, whatever fails in
+ * between.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApiClient } from './api-client.ts';
 
-interface Changes {
-  results: { id: string; deleted: boolean; record: Record<string, unknown> | null }[];
+export interface Changes {
+  results: { kind: string; id: string; deleted: boolean; record: Record<string, unknown> | null }[];
   next: string;
   more: boolean;
 }
 
 export class Follower {
-  /** What it believes to be there, by id. */
+  /** What it believes to be there, by kind and id. */
   readonly copy = new Map<string, Record<string, unknown>>();
-  /** Ids of which a deletion was told. */
+  /** Of which a deletion was told. */
   readonly deleted = new Set<string>();
   next: string | null = null;
   answers = 0;
   readonly #api: ApiClient;
   readonly #token: string;
-  readonly #kind: string;
-  readonly #pageSize: number;
+  readonly #feed: string;
   #stopped = false;
   #running: Promise<void>;
 
-  /** Begins to follow. */
-  constructor(api: ApiClient, token: string, kind: string, pageSize = 7) {
+  /** Begins to follow. @param feed its path and parameters, but for `after` and `wait`. */
+  constructor(api: ApiClient, token: string, feed: string) {
     this.#api = api;
     this.#token = token;
-    this.#kind = kind;
-    this.#pageSize = pageSize;
+    this.#feed = feed;
     this.#running = this.#run();
   }
 
@@ -42,7 +40,7 @@ export class Follower {
   async #run(): Promise<void> {
     while (!this.#stopped) {
       const after = this.next === null ? '' : `&after=${this.next}`;
-      const path = `/api/${this.#kind}/changes?wait=1&page_size=${this.#pageSize}${after}`;
+      const path = `${this.#feed}&wait=1${after}`;
       const answer = await this.#api.get(path, this.#token);
       if (answer.status !== 200) {
         if (answer.status !== 503) throw new Error(`${path} answered ${answer.status}: ${answer.text}`);
@@ -50,12 +48,13 @@ export class Follower {
         continue;
       }
       const page = answer.json as Changes;
-      for (const { id, record } of page.results) {
+      for (const { kind, id, record } of page.results) {
+        const name = `${kind}/${id}`;
         if (record === null) {
-          this.copy.delete(id);
-          this.deleted.add(id);
+          this.copy.delete(name);
+          this.deleted.add(name);
         } else {
-          this.copy.set(id, record);
+          this.copy.set(name, record);
         }
       }
       this.next = page.next;

@@ -101,15 +101,15 @@ function describeStores({ stores, history, traffic, ordersPerMinute }: StartOpti
   return `${grouped(stores)} stores with ${grouped(history)} orders each, ${flow}`;
 }
 
-/** One for each group of endpoints; of the menu, which fills screens, the beginning. */
+/** A store’s changes, which are a copy of all it has; the store, its orders and its menu. Of what fills screens, the beginning. */
 const REQUESTS = [
+  '"$API/api/changes?records=whole" | head -c 300',
   '$API/api/store/info/',
-  '"$API/api/review/list?page_size=2"',
   '"$API/api/order/list?page_size=3"',
   '$API/api/menu/ | head -c 300',
 ] as const;
 
-/** A token, and with it one request for each group of endpoints, for a shell. No line is wider than 80 columns. */
+/** A token, and with it requests, for a shell. No line is wider than 80 columns. */
 export function firstRequests(queryUrl: string, key: IssuedKey): { token: string[]; groups: string[] } {
   return {
     token: [

@@ -66,6 +66,12 @@ export class Service {
     await this.#watching;
   }
 
+  /** Kills it; it is started again as after any death. */
+  async crash(): Promise<void> {
+    const current = await this.#current;
+    await current?.stop(0);
+  }
+
   async #launch(): Promise<{ process: GuardedProcess; ready: ReadyLine }> {
     const { name, guard } = this.#options;
     const offset = statSync(this.#logFile).size;

@@ -1,6 +1,7 @@
-"""Follows a store's orders: every change and deletion reaches the copy, in whatever order things went wrong.
+"""Follows a store: every change and deletion of its records reaches the copy, whatever goes wrong in between.
 
-Needs Python 3.9 or later and `requests`. Settings: BASE_URL, CLIENT_ID, CLIENT_SECRET, and COPY (a file), QUOTA_SHARE.
+Needs Python 3.9 or later and `requests`. Settings: BASE_URL, CLIENT_ID, CLIENT_SECRET, and COPY (a file), KINDS, QUOTA_SHARE.
+With `--print` it prints the copy instead.
 """
 
 import json
@@ -17,7 +18,19 @@ from urllib.parse import urljoin
 
 import requests
 
-PAGE_SIZE = 100
+# Each kind of records, and the table that has its copy.
+TABLES = {
+    "store": "stores",
+    "order": "orders",
+    "customer": "customers",
+    "review": "reviews",
+    "campaign": "campaigns",
+    "coupon": "coupons",
+    "category": "categories",
+    "product": "products",
+    "option-group": "option_groups",
+}
+PAGE_SIZE = 1_000
 WAIT_SECONDS = 30
 # A connection that says nothing for so long, beyond the time that it was asked to wait, is given up.
 SILENCE_SECONDS = 15
@@ -102,14 +115,18 @@ class Session:
 
 
 class Copy:
-    """Orders in SQLite, and beside them how far they were followed. Both are written in one transaction."""
+    """A table in SQLite for each kind, and beside them how far they were followed. All are written in one transaction."""
 
     def __init__(self, file):
         # Others may read the copy meanwhile.
         self._database = sqlite3.connect(file, timeout=10)
         self._database.execute("PRAGMA journal_mode = WAL")
         with self._database:
-            self._database.execute("CREATE TABLE IF NOT EXISTS orders (id TEXT PRIMARY KEY, record TEXT NOT NULL)")
+            for table in TABLES.values():
+                self._database.execute(
+                    f"CREATE TABLE IF NOT EXISTS {table} "
+                    "(id TEXT PRIMARY KEY, record TEXT NOT NULL, timezone_offset TEXT NOT NULL)"
+                )
             self._database.execute(
                 "CREATE TABLE IF NOT EXISTS cursor (id INTEGER PRIMARY KEY CHECK (id = 1), next TEXT NOT NULL)"
             )
@@ -120,15 +137,22 @@ class Copy:
         return None if row is None else row[0]
 
     def take(self, answer):
-        """Takes an answer in. Whatever is told twice is simply written twice."""
+        """Takes an answer in. A record that is told twice is written twice."""
         with self._database:
             for change in answer["results"]:
+                table = TABLES[change["kind"]]
                 if change["deleted"]:
-                    self._database.execute("DELETE FROM orders WHERE id = ?", (change["id"],))
+                    self._database.execute(f"DELETE FROM {table} WHERE id = ?", (change["id"],))
                 else:
-                    row = (change["id"], json.dumps(change["record"]))
-                    self._database.execute("INSERT OR REPLACE INTO orders VALUES (?, ?)", row)
+                    row = (change["id"], json.dumps(change["record"]), answer["timezone_offset"])
+                    self._database.execute(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)", row)
             self._database.execute("INSERT OR REPLACE INTO cursor VALUES (1, ?)", (answer["next"],))
+
+    def print(self):
+        for kind, table in TABLES.items():
+            for id, record, offset in self._database.execute(f"SELECT * FROM {table}"):
+                copied = {"kind": kind, "id": id, "record": json.loads(record), "timezone_offset": offset}
+                print(json.dumps(copied))
 
     def close(self):
         self._database.close()
@@ -143,13 +167,13 @@ def pause_seconds(response, share):
     return seconds / (requests_allowed * share)
 
 
-def follow(session, copy, share):
+def follow(session, copy, kinds, share):
     while True:
-        params = {"page_size": PAGE_SIZE, "wait": WAIT_SECONDS}
+        params = {"kinds": kinds, "records": "whole", "page_size": PAGE_SIZE, "wait": WAIT_SECONDS}
         after = copy.next()
         if after is not None:
             params["after"] = after
-        response = session.get("/api/order/changes", params)
+        response = session.get("/api/changes", params)
         answer = response.json()
         copy.take(answer)
         if answer["results"]:
@@ -159,6 +183,11 @@ def follow(session, copy, share):
 
 
 def main():
+    file = os.environ.get("COPY", "store.sqlite")
+    if sys.argv[1:] == ["--print"]:
+        with closing(Copy(file)) as copy:
+            copy.print()
+        return
     stop = threading.Event()
 
     def end(*_):
@@ -172,11 +201,12 @@ def main():
         settings = {name: os.environ[name] for name in ("BASE_URL", "CLIENT_ID", "CLIENT_SECRET")}
     except KeyError as missing:
         sys.exit(f"{missing.args[0]} is not set")
+    kinds = os.environ.get("KINDS", ",".join(TABLES)).split(",")
     share = float(os.environ.get("QUOTA_SHARE", "1"))
     session = Session(settings["BASE_URL"], settings["CLIENT_ID"], settings["CLIENT_SECRET"], stop)
-    with closing(Copy(os.environ.get("COPY", "orders.sqlite"))) as copy:
+    with closing(Copy(file)) as copy:
         try:
-            follow(session, copy, share)
+            follow(session, copy, kinds, share)
         except Stopped:
             pass
 

@@ -1,12 +1,13 @@
-/** Follows a store's orders: every change and deletion reaches the copy, in whatever order things went wrong. */
+/** Follows a store: every change and deletion of its records reaches the copy, whatever goes wrong in between. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import createClient from 'openapi-fetch';
-import type { Copy } from './copy.ts';
+import type { Copy, Kind } from './copy.ts';
 import { type Credentials, Session } from './session.ts';
 import type { paths } from './store-data.d.ts';
 
 export interface FollowOptions extends Credentials {
   copy: Copy;
+  kinds: Kind[];
   /** Which part of the store's quota is ours: one fifth where five clients follow the same store. */
   share: number;
   signal: AbortSignal;
@@ -14,24 +15,23 @@ export interface FollowOptions extends Credentials {
   taken?: (changes: number) => void;
 }
 
-const PAGE_SIZE = 100;
+const PAGE_SIZE = 1_000;
 const WAIT_SECONDS = 30;
 
 /** Follows until the signal is aborted. @throws {Refused} where the API refuses for good. */
-export async function followOrders(options: FollowOptions): Promise<void> {
-  const { copy, share, signal, taken, ...credentials } = options;
+export async function followStore(options: FollowOptions): Promise<void> {
+  const { copy, kinds, share, signal, taken, ...credentials } = options;
   const session = new Session(credentials, signal);
   const client = createClient<paths>({ baseUrl: credentials.baseUrl, fetch: session.fetch });
+  const query = { kinds, records: 'whole', page_size: PAGE_SIZE, wait: WAIT_SECONDS } as const;
   while (!signal.aborted) {
     const after = copy.next;
     try {
-      const { data, response } = await client.GET('/api/order/changes', {
-        params: {
-          query: { page_size: PAGE_SIZE, wait: WAIT_SECONDS, ...(after === undefined ? {} : { after }) },
-        },
+      const { data, response } = await client.GET('/api/changes', {
+        params: { query: after === undefined ? query : { ...query, after } },
       });
       if (data === undefined) throw new Error('an answer without a body');
-      copy.take(data.results, data.next);
+      copy.take(data);
       taken?.(data.results.length);
       if (!data.more) await sleep(pauseMs(response, share), undefined, { signal });
     } catch (error) {

@@ -1,0 +1,219 @@
+/** Changes of a store as real sources send them at their worst. The same for the same seed. */
+import { type Chance, chanceOf, happens, pick } from '#local/simulator/random.ts';
+import type { Change, EntityName } from './api.d.ts';
+
+export interface StreamChange extends Change {
+  storeId: string;
+  sequence: number;
+  time: Date;
+  /** What is adverse about it, for the report of a copy that is wrong. */
+  about: Adversity;
+}
+
+export type Adversity =
+  | 'dated when it happened'
+  | 'undated'
+  | 'dated 30 days before it happened'
+  | 'dated 2 days after it happened'
+  | 'late'
+  | 'a deletion'
+  | 'a dead letter that was retried';
+
+/** How many records of an entity there are, and how often of a hundred changes one is of that entity. */
+const ENTITIES: Record<EntityName, { records: number; percent: number }> = {
+  order: { records: 0, percent: 55 },
+  customer: { records: 40, percent: 9 },
+  review: { records: 60, percent: 9 },
+  product: { records: 40, percent: 9 },
+  option_group: { records: 12, percent: 5 },
+  category: { records: 12, percent: 5 },
+  coupon: { records: 12, percent: 3 },
+  campaign: { records: 12, percent: 3 },
+  store: { records: 1, percent: 2 },
+};
+const DAY_MS = 86_400_000;
+const FIRST_DAY = Date.UTC(2026, 2, 1);
+const MAX_DELAY = 20;
+const STATUSES = [
+  'pending',
+  'confirmed',
+  'preparing',
+  'ready',
+  'dispatched',
+  'delivered',
+  'concluded',
+  'cancelled',
+];
+const OFFSETS = ['-03:00', '-03:00', '-04:00', '-02:00', '+05:30'];
+
+export class AdversarialStream {
+  readonly #storeId: string;
+  readonly #chance: Chance;
+  readonly #sources: { value: EntityName; weight: number }[];
+  /** Changes that come late, each with how many are published before it. */
+  #held: { change: StreamChange; after: number }[] = [];
+  #sequence = 0;
+  #orders = 0;
+  /** The newest change of every record, by entity and id. */
+  readonly newest = new Map<string, StreamChange>();
+
+  /** @param entities those that change; all unless given. */
+  constructor(storeId: string, seed: number, entities = Object.keys(ENTITIES) as EntityName[]) {
+    this.#storeId = storeId;
+    this.#chance = chanceOf(seed, ['adversarial-stream']);
+    this.#sources = entities.map((value) => ({ value, weight: ENTITIES[value].percent }));
+  }
+
+  /** The next changes, in the order in which they are to be published. Some come twice. */
+  next(count: number): StreamChange[] {
+    const changes: StreamChange[] = [];
+    while (changes.length < count) {
+      const change = this.#make();
+      if (happens(this.#chance, 10)) {
+        const about = change.data === undefined ? change.about : 'late';
+        this.#held.push({ change: { ...change, about }, after: this.#below(MAX_DELAY) });
+      } else {
+        changes.push(change);
+      }
+      if (happens(this.#chance, 3)) changes.push(change);
+      changes.push(...this.#released());
+    }
+    for (const change of changes) this.note(change);
+    return changes;
+  }
+
+  /** An order that nobody names elsewhere; it is not among the newest until it is noted. */
+  makeOrder(id: string, about: Adversity): StreamChange {
+    return { ...this.#envelope('order', id), about, data: { ...this.#order(), customer: null } };
+  }
+
+  note(change: StreamChange): void {
+    const key = `${change.entity}/${change.id}`;
+    if ((this.newest.get(key)?.sequence ?? 0) < change.sequence) this.newest.set(key, change);
+  }
+
+  /** Everything that is still held back. */
+  rest(): StreamChange[] {
+    const changes = this.#held.map(({ change }) => change);
+    this.#held = [];
+    for (const change of changes) this.note(change);
+    return changes;
+  }
+
+  #released(): StreamChange[] {
+    const due = this.#held.filter(({ after }) => after === 0).map(({ change }) => change);
+    this.#held = this.#held
+      .filter(({ after }) => after > 0)
+      .map(({ change, after }) => ({ change, after: after - 1 }));
+    return due;
+  }
+
+  #make(): StreamChange {
+    const entity = this.#chance.helpers.weightedArrayElement(this.#sources);
+    const change = this.#envelope(entity, this.#subject(entity));
+    const deletes = happens(this.#chance, entity === 'customer' ? 25 : 12);
+    if (deletes) return { ...change, about: 'a deletion' };
+    const { about, ...dates } = this.#dates(change.time);
+    return { ...change, about, data: { ...this.#state(entity, change.sequence), ...dates } };
+  }
+
+  #envelope(entity: EntityName, id: string): Omit<StreamChange, 'about'> {
+    this.#sequence += 1;
+    // Three in a second, so that there are ties.
+    const time = new Date(FIRST_DAY + Math.floor(this.#sequence / 3) * 1_000);
+    return { entity, id, storeId: this.#storeId, sequence: this.#sequence, time };
+  }
+
+  #subject(entity: EntityName): string {
+    if (entity === 'store') return this.#storeId;
+    const { records } = ENTITIES[entity];
+    if (entity !== 'order') return `${entity}-${this.#below(records)}`;
+    // As often a new one as an older one that changes again, or comes back.
+    if (happens(this.#chance, 50)) this.#orders += 1;
+    const isRecent = happens(this.#chance, 70);
+    return `order-${isRecent ? this.#orders - this.#below(Math.min(this.#orders, 20)) : this.#below(this.#orders)}`;
+  }
+
+  #dates(time: Date): { about: Adversity; updated_at?: string } {
+    const dated = (about: Adversity, shift: number) => ({
+      about,
+      updated_at: new Date(time.getTime() + shift).toISOString(),
+    });
+    return pick(this.#chance, [
+      { about: 'undated' as const },
+      dated('dated when it happened', 0),
+      dated('dated 30 days before it happened', -30 * DAY_MS),
+      dated('dated 2 days after it happened', 2 * DAY_MS),
+    ]);
+  }
+
+  /** A state that names its version where a person would see it. */
+  #state(entity: EntityName, version: number): object {
+    const name = `v${version}`;
+    const created = new Date(FIRST_DAY + this.#below(1_000) * 500).toISOString();
+    const active = happens(this.#chance, 75);
+    const customer = `customer-${this.#below(ENTITIES.customer.records)}`;
+    const states: Record<EntityName, () => object> = {
+      store: () => ({ name, timezone_offset: pick(this.#chance, OFFSETS) }),
+      customer: () => ({ name, phone: '+55 11 98765-4321', document: '123.456.789-09' }),
+      order: () => ({
+        ...this.#order(),
+        display_id: name,
+        customer: happens(this.#chance, 80)
+          ? { id: customer, name: 'Maria', phone: '11 9', document: '1' }
+          : null,
+      }),
+      review: () => ({ rating: 5, comment: name, customer_id: customer, customer_name: 'Maria' }),
+      campaign: () => ({ name, channel: 'whatsapp', status: 'running', message: `${name}: 10%` }),
+      coupon: () => ({
+        code: 'OLA',
+        description: name,
+        discount_type: 'fixed',
+        discount_value: '5.00',
+        active,
+      }),
+      category: () => ({ name, position: this.#below(3), active }),
+      product: () => ({
+        name,
+        price: '39.90',
+        position: this.#below(3),
+        active,
+        category_id: this.#orNone(`category-${this.#below(14)}`),
+        option_group_ids: [`option_group-${this.#below(12)}`, `option_group-${this.#below(14)}`],
+      }),
+      option_group: () => ({
+        name,
+        min: 0,
+        max: 2,
+        options: [
+          { id: 'a', name: 'Catupiry', price: '5.00', active, position: 2 },
+          { id: 'b', name: 'Cheddar', price: '4.00', position: this.#below(4) },
+        ],
+      }),
+    };
+    return { created_at: created, ...states[entity]() };
+  }
+
+  #order(): object {
+    const created = new Date(FIRST_DAY + this.#orders * 1_000 + this.#below(3) * 250).toISOString();
+    const total = `${1 + this.#below(500)}.00`;
+    return {
+      display_id: `v${this.#sequence}`,
+      status: pick(this.#chance, STATUSES),
+      order_type: 'delivery',
+      total,
+      items: [{ id: 'i1', product_id: 'product-1', name: 'Pizza', quantity: 1, unit_price: total, total }],
+      payments: [{ method: 'pix', type: 'prepaid', amount: total }],
+      status_history: [{ status: 'pending', at: created }],
+      created_at: created,
+    };
+  }
+
+  #orNone(id: string): string | null {
+    return happens(this.#chance, 85) ? id : null;
+  }
+
+  #below(limit: number): number {
+    return this.#chance.number.int({ max: Math.max(0, limit - 1) });
+  }
+}

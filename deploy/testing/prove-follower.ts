@@ -1,0 +1,205 @@
+/** Proves a client that follows changes: everything happens to it that may, and in the end its copy is compared. */
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { startGuard } from '#local/stack/process.ts';
+import { AdversarialStream } from './adversarial-stream.ts';
+import type * as Api from './api.d.ts';
+import { ClientProcess } from './client-process.ts';
+import { compareCopy, describeReport, isRight } from './compare-copy.ts';
+import { readRecords } from './read-records.ts';
+import { retryAsLetter } from './retried-letter.ts';
+import { startWithServices, type WithServices } from './start.ts';
+
+const ADMIN = join(import.meta.dirname, '../../services/admin/main.ts');
+const KINDS: readonly Api.Kind[] = [
+  'store',
+  'order',
+  'customer',
+  'review',
+  'campaign',
+  'coupon',
+  'category',
+  'product',
+  'option-group',
+];
+/** The changes are published in so many pieces, between which the client can take them in. */
+const PIECES = 12;
+const PAUSE_MS = 300;
+const RETRIED_LETTERS = 5;
+const run = promisify(execFile);
+
+export class FollowerNotProven extends Error implements Api.FollowerNotProven {
+  override readonly name = 'FollowerNotProven';
+  readonly report: Api.FollowerReport;
+
+  constructor(message: string, report: Api.FollowerReport) {
+    super(message);
+    this.report = report;
+  }
+}
+
+export const proveFollower: typeof Api.proveFollower = async (options) => {
+  await using cleanup = new AsyncDisposableStack();
+  const { api, crash } = await reachApi(options);
+  if (options.api === undefined) cleanup.defer(() => api.stop());
+  const storeId = `proof-${randomBytes(4).toString('hex')}`;
+  const stream = new AdversarialStream(storeId, options.seed ?? 1);
+  const key = await api.createKey({ storeId });
+  const client = await makeClient(options, api, key, cleanup);
+  await client.start();
+  cleanup.defer(() => client.kill());
+  const proof: Proof = { api, crash, client, stream, key, kinds: options.kinds ?? KINDS };
+  await publishAll(proof, options.changes ?? 2_000, options.log ?? (() => undefined));
+  return await compareInTheEnd(proof, options);
+};
+
+interface Proof {
+  api: Api.StoreData;
+  crash: WithServices['crash'] | null;
+  client: ClientProcess;
+  stream: AdversarialStream;
+  key: Api.Key;
+  kinds: readonly Api.Kind[];
+}
+
+async function reachApi({ api, settings, log }: Api.ProofOptions) {
+  if (api !== undefined) return { api, crash: null };
+  // The quota that stores have: a client that cannot live with it is not proven.
+  return startWithServices({ settings: { QUOTA_REQUESTS: '600', ...settings }, ...(log && { log }) });
+}
+
+async function makeClient(
+  { command, print = [...command, '--print'], cwd, env }: Api.ProofOptions,
+  { url }: Api.StoreData,
+  { clientId, clientSecret }: Api.Key,
+  cleanup: AsyncDisposableStack,
+): Promise<ClientProcess> {
+  const folder = await mkdtemp(join(tmpdir(), 'store-data-follower-'));
+  cleanup.defer(() => rm(folder, { recursive: true, force: true }));
+  const guard = startGuard();
+  cleanup.defer(() => guard.close());
+  const given = {
+    BASE_URL: url,
+    CLIENT_ID: clientId,
+    CLIENT_SECRET: clientSecret,
+    COPY: join(folder, 'copy'),
+  };
+  return new ClientProcess({
+    command,
+    print,
+    cwd,
+    env: { ...process.env, ...env, ...given },
+    folder,
+    guard,
+  });
+}
+
+/** Publishes the stream, and disturbs what the client relies on and the client itself. */
+async function publishAll(proof: Proof, changes: number, log: (line: string) => void): Promise<void> {
+  const { api, client, stream } = proof;
+  const size = Math.ceil(changes / PIECES);
+  for (let piece = 0; piece < PIECES; piece += 1) {
+    const events = piece === PIECES - 1 ? [...stream.next(size), ...stream.rest()] : stream.next(size);
+    const disturbance = DISTURBANCES[piece];
+    if (disturbance !== undefined) log(`while changes are published: ${disturbance.name}`);
+    await Promise.all([api.publish(events), disturbance?.cause(proof)]);
+    client.assertRunning();
+    await sleep(PAUSE_MS);
+  }
+}
+
+interface Disturbance {
+  name: string;
+  cause: (proof: Proof) => Promise<void>;
+}
+
+/** By the piece beside which each is caused. */
+const DISTURBANCES: Partial<Record<number, Disturbance>> = {
+  2: { name: 'the client is killed and started', cause: restartClient },
+  3: { name: 'the projector is killed', cause: async ({ crash }) => crash?.('projector') },
+  4: { name: 'a rebuild, and the flip to it', cause: ({ api }) => operate(api, 'rebuild', '--share', '100') },
+  6: { name: 'a rollback', cause: rollBack },
+  7: { name: 'the query service is killed', cause: async ({ crash }) => crash?.('query') },
+  9: { name: 'the client is killed and started', cause: restartClient },
+  10: { name: 'dead letters are retried', cause: retryLetters },
+};
+
+/** While it is away the other changes of the piece are published. */
+async function restartClient({ client }: Proof): Promise<void> {
+  await client.kill();
+  await sleep(3 * PAUSE_MS);
+  await client.start();
+}
+
+/** Afterwards there is one generation again, so that an API can be used for another proof. */
+async function rollBack({ api }: Proof): Promise<void> {
+  await operate(api, 'rollback', '--force');
+  const { stdout } = await runOperator(api, ['generations', 'list', '--json']);
+  const { generations } = JSON.parse(stdout) as { generations: { number: number; state: string }[] };
+  const left = generations.find(({ state }) => state !== 'live');
+  if (left !== undefined) await operate(api, 'generations', 'drop', String(left.number), '--yes');
+}
+
+async function retryLetters({ api, stream }: Proof): Promise<void> {
+  for (let index = 0; index < RETRIED_LETTERS; index += 1) {
+    const change = stream.makeOrder(`order-letter-${index % 3}`, 'a dead letter that was retried');
+    await retryAsLetter(api.connection, change, (id) => operate(api, 'dead-letters', 'retry', id));
+    stream.note(change);
+    // So that a later rebuild finds in the log what the letter did.
+    await api.publish([change]);
+  }
+}
+
+async function operate(api: Api.StoreData, ...args: string[]): Promise<void> {
+  await runOperator(api, args);
+}
+
+function runOperator({ connection }: Api.StoreData, args: string[]) {
+  return run(process.execPath, [ADMIN, ...args], { env: { ...process.env, ...connection.settings } });
+}
+
+async function compareInTheEnd(proof: Proof, options: Api.ProofOptions): Promise<Api.FollowerReport> {
+  const { api, client, stream, key, kinds } = proof;
+  const { changes = 2_000, patienceSeconds = 60 } = options;
+  await api.settled();
+  const end = performance.now() + patienceSeconds * 1_000;
+  for (;;) {
+    client.assertRunning();
+    const last = performance.now() > end;
+    const copy = await client.readCopy().catch((error: unknown) => {
+      if (last) throw error;
+      return null;
+    });
+    if (copy !== null) {
+      const expected = await readRecords(api, key, kinds);
+      const report = { changes, records: expected.size, ...compareCopy(copy, expected, kinds) };
+      assertApiRight(expected, stream, kinds);
+      if (isRight(report)) return report;
+      const lastChange = (name: string) =>
+        stream.newest.get(name.replace('option-group/', 'option_group/'))?.about;
+      if (last) throw new FollowerNotProven(describeReport(report, lastChange), report);
+    }
+    await sleep(1_000);
+  }
+}
+
+/** What the client's copy is compared with must be what was published: else the client would be blamed for the API. */
+function assertApiRight(
+  expected: ReadonlyMap<string, unknown>,
+  { newest }: AdversarialStream,
+  kinds: readonly string[],
+): void {
+  const published = [...newest.values()]
+    .filter(({ data }) => data !== undefined)
+    .map(({ entity, id }) => ({ kind: entity.replace('_', '-'), id }))
+    .filter(({ kind }) => kinds.includes(kind))
+    .map(({ kind, id }) => `${kind}/${id}`);
+  const differing = [...new Set(published).symmetricDifference(new Set(expected.keys()))];
+  if (differing.length > 0)
+    throw new Error(`the API itself does not have what was published: ${differing.join(', ')}`);
+}

@@ -1,0 +1,55 @@
+/** A change that takes effect as a dead letter: some release could not apply it, and a later one could. */
+import { readConfig } from '#shared/config.ts';
+import { type EncodedMessage, encodeEvent } from '#shared/events/encode.ts';
+import { EventRejected } from '#shared/events/rejection.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { createWriterClient } from '#shared/mongodb.ts';
+import { toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
+import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
+import { Databases } from '#shared/read-models/databases.ts';
+import { findLiveGeneration } from '#shared/read-models/generation.ts';
+import type { StreamChange } from './adversarial-stream.ts';
+import type * as Api from './api.d.ts';
+
+/** Beyond those of the messages that a proof publishes. */
+const FIRST_OFFSET = 1_000_000;
+
+/** Puts the change among the dead letters, and retries it there. @param retry is given the letter's id. */
+export async function retryAsLetter(
+  { environment, settings }: Api.Connection,
+  change: StreamChange,
+  retry: (letterId: string) => Promise<void>,
+): Promise<void> {
+  const config = readConfig({ ...process.env, ...settings });
+  const mongodb = createWriterClient(config, 'store-data-testing');
+  try {
+    const live = await findLiveGeneration(new Databases(config.namePrefix, mongodb), environment);
+    if (live === null) throw new Error(`${environment} has no generation`);
+    const letter = letterOf(change, environment);
+    await live.db.collection<DeadLetter>(DEAD_LETTERS).insertOne(letter);
+    await retry(letter._id);
+  } finally {
+    await mongodb.close();
+  }
+}
+
+/** The dead letter of a change. */
+export function letterOf(change: StreamChange, environment: string): DeadLetter {
+  const { key, value, headers } = encodeChange(change);
+  const message = {
+    key: Buffer.from(key),
+    value: Buffer.from(value),
+    headers,
+    timestamp: String(change.time.getTime()),
+    attributes: 0,
+    offset: String(FIRST_OFFSET + change.sequence),
+  };
+  const rejection = new EventRejected('projection_failed', 'a mistake of an earlier release');
+  return toDeadLetter(changesTopic(environment), 0, message, rejection);
+}
+
+/** The change as a message. */
+export function encodeChange({ entity, id, storeId, sequence, time, data }: StreamChange): EncodedMessage {
+  const action = data === undefined ? 'deleted' : 'changed';
+  return encodeEvent({ entity, action, storeId, subject: id, sequence, time, data, source: '/testing' });
+}
