@@ -1,4 +1,7 @@
-/** Followers of every change feed of every store, whose copies must be what the model says in the end. */
+/**
+ * Followers of every store: of the feed of each kind, and of all kinds with whole records. In the end the copies of the first must be what
+ * the model says of lists, and that of the last must give every details answer.
+ */
 import { deepStrictEqual } from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApiClient } from '#test/api-client.ts';
@@ -6,6 +9,8 @@ import type { Envelope, Model } from '#test/model.ts';
 import { STREAM_STORES } from '#test/streams.ts';
 
 const ALL = { page_size: 100 };
+
+const WHOLE = '/api/changes?records=whole&page_size=3';
 
 /** What the model says of a store's records, by the kind of the feed. */
 const KINDS: Record<string, (model: Model, storeId: string) => Envelope> = {
@@ -20,7 +25,7 @@ const KINDS: Record<string, (model: Model, storeId: string) => Envelope> = {
 };
 
 interface Changes {
-  results: { id: string; deleted: boolean; record: Fields | null }[];
+  results: { kind: string; id: string; deleted: boolean; record: Fields | null }[];
   timezone_offset: string;
   next: string;
   more: boolean;
@@ -30,21 +35,21 @@ type Fields = Record<string, unknown>;
 class Follower {
   readonly #api: ApiClient;
   readonly #token: string;
-  readonly #kind: string;
+  readonly #feed: string;
   readonly #copy = new Map<string, Fields>();
   #after: string | null = null;
 
-  constructor(api: ApiClient, token: string, kind: string) {
+  constructor(api: ApiClient, token: string, feed: string) {
     this.#api = api;
     this.#token = token;
-    this.#kind = kind;
+    this.#feed = feed;
   }
 
   /** Takes in what there is. In small pages, so that what is read changes meanwhile. */
   async follow(): Promise<void> {
     for (;;) {
       const after = this.#after === null ? '' : `&after=${this.#after}`;
-      const path = `/api/${this.#kind}/changes?page_size=3${after}`;
+      const path = `${this.#feed}${after}`;
       const { status, json } = await this.#api.get(path, this.#token);
       if (status === 503) {
         await sleep(200);
@@ -52,39 +57,45 @@ class Follower {
       }
       deepStrictEqual({ path, status }, { path, status: 200 });
       const { results, timezone_offset: offset, next, more } = json as Changes;
-      deepStrictEqual(new Set(results.map(({ id }) => id)).size, results.length, `${path} tells one twice`);
-      for (const { id, record } of results) {
-        if (record === null) this.#copy.delete(id);
-        else this.#copy.set(id, instants(record, offset));
+      const told = results.map(({ kind, id, record }) => ({ name: `${kind}/${id}`, record }));
+      deepStrictEqual(new Set(told.map(({ name }) => name)).size, told.length, `${path} tells one twice`);
+      for (const { name, record } of told) {
+        if (record === null) this.#copy.delete(name);
+        else this.#copy.set(name, instants(record, offset) as Fields);
       }
       this.#after = next;
       if (!more) return;
     }
   }
 
-  /** Its copy, in the order of ids. */
-  get records(): Fields[] {
-    return inOrder([...this.#copy.values()]);
+  /** Its copy of a kind, in the order of ids. */
+  records(kind: string): Fields[] {
+    return inOrder(
+      [...this.#copy].flatMap(([name, record]) => (name.startsWith(`${kind}/`) ? [record] : [])),
+    );
   }
 }
 
 export class ChangesFollowers {
-  readonly #followers: { storeId: string; kind: string; follower: Follower }[];
+  readonly #ofKinds: { storeId: string; kind: string; follower: Follower }[];
+  readonly #ofStores: { storeId: string; follower: Follower }[];
 
   constructor(api: ApiClient, tokens: ReadonlyMap<string, string>) {
-    this.#followers = STREAM_STORES.flatMap((storeId) =>
+    const follow = (storeId: string, feed: string) => new Follower(api, tokens.get(storeId) ?? '', feed);
+    this.#ofKinds = STREAM_STORES.flatMap((storeId) =>
       Object.keys(KINDS).map((kind) => ({
         storeId,
         kind,
-        follower: new Follower(api, tokens.get(storeId) ?? '', kind),
+        follower: follow(storeId, `/api/${kind}/changes?page_size=3`),
       })),
     );
+    this.#ofStores = STREAM_STORES.map((storeId) => ({ storeId, follower: follow(storeId, WHOLE) }));
   }
 
   /** Follows until the signal is aborted. */
   async followAlong(over: AbortSignal): Promise<void> {
     while (!over.aborted) {
-      for (const { follower } of this.#followers) {
+      for (const { follower } of [...this.#ofStores, ...this.#ofKinds]) {
         if (over.aborted) return;
         await follower.follow();
       }
@@ -97,30 +108,83 @@ export class ChangesFollowers {
    * @throws {AssertionError} with the store, the kind and both copies at the first difference.
    */
   async compare(model: Model): Promise<number> {
-    for (const { storeId, kind, follower } of this.#followers) {
+    for (const { storeId, kind, follower } of this.#ofKinds) {
       await follower.follow();
-      const offset = model.offset(storeId);
-      const expected = KINDS[kind]?.(model, storeId).results ?? [];
+      const expected = instants(
+        KINDS[kind]?.(model, storeId).results ?? [],
+        model.offset(storeId),
+      ) as Fields[];
       deepStrictEqual(
-        { storeId, kind, records: follower.records },
-        { storeId, kind, records: inOrder(expected.map((record) => instants(record, offset))) },
+        { storeId, kind, records: follower.records(kind) },
+        { storeId, kind, records: inOrder(expected) },
       );
     }
-    return this.#followers.length;
+    for (const { storeId, follower } of this.#ofStores) {
+      await follower.follow();
+      deepStrictEqual(
+        { storeId, ...answersFrom(follower) },
+        { storeId, ...(instants(answersOf(model, storeId), model.offset(storeId)) as object) },
+      );
+    }
+    return this.#ofKinds.length + this.#ofStores.length;
   }
+}
+
+/** What the API answers of single records, made of a copy alone. */
+function answersFrom(follower: Follower): Record<string, Fields[]> {
+  const [groups, products] = [follower.records('option-group'), follower.records('product')];
+  const records = (kind: string) => follower.records(kind);
+  return {
+    store: records('store'),
+    customer: records('customer'),
+    order: records('order'),
+    review: records('review'),
+    campaign: records('campaign'),
+    coupon: records('coupon'),
+    'option-group': groups,
+    category: records('category').map((category) => ({
+      ...category,
+      product_count: products.filter(({ category_id }) => category_id === category['id']).length,
+    })),
+    product: products.map(({ option_group_ids: ids, ...product }) => ({
+      ...product,
+      option_groups: (ids as string[]).flatMap((id) => groups.filter((group) => group['id'] === id)),
+    })),
+  };
+}
+
+/** The same as the model has it. */
+function answersOf(model: Model, storeId: string): Record<string, Fields[]> {
+  const details = (kind: string, read: (id: string) => Fields | null) =>
+    inOrder(KINDS[kind]?.(model, storeId).results ?? []).flatMap(({ id }) => {
+      const record = read(String(id));
+      return record === null ? [] : [record];
+    });
+  const summaries = (kind: string) => inOrder(KINDS[kind]?.(model, storeId).results ?? []);
+  const store = model.storeInfo(storeId);
+  return {
+    store: store === null ? [] : [store],
+    customer: summaries('customer'),
+    order: details('order', (id) => model.order(storeId, id)),
+    review: details('review', (id) => model.review(storeId, id)),
+    campaign: details('campaign', (id) => model.campaign(storeId, id)),
+    coupon: details('coupon', (id) => model.coupon(storeId, id)),
+    'option-group': summaries('option-group'),
+    category: details('category', (id) => model.category(storeId, id)),
+    product: details('product', (id) => model.product(storeId, id)),
+  };
 }
 
 function inOrder(records: Fields[]): Fields[] {
   return records.toSorted((a, b) => (String(a['id']) < String(b['id']) ? -1 : 1));
 }
 
-/** A record whose date-times are instants: a moved offset is no change, so copies hold times in several. */
-function instants(record: Fields, offset: string): Fields {
-  return Object.fromEntries(
-    Object.entries(record).map(([name, value]) =>
-      (name.endsWith('_at') || name === 'scheduled_for') && typeof value === 'string'
-        ? [name, new Date(`${value}${offset}`).toISOString()]
-        : [name, value],
-    ),
-  );
+/** The same with instants for date-times: a moved offset is no change of a record, so copies hold times in several. */
+function instants(value: unknown, offset: string): unknown {
+  if (typeof value === 'string') {
+    return /^\d{4}-\d\d-\d\dT[\d:]{8}$/.test(value) ? new Date(value + offset).toISOString() : value;
+  }
+  if (Array.isArray(value)) return value.map((one) => instants(one, offset));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, instants(one, offset)]));
 }
