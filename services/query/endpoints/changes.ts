@@ -211,7 +211,12 @@ async function read(
   generation: Generation,
   withDeadline: WithDeadline,
 ): Promise<ChangesPage> {
-  const page = await readChanges(services.sharedOf(generation).changes, withDeadline, feed);
+  const page = await readChanges(
+    services.sharedOf(generation).changes,
+    withDeadline,
+    feed,
+    services.deadlineFor(feed.environment),
+  );
   // Where nothing is there yet, what comes next is not to be missed.
   if (feed.after === NOW) feed.after = page.next;
   return page;

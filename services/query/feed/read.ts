@@ -64,11 +64,14 @@ type Bounds = Pick<ChunkRequest, 'kinds' | 'upTo' | 'limit'>;
 /**
  * Reads the changes after a cursor. Each chunk is of one snapshot with the stamp that says what the cursor means. Those after the first are
  * read up to the position of the first one's stamp: what changes in between has a later one.
+ * @param withDeadline bounds the first reads together.
+ * @param forEachRead bounds each further read by itself, since there may be many.
  */
 export async function readChanges(
   changes: Changes,
   withDeadline: WithDeadline,
   request: FeedRequest,
+  forEachRead = withDeadline,
 ): Promise<ChangesPage> {
   const wanted: Wanted = { changes, request, withDeadline };
   const { first, start } = await readFirst(wanted);
@@ -90,10 +93,11 @@ export async function readChanges(
     // Where few were found in a window, the rest is not looked for in windows.
     const isSparse = chunk.rows.length * 2 < limit;
     const upTo = isSparse ? end : Math.min(windowEnd(wanted, kinds, from, limit), end);
-    chunk = await readChunk(wanted, { ...start, lastDelivered: from }, { kinds, limit, upTo });
+    const further = { ...wanted, withDeadline: forEachRead };
+    chunk = await readChunk(further, { ...start, lastDelivered: from }, { kinds, limit, upTo });
     if (chunk.stamp?.epochs === stamp?.epochs) continue;
     // Its positions may mean other changes.
-    if (page.count === 0) return readChanges(changes, withDeadline, request);
+    if (page.count === 0) return readChanges(changes, withDeadline, request, forEachRead);
     page.more = true;
     break;
   }
