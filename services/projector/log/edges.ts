@@ -1,0 +1,70 @@
+/** What the loop of a partition touches. Beside these and its clock it only computes. */
+import type { UnreadableBatch, UnreadableReason } from '#shared/kafka/message.ts';
+import type { PartitionBounds } from '#shared/kafka/positions.ts';
+import type { Claim, Whereabouts } from '#shared/projection/slice/checkpoint.ts';
+import type { Slice } from '#shared/projection/slice/slice.ts';
+import type { Permit } from './scheduler.ts';
+
+/**
+ * The partition's log. What is fetched of it comes through `PartitionLoop.take`; a batch that was fetched before the last `seek` must
+ * not. No batch comes while it is paused, nor before the promise of the last `take` has resolved.
+ */
+export interface PartitionLog {
+  /** Where the log begins and ends now. */
+  bounds: () => Promise<PartitionBounds>;
+  /** Has the next fetch begin at an offset. */
+  seek: (offset: number) => void;
+  pause: () => void;
+  resume: () => void;
+}
+
+/**
+ * Writes what a slice means in one transaction, and moves the claim with it.
+ * @throws {StoreDataError} `fenced` when the checkpoint has another owner, or is not where the claim left it.
+ */
+export type CommitSlice = (claim: Claim, slice: Slice) => Promise<void>;
+
+/** The partition's checkpoint, and what is written with it. */
+export interface PartitionStore {
+  /**
+   * Claims the checkpoint; `former` as in `claimCheckpoint`.
+   * @throws {StoreDataError} `fenced` when the former claim is no longer the owner's.
+   */
+  claim: (former: Claim | null) => Promise<Claim>;
+  /** Where the stored checkpoint of a claim is. */
+  whereIs: (claim: Claim) => Promise<Whereabouts>;
+  commit: CommitSlice;
+  /** Moves the claim behind a slice of one message, which becomes a dead letter unread. */
+  giveUp: CommitSlice;
+  /** The last offset to skip of a damaged batch, or of a message that fails; `null` unless an operator decided so. */
+  skippedTo: (what: Pick<UnreadableBatch, 'from' | 'digest'>) => Promise<number | null>;
+}
+
+/** When the partition's slices may be written. */
+export interface PartitionPermits {
+  /** Resolves when a slice may be written, or with any permit once the signal is aborted. */
+  next: (signal: AbortSignal) => Promise<Permit>;
+  /** Told how many messages are not applied yet; `null` where others shall not wait for them. */
+  noteLag: (lag: number | null) => void;
+}
+
+/** Why a transaction failed. */
+export type FailureKind = 'fenced' | 'unavailable' | 'unexpected';
+
+/** Told what becomes of the partition, for metrics and for the group. */
+export interface PartitionReport {
+  /** So many messages are not applied yet. */
+  lag: (messages: number) => void;
+  /** It applied something, or has nothing to apply. */
+  progress: () => void;
+  /** The position may have moved. */
+  moved: () => void;
+  /** Whether it is stopped because going on would lose events, and the damaged batch before which it is. */
+  stopped: (isStopped: boolean, reason?: UnreadableReason) => void;
+  /** How often in turn the next slice has failed though MongoDB answered. */
+  failing: (times: number) => void;
+  /** A transaction ended. */
+  transaction: (milliseconds: number, failure: FailureKind | null) => void;
+  /** The partition is no longer ours. */
+  end: () => void;
+}
