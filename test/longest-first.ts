@@ -32,7 +32,7 @@ export const LONGEST = [
   'services/admin/access.integration.test.ts',
   'trial/trial.integration.test.ts',
   'shared/kafka/socket.unit.test.ts',
-  'services/projector/log/partition.unit.test.ts',
+  'services/projector/log/loop.unit.test.ts',
   'services/query/access/access-tokens.unit.test.ts',
   'deploy/local/simulator.unit.test.ts',
 ];

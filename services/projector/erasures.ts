@@ -88,7 +88,7 @@ export class Erasures {
     const until = performance.now() + STORE_MS;
     let size = FIRST_PIECE;
     while (!stopped.aborted && performance.now() <= until) {
-      const permit = await scheduler.backgroundPermit(() => stopped.aborted);
+      const permit = await scheduler.backgroundPermit(stopped);
       const documents = Math.min(size, permit.events);
       const began = performance.now();
       try {

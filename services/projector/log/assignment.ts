@@ -1,6 +1,7 @@
 /** The partitions of a consumer's present assignment: what comes of each when the next one differs, and what all of them share. */
 import type { ClientSession, Collection, Db, MongoClient } from 'mongodb';
-import { askKafka, type Consumer, type Kafka } from '#shared/kafka/client.ts';
+import { systemClock } from '#shared/clock.ts';
+import { askKafka, type Consumer, type EachBatchPayload, type Kafka } from '#shared/kafka/client.ts';
 import { type LogBounds, type PartitionBounds, readLogBounds } from '#shared/kafka/positions.ts';
 import { describeError, isUnknownMember } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
@@ -8,11 +9,11 @@ import { type Checkpoint, claimCheckpoint, whereIs } from '#shared/projection/sl
 import { skippedTo } from '#shared/projection/dead-letters/decisions.ts';
 import { runInTransaction, type SliceLimits } from '#shared/projection/slice/slice.ts';
 import type { Tracing } from '#shared/tracing.ts';
-import { withTimeLimit } from '#shared/time-limit.ts';
 import { Semaphore, type Permit, type Permits } from './scheduler.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
-import { Partition, type Prepare } from './partition.ts';
-import type { CommitSlice } from './slice-writer.ts';
+import type { CommitSlice } from './edges.ts';
+import { PartitionLoop, type Prepare } from './loop.ts';
+import { reportTo, tracedCommit } from './report.ts';
 
 export interface AssignmentOptions {
   kafka: Kafka;
@@ -36,7 +37,6 @@ export interface AssignmentOptions {
   tracing: Tracing | null;
   commit: CommitSlice;
   giveUp: CommitSlice;
-  /** As of a partition; nothing is prepared where it is absent. */
   prepare?: Prepare;
 }
 
@@ -46,18 +46,24 @@ const MAX_ENDING_MS = 1_000;
 /** Within this time the group is told how far partitions are: all of them at once, and not with every slice. */
 const COMMIT_MS = 250;
 
+interface Running {
+  loop: PartitionLoop;
+  /** Resolves when nothing is under way any longer. */
+  ended: Promise<void>;
+}
+
 export class Assignment {
   readonly #options: AssignmentOptions;
   readonly #consumer: Consumer;
   readonly #semaphore: Semaphore;
-  #partitions = new Map<number, Partition>();
+  #running = new Map<number, Running>();
   /** Those whose lag the metrics show. While Kafka is away nothing is assigned, and the last lag known is shown still. */
   #shown = new Set<number>();
-  #stopping = false;
+  #isStopping = false;
   #unknownMember: Error | null = null;
   /** Until the offsets are committed. */
   #committing: NodeJS.Timeout | null = null;
-  /** Asked once for all partitions that load together. */
+  /** Asked once for all partitions that begin together. */
   #bounds: Promise<LogBounds> | null = null;
 
   constructor(options: AssignmentOptions, consumer: Consumer) {
@@ -66,25 +72,26 @@ export class Assignment {
     this.#semaphore = new Semaphore(options.concurrentPartitions);
   }
 
-  partition(number: number): Partition | undefined {
-    return this.#partitions.get(number);
+  /** Takes a batch of kafkajs, which fetches on when it resolves. @throws where the group does not know us any longer. */
+  async takeBatch({ batch, isStale }: EachBatchPayload): Promise<void> {
+    // kafkajs asks only heartbeats whether we are still a member, and one that waits on a dead connection keeps back all others.
+    if (this.#unknownMember !== null) throw this.#unknownMember;
+    if (!isStale()) await this.#running.get(batch.partition)?.loop.take(batch);
   }
 
   /** Whether nothing is under way for any partition. */
   isIdle(): boolean {
-    return !this.#stopping && this.#partitions.values().every((partition) => partition.isIdle);
+    return !this.#isStopping && this.#running.values().every(({ loop }) => loop.isIdle);
   }
 
   /** How far each partition is applied; -1 where that is not known yet. */
   positions(): Map<number, number> {
-    return new Map(
-      this.#partitions.entries().map(([number, partition]) => [number, partition.position ?? -1]),
-    );
+    return new Map(this.#running.entries().map(([number, { loop }]) => [number, loop.position ?? -1]));
   }
 
   /** As `RunningConsumer.partitions`. */
   numbers(): number[] {
-    return [...this.#partitions.keys()];
+    return [...this.#running.keys()];
   }
 
   /** As `RunningConsumer.runBetweenSlices`. */
@@ -92,52 +99,50 @@ export class Assignment {
     number: number,
     work: (session: ClientSession) => Promise<T>,
   ): Promise<T | null> {
-    const partition = this.#partitions.get(number);
-    if (partition === undefined) return null;
-    return partition.runBetweenSlices((session) => runInTransaction(session, () => work(session)));
+    const running = this.#running.get(number);
+    if (running === undefined) return null;
+    return running.loop.runBetweenSlices((session) => runInTransaction(session, () => work(session)));
   }
 
   /** No slice is begun any longer; resolves when those under way have ended. */
   async stop(): Promise<void> {
-    this.#stopping = true;
-    await Promise.all(this.#partitions.values().map((partition) => partition.settled()));
+    this.#isStopping = true;
+    for (const { loop } of this.#running.values()) loop.stop();
+    await Promise.all(this.#running.values().map(({ ended }) => ended));
     if (this.#committing === null) return;
     clearTimeout(this.#committing);
     this.#commitOffsets();
   }
 
-  /** Checks that logs and checkpoints are still what they were, where nothing is under way. */
-  checkLogs(): void {
-    for (const partition of this.#partitions.values()) void partition.checkLog();
-  }
-
   /**
-   * Replaces the assignment: partitions that stay ours are retained, others revoked, and new ones paused until they are loaded.
+   * Replaces the assignment: partitions that stay ours are retained, others revoked, and new ones begun.
    * @returns those retained.
    */
   assign(numbers: readonly number[]): { kept: number[] } {
-    const former = this.#partitions;
-    const kept = new Map<number, Partition>();
-    for (const [number, partition] of former) {
-      if (numbers.includes(number) && partition.retain()) kept.set(number, partition);
-      else partition.revoke();
-    }
-    this.#partitions = new Map(numbers.map((number) => [number, kept.get(number) ?? this.#create(number)]));
+    const former = this.#running;
+    this.#running = new Map();
     this.#unknownMember = null;
-    for (const [number, partition] of this.#partitions) {
-      if (kept.has(number)) void this.#replaceIfClaimed(number, partition);
-      else void this.#load(number, partition, former.get(number));
+    const kept: number[] = [];
+    for (const [number, { loop }] of former) {
+      if (numbers.includes(number) && loop.retain()) kept.push(number);
+      else loop.revoke();
     }
-    return { kept: [...kept.keys()] };
+    for (const number of numbers) {
+      const running = former.get(number);
+      if (running === undefined || !kept.includes(number)) this.#begin(number, running);
+      else {
+        this.#running.set(number, running);
+        void this.#replaceIfClaimed(number, running);
+      }
+    }
+    return { kept };
   }
 
   /** A partition that was retained may have been claimed by another projector meanwhile: then it is claimed anew. */
-  async #replaceIfClaimed(number: number, partition: Partition): Promise<void> {
-    if (!(await partition.isClaimedByOther()) || this.#partitions.get(number) !== partition) return;
-    partition.revoke();
-    const anew = this.#create(number);
-    this.#partitions.set(number, anew);
-    await this.#load(number, anew, partition);
+  async #replaceIfClaimed(number: number, running: Running): Promise<void> {
+    if (!(await running.loop.isClaimedByOther()) || this.#running.get(number) !== running) return;
+    running.loop.revoke();
+    this.#begin(number, running);
   }
 
   /** The lag of partitions that others have now is theirs to show. */
@@ -151,73 +156,92 @@ export class Assignment {
     this.#shown = shown;
   }
 
-  /** Claiming kills the previous owner's transaction. If that owner is us, let it finish first (1 s). */
-  async #load(number: number, partition: Partition, former: Partition | undefined): Promise<void> {
-    this.#consumer.pause([{ topic: this.#options.topic, partitions: [number] }]);
-    if (former !== undefined) {
-      const late = () => new Error('it is under way');
-      await withTimeLimit(MAX_ENDING_MS, late, () => former.settled()).catch(() => undefined);
-    }
-    await partition.load();
+  /** Begins a loop. Claiming kills the previous owner's transaction: if that owner is us, it may end before (1 s). */
+  #begin(number: number, former: Running | undefined): void {
+    const loop = this.#createLoop(number);
+    const run = async () => {
+      if (former !== undefined) {
+        const ended = new AbortController();
+        void former.ended.then(() => ended.abort());
+        await systemClock.sleep(MAX_ENDING_MS, ended.signal);
+      }
+      await loop.run();
+    };
+    this.#running.set(number, { loop, ended: run() });
   }
 
   #commitOffsets(): void {
     this.#committing = null;
     const { topic, logger } = this.#options;
-    const partitions = this.#partitions;
-    const offsets = [...partitions].flatMap(([partition, { state, position }]) =>
-      state === 'ready' && position !== null ? { topic, partition, offset: String(position) } : [],
+    const running = this.#running;
+    const offsets = [...running].flatMap(
+      ([
+        partition,
+        {
+          loop: { isFollowing, position },
+        },
+      ]) => (isFollowing && position !== null ? { topic, partition, offset: String(position) } : []),
     );
     if (offsets.length === 0) return;
     this.#consumer.commitOffsets(offsets).catch((error: unknown) => {
       logger.debug({ error: describeError(error) }, 'offsets not committed');
-      if (isUnknownMember(error) && this.#partitions === partitions) this.#unknownMember = error;
+      if (isUnknownMember(error) && this.#running === running) this.#unknownMember = error;
     });
   }
 
-  /**
-   * kafkajs asks only heartbeats whether we are still a member, and one that waits on a dead connection keeps back all others.
-   * @throws what says that the group does not know us any longer: kafkajs joins again.
-   */
-  requireMember(): void {
-    if (this.#unknownMember !== null) throw this.#unknownMember;
-  }
-
-  #create(number: number): Partition {
-    const { topic, client, checkpoints, control, generation, permits, checkDatabase } = this.#options;
+  #createLoop(number: number): PartitionLoop {
+    const {
+      topic,
+      generation,
+      permits,
+      metrics,
+      tracing,
+      logger,
+      client,
+      checkpoints,
+      control,
+      checkDatabase,
+    } = this.#options;
+    const consumer = this.#consumer;
     const name = `${generation}/${topic}/${number}`;
-    return new Partition({
+    const selection = [{ topic, partitions: [number] }];
+    return new PartitionLoop({
       ...this.#options,
       partition: number,
-      consumer: this.#consumer,
       fencedPauseMs: Math.ceil(this.#options.sessionTimeoutMs / 2),
-      logger: this.#options.logger.child({ topic, partition: number }),
-      prepare: this.#options.prepare ?? (() => () => undefined),
-      store: {
+      clock: systemClock,
+      logger: logger.child({ topic, partition: number }),
+      log: {
         bounds: () => this.#boundsOf(number),
-        skippedTo: (batch) => skippedTo(control, topic, number, batch),
+        seek: (offset) => consumer.seek({ topic, partition: number, offset: String(offset) }),
+        pause: () => consumer.pause(selection),
+        resume: () => consumer.resume(selection),
+      },
+      store: {
         claim: async (former) => {
           await checkDatabase?.();
           return claimCheckpoint(client, checkpoints, topic, number, former);
         },
-        whereIs: async (claim) => whereIs(checkpoints, claim),
+        whereIs: (claim) => whereIs(checkpoints, claim),
+        commit: tracedCommit(this.#options.commit, tracing, generation),
+        giveUp: tracedCommit(this.#options.giveUp, tracing, generation),
+        skippedTo: (batch) => skippedTo(control, topic, number, batch),
       },
       permits: {
-        isStopping: () => this.#stopping,
-        next: (isLost) => this.#nextPermit(name, isLost),
+        next: (stopped) => this.#nextPermit(name, stopped),
         noteLag: (lag) => permits.noteLag(name, lag),
-        // For tools that show lag: positions come from checkpoints alone.
-        moved: () => {
-          this.#committing ??= setTimeout(() => this.#commitOffsets(), COMMIT_MS).unref();
-        },
       },
+      // For tools that show lag: positions come from checkpoints alone.
+      report: reportTo(metrics, { topic, partition: number, generation }, () => {
+        this.#committing ??= setTimeout(() => this.#commitOffsets(), COMMIT_MS).unref();
+      }),
     });
   }
 
   /** A permit of the process's scheduler, and one of this consumer's concurrent partitions. */
-  async #nextPermit(partition: string, isLost: () => boolean): Promise<Permit> {
+  async #nextPermit(partition: string, stopped: AbortSignal): Promise<Permit> {
     const leave = await this.#semaphore.acquire();
-    const permit = await this.#options.permits.next(partition, () => this.#stopping || isLost());
+    const permit = await this.#options.permits.next(partition, stopped);
     return {
       events: permit.events,
       end: () => {

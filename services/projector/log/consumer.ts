@@ -1,6 +1,6 @@
 /**
  * A consumer of one topic whose positions are checkpoints in MongoDB. kafkajs brings the batches and the
- * group; everything that makes effects exactly-once is ours (see `partition.ts` and `checkpoint.ts`).
+ * group; everything that makes effects exactly-once is ours (see `loop.ts` and `checkpoint.ts`).
  */
 import type { ClientSession } from 'mongodb';
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
@@ -47,7 +47,6 @@ const FETCH_BYTES_IN_ALL = 256 * 1_048_576;
 /** So many partitions hand over their batches at once; how many are applied side by side is another matter. */
 const TAKEN_AT_ONCE = 64;
 
-/** How long a partition to which nothing comes may go without a look at its log and its checkpoint. */
 const LOOK_MS = 10_000;
 
 /** After this time a consumer that kafkajs gave up joins again. */
@@ -119,8 +118,7 @@ export async function startConsumer(options: ConsumerOptions): Promise<RunningCo
       partitionsConsumedConcurrently: TAKEN_AT_ONCE,
       eachBatch: async (payload) => {
         active();
-        assignment.requireMember();
-        await assignment.partition(payload.batch.partition)?.takeBatch(payload);
+        await assignment.takeBatch(payload);
       },
     });
   let endWatching = () => {};
@@ -141,7 +139,6 @@ export async function startConsumer(options: ConsumerOptions): Promise<RunningCo
   });
   failed.catch(() => undefined);
   const looking = setInterval(() => {
-    assignment.checkLogs();
     connection.look();
   }, LOOK_MS);
   looking.unref();

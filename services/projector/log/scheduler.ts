@@ -4,7 +4,7 @@
  * at a time, waits while others have a backlog, and rests after each in proportion to the time that it took. Once it
  * is filled it keeps up like the others, so that a flip to it makes nobody see less.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { type Clock, systemClock } from '#shared/clock.ts';
 
 /** For how long after its last slice a generation that answers counts as busy. */
 const BUSY_MS = 1_000;
@@ -25,8 +25,8 @@ export interface Permit {
 
 /** How the slices of one generation take turns. */
 export interface Permits {
-  /** Resolves when a slice of a partition may be applied. */
-  next: (partition: string, isStopped: () => boolean) => Promise<Permit>;
+  /** Resolves when a slice of a partition may be applied, or with any permit once the signal is aborted. */
+  next: (partition: string, stopped: AbortSignal) => Promise<Permit>;
   /** Told how many messages of a partition are not applied yet; `null` once it is no longer ours. */
   noteLag: (partition: string, lag: number | null) => void;
 }
@@ -42,6 +42,7 @@ export class Scheduler {
   /** Of partitions of generations that answer. */
   readonly #lags = new Map<string, number>();
   readonly #backlog: number;
+  readonly #clock: Clock;
   #lastAnswering = -Infinity;
   #lastFresh = -Infinity;
   /** Partitions that had a backlog when their last slice began. */
@@ -50,20 +51,21 @@ export class Scheduler {
   #restUntil = 0;
 
   /** @param backlog how many waiting messages are more than the work of the moment. */
-  constructor(backlog: number) {
+  constructor(backlog: number, clock = systemClock) {
     this.#backlog = backlog;
+    this.#clock = clock;
   }
 
   permits({ isBuilding, share }: Scheduled): Permits {
     const own = new Map<string, number>();
     return {
-      next: async (partition, isStopped) => {
+      next: async (partition, stopped) => {
         if (isBuilding()) {
           return sumOf(own) > this.#backlog
-            ? this.#nextFilling(isStopped, share)
+            ? this.#nextFilling(stopped, share)
             : { events: Infinity, end: () => undefined };
         }
-        const now = performance.now();
+        const now = this.#clock.now();
         this.#lastAnswering = now;
         const isBehind = (this.#lags.get(partition) ?? 0) > this.#backlog;
         // The last slice of a backlog is nothing that came just now.
@@ -73,7 +75,7 @@ export class Scheduler {
         return {
           events: isBehind && now - this.#lastFresh < FRESH_MS ? BESIDE_OTHERS_EVENTS : Infinity,
           end: () => {
-            this.#lastAnswering = performance.now();
+            this.#lastAnswering = this.#clock.now();
             if (isFresh) this.#lastFresh = this.#lastAnswering;
           },
         };
@@ -92,28 +94,28 @@ export class Scheduler {
    * A turn for work that nobody waits for: it goes behind everything, as the filling of a generation does. Whoever does it
    * rests by themselves: their rest is none of a generation that is filled.
    */
-  backgroundPermit(isStopped: () => boolean): Promise<Permit> {
-    return this.#nextFilling(isStopped, null);
+  backgroundPermit(stopped: AbortSignal): Promise<Permit> {
+    return this.#nextFilling(stopped, null);
   }
 
   /** @param share `null` for work after which nobody rests. */
-  async #nextFilling(isStopped: () => boolean, share: (() => number) | null): Promise<Permit> {
+  async #nextFilling(stopped: AbortSignal, share: (() => number) | null): Promise<Permit> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const before = this.#filling;
     this.#filling = before.then(() => promise);
     await before;
-    const goesAhead = performance.now() + MAX_WAIT_MS;
-    while (!isStopped()) {
-      const now = performance.now();
+    const goesAhead = this.#clock.now() + MAX_WAIT_MS;
+    while (!stopped.aborted) {
+      const now = this.#clock.now();
       const rests = share !== null && now < this.#restUntil && this.#isBusy(now);
       if (!rests && (now > goesAhead || !this.#hasBacklog())) break;
-      await sleep(STEP_MS);
+      await this.#clock.sleep(STEP_MS, stopped);
     }
-    const began = performance.now();
+    const began = this.#clock.now();
     return {
       events: this.#isBusy(began) ? BESIDE_OTHERS_EVENTS : Infinity,
       end: () => {
-        const now = performance.now();
+        const now = this.#clock.now();
         if (share !== null) this.#restUntil = now + ((now - began) * (100 - share())) / share();
         resolve();
       },

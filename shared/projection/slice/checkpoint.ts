@@ -6,6 +6,7 @@
  */
 import { hash, randomUUID } from 'node:crypto';
 import type { ClientSession, Collection, Db, FindOptions, MongoClient } from 'mongodb';
+import { systemClock } from '../../clock.ts';
 import { StoreDataError } from '../../errors.ts';
 import { batchDigest, damagedBatch, type LogMessage, unreadableBatch } from '../../kafka/message.ts';
 import type { Positions } from '../../kafka/positions.ts';
@@ -105,6 +106,7 @@ export async function claimCheckpoint(
   topic: string,
   partition: number,
   former: Claim | null,
+  { clock = systemClock, newOwner = (): string => randomUUID() } = {},
 ): Promise<Claim> {
   const id = checkpointId(topic, partition);
   const stored = await checkpoints.findOne({ _id: id }, { maxTimeMS: 5_000 });
@@ -114,13 +116,13 @@ export async function claimCheckpoint(
   if (stored?.session !== undefined) {
     await client.db('admin').command({ killSessions: [stored.session] });
   }
-  const owner = randomUUID();
+  const owner = newOwner();
   const session = client.startSession();
   try {
     const claimed = await checkpoints.findOneAndUpdate(
       former === null ? { _id: id } : { _id: id, owner: former.owner },
       {
-        $set: { owner, session: session.id, updated_at: new Date() },
+        $set: { owner, session: session.id, updated_at: new Date(clock.wall()) },
         $setOnInsert: { topic, partition, position: 0, last_message: null },
       },
       { upsert: former === null, returnDocument: 'after', maxTimeMS: 5_000 },
@@ -144,6 +146,7 @@ export async function applyWithCheckpoint<T>(
   claim: Claim,
   slice: Slice,
   apply: (moveCheckpoint: () => Promise<void>) => Promise<T>,
+  clock = systemClock,
 ): Promise<T> {
   // A damaged batch proves nothing about the log.
   const newest = slice.messages.findLast((message) => damagedBatch(message) === undefined);
@@ -160,7 +163,7 @@ export async function applyWithCheckpoint<T>(
   };
   const result = await runInTransaction(claim.session, () =>
     apply(async () => {
-      const $set = { position: slice.next, updated_at: new Date(), last_message: last };
+      const $set = { position: slice.next, updated_at: new Date(clock.wall()), last_message: last };
       const { modifiedCount } = await checkpoints.updateOne(filter, { $set }, { session: claim.session });
       if (modifiedCount === 0) throw fenced(claim.id);
     }),

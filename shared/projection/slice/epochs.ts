@@ -36,13 +36,18 @@ export type GivenPositions = ReadonlyMap<string, Given>;
 /** What is known of one generation. */
 export class Epochs {
   readonly #given = new LRUCache<string, Given>({ max: CACHED_STORES });
+  readonly #newEpoch: () => string;
+
+  constructor(makeEpoch = newEpoch) {
+    this.#newEpoch = makeEpoch;
+  }
 
   /** The epoch of the positions that come after a stamp, and whether it begins with them. */
   after(storeId: string, stamp: Stamp | undefined): { epoch: string; isNew: boolean } {
     const given = this.#given.get(storeId);
     const isOurs =
       given !== undefined && given.position === stamp?.position && given.epoch === presentEpoch(stamp.epochs);
-    return isOurs ? { epoch: given.epoch, isNew: false } : { epoch: newEpoch(), isNew: true };
+    return isOurs ? { epoch: given.epoch, isNew: false } : { epoch: this.#newEpoch(), isNew: true };
   }
 
   /** What a stamp is set to by positions that come after it, and what is given by that. */

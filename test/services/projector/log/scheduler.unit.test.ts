@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Scheduler, Semaphore, type Permits } from '#projector/log/scheduler.ts';
 
-const never = () => false;
+const never = new AbortController().signal;
 const SLICE_MS = 30;
 
 function build(scheduler: Scheduler, share = 25): Permits {
@@ -114,9 +114,9 @@ describe('a generation that is filled', () => {
     const scheduler = new Scheduler(100);
     scheduler.permits({ isBuilding: () => false, share: () => 100 }).noteLag('p0', 1_000_000);
     const permits = build(scheduler);
-    let isStopped = false;
-    const permit = permits.next('p0', () => isStopped);
-    isStopped = true;
+    const stopped = new AbortController();
+    const permit = permits.next('p0', stopped.signal);
+    stopped.abort();
     const began = performance.now();
     (await permit).end();
     // Beside a backlog like that it would wait for seconds.

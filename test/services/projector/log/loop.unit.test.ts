@@ -1,10 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Batch, EachBatchPayload, KafkaMessage } from 'kafkajs';
+import type { KafkaMessage } from 'kafkajs';
+import type { FetchedBatch } from '#projector/log/continuity.ts';
 import { type ClientSession, MongoServerError } from 'mongodb';
 import { pino } from 'pino';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { type Claim, identityOf, type LastMessage } from '#shared/projection/slice/checkpoint.ts';
-import { Partition, type PartitionStore } from '#projector/log/partition.ts';
+import type { PartitionStore } from '#projector/log/edges.ts';
+import { PartitionLoop } from '#projector/log/loop.ts';
+import { reportTo } from '#projector/log/report.ts';
+import { type Clock, systemClock } from '#shared/clock.ts';
 import type { Slice } from '#shared/projection/slice/slice.ts';
 import { createMetrics, type ProjectorMetrics } from '#projector/metrics.ts';
 import { eventually } from '#test/installation.ts';
@@ -24,10 +28,13 @@ interface Given {
   logStart?: () => number;
   /** Up to where an operator skips. */
   skippedTo?: PartitionStore['skippedTo'];
+  clock?: Clock;
 }
 
 interface Loaded {
-  partition: Partition;
+  partition: PartitionLoop;
+  /** Resolves once nothing is under way any longer. */
+  ended: Promise<void>;
   seen: Seen;
   /** Where kafkajs was told to go on, one after the other. */
   fetched: number[];
@@ -37,6 +44,12 @@ interface Loaded {
   lines: LogLine[];
 }
 
+const running = new Set<PartitionLoop>();
+afterEach(() => {
+  for (const partition of running) partition.revoke();
+  running.clear();
+});
+
 /** A partition whose checkpoint is a number here, and whose consumer notes what it is told. */
 async function loaded({
   apply,
@@ -44,6 +57,7 @@ async function loaded({
   whereIs = () => Promise.resolve('here'),
   logStart = () => 0,
   skippedTo = () => Promise.resolve(null),
+  clock = systemClock,
 }: Given): Promise<Loaded> {
   const metrics = createMetrics();
   const lines: LogLine[] = [];
@@ -60,55 +74,54 @@ async function loaded({
     claim.position = position = next;
     claim.lastMessage = lastMessage = identityOf(messages.at(-1) as KafkaMessage);
   };
-  const partition = new Partition({
+  const partition = new PartitionLoop({
     topic: 't',
     partition: 0,
     limits: { events, bytes: 1_000_000 },
     fencedPauseMs: 1,
     logger,
-    metrics,
-    tracing: null,
-    generation: 'g1',
+    clock,
     recoveryHint: '',
-    consumer: {
+    log: {
+      bounds: async () => ({ start: logStart(), end: LOG_ENDS }),
       pause: () => seen.push('pause'),
       resume: () => seen.push(sought === null ? 'resume' : `seek ${sought}`),
-      seek: ({ offset }) => {
-        sought = Number(offset);
-        fetched.push(sought);
+      seek: (offset) => {
+        sought = offset;
+        fetched.push(offset);
         queueMicrotask(() => (sought = null));
       },
     },
     store: {
-      bounds: async () => ({ start: logStart(), end: LOG_ENDS }),
       skippedTo,
       claim: () => Promise.resolve<Claim>({ id: 't/0', owner: 'me', session, position, lastMessage }),
       whereIs,
+      commit: async (claim, slice) => {
+        await apply(slice);
+        move(claim, slice);
+        seen.push(`applied up to ${slice.next}`);
+      },
+      giveUp: (claim, slice) => {
+        move(claim, slice);
+        seen.push(`gave up ${slice.messages.map(({ offset }) => offset).join()}`);
+        return Promise.resolve();
+      },
     },
-    commit: async (claim, slice) => {
-      await apply(slice);
-      move(claim, slice);
-      seen.push(`applied up to ${slice.next}`);
-    },
-    giveUp: (claim, slice) => {
-      move(claim, slice);
-      seen.push(`gave up ${slice.messages.map(({ offset }) => offset).join()}`);
-      return Promise.resolve();
-    },
-    prepare: () => () => undefined,
     permits: {
-      isStopping: () => false,
       next: () => Promise.resolve({ events: Infinity, end: () => undefined }),
       noteLag: (lag) => lags.push(lag),
-      moved: () => undefined,
     },
+    report: reportTo(metrics, { topic: 't', partition: 0, generation: 'g1' }, () => undefined),
   });
-  await partition.load();
-  return { partition, seen, fetched, lags, metrics, lines };
+  running.add(partition);
+  expect(seen.splice(0)).toEqual(['pause']);
+  const ended = partition.run();
+  await eventually('it follows the log', () => partition.isFollowing);
+  return { partition, ended, seen, fetched, lags, metrics, lines };
 }
 
-/** A batch as kafkajs brings it: new messages from an offset on, and the one before them, of a log that ends somewhere. */
-function batch(next: number, added: number, logEnds = LOG_ENDS): EachBatchPayload {
+/** A batch as it is fetched: new messages from an offset on, and the one before them, of a log that ends somewhere. */
+function batch(next: number, added: number, logEnds = LOG_ENDS): FetchedBatch {
   const first = Math.max(0, next - 1);
   const length = next - first + added;
   const messages = Array.from(
@@ -117,27 +130,19 @@ function batch(next: number, added: number, logEnds = LOG_ENDS): EachBatchPayloa
       ({ offset: String(first + index), timestamp: '0', value: Buffer.from('x') }) as KafkaMessage,
   );
   return {
-    batch: {
-      topic: 't',
-      partition: 0,
-      highWatermark: String(logEnds),
-      messages,
-      isEmpty: () => false,
-      firstOffset: () => String(first),
-      lastOffset: () => String(first + length - 1),
-    } as Partial<Batch> as Batch,
-    resolveOffset: () => undefined,
-    isRunning: () => true,
-    isStale: () => false,
-  } as Partial<EachBatchPayload> as EachBatchPayload;
+    highWatermark: String(logEnds),
+    messages,
+    firstOffset: () => String(first),
+    lastOffset: () => String(first + length - 1),
+  };
 }
 
 describe('a partition', () => {
   it('lets the next batch be fetched while one is applied, and pauses for what comes too early', async () => {
     const gate = Promise.withResolvers<void>();
     const { partition, seen } = await loaded({ apply: () => gate.promise });
-    await partition.takeBatch(batch(0, 10));
-    await partition.takeBatch(batch(10, 10));
+    await partition.take(batch(0, 10));
+    await partition.take(batch(10, 10));
     expect(seen).toEqual(['seek 0', 'pause']);
     gate.resolve();
     await eventually('both are applied', () => Promise.resolve(partition.position === 20));
@@ -148,7 +153,7 @@ describe('a partition', () => {
     const gate = Promise.withResolvers<void>();
     const { partition, seen } = await loaded({ apply: () => gate.promise });
     const began = performance.now();
-    const taken = partition.takeBatch(batch(0, 10, 10)).then(() => seen.push('taken'));
+    const taken = partition.take(batch(0, 10, 10)).then(() => seen.push('taken'));
     setImmediate(gate.resolve);
     await taken;
     expect(seen).toEqual(['seek 0', 'applied up to 10', 'taken']);
@@ -165,15 +170,15 @@ describe('a partition', () => {
         if (isDown) throw new Error('down');
       },
     });
-    await partition.takeBatch(batch(0, 10));
-    await partition.takeBatch(batch(10, 10));
+    await partition.take(batch(0, 10));
+    await partition.take(batch(10, 10));
     gate.resolve();
     await eventually('it seeks back', () =>
       Promise.resolve(seen.filter((one) => one === 'seek 0').length === 2),
     );
-    expect(seen).toEqual(['seek 0', 'pause', 'pause', 'seek 0']);
+    expect(seen).toEqual(['seek 0', 'pause', 'seek 0']);
     isDown = false;
-    await partition.takeBatch(batch(0, 10));
+    await partition.take(batch(0, 10));
     await eventually('it is applied', () => Promise.resolve(partition.position === 10));
   });
 
@@ -193,7 +198,7 @@ describe('a partition', () => {
     };
     const { partition, lags } = await loaded({ apply, logStart: () => logStart() });
     expect(lags).toEqual([LOG_ENDS]);
-    await partition.takeBatch(batch(0, 10));
+    await partition.take(batch(0, 10));
     await eventually('it says so', () => lags.at(-1) === null);
     partition.revoke();
   });
@@ -208,7 +213,7 @@ describe('a partition', () => {
       hasFailed.resolve();
       throw new Error('down');
     };
-    await partition.takeBatch(batch(0, 10));
+    await partition.take(batch(0, 10));
     await hasFailed.promise;
     await new Promise(setImmediate);
     // That of the loss.
@@ -218,8 +223,8 @@ describe('a partition', () => {
   it('goes on with what it has when it is assigned to the same member again', async () => {
     const gate = Promise.withResolvers<void>();
     const { partition, seen, fetched } = await loaded({ apply: () => gate.promise });
-    await partition.takeBatch(batch(0, 10));
-    await partition.takeBatch(batch(10, 10));
+    await partition.take(batch(0, 10));
+    await partition.take(batch(10, 10));
     fetched.length = 0;
     expect(partition.retain()).toBe(true);
     // The message before the next ones proves that the log is the same.
@@ -251,10 +256,10 @@ describe('a partition', () => {
     });
     const payload = batch(0, 1);
     const digest = '0'.repeat(64);
-    Object.assign(payload.batch.messages[0] ?? {}, {
+    Object.assign(payload.messages[0] ?? {}, {
       unreadable: { reason: 'corrupt', detail: '', from: 0, to: 4, digest },
     });
-    await partition.takeBatch(payload);
+    await partition.take(payload);
     for (let permit = 0; permit < 100; permit += 1) await nextTurn();
     gate.resolve();
     await piece;
@@ -265,7 +270,7 @@ describe('a partition', () => {
 
   it('applies a small slice first after an assignment, then larger ones', async () => {
     const { partition, seen } = await loaded({ apply: () => Promise.resolve(), events: 1_000 });
-    await partition.takeBatch(batch(0, 140));
+    await partition.take(batch(0, 140));
     await eventually('all is applied', () => Promise.resolve(partition.position === 140));
     expect(seen.slice(1)).toEqual([20, 60, 140].map((next) => `applied up to ${next}`));
   });
@@ -279,7 +284,7 @@ describe('a partition', () => {
         return Promise.reject(new MongoServerError({ message: 'WriteConflict', code: 112 }));
       },
     });
-    await partition.takeBatch(batch(0, 2));
+    await partition.take(batch(0, 2));
     await eventually('both are applied', () => Promise.resolve(partition.position === 2));
     expect(conflicts).toBe(8);
     expect(seen).toEqual(['seek 0', 'applied up to 1', 'applied up to 2']);
@@ -295,8 +300,7 @@ describe('a partition', () => {
     const applyAll = async ({ partition, seen }: Loaded) => {
       await eventually('all is applied', async () => {
         const { position } = partition;
-        if (partition.state === 'ready')
-          await partition.takeBatch(batch(position ?? 0, 5 - (position ?? 0), 5));
+        if (partition.isFollowing) await partition.take(batch(position ?? 0, 5 - (position ?? 0), 5));
         return position === 5;
       });
       return seen.filter((one) => /gave up|applied up to [35]/.test(one));
@@ -322,7 +326,7 @@ describe('a partition', () => {
       expect(given.partition.position).toBe(3);
       isDecided = true;
       expect(await applied).toEqual(allAround3);
-      const [message] = batch(3, 1).batch.messages.slice(-1);
+      const [message] = batch(3, 1).messages.slice(-1);
       const { digest } = identityOf(message as KafkaMessage);
       expect(new Set(asked.map((what) => JSON.stringify(what)))).toEqual(
         new Set([JSON.stringify({ from: 3, digest })]),
@@ -332,23 +336,27 @@ describe('a partition', () => {
 
   it('shows when it last made progress: what is idle still does, and what hangs or is lost does not', async () => {
     const gate = Promise.withResolvers<void>();
-    const { partition, metrics } = await loaded({ apply: () => gate.promise });
-    const progressSince = async (act: () => Promise<unknown>) => {
-      metrics.progress.set({ topic: 't', partition: 0, generation: 'g1' }, 0);
-      await act();
-      return (await metrics.progress.get()).values[0]?.value !== 0;
-    };
-    expect(await progressSince(() => partition.checkLog())).toBe(true);
-    const hanging = () => partition.takeBatch(batch(0, 10)).then(() => partition.checkLog());
-    expect(await progressSince(hanging)).toBe(false);
-    const applied = () => {
-      gate.resolve();
-      return partition.settled();
-    };
-    expect(await progressSince(applied)).toBe(true);
-    await partition.takeBatch(batch(10, 10));
+    // What takes it ten seconds takes it 0.1.
+    const sleep: Clock['sleep'] = (milliseconds, signal) => systemClock.sleep(milliseconds / 100, signal);
+    const { partition, ended, metrics } = await loaded({
+      apply: () => gate.promise,
+      clock: { ...systemClock, sleep },
+    });
+    const forget = () => metrics.progress.set({ topic: 't', partition: 0, generation: 'g1' }, 0);
+    const isShown = async () => (await metrics.progress.get()).values[0]?.value !== 0;
+    forget();
+    await eventually('what is idle progresses', isShown);
+    await partition.take(batch(0, 10));
+    forget();
+    await systemClock.sleep(400);
+    expect(await isShown()).toBe(false);
+    gate.resolve();
+    await eventually('what is applied is progress', isShown);
+    await partition.take(batch(10, 10));
     partition.revoke();
-    expect(await progressSince(() => partition.settled())).toBe(false);
+    forget();
+    await ended;
+    expect(await isShown()).toBe(false);
   });
 
   it('shows that it fails again and again though the database answers, and says so once', async () => {
@@ -363,7 +371,7 @@ describe('a partition', () => {
     });
     const failing = async () => (await metrics.failing.get()).values[0]?.value ?? 0;
     const apply = async () => {
-      if (partition.state === 'ready') await partition.takeBatch(batch(0, 2, 2));
+      if (partition.isFollowing) await partition.take(batch(0, 2, 2));
     };
     await eventually('five attempts have failed', async () => {
       await apply();

@@ -1,0 +1,477 @@
+/**
+ * One partition during one assignment: claims its checkpoint, checks that the log reaches there, follows the log, and writes it slice by
+ * slice. A new assignment makes a new loop; what still runs of an old one finds itself fenced.
+ */
+import type { ClientSession } from 'mongodb';
+import type { Clock } from '#shared/clock.ts';
+import { describeError, StoreDataError } from '#shared/errors.ts';
+import {
+  damagedBatch,
+  isDamaged,
+  type LogMessage,
+  offsetsInWords,
+  type UnreadableBatch,
+} from '#shared/kafka/message.ts';
+import type { Logger } from '#shared/logging.ts';
+import {
+  type Claim,
+  isSameIdentity,
+  isSameMessage,
+  type Whereabouts,
+} from '#shared/projection/slice/checkpoint.ts';
+import { sliceLength, type SliceLimits } from '#shared/projection/slice/slice.ts';
+import { checkHistory, Continuity, type FetchedBatch, replacedLog, type Taken } from './continuity.ts';
+import type { PartitionLog, PartitionPermits, PartitionReport, PartitionStore } from './edges.ts';
+import { Feed } from './feed.ts';
+import { Semaphore } from './scheduler.ts';
+import { type Failed, FailureTracker, isFenced, SliceWriter } from './slice-writer.ts';
+
+/** Attempts on a slice before the log is read anew. Write conflicts clear quickly: they are retried more often. */
+const QUICK_ATTEMPTS = { failed: 3, conflict: 20 };
+/** The pause before a slice is tried again: longer each time, up to three times as long. */
+const RETRY_MS = 20;
+/** The pause after a slice that failed too often in turn. */
+const REST_MS = 1_000;
+const MAX_CLAIM_PAUSE_MS = 3_000;
+/** How long nothing may come before the log and the checkpoint are looked at. */
+const QUIET_MS = 10_000;
+/** How often a partition that stopped looks whether an operator decided how it goes on. */
+const DECISION_POLL_MS = 1_000;
+/** How often it reads the batch anew: another broker may have it whole. */
+const READ_AGAIN_MS = 30_000;
+
+/** Told which messages come after the slice that is being written; the function that it returns ends what it does with them. */
+export type Prepare = (messages: readonly LogMessage[]) => () => void;
+
+export interface LoopOptions {
+  topic: string;
+  partition: number;
+  limits: SliceLimits;
+  /** How long a fenced partition waits before it claims again: long enough for a heartbeat to tell us that we lost it. */
+  fencedPauseMs: number;
+  /** What to do when the log is another than the checkpoint was made from. */
+  recoveryHint: string;
+  log: PartitionLog;
+  store: PartitionStore;
+  permits: PartitionPermits;
+  report: PartitionReport;
+  clock: Clock;
+  logger: Logger;
+  prepare?: Prepare;
+}
+
+/** How far a partition gets after its assignment: its checkpoint is ours, its log is known, messages have come, some are applied. */
+type Stage = 'claimedMs' | 'loadedMs' | 'fetchedMs' | 'sinceAssignmentMs';
+
+/** Ends the following of the log: the checkpoint is claimed again after a while. */
+class StartOver extends Error {
+  readonly afterMs: number;
+
+  constructor(afterMs: number) {
+    super('the checkpoint is claimed again');
+    this.afterMs = afterMs;
+  }
+}
+
+/** Ends it before a damaged batch about which nobody has decided. */
+class DamagedLog extends Error {
+  readonly batch: UnreadableBatch;
+
+  constructor(batch: UnreadableBatch) {
+    super(batch.detail);
+    this.batch = batch;
+  }
+}
+
+export class PartitionLoop {
+  readonly #options: LoopOptions;
+  readonly #writer: SliceWriter;
+  readonly #feed: Feed;
+  readonly #over = new AbortController();
+  /** What is done in the claim's session is done one after the other. */
+  readonly #session = new Semaphore(1);
+  #claim: Claim | null = null;
+  /** Whether another owner had the checkpoint when it was claimed again. */
+  #isFenced = false;
+  /** Whether another owner had it when nothing came for a while. */
+  #isClaimLost = false;
+  #isFollowing = false;
+  /** The damaged batch before which it stopped, until something behind it is applied. */
+  #damaged: UnreadableBatch | null = null;
+  /** What keeps it from being claimed. */
+  readonly #unclaimed = new FailureTracker();
+  readonly #assignedAt: number;
+  /** After how many milliseconds of the assignment it got how far. */
+  readonly #reached: Partial<Record<Stage, number>> = {};
+
+  constructor(options: LoopOptions) {
+    this.#options = options;
+    this.#writer = new SliceWriter(options);
+    this.#feed = new Feed(options.log, options.clock, this.#over.signal);
+    this.#assignedAt = options.clock.now();
+    options.report.progress();
+  }
+
+  /** The offset that is applied next; `null` until the checkpoint is claimed. */
+  get position(): number | null {
+    return this.#claim?.position ?? null;
+  }
+
+  get isFollowing(): boolean {
+    return this.#isFollowing;
+  }
+
+  /** Whether the next message is all that it waits for. */
+  get isIdle(): boolean {
+    return this.#isFollowing && this.#feed.isIdle;
+  }
+
+  /** Hands over what was fetched; the next fetch may begin when it resolves. */
+  take(batch: FetchedBatch): Promise<void> {
+    return this.#feed.take(batch);
+  }
+
+  /** Has `run` end after the transaction that is under way. */
+  stop(): void {
+    this.#over.abort();
+    this.#feed.close();
+  }
+
+  /** Called when the partition is assigned to another loop, here or elsewhere. */
+  revoke(): void {
+    this.stop();
+    this.#isFollowing = false;
+    this.#options.permits.noteLag(null);
+    this.#options.report.end();
+  }
+
+  /** Called when it is assigned to us once more: what is under way continues. @returns `false` where it must be claimed anew. */
+  retain(): boolean {
+    if (this.#claim === null) return !this.#isOver;
+    if (this.#isFollowing) this.#feed.seek();
+    return this.#isFollowing;
+  }
+
+  /** Whether somebody else claimed the partition since we did; `false` where it cannot be told. */
+  async isClaimedByOther(): Promise<boolean> {
+    const claim = this.#claim;
+    if (claim === null || !this.#isFollowing) return false;
+    return (await this.#whereIs(claim)) === 'not ours' && this.#claim === claim;
+  }
+
+  /** Runs work in the claim's session between two slices; `null` while the partition is not ours, or not claimed yet. */
+  runBetweenSlices<R>(work: (session: ClientSession) => Promise<R>): Promise<R | null> {
+    return this.#withSession(async () =>
+      this.#claim === null || this.#isOver ? null : work(this.#claim.session),
+    );
+  }
+
+  /** Follows the log until the loop is stopped, and begins again after whatever interrupts that. Called once; never rejects. */
+  async run(): Promise<void> {
+    for (let attempt = 0; !this.#isOver; attempt += 1) {
+      try {
+        this.#isFollowing = false;
+        const continuity = await this.#open();
+        attempt = 0;
+        await this.#follow(continuity);
+      } catch (error) {
+        if (this.#isOver) break;
+        this.#feed.close();
+        await this.#recover(error, attempt);
+      }
+    }
+    await this.#withSession(async () => this.#claim?.session.endSession()).catch(() => undefined);
+  }
+
+  /** Claims the checkpoint, and checks that the log reaches there. */
+  async #open(): Promise<Continuity> {
+    const { position, lastMessage } = await this.#claimCheckpoint();
+    this.#reach('claimedMs');
+    const bounds = await this.#options.log.bounds();
+    this.#unclaimed.end();
+    checkHistory(this.#options, position, bounds);
+    const continuity = new Continuity(lastMessage, position);
+    this.#noteDeleted(continuity, bounds.start);
+    if (this.#damaged === null) this.#options.report.stopped(false);
+    this.#reach('loadedMs');
+    this.#noteLag(bounds.end - position);
+    return continuity;
+  }
+
+  async #follow(continuity: Continuity): Promise<void> {
+    if (this.#isOver) return;
+    this.#isFollowing = true;
+    this.#feed.open(continuity);
+    this.#options.report.moved();
+    while (!this.#isOver) {
+      const fetched = await this.#feed.next(QUIET_MS);
+      if (this.#isOver) return;
+      switch (fetched?.kind) {
+        case undefined:
+          await this.#lookAround(continuity);
+          break;
+        case 'take':
+          this.#reach('fetchedMs');
+          await this.#write(fetched.taken);
+          this.#options.report.moved();
+          break;
+        case 'doubt':
+          await this.#checkBounds(continuity, fetched.isMissing);
+          break;
+        case 'hidden':
+          await this.#goOnWithoutProof(continuity, fetched.batch);
+          break;
+        case 'replaced':
+          throw replacedLog(this.#options, continuity.last?.offset);
+      }
+    }
+  }
+
+  /** Writes a batch slice by slice, in order. */
+  async #write(taken: Taken): Promise<void> {
+    const { messages } = taken;
+    let failures = 0;
+    for (let index = this.#indexOfPosition(taken); (this.position ?? 0) < taken.next;) {
+      if (index === -1) {
+        this.#options.logger.warn(
+          { position: this.position },
+          'the checkpoint is not at this batch: seeking',
+        );
+        throw new StartOver(0);
+      }
+      const damaged = damagedBatch(messages[index] ?? {});
+      if (damaged !== undefined) return this.#skip(damaged, messages.slice(index, index + 1));
+      const written = await this.#writeNext(taken, index);
+      if (this.#isOver) return;
+      if (typeof written === 'number') {
+        index = written;
+        failures = 0;
+        continue;
+      }
+      failures += 1;
+      if (failures >= QUICK_ATTEMPTS[written]) throw new StartOver(REST_MS);
+      await this.#sleep(RETRY_MS * Math.min(failures, 3));
+      if (this.#isOver) return;
+      // After an own failure the commit may or may not have happened: the checkpoint knows.
+      await this.#claimCheckpoint();
+      index = this.#indexOfPosition(taken);
+    }
+  }
+
+  /** Writes one slice of a batch, while what comes after it is prepared. @returns the index behind it, or how it failed. */
+  async #writeNext({ messages, next, logEnd }: Taken, index: number): Promise<number | Failed> {
+    const { permits, prepare } = this.#options;
+    const permit = await permits.next(this.#over.signal);
+    try {
+      if (this.#isOver) return 'failed';
+      const limits = this.#writer.limits(permit.events);
+      const end = index + sliceLength(messages, index, limits);
+      const endPreparing = prepare?.(messages.slice(end, end + sliceLength(messages, end, limits)));
+      const part = messages.slice(index, end);
+      const following = end === messages.length ? next : Number(part.at(-1)?.offset) + 1;
+      const outcome = await this.#writeSlice(part, following).finally(endPreparing);
+      if (outcome !== 'written') return outcome;
+      this.#noteLag(Math.max(0, logEnd - following));
+      return end;
+    } finally {
+      permit.end();
+    }
+  }
+
+  async #writeSlice(messages: readonly LogMessage[], next: number): Promise<'written' | Failed> {
+    const { topic, partition, report, logger } = this.#options;
+    const slice = { topic, partition, messages, next };
+    const outcome = await this.#withSession(async () =>
+      this.#claim === null ? 'failed' : this.#writer.write(this.#claim, slice),
+    );
+    if (outcome !== 'written') return outcome;
+    if (this.#damaged !== null) report.stopped(false);
+    this.#damaged = null;
+    if (this.#reach('sinceAssignmentMs')) {
+      logger.info({ position: next, ...this.#reached }, 'partition is applied');
+    }
+    return outcome;
+  }
+
+  /** Continues behind a damaged batch where an operator decided so: where the checkpoint is then, the log is read on. */
+  async #skip(damaged: UnreadableBatch, messages: readonly LogMessage[]): Promise<void> {
+    const { store, permits, logger } = this.#options;
+    const to = await store.skippedTo(damaged);
+    if (to === null) throw new DamagedLog(damaged);
+    const permit = await permits.next(this.#over.signal);
+    try {
+      if (this.#isOver) return;
+      const skipped = messages.map((message) =>
+        Object.assign({}, message, { unreadable: { ...damaged, to } }),
+      );
+      const outcome = await this.#writeSlice(skipped, to + 1);
+      if (outcome !== 'written') throw new StartOver(REST_MS);
+    } finally {
+      permit.end();
+    }
+    const { from, reason } = damaged;
+    logger.warn({ from, to, reason }, 'a damaged batch is passed by');
+    throw new StartOver(0);
+  }
+
+  /** Which message of a batch is written next; -1 when the checkpoint stands neither before the batch nor at one of its messages. */
+  #indexOfPosition({ messages, after }: Taken): number {
+    const last = this.#claim?.lastMessage ?? null;
+    if (isSameIdentity(last, after)) return 0;
+    const at = messages.findIndex(({ offset }) => Number(offset) === last?.offset);
+    const found = messages[at];
+    return last !== null && found !== undefined && isSameMessage(last, found) ? at + 1 : -1;
+  }
+
+  /**
+   * Nothing came for a while. Asks whether the checkpoint is where we left it, and has the log show the last message again: nothing else
+   * would tell that the one or the other was replaced.
+   */
+  async #lookAround(continuity: Continuity): Promise<void> {
+    const claim = this.#claim;
+    if (claim === null) return;
+    const place = await this.#whereIs(claim);
+    if (this.#isOver) return;
+    if (place === 'here') this.#options.report.progress();
+    // Most often another projector has the partition, and the group is about to tell us.
+    const isNews = place === 'not ours' && !this.#isClaimLost;
+    this.#isClaimLost = place === 'not ours';
+    if (isNews || !this.#feed.isEmpty) return;
+    if (place !== 'here') {
+      const { position } = claim;
+      this.#options.logger.warn({ position }, 'the checkpoint was moved by somebody else: it is read anew');
+      throw new StartOver(0);
+    }
+    if (continuity.isLooking) return this.#checkBounds(continuity, false);
+    continuity.lookAgain();
+    this.#feed.seek();
+  }
+
+  /**
+   * Asks where the log begins and ends before more of it is fetched.
+   * @param isMissing whether the last message was asked for and not shown.
+   */
+  async #checkBounds(continuity: Continuity, isMissing: boolean): Promise<void> {
+    this.#feed.hold();
+    const bounds = await this.#options.log.bounds();
+    checkHistory(this.#options, continuity.next, bounds);
+    if (!this.#noteDeleted(continuity, bounds.start) && isMissing) {
+      throw replacedLog(this.#options, continuity.last?.offset);
+    }
+    this.#feed.goOn();
+  }
+
+  /** The last message lies in a batch that can no longer be read: if that is damaged, an operator decides about this too. */
+  async #goOnWithoutProof(continuity: Continuity, batch: UnreadableBatch): Promise<void> {
+    const to = isDamaged(batch) ? await this.#options.store.skippedTo(batch) : batch.to;
+    if (to === null) throw new DamagedLog(batch);
+    continuity.giveUpProof();
+    this.#feed.goOn();
+  }
+
+  /** Says so where the log was cut off between the last message and the next. @returns whether it was. */
+  #noteDeleted(continuity: Continuity, logStart: number): boolean {
+    if (!continuity.notReachingBack(logStart)) return false;
+    this.#options.logger.warn(
+      { position: continuity.next, logStart },
+      'the last message applied was deleted from the log: nothing can tell whether it is still the same log',
+    );
+    return true;
+  }
+
+  /** Waits until the checkpoint may be claimed again. */
+  async #recover(error: unknown, attempt: number): Promise<void> {
+    if (error instanceof StartOver) return this.#sleep(error.afterMs);
+    // What cannot go on is no reason for others to wait.
+    this.#options.permits.noteLag(null);
+    if (error instanceof DamagedLog) return this.#untilDecided(error.batch);
+    if (error instanceof StoreDataError && error.code === 'history_lost') return this.#untilReplayed(error);
+    const failures = this.#unclaimed.failed(0, this.#options.clock.now());
+    if (failures !== null) {
+      this.#options.logger.warn(
+        { ...failures, error: describeError(error) },
+        this.#isFollowing ? 'log cannot be followed yet' : 'checkpoint cannot be claimed yet',
+      );
+    }
+    this.#isFenced = isFenced(error);
+    // If the group has given the partition away, a heartbeat says so meanwhile, and this loop is stopped.
+    const { fencedPauseMs } = this.#options;
+    await this.#sleep(this.#isFenced ? fencedPauseMs : Math.min(100 * 2 ** attempt, MAX_CLAIM_PAUSE_MS));
+  }
+
+  /** Stops until an operator has the log applied from its beginning: the checkpoint is gone then. */
+  async #untilReplayed(error: StoreDataError): Promise<void> {
+    const { logger, report } = this.#options;
+    report.stopped(true);
+    logger.fatal({ error: error.message }, 'partition stopped: going on would lose events');
+    while (!this.#isOver) {
+      await this.#sleep(DECISION_POLL_MS);
+      if (this.#claim === null || (await this.#whereIs(this.#claim)) !== 'gone') continue;
+      logger.warn({}, 'the checkpoint was removed: the log is applied from its beginning');
+      await this.#claim.session.endSession();
+      this.#claim = null;
+      return;
+    }
+  }
+
+  /** Stops before a damaged batch until it is to be skipped, or for a while: it may be read after all. */
+  async #untilDecided(batch: UnreadableBatch): Promise<void> {
+    const { topic, partition, report, logger, store, clock } = this.#options;
+    const { from, reason, detail } = batch;
+    this.#damaged = batch;
+    report.stopped(true, reason);
+    logger.fatal(
+      { offset: from, reason, error: detail },
+      `partition stopped: the record batch of the offsets ${offsetsInWords(batch)} cannot be read; "store-data dead-letters skip --topic ${topic} --partition ${partition} --offset ${from}" goes on behind it`,
+    );
+    for (const since = clock.now(); clock.now() - since < READ_AGAIN_MS;) {
+      await this.#sleep(DECISION_POLL_MS);
+      if (this.#isOver) return;
+      if ((await store.skippedTo(batch).catch(() => null)) !== null) return;
+    }
+  }
+
+  async #claimCheckpoint(): Promise<Claim> {
+    const claim = await this.#withSession(async () => {
+      const former = this.#claim;
+      this.#claim = await this.#options.store.claim(this.#isFenced ? null : former);
+      // A claim that names the former one ends its session.
+      if (this.#isFenced) void former?.session.endSession().catch(() => undefined);
+      this.#isFenced = false;
+      return this.#claim;
+    });
+    this.#writer.noteAnswered();
+    return claim;
+  }
+
+  /** Where it cannot be told, nothing has changed as far as we know. */
+  #whereIs(claim: Claim): Promise<Whereabouts> {
+    return this.#options.store.whereIs(claim).catch(() => 'here' as const);
+  }
+
+  async #withSession<R>(work: () => Promise<R>): Promise<R> {
+    const leave = await this.#session.acquire();
+    return work().finally(leave);
+  }
+
+  #noteLag(messages: number): void {
+    if (this.#isOver) return;
+    this.#options.permits.noteLag(messages);
+    this.#options.report.lag(messages);
+  }
+
+  /** Notes when the partition got so far for the first time. @returns whether it is the first time. */
+  #reach(stage: Stage): boolean {
+    if (this.#reached[stage] !== undefined) return false;
+    this.#reached[stage] = Math.round(this.#options.clock.now() - this.#assignedAt);
+    return true;
+  }
+
+  get #isOver(): boolean {
+    return this.#over.signal.aborted;
+  }
+
+  #sleep(milliseconds: number): Promise<void> {
+    return this.#options.clock.sleep(milliseconds, this.#over.signal);
+  }
+}
