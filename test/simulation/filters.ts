@@ -1,0 +1,119 @@
+/** The filters, updates and expressions of MongoDB that the projection uses. Anything else throws: the world would promise what nobody checked. */
+
+export type Value = unknown;
+export type Doc = { _id: string } & Record<string, Value>;
+type Fields = Record<string, Value>;
+
+const isPlain = (value: Value): value is Fields =>
+  typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+
+/** A copy that shares nothing that can be changed. */
+export function copy<T>(value: T): T {
+  if (Array.isArray(value)) return value.map((item: unknown) => copy(item)) as T;
+  if (!isPlain(value)) return value;
+  const copied: Fields = {};
+  for (const [name, member] of Object.entries(value)) if (member !== undefined) copied[name] = copy(member);
+  return copied as T;
+}
+
+/** The value of a field, which may be named by a path. */
+export function valueAt(doc: Value, path: string): Value {
+  let value = doc;
+  for (const name of path.split('.')) {
+    if (!isPlain(value)) return undefined;
+    value = value[name];
+  }
+  return value;
+}
+
+function setAt(doc: Fields, path: string, value: Value): void {
+  const names = path.split('.');
+  const last = names.pop() ?? '';
+  let target = doc;
+  for (const name of names) {
+    if (!isPlain(target[name])) target[name] = {};
+    target = target[name] as Fields;
+  }
+  if (value === undefined) delete target[last];
+  else target[last] = value;
+}
+
+/** As MongoDB orders values of one type. */
+export function compare(a: Value, b: Value): number {
+  if (a instanceof Date && b instanceof Date) return a.getTime() - b.getTime();
+  if (typeof a === 'number' && typeof b === 'number') return a - b;
+  if (typeof a === 'string' && typeof b === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b));
+  if (isAbsent(a) || isAbsent(b)) return Number(isAbsent(b)) - Number(isAbsent(a));
+  return JSON.stringify(a) === JSON.stringify(b) ? 0 : 1;
+}
+
+const isAbsent = (value: Value) => value === null || value === undefined;
+const isSame = (a: Value, b: Value) =>
+  isAbsent(a) || isAbsent(b) ? isAbsent(a) && isAbsent(b) : compare(a, b) === 0;
+/** A field that is a list passes where one of its items does. */
+const some = (value: Value, test: (item: Value) => boolean) =>
+  Array.isArray(value) ? value.some(test) : test(value);
+
+const OPERATORS: Record<string, (value: Value, operand: Value) => boolean> = {
+  $in: (value, list) => some(value, (item) => (list as Value[]).some((one) => isSame(item, one))),
+  $gt: (value, bound) => some(value, (item) => !isAbsent(item) && compare(item, bound) > 0),
+  $gte: (value, bound) => some(value, (item) => !isAbsent(item) && compare(item, bound) >= 0),
+  $lt: (value, bound) => some(value, (item) => !isAbsent(item) && compare(item, bound) < 0),
+  $lte: (value, bound) => some(value, (item) => !isAbsent(item) && compare(item, bound) <= 0),
+  $not: (value, operand) => !isPassing(value, operand),
+};
+
+function isPassing(value: Value, condition: Value): boolean {
+  const names = isPlain(condition) ? Object.keys(condition) : [];
+  if (!isPlain(condition) || !names.some((name) => name.startsWith('$')))
+    return some(value, (item) => isSame(item, condition));
+  return names.every((name) => {
+    const operator = OPERATORS[name];
+    if (operator === undefined) throw new Error(`the simulated store does not know ${name}`);
+    return operator(value, condition[name]);
+  });
+}
+
+/** Whether a document passes a filter. */
+export function matches(doc: Doc, filter: object): boolean {
+  return Object.entries(filter).every(([path, condition]) => {
+    if (path.startsWith('$')) throw new Error(`the simulated store does not know ${path}`);
+    return isPassing(valueAt(doc, path), condition);
+  });
+}
+
+/** An aggregation expression, as updates of texts have them. */
+function evaluate(doc: Doc, expression: Value): Value {
+  if (typeof expression === 'string' && expression.startsWith('$')) return valueAt(doc, expression.slice(1));
+  if (!isPlain(expression)) return expression;
+  const [[name, operand] = ['', undefined]] = Object.entries(expression);
+  const each = () => (operand as Value[]).map((item) => evaluate(doc, item));
+  if (name === '$literal') return operand;
+  if (name === '$add') return each().reduce<number>((sum, item) => sum + Number(item), 0);
+  if (name === '$concat') return each().join('');
+  if (name === '$replaceOne') {
+    const { input, find, replacement } = operand as Fields;
+    return String(evaluate(doc, input)).replace(String(evaluate(doc, find)), () => String(replacement));
+  }
+  throw new Error(`the simulated store does not know ${name}`);
+}
+
+/** What an update makes of a document. @param isNew whether it is inserted by the update. */
+export function updated(before: Doc, update: object, isNew: boolean): Doc {
+  const doc = copy(before);
+  if (Array.isArray(update)) {
+    for (const { $set } of update as { $set: Fields }[]) {
+      for (const [path, expression] of Object.entries($set)) setAt(doc, path, evaluate(before, expression));
+    }
+    return doc;
+  }
+  for (const [operator, fields] of Object.entries(update) as [string, Fields][]) {
+    for (const [path, value] of Object.entries(fields)) {
+      if (operator === '$set' || (operator === '$setOnInsert' && isNew)) setAt(doc, path, copy(value));
+      else if (operator === '$unset') setAt(doc, path, undefined);
+      else if (operator === '$inc') setAt(doc, path, Number(valueAt(doc, path) ?? 0) + Number(value));
+      else if (operator !== '$setOnInsert') throw new Error(`the simulated store does not know ${operator}`);
+    }
+  }
+  return doc;
+}

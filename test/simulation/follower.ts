@@ -1,0 +1,91 @@
+/** A client of the change feed: it knows its cursor and its copy, and asks by the rules that the query service has for cursors. */
+import { COLLECTIONS, type Stamp, STAMPS, TOMBSTONES } from '#shared/read-models/collections.ts';
+import type { EntityName } from '#shared/events/entities/index.ts';
+import { presentEpoch } from '#shared/read-models/feed-epochs.ts';
+import { type Cursor, decodeCursor, encodeCursor, generationMark, startAt } from '#query/feed/cursor.ts';
+import type { Doc } from './filters.ts';
+import type { State } from './store.ts';
+
+const KINDS = Object.keys(COLLECTIONS) as EntityName[];
+
+interface Change {
+  key: string;
+  position: number;
+  /** `null` for a deletion. */
+  sequence: number | null;
+}
+
+export class Follower {
+  readonly storeId: string;
+  readonly name: string;
+  readonly #pageSize: number;
+  #next: string | null = null;
+  /** Sequences of the records that it was told, by `<entity>/<store id>/<id>`. */
+  readonly copy = new Map<string, number>();
+
+  constructor(name: string, storeId: string, pageSize: number) {
+    this.name = name;
+    this.storeId = storeId;
+    this.#pageSize = pageSize;
+  }
+
+  /** Takes one answer of a generation. @returns whether it was the last for now. */
+  poll(state: State, database: string): boolean {
+    const mark = generationMark(database);
+    const scope = { environment: 'production', storeId: this.storeId, feed: 'all' };
+    const after: Cursor | null = this.#next === null ? null : decodeCursor(scope, this.#next);
+    if (this.#next !== null && after === null) throw new Error(`${this.name}: its own cursor was refused`);
+    const stamp = (state.get(`${database}/${STAMPS}`)?.get(this.storeId)?.doc ??
+      null) as unknown as Stamp | null;
+    const { lastDelivered, skipDeletionsUpTo } = startAt(after, mark, stamp);
+    const changes = changesOf(state, database, this.storeId)
+      .filter(
+        ({ position, sequence }) =>
+          position > (sequence === null ? Math.max(lastDelivered, skipDeletionsUpTo) : lastDelivered),
+      )
+      .sort((a, b) => a.position - b.position);
+    const page = changes.slice(0, this.#pageSize);
+    const more = changes.length > page.length;
+    for (const { key, sequence } of page) {
+      if (sequence === null) this.copy.delete(key);
+      else this.copy.set(key, sequence);
+    }
+    const snapshotPosition = stamp?.position ?? 0;
+    this.#next = encodeCursor(scope, {
+      generation: mark,
+      epoch: presentEpoch(stamp?.epochs),
+      lastDelivered: more ? (page.at(-1)?.position ?? 0) : snapshotPosition,
+      snapshotPosition,
+      skipDeletionsUpTo: Math.min(skipDeletionsUpTo, snapshotPosition),
+    });
+    return !more;
+  }
+}
+
+function changesOf(state: State, database: string, storeId: string): Change[] {
+  const of = (name: string) =>
+    [...(state.get(`${database}/${name}`)?.values() ?? [])]
+      .map(({ doc }) => doc)
+      .filter((doc) => doc['store_id'] === storeId);
+  const position = (doc: Doc) => Number(doc['feed_position']);
+  const records = KINDS.flatMap((kind) =>
+    of(COLLECTIONS[kind]).map((doc) => ({
+      key: `${kind}/${doc._id}`,
+      position: position(doc),
+      sequence: Number(doc['sequence']),
+    })),
+  );
+  return [
+    ...records,
+    ...of(TOMBSTONES).map((doc) => ({ key: doc._id, position: position(doc), sequence: null })),
+  ];
+}
+
+/** What a store's records are now, as a copy has them. */
+export function recordsOf(state: State, database: string, storeId: string): Map<string, number> {
+  return new Map(
+    changesOf(state, database, storeId).flatMap(({ key, sequence }): [string, number][] =>
+      sequence === null ? [] : [[key, sequence]],
+    ),
+  );
+}

@@ -1,0 +1,177 @@
+/** What must hold after every commit: the read models of a generation are what the rules make of its log up to its checkpoints. */
+import {
+  COLLECTIONS,
+  DEAD_LETTERS,
+  CHECKPOINTS,
+  type Stamp,
+  STAMPS,
+  TOMBSTONES,
+} from '#shared/read-models/collections.ts';
+import type { EntityName } from '#shared/events/entities/index.ts';
+import { RANK_TREES, rankEntries } from '#shared/read-models/rank-tree/trees.ts';
+import type { Doc } from './filters.ts';
+import type { Entry } from './log.ts';
+import { Model, type Retried } from './model.ts';
+import { RETRIES } from './operator.ts';
+import { TOPIC } from './projector.ts';
+import type { State } from './store.ts';
+
+/** What orders and reviews of the world call their customers. */
+export const NAME = 'Zoë';
+
+const ENTITIES = Object.keys(COLLECTIONS) as EntityName[];
+
+/** A promise that was broken. */
+export class Violation extends Error {}
+
+interface Followed {
+  position: number;
+  retries: number;
+  model: Model;
+}
+
+export class Invariants {
+  /** Everything that was ever published to a partition, also where the log has lost it. */
+  readonly #history: (partition: number) => readonly Entry[];
+  /** The partition of a store. */
+  readonly #partitionOf: (storeId: string) => number;
+  /** By `<generation>/<partition>`. */
+  readonly #followed = new Map<string, Followed>();
+
+  constructor(history: (partition: number) => readonly Entry[], partitionOf: (storeId: string) => number) {
+    this.#history = history;
+    this.#partitionOf = partitionOf;
+  }
+
+  /** Checks what a commit changed. @throws {Violation} */
+  check(before: State, after: State, ended: ReadonlySet<string>): void {
+    for (const [name, documents] of after) {
+      const [generation = '', collection] = name.split('/');
+      if (collection !== CHECKPOINTS || documents === before.get(name)) continue;
+      for (const [id, { doc }] of documents) {
+        const was = before.get(name)?.get(id)?.doc['position'];
+        if (doc['position'] !== was && !ended.has(`${generation}/${String(doc['partition'])}`)) {
+          this.#checkPartition(after, generation, Number(doc['partition']), Number(doc['position']));
+        }
+      }
+    }
+    for (const [name, documents] of after) {
+      const [generation = '', collection] = name.split('/');
+      if (collection === RETRIES && documents !== before.get(name)) this.checkAll(after, generation, ended);
+    }
+    for (const [name, documents] of after) {
+      if (documents === before.get(name) || !name.endsWith(`/${STAMPS}`)) continue;
+      for (const [id, { doc }] of documents) {
+        const was = Number(before.get(name)?.get(id)?.doc['position'] ?? 0);
+        if (Number(doc['position'] ?? 0) < was) throw new Violation(`${name}/${id}: its position went back`);
+      }
+    }
+  }
+
+  /** Checks all of a generation. @throws {Violation} */
+  checkAll(state: State, generation: string, ended: ReadonlySet<string>): void {
+    for (const { doc } of state.get(`${generation}/${CHECKPOINTS}`)?.values() ?? []) {
+      if (ended.has(`${generation}/${String(doc['partition'])}`)) continue;
+      this.#checkPartition(state, generation, Number(doc['partition']), Number(doc['position']));
+    }
+  }
+
+  #checkPartition(state: State, generation: string, partition: number, position: number): void {
+    const key = `${generation}/${partition}`;
+    const known = this.#followed.get(key);
+    // After a restore everything is computed again.
+    const retried = retriedIn(state, generation, partition);
+    const isKnown = known !== undefined && known.position <= position && known.retries === retried.length;
+    const { model, position: from } = isKnown ? known : { model: new Model(), position: 0 };
+    model.apply(this.#history(partition), from, position, isKnown ? [] : retried);
+    this.#followed.set(key, { model, position, retries: retried.length });
+    const about = `${key} at ${position}`;
+    const isOurs = (doc: Doc) => this.#partitionOf(String(doc['store_id'])) === partition;
+    const of = (collection: string) =>
+      [...(state.get(`${generation}/${collection}`)?.values() ?? [])].map(({ doc }) => doc).filter(isOurs);
+    const found = new Map<string, string>();
+    for (const entity of ENTITIES) {
+      for (const doc of of(COLLECTIONS[entity])) found.set(`${entity}/${doc._id}`, String(doc['sequence']));
+    }
+    for (const doc of of(TOMBSTONES)) {
+      if (found.has(doc._id)) throw new Violation(`${about}: ${doc._id} is stored and deleted`);
+      found.set(doc._id, `${String(doc['sequence'])} deleted`);
+    }
+    for (const [id, { sequence, isDeleted }] of model.records) {
+      const expected = isDeleted ? `${sequence} deleted` : String(sequence);
+      if (found.get(id) !== expected)
+        throw new Violation(`${about}: ${id} is ${found.get(id) ?? 'missing'}, not ${expected}`);
+    }
+    if (found.size !== model.records.size)
+      throw new Violation(`${about}: there are ${found.size} records, not ${model.records.size}`);
+    this.#checkStamps(of(STAMPS), of, model, about);
+    const letters = [...(state.get(`${generation}/${DEAD_LETTERS}`)?.values() ?? [])].filter(
+      ({ doc }) => doc['topic'] === TOPIC && doc['partition'] === partition,
+    );
+    if (letters.length !== model.letters)
+      throw new Violation(`${about}: ${letters.length} dead letters, not ${model.letters}`);
+  }
+
+  #checkStamps(stamps: readonly Doc[], of: (collection: string) => Doc[], model: Model, about: string): void {
+    for (const stamp of stamps as unknown as readonly Stamp[]) {
+      const storeId = stamp._id;
+      const positions = new Set<unknown>();
+      for (const entity of ENTITIES) {
+        const effects = model.effects.get(`${storeId}/${entity}`) ?? 0;
+        if ((stamp[entity] ?? 0) !== effects) {
+          throw new Violation(
+            `${about}: ${effects} events of ${storeId}/${entity} took effect, its stamp says ${stamp[entity] ?? 0}`,
+          );
+        }
+        const docs = of(COLLECTIONS[entity]).filter((doc) => doc['store_id'] === storeId);
+        if ((stamp.counts?.[entity] ?? 0) !== docs.length) {
+          throw new Violation(
+            `${about}: ${storeId} has ${docs.length} of ${entity}, its stamp says ${stamp.counts?.[entity] ?? 0}`,
+          );
+        }
+        for (const doc of docs) {
+          const customer = model.records.get(`customer/${storeId}/${String(doc['customer_id'])}`);
+          if (customer?.isDeleted === true && String(doc['summary']).includes(NAME)) {
+            throw new Violation(`${about}: ${doc._id} shows a customer who was deleted`);
+          }
+          const position = doc['feed_position'];
+          if (positions.has(position))
+            throw new Violation(`${about}: position ${String(position)} of ${storeId} was given twice`);
+          if (Number(position) > (stamp.position ?? 0))
+            throw new Violation(`${about}: ${doc._id} is ahead of its store`);
+          positions.add(position);
+        }
+        this.#checkTrees(stamp, entity, docs, about);
+      }
+    }
+  }
+
+  #checkTrees(stamp: Stamp, entity: EntityName, docs: readonly Doc[], about: string): void {
+    for (const { name } of Object.values(RANK_TREES).filter((tree) => tree.entity === entity)) {
+      const counts: Record<string, number> = {};
+      for (const { tree, facet } of docs.flatMap((doc) => rankEntries(entity, doc))) {
+        if (tree === name) counts[facet] = (counts[facet] ?? 0) + 1;
+      }
+      const stored = textOf(stamp.ranks?.[name]?.counts ?? {});
+      const expected = textOf(counts);
+      if (stored !== expected) {
+        throw new Violation(`${about}: the tree ${name} of ${stamp._id} counts ${stored}, not ${expected}`);
+      }
+    }
+  }
+}
+
+function retriedIn(state: State, generation: string, partition: number): Retried[] {
+  return [...(state.get(`${generation}/${RETRIES}`)?.values() ?? [])]
+    .map(({ doc }) => doc as unknown as Retried & { partition: number })
+    .filter((retried) => retried.partition === partition)
+    .sort((a, b) => a.position - b.position);
+}
+
+/** Counts that are not 0, in the order of their facets. */
+function textOf(counts: Partial<Record<string, number>>): string {
+  const facets = Object.keys(counts)
+    .toSorted()
+    .filter((facet) => counts[facet] !== 0);
+  return facets.map((facet) => `${facet} ${counts[facet]}`).join(', ');
+}

@@ -1,0 +1,277 @@
+/** Mistakes that the simulation must find: each replaces one text of the real code, which stands exactly once in its file. */
+
+export interface Mistake {
+  /** What is wrong then. */
+  mistake: string;
+  file: string;
+  replace: string;
+  by: string;
+}
+
+const CHECKPOINT = 'shared/projection/slice/checkpoint.ts';
+const EPOCHS = 'shared/projection/slice/epochs.ts';
+const PLAN = 'shared/projection/pipeline/plan.ts';
+const APPLY = 'shared/projection/pipeline/apply.ts';
+const WRITE = 'shared/projection/pipeline/write.ts';
+const DECODE = 'shared/projection/pipeline/decode.ts';
+const STORED = 'shared/projection/pipeline/stored.ts';
+const CONTINUITY = 'services/projector/log/continuity.ts';
+const LOOP = 'services/projector/log/loop.ts';
+const CURSOR = 'services/query/feed/cursor.ts';
+const TREE = 'shared/projection/rank-tree/loaded-tree.ts';
+const MAINTAIN = 'shared/projection/rank-tree/maintain.ts';
+const SLICE = 'shared/projection/slice/slice.ts';
+const FEED_EPOCHS = 'shared/read-models/feed-epochs.ts';
+
+export const MISTAKES: readonly Mistake[] = [
+  {
+    mistake: 'the checkpoint is moved without a comparison',
+    file: CHECKPOINT,
+    replace: 'if (modifiedCount === 0) throw fenced(claim.id);',
+    by: 'if (modifiedCount === -1) throw fenced(claim.id);',
+  },
+  {
+    mistake: 'the checkpoint is moved whoever owns it and wherever it is',
+    file: CHECKPOINT,
+    replace: '    owner: claim.owner,\n    position: claim.position,\n    ...(claim.lastMessage',
+    by: '    ...(claim.lastMessage',
+  },
+  {
+    mistake: 'a claim leaves the transaction of a killed owner open',
+    file: CHECKPOINT,
+    replace: 'if (stored?.session !== undefined) {',
+    by: 'if (stored === undefined) {',
+  },
+  {
+    mistake: 'the position is moved outside of the transaction',
+    file: CHECKPOINT,
+    replace: 'updateOne(filter, { $set }, { session: claim.session })',
+    by: 'updateOne(filter, { $set })',
+  },
+  {
+    mistake: 'the position is moved one message too far',
+    file: CHECKPOINT,
+    replace: 'const $set = { position: slice.next,',
+    by: 'const $set = { position: slice.next + 1,',
+  },
+  {
+    mistake: 'an epoch is kept over a commit of unknown outcome',
+    file: EPOCHS,
+    replace: 'for (const storeId of given.keys()) this.#given.delete(storeId);',
+    by: 'given.keys();',
+  },
+  {
+    mistake: 'an epoch is continued wherever the store stands',
+    file: EPOCHS,
+    replace:
+      'given !== undefined && given.position === stamp?.position && given.epoch === presentEpoch(stamp.epochs)',
+    by: "given !== undefined && stamp !== undefined && given.epoch !== ''",
+  },
+  {
+    mistake: 'every event takes the same position',
+    file: EPOCHS,
+    replace: 'taken.position += 1;',
+    by: 'taken.position += taken.position === 0 ? 1 : 0;',
+  },
+  {
+    mistake: 'a new epoch begins with the last position of the one before it',
+    file: EPOCHS,
+    replace: 'from: (before?.position ?? 0) + 1 }',
+    by: 'from: Math.max(1, before?.position ?? 0) + 5 }',
+  },
+  {
+    mistake: 'an event with the sequence of the one before it takes effect',
+    file: DECODE,
+    replace: 'sequence > (chain.entries.at(-1)?.change.sequence ?? -1)',
+    by: 'sequence >= (chain.entries.at(-1)?.change.sequence ?? -1)',
+  },
+  {
+    mistake: 'an event with the stored sequence takes effect',
+    file: PLAN,
+    replace: 'change.sequence > version',
+    by: 'change.sequence >= version',
+  },
+  {
+    mistake: 'late events take effect',
+    file: PLAN,
+    replace: 'const version = stored.sequences.get(key) ?? -1;',
+    by: 'const version = stored.tombstones.has(key) ? (stored.sequences.get(key) ?? -1) : -1;',
+  },
+  {
+    mistake: 'a record that is back keeps its tombstone',
+    file: PLAN,
+    replace: 'if (isDeleted) result.restored.push(key);',
+    by: 'if (isDeleted) result.restored.length = 0;',
+  },
+  {
+    mistake: 'a deleted record stays stored',
+    file: PLAN,
+    replace: 'if (isStored) push(result.removals, entity, documentId(storeId, id));',
+    by: 'if (isStored && entity !== "order") push(result.removals, entity, documentId(storeId, id));',
+  },
+  {
+    mistake: 'a record that is replaced counts as one more',
+    file: PLAN,
+    replace: '(change.deletes ? 0 : 1) - (isStored ? 1 : 0)',
+    by: '(change.deletes ? 0 : 1) - (isStored && change.deletes ? 1 : 0)',
+  },
+  {
+    mistake: 'a store counts the records that changed, not the events',
+    file: PLAN,
+    replace: 'add(stamp.counters, entity, entries.length);',
+    by: 'add(stamp.counters, entity, 1);',
+  },
+  {
+    mistake: 'tombstones are not counted, so that nobody reads them',
+    file: PLAN,
+    replace: '(change.deletes ? 1 : 0) - (isDeleted ? 1 : 0)',
+    by: '(change.deletes && isDeleted ? 1 : 0) - (isDeleted ? 1 : 0)',
+  },
+  {
+    mistake: 'an order shows the customer who is deleted later in the slice',
+    file: PLAN,
+    replace: 'else if (entry.change.deletes) return true;',
+    by: 'else if (entry.change.deletes && at < 0) return true;',
+  },
+  {
+    mistake: 'an order shows a customer who was deleted before',
+    file: PLAN,
+    replace: 'let deleted = deletedBefore;',
+    by: 'let deleted = deletedBefore && at < 0;',
+  },
+  {
+    mistake: 'orders keep what they say of a customer who is deleted',
+    file: WRITE,
+    replace: 'await eraseCustomers(db, session, deleted, partition);',
+    by: 'void deleted;',
+  },
+  {
+    mistake: 'poison leaves no letter',
+    file: APPLY,
+    replace: 'const deadLetters = lettersOf(slice, [...left.rejected, ...planned.failed]);',
+    by: 'const deadLetters = lettersOf(slice, [...planned.failed]);',
+  },
+  {
+    mistake: 'documents are written outside of the transaction',
+    file: WRITE,
+    replace: '{ insert: collection, documents: part, ordered: false },\n      { session },',
+    by: '{ insert: collection, documents: part, ordered: false },\n      {},',
+  },
+  {
+    mistake: 'stamps are read outside of the transaction',
+    file: STORED,
+    replace: '.find({ _id: { $in: [...stores] } }, { session, batchSize: ONE_BATCH })',
+    by: '.find({ _id: { $in: [...stores].slice(1) } }, { session, batchSize: ONE_BATCH })',
+  },
+  {
+    mistake: 'a record that moves is not taken from its former place in the tree',
+    file: TREE,
+    replace:
+      'if (!after.some((other) => isSame(entry, other))) changeOf(changes, entry, storeId).removed.push(entry);',
+    by: 'if (after.length === 0) changeOf(changes, entry, storeId).removed.push(entry);',
+  },
+  {
+    mistake: 'the counts of a tree leave out what goes',
+    file: MAINTAIN,
+    replace: 'for (const { facet } of removed) counts[facet] = (counts[facet] ?? 0) - 1;',
+    by: 'for (const { facet } of removed.slice(1)) counts[facet] = (counts[facet] ?? 0) - 1;',
+  },
+  {
+    mistake: 'another log is not noticed',
+    file: CONTINUITY,
+    replace: "if (!isSameMessage(last, found)) return { kind: 'replaced' };",
+    by: 'if (!isSameMessage(last, found)) this.#looks = 0;',
+  },
+  {
+    mistake: 'a batch is taken that begins behind the position',
+    file: CONTINUITY,
+    replace: 'if (first <= this.#next || first === this.#gapAt) return true;',
+    by: 'if (first >= 0) return true;',
+  },
+  {
+    mistake: 'a fetch that does not show the last message is taken',
+    file: CONTINUITY,
+    replace: 'if (found === undefined) return this.#judgeWithout(batch, last);',
+    by: 'if (found === undefined) return this.#take(batch, batch.messages.filter(({ offset }) => Number(offset) >= this.#next));',
+  },
+  {
+    mistake: 'messages that were applied are taken again',
+    file: CONTINUITY,
+    replace:
+      'const behind = batch.messages.slice(at + 1).filter(({ offset }) => Number(offset) >= this.#next);',
+    by: 'const behind = batch.messages.slice(at).filter(({ offset }) => Number(offset) >= this.#next - 1);',
+  },
+  {
+    mistake: 'the position behind a gap is one too low',
+    file: CONTINUITY,
+    replace: 'return { first, end: Number(batch.lastOffset()) + 1 };',
+    by: 'return { first, end: Number(batch.lastOffset()) };',
+  },
+  {
+    mistake: 'the position behind a gap is one too high',
+    file: CONTINUITY,
+    replace: 'return { first, end: Number(batch.lastOffset()) + 1 };',
+    by: 'return { first, end: Number(batch.lastOffset()) + 2 };',
+  },
+  {
+    mistake: 'the last message of a slice is left out',
+    file: LOOP,
+    replace: 'const part = messages.slice(index, end);',
+    by: 'const part = messages.slice(index, Math.max(index + 1, end - 1));',
+  },
+  {
+    mistake: 'what is skipped ends one message too late',
+    file: LOOP,
+    replace: 'const outcome = await this.#writeSlice(skipped, to + 1);',
+    by: 'const outcome = await this.#writeSlice(skipped, to + 2);',
+  },
+  {
+    mistake: 'a batch is written from its beginning again after a failure',
+    file: LOOP,
+    replace: 'return last !== null && found !== undefined && isSameMessage(last, found) ? at + 1 : -1;',
+    by: 'return last !== null && found !== undefined && isSameMessage(last, found) ? at : -1;',
+  },
+  {
+    mistake: 'a partition that is fenced never claims again',
+    file: LOOP,
+    replace: 'this.#claim = await this.#options.store.claim(this.#isFenced ? null : former);',
+    by: 'this.#claim = await this.#options.store.claim(former);',
+  },
+  {
+    mistake: 'a transaction is never committed',
+    file: SLICE,
+    replace: 'await session.commitTransaction();',
+    by: 'await session.abortTransaction();',
+  },
+  {
+    mistake: 'positions that a restored database lost count as told',
+    file: CURSOR,
+    replace: 'if (cursor.snapshotPosition <= end) return byCursor;',
+    by: 'if (cursor.snapshotPosition >= 0) return byCursor;',
+  },
+  {
+    mistake: 'a cursor of another generation counts',
+    file: CURSOR,
+    replace:
+      'if (cursor === null || cursor.generation !== generation || cursor.epoch === null) return byCursor;',
+    by: 'if (cursor === null) return { lastDelivered: 0, skipDeletionsUpTo: Infinity };\n  if (cursor.generation !== generation) return cursor;\n  if (cursor.epoch === null) return byCursor;',
+  },
+  {
+    mistake: 'a cursor of an epoch that is not known counts',
+    file: CURSOR,
+    replace: 'if (at === -1) return EVERYTHING;',
+    by: 'if (at === -1) return byCursor;',
+  },
+  {
+    mistake: 'deletions that a restored database gives again are not told',
+    file: CURSOR,
+    replace: 'skipDeletionsUpTo: Math.min(cursor.skipDeletionsUpTo, end),',
+    by: 'skipDeletionsUpTo: cursor.snapshotPosition,',
+  },
+  {
+    mistake: 'the stamp forgets all epochs but the present one',
+    file: FEED_EPOCHS,
+    replace: 'if (text === undefined) return item;',
+    by: "if (text === undefined || text !== '') return item;",
+  },
+];

@@ -1,0 +1,92 @@
+/** What the read models must hold: the rules of events applied one message after the other, in the plainest way. */
+import type { LogMessage } from '#shared/kafka/message.ts';
+import type { Entry } from './log.ts';
+
+/** A record as the rules have it. */
+export interface Expected {
+  sequence: number;
+  isDeleted: boolean;
+}
+
+/** An event that an operator applied outside of the log. */
+export interface Retried {
+  /** The position of the checkpoint then. */
+  position: number;
+  value: Buffer;
+}
+
+export class Model {
+  /** By `<entity>/<store id>/<entity id>`. */
+  readonly records = new Map<string, Expected>();
+  /** Events that took effect, by `<store id>/<entity>`. */
+  readonly effects = new Map<string, number>();
+  letters = 0;
+
+  /** Applies what lies in the log from one position to another. @param retried what an operator applied, by the position that it followed. */
+  apply(entries: readonly Entry[], from: number, to: number, retried: readonly Retried[] = []): void {
+    let next = 0;
+    const retryUpTo = (position: number) => {
+      for (
+        let event = retried[next];
+        event !== undefined && event.position <= position;
+        event = retried[next]
+      ) {
+        this.#applyMessage(event);
+        next += 1;
+      }
+    };
+    for (const { from: at, message, unreadable } of entries) {
+      if (at < from || at >= to) continue;
+      retryUpTo(at);
+      if (unreadable !== null) this.letters += 1;
+      if (message !== null) this.#applyMessage(message);
+    }
+    retryUpTo(Infinity);
+  }
+
+  #applyMessage(message: Pick<LogMessage, 'value'>): void {
+    const event = eventOf(message);
+    if (event === null) {
+      this.letters += 1;
+      return;
+    }
+    const { entity, storeId, id, sequence, isDeleted } = event;
+    const key = `${entity}/${storeId}/${id}`;
+    if (sequence <= (this.records.get(key)?.sequence ?? -1)) return;
+    this.records.set(key, { sequence, isDeleted });
+    const effect = `${storeId}/${entity}`;
+    this.effects.set(effect, (this.effects.get(effect) ?? 0) + 1);
+    if (entity !== 'customer' || !isDeleted) return;
+    // Orders and reviews change with the customers whom they name (rule R10.10).
+    for (const naming of ['order', 'review']) {
+      const named = `${storeId}/${naming}`;
+      this.effects.set(named, (this.effects.get(named) ?? 0) + 1);
+    }
+  }
+}
+
+interface ReadEvent {
+  entity: string;
+  storeId: string;
+  id: string;
+  sequence: number;
+  isDeleted: boolean;
+}
+
+/** `null` for poison: of that the world has only one kind, which is no JSON. */
+function eventOf({ value }: Pick<LogMessage, 'value'>): ReadEvent | null {
+  const text = value?.toString() ?? '';
+  if (!text.startsWith('{')) return null;
+  const { type, storeid, subject, sequence } = JSON.parse(text) as Record<
+    'type' | 'storeid' | 'subject' | 'sequence',
+    string
+  >;
+  const [, entity = '', action] = type.split('.');
+  return {
+    entity,
+    storeId: storeid,
+    id: subject,
+    sequence: Number(sequence),
+    isDeleted: action === 'deleted',
+  };
+}

@@ -1,0 +1,44 @@
+/** An operator's retry of a dead letter, as `dead-letters retry` applies it: a slice of its own that is not its partition's next one. */
+import type { ClientSession, Db } from 'mongodb';
+import type { EncodedMessage } from '#shared/events/encode.ts';
+import { applyChanges } from '#shared/projection/pipeline/apply.ts';
+import { Epochs } from '#shared/projection/slice/epochs.ts';
+import { checkpointId } from '#shared/projection/slice/checkpoint.ts';
+import { runInTransaction } from '#shared/projection/slice/slice.ts';
+import { CHECKPOINTS } from '#shared/read-models/collections.ts';
+import { noErasures, TOPIC } from './projector.ts';
+import type { Host } from './scheduler.ts';
+import type { Client } from './store.ts';
+
+/** Where the world notes what was retried, in the transaction that does it. */
+export const RETRIES = 'retries';
+let retries = 0;
+
+export async function retryLetter(
+  operator: Host,
+  client: Client,
+  generation: string,
+  partition: number,
+  { key, value, headers }: EncodedMessage,
+): Promise<void> {
+  const db = client.db(generation);
+  const session = client.startSession();
+  const bytes = { key: Buffer.from(key), value: Buffer.from(value), headers };
+  const message = { ...bytes, offset: '0', timestamp: '0', attributes: 0 };
+  retries += 1;
+  const note = `${operator.name}/${retries}`;
+  await runInTransaction(session as unknown as ClientSession, async () => {
+    const checkpoint = await db
+      .collection(CHECKPOINTS)
+      .findOne({ _id: checkpointId(TOPIC, partition) }, { session });
+    const slice = { topic: TOPIC, partition, messages: [message], next: 0 };
+    await applyChanges(db as unknown as Db, session as unknown as ClientSession, slice, {
+      findErased: async () => noErasures,
+      epochs: new Epochs(),
+    });
+    const position = Number(checkpoint?.['position'] ?? 0);
+    await db
+      .collection(RETRIES)
+      .insertMany([{ _id: note, partition, position, value: message.value }], { session });
+  });
+}

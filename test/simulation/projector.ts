@@ -1,0 +1,277 @@
+/** A projector of the world: the real loops of its partitions, over the log and the store in memory. */
+import type { Collection as DriverCollection, Db, MongoClient } from 'mongodb';
+import { StoreDataError } from '#shared/errors.ts';
+import type { Logger } from '#shared/logging.ts';
+import type { ErasedStores } from '#shared/access/erased-stores.ts';
+import { applyChanges } from '#shared/projection/pipeline/apply.ts';
+import { ChangeReader } from '#shared/projection/pipeline/change-reader.ts';
+import { giveUpSlice } from '#shared/projection/dead-letters/write.ts';
+import { TreeCache } from '#shared/projection/rank-tree/loaded-tree.ts';
+import {
+  applyWithCheckpoint,
+  type Checkpoint,
+  claimCheckpoint,
+  whereIs,
+} from '#shared/projection/slice/checkpoint.ts';
+import { Epochs } from '#shared/projection/slice/epochs.ts';
+import { CHECKPOINTS } from '#shared/read-models/collections.ts';
+import { PartitionLoop } from '#projector/log/loop.ts';
+import type { PartitionLog as LoopLog, PartitionReport } from '#projector/log/edges.ts';
+import type { PartitionLog } from './log.ts';
+import type { Random } from './random.ts';
+import type { Host, Scheduler } from './scheduler.ts';
+import type { Client } from './store.ts';
+
+export const TOPIC = 'store-changes.production';
+const ALL_EVENTS = { events: 30, bytes: 1_000_000 };
+/** As long as it takes a heartbeat to say that a partition is lost. */
+const FENCED_PAUSE_MS = 500;
+const MAX_ENDING_MS = 1_000;
+
+export interface WorldOfProjectors {
+  scheduler: Scheduler;
+  random: Random;
+  logs: readonly PartitionLog[];
+  /** The last offset that an operator has skipped of what begins at an offset; `null` without a decision. */
+  skippedTo: (partition: number, from: number) => number | null;
+  trace: (what: string) => void;
+}
+
+export const noErasures = {
+  passesBy: () => false,
+  times: new Map<string, Date>(),
+} as unknown as ErasedStores;
+
+/** Fetches for one loop, as kafkajs does: one batch after the other, from where the last one ended or the last seek says. */
+class Fetching implements LoopLog {
+  loop: PartitionLoop | null = null;
+  readonly #world: WorldOfProjectors;
+  readonly #host: Host;
+  readonly #log: PartitionLog;
+  #offset = 0;
+  #seeks = 0;
+  #isPaused = true;
+  #isBusy = false;
+  #wasElsewhere = false;
+
+  constructor(world: WorldOfProjectors, host: Host, log: PartitionLog) {
+    this.#world = world;
+    this.#host = host;
+    this.#log = log;
+  }
+
+  bounds = async () => {
+    await this.#pause(2);
+    return this.#log.bounds;
+  };
+
+  seek = (offset: number) => {
+    this.#offset = offset;
+    this.#seeks += 1;
+    this.wake();
+  };
+
+  pause = () => {
+    this.#isPaused = true;
+  };
+
+  resume = () => {
+    this.#isPaused = false;
+    this.wake();
+  };
+
+  /** Fetches, where it may and there is something to fetch. */
+  wake(): void {
+    if (this.#isPaused || this.#isBusy || this.loop === null) return;
+    this.#isBusy = true;
+    void this.#fetch(this.loop).finally(() => {
+      this.#isBusy = false;
+      if (!this.#isPaused && this.#offset < this.#log.end && this.#offset >= this.#log.start) {
+        this.#world.scheduler.after(5, this.#host, () => this.wake());
+      }
+    });
+  }
+
+  async #fetch(loop: PartitionLoop): Promise<void> {
+    const seeks = this.#seeks;
+    // Now and then an answer begins a little earlier, or behind where it should: a seek that did not take effect. Never twice in turn.
+    const { random } = this.#world;
+    const elsewhere = this.#wasElsewhere || !random.chance(0.06) ? 0 : random.below(5) - 2;
+    this.#wasElsewhere = elsewhere !== 0;
+    await this.#pause(1 + random.below(5));
+    const batch = this.#log.fetch(Math.max(this.#offset + elsewhere, this.#log.start));
+    if (batch === null || this.#seeks !== seeks || this.#isPaused) return;
+    this.#offset = Number(batch.lastOffset()) + 1;
+    await loop.take(batch);
+  }
+
+  #pause(milliseconds: number): Promise<void> {
+    return this.#world.scheduler.clockOf(this.#host).sleep(milliseconds);
+  }
+}
+
+interface Running {
+  loop: PartitionLoop;
+  fetching: Fetching;
+  ended: Promise<void>;
+}
+
+export class Projector implements Host {
+  readonly name: string;
+  state: Host['state'] = 'running';
+  readonly #world: WorldOfProjectors;
+  readonly #client: Client;
+  /** By `<generation>/<partition>`. */
+  #running = new Map<string, Running>();
+  readonly #epochs = new Map<string, Epochs>();
+  readonly #trees = new TreeCache();
+  readonly #readers = new Map<string, ChangeReader>();
+
+  constructor(name: string, world: WorldOfProjectors, client: (host: Host) => Client) {
+    this.name = name;
+    this.#world = world;
+    this.#client = client(this);
+  }
+
+  get assigned(): readonly string[] {
+    return [...this.#running.keys()];
+  }
+
+  /** The group's word: these partitions of these generations are ours now, and no others. */
+  assign(wanted: readonly string[]): void {
+    const former = this.#running;
+    this.#running = new Map();
+    const kept = new Set<string>();
+    for (const [key, { loop }] of former) {
+      if (wanted.includes(key) && loop.retain()) kept.add(key);
+      else loop.revoke();
+    }
+    for (const key of wanted) {
+      const running = former.get(key);
+      if (running === undefined || !kept.has(key)) this.#begin(key, running);
+      else {
+        this.#running.set(key, running);
+        void this.#replaceIfClaimed(key, running);
+      }
+    }
+  }
+
+  /** Something lies in a log, or can be read again. */
+  wake(): void {
+    if (this.state === 'running') for (const { fetching } of this.#running.values()) fetching.wake();
+  }
+
+  async #replaceIfClaimed(key: string, running: Running): Promise<void> {
+    if (!(await running.loop.isClaimedByOther()) || this.#running.get(key) !== running) return;
+    running.loop.revoke();
+    this.#begin(key, running);
+  }
+
+  #begin(key: string, former: Running | undefined): void {
+    const [generation = '', number = '0'] = key.split('/');
+    const partition = Number(number);
+    const fetching = new Fetching(this.#world, this, logOf(this.#world, partition));
+    const loop = this.#createLoop(generation, partition, fetching);
+    fetching.loop = loop;
+    const run = async () => {
+      if (former !== undefined) {
+        const ended = new AbortController();
+        void former.ended.then(() => ended.abort());
+        await this.#world.scheduler.clockOf(this).sleep(MAX_ENDING_MS, ended.signal);
+      }
+      await loop.run();
+    };
+    this.#running.set(key, { loop, fetching, ended: run() });
+  }
+
+  #createLoop(generation: string, partition: number, log: Fetching): PartitionLoop {
+    const { scheduler, random, trace } = this.#world;
+    const clock = scheduler.clockOf(this);
+    const db = this.#client.db(generation) as unknown as Db;
+    const client = this.#client as unknown as MongoClient;
+    const checkpoints = db.collection(CHECKPOINTS) as unknown as DriverCollection<Checkpoint>;
+    const epochs = this.#of(this.#epochs, generation, () => new Epochs(() => random.id()));
+    const reader = this.#of(this.#readers, generation, () => new ChangeReader());
+    const about = `${this.name} ${generation}/${partition}`;
+    return new PartitionLoop({
+      topic: TOPIC,
+      partition,
+      limits: ALL_EVENTS,
+      fencedPauseMs: FENCED_PAUSE_MS,
+      recoveryHint: 'make the read models anew',
+      clock,
+      log,
+      logger: loggerTo((message) => trace(`${about}: ${message}`)),
+      report: NO_REPORT,
+      permits: {
+        next: async () => ({ events: 1 + random.below(30), end: () => undefined }),
+        noteLag: () => undefined,
+      },
+      store: {
+        claim: (former) =>
+          claimCheckpoint(client, checkpoints, TOPIC, partition, former, {
+            clock,
+            newOwner: () => `${about} ${random.id()}`,
+          }),
+        whereIs: (claim) => whereIs(checkpoints, claim),
+        commit: async (claim, slice) => {
+          const { given } = await applyWithCheckpoint(
+            checkpoints,
+            claim,
+            slice,
+            (checkpoint) =>
+              applyChanges(db, claim.session, slice, {
+                limits: { admit: async (letters) => [...letters] },
+                checkpoint,
+                findErased: async () => noErasures,
+                epochs,
+                reader,
+                trees: this.#trees,
+              }),
+            clock,
+          );
+          epochs.committed(given);
+          trace(`${about}: applied up to ${slice.next}`);
+        },
+        giveUp: async (claim, slice) => {
+          await giveUpSlice(checkpoints, claim, slice, db);
+        },
+        skippedTo: async ({ from }) => this.#world.skippedTo(partition, from),
+      },
+    });
+  }
+
+  #of<T>(cache: Map<string, T>, generation: string, make: () => T): T {
+    const found = cache.get(generation) ?? make();
+    cache.set(generation, found);
+    return found;
+  }
+}
+
+function logOf({ logs }: WorldOfProjectors, partition: number): PartitionLog {
+  const log = logs[partition];
+  if (log === undefined) throw new StoreDataError('not_found', `there is no partition ${partition}`);
+  return log;
+}
+
+const NO_REPORT: PartitionReport = {
+  lag: () => undefined,
+  progress: () => undefined,
+  moved: () => undefined,
+  stopped: () => undefined,
+  failing: () => undefined,
+  transaction: () => undefined,
+  end: () => undefined,
+};
+
+function loggerTo(say: (message: string) => void): Logger {
+  const line = (facts: object, message: string) =>
+    say(`${message} ${'error' in facts ? String(facts.error) : ''}`.trim());
+  return {
+    info: () => undefined,
+    debug: () => undefined,
+    warn: line,
+    error: line,
+    fatal: line,
+  } as unknown as Logger;
+}

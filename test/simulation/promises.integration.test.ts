@@ -1,0 +1,169 @@
+/** What the store in memory promises to transactions is what MongoDB does: the same cases, against both. */
+import { type Db, type ClientSession, MongoClient } from 'mongodb';
+import { randomUUID } from 'node:crypto';
+import { afterAll, describe, expect, it } from 'vitest';
+import { isUnavailable, isWriteConflict } from '#shared/errors.ts';
+import { runInTransaction } from '#shared/projection/slice/slice.ts';
+import { Random } from './random.ts';
+import { type Host, Scheduler } from './scheduler.ts';
+import { Server } from './store.ts';
+
+interface Store {
+  db: Db;
+  session: () => ClientSession;
+  close: () => Promise<void>;
+}
+
+async function realStore(): Promise<Store> {
+  const client = await MongoClient.connect(process.env['MONGODB_URI'] ?? '');
+  const db = client.db(`promises_${randomUUID().slice(0, 8)}`);
+  // Made before: a transaction that makes a collection conflicts with others.
+  await db.createCollection('things');
+  return {
+    db,
+    session: () => client.startSession(),
+    close: async () => {
+      await db.dropDatabase();
+      await client.close();
+    },
+  };
+}
+
+function storeInMemory(): Store {
+  const random = new Random(1);
+  const scheduler = new Scheduler(random);
+  const host: Host = { name: 'test', state: 'running' };
+  const client = new Server(scheduler, random).client(host);
+  const closed = new AbortController();
+  const run = async () => {
+    while (!closed.signal.aborted)
+      if (!(await scheduler.step(Infinity))) await new Promise((resolve) => setTimeout(resolve, 1));
+  };
+  const running = run();
+  return {
+    db: client.db('promises') as unknown as Db,
+    session: () => client.startSession() as unknown as ClientSession,
+    close: async () => {
+      closed.abort();
+      await running;
+    },
+  };
+}
+
+interface Thing {
+  _id: string;
+  n: number;
+}
+
+describe.each([
+  ['MongoDB', realStore],
+  ['the store in memory', async () => storeInMemory()],
+])('%s', (_name, open) => {
+  const opened = open();
+  afterAll(async () => (await opened).close());
+
+  /** A document of its own, with what one does to it. */
+  async function thing(n: number) {
+    const { db, session } = await opened;
+    const things = db.collection<Thing>('things');
+    const _id = randomUUID();
+    await things.bulkWrite([{ updateOne: { filter: { _id }, update: { $set: { n } }, upsert: true } }]);
+    const read = async (options: { session?: ClientSession } = {}) =>
+      (await things.findOne({ _id }, options))?.n;
+    const add = (by: number, options: { session?: ClientSession } = {}) =>
+      things.updateOne({ _id }, { $inc: { n: by } }, options);
+    return { db, things, _id, session, read, add };
+  }
+  const begin = (session: ClientSession) =>
+    session.startTransaction({ readConcern: { level: 'snapshot' }, writeConcern: { w: 'majority' } });
+
+  it('shows a transaction its own writes, and others none of them before the commit', async () => {
+    const { session, read, add } = await thing(1);
+    const own = session();
+    begin(own);
+    await add(1, { session: own });
+    expect([await read({ session: own }), await read()]).toEqual([2, 1]);
+    await own.commitTransaction();
+    expect(await read()).toBe(2);
+    await own.endSession();
+  });
+
+  it('shows a transaction the snapshot of its first read, whatever is committed meanwhile', async () => {
+    const { session, read, add } = await thing(1);
+    const own = session();
+    begin(own);
+    expect(await read({ session: own })).toBe(1);
+    await add(1);
+    expect([await read({ session: own }), await read()]).toEqual([1, 2]);
+    await own.abortTransaction();
+    await own.endSession();
+  });
+
+  it('lets the second of two transactions that write a document fail, and the first commit', async () => {
+    const { session, read, add } = await thing(1);
+    const [one, other] = [session(), session()];
+    begin(one);
+    begin(other);
+    await add(1, { session: one });
+    const failure: unknown = await add(10, { session: other }).catch((error: unknown) => error);
+    expect([isWriteConflict(failure), isUnavailable(failure)]).toEqual([true, true]);
+    await one.commitTransaction();
+    expect(await read()).toBe(2);
+    await Promise.all([one.endSession(), other.endSession()]);
+  });
+
+  it('lets a transaction fail that writes what was changed since its snapshot', async () => {
+    const { session, read, add } = await thing(1);
+    const own = session();
+    begin(own);
+    await read({ session: own });
+    await add(1);
+    expect(isWriteConflict(await add(10, { session: own }).catch((error: unknown) => error))).toBe(true);
+    await own.endSession();
+    expect(await read()).toBe(2);
+  });
+
+  it('keeps nothing of a transaction whose session was killed, and lets others write at once', async () => {
+    const { db, session, read, add } = await thing(1);
+    const own = session();
+    begin(own);
+    await add(10, { session: own });
+    await db.client.db('admin').command({ killSessions: [own.id] });
+    await add(1);
+    expect(await read()).toBe(2);
+    const failure: unknown = await own.commitTransaction().catch((error: unknown) => error);
+    expect([failure instanceof Error, isUnavailable(failure)]).toEqual([true, true]);
+    expect(await read()).toBe(2);
+    await own.endSession();
+  });
+
+  it('keeps nothing of a transaction that was aborted', async () => {
+    const { session, read, add } = await thing(1);
+    const own = session();
+    const stopped = runInTransaction(own, async () => {
+      await add(10, { session: own });
+      throw new Error('stopped');
+    });
+    await expect(stopped).rejects.toThrow('stopped');
+    expect(await read()).toBe(1);
+    await own.endSession();
+  });
+
+  it('refuses a second document with an id, and tells it from a conflict', async () => {
+    const { things, _id } = await thing(1);
+    const failure: unknown = await things.insertMany([{ _id, n: 2 }]).catch((error: unknown) => error);
+    expect([failure instanceof Error, isUnavailable(failure)]).toEqual([true, false]);
+  });
+
+  it('has a write outside of transactions wait for the one that holds the document', async () => {
+    const { session, read, add } = await thing(1);
+    const own = session();
+    begin(own);
+    await add(10, { session: own });
+    const later = add(1);
+    await own.commitTransaction();
+    await later;
+    expect(await read()).toBe(12);
+    await own.endSession();
+  });
+});

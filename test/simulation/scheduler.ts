@@ -1,0 +1,79 @@
+/**
+ * Virtual time. Everything that waits, for a server or for a while, waits for an event of this scheduler. It runs one event at a time, and all
+ * that follows from it at once before the next: so the seed alone decides which order things happen in.
+ */
+import type { Clock } from '#shared/clock.ts';
+import type { Random } from './random.ts';
+
+/** A process of the simulated world: its events wait while it is frozen, and never happen once it is killed. */
+export interface Host {
+  readonly name: string;
+  state: 'running' | 'frozen' | 'killed';
+}
+
+interface Event {
+  at: number;
+  /** Among events of the same moment. */
+  order: number;
+  host: Host | null;
+  run: () => void;
+}
+
+/** 2026-11-20, noon. */
+const EPOCH_MS = 1_795_176_000_000;
+
+export class Scheduler {
+  now = 0;
+  steps = 0;
+  readonly #random: Random;
+  readonly #events: Event[] = [];
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  /** Runs something later. Of events of one moment chance takes the next. */
+  after(milliseconds: number, host: Host | null, run: () => void): void {
+    this.#events.push({ at: this.now + milliseconds, order: this.#random.next(), host, run });
+  }
+
+  /** Runs the next event. @returns `false` where there is none before a moment. */
+  async step(until: number): Promise<boolean> {
+    let next: Event | undefined;
+    for (const event of this.#events) {
+      if (event.host?.state === 'frozen') continue;
+      if (next === undefined || event.at < next.at || (event.at === next.at && event.order < next.order))
+        next = event;
+    }
+    if (next === undefined || next.at > until) {
+      this.now = Math.max(this.now, Math.min(until, Number.MAX_SAFE_INTEGER));
+      return false;
+    }
+    this.#events.splice(this.#events.indexOf(next), 1);
+    if (next.host?.state === 'killed') return true;
+    this.now = Math.max(this.now, next.at);
+    this.steps += 1;
+    next.run();
+    await settled();
+    return true;
+  }
+
+  /** The clock of a process. */
+  clockOf(host: Host): Clock {
+    return {
+      now: () => this.now,
+      wall: () => EPOCH_MS + this.now,
+      sleep: (milliseconds, signal) =>
+        new Promise((resolve) => {
+          if (signal?.aborted === true) return resolve();
+          this.after(milliseconds, host, resolve);
+          signal?.addEventListener('abort', () => this.after(0, host, resolve), { once: true });
+        }),
+    };
+  }
+}
+
+/** Resolves when everything that can go on has gone on. */
+function settled(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,46 @@
+/** Runs one history after the other, and makes the first that breaks a promise as short as it can be. */
+import { ACTIONS_PER_HISTORY, type History, runHistory } from './world.ts';
+
+export interface Simulated {
+  histories: number;
+  steps: number;
+  /** The trace of a history that broke a promise; `null` where none did. */
+  broken: readonly string[] | null;
+  summary: string;
+}
+
+/**
+ * @param first the seed of the first history; each further one has the next.
+ * @param isShrunk whether a history that breaks a promise is made shorter.
+ */
+export async function simulate(first: number, milliseconds: number, isShrunk = true): Promise<Simulated> {
+  const began = performance.now();
+  let histories = 0;
+  let steps = 0;
+  for (let seed = first; performance.now() - began < milliseconds; seed += 1) {
+    const history = await runHistory(seed);
+    histories += 1;
+    steps += history.steps;
+    if (history.violation === null) continue;
+    const { actions, shortest } = isShrunk
+      ? await shrink(history)
+      : { actions: ACTIONS_PER_HISTORY, shortest: history };
+    const summary = `seed ${seed}, the first ${actions} actions: ${shortest.violation?.message ?? ''}`;
+    return { histories, steps, broken: shortest.trace, summary };
+  }
+  const summary = `${histories} histories from seed ${first} on, ${steps} steps: every promise was kept`;
+  return { histories, steps, broken: null, summary };
+}
+
+/** The same seed with fewer actions, until fewer break no promise any longer. */
+async function shrink(history: History): Promise<{ actions: number; shortest: History }> {
+  let shortest = history;
+  let actions = ACTIONS_PER_HISTORY;
+  for (let fewer = actions - 1; fewer > 0; fewer -= fewer > 20 ? 5 : 1) {
+    const shorter = await runHistory(history.seed, fewer);
+    if (shorter.violation === null) continue;
+    shortest = shorter;
+    actions = fewer;
+  }
+  return { actions, shortest };
+}

@@ -1,0 +1,33 @@
+/** The simulated world in every run: a while with new seeds, and a few planted mistakes, which it must find. */
+import { randomInt } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { findMistake } from './mistakes/find.ts';
+import { MISTAKES } from './mistakes/mistakes.ts';
+import { simulate } from './simulate.ts';
+import { runHistory } from './world.ts';
+
+const SECONDS = 20;
+const PLANTED = 5;
+const FINDING_SECONDS = 120;
+
+describe('the simulated world', () => {
+  it('keeps every promise in histories that were never tried before', async () => {
+    const { summary, broken } = await simulate(randomInt(2 ** 31), SECONDS * 1_000);
+    process.stdout.write(`simulation: ${summary}\n`);
+    expect([...(broken ?? []), summary].join('\n')).toMatch(/every promise was kept$/);
+  });
+
+  it('has one history for each seed', async () => {
+    const seed = randomInt(2 ** 31);
+    const [one, other] = [await runHistory(seed), await runHistory(seed)];
+    expect(other.trace).toEqual(one.trace);
+    expect(other.steps).toBe(one.steps);
+  });
+
+  const planted = MISTAKES.map((mistake) => ({ ...mistake, order: randomInt(2 ** 31) }))
+    .sort((a, b) => a.order - b.order)
+    .slice(0, PLANTED);
+  it.each(planted)('finds that $mistake', async (mistake) => {
+    expect(await findMistake(mistake, FINDING_SECONDS, randomInt(2 ** 31))).not.toBeNull();
+  });
+});

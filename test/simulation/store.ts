@@ -1,0 +1,483 @@
+/**
+ * A MongoDB in memory: what a replica set promises to the projector, and no more. Transactions read one snapshot; a write to a document that
+ * another transaction holds, or changed since the snapshot, is a write conflict; what a killed client began stays open with its locks until its
+ * session is killed or a minute has passed; an answer may be lost with the work done or not.
+ * `test/simulation/promises.ts` holds the same against a real server.
+ */
+import { MongoNetworkError, MongoServerError } from 'mongodb';
+import { compare, copy, type Doc, matches, updated, valueAt } from './filters.ts';
+import type { Random } from './random.ts';
+import type { Host, Scheduler } from './scheduler.ts';
+
+interface Versioned {
+  doc: Doc;
+  /** Of the commit that wrote it. */
+  version: number;
+}
+type Documents = ReadonlyMap<string, Versioned>;
+/** Everything that is committed, by `<database>/<collection>`. It is never changed, only replaced. */
+export type State = ReadonlyMap<string, Documents>;
+
+const TRANSACTION_LIFETIME_MS = 60_000;
+const LOCK_WAIT_MS = 10;
+
+interface Transaction {
+  session: Session;
+  /** `null` until its first operation. */
+  snapshot: { state: State; version: number } | null;
+  /** By collection and id; `null` for a document that goes. */
+  writes: Map<string, Map<string, Doc | null>>;
+  written: number;
+  isOpen: boolean;
+  usedAt: number;
+}
+
+/** How often things go wrong, and how long they take. */
+export interface StoreFaults {
+  /** The request is lost before it is carried out, or its answer afterwards. */
+  lost: number;
+  /** No request is carried out. */
+  isAway: boolean;
+  /** Writes that one transaction may have. */
+  maxWrites: number;
+}
+
+export class Server {
+  readonly faults: StoreFaults = { lost: 0, isAway: false, maxWrites: Infinity };
+  /** Told of each commit, before anything else happens. */
+  onCommit: (before: State, after: State) => void = () => undefined;
+  state: State = new Map();
+  readonly #scheduler: Scheduler;
+  readonly #random: Random;
+  #version = 0;
+  /** Open transactions by what they hold: `<database>/<collection>/<id>`. */
+  readonly #locks = new Map<string, Transaction>();
+  readonly #open = new Set<Transaction>();
+
+  constructor(scheduler: Scheduler, random: Random) {
+    this.#scheduler = scheduler;
+    this.#random = random;
+  }
+
+  client(host: Host): Client {
+    return new Client(this, host);
+  }
+
+  /** Goes back to an earlier state, as a restored backup does. What is under way ends. */
+  restore(state: State): void {
+    for (const transaction of this.#open) this.#end(transaction);
+    this.#version += 1;
+    this.state = new Map(
+      [...state].map(([name, documents]) => [
+        name,
+        new Map([...documents].map(([id, { doc }]) => [id, { doc, version: this.#version }])),
+      ]),
+    );
+  }
+
+  /** Carries out a request of a host, and answers it; either may be lost. */
+  request<T>(host: Host, work: () => T, isCommit = false): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const attempt = () => {
+        const isLost = this.faults.isAway || this.#random.chance(this.faults.lost);
+        const isDone = !isLost || (!this.faults.isAway && this.#random.chance(0.5));
+        let answer: () => void = () => reject(lostConnection(isCommit));
+        if (isDone) {
+          try {
+            const result = work();
+            if (result === WAIT) return this.#scheduler.after(LOCK_WAIT_MS, null, attempt);
+            if (!isLost) answer = () => resolve(result);
+          } catch (error) {
+            if (!(error instanceof MongoServerError)) {
+              // A mistake of the world itself.
+              answer = () => reject(error instanceof Error ? error : new Error(String(error)));
+            } else if (!isLost) answer = () => reject(error);
+          }
+        }
+        if (host.state === 'running') answer();
+        else this.#scheduler.after(0, host, answer);
+      };
+      // What was sent is carried out, whatever becomes of the host.
+      this.#scheduler.after(1 + this.#random.below(4), null, attempt);
+    });
+  }
+
+  documentsOf(name: string, transaction: Transaction | null): Map<string, Doc> {
+    const { state } = this.#viewOf(transaction);
+    const found = new Map([...(state.get(name) ?? [])].map(([id, { doc }]) => [id, doc]));
+    for (const [id, doc] of transaction?.writes.get(name) ?? []) {
+      if (doc === null) found.delete(id);
+      else found.set(id, doc);
+    }
+    return found;
+  }
+
+  /** Writes documents; outside of a transaction they are committed at once. @returns `WAIT` where another transaction holds one. */
+  write(
+    name: string,
+    transaction: Transaction | null,
+    changes: ReadonlyMap<string, Doc | null>,
+  ): typeof WAIT | null {
+    const { version } = this.#viewOf(transaction);
+    for (const id of changes.keys()) {
+      const holder = this.#locks.get(`${name}/${id}`);
+      if (holder !== undefined && holder !== transaction && !this.#hasExpired(holder)) {
+        if (transaction === null) return WAIT;
+        this.#fail(transaction);
+      }
+      if (transaction !== null && (this.state.get(name)?.get(id)?.version ?? 0) > version)
+        this.#fail(transaction);
+      // A document that went since the snapshot.
+      if (transaction !== null && this.#goneSince(transaction, name, id)) this.#fail(transaction);
+    }
+    if (transaction === null) {
+      this.#commit(new Map([[name, changes]]));
+      return null;
+    }
+    const writes = transaction.writes.get(name) ?? new Map<string, Doc | null>();
+    transaction.writes.set(name, writes);
+    for (const [id, doc] of changes) {
+      writes.set(id, doc);
+      this.#locks.set(`${name}/${id}`, transaction);
+    }
+    transaction.written += changes.size;
+    if (transaction.written > this.faults.maxWrites) {
+      this.#end(transaction);
+      throw new MongoServerError({ message: 'transaction too large', code: 257 });
+    }
+    return null;
+  }
+
+  commit(transaction: Transaction): void {
+    this.#require(transaction);
+    this.#end(transaction);
+    if (transaction.writes.size > 0) this.#commit(transaction.writes);
+  }
+
+  abort(transaction: Transaction): void {
+    if (transaction.isOpen) this.#end(transaction);
+  }
+
+  begin(session: Session): Transaction {
+    const usedAt = this.#scheduler.now;
+    const transaction = { session, snapshot: null, writes: new Map(), written: 0, isOpen: true, usedAt };
+    this.#open.add(transaction);
+    return transaction;
+  }
+
+  /** Ends the transactions of sessions, as `killSessions` does. */
+  kill(sessionIds: readonly string[]): void {
+    for (const transaction of this.#open) {
+      if (sessionIds.includes(transaction.session.id.id)) this.#end(transaction);
+    }
+  }
+
+  #viewOf(transaction: Transaction | null): { state: State; version: number } {
+    const now = { state: this.state, version: this.#version };
+    if (transaction === null) return now;
+    this.#require(transaction);
+    transaction.usedAt = this.#scheduler.now;
+    return (transaction.snapshot ??= now);
+  }
+
+  #goneSince({ snapshot }: Transaction, name: string, id: string): boolean {
+    return snapshot?.state.get(name)?.has(id) === true && this.state.get(name)?.has(id) !== true;
+  }
+
+  #require(transaction: Transaction): void {
+    if (transaction.isOpen && !this.#hasExpired(transaction)) return;
+    throw transient('the transaction was ended', 251);
+  }
+
+  #hasExpired(transaction: Transaction): boolean {
+    if (this.#scheduler.now - transaction.usedAt < TRANSACTION_LIFETIME_MS) return false;
+    this.#end(transaction);
+    return true;
+  }
+
+  #fail(transaction: Transaction): never {
+    this.#end(transaction);
+    throw transient('write conflict', 112);
+  }
+
+  #end(transaction: Transaction): void {
+    transaction.isOpen = false;
+    this.#open.delete(transaction);
+    for (const [key, holder] of this.#locks) if (holder === transaction) this.#locks.delete(key);
+  }
+
+  #commit(writes: ReadonlyMap<string, ReadonlyMap<string, Doc | null>>): void {
+    const before = this.state;
+    this.#version += 1;
+    const state = new Map(before);
+    for (const [name, changes] of writes) {
+      const documents = new Map(state.get(name));
+      for (const [id, doc] of changes) {
+        if (doc === null) documents.delete(id);
+        else documents.set(id, { doc, version: this.#version });
+      }
+      state.set(name, documents);
+    }
+    this.state = state;
+    this.onCommit(before, state);
+  }
+}
+
+const WAIT = Symbol('another transaction holds the document');
+
+function transient(message: string, code: number): MongoServerError {
+  return new MongoServerError({ message, code, errorLabels: ['TransientTransactionError'] });
+}
+
+function lostConnection(isCommit: boolean): Error {
+  const error = new MongoNetworkError('connection closed');
+  if (isCommit) error.addErrorLabel('UnknownTransactionCommitResult');
+  return error;
+}
+
+let sessions = 0;
+
+/** What the driver calls a client session, as far as the projector uses it. */
+export class Session {
+  readonly id: { id: string };
+  readonly #server: Server;
+  readonly #host: Host;
+  transaction: Transaction | null = null;
+
+  constructor(server: Server, host: Host) {
+    sessions += 1;
+    this.id = { id: `session ${sessions}` };
+    this.#server = server;
+    this.#host = host;
+  }
+
+  inTransaction(): boolean {
+    return this.transaction !== null;
+  }
+
+  startTransaction(): void {
+    if (this.transaction !== null) throw new Error('a transaction is under way');
+    this.transaction = this.#server.begin(this);
+  }
+
+  async commitTransaction(): Promise<void> {
+    const { transaction } = this;
+    if (transaction === null) throw new Error('no transaction is under way');
+    this.transaction = null;
+    await this.#server.request(this.#host, () => this.#server.commit(transaction), true);
+  }
+
+  async abortTransaction(): Promise<void> {
+    const { transaction } = this;
+    this.transaction = null;
+    if (transaction !== null) await this.#server.request(this.#host, () => this.#server.abort(transaction));
+  }
+
+  async endSession(): Promise<void> {
+    await this.abortTransaction().catch(() => undefined);
+  }
+}
+
+interface Options {
+  session?: Session;
+  sort?: Record<string, 1 | -1>;
+  limit?: number;
+  upsert?: boolean;
+}
+
+/** What an operation changes, and what is answered. */
+interface Written {
+  matchedCount: number;
+  modifiedCount: number;
+  doc: Doc | null;
+}
+
+type Operation = Record<
+  string,
+  { filter?: object; update?: object; replacement?: object; document?: Doc; upsert?: boolean }
+>;
+
+class Collection {
+  readonly #server: Server;
+  readonly #host: Host;
+  readonly #name: string;
+
+  constructor(server: Server, host: Host, name: string) {
+    this.#server = server;
+    this.#host = host;
+    this.#name = name;
+  }
+
+  find(filter: object = {}, options: Options = {}) {
+    const read = () => this.#request(options, (transaction) => this.#find(filter, options, transaction));
+    return {
+      toArray: read,
+      async *[Symbol.asyncIterator]() {
+        yield* await read();
+      },
+    };
+  }
+
+  async findOne(filter: object, options: Options = {}): Promise<Doc | null> {
+    const [found = null] = await this.#request(options, (transaction) =>
+      this.#find(filter, { ...options, limit: 1 }, transaction),
+    );
+    return found;
+  }
+
+  async findOneAndUpdate(filter: object, update: object, options: Options = {}): Promise<Doc | null> {
+    const { doc } = await this.#update(filter, update, options, false);
+    return doc;
+  }
+
+  updateOne(filter: object, update: object, options: Options = {}): Promise<Written> {
+    return this.#update(filter, update, options, false);
+  }
+
+  updateMany(filter: object, update: object, options: Options = {}): Promise<Written> {
+    return this.#update(filter, update, options, true);
+  }
+
+  async deleteMany(filter: object, options: Options = {}): Promise<void> {
+    await this.bulkWrite([{ deleteMany: { filter } }], options);
+  }
+
+  async insertMany(documents: readonly Doc[], options: Options = {}): Promise<void> {
+    await this.bulkWrite(
+      documents.map((document) => ({ insertOne: { document } })),
+      options,
+    );
+  }
+
+  bulkWrite(operations: readonly Operation[], options: Options = {}): Promise<null> {
+    return this.#request(options, (transaction) => {
+      const docs = this.#server.documentsOf(this.#name, transaction);
+      const changes = new Map<string, Doc | null>();
+      const put = (doc: Doc) => {
+        docs.set(doc._id, doc);
+        changes.set(doc._id, doc);
+      };
+      for (const [
+        kind,
+        { filter = {}, update = {}, replacement, document, upsert = false },
+      ] of operations.flatMap((one) => Object.entries(one))) {
+        if (document !== undefined) {
+          if (docs.has(document._id))
+            throw new MongoServerError({ message: `duplicate ${document._id}`, code: 11_000 });
+          put(copy(document));
+          continue;
+        }
+        const found = [...docs.values()].filter((doc) => matches(doc, filter));
+        if (kind.startsWith('delete')) {
+          for (const { _id } of kind === 'deleteOne' ? found.slice(0, 1) : found) {
+            docs.delete(_id);
+            changes.set(_id, null);
+          }
+          continue;
+        }
+        const targets: (Doc | null)[] = kind === 'updateMany' ? found : found.slice(0, 1);
+        if (targets.length === 0 && upsert) targets.push(null);
+        for (const target of targets) {
+          const before = target ?? { _id: String(valueAt(filter, '_id')) };
+          put(
+            replacement === undefined
+              ? updated(before, update, target === null)
+              : { ...copy(replacement), _id: before._id },
+          );
+        }
+      }
+      return this.#server.write(this.#name, transaction, changes);
+    }) as Promise<null>;
+  }
+
+  #find(filter: object, { sort = {}, limit = 0 }: Options, transaction: Transaction | null): Doc[] {
+    const found = [...this.#server.documentsOf(this.#name, transaction).values()].filter((doc) =>
+      matches(doc, filter),
+    );
+    const order = Object.entries(sort);
+    found.sort((a, b) => {
+      for (const [path, direction] of order) {
+        const by = compare(valueAt(a, path), valueAt(b, path)) * direction;
+        if (by !== 0) return by;
+      }
+      return compare(a._id, b._id);
+    });
+    return (limit > 0 ? found.slice(0, limit) : found).map((doc) => copy(doc));
+  }
+
+  #update(
+    filter: object,
+    update: object,
+    { upsert = false, ...options }: Options,
+    many: boolean,
+  ): Promise<Written> {
+    return this.#request(options, (transaction) => {
+      const docs = [...this.#server.documentsOf(this.#name, transaction).values()];
+      const found: (Doc | null)[] = docs.filter((doc) => matches(doc, filter)).slice(0, many ? Infinity : 1);
+      const matchedCount = found.length;
+      if (found.length === 0 && upsert) found.push(null);
+      const changes = new Map(
+        found.map((doc) => {
+          const before = doc ?? { _id: String(valueAt(filter, '_id')) };
+          return [before._id, updated(before, update, doc === null)];
+        }),
+      );
+      const waiting = changes.size === 0 ? null : this.#server.write(this.#name, transaction, changes);
+      const [doc = null] = changes.values();
+      return waiting ?? { matchedCount, modifiedCount: changes.size, doc: doc === null ? null : copy(doc) };
+    }) as Promise<Written>;
+  }
+
+  #request<T>({ session }: Options, work: (transaction: Transaction | null) => T): Promise<T> {
+    const transaction = session?.transaction ?? null;
+    return this.#server.request(this.#host, () => work(transaction));
+  }
+}
+
+/** What the driver calls a database. */
+export class Database {
+  readonly client: Client;
+  readonly databaseName: string;
+  readonly #server: Server;
+  readonly #host: Host;
+
+  constructor(client: Client, server: Server, host: Host, name: string) {
+    this.client = client;
+    this.databaseName = name;
+    this.#server = server;
+    this.#host = host;
+  }
+
+  collection(name: string): Collection {
+    return new Collection(this.#server, this.#host, `${this.databaseName}/${name}`);
+  }
+
+  async command(command: Record<string, unknown>, options: Options = {}): Promise<object> {
+    const { insert, documents, killSessions } = command;
+    if (killSessions !== undefined) {
+      const ids = (killSessions as { id: string }[]).map(({ id }) => id);
+      await this.#server.request(this.#host, () => this.#server.kill(ids));
+      return {};
+    }
+    await this.collection(insert as string).insertMany(documents as Doc[], options);
+    return {};
+  }
+}
+
+export class Client {
+  readonly #server: Server;
+  readonly #host: Host;
+
+  constructor(server: Server, host: Host) {
+    this.#server = server;
+    this.#host = host;
+  }
+
+  db(name: string): Database {
+    return new Database(this, this.#server, this.#host, name);
+  }
+
+  startSession(): Session {
+    return new Session(this.#server, this.#host);
+  }
+}

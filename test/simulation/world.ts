@@ -1,0 +1,543 @@
+/** One history: a world of projectors, publishers, operators and followers, in which things go wrong as the seed has it. */
+import { CHECKPOINTS } from '#shared/read-models/collections.ts';
+import { encodeEvent } from '#shared/events/encode.ts';
+import { withSmallTrees } from '#test/small-trees.ts';
+import { Follower, recordsOf } from './follower.ts';
+import { Invariants, NAME, Violation } from './invariants.ts';
+import { type Entry, PartitionLog } from './log.ts';
+import { Projector, type WorldOfProjectors } from './projector.ts';
+import { retryLetter } from './operator.ts';
+import { Random } from './random.ts';
+import { type Host, Scheduler } from './scheduler.ts';
+import { Server, type State } from './store.ts';
+
+const PARTITIONS = 2;
+const STORES = ['s1', 's2', 's3'];
+/** How long a projector that says nothing stays in the group. */
+const SESSION_MS = 1_500;
+/** Within this time everything must have caught up, once nothing goes wrong any longer. */
+const QUIET_MS = 50_000;
+const LIVE = 'g1';
+const NEXT = 'g2';
+
+const DATA = {
+  store: { name: 'Loja', timezone_offset: '-03:00', created_at: '2026-01-01T00:00:00Z' },
+  order: { status: 'pending', order_type: 'delivery', total: '1.00', created_at: '2026-01-01T00:00:00Z' },
+  customer: { name: 'Ana', created_at: '2026-01-01T00:00:00Z' },
+  review: { rating: 5, created_at: '2026-01-01T00:00:00Z' },
+  category: { name: 'Pizzas', position: 1, active: true },
+  product: { name: 'Calabresa', price: '1.00', position: 1, active: true },
+} as const;
+type Kind = keyof typeof DATA;
+const KINDS = Object.keys(DATA) as Kind[];
+
+/** What may happen in the world, and how often by weight. */
+type Action = keyof typeof ACTIONS;
+const ACTIONS = {
+  publish: 40,
+  burst: 6,
+  poison: 3,
+  gap: 4,
+  unreadable: 2,
+  damage: 1,
+  retention: 2,
+  loseEnd: 0.3,
+  kill: 4,
+  freeze: 4,
+  resume: 4,
+  join: 5,
+  leave: 2,
+  cut: 3,
+  mend: 4,
+  tight: 2,
+  backup: 4,
+  restore: 3,
+  retry: 5,
+  rebuild: 2,
+  flip: 3,
+  rollback: 1,
+  follow: 12,
+} as const;
+
+export interface History {
+  seed: number;
+  steps: number;
+  trace: readonly string[];
+  /** `null` where every promise was kept. */
+  violation: Error | null;
+}
+
+export const ACTIONS_PER_HISTORY = 60;
+
+/** Runs one history. @param actions how many things happen before it gets quiet. */
+export async function runHistory(seed: number, actions = ACTIONS_PER_HISTORY): Promise<History> {
+  const undo = withSmallTrees(3, 3);
+  const world = new World(seed);
+  let violation: Error | null = null;
+  try {
+    await world.run(actions);
+  } catch (error) {
+    violation = error instanceof Error ? error : new Error(String(error));
+  } finally {
+    undo();
+  }
+  return { seed, steps: world.scheduler.steps, trace: world.lines, violation };
+}
+
+class World implements WorldOfProjectors {
+  readonly lines: string[] = [];
+  readonly random: Random;
+  readonly scheduler: Scheduler;
+  readonly logs: PartitionLog[];
+  readonly #server: Server;
+  readonly #invariants: Invariants;
+  /** What was published, by partition. */
+  readonly #history: Entry[][];
+  readonly #skips = new Map<string, number>();
+  #projectors: Projector[] = [];
+  #named = 0;
+  #sequence = 0;
+  #rebalances = 0;
+  /** The last word of the group that each projector has heard. */
+  readonly #heard = new Map<Projector, number>();
+  #generations = [LIVE];
+  #answering = LIVE;
+  #backup: State | null = null;
+  /** Whether followers may have more than the store, or less, until everything is applied again. */
+  #isRestored = false;
+  /** What was applied from a log that has lost its end since, by `<generation>/<partition>`: nothing more may be applied there. */
+  readonly #ended = new Set<string>();
+  readonly #followers: Follower[];
+  readonly #operator: Host = { name: 'operator', state: 'running' };
+  #violation: Violation | null = null;
+
+  constructor(seed: number) {
+    this.random = new Random(seed);
+    this.scheduler = new Scheduler(this.random);
+    this.#server = new Server(this.scheduler, this.random);
+    this.logs = Array.from({ length: PARTITIONS }, () => new PartitionLog(this.random));
+    this.#history = this.logs.map(() => []);
+    this.#invariants = new Invariants((partition) => this.#history[partition] ?? [], partitionOf);
+    this.#followers = STORES.map(
+      (storeId, index) => new Follower(`follower of ${storeId}`, storeId, 1 + index * 3),
+    );
+    this.#server.onCommit = (before, after) => this.#checkCommit(before, after);
+  }
+
+  skippedTo = (partition: number, from: number) => this.#skips.get(`${partition}/${from}`) ?? null;
+
+  trace = (what: string) => {
+    this.lines.push(`${String(this.scheduler.now).padStart(7)} ms  ${what}`);
+  };
+
+  async run(actions: number): Promise<void> {
+    for (let number = 0; number < 2; number += 1) this.#join();
+    this.#rebalance();
+    for (let count = 0; count < actions; count += 1) {
+      this.#act(this.#choose());
+      await this.#pass(this.random.below(this.random.chance(0.1) ? 3_000 : 60));
+    }
+    await this.#calmDown();
+  }
+
+  async #pass(milliseconds: number): Promise<void> {
+    const until = this.scheduler.now + milliseconds;
+    while (await this.scheduler.step(until)) if (this.#violation !== null) throw this.#violation;
+  }
+
+  #choose(): Action {
+    const all = Object.entries(ACTIONS) as [Action, number][];
+    let at = this.random.next() * all.reduce((sum, [, weight]) => sum + weight, 0);
+    for (const [action, weight] of all) {
+      at -= weight;
+      if (at < 0) return action;
+    }
+    return 'publish';
+  }
+
+  #act(action: Action): void {
+    const { random } = this;
+    const partition = random.below(PARTITIONS);
+    const log = this.#logOf(partition);
+    switch (action) {
+      case 'publish':
+        return this.#publish();
+      case 'burst':
+        for (let count = 5 + random.below(30); count > 0; count -= 1) this.#publish();
+        return;
+      case 'poison':
+        this.trace(`poison in ${partition}`);
+        return this.#noted(partition, log.append(storeIn(partition), 'no event', this.scheduler.now));
+      case 'gap':
+        log.appendGap(1 + random.below(3));
+        return this.#wake();
+      case 'unreadable':
+        this.trace(`an unreadable batch in ${partition}`);
+        return this.#noted(partition, log.appendUnreadable(1 + random.below(3), 'malformed'));
+      case 'damage': {
+        const entry = log.appendUnreadable(1 + random.below(3), 'corrupt');
+        this.trace(`a damaged batch in ${partition} at ${entry.from}`);
+        this.scheduler.after(random.below(20_000), null, () =>
+          this.#skips.set(`${partition}/${entry.from}`, entry.to),
+        );
+        return this.#noted(partition, entry);
+      }
+      case 'retention':
+        return this.#deleteApplied(partition);
+      case 'loseEnd':
+        return this.#loseEnd(partition);
+      case 'kill':
+        return this.#kill();
+      case 'freeze':
+        return this.#freeze();
+      case 'resume':
+        return this.#resume();
+      case 'join':
+        if (this.#running().length < 3) this.#join();
+        return this.#rebalance();
+      case 'leave':
+        return this.#leave();
+      case 'cut':
+        this.trace('MongoDB is away, or loses answers');
+        if (random.chance(0.3)) this.#server.faults.isAway = true;
+        else this.#server.faults.lost = random.next() * 0.3;
+        return;
+      case 'mend':
+        return this.#mend();
+      case 'tight':
+        this.#server.faults.maxWrites = 60;
+        return;
+      case 'backup':
+        this.trace('backup');
+        this.#backup = this.#server.state;
+        return;
+      case 'restore':
+        return this.#restore();
+      case 'retry':
+        return this.#retry();
+      case 'rebuild':
+        if (this.#generations.length > 1) return;
+        this.trace('rebuild begins');
+        this.#generations = [LIVE, NEXT];
+        return this.#rebalance();
+      case 'flip':
+        return this.#flip();
+      case 'rollback':
+        if (this.#answering === LIVE) return;
+        this.trace('rollback');
+        this.#answering = LIVE;
+        return;
+      case 'follow':
+        return this.#follow(random.pick(this.#followers));
+    }
+  }
+
+  #publish(): void {
+    const { random } = this;
+    const storeId = random.pick(STORES);
+    const entity = random.chance(0.05) ? 'store' : random.pick(KINDS);
+    const subject = entity === 'store' ? storeId : `${entity[0]}${1 + random.below(6)}`;
+    const isDeleted = random.chance(0.2);
+    // Mostly newer than all before, now and then late, or the same once more.
+    this.#sequence += random.chance(0.8) ? 1 : 0;
+    const sequence = Math.max(0, this.#sequence - (random.chance(0.15) ? random.below(5) : 0));
+    const named = random.chance(0.6) ? { id: `c${1 + random.below(6)}`, name: NAME, phone: '11 9' } : null;
+    const data =
+      entity === 'order'
+        ? { ...DATA.order, customer: named, status: random.pick(['pending', 'ready', 'concluded']) }
+        : entity === 'review'
+          ? { ...DATA.review, customer_id: named?.id ?? null, customer_name: named?.name ?? null }
+          : entity === 'customer'
+            ? { ...DATA.customer, name: random.pick(['Ana', 'Bia', 'Caio', 'Davi']), phone: '11 98765-4321' }
+            : DATA[entity];
+    const { key, value } = encodeEvent({
+      entity,
+      action: isDeleted ? 'deleted' : 'changed',
+      storeId,
+      subject,
+      sequence,
+      source: '/world',
+      time: new Date(1_795_176_000_000 + this.scheduler.now),
+      id: `${this.scheduler.now}`,
+      ...(isDeleted ? {} : { data }),
+    });
+    const partition = partitionOf(storeId);
+    const entry = this.#logOf(partition).append(key, value, this.scheduler.now);
+    this.trace(
+      `${partition}/${entry.from}: ${entity} ${storeId}/${subject} ${sequence}${isDeleted ? ' deleted' : ''}`,
+    );
+    this.#noted(partition, entry);
+  }
+
+  #noted(partition: number, entry: Entry): void {
+    this.#history[partition]?.push(entry);
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const projector of this.#projectors) projector.wake();
+  }
+
+  /** Retention may take what every generation has applied. */
+  #deleteApplied(partition: number): void {
+    const positions = this.#generations.map((generation) =>
+      this.#positionOf(this.#server.state, generation, partition),
+    );
+    const backup = this.#backup === null ? Infinity : this.#positionOf(this.#backup, LIVE, partition);
+    const to = Math.min(...positions, backup);
+    if (to === 0 || this.#generations.length === 1) return;
+    this.trace(`${partition} is deleted before ${to}`);
+    this.#logOf(partition).deleteBefore(to);
+  }
+
+  #loseEnd(partition: number): void {
+    const log = this.#logOf(partition);
+    const isApplied = this.#generations.every(
+      (generation) => this.#positionOf(this.#server.state, generation, partition) === log.end,
+    );
+    if (log.end - log.start < 4 || !isApplied) return;
+    // At least the last message: of an end without one nothing can tell (docs/decisions/0078-simulation.md).
+    const last = log.entries.findLast(({ message }) => message !== null)?.from ?? log.start;
+    const from = Math.max(log.start, last - this.random.below(3));
+    this.trace(`${partition} loses what lies from ${from} on`);
+    log.loseFrom(from);
+    this.#history[partition] = (this.#history[partition] ?? []).filter(({ to }) => to < from);
+    for (const generation of this.#generations) this.#ended.add(`${generation}/${partition}`);
+    // Other messages take the places.
+    for (let count = 0; count < 8; count += 1) this.#publish();
+  }
+
+  #running(): Projector[] {
+    return this.#projectors.filter(({ state }) => state === 'running');
+  }
+
+  #join(): void {
+    this.#named += 1;
+    const projector = new Projector(`p${this.#named}`, this, (host) => this.#server.client(host));
+    this.trace(`${projector.name} joins`);
+    this.#projectors.push(projector);
+  }
+
+  #kill(): void {
+    const victim = this.random.pick([...this.#projectors, null]);
+    if (victim === null) return;
+    this.trace(`${victim.name} is killed`);
+    victim.state = 'killed';
+    this.#projectors = this.#projectors.filter((one) => one !== victim);
+    this.scheduler.after(SESSION_MS, null, () => this.#rebalance());
+  }
+
+  #freeze(): void {
+    const [victim] = this.#running();
+    if (victim === undefined) return;
+    this.trace(`${victim.name} is frozen`);
+    victim.state = 'frozen';
+    this.scheduler.after(SESSION_MS, null, () => this.#rebalance());
+  }
+
+  #resume(): void {
+    const frozen = this.#projectors.find(({ state }) => state === 'frozen');
+    if (frozen === undefined) return;
+    this.trace(`${frozen.name} goes on`);
+    frozen.state = 'running';
+    // It works as if nothing had been, until the group tells it.
+    this.scheduler.after(this.random.below(300), null, () => this.#rebalance());
+  }
+
+  #leave(): void {
+    const [projector, ...others] = this.#running();
+    if (projector === undefined || others.length === 0) return;
+    this.trace(`${projector.name} leaves`);
+    projector.assign([]);
+    this.#projectors = this.#projectors.filter((one) => one !== projector);
+    this.#rebalance();
+  }
+
+  /** Shares the partitions among those that answer; each hears of it in a moment of its own. */
+  #rebalance(): void {
+    const members = this.#running();
+    if (members.length === 0) return;
+    const shares = new Map(members.map((member): [Projector, string[]] => [member, []]));
+    for (const generation of this.#generations) {
+      for (let partition = 0; partition < PARTITIONS; partition += 1) {
+        const key = `${generation}/${partition}`;
+        const former = members.find(({ assigned }) => assigned.includes(key));
+        const owner = former !== undefined && this.random.chance(0.7) ? former : this.random.pick(members);
+        shares.get(owner)?.push(key);
+      }
+    }
+    this.#rebalances += 1;
+    const rebalance = this.#rebalances;
+    for (const [member, share] of shares) {
+      this.scheduler.after(this.random.below(50), member, () => {
+        // The group's newer word never comes before an older one.
+        if ((this.#heard.get(member) ?? 0) > rebalance) return;
+        this.#heard.set(member, rebalance);
+        member.assign(share);
+      });
+    }
+  }
+
+  #mend(): void {
+    Object.assign(this.#server.faults, { lost: 0, isAway: false, maxWrites: Infinity });
+  }
+
+  #restore(): void {
+    if (this.#backup === null || this.#generations.length > 1 || this.#ended.size > 0) return;
+    this.trace('MongoDB is restored from the backup');
+    this.#isRestored = true;
+    this.#server.restore(this.#backup);
+  }
+
+  /** An operator applies an event of a dead letter: it gives a position that no replay of the log gives. */
+  #retry(): void {
+    const storeId = this.random.pick(STORES);
+    const stored = recordsOf(this.#server.state, LIVE, storeId);
+    const key = stored.keys().find((one) => one.startsWith('product/'));
+    if (key === undefined) return;
+    const subject = key.slice(key.lastIndexOf('/') + 1);
+    this.#sequence += 1;
+    this.trace(`an operator retries a letter of product ${storeId}/${subject} ${this.#sequence}`);
+    const event = encodeEvent({
+      entity: 'product',
+      storeId,
+      subject,
+      sequence: this.#sequence,
+      source: '/operator',
+      id: 'retried',
+      time: new Date(1_795_176_000_000),
+      data: DATA.product,
+    });
+    void retryLetter(
+      this.#operator,
+      this.#server.client(this.#operator),
+      LIVE,
+      partitionOf(storeId),
+      event,
+    ).catch(() => undefined);
+  }
+
+  /** The pointer moves once the next generation has reached the live one everywhere. */
+  #flip(): void {
+    if (this.#generations.length === 1 || this.#answering === NEXT) return;
+    const { state } = this.#server;
+    for (let partition = 0; partition < PARTITIONS; partition += 1) {
+      if (this.#positionOf(state, NEXT, partition) < this.#positionOf(state, LIVE, partition)) return;
+    }
+    this.trace('flip');
+    this.#answering = NEXT;
+  }
+
+  #positionOf(state: State, generation: string, partition: number): number {
+    const documents = state.get(`${generation}/${CHECKPOINTS}`)?.values() ?? [];
+    return Number([...documents].find(({ doc }) => doc['partition'] === partition)?.doc['position'] ?? 0);
+  }
+
+  #checkCommit(before: State, after: State): void {
+    if (this.#violation !== null) return;
+    try {
+      for (const key of this.#ended) {
+        const [generation = '', partition] = key.split('/');
+        const [was, is] = [before, after].map((state) =>
+          this.#positionOf(state, generation, Number(partition)),
+        );
+        if (was !== is) throw new Violation(`${key}: another log was applied at ${was}`);
+      }
+      this.#invariants.check(before, after, this.#ended);
+    } catch (error) {
+      this.#violation = error as Violation;
+    }
+  }
+
+  #follow(follower: Follower): void {
+    const { state } = this.#server;
+    if (!follower.poll(state, this.#answering) || this.#isRestored) return;
+    this.#compare(follower, state);
+  }
+
+  #compare(follower: Follower, state: State): void {
+    const { storeId, copy, name } = follower;
+    const records = recordsOf(state, this.#answering, storeId);
+    for (const [key, sequence] of records) {
+      const has = copy.get(key);
+      // After a flip some of what it has is newer: the former generation may have been ahead.
+      if (has === undefined || has < sequence)
+        throw new Violation(`${name} missed ${key} ${sequence}: it has ${has ?? 'nothing'}`);
+    }
+    if (this.#generations.length > 1) return;
+    for (const key of copy.keys())
+      if (!records.has(key)) throw new Violation(`${name} was not told that ${key} was deleted`);
+  }
+
+  /** Nothing goes wrong any longer: everything that was published is applied, and followers have all of it. */
+  async #calmDown(): Promise<void> {
+    this.trace('from here on nothing goes wrong');
+    this.#mend();
+    for (const projector of this.#projectors) if (projector.state === 'frozen') projector.state = 'running';
+    while (this.#running().length < 2) this.#join();
+    this.#rebalance();
+    const end = this.scheduler.now + QUIET_MS;
+    while (!this.#isCaughtUp()) {
+      if (this.scheduler.now >= end) throw new Violation(`not everything is applied: ${this.#positions()}`);
+      await this.#pass(500);
+      this.#wake();
+    }
+    const { state } = this.#server;
+    for (const generation of this.#generations) this.#invariants.checkAll(state, generation, this.#ended);
+    for (const follower of this.#followers) {
+      while (!follower.poll(state, this.#answering));
+      const records = recordsOf(state, this.#answering, follower.storeId);
+      for (const [key, sequence] of records) {
+        if (follower.copy.get(key) !== sequence)
+          throw new Violation(
+            `${follower.name} has ${follower.copy.get(key) ?? 'nothing'} of ${key}, not ${sequence}`,
+          );
+      }
+      for (const key of follower.copy.keys()) {
+        if (!records.has(key)) throw new Violation(`${follower.name} was not told that ${key} was deleted`);
+      }
+    }
+  }
+
+  /** A partition whose log was replaced is not applied: its loop stops, and says so. */
+  #isCaughtUp(): boolean {
+    return this.#generations.every((generation) =>
+      this.logs.every(
+        ({ end }, partition) =>
+          this.#ended.has(`${generation}/${partition}`) ||
+          this.#positionOf(this.#server.state, generation, partition) >=
+            lastEnd(this.#history[partition], end),
+      ),
+    );
+  }
+
+  #positions(): string {
+    return this.#generations
+      .flatMap((generation) =>
+        this.logs.map(
+          ({ end }, partition) =>
+            `${generation}/${partition} ${this.#positionOf(this.#server.state, generation, partition)} of ${end}`,
+        ),
+      )
+      .join(', ');
+  }
+
+  #logOf(partition: number): PartitionLog {
+    const log = this.logs[partition];
+    if (log === undefined) throw new Error(`there is no partition ${partition}`);
+    return log;
+  }
+}
+
+/** The offset behind the last message: gaps behind it are nothing that has to be applied. */
+function lastEnd(history: readonly Entry[] | undefined, end: number): number {
+  return Math.min((history?.at(-1)?.to ?? -1) + 1, end);
+}
+
+function partitionOf(storeId: string): number {
+  return Number(storeId.slice(1)) % PARTITIONS;
+}
+
+function storeIn(partition: number): string {
+  return STORES.find((storeId) => partitionOf(storeId) === partition) ?? '';
+}
