@@ -35,6 +35,8 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** Ends each connection with its next answer from now on, so that none is left when the service stops. */
     endConnections: () => void;
+    /** What answers need is closed after this too. */
+    closeAfter: (answered: Promise<unknown>) => void;
     /** The OpenAPI document, made once from what the routes declare. */
     openApiContent: () => Promise<StaticContent>;
   }
@@ -113,7 +115,12 @@ export async function buildApp({
   refuseOthers(app);
   // Answers that are held are sent before connections are closed.
   app.addHook('preClose', async () => services.endWaits());
-  app.addHook('onClose', () => services.close());
+  let answered: Promise<unknown> = Promise.resolve();
+  app.decorate('closeAfter', (promise) => (answered = promise));
+  app.addHook('onClose', async () => {
+    await answered;
+    await services.close();
+  });
   await app.register(autoload, ROUTES_FOLDER);
   if (config.query.docs) await app.register(routePlugin(docsRoutes([...app.routes])));
   // Before anybody asks: a document that cannot be made stops the service from starting.

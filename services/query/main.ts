@@ -9,6 +9,7 @@ import { watchSigningKeys } from './access/tokens.ts';
 
 /** Requests in flight get this long to end, once no new ones are accepted. */
 const CLOSE_DELAY_MS = 10_000;
+const IDLE_POLL_MS = 50;
 
 await runService({
   service: 'query',
@@ -28,8 +29,10 @@ async function start({ config, logger, closing, ends }: ServiceProcess): Promise
     app.endConnections();
     // Load balancers learn from `/ready` to send requests elsewhere, before the service stops to accept them.
     if (listening !== null && ends() !== 'failure') await sleep(config.query.shutdownDelayMs);
-    // Idle connections, which the app ends, may be those of the other sockets.
-    await Promise.all([listening?.close(), app.close()]);
+    // What the other sockets accepted is answered before MongoDB and Redis are let go. What becomes idle only now would stay.
+    if (listening !== null) app.closeAfter(listening.close());
+    const ending = setInterval(() => app.server.closeIdleConnections(), IDLE_POLL_MS);
+    await app.close().finally(() => clearInterval(ending));
   });
   const operations = await startOperations({
     ...config.operations,

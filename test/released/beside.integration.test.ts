@@ -11,9 +11,8 @@ import { createInstallation, type Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
 import { type ServiceProcess, startService } from '#test/service-process.ts';
 import { runProcess } from '../services/admin/run-command.ts';
+import { RELEASE_BEFORE, whyNoReleaseBefore } from './release-before.ts';
 
-/** The last commit of the release before. */
-const RELEASE = 'c04d304';
 const ENTITIES = ['store', 'order', 'customer', 'review', 'category', 'product'] as const;
 const PATHS = [
   '/api/store/info/',
@@ -29,15 +28,7 @@ const PATHS = [
   '/api/nowhere',
 ];
 
-const absent = (() => {
-  try {
-    execFileSync('git', ['cat-file', '-e', `${RELEASE}^{commit}`], { stdio: 'ignore' });
-    return undefined;
-  } catch {
-    return `this clone has no history as far as ${RELEASE}`;
-  }
-})();
-if (absent !== undefined) process.stderr.write(`not tested, the release before beside this one: ${absent}\n`);
+const absent = whyNoReleaseBefore();
 
 type Release = 'before' | 'this';
 
@@ -115,7 +106,7 @@ describe.skipIf(absent !== undefined)('the release before and this one on the sa
     folder = mkdtempSync(join(tmpdir(), 'store-data-release-'));
     execFileSync('sh', [
       '-c',
-      `git archive ${RELEASE} services shared package.json tsconfig.json docs | tar -x -C "$1"`,
+      `git archive ${RELEASE_BEFORE} services shared package.json tsconfig.json docs | tar -x -C "$1"`,
       'sh',
       folder,
     ]);

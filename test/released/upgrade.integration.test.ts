@@ -1,0 +1,205 @@
+/** docs/upgrading.md, step by step, on what the release before stored: no request fails, and no follower misses anything. */
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { exampleEvent } from '#shared/events/examples.ts';
+import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { caughtUp } from '#test/read-models.ts';
+import { type ServiceProcess, startService } from '#test/service-process.ts';
+import { runProcess } from '../services/admin/run-command.ts';
+import { RELEASE_BEFORE, whyNoReleaseBefore } from './release-before.ts';
+import { Traffic } from './traffic.ts';
+
+type Release = 'before' | 'this' | 'next';
+type Name = 'projector' | 'query';
+
+interface Running {
+  process: ServiceProcess;
+  url: string;
+  operations: string;
+}
+
+const absent = whyNoReleaseBefore();
+
+describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000 }, () => {
+  let folder: string;
+  let installation: Installation;
+  let key: { client_id: string; client_secret: string };
+  let traffic: Traffic;
+  const running = {} as Record<`${Release} ${Name}`, Running>;
+
+  /** The release after this one is this one with a raised version of its documents. */
+  function makeReleases(): void {
+    const [before, next] = [join(folder, 'before'), join(folder, 'next')];
+    execFileSync('sh', [
+      '-c',
+      `mkdir "$1" && git archive ${RELEASE_BEFORE} services shared package.json tsconfig.json docs | tar -x -C "$1"`,
+      'sh',
+      before,
+    ]);
+    for (const path of ['services', 'shared', 'docs', 'package.json', 'tsconfig.json']) {
+      cpSync(path, join(next, path), { recursive: true });
+    }
+    const file = join(next, 'shared/read-models/generation.ts');
+    const raised = `PROJECTION_VERSION = ${PROJECTION_VERSION + 1};`;
+    writeFileSync(file, readFileSync(file, 'utf8').replace(/PROJECTION_VERSION = \d+;/, raised));
+    for (const release of [before, next])
+      symlinkSync(join(process.cwd(), 'node_modules'), join(release, 'node_modules'));
+  }
+
+  const fileOf = (release: Release, file: string) =>
+    join(release === 'this' ? process.cwd() : join(folder, release), file);
+
+  /** Starts a service and awaits that it listens. */
+  async function start(
+    release: Release,
+    name: Name,
+    settings: Record<string, string> = {},
+  ): Promise<Running> {
+    const env = { ...installation.env, ...settings };
+    const started = startService(name, env, 'info', fileOf(release, `services/${name}/main.ts`));
+    const line = await started.logged(({ operations }) => typeof operations === 'string');
+    const service = { process: started, url: String(line['url']), operations: String(line['operations']) };
+    running[`${release} ${name}`] = service;
+    return service;
+  }
+
+  const readiness = async ({ operations }: Running) => {
+    const answer = await fetch(`${operations}/ready`);
+    return { status: answer.status, text: await answer.text() };
+  };
+  const ready = (service: Running) =>
+    eventually('it is ready', async () => (await readiness(service)).status === 200);
+
+  /** As a proxy does: what is ready gets requests, and what is to end gets none any more. */
+  async function startReady(release: Release, name: Name, settings?: Record<string, string>): Promise<void> {
+    const service = await start(release, name, settings);
+    await ready(service);
+    if (name === 'query') traffic.send(service.url);
+  }
+
+  async function stop(release: Release, name: Name): Promise<void> {
+    const { process: stopped, url } = running[`${release} ${name}`];
+    if (name === 'query') traffic.leave(url);
+    stopped.kill('SIGTERM');
+    expect(await stopped.ended).toMatchObject({ code: 0 });
+  }
+
+  const command = (release: Release, words: string) =>
+    runProcess(installation.env, words.split(' '), { program: fileOf(release, 'services/admin/main.ts') });
+
+  async function done(release: Release, words: string): Promise<string> {
+    const { code, stdout, stderr } = await command(release, words);
+    expect(code, stderr).toBe(0);
+    return stdout;
+  }
+
+  let sequence = 100;
+  /** Changes an order, makes another and deletes the one before, and awaits that the follower heard of it. */
+  async function change(): Promise<void> {
+    sequence += 1;
+    const order = { entity: 'order', storeId: 's1', sequence } as const;
+    const { data } = exampleEvent('order');
+    await installation.publish([
+      { ...order, subject: 'kept', data: { ...data, display_id: String(sequence) } },
+      { ...order, subject: `o${sequence}`, data },
+      { ...order, subject: `o${sequence - 1}`, action: 'deleted' },
+    ]);
+    await caughtUp(installation);
+    await eventually(
+      `the follower has heard of ${sequence}`,
+      async () => traffic.copy.get('kept')?.['display_id'] === String(sequence),
+    );
+    expect([...traffic.copy.keys()].toSorted()).toEqual(['kept', `o${sequence}`].toSorted());
+    expect(traffic.failures).toEqual([]);
+  }
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'store-data-upgrade-'));
+    makeReleases();
+    installation = await createInstallation();
+    const { environment } = installation;
+    const projector = await start('before', 'projector');
+    const query = await start('before', 'query');
+    await Promise.all([projector, query].map(ready));
+    const scopes = 'store,crm,order,menu';
+    const made = await done('before', `keys create -s s1 -e ${environment} --scopes ${scopes} --json`);
+    key = JSON.parse(made) as typeof key;
+    const { data } = exampleEvent('store');
+    await installation.publish([{ entity: 'store', storeId: 's1', subject: 's1', sequence, data }]);
+    await caughtUp(installation);
+    traffic = new Traffic(query.url, key);
+    await change();
+  }, 240_000);
+  afterAll(async () => {
+    await traffic?.stop();
+    for (const { process: one } of Object.values(running)) one.kill('SIGKILL');
+    await installation?.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it('replaces projectors, then query services', async () => {
+    await startReady('this', 'projector');
+    await stop('before', 'projector');
+    await change();
+    await startReady('this', 'query');
+    await stop('before', 'query');
+    await change();
+  });
+
+  it('goes back, query services first, and on again in that order', async () => {
+    for (const [from, to] of [
+      ['this', 'before'],
+      ['before', 'this'],
+    ] as const) {
+      await startReady(to, 'query');
+      await stop(from, 'query');
+      await change();
+      await startReady(to, 'projector');
+      await stop(from, 'projector');
+      await change();
+    }
+  });
+
+  it('refuses in a sentence to take the place of what projects the answers, where the projection is another', async () => {
+    const projector = await start('next', 'projector');
+    const query = await start('next', 'query');
+    await eventually('it says why', async () =>
+      (await readiness(projector)).text.includes('belongs to another release'),
+    );
+    expect((await readiness(projector)).status).toBe(503);
+    expect((await readiness(query)).status).toBe(503);
+    await stop('next', 'projector');
+    await change();
+  });
+
+  it('makes the read models anew beside those that answer, moves the traffic, and may go back', async () => {
+    const { environment } = installation;
+    await startReady('next', 'projector', { PROJECTOR_SIDE_BY_SIDE: 'true' });
+    await done('next', `rebuild --environment ${environment} --accept content`);
+    const query = running['next query'];
+    await ready(query);
+    traffic.send(query.url);
+    traffic.leave(running['this query'].url);
+    await change();
+    // Back to the former release, which goes on with its own generation, and on again.
+    traffic.send(running['this query'].url);
+    traffic.leave(query.url);
+    await change();
+    traffic.send(query.url);
+    await stop('this', 'query');
+    await stop('this', 'projector');
+    await change();
+  });
+
+  it('refuses in a sentence what the former release could only answer wrongly', async () => {
+    const { code, stderr } = await command('this', `verify --environment ${installation.environment}`);
+    expect(code).toBe(1);
+    expect(stderr).toContain(
+      `has projection version ${PROJECTION_VERSION + 1}, this release verifies ${PROJECTION_VERSION}`,
+    );
+  });
+});
