@@ -1,4 +1,7 @@
-/** Sessions of MongoDB beside projectors at work: transactions and snapshots that are tried again for a while, and writes that end others. */
+/**
+ * Sessions of MongoDB beside projectors at work: transactions and snapshots that are tried again for a while, and writes that end
+ * others.
+ */
 import type { ClientSession, Db, MongoClient } from 'mongodb';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isUnavailable } from '#shared/errors.ts';

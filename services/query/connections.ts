@@ -1,4 +1,7 @@
-/** The connections to MongoDB and Redis, all of whose operations end in time. A service that starts during an outage answers 503 until it is over. */
+/**
+ * The connections to MongoDB and Redis, all of whose operations end in time. A service that starts during an outage answers 503 until
+ * it is over.
+ */
 import type { MongoClient, ServerDescriptionChangedEvent } from 'mongodb';
 import type { Config } from '#shared/config.ts';
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';

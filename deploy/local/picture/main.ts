@@ -1,7 +1,6 @@
 /**
  * `npm run picture`: the picture in the README, of a real run. Starts everything on a terminal of 80×24, sends requests for half a
- * minute,
- * and writes the screen to `docs/start.svg`. It needs `script` of util-linux.
+ * minute, and writes the screen to `docs/start.svg`. It needs `script` of util-linux.
  */
 import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';

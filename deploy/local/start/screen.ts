@@ -101,7 +101,10 @@ function describeStores({ stores, history, traffic, ordersPerMinute }: StartOpti
   return `${grouped(stores)} stores with ${grouped(history)} orders each, ${flow}`;
 }
 
-/** A store’s changes, which are a copy of all it has; the store, its orders and its menu. Of the menu, which fills screens, the beginning. */
+/**
+ * A store’s changes, which are a copy of all it has; the store, its orders and its menu. Of the menu, which fills screens, the
+ * beginning.
+ */
 const REQUESTS = [
   '"$API/api/changes?records=whole&page_size=1"',
   '$API/api/store/info/',

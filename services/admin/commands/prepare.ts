@@ -86,7 +86,8 @@ const ELECTION_MS = 15_000;
 /**
  * Makes the one server of a connection string the primary of its replica set, unless it is in one already.
  * @returns whether it was made now.
- * @throws {StoreDataError} `environment_unavailable` when none of several servers is in a set: which of them form it is for their operator to say.
+ * @throws {StoreDataError} `environment_unavailable` when none of several servers is in a set: which of them form it is for their
+ * operator to say.
  */
 export async function initiateReplicaSet({ mongodb }: Pick<Config, 'mongodb'>): Promise<boolean> {
   const missing = await replicaSetMissing({ mongodb });

@@ -1,4 +1,7 @@
-/** Which dead letters a command means: where they lie, some by their ids, those of one reason, or all; read as they may be shown, and counted. */
+/**
+ * Which dead letters a command means: where they lie, some by their ids, those of one reason, or all; read as they may be shown, and
+ * counted.
+ */
 import { InvalidArgumentError } from 'commander';
 import type { ClientSession, Collection, Db, Filter } from 'mongodb';
 import type { Config } from '#shared/config.ts';

@@ -1,4 +1,7 @@
-/** Compares a rebuilt generation with the live one while projectors work. Events that only one of them has applied yet are no differences. */
+/**
+ * Compares a rebuilt generation with the live one while projectors work. Events that only one of them has applied yet are no
+ * differences.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { verifyStore } from '#shared/projection/verify/store.ts';
 import { ENTITY_NAMES } from '#shared/events/entities/index.ts';

@@ -1,4 +1,7 @@
-/** What commands write: results, as words, tables or JSON, to standard output, remarks to standard error; and whether they failed all the same. */
+/**
+ * What commands write: results, as words, tables or JSON, to standard output, remarks to standard error; and whether they failed all
+ * the same.
+ */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import Table from 'cli-table3';
 

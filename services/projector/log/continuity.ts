@@ -167,7 +167,10 @@ export class Continuity {
     return messages.length > 0 ? this.#take(batch, messages) : { kind: 'look' };
   }
 
-  /** Whether a batch begins at the next position. A gap may be a seek that did not take effect, so that it counts only when it is seen twice. */
+  /**
+   * Whether a batch begins at the next position. A gap may be a seek that did not take effect, so that it counts only when it is seen
+   * twice.
+   */
   #isWithoutGap({ messages }: FetchedBatch): boolean {
     const first = Math.min(...messages.slice(0, 1).map(firstOffsetOf));
     if (first <= this.#next || first === this.#gapAt) return true;

@@ -1,6 +1,6 @@
 /**
- * The gates before Redis: one for the only server, or one for each master of a cluster. While one of them is closed, the stores of the others
- * are served (decision 0045).
+ * The gates before Redis: one for the only server, or one for each master of a cluster. While one of them is closed, the stores of the
+ * others are served (decision 0045).
  */
 import { type RedisMaster, type RedisMasters, slotUnassigned } from '#shared/redis-masters.ts';
 import { type GateOptions, type Permit, RedisGate } from './redis-gate.ts';

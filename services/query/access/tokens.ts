@@ -1,7 +1,7 @@
 /**
- * Access tokens: JWTs after RFC 9068 (`at+jwt`), signed and verified with jose, and the keys that sign them. Keys rotate without a gap: which
- * one signs is a matter of time. Their file is read again and again, and its content compared, not its dates: a file renamed over it, and
- * the swapped links with which Kubernetes brings a new secret, are noticed alike.
+ * Access tokens: JWTs after RFC 9068 (`at+jwt`), signed and verified with jose, and the keys that sign them. Keys rotate without a gap:
+ * which one signs is a matter of time. Their file is read again and again, and its content compared, not its dates: a file renamed over
+ * it, and the swapped links with which Kubernetes brings a new secret, are noticed alike.
  */
 import { errors, jwtVerify, SignJWT, type CryptoKey, importJWK } from 'jose';
 import { LRUCache } from 'lru-cache';
@@ -102,7 +102,10 @@ function withLowerS(token: string): string {
   return token.slice(0, at) + signature.toString('base64url');
 }
 
-/** Rejects other base64url spellings of the same bytes, such as a changed last character, whose low bits no byte uses. jose accepts them. */
+/**
+ * Rejects other base64url spellings of the same bytes, such as a changed last character, whose low bits no byte uses. jose accepts
+ * them.
+ */
 function isCanonical(token: string): boolean {
   return token.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part);
 }

@@ -1,5 +1,6 @@
 /**
- * The endpoints of change feeds: one for each kind, and one for several (rule R10.1). A request is answered at once or, where it may wait, once there are changes.
+ * The endpoints of change feeds: one for each kind, and one for several (rule R10.1). A request is answered at once or, where it may
+ * wait, once there are changes.
  * While it waits it costs its connection and a few hundred bytes: no reads, no place among the requests in flight.
  */
 import { Type } from 'typebox';

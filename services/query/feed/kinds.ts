@@ -1,5 +1,6 @@
 /**
- * What change feeds show: the one description of the kinds, from which the paths, their documentation and their answers are made (rule R10.1).
+ * What change feeds show: the one description of the kinds, from which the paths, their documentation and their answers are made (rule
+ * R10.1).
  * What a feed shows of a record is stored with it, and nothing is joined: it changes only when the record does.
  */
 import type { TSchema } from 'typebox';

@@ -15,7 +15,10 @@ const MAX_BEGUN_PER_TURN = 16;
 const BURST_WAITS = 3;
 /** More than a burst: requests wait too long, and in the last window so many times as many came as were begun. */
 const OUTRUN = 1.25;
-/** How often it is counted what is asked and begun, what has waited too long is refused, and answers that are made give their places back. */
+/**
+ * How often it is counted what is asked and begun, what has waited too long is refused, and answers that are made give their places
+ * back.
+ */
 const WINDOW_MS = 100;
 /** One line in the log for all refusals of that time. */
 const LOG_INTERVAL_MS = 60_000;

@@ -1,6 +1,6 @@
 /**
- * A page of a list: the scan of an index that reads it, in one round trip with the count and the stamp, and the envelope that it is answered in
- * (rule R6.1).
+ * A page of a list: the scan of an index that reads it, in one round trip with the count and the stamp, and the envelope that it is
+ * answered in (rule R6.1).
  */
 import type { Document } from 'mongodb';
 import type { EntityName } from '#shared/events/entities/index.ts';

@@ -1,4 +1,7 @@
-/** The kinds of records that have a list: their scope and tag, and the record as its list shows it. What change feeds show is in `feed/kinds.ts`. */
+/**
+ * The kinds of records that have a list: their scope and tag, and the record as its list shows it. What change feeds show is in
+ * `feed/kinds.ts`.
+ */
 import { CampaignSummary, Customer, ReviewSummary } from './crm.ts';
 import { CategorySummary, OptionGroup, ProductSummary } from './catalog.ts';
 import { CouponSummary } from './store.ts';

@@ -138,10 +138,9 @@ export async function takeCensus(collection: Collection<DeadLetter>, topic: stri
 
 /**
  * The limits of one topic's letters in one database: how many bytes of messages they keep, so that a flood of poison cannot fill it.
- * Beyond
- * that only the place and the reason of a message are kept, which is less than any event takes that is applied. Kafka has the messages.
- * The limit is soft: it is compared with a count that is a second old, or a little more where there are very many, and what this process
- * added since.
+ * Beyond that only the place and the reason of a message are kept, which is less than any event takes that is applied. Kafka has the
+ * messages. The limit is soft: it is compared with a count that is a second old, or a little more where there are very many, and what
+ * this process added since.
  */
 export class LetterLimits {
   readonly #collection: Collection<DeadLetter>;

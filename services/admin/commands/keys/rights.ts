@@ -1,4 +1,7 @@
-/** `keys list`, `keys show`, and what a key may do from now on, for tokens already issued too: `keys scopes`, `revoke`, `deactivate`, `activate`. */
+/**
+ * `keys list`, `keys show`, and what a key may do from now on, for tokens already issued too: `keys scopes`, `revoke`, `deactivate`,
+ * `activate`.
+ */
 import { Command, Option } from '@commander-js/extra-typings';
 import type { Filter } from 'mongodb';
 import { type AccessKey, controlCollections, validSecrets } from '#shared/access/access-keys.ts';
