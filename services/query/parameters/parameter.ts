@@ -81,11 +81,15 @@ export function repeatable<T extends string>(kind: Kind<T>, meaning: Meaning): P
   return parameter(kind, meaning, read, { schema: Type.Array(kind.schema), repeatable: true });
 }
 
-/** A whole number, in decimal digits only. */
+/** A whole number, in decimal digits only. @param most greater ones are taken, and count as this one. */
 export function wholeNumber(allowed: string, most = Number.MAX_SAFE_INTEGER, least = 1): Kind<number> {
   return {
     allowed,
-    schema: Type.Integer({ minimum: least, maximum: Number.MAX_SAFE_INTEGER }),
+    schema: Type.Integer({
+      minimum: least,
+      maximum: Number.MAX_SAFE_INTEGER,
+      ...(most < Number.MAX_SAFE_INTEGER ? { 'x-effective-maximum': most } : {}),
+    }),
     read: (text) => {
       const value = /^(?:0|[1-9][0-9]{0,15})$/.test(text) ? Number(text) : Number.NaN;
       return Number.isSafeInteger(value) && value >= least ? Math.min(value, most) : null;

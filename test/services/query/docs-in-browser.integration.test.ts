@@ -75,6 +75,7 @@ describe.each([
   it('covers no status of an answer', () =>
     visit('/docs#api/tag/orders/GET/api/order/list', viewport, async (page) => {
       const answers = page.getByRole('region', { name: 'List orders' }).first().locator('.response-card');
+      await page.getByText('max: 100', { exact: false }).first().waitFor();
       // A click that something else would take waits until it times out.
       await answers
         .getByRole('button', { name: '503' })

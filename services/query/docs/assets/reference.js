@@ -19,13 +19,23 @@ const COMMON = {
 
 const script = document.createElement('script');
 script.src = `/docs/scalar.js?v=${version}`;
-script.addEventListener('load', () => {
+/** The document as people read it: a parameter whose greater values count as its maximum shows that one. */
+async function readDocument() {
+  const text = await (await fetch('/openapi.json')).text();
+  return JSON.parse(text, (_name, value) => {
+    const most = value?.['x-effective-maximum'];
+    return most === undefined ? value : { ...value, maximum: most };
+  });
+}
+
+const show = async () => {
+  const content = await readDocument();
   globalThis.Scalar.createApiReference('#reference', [
     {
       ...COMMON,
       title: 'API',
       slug: 'api',
-      url: '/openapi.json',
+      content,
       default: true,
       authentication: {
         preferredSecurityScheme: 'accessToken',
@@ -38,5 +48,6 @@ script.addEventListener('load', () => {
     // Without authentication: Scalar would show a login for it.
     { ...COMMON, title: 'Events', slug: 'events', url: '/docs/asyncapi.json' },
   ]);
-});
+};
+script.addEventListener('load', () => void show());
 document.head.append(script);
