@@ -2,11 +2,13 @@
 import type { ClientSession, Db } from 'mongodb';
 import type { EncodedMessage } from '#shared/events/encode.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
+import { ChangeReader } from '#shared/projection/pipeline/change-reader.ts';
+import { newEpoch } from '#shared/read-models/feed-epochs.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
 import { checkpointId } from '#shared/projection/slice/checkpoint.ts';
 import { runInTransaction } from '#shared/projection/slice/slice.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
-import { noErasures, TOPIC } from './projector.ts';
+import { CACHED, noErasures, TOPIC } from './projector.ts';
 import type { Host } from './scheduler.ts';
 import type { Client } from './store.ts';
 
@@ -34,7 +36,8 @@ export async function retryLetter(
     const slice = { topic: TOPIC, partition, messages: [message], next: 0 };
     await applyChanges(db as unknown as Db, session as unknown as ClientSession, slice, {
       findErased: async () => noErasures,
-      epochs: new Epochs(),
+      epochs: new Epochs(newEpoch, CACHED),
+      reader: new ChangeReader(CACHED),
     });
     const position = Number(checkpoint?.['position'] ?? 0);
     await db

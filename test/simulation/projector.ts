@@ -27,6 +27,8 @@ const ALL_EVENTS = { events: 30, bytes: 1_000_000 };
 /** As long as it takes a heartbeat to say that a partition is lost. */
 const FENCED_PAUSE_MS = 500;
 const MAX_ENDING_MS = 1_000;
+/** Stores that a cache knows: more than there are. */
+export const CACHED = 10;
 
 export interface WorldOfProjectors {
   scheduler: Scheduler;
@@ -190,8 +192,8 @@ export class Projector implements Host {
     const db = this.#client.db(generation) as unknown as Db;
     const client = this.#client as unknown as MongoClient;
     const checkpoints = db.collection(CHECKPOINTS) as unknown as DriverCollection<Checkpoint>;
-    const epochs = this.#of(this.#epochs, generation, () => new Epochs(() => random.id()));
-    const reader = this.#of(this.#readers, generation, () => new ChangeReader());
+    const epochs = this.#of(this.#epochs, generation, () => new Epochs(() => random.id(), CACHED));
+    const reader = this.#of(this.#readers, generation, () => new ChangeReader(CACHED));
     const about = `${this.name} ${generation}/${partition}`;
     return new PartitionLoop({
       topic: TOPIC,

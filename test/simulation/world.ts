@@ -285,7 +285,9 @@ class World implements WorldOfProjectors {
     );
     const backup = this.#backup === null ? Infinity : this.#positionOf(this.#backup, LIVE, partition);
     const to = Math.min(...positions, backup);
-    if (to === 0 || this.#generations.length === 1) return;
+    // Where another log lies, its proof must stay: behind a deleted message nothing can tell.
+    const isOther = this.#generations.some((generation) => this.#ended.has(`${generation}/${partition}`));
+    if (to === 0 || this.#generations.length === 1 || isOther) return;
     this.trace(`${partition} is deleted before ${to}`);
     this.#logOf(partition).deleteBefore(to);
   }

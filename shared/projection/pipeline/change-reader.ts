@@ -33,8 +33,13 @@ const CACHED_OFFSETS = 10_000;
 const A_TURN = 32;
 
 export class ChangeReader {
-  readonly #offsets = new LRUCache<string, string>({ max: CACHED_OFFSETS });
+  readonly #offsets: LRUCache<string, string>;
   readonly #ahead = new WeakMap<EventMessage, ProjectedChange>();
+
+  /** @param offsets how many it caches: memory is taken for all of them at once. */
+  constructor(offsets = CACHED_OFFSETS) {
+    this.#offsets = new LRUCache({ max: offsets });
+  }
 
   /** Begins to read messages. @returns what ends it; what is read by then is kept until it is taken. */
   readAhead(messages: readonly LogMessage[]): () => void {

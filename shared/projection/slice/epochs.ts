@@ -35,10 +35,12 @@ export type GivenPositions = ReadonlyMap<string, Given>;
 
 /** What is known of one generation. */
 export class Epochs {
-  readonly #given = new LRUCache<string, Given>({ max: CACHED_STORES });
+  readonly #given: LRUCache<string, Given>;
   readonly #newEpoch: () => string;
 
-  constructor(makeEpoch = newEpoch) {
+  /** @param stores how many it knows: memory is taken for all of them at once. */
+  constructor(makeEpoch = newEpoch, stores = CACHED_STORES) {
+    this.#given = new LRUCache({ max: stores });
     this.#newEpoch = makeEpoch;
   }
 
