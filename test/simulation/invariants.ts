@@ -26,7 +26,8 @@ export class Violation extends Error {}
 
 interface Followed {
   position: number;
-  retries: number;
+  /** Which letters were retried: after a restore there may be as many others. */
+  retries: string;
   model: Model;
 }
 
@@ -81,10 +82,11 @@ export class Invariants {
     const known = this.#followed.get(key);
     // After a restore everything is computed again.
     const retried = retriedIn(state, generation, partition);
-    const isKnown = known !== undefined && known.position <= position && known.retries === retried.length;
+    const retries = retried.map(({ _id }) => _id).join();
+    const isKnown = known !== undefined && known.position <= position && known.retries === retries;
     const { model, position: from } = isKnown ? known : { model: new Model(), position: 0 };
     model.apply(this.#history(partition), from, position, isKnown ? [] : retried);
-    this.#followed.set(key, { model, position, retries: retried.length });
+    this.#followed.set(key, { model, position, retries });
     const about = `${key} at ${position}`;
     const isOurs = (doc: Doc) => this.#partitionOf(String(doc['store_id'])) === partition;
     const of = (collection: string) =>

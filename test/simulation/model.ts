@@ -10,6 +10,7 @@ export interface Expected {
 
 /** An event that an operator applied outside of the log. */
 export interface Retried {
+  _id: string;
   /** The position of the checkpoint then. */
   position: number;
   value: Buffer;
