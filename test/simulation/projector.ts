@@ -37,6 +37,8 @@ export interface WorldOfProjectors {
   /** The last offset that an operator has skipped of what begins at an offset; `null` without a decision. */
   skippedTo: (partition: number, from: number) => number | null;
   trace: (what: string) => void;
+  /** Told when a partition of a generation (`<generation>/<partition>`) stops, and when it does not any longer. */
+  noteStopped: (key: string, isStopped: boolean) => void;
 }
 
 export const noErasures = {
@@ -99,10 +101,10 @@ class Fetching implements LoopLog {
     // Now and then an answer begins a little earlier, or behind where it should: a seek that did not take effect. Never twice in turn.
     const { random } = this.#world;
     const elsewhere = this.#wasElsewhere || !random.chance(0.06) ? 0 : random.below(5) - 2;
-    this.#wasElsewhere = elsewhere !== 0;
     await this.#pause(1 + random.below(5));
     const batch = this.#log.fetch(Math.max(this.#offset + elsewhere, this.#log.start));
     if (batch === null || this.#seeks !== seeks || this.#isPaused) return;
+    this.#wasElsewhere = elsewhere !== 0;
     this.#offset = Number(batch.lastOffset()) + 1;
     await loop.take(batch);
   }
@@ -204,7 +206,10 @@ export class Projector implements Host {
       clock,
       log,
       logger: loggerTo((message) => trace(`${about}: ${message}`)),
-      report: NO_REPORT,
+      report: {
+        ...NO_REPORT,
+        stopped: (isStopped) => this.#world.noteStopped(`${generation}/${partition}`, isStopped),
+      },
       permits: {
         next: async () => ({ events: 1 + random.below(30), end: () => undefined }),
         noteLag: () => undefined,

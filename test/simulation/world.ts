@@ -105,6 +105,8 @@ class World implements WorldOfProjectors {
   #backup: State | null = null;
   /** Whether followers may have more than the store, or less, until everything is applied again. */
   #isRestored = false;
+  /** Partitions that say that they are stopped. */
+  readonly #stopped = new Set<string>();
   /** What was applied from a log that has lost its end since, by `<generation>/<partition>`: nothing more may be applied there. */
   readonly #ended = new Set<string>();
   readonly #followers: Follower[];
@@ -125,6 +127,11 @@ class World implements WorldOfProjectors {
   }
 
   skippedTo = (partition: number, from: number) => this.#skips.get(`${partition}/${from}`) ?? null;
+
+  noteStopped = (key: string, isStopped: boolean) => {
+    if (isStopped) this.#stopped.add(key);
+    else this.#stopped.delete(key);
+  };
 
   trace = (what: string) => {
     this.lines.push(`${String(this.scheduler.now).padStart(7)} ms  ${what}`);
@@ -489,6 +496,9 @@ class World implements WorldOfProjectors {
     const { state } = this.#server;
     for (const generation of this.#generations) this.#invariants.checkAll(state, generation, this.#ended);
     for (const follower of this.#followers) {
+      const partition = partitionOf(follower.storeId);
+      // What only the lost end held was told, and no other generation knows of it.
+      if (this.#generations.some((generation) => this.#ended.has(`${generation}/${partition}`))) continue;
       while (!follower.poll(state, this.#answering));
       const records = recordsOf(state, this.#answering, follower.storeId);
       for (const [key, sequence] of records) {
@@ -505,13 +515,14 @@ class World implements WorldOfProjectors {
 
   /** A partition whose log was replaced is not applied: its loop stops, and says so. */
   #isCaughtUp(): boolean {
+    const { state } = this.#server;
     return this.#generations.every((generation) =>
-      this.logs.every(
-        ({ end }, partition) =>
-          this.#ended.has(`${generation}/${partition}`) ||
-          this.#positionOf(this.#server.state, generation, partition) >=
-            lastEnd(this.#history[partition], end),
-      ),
+      this.logs.every(({ end }, partition) => {
+        const key = `${generation}/${partition}`;
+        // Lost history is reported, whatever comes.
+        if (this.#ended.has(key)) return this.#stopped.has(key);
+        return this.#positionOf(state, generation, partition) >= lastEnd(this.#history[partition], end);
+      }),
     );
   }
 
