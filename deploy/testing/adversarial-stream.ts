@@ -1,6 +1,6 @@
 /** Changes of a store as real sources send them at their worst. The same for the same seed. */
-import { type Chance, chanceOf, happens, pick } from '#local/simulator/random.ts';
 import type { Change, EntityName } from './api.d.ts';
+import { Random } from './random.ts';
 
 export interface StreamChange extends Change {
   storeId: string;
@@ -48,8 +48,9 @@ const OFFSETS = ['-03:00', '-03:00', '-04:00', '-02:00', '+05:30'];
 
 export class AdversarialStream {
   readonly #storeId: string;
-  readonly #chance: Chance;
-  readonly #sources: { value: EntityName; weight: number }[];
+  readonly #random: Random;
+  /** Each entity as often as it changes in a hundred times. */
+  readonly #sources: EntityName[];
   /** Changes that come late, each with how many are published before it. */
   #held: { change: StreamChange; after: number }[] = [];
   #sequence = 0;
@@ -60,8 +61,8 @@ export class AdversarialStream {
   /** @param entities those that change; all unless given. */
   constructor(storeId: string, seed: number, entities = Object.keys(ENTITIES) as EntityName[]) {
     this.#storeId = storeId;
-    this.#chance = chanceOf(seed, ['adversarial-stream']);
-    this.#sources = entities.map((value) => ({ value, weight: ENTITIES[value].percent }));
+    this.#random = new Random(seed);
+    this.#sources = entities.flatMap((entity) => Array<EntityName>(ENTITIES[entity].percent).fill(entity));
   }
 
   /** The next changes, in the order in which they are to be published. Some come twice. */
@@ -69,13 +70,13 @@ export class AdversarialStream {
     const changes: StreamChange[] = [];
     while (changes.length < count) {
       const change = this.#make();
-      if (happens(this.#chance, 10)) {
+      if (this.#happens(10)) {
         const about = change.data === undefined ? change.about : 'late';
         this.#held.push({ change: { ...change, about }, after: this.#below(MAX_DELAY) });
       } else {
         changes.push(change);
       }
-      if (happens(this.#chance, 3)) changes.push(change);
+      if (this.#happens(3)) changes.push(change);
       changes.push(...this.#released());
     }
     for (const change of changes) this.note(change);
@@ -109,9 +110,9 @@ export class AdversarialStream {
   }
 
   #make(): StreamChange {
-    const entity = this.#chance.helpers.weightedArrayElement(this.#sources);
+    const entity = this.#random.pick(this.#sources);
     const change = this.#envelope(entity, this.#subject(entity));
-    const deletes = happens(this.#chance, entity === 'customer' ? 25 : 12);
+    const deletes = this.#happens(entity === 'customer' ? 25 : 12);
     if (deletes) return { ...change, about: 'a deletion' };
     const { about, ...dates } = this.#dates(change.time);
     return { ...change, about, data: { ...this.#state(entity, change.sequence), ...dates } };
@@ -129,8 +130,8 @@ export class AdversarialStream {
     const { records } = ENTITIES[entity];
     if (entity !== 'order') return `${entity}-${this.#below(records)}`;
     // As often a new one as an older one that changes again, or comes back.
-    if (happens(this.#chance, 50)) this.#orders += 1;
-    const isRecent = happens(this.#chance, 70);
+    if (this.#happens(50)) this.#orders += 1;
+    const isRecent = this.#happens(70);
     return `order-${isRecent ? this.#orders - this.#below(Math.min(this.#orders, 20)) : this.#below(this.#orders)}`;
   }
 
@@ -139,7 +140,7 @@ export class AdversarialStream {
       about,
       updated_at: new Date(time.getTime() + shift).toISOString(),
     });
-    return pick(this.#chance, [
+    return this.#random.pick([
       { about: 'undated' as const },
       dated('dated when it happened', 0),
       dated('dated 30 days before it happened', -30 * DAY_MS),
@@ -151,17 +152,15 @@ export class AdversarialStream {
   #state(entity: EntityName, version: number): object {
     const name = `v${version}`;
     const created = new Date(FIRST_DAY + this.#below(1_000) * 500).toISOString();
-    const active = happens(this.#chance, 75);
+    const active = this.#happens(75);
     const customer = `customer-${this.#below(ENTITIES.customer.records)}`;
     const states: Record<EntityName, () => object> = {
-      store: () => ({ name, timezone_offset: pick(this.#chance, OFFSETS) }),
+      store: () => ({ name, timezone_offset: this.#random.pick(OFFSETS) }),
       customer: () => ({ name, phone: '+55 11 98765-4321', document: '123.456.789-09' }),
       order: () => ({
         ...this.#order(),
         display_id: name,
-        customer: happens(this.#chance, 80)
-          ? { id: customer, name: 'Maria', phone: '11 9', document: '1' }
-          : null,
+        customer: this.#happens(80) ? { id: customer, name: 'Maria', phone: '11 9', document: '1' } : null,
       }),
       review: () => ({ rating: 5, comment: name, customer_id: customer, customer_name: 'Maria' }),
       campaign: () => ({ name, channel: 'whatsapp', status: 'running', message: `${name}: 10%` }),
@@ -199,7 +198,7 @@ export class AdversarialStream {
     const total = `${1 + this.#below(500)}.00`;
     return {
       display_id: `v${this.#sequence}`,
-      status: pick(this.#chance, STATUSES),
+      status: this.#random.pick(STATUSES),
       order_type: 'delivery',
       total,
       items: [{ id: 'i1', product_id: 'product-1', name: 'Pizza', quantity: 1, unit_price: total, total }],
@@ -210,10 +209,15 @@ export class AdversarialStream {
   }
 
   #orNone(id: string): string | null {
-    return happens(this.#chance, 85) ? id : null;
+    return this.#happens(85) ? id : null;
   }
 
   #below(limit: number): number {
-    return this.#chance.number.int({ max: Math.max(0, limit - 1) });
+    return this.#random.below(limit);
+  }
+
+  /** Whether something happens that does so in `percent` of a hundred cases. */
+  #happens(percent: number): boolean {
+    return this.#random.chance(percent / 100);
   }
 }

@@ -2,7 +2,7 @@
 import type { LogMessage, UnreadableBatch } from '#shared/kafka/message.ts';
 import type { PartitionBounds } from '#shared/kafka/positions.ts';
 import type { FetchedBatch } from '#projector/log/continuity.ts';
-import type { Random } from './random.ts';
+import type { Random } from '../../deploy/testing/random.ts';
 
 /** What lies at some offsets: a message, a batch that cannot be read, or nothing (markers, and what was aborted). */
 export interface Entry {

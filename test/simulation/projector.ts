@@ -18,7 +18,7 @@ import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { PartitionLoop } from '#projector/log/loop.ts';
 import type { PartitionLog as LoopLog, PartitionReport } from '#projector/log/edges.ts';
 import type { PartitionLog } from './log.ts';
-import type { Random } from './random.ts';
+import type { Random } from '../../deploy/testing/random.ts';
 import type { Host, Scheduler } from './scheduler.ts';
 import type { Client } from './store.ts';
 

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, describe, expect, it } from 'vitest';
 import { isUnavailable, isWriteConflict } from '#shared/errors.ts';
 import { runInTransaction } from '#shared/projection/slice/slice.ts';
-import { Random } from './random.ts';
+import { Random } from '../../deploy/testing/random.ts';
 import { type Host, Scheduler } from './scheduler.ts';
 import { Server } from './store.ts';
 

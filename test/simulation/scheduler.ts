@@ -3,7 +3,7 @@
  * that follows from it at once before the next: so the seed alone decides which order things happen in.
  */
 import type { Clock } from '#shared/clock.ts';
-import type { Random } from './random.ts';
+import type { Random } from '../../deploy/testing/random.ts';
 
 /** A process of the simulated world: its events wait while it is frozen, and never happen once it is killed. */
 export interface Host {

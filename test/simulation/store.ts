@@ -6,7 +6,7 @@
  */
 import { MongoNetworkError, MongoServerError } from 'mongodb';
 import { compare, copy, type Doc, matches, updated, valueAt } from './filters.ts';
-import type { Random } from './random.ts';
+import type { Random } from '../../deploy/testing/random.ts';
 import type { Host, Scheduler } from './scheduler.ts';
 
 interface Versioned {

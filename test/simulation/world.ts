@@ -7,7 +7,7 @@ import { Invariants, NAME, Violation } from './invariants.ts';
 import { type Entry, PartitionLog } from './log.ts';
 import { Projector, type WorldOfProjectors } from './projector.ts';
 import { retryLetter } from './operator.ts';
-import { Random } from './random.ts';
+import { Random } from '../../deploy/testing/random.ts';
 import { type Host, Scheduler } from './scheduler.ts';
 import { Server, type State } from './store.ts';
 

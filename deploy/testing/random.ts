@@ -1,4 +1,4 @@
-/** The one source of chance: a seed gives the same numbers for ever (xoshiro128**). */
+/** Chance that can be repeated: a seed gives the same numbers for ever (xoshiro128**). */
 export class Random {
   readonly #state: Uint32Array;
 
