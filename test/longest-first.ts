@@ -20,6 +20,8 @@ export const LONGEST = [
   'services/query/overload.integration.test.ts',
   'services/projector/crash.integration.test.ts',
   'clients/clients.integration.test.ts',
+  'simulation/simulation.integration.test.ts',
+  'package/package.integration.test.ts',
   'followers.integration.test.ts',
   'secure-servers/kafka.integration.test.ts',
   'deploy/local/stack/stack.integration.test.ts',
