@@ -2,7 +2,7 @@
  * A MongoDB in memory: what a replica set promises to the projector, and no more. Transactions read one snapshot; a write to a document that
  * another transaction holds, or changed since the snapshot, is a write conflict; what a killed client began stays open with its locks until its
  * session is killed or a minute has passed; an answer may be lost with the work done or not.
- * `test/simulation/promises.ts` holds the same against a real server.
+ * `test/simulation/promises.integration.test.ts` holds the same against a real server.
  */
 import { MongoNetworkError, MongoServerError } from 'mongodb';
 import { compare, copy, type Doc, matches, updated, valueAt } from './filters.ts';
