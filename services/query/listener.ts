@@ -14,10 +14,7 @@ const STALLED_TIMEOUT_MS = 10_000;
 /** Longer than balancers keep idle connections (60 s), so that none is closed under a request of theirs. */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000;
 const CERTIFICATE_LOOK_MS = 5_000;
-/**
- * A turn of the event loop accepts one connection of each listening socket. With one socket, clients that connect together wait for
- * seconds.
- */
+/** A turn of the event loop accepts one connection of each socket: with one, clients that connect together wait for seconds. */
 const LISTENING_SOCKETS = 64;
 
 const OPTIONS: ServerOptions = {

@@ -102,10 +102,7 @@ function withLowerS(token: string): string {
   return token.slice(0, at) + signature.toString('base64url');
 }
 
-/**
- * Rejects other base64url spellings of the same bytes, such as a changed last character, whose low bits no byte uses. jose accepts
- * them.
- */
+/** Rejects other base64url spellings of the same bytes (the last character has bits that no byte uses), which jose accepts. */
 function isCanonical(token: string): boolean {
   return token.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part);
 }

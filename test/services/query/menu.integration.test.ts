@@ -165,7 +165,7 @@ describe('a menu of some 70 MB', () => {
     await applyLarge('large', PRODUCTS, 10);
   });
 
-  it('leaves as a stream, which waits for its client in withDeadline memory', async () => {
+  it('leaves as a stream, which waits for its client in bounded memory', async () => {
     // It is found to be too large to be kept.
     await readAll(await askLarge(bearer));
     collectGarbage();

@@ -140,7 +140,7 @@ it('keeps no address and no client_id, and nothing longer than a window', async 
   }
 });
 
-it('counts the invented clients of one address in a withDeadline number of places', async () => {
+it('counts the invented clients of one address in a bounded number of places', async () => {
   const { fail } = instance('withDeadline');
   await Promise.all(Array.from({ length: 2_000 }, (_, index) => fail(`invented-${index}`, '192.0.2.1', 1)));
   const keys = await installation.redis.keys(`${installation.config.namePrefix}:withDeadline:*`);
