@@ -1,6 +1,5 @@
 /** Processes of the release before run beside this one's, on the same servers: the way of every upgrade, and back. */
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -11,7 +10,7 @@ import { createInstallation, type Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
 import { type ServiceProcess, startService } from '#test/service-process.ts';
 import { runProcess } from '../services/admin/run-command.ts';
-import { RELEASE_BEFORE, whyNoReleaseBefore } from './release-before.ts';
+import { extractReleaseBefore, whyNoReleaseBefore } from './release-before.ts';
 
 const ENTITIES = ['store', 'order', 'customer', 'review', 'category', 'product'] as const;
 /** Entries of the feeds say their kind since; upgrade.integration.test.ts follows them through all releases. */
@@ -103,13 +102,7 @@ describe.skipIf(absent !== undefined)('the release before and this one on the sa
   let projectorBefore: ServiceProcess;
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'store-data-release-'));
-    execFileSync('sh', [
-      '-c',
-      `git archive ${RELEASE_BEFORE} services shared package.json tsconfig.json docs | tar -x -C "$1"`,
-      'sh',
-      folder,
-    ]);
-    symlinkSync(join(process.cwd(), 'node_modules'), join(folder, 'node_modules'));
+    extractReleaseBefore(folder);
     installation = await createInstallation();
     ({ started: projectorBefore } = await start('before', 'projector'));
     for (const release of ['before', 'this'] as const) {

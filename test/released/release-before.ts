@@ -15,3 +15,11 @@ export function whyNoReleaseBefore(): string | undefined {
     return reason;
   }
 }
+
+/** Puts it into `folder`, with the packages of its own lockfile: this release may have dropped some of them. */
+export function extractReleaseBefore(folder: string): void {
+  const files = 'services shared package.json package-lock.json tsconfig.json docs';
+  execFileSync('sh', ['-c', `git archive ${RELEASE_BEFORE} ${files} | tar -x -C "$1"`, 'sh', folder]);
+  const options = ['ci', '--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
+  execFileSync('npm', options, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
+}

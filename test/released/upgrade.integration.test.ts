@@ -1,6 +1,5 @@
 /** docs/upgrading.md, step by step, on what the release before stored: no request fails, and no follower misses anything. */
-import { execFileSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -10,7 +9,7 @@ import { createInstallation, eventually, type Installation } from '#test/install
 import { caughtUp } from '#test/read-models.ts';
 import { type ServiceProcess, startService } from '#test/service-process.ts';
 import { runProcess } from '../services/admin/run-command.ts';
-import { RELEASE_BEFORE, whyNoReleaseBefore } from './release-before.ts';
+import { extractReleaseBefore, whyNoReleaseBefore } from './release-before.ts';
 import { Traffic } from './traffic.ts';
 
 type Release = 'before' | 'this' | 'next';
@@ -34,20 +33,15 @@ describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000 }, () => 
   /** The release after this one is this one with a raised version of its documents. */
   function makeReleases(): void {
     const [before, next] = [join(folder, 'before'), join(folder, 'next')];
-    execFileSync('sh', [
-      '-c',
-      `mkdir "$1" && git archive ${RELEASE_BEFORE} services shared package.json tsconfig.json docs | tar -x -C "$1"`,
-      'sh',
-      before,
-    ]);
+    mkdirSync(before);
+    extractReleaseBefore(before);
     for (const path of ['services', 'shared', 'docs', 'package.json', 'tsconfig.json']) {
       cpSync(path, join(next, path), { recursive: true });
     }
     const file = join(next, 'shared/read-models/generation.ts');
     const raised = `PROJECTION_VERSION = ${PROJECTION_VERSION + 1};`;
     writeFileSync(file, readFileSync(file, 'utf8').replace(/PROJECTION_VERSION = \d+;/, raised));
-    for (const release of [before, next])
-      symlinkSync(join(process.cwd(), 'node_modules'), join(release, 'node_modules'));
+    symlinkSync(join(process.cwd(), 'node_modules'), join(next, 'node_modules'));
   }
 
   const fileOf = (release: Release, file: string) =>
