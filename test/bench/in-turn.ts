@@ -7,12 +7,16 @@ import { cpuSeconds } from './process-figures.ts';
 export interface Side extends Omit<LoadOrder, 'connections' | 'seconds'> {
   /** The process that answers. */
   pid: number;
+  /** That of its MongoDB. */
+  mongod?: number;
 }
 
 /** What a side costs: its processor time lasts where requests a second are those of a busy machine. */
 export interface SideResult extends TimedLoad {
   /** Milliseconds of its process's processor time for one request. */
   cpu_ms: number;
+  /** The same of MongoDB, where that is measured. */
+  mongodb_ms: number;
 }
 
 /** What one round measured. */
@@ -34,11 +38,17 @@ export async function measureInTurn(
   { ours, other }: { ours: Side; other: Side },
   { connections, seconds, rounds, warmUpSeconds }: InTurnOptions,
 ): Promise<Round[]> {
-  const run = async ({ pid, ...order }: Side, length: number): Promise<SideResult> => {
-    const before = await cpuSeconds(pid);
+  const run = async ({ pid, mongod, ...order }: Side, length: number): Promise<SideResult> => {
+    const spent = async () => [await cpuSeconds(pid), mongod === undefined ? 0 : await cpuSeconds(mongod)];
+    const [before = 0, mongodbBefore = 0] = await spent();
     const result = await load({ ...order, connections, seconds: length });
-    const spent = (await cpuSeconds(pid)) - before;
-    return { ...result, cpu_ms: (spent * 1_000) / (result.requests_per_second * length) };
+    const [after = 0, mongodbAfter = 0] = await spent();
+    const ofRequest = (seconds: number) => (seconds * 1_000) / (result.requests_per_second * length);
+    return {
+      ...result,
+      cpu_ms: ofRequest(after - before),
+      mongodb_ms: ofRequest(mongodbAfter - mongodbBefore),
+    };
   };
   await run(ours, warmUpSeconds);
   await run(other, warmUpSeconds);
@@ -74,5 +84,6 @@ function medians(results: readonly SideResult[]): SideResult {
     p95_ms: of('p95_ms'),
     p99_ms: of('p99_ms'),
     cpu_ms: of('cpu_ms', 3),
+    mongodb_ms: of('mongodb_ms', 3),
   };
 }

@@ -9,7 +9,7 @@ import { describeMachine, type Machine } from '../machine.ts';
 import { addShowing, connectionsOption, roundsOption, secondsOption } from '../options.ts';
 import { serviceProgram } from '../programs.ts';
 import { fillStores } from '../query/setup.ts';
-import { makeStores, RECORDS_STORE } from '../query/stores/stores.ts';
+import { sizeOf, storeOf } from '../query/stores/stores.ts';
 import { type BenchKey, fetchToken, publishKeys } from '../query/tokens.ts';
 import { runAndPresent, type Showing } from '../run-and-present.ts';
 import { type Say, say } from '../say.ts';
@@ -22,7 +22,8 @@ const WITHOUT_ACCESS = fileURLToPath(new URL('./without-access.ts', import.meta.
 /** Sessions end as soon as they do in production. */
 const SETTINGS = { TOKEN_LIFETIME_SECONDS: '900' };
 /** Few: what the access path costs does not depend on them, what the rest of a request costs does. */
-const RECORDS = 200;
+const ORDERS = 200;
+const STORE = 'records';
 const KEYS = 20;
 const ROUTES = [
   ['store info', '/api/store/info/'],
@@ -60,10 +61,9 @@ export async function runAccessBench(
   const { installation } = ground;
   const keys = await publishKeys(
     installation,
-    Array.from({ length: KEYS }, () => RECORDS_STORE),
+    Array.from({ length: KEYS }, () => STORE),
   );
-  const stores = makeStores(RECORDS).filter(({ storeId }) => storeId === RECORDS_STORE);
-  await fillStores(ground, stores, say);
+  await fillStores(ground, [storeOf(sizeOf(STORE, ORDERS))], say);
 
   const program = await serviceProgram('query');
   const ours = await ground.start(program);
@@ -85,7 +85,7 @@ export async function runAccessBench(
   });
   const startOpen = async () => {
     const open = { ...program, name: 'without-access', file: WITHOUT_ACCESS };
-    return ground.start(open, { BENCH_STORE: RECORDS_STORE });
+    return ground.start(open, { BENCH_STORE: STORE });
   };
   const data = options.tokensOnly ? [] : await compareRoutes({ ours, keys, startOpen, measure });
   return {

@@ -9,11 +9,11 @@ export interface LoadOrder {
   each?: readonly Record<string, string>[];
   /** Connections share them out instead: with thousands, none would come twice. */
   sharedOut?: true;
-  /** More paths at the same place, in turn like `each`. Of the two there is one. */
-  paths?: readonly string[];
+  /** Requests of their own instead, in turn like `each`. */
+  requests?: readonly { path: string; headers: Record<string, string> }[];
   connections: number;
   seconds: number;
-  /** Every answer must have this status. */
+  /** Every answer must have this status; 304 is one of polls beside writes, which may be 200 as well. */
   status: number;
 }
 

@@ -9,8 +9,15 @@ import { renderScale, runScaleBench } from './scale/run.ts';
 export function addQueryBench(program: Command): void {
   const command = program
     .command('query')
-    .description('Every data endpoint, beside the same work done with Fastify and the MongoDB driver.')
-    .option('--records <number>', 'records of each kind in the store', atLeast(100), 10_000)
+    .description(
+      'What integrations ask of twenty stores, beside the same work done with Fastify and the MongoDB driver.',
+    )
+    .option(
+      '--records <number>',
+      'orders of the largest store; the others have a twentieth and a two thousandth',
+      atLeast(2_000),
+      200_000,
+    )
     .option(
       '--orders <number>',
       'measure counts and pages in a store of so many orders instead',

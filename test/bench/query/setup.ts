@@ -15,6 +15,7 @@ import { type BenchStore, chunksOf, type StoreRecord } from './stores/record.ts'
 import { fetchTokens, publishKeys } from './tokens.ts';
 
 export interface Setup {
+  ground: Ground;
   installation: Installation;
   filled: Filled;
   sides: Sides;
@@ -35,7 +36,7 @@ export async function setUp(
   );
   const filled = await fillStores(ground, stores, say);
   const sides = await startSides(ground);
-  return { installation, filled, sides, tokens: await fetchTokens(sides.ours.url, keys) };
+  return { ground, installation, filled, sides, tokens: await fetchTokens(sides.ours.url, keys) };
 }
 
 const USUAL_WAY = fileURLToPath(new URL('../usual-way/main.ts', import.meta.url));

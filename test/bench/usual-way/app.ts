@@ -1,8 +1,9 @@
 /** The same API the usual way: Fastify, the MongoDB driver, documents decoded and serialized for every request. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { gzipSync } from 'node:zlib';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Redis } from 'ioredis';
-import { jwtVerify } from 'jose';
+import { type JWTPayload, jwtVerify } from 'jose';
 import type { Db } from 'mongodb';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
 import type { SigningKeys } from '#query/access/tokens.ts';
@@ -35,6 +36,7 @@ export async function buildUsualWay(options: UsualWayOptions): Promise<FastifyIn
   app.decorateRequest('storeId', '');
   app.addHook('onRequest', accessCheck(config, signingKeys, redis));
   app.addHook('onSend', answerConditionally);
+  app.addHook('onSend', compress);
   app.addHook('onResponse', (request, reply, done) => {
     const { method, id } = request;
     const { statusCode: status, elapsedTime: milliseconds } = reply;
@@ -47,6 +49,18 @@ export async function buildUsualWay(options: UsualWayOptions): Promise<FastifyIn
   addMenu(app, db, shiftOf);
   await app.ready();
   return app;
+}
+
+/** The quickest way there is: at once, and at the lowest level. */
+async function compress(
+  { headers }: FastifyRequest,
+  reply: FastifyReply,
+  payload: unknown,
+): Promise<unknown> {
+  if (typeof payload !== 'string' || payload.length <= 1_024) return payload;
+  if (headers['accept-encoding']?.includes('gzip') !== true) return payload;
+  reply.header('content-encoding', 'gzip').header('vary', 'accept-encoding').removeHeader('content-length');
+  return gzipSync(payload, { level: 1 });
 }
 
 declare module 'fastify' {
@@ -64,8 +78,10 @@ export function accessCheck(config: Config, { verifying }: SigningKeys, redis: R
     points: config.query.quota.requests,
     duration: config.query.quota.windowSeconds,
   });
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    const token = request.headers.authorization?.slice('Bearer '.length) ?? '';
+  const verified = new Map<string, JWTPayload>();
+  const verify = async (token: string) => {
+    const known = verified.get(token);
+    if (known?.exp !== undefined && known.exp * 1_000 > Date.now()) return known;
     const { payload } = await jwtVerify(
       token,
       ({ kid }) => {
@@ -75,13 +91,18 @@ export function accessCheck(config: Config, { verifying }: SigningKeys, redis: R
       },
       { issuer, audience },
     );
+    verified.set(token, payload);
+    return payload;
+  };
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const payload = await verify(request.headers.authorization?.slice('Bearer '.length) ?? '');
     const storeId = String(payload['store_id']);
     const environment = String(payload['environment']);
-    const session = await redis.get(
-      redisKeys(config.namePrefix, environment, storeId).session(String(payload.jti)),
-    );
+    const [session, { remainingPoints, msBeforeNext }] = await Promise.all([
+      redis.get(redisKeys(config.namePrefix, environment, storeId).session(String(payload.jti))),
+      limiter.consume(`${environment}:${storeId}`),
+    ]);
     if (session === null) throw Object.assign(new Error('the session has ended'), { statusCode: 401 });
-    const { remainingPoints, msBeforeNext } = await limiter.consume(`${environment}:${storeId}`);
     reply.header('ratelimit', `"store";r=${remainingPoints};t=${Math.ceil(msBeforeNext / 1_000)}`);
     request.storeId = storeId;
   };

@@ -11,7 +11,7 @@ import { usualWayDatabase } from './documents.ts';
 const config = readConfig(process.env);
 const logger = createLogger('usual-way', config.logLevel);
 const client = new MongoClient(config.mongodb.uri);
-const redis = new Redis(config.redis.url);
+const redis = new Redis(config.redis.url, { enableAutoPipelining: true });
 const app = await buildUsualWay({
   config,
   logger,

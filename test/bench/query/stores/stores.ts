@@ -1,4 +1,4 @@
-/** The stores that are measured: one with as many records of each kind as asked for, and two with a menu. */
+/** The stores that are measured: many, of very different size. */
 import { CAMPAIGN_CHANNELS, CAMPAIGN_STATUSES } from '#shared/events/entities/campaign.ts';
 import { DISCOUNT_TYPES } from '#shared/events/entities/coupon.ts';
 import { orderRecord } from './order.ts';
@@ -14,51 +14,62 @@ import {
 } from './record.ts';
 import { storeRecord } from './store.ts';
 
-/** The store of the lists and details. */
-export const RECORDS_STORE = 'records';
-/** A store with the menu of a small shop, and one with the menu of a market. */
-export const SMALL_MENU_STORE = 'small-menu';
-export const LARGE_MENU_STORE = 'large-menu';
-
-/** Categories that have products; more products each than a page shows. */
-const FILLED_CATEGORIES = 100;
-const MENU_PRODUCTS = { [SMALL_MENU_STORE]: 200, [LARGE_MENU_STORE]: 2_000 };
-const PRODUCTS_A_CATEGORY = 25;
-
-function times(count: number, make: (index: number) => StoreRecord): StoreRecord[] {
-  return Array.from({ length: count }, (_, index) => make(index));
+export interface StoreSize {
+  storeId: string;
+  orders: number;
+  customers: number;
+  products: number;
+  categories: number;
+  groups: number;
+  coupons: number;
+  reviews: number;
 }
 
-export function makeStores(records: number): BenchStore[] {
-  return [
-    storeOf(RECORDS_STORE, [
-      storeRecord(RECORDS_STORE),
-      ...times(records, categoryRecord),
-      ...times(records, optionGroupRecord),
-      ...times(records, (index) => productRecord(index, Math.min(FILLED_CATEGORIES, records), records)),
-      ...times(records, customerRecord),
-      ...times(records, (index) => orderRecord(index, records)),
-      ...times(records, couponRecord),
-      ...times(records, campaignRecord),
-      ...times(records, (index) => reviewRecord(index, records)),
-    ]),
-    ...Object.entries(MENU_PRODUCTS).map(([storeId, products]) => menuStore(storeId, products)),
-  ];
+/** One store of 200,000 orders, four of 10,000 and fifteen of 100, or in that proportion. */
+export function mixedStores(orders: number): StoreSize[] {
+  const sizes = [orders, ...Array.from({ length: 4 }, () => orders / 20)];
+  return [...sizes, ...Array.from({ length: 15 }, () => orders / 2_000)].map((size, index) =>
+    sizeOf(`store-${index}`, Math.ceil(size)),
+  );
 }
 
-function menuStore(storeId: string, products: number): BenchStore {
-  const categories = products / PRODUCTS_A_CATEGORY;
-  const groups = products / 10;
-  return storeOf(storeId, [
-    storeRecord(storeId),
-    ...times(categories, categoryRecord),
-    ...times(groups, optionGroupRecord),
-    ...times(products, (index) => productRecord(index, categories, groups)),
-  ]);
+/** A store whose other records are as many as its orders make likely. */
+export function sizeOf(storeId: string, orders: number): StoreSize {
+  const categories = orders > 50_000 ? 40 : orders > 1_000 ? 20 : 8;
+  const few = Math.max(40, Math.ceil(orders / 10));
+  const coupons = Math.min(few, 1_000);
+  const products = categories * 12;
+  return {
+    storeId,
+    orders,
+    customers: few,
+    products,
+    categories,
+    groups: products / 4,
+    coupons,
+    reviews: few,
+  };
 }
 
-function storeOf(storeId: string, records: StoreRecord[]): BenchStore {
-  return { storeId, size: records.length, records, changes: [] };
+export function storeOf({ storeId, customers, orders, ...size }: StoreSize): BenchStore {
+  const { products, categories, groups, coupons, reviews } = size;
+  function* records(): Generator<StoreRecord> {
+    yield storeRecord(storeId);
+    yield* times(categories, categoryRecord);
+    yield* times(groups, optionGroupRecord);
+    yield* times(products, (index) => productRecord(index, categories, groups));
+    yield* times(customers, customerRecord);
+    yield* times(orders, (index) => orderRecord(index, customers));
+    yield* times(coupons, couponRecord);
+    yield* times(coupons, campaignRecord);
+    yield* times(reviews, (index) => reviewRecord(index, customers));
+  }
+  const total = 1 + categories + groups + products + customers + orders + 2 * coupons + reviews;
+  return { storeId, size: total, records: { [Symbol.iterator]: records }, changes: [] };
+}
+
+function* times(count: number, make: (index: number) => StoreRecord): Generator<StoreRecord> {
+  for (let index = 0; index < count; index += 1) yield make(index);
 }
 
 const DISHES = ['Pizza Calabresa', 'Pizza Portuguesa', 'Açaí', 'Esfiha', 'Guaraná', 'Água sem gás'] as const;
