@@ -59,7 +59,7 @@ await build({
     ...Object.fromEntries(modules.map((path) => [path.replace(/\.ts$/, ''), path])),
     'deploy/testing/api': 'deploy/testing/index.ts',
   },
-  // What is installed beside the package.
+  // npm installs the dependencies; only the project's own files are bundled.
   external: (id) => !/^[./#]/.test(id),
   output: { dir: DIST, sourcemap: true, chunkFileNames: 'chunks/[name]-[hash].js' },
 });

@@ -1,4 +1,5 @@
 /** Changes of a store as real sources send them at their worst. The same for the same seed. */
+import { ORDER_STATUSES } from '#shared/events/entities/order.ts';
 import type { Change, EntityName } from './api.d.ts';
 import { Random } from './random.ts';
 
@@ -34,16 +35,6 @@ const ENTITIES: Record<EntityName, { records: number; percent: number }> = {
 const DAY_MS = 86_400_000;
 const FIRST_DAY = Date.UTC(2026, 2, 1);
 const MAX_DELAY = 20;
-const STATUSES = [
-  'pending',
-  'confirmed',
-  'preparing',
-  'ready',
-  'dispatched',
-  'delivered',
-  'concluded',
-  'cancelled',
-];
 const OFFSETS = ['-03:00', '-03:00', '-04:00', '-02:00', '+05:30'];
 
 export class AdversarialStream {
@@ -83,7 +74,7 @@ export class AdversarialStream {
     return changes;
   }
 
-  /** An order that nobody names elsewhere; it is not among the newest until it is noted. */
+  /** An order that no other change of the stream names. It becomes the newest state of its id only with `note`. */
   makeOrder(id: string, about: Adversity): StreamChange {
     return { ...this.#envelope('order', id), about, data: { ...this.#order(), customer: null } };
   }
@@ -198,7 +189,7 @@ export class AdversarialStream {
     const total = `${1 + this.#below(500)}.00`;
     return {
       display_id: `v${this.#sequence}`,
-      status: this.#random.pick(STATUSES),
+      status: this.#random.pick(ORDER_STATUSES),
       order_type: 'delivery',
       total,
       items: [{ id: 'i1', product_id: 'product-1', name: 'Pizza', quantity: 1, unit_price: total, total }],

@@ -82,7 +82,7 @@ export function startStoreData(options?: StartOptions): Promise<StoreData>;
 /** Reaches an API that another process started, a test file that of the global set-up for example. */
 export function connectStoreData(connection: Connection): Promise<StoreData>;
 
-/** The kinds of records of which the API tells changes. */
+/** The kinds of records that the change feeds contain. */
 export type Kind =
   'store' | 'order' | 'customer' | 'review' | 'campaign' | 'coupon' | 'category' | 'product' | 'option-group';
 

@@ -99,7 +99,7 @@ function readPrinted(line: string, number: number): CopiedRecord {
       return printed as CopiedRecord;
     }
   } catch {
-    // It is told below.
+    // The error below names the line.
   }
   const wanted = '{"kind": "order", "id": "o1", "record": {…}}';
   throw new Error(`line ${number} of the printed copy is not of the form ${wanted}: ${line.slice(0, 200)}`);

@@ -118,7 +118,7 @@ interface Disturbance {
   cause: (proof: Proof) => Promise<void>;
 }
 
-/** By the piece beside which each is caused. */
+/** What is done to the client or the API, by the number of the piece that is published meanwhile. */
 const DISTURBANCES: Partial<Record<number, Disturbance>> = {
   2: { name: 'the client is killed and started', cause: restartClient },
   3: { name: 'the projector is killed', cause: async ({ crash }) => crash?.('projector') },

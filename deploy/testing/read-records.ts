@@ -1,4 +1,4 @@
-/** All records of a store as a new walk through its changes tells them. */
+/** All records of a store, read from the beginning of its change feed. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type * as Api from './api.d.ts';
 import type { ExpectedRecord } from './compare-copy.ts';

@@ -1,4 +1,4 @@
-/** The example clients, and one that does as one should not, proven as anybody proves a client. */
+/** `proveFollower` passes the example clients and rejects a client that polls `updated_from`. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';

@@ -293,7 +293,7 @@ function withJava(java: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { ...home, MAVEN_OPTS: options.filter((option) => option !== undefined).join(' ') };
 }
 
-/** What pip and Maven say where they reach nobody. */
+/** What pip and Maven print when they have no network. */
 const NO_NETWORK =
   /name resolution|resolve host|unknown host|connection|timed out|unreachable|could not transfer|proxy/i;
 

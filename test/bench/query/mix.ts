@@ -1,4 +1,5 @@
 /** What integrations ask: of stores of very different size, for pages, filters and records at random. The seed makes each run the same. */
+import { ORDER_STATUSES } from '#shared/events/entities/order.ts';
 import { fullName, instantAt } from './stores/record.ts';
 import type { StoreSize } from './stores/stores.ts';
 
@@ -18,16 +19,6 @@ export interface MixedRow {
 
 const REQUESTS = 300;
 const PAGE_SIZE = 20;
-const STATUSES = [
-  'pending',
-  'confirmed',
-  'preparing',
-  'ready',
-  'dispatched',
-  'delivered',
-  'cancelled',
-  'concluded',
-];
 
 type Random = (below: number) => number;
 type PathOf = (store: StoreSize, random: Random) => string;
@@ -67,7 +58,7 @@ function statusAndDate({ orders }: StoreSize, random: Random): string {
   const from = Date.parse(instantAt(random(orders)));
   const to = from + (1 + random(30)) * 86_400_000;
   const [begin, end] = [from, to].map((time) => new Date(time).toISOString().slice(0, 19));
-  return `/api/order/list?status=${STATUSES[random(STATUSES.length)]}&created_from=${begin}&created_to=${end}`;
+  return `/api/order/list?status=${ORDER_STATUSES[random(ORDER_STATUSES.length)]}&created_from=${begin}&created_to=${end}`;
 }
 
 /** A name, or a part of it. */
