@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
+import slotOf from 'cluster-key-slot';
 import type { Redis } from 'ioredis';
 import { describeError } from './errors.ts';
 import { PeriodicTask } from './periodic-task.ts';
@@ -271,24 +272,7 @@ function rangesIn(slots: string): [number, number][] {
   ]);
 }
 
-export const SLOTS = 16_384;
-
-const TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
-  let crc = byte << 8;
-  for (let bit = 0; bit < 8; bit += 1) crc = (crc << 1) ^ (crc & 0x80_00 ? 0x10_21 : 0);
-  return crc;
-});
-
-export function slotOf(key: string): number {
-  const opens = key.indexOf('{');
-  const closes = key.indexOf('}', opens + 1);
-  const hashed = opens === -1 || closes <= opens + 1 ? key : key.slice(opens + 1, closes);
-  let crc = 0;
-  for (const byte of Buffer.from(hashed)) {
-    crc = ((crc << 8) & 0xff_ff) ^ (TABLE[(crc >> 8) ^ byte] ?? 0);
-  }
-  return crc % SLOTS;
-}
+const SLOTS = 16_384;
 
 /** A hash tag whose keys lie in a slot. */
 export function tagOf(slot: number): string {

@@ -1,7 +1,7 @@
 /** A cluster of three masters and a replica of each, as processes of one test. */
 import { CLUSTER_BUS, freePorts } from '#local/stack/program.ts';
 import { CLUSTER_SETTINGS, CLUSTER_SLOTS, formCluster } from '#local/stack/redis/redis.ts';
-import { slotOf } from '#shared/redis-cluster.ts';
+import slotOf from 'cluster-key-slot';
 import { openRedisHome, type RedisProcess, startRedisProcess } from './redis-process.ts';
 
 export interface ClusterShard {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { redisKeys } from '#shared/access/grants.ts';
-import { slotOf } from '#shared/redis-cluster.ts';
+import slotOf from 'cluster-key-slot';
 import { nodeFor, type RedisMasters } from '#shared/redis-masters.ts';
 import { createRedis } from '#shared/redis.ts';
 import { eventually } from '#test/installation.ts';

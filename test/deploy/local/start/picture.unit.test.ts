@@ -1,7 +1,6 @@
 /** The picture in the README. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { terminalPicture } from '#local/picture/svg.ts';
 import { LiveView } from '#local/start/live-view.ts';
 import { firstRequests } from '#local/start/screen.ts';
 
@@ -11,28 +10,10 @@ const texts = (svg: string) =>
     .map(([, text]) => text ?? '')
     .toArray();
 
-describe('a picture of a terminal', () => {
-  it('has each piece of a row where it stands, and nothing that a browser would take for markup', () => {
-    const svg = terminalPicture('a & b', ['# <note>', '', ' one two  "three"'], 20);
-    expect(texts(svg)).toEqual(['a &amp; b', '# &lt;note&gt;', 'one two', '&quot;three&quot;']);
-    expect(svg).toContain('<text class="note" x="16"');
-    expect(svg).toContain(`x="${16 + 8.4}"`);
-  });
-
-  it('draws the bars of charts, as high as they are', () => {
-    const svg = terminalPicture('chart', ['rate ▁█ more'], 20);
-    expect(texts(svg)).toEqual(['chart', 'rate', 'more']);
-    const heights = [...svg.matchAll(/<rect class="bar"[^>]* height="([\d.]+)"/g)].map(([, height]) =>
-      Number(height),
-    );
-    expect(heights).toEqual([1.9, 15]);
-  });
-});
-
 describe('the picture of the README', () => {
   const svg = readFileSync(new URL('../../../../docs/start.svg', import.meta.url), 'utf8');
 
-  it('shows what `npm start` shows; `npm run picture` makes it anew', () => {
+  it('shows what `npm start` shows', () => {
     const view = new LiveView(5, 0);
     view.take({ projector: null, answers: null, orders: new Map() }, 0);
     const shown = texts(svg).join('\n');
