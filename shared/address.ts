@@ -1,7 +1,8 @@
 /**
- * Addresses of servers as they may be shown: `redis://:secret@host:6379/0?password=secret` is `redis://host:6379/0`. An
- * ambiguous address is not shown, since any part of it may belong to a password.
+ * Addresses of servers, what `REDIS_URL` names among them, and how they may be shown: `redis://:secret@host:6379/0?password=secret` is
+ * `redis://host:6379/0`. An ambiguous address is not shown, since any part of it may belong to a password.
  */
+
 export interface Address {
   /** With `://`; empty for a list of brokers. */
   scheme: string;
@@ -47,4 +48,51 @@ export function shownAddress(text: string): string {
 /** A text that is not ours, such as a driver's message, with its addresses as they may be shown. */
 export function withoutCredentials(text: string): string {
   return text.replace(IN_TEXT, shownAddress);
+}
+
+export interface RedisNode {
+  host: string;
+  port: number;
+}
+
+export interface RedisAddress {
+  kind: 'server' | 'sentinel' | 'cluster';
+  nodes: readonly [RedisNode, ...RedisNode[]];
+  /** The name by which sentinels know the master; empty without sentinels. */
+  master: string;
+  isSecure: boolean;
+  /** What leads to a server, with user, password and parameters as they were given. */
+  urlOf: (node: RedisNode) => string;
+}
+
+const DEFAULT_PORTS = { server: 6379, sentinel: 26_379, cluster: 6379 };
+
+/** Parses an address. @returns `null` where it is invalid or incomplete. */
+export function readRedisAddress(text: string): RedisAddress | null {
+  const groups = /^(?<scheme>rediss?)(?:\+(?<kind>sentinel|cluster))?:\/\/(?<rest>.*)$/.exec(text)?.groups;
+  const address = readAddress(text);
+  if (groups === undefined || address === null) return null;
+  const { scheme, rest = '' } = groups;
+  const kind = (groups['kind'] ?? 'server') as RedisAddress['kind'];
+  const path = address.path.slice(1);
+  // One server may have several databases; a cluster has one, and sentinels are asked for a name.
+  const isWhole = { server: address.hosts.length === 1, sentinel: path !== '', cluster: path === '' }[kind];
+  const [first, ...more] = address.hosts.map((host) => nodeOf(host, DEFAULT_PORTS[kind]));
+  if (!isWhole || first === undefined) return null;
+  const credentials = /^(?:[^/?#]*@)?/.exec(rest)?.[0] ?? '';
+  const parameters = /\?.*$/.exec(rest)?.[0] ?? '';
+  const urlOf = ({ host, port }: RedisNode) =>
+    `${scheme}://${credentials}${host.includes(':') ? `[${host}]` : host}:${port}${parameters}`;
+  return {
+    kind,
+    nodes: [first, ...more],
+    master: kind === 'sentinel' ? path : '',
+    isSecure: scheme === 'rediss',
+    urlOf: kind === 'server' ? () => text : urlOf,
+  };
+}
+
+function nodeOf(text: string, fallback: number): RedisNode {
+  const [, host = '', port] = /^\[?([^\]]*?)\]?(?::(\d+))?$/.exec(text) ?? [];
+  return { host, port: port === undefined ? fallback : Number(port) };
 }

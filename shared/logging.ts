@@ -1,7 +1,11 @@
-/** The logger: JSON lines on standard output, with what must never be logged cut out as a second line of defence. */
+/**
+ * The logger: JSON lines on standard output, with what must never be logged cut out as a second line of defence, and what an outage
+ * repeats kept to a line a minute.
+ */
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino';
 import type { Config } from './config.ts';
 import { describeError, framesOf } from './errors.ts';
+import { LRUCache } from 'lru-cache';
 
 export type { Logger } from 'pino';
 
@@ -53,4 +57,22 @@ function serializeError(error: unknown): object {
     message: describeError(error),
     stack: framesOf(error),
   };
+}
+
+const SAID_EVERY_MS = 60_000;
+const CACHED_LINES = 100;
+
+export class RepeatedLines {
+  readonly #said = new LRUCache<string, { at: number; leftOut: number }>({ max: CACHED_LINES });
+
+  /** @returns how often the line was left out since it was said last; `null` where it is to be left out now. */
+  say(line: string, now = performance.now()): number | null {
+    const said = this.#said.get(line);
+    if (said !== undefined && now - said.at < SAID_EVERY_MS) {
+      said.leftOut += 1;
+      return null;
+    }
+    this.#said.set(line, { at: now, leftOut: 0 });
+    return said?.leftOut ?? 0;
+  }
 }

@@ -1,7 +1,11 @@
-/** The MongoDB clients: one for the projector, which waits, and one for the query service, which must not. */
+/**
+ * The MongoDB clients: one for the projector, which waits, and one for the query service, which must not; and how busy their connections
+ * are: what waits for one is slow although MongoDB may be quick.
+ */
 import { type Db, MongoClient, type MongoClientOptions } from 'mongodb';
 import { readPassword } from './config/files.ts';
 import type { Config } from './config.ts';
+import type { metricFactory } from './process-metrics.ts';
 
 /**
  * A client for writers: majority writes, and time for an election. It connects by its first operation.
@@ -67,4 +71,53 @@ function securityOf(settings: Config['mongodb']): MongoClientOptions {
     ...(tls.caFile === null ? {} : { tls: true, tlsCAFile: tls.caFile }),
     ...(tls.certKeyFile === null ? {} : { tls: true, tlsCertificateKeyFile: tls.certKeyFile }),
   };
+}
+
+/** Makes the metrics of a process's pool. */
+export function poolMetrics({
+  gauge,
+  histogram,
+}: Pick<ReturnType<typeof metricFactory>, 'gauge' | 'histogram'>) {
+  return {
+    inUse: gauge(
+      'store_data_mongodb_connections_in_use',
+      'Connections to MongoDB on which something is under way',
+    ),
+    waiting: gauge(
+      'store_data_mongodb_connections_awaited',
+      'Operations that wait for a connection to MongoDB',
+    ),
+    seconds: histogram(
+      'store_data_mongodb_seconds',
+      'Seconds that a command to MongoDB takes, once it has a connection',
+      [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+    ),
+  };
+}
+
+/**
+ * Keeps them up to date from what the driver tells of its pools, one for each server. A connection is taken for one command, so that this
+ * times commands without the driver's monitoring, which copies each of them.
+ */
+export function watchPool(
+  client: MongoClient,
+  { inUse, waiting, seconds }: ReturnType<typeof poolMetrics>,
+): void {
+  const since = new Map<string, number>();
+  const nameOf = ({ address, connectionId }: { address: string; connectionId: number | '<monitor>' }) =>
+    `${address}/${connectionId}`;
+  client.on('connectionCheckOutStarted', () => waiting.inc());
+  client.on('connectionCheckOutFailed', () => waiting.dec());
+  client.on('connectionCheckedOut', (event) => {
+    waiting.dec();
+    inUse.inc();
+    since.set(nameOf(event), performance.now());
+  });
+  client.on('connectionCheckedIn', (event) => {
+    inUse.dec();
+    const name = nameOf(event);
+    const began = since.get(name);
+    since.delete(name);
+    if (began !== undefined) seconds.observe((performance.now() - began) / 1_000);
+  });
 }

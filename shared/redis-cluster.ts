@@ -8,7 +8,7 @@ import slotOf from 'cluster-key-slot';
 import type { Redis } from 'ioredis';
 import { describeError } from './errors.ts';
 import { PeriodicTask } from './periodic-task.ts';
-import type { RedisNode } from './redis-address.ts';
+import type { RedisNode } from './address.ts';
 import type { RedisMaster, RedisMasters } from './redis-masters.ts';
 
 /** How often the nodes are asked: while each slot has a master that is reached, and while not. */

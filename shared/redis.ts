@@ -6,7 +6,7 @@ import type { Config } from './config.ts';
 import { describeError, isRefusal } from './errors.ts';
 import type { Logger } from './logging.ts';
 import type { metricFactory } from './process-metrics.ts';
-import { readRedisAddress, type RedisAddress, type RedisNode } from './redis-address.ts';
+import { readRedisAddress, type RedisAddress, type RedisNode } from './address.ts';
 import { RedisCluster } from './redis-cluster.ts';
 import { onlyMaster, type RedisMasters } from './redis-masters.ts';
 import { activeSpan, errorType } from './tracing.ts';

@@ -2,7 +2,7 @@
 import { createKafka, createProducer } from '#shared/kafka/client.ts';
 import { type Places, settle } from '#local/start/settle.ts';
 import { hashSecret, newClientId, newClientSecret } from '#shared/access/secrets.ts';
-import { allEnded } from '#shared/all-ended.ts';
+import { allEnded } from '#shared/waiting.ts';
 import { readConfig } from '#shared/config.ts';
 import { readAccessChange, SCOPES } from '#shared/events/access-event.ts';
 import { readChange } from '#shared/events/change.ts';

@@ -1,6 +1,6 @@
 /** The stores that a comparison covers, and the snapshots in which it reads them. */
 import type { ClientSession, Db, Document } from 'mongodb';
-import { ENTITY_NAMES, type EntityName } from '#shared/events/entities/index.ts';
+import { ENTITY_NAMES, type EntityName } from '#shared/events/entities.ts';
 import {
   COLLECTIONS,
   RANK_NODES,
@@ -9,8 +9,7 @@ import {
   TOMBSTONES,
 } from '#shared/read-models/collections.ts';
 import { withoutErased } from '#shared/read-models/erasures.ts';
-import { SHIFTED_FIELDS, jsonOf } from '#shared/read-models/json-fields.ts';
-import { shiftJson } from '#shared/read-models/local-time.ts';
+import { SHIFTED_FIELDS, jsonOf, shiftJson } from '#shared/read-models/local-time.ts';
 
 /** The stores' ids. */
 export async function storesIn(db: Db): Promise<Set<string>> {

@@ -8,7 +8,7 @@ import { isUnavailable } from '#shared/errors.ts';
 import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { runInTransaction } from '#shared/projection/slice/slice.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
-import { withTimeLimit } from '#shared/time-limit.ts';
+import { withTimeLimit } from '#shared/waiting.ts';
 
 const CONFLICTS_MS = 20_000;
 

@@ -3,7 +3,7 @@
  * A flip changes nothing but what a generation counts as. A mistake of one environment stops that one alone.
  */
 import type { Db } from 'mongodb';
-import { allEnded } from '#shared/all-ended.ts';
+import { allEnded, withTimeLimit } from '#shared/waiting.ts';
 import type { Config } from '#shared/config.ts';
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
@@ -18,7 +18,6 @@ import {
   type KnownGeneration,
   liveOf,
 } from '#shared/read-models/generation.ts';
-import { withTimeLimit } from '#shared/time-limit.ts';
 import type { RunningConsumer } from './log/consumer.ts';
 import type { ProjectorMetrics } from './metrics.ts';
 

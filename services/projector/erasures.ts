@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClientSession, Db } from 'mongodb';
 import { isWriteConflict } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
-import { pause } from '#shared/pause.ts';
+import { pause } from '#shared/waiting.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import type { Epochs } from '#shared/projection/slice/epochs.ts';
 import { erasePiece, MAX_PIECE } from '#shared/projection/erasure/pieces.ts';

@@ -4,13 +4,12 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from 'mongodb';
-import type { Admin, Kafka } from '#shared/kafka/client.ts';
+import type { Admin, Kafka, PerKafka } from '#shared/kafka/client.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { judgeErasures } from '#shared/access/erased-stores.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { LogReader } from '#shared/kafka/log-reader.ts';
 import { endsOf, hasReached, readLogBounds, sumOf } from '#shared/kafka/positions.ts';
-import type { PerKafka } from '#shared/kafka/per-kafka.ts';
 import type { Logger } from '#shared/logging.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import type { Databases } from '#shared/read-models/databases.ts';

@@ -1,12 +1,11 @@
 /** Projects one generation: the consumer of its environment's changes that writes into its database. */
-import type { Kafka } from '#shared/kafka/client.ts';
+import type { Kafka, PerKafka } from '#shared/kafka/client.ts';
 import { type ConsumerOptions, type RunningConsumer, startConsumer } from './log/consumer.ts';
-import { allEnded } from '#shared/all-ended.ts';
+import { allEnded } from '#shared/waiting.ts';
 import { findErasedIn } from '#shared/access/erased-stores.ts';
 import { brokersSetting, type Config } from '#shared/config.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { StoreDataError } from '#shared/errors.ts';
-import type { PerKafka } from '#shared/kafka/per-kafka.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { generationGroup, generationLabel, type GenerationMarker } from '#shared/read-models/generation.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';

@@ -2,7 +2,7 @@
  * What the projector counts, by its glossary's names. No label ever holds an id of a store or a person. The label
  * `generation` is `g` and a number, or `control` for access, which belongs to no generation.
  */
-import { poolMetrics } from '#shared/mongodb-pool.ts';
+import { poolMetrics } from '#shared/mongodb.ts';
 import { createRegistry, metricFactory } from '#shared/process-metrics.ts';
 import { redisSeconds } from '#shared/redis.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';

@@ -3,25 +3,22 @@
  * and the publisher that feeds Redis.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { askKafka, createKafka, type Kafka } from '#shared/kafka/client.ts';
+import { askKafka, createKafka, type Kafka, PerKafka } from '#shared/kafka/client.ts';
 import type { Db } from 'mongodb';
-import { allEnded } from '#shared/all-ended.ts';
+import { allEnded } from '#shared/waiting.ts';
 import { createControlIndexes } from '#shared/access/access-keys.ts';
 import { createAuditIndexes } from '#shared/access/audit.ts';
 import type { Config } from '#shared/config.ts';
 import { describeError, isUnavailable } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { checkTopics } from '#shared/kafka/topics.ts';
-import { PerKafka } from '#shared/kafka/per-kafka.ts';
 import type { Logger } from '#shared/logging.ts';
-import { createWriterClient } from '#shared/mongodb.ts';
-import { watchPool } from '#shared/mongodb-pool.ts';
+import { createWriterClient, watchPool } from '#shared/mongodb.ts';
 import { Databases } from '#shared/read-models/databases.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
-import { checkRedisAtStart } from '#shared/redis-server.ts';
+import { checkRedisAtStart, type RedisMasters } from '#shared/redis-masters.ts';
 import type { Tracing } from '#shared/tracing.ts';
-import type { RedisMasters } from '#shared/redis-masters.ts';
 import { createRedis, logRedis } from '#shared/redis.ts';
 import { applyAccess } from '#shared/projection/access/apply.ts';
 import { AccessPublisher } from './access/publisher.ts';

@@ -2,7 +2,7 @@
  * Work that is done for each environment again and again, side by side: one whose servers do not answer holds up no other. What is
  * still under way is not begun a second time.
  */
-import { withTimeLimit } from '#shared/time-limit.ts';
+import { withTimeLimit } from '#shared/waiting.ts';
 
 /** Longer than it takes where servers answer. */
 const PATIENCE_MS = 2_000;

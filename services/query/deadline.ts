@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StoreDataError } from '#shared/errors.ts';
-import { withTimeLimit } from '#shared/time-limit.ts';
+import { withTimeLimit } from '#shared/waiting.ts';
 
 /** Runs a read that ends in time; the signal, given to the driver, lets it drop the work too. */
 export type WithDeadline = <T>(read: (signal: AbortSignal) => Promise<T>) => Promise<T>;

@@ -6,7 +6,7 @@ import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts'
 import { type WithDeadline, withinStartupTimeout } from './deadline.ts';
 import type { QueryMetrics } from './metrics.ts';
 import type { Logger } from '#shared/logging.ts';
-import { pause } from '#shared/pause.ts';
+import { pause } from '#shared/waiting.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import type { Databases } from '#shared/read-models/databases.ts';

@@ -1,6 +1,6 @@
 /** What the query service measures. No label ever holds an id of a store or a person. */
 import { Gauge } from 'prom-client';
-import { poolMetrics } from '#shared/mongodb-pool.ts';
+import { poolMetrics } from '#shared/mongodb.ts';
 import { createRegistry, metricFactory } from '#shared/process-metrics.ts';
 import { GENERATION_LABELS } from '#shared/read-models/generation.ts';
 import { redisSeconds } from '#shared/redis.ts';

@@ -6,8 +6,7 @@ import { isIP } from 'node:net';
 import { type Static, Type, type TSchema } from 'typebox';
 import { Format } from 'typebox/format';
 import { Check, Errors } from 'typebox/value';
-import { readAddress } from '../address.ts';
-import { readRedisAddress } from '../redis-address.ts';
+import { readAddress, readRedisAddress } from '../address.ts';
 
 export interface Setting {
   name: string;

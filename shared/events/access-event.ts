@@ -3,8 +3,7 @@ import { Type } from 'typebox';
 import { type CloudEvent, type EventMessage, readCloudEvent } from './cloud-event.ts';
 import { absent, Instant, Quantity, Whole } from './fields.ts';
 import { parseInstant } from './instant.ts';
-import { EventRejected } from './rejection.ts';
-import { schemaCheck } from './schema-check.ts';
+import { EventRejected, schemaCheck } from './rejection.ts';
 
 export const SCOPES = ['store', 'crm', 'order', 'menu'] as const;
 export type Scope = (typeof SCOPES)[number];

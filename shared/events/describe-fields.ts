@@ -1,5 +1,8 @@
-/** What a schema of event data says of each field, for documents: `docs/events.md` and `store-data events`. */
+/** Events for documents (`docs/events.md`, `store-data events`): what a schema says of each field, and an example of each entity. */
 import { Type, type TSchema } from 'typebox';
+import type { AccessEntity } from './access-event.ts';
+import type { EntityName } from './entities.ts';
+import examples from './examples.json' with { type: 'json' };
 
 export interface FieldDescription {
   /** Its place in the data: `items[].options[].name`. */
@@ -77,4 +80,21 @@ function titleOf(schema: TSchema): string | undefined {
 
 function quoted(words: readonly unknown[]): string {
   return words.map((word) => `\`${String(word)}\``).join(' ');
+}
+
+/** The event that carries an entity's example. */
+export function exampleEvent(entity: EntityName | AccessEntity) {
+  const { subject, data } = examples[entity];
+  return {
+    specversion: '1.0',
+    id: '9f0c2c0e-5b1d-4d0a-9c52-0d6a3c6f5a11',
+    source: '/pos/s1',
+    type: `store-data.${entity}.changed`,
+    subject,
+    time: '2026-11-20T21:52:40.120Z',
+    datacontenttype: 'application/json',
+    storeid: 's1',
+    sequence: '17',
+    data,
+  };
 }

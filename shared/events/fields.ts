@@ -1,11 +1,43 @@
 /**
- * The field types of event data (rule R12.1), from which entity schemas are made. Titles and defaults are for documents alone: nothing
- * is checked or filled in by them.
+ * The field types of event data (rule R12.1), from which entity schemas are made, and what of a value a schema knows (rule R12.2). Titles
+ * and defaults are for documents alone: nothing is checked or filled in by them.
  */
 import { Type, type TSchema } from 'typebox';
 import { Format } from 'typebox/format';
-import { TEXT_BOUNDS } from './bounds.ts';
 import { isCalendarDate, parseInstant } from './instant.ts';
+
+/**
+ * The bounds of texts, in Unicode code points, and of lists (rules R12.5 to R12.8). An event beyond a bound is poison, so every stored
+ * document has a bound.
+ */
+export const TEXT_BOUNDS = {
+  /** `name`, `legal_name` and `customer_name`, wherever they stand. */
+  name: 200,
+  /** `description`, `message`, `audience`, `comment`, `reply`, `notes`, `reason` and `reference`, wherever they stand. */
+  prose: 5_000,
+  image_url: 2_000,
+  /** Every other text. */
+  other: 255,
+} as const;
+
+/** Lists, in entries. */
+export const LIST_BOUNDS = {
+  addresses: 50,
+  opening_hours: 50,
+  payments: 50,
+  /** Of an order. */
+  items: 500,
+  /** Of an order's item. */
+  item_options: 100,
+  status_history: 200,
+  option_group_ids: 100,
+  /** Of an option group. */
+  options: 200,
+  order_types: 10,
+} as const;
+
+/** An option group's known fields, in bytes of UTF-8 as `JSON.stringify` writes them: 64 KiB. */
+export const OPTION_GROUP_BYTES = 65_536;
 
 Format.Set('text', (value) => !value.includes('\0') && value.isWellFormed());
 Format.Set('instant', (value) => parseInstant(value) !== null);
@@ -79,3 +111,54 @@ export const Address = Type.Object(
   { title: 'address' },
 );
 export type AddressState = Type.Static<typeof Address>;
+
+/** The value without the fields that its schema does not name, at any depth. What has another shape than the schema stays as it is. */
+export function knownFields(schema: TSchema, value: unknown): unknown {
+  if (Type.IsUnion(schema)) {
+    // The unions of event data are "this or null".
+    const [first] = schema.anyOf;
+    return first === undefined ? value : knownFields(first, value);
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  if (Type.IsArray(schema)) {
+    return Array.isArray(value) ? value.map((entry) => knownFields(schema.items, entry)) : value;
+  }
+  if (!Type.IsObject(schema)) return value;
+  const known: Record<string, unknown> = {};
+  for (const [field, fieldSchema] of Object.entries(schema.properties)) {
+    if (Object.hasOwn(value, field)) known[field] = knownFields(fieldSchema, (value as typeof known)[field]);
+  }
+  return known;
+}
+
+/** A field that a schema does not name. */
+interface UnknownField {
+  /** Of the object that has it. */
+  path: string;
+  name: string;
+  /** What the schema names there. */
+  known: string[];
+}
+
+/** The fields of a value that its schema does not name, at any depth. */
+export function* unknownFields(schema: TSchema, value: unknown, path: string): Generator<UnknownField> {
+  if (typeof value !== 'object' || value === null) return;
+  if (Type.IsUnion(schema)) {
+    const [first] = schema.anyOf;
+    if (first !== undefined) yield* unknownFields(first, value, path);
+  } else if (Type.IsArray(schema) && Array.isArray(value)) {
+    for (const [at, entry] of value.entries()) yield* unknownFields(schema.items, entry, `${path}[${at}]`);
+  } else if (Type.IsObject(schema)) {
+    const known = new Map(Object.entries(schema.properties));
+    for (const [name, field] of Object.entries(value)) {
+      const fieldSchema = known.get(name);
+      if (fieldSchema === undefined) yield { path, name, known: [...known.keys()] };
+      else yield* unknownFields(fieldSchema, field, `${path}.${name}`);
+    }
+  }
+}
+
+/** Bytes of the known fields of a value, in UTF-8 of `JSON.stringify`. */
+export function knownBytes(schema: TSchema, value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(knownFields(schema, value)));
+}

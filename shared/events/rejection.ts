@@ -1,4 +1,7 @@
-/** Why a message is poison: the reasons, and the error that carries one. */
+/** Why a message is poison: the reasons, the error that carries one, and the check of data that finds it without quoting values. */
+import { type Static, type TSchema, Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { Errors } from 'typebox/value';
 
 /** The closed list of reasons, with what each means. */
 export const REJECTION_MEANINGS = {
@@ -31,4 +34,102 @@ export class EventRejected extends Error {
     this.reason = reason;
     this.detail = detail;
   }
+}
+
+interface SchemaError {
+  keyword: string;
+  instancePath: string;
+  message: string;
+  params: object;
+}
+
+/** What a format asks for, in words. */
+const FORMATS: Record<string, string> = {
+  text: 'must be text without NUL and lone surrogates',
+  instant: 'must be an RFC 3339 date-time with a zone that is on the calendar',
+  'calendar-date': 'must be a date YYYY-MM-DD that is on the calendar',
+};
+
+/** Makes the check of one schema: it answers the value as the schema's type, or throws `EventRejected`. */
+export function schemaCheck<T extends TSchema>(schema: T): (value: unknown) => Static<T> {
+  const validator = Compile(schema);
+  return (value) => {
+    if (validator.Check(value)) return value;
+    // A list may have hundreds of thousands of entries too many: what is wrong with each of them need not be found out.
+    const errors = beyondBound(schema, value, '') ?? validator.Errors(value);
+    throw new EventRejected('invalid_data', describe(errors));
+  };
+}
+
+/** Every mistake of a value, a sentence for each; none where it is as its schema says. */
+export function findMistakes(schema: TSchema, value: unknown): string[] {
+  return [...new Set(tellingOf(beyondBound(schema, value, '') ?? Errors(schema, value)).map(sentence))];
+}
+
+/** The first list with too many entries. */
+function beyondBound(schema: TSchema, value: unknown, instancePath: string): SchemaError[] | null {
+  if (typeof value !== 'object' || value === null) return null;
+  if (Type.IsUnion(schema)) {
+    return firstOf(schema.anyOf, (alternative) => beyondBound(alternative, value, instancePath));
+  }
+  if (Type.IsArray(schema) && Array.isArray(value)) {
+    const limit = 'maxItems' in schema ? Number(schema.maxItems) : Number.POSITIVE_INFINITY;
+    if (value.length > limit) return [{ keyword: 'maxItems', instancePath, message: '', params: { limit } }];
+    return firstOf(value.entries(), ([at, entry]) =>
+      beyondBound(schema.items, entry, `${instancePath}/${at}`),
+    );
+  }
+  if (!Type.IsObject(schema)) return null;
+  return firstOf(Object.entries(schema.properties), ([field, fieldSchema]) =>
+    beyondBound(fieldSchema, (value as Record<string, unknown>)[field], `${instancePath}/${field}`),
+  );
+}
+
+function firstOf<T, R>(list: Iterable<T>, find: (entry: T) => R | null): R | null {
+  for (const entry of list) {
+    const found = find(entry);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+/** One sentence about the deepest mistake. */
+function describe(errors: readonly SchemaError[]): string {
+  const depth = (error: SchemaError) => error.instancePath.split('/').length;
+  const [first] = tellingOf(errors).toSorted((a, b) => depth(b) - depth(a));
+  return first === undefined ? 'data has the wrong shape' : sentence(first);
+}
+
+/** Without the alternative "must be null" of optional fields. */
+function tellingOf(errors: readonly SchemaError[]): SchemaError[] {
+  return errors.filter(
+    ({ keyword, params }) => keyword !== 'anyOf' && !('type' in params && params.type === 'null'),
+  );
+}
+
+function sentence(error: SchemaError): string {
+  return `data${path(error.instancePath)} ${words(error)}`;
+}
+
+function path(pointer: string): string {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((step) => (/^\d+$/.test(step) ? `[${step}]` : `.${step}`))
+    .join('');
+}
+
+function words({ keyword, params, message }: SchemaError): string {
+  if (keyword === 'enum' && 'allowedValues' in params && Array.isArray(params.allowedValues)) {
+    return `must be one of ${params.allowedValues.join(', ')}`;
+  }
+  if (keyword === 'format' && 'format' in params && typeof params.format === 'string') {
+    return FORMATS[params.format] ?? message;
+  }
+  if (keyword === 'maxLength' && 'limit' in params)
+    return `must not have more than ${String(params.limit)} characters`;
+  if (keyword === 'maxItems' && 'limit' in params)
+    return `must not have more than ${String(params.limit)} entries`;
+  if (keyword === '~refine' && 'message' in params) return String(params.message);
+  return message;
 }

@@ -1,6 +1,6 @@
 /**
- * The Kafka client, whose logs go into ours, and kafkajs's types: nothing outside this folder imports kafkajs. Every client is made
- * here, after all codecs are registered and fetches are read by our own code.
+ * The Kafka client, whose logs go into ours, one for each Kafka, and kafkajs's types: nothing outside this folder imports kafkajs. Every
+ * client is made here, after all codecs are registered and fetches are read by our own code.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs, { type Admin, type Kafka, type KafkaConfig, type Producer } from 'kafkajs';
@@ -9,8 +9,8 @@ import { isUnavailable } from '../errors.ts';
 import { registerCodecs } from './codecs.ts';
 import { replaceFetches } from './fetch.ts';
 import { kafkaSecurity, kafkaSockets, quietRequestQueues, seedBrokers } from './connection.ts';
-import type { Logger } from '../logging.ts';
-import { RepeatedLines } from '../repeated-lines.ts';
+import { type Logger, RepeatedLines } from '../logging.ts';
+import { changesTopic } from '../events/topics.ts';
 
 // Most of what kafkajs exports is out of reach of named imports.
 const { Kafka: KafkaClient, KafkaJSNonRetriableError, logLevel } = kafkajs;
@@ -126,5 +126,33 @@ async function persistently<T>(send: () => Promise<T>): Promise<T> {
       if (attempt === SEND_ATTEMPTS || !isUnavailable(error)) throw error;
       await sleep(Math.min(100 * 2 ** attempt, 2_000));
     }
+  }
+}
+
+/** Something that there is for each Kafka, such as a client. */
+export class PerKafka<T> {
+  /** That of the installation's. */
+  readonly common: T;
+  /** By topic. */
+  readonly #own: ReadonlyMap<string, T>;
+
+  /** Makes it for each Kafka that the configuration names. */
+  constructor(config: Config, make: (config: Pick<Config, 'kafka'>) => T) {
+    this.common = make(config);
+    this.#own = new Map(
+      [...config.own].flatMap(([environment, { kafka }]): [string, T][] =>
+        kafka === undefined ? [] : [[changesTopic(environment), make({ kafka })]],
+      ),
+    );
+  }
+
+  /** That of the Kafka that has a topic. */
+  of(topic: string): T {
+    return this.#own.get(topic) ?? this.common;
+  }
+
+  /** Topics by the Kafka that has them. */
+  group(topics: readonly string[]): Map<T, string[]> {
+    return Map.groupBy(topics, (topic) => this.of(topic));
   }
 }

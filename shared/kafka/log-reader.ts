@@ -7,7 +7,7 @@ import type { Admin, Consumer, ConsumerConfig, EachBatchPayload } from 'kafkajs'
 import type { Db } from 'mongodb';
 import { StoreDataError } from '../errors.ts';
 import { skippedTo } from '../projection/dead-letters/decisions.ts';
-import { withTimeLimit } from '../time-limit.ts';
+import { withTimeLimit } from '../waiting.ts';
 import { isGap, type LogMessage, offsetsInWords, type UnreadableBatch, unreadableBatch } from './message.ts';
 import { type LogBounds, readLogBounds } from './positions.ts';
 

@@ -5,7 +5,7 @@
  */
 import type { Binary, Db, IndexDescription } from 'mongodb';
 import { StoreDataError } from '../errors.ts';
-import type { EntityName } from '../events/entities/index.ts';
+import type { EntityName } from '../events/entities.ts';
 import type { Root, TreeName } from './rank-tree/nodes.ts';
 
 /** What the documents of all entities have in common. */

@@ -3,7 +3,7 @@
  * customer in records up to the erasure's position; later records are right as they are. A store's stamp says whether it has any.
  */
 import type { ClientSession, Db } from 'mongodb';
-import type { EntityName } from '../events/entities/index.ts';
+import type { EntityName } from '../events/entities.ts';
 import { COLLECTIONS, documentId, ERASURES, type OrderDocument, type ReviewDocument } from './collections.ts';
 
 export interface Erasure {

@@ -30,10 +30,9 @@ import {
 } from '@opentelemetry/sdk-trace';
 import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
-import type { Logger } from '../logging.ts';
+import { type Logger, RepeatedLines } from '../logging.ts';
 import { RELEASE } from '../release.ts';
-import { RepeatedLines } from '../repeated-lines.ts';
-import { withTimeLimit } from '../time-limit.ts';
+import { withTimeLimit } from '../waiting.ts';
 import {
   type Attributes,
   type Beginning,

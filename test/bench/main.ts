@@ -1,6 +1,6 @@
 /** The benchmarks, `npm run bench -- <which>`: one subcommand each, against real servers. */
 import { Command } from 'commander';
-import { StackError } from '#local/stack/wait.ts';
+import { StackError } from '#local/stack/part.ts';
 import { addAccessBench } from './access/run.ts';
 import { addChangesBench } from './changes/run.ts';
 import { addFloodBench } from './flood/command.ts';

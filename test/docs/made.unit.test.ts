@@ -18,9 +18,8 @@ import { createMetrics as queryMetrics } from '#query/metrics.ts';
 import { AccessKeyData, readAccessChange, StoreAccessData } from '#shared/events/access-event.ts';
 import { readChange } from '#shared/events/change.ts';
 import type { EventMessage } from '#shared/events/cloud-event.ts';
-import { describeFields, type FieldDescription } from '#shared/events/describe-fields.ts';
-import { ENTITY_NAMES, type EntityName, entitySchemas } from '#shared/events/entities/index.ts';
-import { exampleEvent } from '#shared/events/examples.ts';
+import { describeFields, type FieldDescription, exampleEvent } from '#shared/events/describe-fields.ts';
+import { ENTITY_NAMES, type EntityName, entitySchemas } from '#shared/events/entities.ts';
 import { projectDocument } from '#shared/projection/projections/index.ts';
 import { projectFiles } from './project-files.ts';
 

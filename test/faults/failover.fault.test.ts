@@ -1,7 +1,7 @@
 /** What clients see, and what stays, when a server of each kind is killed under them. Services are as patient as they are in production. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
-import { pause } from '#shared/pause.ts';
+import { pause } from '#shared/waiting.ts';
 import { redisKeys } from '#shared/access/grants.ts';
 import { eventually } from '#test/installation.ts';
 import type { RedisProcess } from '#test/redis-process.ts';

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensurePackage, fetchJars } from '#local/stack/fetch.ts';
-import { dataFolderAt } from '#local/stack/folder.ts';
+import { dataFolderAt } from '#local/stack/part.ts';
 import { findJava } from '#local/stack/kafka/kafka.ts';
 import { startGuard } from '#local/stack/process.ts';
 

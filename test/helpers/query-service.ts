@@ -5,7 +5,7 @@ import { loadSigningKeys } from '#query/access/tokens.ts';
 import type { Config } from '#shared/config.ts';
 import { createLogger, type Logger } from '#shared/logging.ts';
 import { COLLECTIONS, TOMBSTONES } from '#shared/read-models/collections.ts';
-import type { EntityName } from '#shared/events/entities/index.ts';
+import type { EntityName } from '#shared/events/entities.ts';
 import { startProjector } from '../../services/projector/projector.ts';
 import { buildApp } from '../../services/query/app.ts';
 import { type ApiClient, createApiClient } from './api-client.ts';

@@ -1,8 +1,6 @@
 /** Random questions for every list, and every record that random streams can hold, each with what the model answers. */
 import fc from 'fast-check';
-import { CAMPAIGN_STATUSES } from '#shared/events/entities/campaign.ts';
-import { ORDER_STATUSES, ORDER_TYPES } from '#shared/events/entities/order.ts';
-import type { EntityName } from '#shared/events/entities/index.ts';
+import { CAMPAIGN_STATUSES, ORDER_STATUSES, ORDER_TYPES, type EntityName } from '#shared/events/entities.ts';
 import type { Envelope, ListQuery, Model } from './model.ts';
 import { STREAM_STORES } from './streams.ts';
 

@@ -3,7 +3,7 @@ import type { Db, Document } from 'mongodb';
 import { isUnavailable } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
-import { SHIFTED_FIELDS, jsonOf } from '#shared/read-models/json-fields.ts';
+import { SHIFTED_FIELDS, jsonOf, DEFAULT_OFFSET, shiftJson } from '#shared/read-models/local-time.ts';
 import {
   CATEGORY_PRODUCTS,
   CHECKPOINTS,
@@ -15,7 +15,6 @@ import {
   STAMPS,
   TOMBSTONES,
 } from '#shared/read-models/collections.ts';
-import { DEFAULT_OFFSET, shiftJson } from '#shared/read-models/local-time.ts';
 import { findLiveGeneration } from '#shared/read-models/generation.ts';
 import { eventually, type Installation } from './installation.ts';
 import { endsOf } from './topics.ts';

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis, type RedisOptions } from 'ioredis';
-import { dataFolderAt } from '#local/stack/folder.ts';
+import { dataFolderAt } from '#local/stack/part.ts';
 import { type GuardedProcess, startGuard, startGuarded } from '#local/stack/process.ts';
 import { freePorts } from '#local/stack/program.ts';
 import { locateRedis } from '#local/stack/redis/redis.ts';

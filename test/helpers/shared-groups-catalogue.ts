@@ -1,7 +1,7 @@
 /** Catalogues of all kinds: one whose products share a group, one of large groups, and those of many small stores. */
 import type { Installation } from '#test/installation.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
-import type { EntityName } from '#shared/events/entities/index.ts';
+import type { EntityName } from '#shared/events/entities.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 
 export interface CatalogueRecord {

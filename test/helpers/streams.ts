@@ -1,6 +1,6 @@
 /** Random streams of changes: entities created, changed, deleted and brought back, in and out of order, again and again. */
 import fc from 'fast-check';
-import { ORDER_STATUSES, ORDER_TYPES } from '#shared/events/entities/order.ts';
+import { ORDER_STATUSES, ORDER_TYPES } from '#shared/events/entities.ts';
 import type { TestEvent } from './events.ts';
 
 export type StreamEvent = TestEvent;

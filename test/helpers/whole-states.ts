@@ -2,7 +2,7 @@
  * The state of each entity with every field that docs/rules.md gives it, written from there: `TEXT` stands for any text, and each list
  * has one entry.
  */
-import type { EntityName, EntityStates } from '#shared/events/entities/index.ts';
+import type { EntityName, EntityStates } from '#shared/events/entities.ts';
 
 export const TEXT = 'text';
 const AT = '2026-11-20T21:15:04.120Z';

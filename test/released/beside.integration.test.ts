@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
-import { exampleEvent } from '#shared/events/examples.ts';
+import { exampleEvent } from '#shared/events/describe-fields.ts';
 import { type ApiClient, createApiClient } from '#test/api-client.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';

@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writ
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { exampleEvent } from '#shared/events/examples.ts';
+import { exampleEvent } from '#shared/events/describe-fields.ts';
 import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';

@@ -1,5 +1,5 @@
 /** Tenants that have records of every kind, each marked as theirs. */
-import type { EntityName } from '#shared/events/entities/index.ts';
+import type { EntityName } from '#shared/events/entities.ts';
 import type { TestChange } from '#test/query-service.ts';
 
 export interface Tenant {

@@ -2,8 +2,7 @@ import type { Db, MongoClient } from 'mongodb';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually, createInstallation, type Installation } from '#test/installation.ts';
 import { Registry } from 'prom-client';
-import { createWriterClient, forSnapshots } from '#shared/mongodb.ts';
-import { poolMetrics, watchPool } from '#shared/mongodb-pool.ts';
+import { createWriterClient, forSnapshots, poolMetrics, watchPool } from '#shared/mongodb.ts';
 import { metricFactory } from '#shared/process-metrics.ts';
 
 let installation: Installation;

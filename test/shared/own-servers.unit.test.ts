@@ -1,7 +1,7 @@
 import { MongoClient } from 'mongodb';
 import { expect, it } from 'vitest';
 import { readConfig } from '#shared/config.ts';
-import { PerKafka } from '#shared/kafka/per-kafka.ts';
+import { PerKafka } from '#shared/kafka/client.ts';
 import { Databases } from '#shared/read-models/databases.ts';
 
 const servers = {

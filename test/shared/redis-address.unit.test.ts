@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readRedisAddress } from '#shared/redis-address.ts';
+import { readRedisAddress } from '#shared/address.ts';
 
 const read = (text: string) => {
   const address = readRedisAddress(text);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { RepeatedLines } from '#shared/repeated-lines.ts';
+import { RepeatedLines } from '#shared/logging.ts';
 
 it('says each line at once, and then once a minute, with how often it was left out', () => {
   const lines = new RepeatedLines();

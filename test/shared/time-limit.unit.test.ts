@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { pause } from '#shared/pause.ts';
-import { withTimeLimit } from '#shared/time-limit.ts';
+import { pause, withTimeLimit } from '#shared/waiting.ts';
 
 describe('a time limit', () => {
   beforeEach(() => {

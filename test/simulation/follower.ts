@@ -1,6 +1,6 @@
 /** A client of the change feed: it knows its cursor and its copy, and asks by the rules that the query service has for cursors. */
 import { COLLECTIONS, type Stamp, STAMPS, TOMBSTONES } from '#shared/read-models/collections.ts';
-import type { EntityName } from '#shared/events/entities/index.ts';
+import type { EntityName } from '#shared/events/entities.ts';
 import { presentEpoch } from '#shared/read-models/feed-epochs.ts';
 import { type Cursor, decodeCursor, encodeCursor, generationMark, startAt } from '#query/feed/cursor.ts';
 import type { Doc } from './filters.ts';

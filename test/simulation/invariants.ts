@@ -7,7 +7,7 @@ import {
   STAMPS,
   TOMBSTONES,
 } from '#shared/read-models/collections.ts';
-import type { EntityName } from '#shared/events/entities/index.ts';
+import type { EntityName } from '#shared/events/entities.ts';
 import { RANK_TREES, rankEntries } from '#shared/read-models/rank-tree/trees.ts';
 import type { Doc } from './filters.ts';
 import type { Entry } from './log.ts';

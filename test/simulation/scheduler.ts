@@ -2,7 +2,7 @@
  * Virtual time. Everything that waits, for a server or for a while, waits for an event of this scheduler. It runs one event at a time, and all
  * that follows from it at once before the next: so the seed alone decides which order things happen in.
  */
-import type { Clock } from '#shared/clock.ts';
+import type { Clock } from '#shared/waiting.ts';
 import type { Random } from '../../deploy/testing/random.ts';
 
 /** A process of the simulated world: its events wait while it is frozen, and never happen once it is killed. */

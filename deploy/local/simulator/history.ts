@@ -2,14 +2,22 @@
  * A store's past: its record, its menu, its customers, the orders of the past thirty days in their final states with their reviews, and
  * its coupons and campaigns.
  */
-import { WEEKDAYS } from '#shared/events/entities/store.ts';
-import { type Origin, regularCustomer, regularCustomers } from './customer.ts';
-import { eventOf, type SimulatedEvent } from './event.ts';
-import { campaigns, coupons } from './marketing.ts';
+import { WEEKDAYS } from '#shared/events/entities.ts';
+import { type Origin, regularCustomer, regularCustomers, type SimulatedStore } from './store.ts';
+import {
+  eventOf,
+  type SimulatedEvent,
+  type Chance,
+  chanceOf,
+  pick,
+  DAY,
+  localDay,
+  MINUTE,
+  instant,
+  percentOf,
+} from './random.ts';
 import { orderState, placeOrder, review } from './order.ts';
-import { type Chance, chanceOf, pick } from './random.ts';
-import type { SimulatedStore } from './store.ts';
-import { DAY, localDay, MINUTE } from './values.ts';
+import { CAMPAIGNS, COUPONS } from './menu.ts';
 
 const DAYS = 30;
 /** More than the longest life of an order: one that was placed earlier has ended. */
@@ -60,4 +68,46 @@ function openInstant(chance: Chance, { city, cuisine: { opens } }: SimulatedStor
     const weekday = WEEKDAYS[days % WEEKDAYS.length] ?? 'monday';
     if (at <= until && opens.days.includes(weekday)) return at;
   }
+}
+
+/** Before any of them begins. */
+const CREATED_DAY = -100;
+
+/** The store's coupons; `used` says how often each has been named by an order. */
+export function coupons({ store, now }: Origin, used: ReadonlyMap<string, number>): SimulatedEvent[] {
+  const day = (days: number) => instant(localDay(now, store.city.timezoneOffset, days));
+  return COUPONS.map(({ id, days: { from, to }, ...terms }) => {
+    const created_at = day(CREATED_DAY);
+    return eventOf(store, 'coupon', id, {
+      ...terms,
+      active: to === null || to > 0,
+      starts_at: day(from),
+      ends_at: to === null ? null : day(to),
+      usage_count: (terms.usage_count ?? 0) + (used.get(id) ?? 0),
+      order_types: (terms.order_types ?? []).filter((type) => store.cuisine.indoor || type !== 'indoor'),
+      created_at,
+      updated_at: created_at,
+    });
+  });
+}
+
+/** The campaigns of a store with so many customers. */
+export function campaigns({ store, now }: Origin, customers: number): SimulatedEvent[] {
+  const day = (days: number) => instant(localDay(now, store.city.timezoneOffset, days));
+  return CAMPAIGNS.map(({ days, message, ...terms }, index) => {
+    const created_at = day(CREATED_DAY);
+    const hasBegun = terms.status === 'running' || terms.status === 'finished';
+    const sent = hasBegun ? percentOf(customers, 40 + 5 * index) : 0;
+    return eventOf(store, 'campaign', `m${index + 1}`, {
+      ...terms,
+      starts_at: days === null ? null : day(days.from),
+      ends_at: days === null ? null : day(days.to),
+      message: message.replace('{}', store.record.name),
+      sent_count: sent,
+      delivered_count: percentOf(sent, 95),
+      converted_count: percentOf(sent, 12),
+      created_at,
+      updated_at: created_at,
+    });
+  });
 }

@@ -1,14 +1,20 @@
 /** Orders: what was ordered, by whom, for how much and how it is paid; their states on their way; and what customers say of them. */
-import type { ORDER_STATUSES, ORDER_TYPES, OrderState } from '#shared/events/entities/order.ts';
-import type { SimulatedCustomer } from './customer.ts';
-import { MOODS } from './data/read.ts';
-import { eventOf, type SimulatedEvent } from './event.ts';
-import { redeemed } from './marketing.ts';
-import type { ProductState } from '#shared/events/entities/product.ts';
-import type { Menu } from './menu.ts';
-import { type Chance, happens, pick, sometimes } from './random.ts';
-import type { SimulatedStore } from './store.ts';
-import { cents, instant, MINUTE, money, percentOf } from './values.ts';
+import type { ORDER_STATUSES, ORDER_TYPES, OrderState, ProductState } from '#shared/events/entities.ts';
+import type { SimulatedCustomer, SimulatedStore } from './store.ts';
+import { COUPONS, MOODS, type Menu } from './menu.ts';
+import {
+  eventOf,
+  type SimulatedEvent,
+  type Chance,
+  happens,
+  pick,
+  sometimes,
+  cents,
+  instant,
+  MINUTE,
+  money,
+  percentOf,
+} from './random.ts';
 
 type Status = (typeof ORDER_STATUSES)[number];
 type OrderType = (typeof ORDER_TYPES)[number];
@@ -180,4 +186,25 @@ export function review(
     replied_at: reply && created_at,
     created_at,
   });
+}
+
+/** The coupon that an order of now or of the past thirty days names, if any, and the cents that it takes off. */
+function redeemed(chance: Chance, type: (typeof ORDER_TYPES)[number], subtotal: number, deliveryFee: number) {
+  const usable = COUPONS.filter(
+    ({ days: { from, to }, order_types: types, minimum_order_value: minimum }) => {
+      const isCurrent = from < 0 && (to === null || to > 0);
+      return isCurrent && types?.includes(type) === true && subtotal >= cents(minimum ?? '0');
+    },
+  );
+  if (usable.length === 0 || !happens(chance, 18)) return { coupon: null, discount: 0 };
+  const {
+    id,
+    code,
+    discount_type: kind,
+    discount_value: value,
+    maximum_discount: most,
+  } = pick(chance, usable);
+  const cut = kind === 'fixed' ? cents(value) : percentOf(subtotal, cents(value) / 100);
+  const discount = kind === 'free_delivery' ? deliveryFee : Math.min(cut, cents(most ?? value));
+  return { coupon: discount > 0 ? { id, code } : null, discount };
 }

@@ -1,7 +1,10 @@
-/** Chance that can be repeated: the same seed and names lead to the same data, whatever was drawn before. */
+/** What all of the simulator draws and counts with: chance that can be repeated, money in whole cents, points in time, events. */
 import { hash } from 'node:crypto';
 import type { Faker } from '@faker-js/faker';
 import { faker as brazilian } from '@faker-js/faker/locale/pt_BR';
+import { offsetMilliseconds } from '#shared/read-models/local-time.ts';
+import type { EntityName, EntityStates } from '#shared/events/entities.ts';
+import { encodeEvent, type EncodedMessage } from '#shared/events/encode.ts';
 
 /** A source of chance and of Brazilian names. */
 export type Chance = Faker;
@@ -30,4 +33,53 @@ export function pick<T>(chance: Chance, items: readonly T[]): T {
 /** The text, or `null` in all but `percent` of a hundred cases. */
 export function sometimes<T>(chance: Chance, percent: number, make: () => T): T | null {
   return happens(chance, percent) ? make() : null;
+}
+
+export const [MINUTE, DAY] = [60_000, 86_400_000];
+
+/** Cents as events carry money: `3990` is `"39.90"`. */
+export function money(amount: number): string {
+  return (amount / 100).toFixed(2);
+}
+
+/** The cents of an amount that an event carries. */
+export function cents(text: string): number {
+  return Number(text.replace('.', ''));
+}
+
+/** A share of an amount, to the nearest cent. */
+export function percentOf(amount: number, percent: number): number {
+  return Math.round((amount * percent) / 100);
+}
+
+/** Milliseconds since 1970 as RFC 3339. */
+export function instant(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
+}
+
+/** When the local day begins that comes so many days after the one of `now`. */
+export function localDay(now: number, offset: string, days: number): number {
+  const shift = offsetMilliseconds(offset);
+  return (Math.floor((now + shift) / DAY) + days) * DAY - shift;
+}
+
+/** A union that TypeScript narrows by `entity`; `subject` is the entity's id. */
+export type SimulatedEvent = {
+  [E in EntityName]: { entity: E; storeId: string; subject: string; sequence: number; data: EntityStates[E] };
+}[EntityName];
+
+/** The event that one of a store's records is so now. */
+export function eventOf<E extends EntityName>(
+  store: { id: string },
+  entity: E,
+  subject: string,
+  data: EntityStates[E],
+  sequence = 1,
+): SimulatedEvent {
+  return { entity, storeId: store.id, subject, sequence, data } as SimulatedEvent;
+}
+
+/** The message that carries the event; it happened now. */
+export function asMessage(event: SimulatedEvent): EncodedMessage {
+  return encodeEvent({ ...event, source: `/simulator/${event.storeId}` });
 }

@@ -5,9 +5,14 @@ import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { ContainerRuntimeClient } from 'testcontainers';
-import { withTimeLimit } from '#shared/time-limit.ts';
-import { reasonOf } from './wait.ts';
-import type { ImageVariable, PartDefinition, RunningPart, StartContext } from './part.ts';
+import { withTimeLimit } from '#shared/waiting.ts';
+import {
+  reasonOf,
+  type ImageVariable,
+  type PartDefinition,
+  type RunningPart,
+  type StartContext,
+} from './part.ts';
 import type { PartExit } from './process.ts';
 import { onFreePorts, readyOrExited } from './program.ts';
 

@@ -7,8 +7,7 @@ import { chmod, copyFile, mkdir, readdir, readFile, rename, rm } from 'node:fs/p
 import { homedir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { reasonOf, StackError } from './wait.ts';
-import type { StartContext } from './part.ts';
+import { reasonOf, StackError, type StartContext } from './part.ts';
 import { findOnPath } from './program.ts';
 import { type Command, lastLines, startGuarded } from './process.ts';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { stopRequested } from '../start/signals.ts';
-import { StackError } from './wait.ts';
+import { StackError } from './part.ts';
 import { type Stack, type StackOptions, startStack } from './stack.ts';
 
 interface Flags {

@@ -5,8 +5,14 @@ import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, wri
 import { createServer, type Server } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
-import { reasonOf, StackError } from './wait.ts';
-import type { LocatedProgram, PartDefinition, RunningPart, StartContext } from './part.ts';
+import {
+  reasonOf,
+  StackError,
+  type LocatedProgram,
+  type PartDefinition,
+  type RunningPart,
+  type StartContext,
+} from './part.ts';
 import { type Command, lastLines, type PartExit, startGuarded } from './process.ts';
 
 const run = promisify(execFile);

@@ -1,15 +1,27 @@
-// The local stack: real Kafka, MongoDB and Redis, one of each or a cluster of each, for `npm start` and for the tests.
+// The local stack: real Kafka, MongoDB and Redis, one of each or a cluster of each, for `npm start` and for the tests; where each comes
+// from: an address, a container or a program.
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
-import { findEngine } from './container.ts';
-import { StackError, reasonOf } from './wait.ts';
-import { claimFolder, type DataFolder, dataFolderAt, type PartName, removeAll } from './folder.ts';
+import { findEngine, type EngineAnswer, imageOf, missingImage, startContainer } from './container.ts';
+import {
+  StackError,
+  reasonOf,
+  type PartDefinition,
+  type PartSource,
+  type RunningPart,
+  type StartContext,
+  type Topology,
+  claimFolder,
+  type DataFolder,
+  dataFolderAt,
+  type PartName,
+  removeAll,
+} from './part.ts';
 import { kafkaPart } from './kafka/kafka.ts';
 import { mongodbPart } from './mongodb/mongodb.ts';
-import type { PartDefinition, PartSource, RunningPart, StartContext } from './part.ts';
-import { chosenTopology, forcedSource, isGiven, startPart } from './source.ts';
 import { type Guard, lastLines, type PartExit, startGuard } from './process.ts';
-import { describeExit } from './program.ts';
+import { describeExit, startProgram } from './program.ts';
 import { redisPart } from './redis/redis.ts';
+import { readAddress, shownAddress } from '#shared/address.ts';
 
 export interface StackAddresses {
   kafkaBrokers: string[];
@@ -195,4 +207,115 @@ function describeErrors(errors: ReadonlyMap<PartName, unknown>, { logs }: DataFo
 function onlyOnce<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined;
   return () => (made ??= make());
+}
+
+const SOURCES: readonly PartSource[] = ['address', 'container', 'program'];
+
+/** The source that `STACK_SOURCE` forces on all parts, if any. */
+export function forcedSource(env: NodeJS.ProcessEnv): PartSource | undefined {
+  const wanted = env['STACK_SOURCE'];
+  if (wanted === undefined || wanted === '') return undefined;
+  const source = SOURCES.find((known) => known === wanted);
+  if (source === undefined)
+    throw new StackError(`STACK_SOURCE is ${wanted}, and may be ${SOURCES.join(', ')}`);
+  return source;
+}
+
+const TOPOLOGIES: readonly Topology[] = ['single', 'cluster'];
+
+/** Whether one of each server is started, or a cluster of each: what is asked for, else what `STACK_TOPOLOGY` says. */
+export function chosenTopology(asked: string | undefined, env: NodeJS.ProcessEnv): Topology {
+  const wanted = asked ?? (env['STACK_TOPOLOGY'] || 'single');
+  const topology = TOPOLOGIES.find((known) => known === wanted);
+  if (topology === undefined) {
+    throw new StackError(`the topology (STACK_TOPOLOGY) is ${wanted}, and may be ${TOPOLOGIES.join(', ')}`);
+  }
+  return topology;
+}
+
+/** Whether the part's address is given, and used. */
+export function isGiven(
+  part: PartDefinition,
+  forced: PartSource | undefined,
+  env: NodeJS.ProcessEnv,
+): boolean {
+  return (forced ?? 'address') === 'address' && (env[part.addressVariable] ?? '') !== '';
+}
+
+/** Starts the part from the first source that is there, in the order of SOURCES. */
+export async function startPart(
+  part: PartDefinition,
+  forced: PartSource | undefined,
+  engine: () => Promise<EngineAnswer>,
+  context: StartContext,
+): Promise<RunningPart> {
+  const address = context.env[part.addressVariable] ?? '';
+  if (isGiven(part, forced, context.env)) return useAddress(part, address, context);
+  if (forced === 'address') throw new StackError(`${part.addressVariable} is not set`);
+  const why: string[] = forced === undefined ? [] : [`STACK_SOURCE is ${forced}`];
+  if (context.topology === 'cluster') {
+    if (forced === 'container') throw new StackError('a cluster is made of programs, not of containers');
+    why.push('a cluster is made of programs');
+  } else if (forced !== 'program') {
+    const image = imageOf(part.imageVariable, context.env);
+    const answer = await engine();
+    const missing =
+      'absent' in answer ? answer.absent : await missingImage(answer.engine, image, context.log);
+    if (!('absent' in answer) && missing === undefined) {
+      return useContainer(part, answer.engine, image, why, context);
+    }
+    if (forced === 'container') throw new StackError(missing);
+    why.push(missing ?? '');
+  }
+  return useProgram(part, why, context);
+}
+
+async function useAddress(
+  part: PartDefinition,
+  address: string,
+  context: StartContext,
+): Promise<RunningPart> {
+  if (readAddress(address) === null) {
+    throw new StackError(`${part.addressVariable} is not an address whose host is certain`);
+  }
+  const reason = `${part.addressVariable} is set`;
+  context.log(`an address, since ${reason}`);
+  try {
+    await part.checkAddress(address);
+  } catch (error) {
+    const shown = shownAddress(address);
+    throw new StackError(`${part.addressVariable} is ${shown}, and that does not work: ${reasonOf(error)}`, {
+      cause: error,
+    });
+  }
+  return {
+    source: 'address',
+    reason,
+    address,
+    exited: new Promise(() => undefined),
+    stop: () => Promise.resolve(),
+  };
+}
+
+async function useContainer(
+  part: PartDefinition,
+  engine: Parameters<typeof startContainer>[1],
+  image: string,
+  why: readonly string[],
+  context: StartContext,
+): Promise<RunningPart> {
+  const reason = [...why, `a Docker engine answers and has the image ${image}`].join(', ');
+  context.log(`a container, since ${reason}`);
+  return { source: 'container', reason, ...(await startContainer(part, engine, image, context)) };
+}
+
+async function useProgram(
+  part: PartDefinition,
+  why: readonly string[],
+  context: StartContext,
+): Promise<RunningPart> {
+  context.log(`a program, since ${why.join(', ')}`);
+  const program = await part.locateProgram(context);
+  const reason = `${program.description}, since ${why.join(', ')}`;
+  return { source: 'program', reason, ...(await startProgram(part, program, context)) };
 }

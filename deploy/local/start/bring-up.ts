@@ -4,16 +4,22 @@ import { createSimulator, type Simulator } from '#local/simulator/simulator.ts';
 import { cacheFolder } from '#local/stack/fetch.ts';
 import type { Guard } from '#local/stack/process.ts';
 import type { Stack } from '#local/stack/stack.ts';
-import { reasonOf, StackError } from '#local/stack/wait.ts';
+import { reasonOf, StackError } from '#local/stack/part.ts';
 import { describeOwnSettings, readConfig } from '#shared/config.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { createQuietKafka } from '#shared/kafka/client.ts';
 import { createTopics } from '#shared/kafka/topics.ts';
 import { createReaderClient } from '#shared/mongodb.ts';
 import { Databases } from '#shared/read-models/databases.ts';
-import { countOrders, histogramOf, projectorFigures, scrape } from './figures.ts';
+import {
+  countOrders,
+  histogramOf,
+  projectorFigures,
+  scrape,
+  type HistoryProgress,
+  showLive,
+} from './figures.ts';
 import { keySeed, makeKeys, prepareSigningKey, publishKeys, type StackFile } from './files.ts';
-import { type HistoryProgress, showLive } from './live-view.ts';
 import { demandedPort, type StartOptions, USUAL_PORT } from './options.ts';
 import type { Screen } from './screen.ts';
 import { Service } from './service.ts';

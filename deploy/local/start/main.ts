@@ -1,7 +1,113 @@
-/** What `npm start` runs once it is certain that this Node can: from the options to the exit code. */
-import { readOptions } from './options.ts';
-import { run } from './run.ts';
-import { createScreen } from './screen.ts';
+/** What `npm start` runs once it is certain that this Node can: the servers, all that runs on them, and an end that leaves nothing behind. */
+import { readOptions, demandedPort, type StartOptions } from './options.ts';
+import { createScreen, type Screen, summary } from './screen.ts';
+import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { startGuard } from '#local/stack/process.ts';
+import { type Stack, startStack } from '#local/stack/stack.ts';
+import { bringUp } from './bring-up.ts';
+import { reasonOf, StackError } from '#local/stack/part.ts';
+import { type StopRequest, stopRequested } from './signals.ts';
+import { removeStackFile, signingKeyPath, stackFilePath, writeStackFile } from './files.ts';
+
+/** Runs until it is stopped or a part dies; answers the exit code. */
+async function run(options: StartOptions, screen: Screen): Promise<number> {
+  const began = performance.now();
+  const stop = stopRequested();
+  const cleanup = new AsyncDisposableStack();
+  const stopping = new AbortController();
+  const life: Life = { began, stop, cleanup, stopping };
+  try {
+    return await runUntilStopped(options, screen, life);
+  } catch (error) {
+    if (!(error instanceof StackError)) throw error;
+    screen.live('');
+    screen.line(error.message);
+    if (life.stack !== undefined) screen.line(`Logs: ${life.stack.keepLogs()}`);
+    return 1;
+  } finally {
+    stopping.abort();
+    await cleanup.disposeAsync();
+  }
+}
+
+/** Before anything is started. @throws {StackError} where somebody else listens there. */
+async function requireFreePort(port: number | null): Promise<void> {
+  const server = createServer();
+  server.listen(port ?? 0, process.env['QUERY_HOST'] || '127.0.0.1');
+  await once(server, 'listening').catch((error: unknown) => {
+    throw new StackError(`the API cannot listen on port ${port}: ${reasonOf(error)}`, { cause: error });
+  });
+  server.close();
+}
+
+interface Life {
+  began: number;
+  stop: Promise<StopRequest>;
+  /** Ends what was begun, last first. */
+  cleanup: AsyncDisposableStack;
+  stopping: AbortController;
+  /** Once its servers run. */
+  stack?: Stack;
+}
+
+async function runUntilStopped(options: StartOptions, screen: Screen, life: Life): Promise<number> {
+  const { began, stop, cleanup, stopping } = life;
+  const { folder, keepData } = options;
+  await requireFreePort(demandedPort(options));
+  const stack = await startOrLeave(options, screen, stop);
+  life.stack = stack;
+  cleanup.defer(() => stack.stop());
+  await removeStackFile(folder);
+
+  const guard = startGuard();
+  cleanup.defer(() => guard.close());
+  cleanup.defer(() => removeOwnFiles(options));
+  // If this process is killed, no secret and no dead address remain.
+  await guard.hold('path', stackFilePath(folder));
+  if (!keepData) await guard.hold('path', signingKeyPath(folder));
+
+  const serving = bringUp({ options, stack, guard, screen, cleanup, stopping: stopping.signal }).then(
+    async (system) => {
+      await writeStackFile(folder, system.file);
+      const seconds = (performance.now() - began) / 1_000;
+      for (const line of summary(options, system.file, seconds)) screen.line(line);
+      if (options.traffic) system.simulator.startTraffic();
+      return null;
+    },
+  );
+  let isReady = false;
+  const ended = Promise.race([
+    stop.then(({ why, exitCode }) => ({ message: `${why}: stopping`, exitCode: isReady ? 0 : exitCode })),
+    stack.failed.then(({ message }) => ({ message, exitCode: 1 })),
+  ]);
+  const early = await Promise.race([ended, serving]);
+  isReady = early === null;
+  const { message, exitCode } = early ?? (await ended);
+  // Pending work is aborted below; its errors no longer matter.
+  serving.catch(() => undefined);
+  stopping.abort();
+  screen.live('');
+  screen.line(message);
+  return exitCode;
+}
+
+/** Starts the servers. Stopped meanwhile, the process just ends, and so does all that it had begun. */
+async function startOrLeave(
+  { folder, keepData }: StartOptions,
+  screen: Screen,
+  stop: Promise<StopRequest>,
+): Promise<Stack> {
+  const starting = startStack({ dataFolder: folder, keepData, log: screen.line });
+  const first = await Promise.race([starting, stop]);
+  return 'exitCode' in first ? process.exit(first.exitCode) : first;
+}
+
+async function removeOwnFiles({ folder, keepData }: StartOptions): Promise<void> {
+  await removeStackFile(folder);
+  if (!keepData) await rm(signingKeyPath(folder), { force: true });
+}
 
 const read = readOptions(process.argv.slice(2));
 if ('exitCode' in read) process.exit(read.exitCode);

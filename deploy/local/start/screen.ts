@@ -2,7 +2,6 @@
 import { join, relative } from 'node:path';
 import type { WriteStream } from 'node:tty';
 import { type IssuedKey, type StackFile, stackFilePath } from './files.ts';
-import { grouped } from './figures.ts';
 import type { StartOptions } from './options.ts';
 
 /** Where lines go; standard output as a rule. */
@@ -97,8 +96,9 @@ function fromHere(path: string): string {
 }
 
 function describeStores({ stores, history, traffic, ordersPerMinute }: StartOptions): string {
-  const flow = traffic && stores > 0 ? `${grouped(ordersPerMinute)} new ones a minute` : 'no new ones';
-  return `${grouped(stores)} stores with ${grouped(history)} orders each, ${flow}`;
+  const flow =
+    traffic && stores > 0 ? `${ordersPerMinute.toLocaleString('en')} new ones a minute` : 'no new ones';
+  return `${stores.toLocaleString('en')} stores with ${history.toLocaleString('en')} orders each, ${flow}`;
 }
 
 /**

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Guard, type GuardedProcess, lastLines, startGuarded } from '#local/stack/process.ts';
 import { describeExit } from '#local/stack/program.ts';
-import { reasonOf, StackError } from '#local/stack/wait.ts';
-import { pause } from '#shared/pause.ts';
+import { reasonOf, StackError } from '#local/stack/part.ts';
+import { pause } from '#shared/waiting.ts';
 import { PROGRAM_SUFFIX } from '#shared/source-files.ts';
 
 export interface ServiceOptions {

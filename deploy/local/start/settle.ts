@@ -5,11 +5,10 @@ import { findPending } from '#shared/access/reconcile.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import type { Admin } from '#shared/kafka/client.ts';
 import { endsOf, type Positions, readLogBounds } from '#shared/kafka/positions.ts';
-import { pause } from '#shared/pause.ts';
+import { pause, withTimeLimit } from '#shared/waiting.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import type { Databases } from '#shared/read-models/databases.ts';
 import { findLiveGeneration } from '#shared/read-models/generation.ts';
-import { withTimeLimit } from '#shared/time-limit.ts';
 
 const POLL_MS = 20;
 

@@ -17,7 +17,7 @@ import { LogReader } from '#shared/kafka/log-reader.ts';
 import type { Servers } from '../connection/servers.ts';
 import { remark } from '../output/print.ts';
 import { withTransactionKill } from '../transaction.ts';
-import { inBatches } from '#shared/batches.ts';
+import { inBatches } from '#shared/waiting.ts';
 import type { Db } from 'mongodb';
 import { asFailure, StoreDataError } from '#shared/errors.ts';
 import type { AccessEntity } from '#shared/events/access-event.ts';

@@ -1,9 +1,8 @@
 /** `events`: what an event of an entity holds, and an example that can be sent as it is. */
 import { Argument, Command } from '@commander-js/extra-typings';
 import { ACCESS_SCHEMAS } from '#shared/events/access-event.ts';
-import { describeFields, type FieldDescription } from '#shared/events/describe-fields.ts';
-import { entitySchemas } from '#shared/events/entities/index.ts';
-import { exampleEvent } from '#shared/events/examples.ts';
+import { describeFields, type FieldDescription, exampleEvent } from '#shared/events/describe-fields.ts';
+import { entitySchemas } from '#shared/events/entities.ts';
 import { Address } from '#shared/events/fields.ts';
 import { jsonOption } from '../options.ts';
 import { type JsonFlag, printResult, printRows, tableOf } from '../output/print.ts';

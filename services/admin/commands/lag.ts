@@ -3,7 +3,7 @@ import { Command } from '@commander-js/extra-typings';
 import { notFound } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { lagOf, readLogBounds } from '#shared/kafka/positions.ts';
-import { pause } from '#shared/pause.ts';
+import { pause } from '#shared/waiting.ts';
 import { type Checkpoint, readTopicCheckpoints } from '#shared/projection/slice/checkpoint.ts';
 import { findLiveGeneration } from '#shared/read-models/generation.ts';
 import { type Servers, withServers } from '../connection/servers.ts';

@@ -10,7 +10,7 @@ import { commandInvalid, describeError, StoreDataError } from '#shared/errors.ts
 import { CLIENT_ID_PATTERN } from '#shared/events/access-event.ts';
 import { isId } from '#shared/events/fields.ts';
 import { nodeFor } from '#shared/redis-masters.ts';
-import { withTimeLimit } from '#shared/time-limit.ts';
+import { withTimeLimit } from '#shared/waiting.ts';
 import { remarkReplicas, UNTIL_REDIS_IS_BACK } from '../access/change.ts';
 import { audited } from '../audit.ts';
 import { inEnvironment, type Servers, withServers } from '../connection/servers.ts';

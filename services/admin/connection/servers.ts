@@ -3,15 +3,8 @@ import type { Db, MongoClient } from 'mongodb';
 import { shownAddress, withoutCredentials } from '#shared/address.ts';
 import type { Config } from '#shared/config.ts';
 import { describeError, refusalOf, StoreDataError } from '#shared/errors.ts';
-import { PerKafka } from '#shared/kafka/per-kafka.ts';
-import { createWriterClient } from '#shared/mongodb.ts';
-import { Databases } from '#shared/read-models/databases.ts';
-import type { RedisMasters } from '#shared/redis-masters.ts';
-import { createRedis } from '#shared/redis.ts';
-import { withTimeLimit } from '#shared/time-limit.ts';
-import { chooseEnvironment } from '../options.ts';
-import { type Connection, demandAddress, readConnection } from './settings.ts';
 import {
+  PerKafka,
   type Admin,
   type Consumer,
   type ConsumerConfig,
@@ -20,6 +13,13 @@ import {
   createKafka,
   createProducer,
 } from '#shared/kafka/client.ts';
+import { createWriterClient } from '#shared/mongodb.ts';
+import { Databases } from '#shared/read-models/databases.ts';
+import type { RedisMasters } from '#shared/redis-masters.ts';
+import { createRedis } from '#shared/redis.ts';
+import { withTimeLimit } from '#shared/waiting.ts';
+import { chooseEnvironment } from '../options.ts';
+import { type Connection, demandAddress, readConnection } from './settings.ts';
 import { firstToAnswer, kafkaSecurity } from '#shared/kafka/connection.ts';
 import { createLogger } from '#shared/logging.ts';
 

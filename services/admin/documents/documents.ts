@@ -2,9 +2,8 @@
 import type { CommandUnknownOpts } from '@commander-js/extra-typings';
 import { type TSchema, Type } from 'typebox';
 import { ACCESS_SCHEMAS, type AccessEntity, CLIENT_ID_PATTERN } from '#shared/events/access-event.ts';
-import { describeFields, type FieldDescription } from '#shared/events/describe-fields.ts';
-import { ENTITY_NAMES, type EntityName, entitySchemas } from '#shared/events/entities/index.ts';
-import { exampleEvent } from '#shared/events/examples.ts';
+import { describeFields, type FieldDescription, exampleEvent } from '#shared/events/describe-fields.ts';
+import { ENTITY_NAMES, type EntityName, entitySchemas } from '#shared/events/entities.ts';
 import { Address, ID_PATTERN } from '#shared/events/fields.ts';
 import { RELEASE } from '#shared/release.ts';
 import { createProgram } from '../program.ts';

@@ -4,8 +4,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db, Document, Filter } from 'mongodb';
-import { inBatches } from '#shared/batches.ts';
-import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
+import { inBatches } from '#shared/waiting.ts';
+import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { storesNamedBy } from '#shared/projection/dead-letters/letter.ts';
 import {
   CHECKPOINTS,

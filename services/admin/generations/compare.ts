@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { verifyStore } from '#shared/projection/verify/store.ts';
-import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
+import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { COLLECTIONS, type Stamp, STAMPS, TOMBSTONES } from '#shared/read-models/collections.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
 import { findGenerations, liveOf } from '#shared/read-models/generation.ts';

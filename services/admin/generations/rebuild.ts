@@ -13,7 +13,7 @@ import {
   readLogBounds,
 } from '#shared/kafka/positions.ts';
 import { checkTopics } from '#shared/kafka/topics.ts';
-import { pause } from '#shared/pause.ts';
+import { pause } from '#shared/waiting.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import {
   changePointer,

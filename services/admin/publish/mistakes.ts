@@ -1,11 +1,9 @@
 /** All that is wrong with an event, and what of its data is ignored: for those who write publishers. */
 import { ACCESS_SCHEMAS } from '#shared/events/access-event.ts';
-import { entitySchemas } from '#shared/events/entities/index.ts';
-import { exampleEvent } from '#shared/events/examples.ts';
-import { isId } from '#shared/events/fields.ts';
-import { unknownFields } from '#shared/events/known-fields.ts';
-import { EventRejected } from '#shared/events/rejection.ts';
-import { findMistakes } from '#shared/events/schema-check.ts';
+import { entitySchemas } from '#shared/events/entities.ts';
+import { exampleEvent } from '#shared/events/describe-fields.ts';
+import { isId, unknownFields } from '#shared/events/fields.ts';
+import { EventRejected, findMistakes } from '#shared/events/rejection.ts';
 import { nearestName } from '#shared/nearest.ts';
 import { shortened } from '../output/print.ts';
 import { readEventLine } from './publish-stream.ts';

@@ -2,7 +2,7 @@
 import { readAccessChange } from '#shared/events/access-event.ts';
 import { readChange } from '#shared/events/change.ts';
 import { MAX_MESSAGE_BYTES } from '#shared/events/cloud-event.ts';
-import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
+import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import type { Producer } from '#shared/kafka/client.ts';

@@ -1,6 +1,6 @@
 /** What is stored of the records that events change, so that a publisher hears of those that change nothing. */
 import type { Db } from 'mongodb';
-import type { EntityName } from '#shared/events/entities/index.ts';
+import type { EntityName } from '#shared/events/entities.ts';
 import {
   BY_ID,
   COLLECTIONS,

@@ -6,7 +6,7 @@
 import type { Db } from 'mongodb';
 import { findErasedIn } from '#shared/access/erased-stores.ts';
 import { commandInvalid, StoreDataError } from '#shared/errors.ts';
-import type { EntityName } from '#shared/events/entities/index.ts';
+import type { EntityName } from '#shared/events/entities.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
 import type { Difference } from '#shared/projection/verify/store.ts';

@@ -14,7 +14,7 @@ import type { RedisRouter } from '#shared/redis-masters.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
 import { SideBySide } from '../side-by-side.ts';
-import { adoptStoreRecords } from '#shared/projection/access/store-records.ts';
+import { adoptStoreRecords } from '#shared/projection/access/apply.ts';
 
 /** How often what is still marked is looked for. */
 const SWEEP_MS = 1_000;

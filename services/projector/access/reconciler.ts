@@ -4,14 +4,19 @@
  * (a MongoDB restored from a backup, keys of Redis changed by hand), and may write to MongoDB.
  */
 import type { Db } from 'mongodb';
-import { allEnded } from '#shared/all-ended.ts';
+import { allEnded } from '#shared/waiting.ts';
 import { applyKeyChange, type ControlCollections, controlCollections } from '#shared/access/access-keys.ts';
 import type { GrantedKey } from '#shared/access/grants.ts';
 import { type Reconciliation, reconcileAccess } from '#shared/access/reconcile.ts';
 import type { Logger } from '#shared/logging.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
-import { slotUnassigned, type RedisMaster, type RedisMasters } from '#shared/redis-masters.ts';
-import { describeRedis, evictionProblem } from '#shared/redis-server.ts';
+import {
+  slotUnassigned,
+  type RedisMaster,
+  type RedisMasters,
+  describeRedis,
+  evictionProblem,
+} from '#shared/redis-masters.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
 
 export interface ReconcilerOptions {

@@ -1,6 +1,6 @@
 /** The partitions of a consumer's present assignment: what comes of each when the next one differs, and what all of them share. */
 import type { ClientSession, Collection, Db, MongoClient } from 'mongodb';
-import { systemClock } from '#shared/clock.ts';
+import { systemClock } from '#shared/waiting.ts';
 import { askKafka, type Consumer, type EachBatchPayload, type Kafka } from '#shared/kafka/client.ts';
 import { type LogBounds, type PartitionBounds, readLogBounds } from '#shared/kafka/positions.ts';
 import { describeError, isUnknownMember } from '#shared/errors.ts';

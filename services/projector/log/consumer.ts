@@ -7,7 +7,7 @@ import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts'
 import { setFetchMaxWait } from '#shared/kafka/fetch.ts';
 import { assigners } from '#shared/kafka/sticky-assigner.ts';
 import { askKafka, finalError, type Kafka, rebalanceMs } from '#shared/kafka/client.ts';
-import { RepeatedLines } from '#shared/repeated-lines.ts';
+import { RepeatedLines } from '#shared/logging.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
 import { Assignment, type AssignmentOptions } from './assignment.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';

@@ -2,7 +2,7 @@
  * What is fetched of a partition on its way to the loop: proves each batch, keeps one while another is written, and alone decides
  * whether the log is fetched, and from where.
  */
-import type { Clock } from '#shared/clock.ts';
+import type { Clock } from '#shared/waiting.ts';
 import type { UnreadableBatch } from '#shared/kafka/message.ts';
 import type { Continuity, FetchedBatch, Taken, Verdict } from './continuity.ts';
 import type { PartitionLog } from './edges.ts';

@@ -3,7 +3,7 @@
  * slice. A new assignment makes a new loop; what still runs of an old one finds itself fenced.
  */
 import type { ClientSession } from 'mongodb';
-import type { Clock } from '#shared/clock.ts';
+import type { Clock } from '#shared/waiting.ts';
 import { describeError, StoreDataError } from '#shared/errors.ts';
 import {
   damagedBatch,

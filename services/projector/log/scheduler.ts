@@ -4,7 +4,7 @@
  * at a time, waits while others have a backlog, and rests after each in proportion to the time that it took. Once it
  * is filled it keeps up like the others, so that a flip to it makes nobody see less.
  */
-import { type Clock, systemClock } from '#shared/clock.ts';
+import { type Clock, systemClock } from '#shared/waiting.ts';
 
 /** For how long after its last slice a generation that answers counts as busy. */
 const BUSY_MS = 1_000;

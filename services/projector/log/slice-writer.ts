@@ -1,5 +1,5 @@
 /** Writes the slices of one partition: how large each may be, and what comes of one that fails again and again. */
-import type { Clock } from '#shared/clock.ts';
+import type { Clock } from '#shared/waiting.ts';
 import { describeError, isUnavailable, isWriteConflict, StoreDataError } from '#shared/errors.ts';
 import type { LogMessage } from '#shared/kafka/message.ts';
 import type { Logger } from '#shared/logging.ts';

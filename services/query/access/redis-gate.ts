@@ -16,8 +16,7 @@ import {
 import { StoreDataError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
-import type { RedisMaster } from '#shared/redis-masters.ts';
-import { describeRedis, evictionProblem, type RedisServer } from '#shared/redis-server.ts';
+import { type RedisMaster, describeRedis, evictionProblem, type RedisServer } from '#shared/redis-masters.ts';
 import { deadlineAfter } from '../deadline.ts';
 import type { QueryMetrics } from '../metrics.ts';
 

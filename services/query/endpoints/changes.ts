@@ -5,7 +5,7 @@
  */
 import { Type } from 'typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { EntityName } from '#shared/events/entities/index.ts';
+import type { EntityName } from '#shared/events/entities.ts';
 import { type Scope, SCOPES } from '#shared/events/access-event.ts';
 import { callerOf } from '../access/steps.ts';
 import { invalidParameters, Refused } from '../responses/refusal.ts';

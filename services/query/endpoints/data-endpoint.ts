@@ -4,7 +4,7 @@
  */
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { EntityName } from '#shared/events/entities/index.ts';
+import type { EntityName } from '#shared/events/entities.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import { callerOf, enforceQuota, requireScopes } from '../access/steps.ts';
 import { dataOperation, type Documentation } from '../openapi/data-operation.ts';

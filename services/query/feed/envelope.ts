@@ -1,6 +1,6 @@
 /** The envelope of change feeds (rule R10.1). */
 import { type TSchema, Type } from 'typebox';
-import type { EntityName } from '#shared/events/entities/index.ts';
+import type { EntityName } from '#shared/events/entities.ts';
 import { FEED_KINDS, nameOfKind } from './kinds.ts';
 import { MAX_CHANGES } from '../parameters/filters.ts';
 import { shown } from '../records/envelopes.ts';

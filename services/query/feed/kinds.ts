@@ -4,7 +4,7 @@
  * What a feed shows of a record is stored with it, and nothing is joined: it changes only when the record does.
  */
 import type { TSchema } from 'typebox';
-import type { EntityName } from '#shared/events/entities/index.ts';
+import type { EntityName } from '#shared/events/entities.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import type { ProductDocument, CategoryDocument } from '#shared/read-models/collections.ts';
 import { CategoryRecord, ProductRecord } from '../records/catalog.ts';

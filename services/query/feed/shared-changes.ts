@@ -5,7 +5,7 @@
  */
 import type { Document } from 'mongodb';
 import { isDocumentTooLarge } from '#shared/errors.ts';
-import type { EntityName } from '#shared/events/entities/index.ts';
+import type { EntityName } from '#shared/events/entities.ts';
 import { COLLECTIONS, documentId, type Stamp, STAMPS, TOMBSTONES } from '#shared/read-models/collections.ts';
 import { type BatchLimits, batched, type ReadOne } from '../batched.ts';
 import type { Caches } from '../read/caches.ts';

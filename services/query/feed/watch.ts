@@ -4,7 +4,7 @@
  * erasure in pieces, a restored database) is found by reading the stamp of every store with a waiter in turn, each once a second.
  */
 import type { Document } from 'mongodb';
-import type { EntityName } from '#shared/events/entities/index.ts';
+import type { EntityName } from '#shared/events/entities.ts';
 import type { Logger } from '#shared/logging.ts';
 import { CHECKPOINTS, oneOf, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import type { Generation } from '#shared/read-models/generation.ts';

@@ -6,7 +6,7 @@ import { closest } from 'fastest-levenshtein';
 import type { FastifyInstance } from 'fastify';
 import type { IncomingMessage } from 'node:http';
 import { describeError, framesOf } from '#shared/errors.ts';
-import { RepeatedLines } from '#shared/repeated-lines.ts';
+import { RepeatedLines } from '#shared/logging.ts';
 import { REQUEST_ID_HEADER } from '#shared/request-id.ts';
 import { methodsOf, type Route } from '../endpoints/route.ts';
 import { invalidRequest, methodNotAllowed, notFound, type Refusal, Refused } from '../responses/refusal.ts';

@@ -6,7 +6,7 @@ import type { StampHint } from '../read/caches.ts';
 import { skippedBy, type PageRequest, type Sort } from '../read/page.ts';
 import { isShallow, keyWithin } from '../rank-tree/read-tree.ts';
 import type { Document } from 'mongodb';
-import type { EntityName } from '#shared/events/entities/index.ts';
+import type { EntityName } from '#shared/events/entities.ts';
 import { type KeyRange, WHOLE, timeRange } from '#shared/read-models/rank-tree/keys.ts';
 import type { RankTree } from '#shared/read-models/rank-tree/trees.ts';
 import { searchFilter, type SearchTerms } from './search.ts';

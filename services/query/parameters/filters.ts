@@ -1,5 +1,5 @@
 /** The parameters of lists: paging, ranges of time, and the filters of orders and customers. */
-import { ORDER_STATUSES, ORDER_TYPES } from '#shared/events/entities/order.ts';
+import { ORDER_STATUSES, ORDER_TYPES } from '#shared/events/entities.ts';
 import { OrderStatus, OrderType } from '../records/order.ts';
 import {
   localDateTime,

@@ -3,7 +3,7 @@
  * answered in (rule R6.1).
  */
 import type { Document } from 'mongodb';
-import type { EntityName } from '#shared/events/entities/index.ts';
+import type { EntityName } from '#shared/events/entities.ts';
 import { type Stamp, ERASURES, COLLECTIONS } from '#shared/read-models/collections.ts';
 import { shiftJson } from '#shared/read-models/local-time.ts';
 import {

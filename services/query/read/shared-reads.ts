@@ -4,7 +4,7 @@
  * them the caches, for the stores of this generation.
  */
 import { isDocumentTooLarge } from '#shared/errors.ts';
-import type { EntityName } from '#shared/events/entities/index.ts';
+import type { EntityName } from '#shared/events/entities.ts';
 import {
   COLLECTIONS,
   oneOf,

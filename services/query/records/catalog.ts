@@ -1,6 +1,6 @@
 /** The catalogue: categories (rule R9.11), products (R9.12), their option groups (R9.13), and the menu that is composed of them (R9.14). */
 import { Type } from 'typebox';
-import { PRICE_METHODS } from '#shared/events/entities/option-group.ts';
+import { PRICE_METHODS } from '#shared/events/entities.ts';
 import examples from './examples.json' with { type: 'json' };
 import {
   described,

@@ -13,7 +13,7 @@ import {
   Whole,
   enumOf,
 } from './fields.ts';
-import { CAMPAIGN_CHANNELS, CAMPAIGN_STATUSES } from '#shared/events/entities/campaign.ts';
+import { CAMPAIGN_CHANNELS, CAMPAIGN_STATUSES } from '#shared/events/entities.ts';
 
 const BirthDate = Type.String({ format: 'date' });
 

@@ -1,6 +1,6 @@
 /** Orders: the list record and the details answer (rules R9.8 to R9.10). */
 import { type TProperties, Type } from 'typebox';
-import { ORDER_STATUSES, ORDER_TYPES } from '#shared/events/entities/order.ts';
+import { ORDER_STATUSES, ORDER_TYPES } from '#shared/events/entities.ts';
 import examples from './examples.json' with { type: 'json' };
 import {
   Address,

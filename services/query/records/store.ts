@@ -1,6 +1,6 @@
 /** The store's own record (rule R9.3) and its coupons (R9.4). */
 import { Type } from 'typebox';
-import { WEEKDAYS } from '#shared/events/entities/store.ts';
+import { WEEKDAYS, DISCOUNT_TYPES } from '#shared/events/entities.ts';
 import examples from './examples.json' with { type: 'json' };
 import {
   Address,
@@ -19,7 +19,6 @@ import {
   Whole,
 } from './fields.ts';
 import { OrderType } from './order.ts';
-import { DISCOUNT_TYPES } from '#shared/events/entities/coupon.ts';
 
 const OpeningHours = part('OpeningHours', 'One span of opening hours. A day may have several, or none.', {
   weekday: nullable(enumOf('Weekday', WEEKDAYS, 'A day of the week.')),

@@ -1,6 +1,6 @@
 /** Weak entity tags: made from what was asked and a stamp of what the answer depends on, never from the body. */
 import { hash } from 'node:crypto';
-import type { EntityName } from '#shared/events/entities/index.ts';
+import type { EntityName } from '#shared/events/entities.ts';
 import type { Stamp } from '#shared/read-models/collections.ts';
 import { NAMING_CUSTOMERS } from '#shared/read-models/erasures.ts';
 import { epochOf } from '#shared/read-models/feed-epochs.ts';

@@ -1,6 +1,6 @@
 /** The lists: the filters of each, and what they ask for. */
 import type { Document } from 'mongodb';
-import { CAMPAIGN_STATUSES } from '#shared/events/entities/campaign.ts';
+import { CAMPAIGN_STATUSES } from '#shared/events/entities.ts';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { orderFacets, reviewFacets } from '#shared/read-models/rank-tree/keys.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';

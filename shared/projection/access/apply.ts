@@ -1,5 +1,8 @@
-/** Applying a slice of the access topic: keys and what operators decided about stores, in one transaction on the control database. */
-import { type ClientSession, type Db, ObjectId } from 'mongodb';
+/**
+ * Applying a slice of the access topic: keys and what operators decided about stores, in one transaction on the control database. And
+ * whether a store's own record says that it is blocked: marked with the record, taken over by the next sweep (decision 0005).
+ */
+import { type ClientSession, type Db, ObjectId, type AnyBulkWriteOperation, type Collection } from 'mongodb';
 import {
   type AccessKey,
   applyErasure,
@@ -17,7 +20,18 @@ import { type AccessChange, type AccessKeyChange, readAccessChange } from '../..
 import { isId } from '../../events/fields.ts';
 import { EventRejected } from '../../events/rejection.ts';
 import { changesTopic } from '../../events/topics.ts';
-import type { DeadLetter } from '../../read-models/collections.ts';
+import {
+  type DeadLetter,
+  BY_ID,
+  COLLECTIONS,
+  documentId,
+  STORE_RECORDS_PENDING,
+  type StoreDocument,
+  type Tombstone,
+  tombstoneId,
+  TOMBSTONES,
+  tombstonesWith,
+} from '../../read-models/collections.ts';
 import type { Slice } from '../slice/slice.ts';
 import { toDeadLetter } from '../dead-letters/letter.ts';
 
@@ -150,4 +164,60 @@ function recordOf({ source }: { source: string }): Pick<AuditRecord, '_id' | 'at
 
 function cut(text: string): string {
   return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT - 1)}…`;
+}
+
+interface PendingRecord {
+  /** `<store id>/<version of the record>`: removing a mark never conflicts with setting the next one. */
+  _id: string;
+  store_id: string;
+}
+
+/** Marks stores whose records change in the session's transaction; `records` are their new versions by store id. */
+export async function markStoreRecords(
+  db: Db,
+  session: ClientSession,
+  records: ReadonlyMap<string, number>,
+): Promise<void> {
+  if (records.size === 0) return;
+  const operations = [...records].map(([store_id, sequence]): AnyBulkWriteOperation<PendingRecord> => {
+    const _id = `${store_id}/${sequence}`;
+    return { updateOne: { filter: { _id }, update: { $setOnInsert: { store_id } }, upsert: true } };
+  });
+  await pendingRecords(db).bulkWrite(operations, { session, ordered: false });
+}
+
+/** Takes over the status of every store that is marked. */
+export async function adoptStoreRecords(
+  environment: string,
+  db: Db,
+  stores: Collection<StoreAccess>,
+): Promise<void> {
+  const marks = await pendingRecords(db).find().toArray();
+  for (const [storeId, ofStore] of Map.groupBy(marks, ({ store_id }) => store_id)) {
+    // As new as the newest of these marks, or newer.
+    const { sequence, status } = await readRecord(db, storeId);
+    if (sequence !== undefined) {
+      await applyStoreStatus(stores, environment, { storeId, sequence, status }, 'record');
+    }
+    await pendingRecords(db).deleteMany({ _id: { $in: ofStore.map(({ _id }) => _id) } });
+  }
+}
+
+/** A deleted record blocks no store. */
+async function readRecord(
+  db: Db,
+  storeId: string,
+): Promise<{ sequence: number | undefined; status: StoreDocument['status'] }> {
+  const record = await db
+    .collection<StoreDocument>(COLLECTIONS.store)
+    .findOne({ _id: documentId(storeId, storeId) }, { projection: { status: 1, sequence: 1 } });
+  if (record !== null) return record;
+  const tombstone = await db
+    .collection<Tombstone>(TOMBSTONES)
+    .findOne(tombstonesWith([tombstoneId('store', storeId, storeId)]), { hint: BY_ID });
+  return { sequence: tombstone?.sequence, status: 'active' };
+}
+
+function pendingRecords(db: Db): Collection<PendingRecord> {
+  return db.collection(STORE_RECORDS_PENDING);
 }

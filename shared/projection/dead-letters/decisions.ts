@@ -3,7 +3,7 @@
  * outlives its dead letter and holds for every generation: one that is filled later meets the message again.
  */
 import type { Collection, Db } from 'mongodb';
-import { inBatches } from '../../batches.ts';
+import { inBatches } from '../../waiting.ts';
 import { DEAD_LETTERS, type DeadLetter } from '../../read-models/collections.ts';
 import { type LogMessage, unreadableBatch } from '../../kafka/message.ts';
 import type { Slice } from '../slice/slice.ts';

@@ -4,7 +4,7 @@
  * (`pieces.ts`).
  */
 import type { AnyBulkWriteOperation, ClientSession, Db, Filter } from 'mongodb';
-import type { EntityName } from '../../events/entities/index.ts';
+import type { EntityName } from '../../events/entities.ts';
 import {
   BY_ID,
   COLLECTIONS,

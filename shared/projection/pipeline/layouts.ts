@@ -4,7 +4,7 @@
  * what it changes, however many products a category has.
  */
 import type { ClientSession, Db, Filter } from 'mongodb';
-import type { EntityName } from '../../events/entities/index.ts';
+import type { EntityName } from '../../events/entities.ts';
 import {
   CATEGORY_PRODUCTS,
   type CategoryProducts,

@@ -2,7 +2,7 @@
  * The plan of a slice: from what its events say and what is stored, everything that its transaction writes.
  * Pure: the same events lead to the same documents and stamps, however they are cut into slices.
  */
-import type { EntityName } from '../../events/entities/index.ts';
+import type { EntityName } from '../../events/entities.ts';
 import { EventRejected } from '../../events/rejection.ts';
 import {
   documentId,

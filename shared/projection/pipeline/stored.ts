@@ -1,6 +1,6 @@
 /** What is stored of the entities that a slice touches, read inside its transaction. */
 import type { ClientSession, Db } from 'mongodb';
-import { ENTITY_NAMES, type EntityName } from '../../events/entities/index.ts';
+import { ENTITY_NAMES, type EntityName } from '../../events/entities.ts';
 import {
   BY_ID,
   COLLECTIONS,

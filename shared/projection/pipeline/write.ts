@@ -1,6 +1,6 @@
 /** Writing a plan: every change of a slice's transaction but the checkpoint, in few round trips. */
 import { type AnyBulkWriteOperation, type ClientSession, type Db, MongoServerError } from 'mongodb';
-import type { EntityName } from '../../events/entities/index.ts';
+import type { EntityName } from '../../events/entities.ts';
 import {
   BY_ID,
   COLLECTIONS,
@@ -12,7 +12,7 @@ import {
   TOMBSTONES,
   tombstonesWith,
 } from '../../read-models/collections.ts';
-import { markStoreRecords } from '../access/store-records.ts';
+import { markStoreRecords } from '../access/apply.ts';
 import { writeLayouts } from './layouts.ts';
 import type { Slice } from '../slice/slice.ts';
 import { eraseCustomers } from '../erasure/erase.ts';

@@ -1,7 +1,7 @@
 /** The catalogue: categories, products and option groups. Products and their groups are joined when they are read. */
 import { toLocalDateTime } from '../../read-models/local-time.ts';
 import { local, members, type Projection, updatedAt } from './fields.ts';
-import type { OptionGroupState } from '../../events/entities/option-group.ts';
+import type { OptionGroupState } from '../../events/entities.ts';
 import { foldName } from '../../read-models/search-texts.ts';
 
 export const categoryProjection: Projection<'category'> = {

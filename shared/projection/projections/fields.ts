@@ -1,6 +1,6 @@
 /** What a projection is: the pure function from an entity's state to its read-model document. */
 import type { ChangeTo } from '../../events/change.ts';
-import type { EntityName, EntityStates } from '../../events/entities/index.ts';
+import type { EntityName, EntityStates } from '../../events/entities.ts';
 import { parseInstant } from '../../events/instant.ts';
 import type { AddressState } from '../../events/fields.ts';
 import type { Documents, Unplaced } from '../../read-models/collections.ts';

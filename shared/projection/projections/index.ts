@@ -1,9 +1,8 @@
 /** Every entity's projection, and the document that it makes. A new entity is one file and one line here. */
 import type { Change } from '../../events/change.ts';
-import type { EntityName } from '../../events/entities/index.ts';
-import { SHIFTED_FIELDS } from '../../read-models/json-fields.ts';
+import type { EntityName } from '../../events/entities.ts';
+import { SHIFTED_FIELDS, EXACT, isReversible } from '../../read-models/local-time.ts';
 import { documentId, type ReadModelDocument, type Unplaced } from '../../read-models/collections.ts';
-import { EXACT, isReversible } from '../../read-models/local-time.ts';
 import {
   campaignProjection,
   couponProjection,

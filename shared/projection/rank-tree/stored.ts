@@ -12,7 +12,7 @@ import {
   type RankTree,
 } from '../../read-models/rank-tree/trees.ts';
 import { bytesOfTexts, SEARCH_TEXTS, type SearchTexts } from '../../read-models/search-texts.ts';
-import { inBatches } from '../../batches.ts';
+import { inBatches } from '../../waiting.ts';
 import { boundaryBetween } from '../../read-models/rank-tree/keys.ts';
 
 /** All in one round trip. */

@@ -6,7 +6,7 @@
  */
 import { hash, randomUUID } from 'node:crypto';
 import type { ClientSession, Collection, Db, FindOptions, MongoClient } from 'mongodb';
-import { systemClock } from '../../clock.ts';
+import { systemClock } from '../../waiting.ts';
 import { StoreDataError } from '../../errors.ts';
 import { batchDigest, damagedBatch, type LogMessage, unreadableBatch } from '../../kafka/message.ts';
 import type { Positions } from '../../kafka/positions.ts';

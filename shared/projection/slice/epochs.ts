@@ -4,7 +4,7 @@
  * So the positions of one epoch are one chain, of which a database holds a beginning or nothing.
  */
 import { LRUCache } from 'lru-cache';
-import type { EntityName } from '../../events/entities/index.ts';
+import type { EntityName } from '../../events/entities.ts';
 import type { Stamp } from '../../read-models/collections.ts';
 import { newEpoch, presentEpoch, withEpoch } from '../../read-models/feed-epochs.ts';
 

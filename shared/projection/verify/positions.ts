@@ -3,7 +3,7 @@
  * store has too (rule R10.9). A repair gives them new positions at the end of the feed.
  */
 import type { ClientSession, Db, Document, Filter } from 'mongodb';
-import { ENTITY_NAMES, type EntityName } from '../../events/entities/index.ts';
+import { ENTITY_NAMES, type EntityName } from '../../events/entities.ts';
 import {
   BY_ID,
   COLLECTIONS,

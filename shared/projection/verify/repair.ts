@@ -4,7 +4,7 @@
  */
 import type { ClientSession, Db } from 'mongodb';
 import type { FindErased } from '../../access/erased-stores.ts';
-import { ENTITY_NAMES } from '../../events/entities/index.ts';
+import { ENTITY_NAMES } from '../../events/entities.ts';
 import { forSnapshots } from '../../mongodb.ts';
 import { RANK_NODES, type Stamp, STAMPS } from '../../read-models/collections.ts';
 import { newEpoch, withEpoch } from '../../read-models/feed-epochs.ts';

@@ -1,7 +1,7 @@
 /** Compares a store's stamp, field by field, with its records. */
 import type { ClientSession, Db } from 'mongodb';
 import { type TSchema, Type } from 'typebox';
-import { ENTITY_NAMES, type EntityName } from '../../events/entities/index.ts';
+import { ENTITY_NAMES, type EntityName } from '../../events/entities.ts';
 import {
   COLLECTIONS,
   documentId,

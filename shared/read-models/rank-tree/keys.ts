@@ -2,7 +2,7 @@
  * Sort keys and facets. Sort keys are strings whose order by code point is the order of a list, ties by id included, so that every record
  * of a list has a place of its own. MongoDB compares them byte by byte, which for UTF-8 is the same.
  */
-import { ORDER_STATUSES, ORDER_TYPES } from '../../events/entities/order.ts';
+import { ORDER_STATUSES, ORDER_TYPES } from '../../events/entities.ts';
 
 /** Later than every instant that an event can carry, earlier than none: the year 9999 and a zone of 24 h. */
 const LATEST = 253_402_387_200_000;

@@ -29,7 +29,7 @@
  * a bound in bytes as well. A node that outgrows its own is divided, and the uppermost gets one above it. Everything happens in the
  * transaction that writes the records, by the one projector that owns the store's partition.
  */
-import type { EntityName } from '../../events/entities/index.ts';
+import type { EntityName } from '../../events/entities.ts';
 import { COLLECTIONS, type Documents } from '../collections.ts';
 import { type SearchTexts, searchTexts } from '../search-texts.ts';
 import { ANY } from './keys.ts';

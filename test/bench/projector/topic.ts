@@ -1,6 +1,6 @@
 /** The topic: orders that are all created, then all changed, and what is published of them. */
 import { type EncodedMessage, encodeEvent } from '#shared/events/encode.ts';
-import type { EntityStates } from '#shared/events/entities/index.ts';
+import type { EntityStates } from '#shared/events/entities.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import type { Installation, RawMessage } from '#test/installation.ts';
 import { progressOf } from '../progress.ts';

@@ -1,6 +1,6 @@
 /** A client as an integration writes one, what it asks, what it follows, and how long it all takes. */
 import { describeError } from '#shared/errors.ts';
-import { pause } from '#shared/pause.ts';
+import { pause } from '#shared/waiting.ts';
 import type { LiveStore } from '../freshness/stream.ts';
 import { rounded } from '../median.ts';
 import type { BenchKey } from '../query/tokens.ts';

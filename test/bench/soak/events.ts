@@ -2,13 +2,12 @@
  * What the simulated traffic leaves out: campaigns, categories, products that go and come back, stores that move to another offset,
  * customers and orders that are deleted; and orders of which it is known when they were published.
  */
-import { regularCustomer } from '#local/simulator/customer.ts';
-import { campaigns } from '#local/simulator/marketing.ts';
-import type { SimulatedStore } from '#local/simulator/store.ts';
+import { regularCustomer, type SimulatedStore } from '#local/simulator/store.ts';
+import { campaigns } from '#local/simulator/history.ts';
 import type { EventToEncode } from '#shared/events/encode.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { describeError } from '#shared/errors.ts';
-import { pause } from '#shared/pause.ts';
+import { pause } from '#shared/waiting.ts';
 import type { Installation } from '#test/installation.ts';
 import { type LiveStore, newOrder } from '../freshness/stream.ts';
 import type { Tally } from './client.ts';

@@ -1,6 +1,6 @@
 /** Everything that integrations ask, in a steady mix: pages, records, menus, searches, changes, tokens, and what is refused. */
 import { newClientSecret } from '#shared/access/secrets.ts';
-import { pause } from '#shared/pause.ts';
+import { pause } from '#shared/waiting.ts';
 import { type Client, tokenRequest } from './client.ts';
 
 /** What a client knows of its store from the lists that it has read. */

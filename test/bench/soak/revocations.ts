@@ -2,7 +2,7 @@
 import { SCOPES } from '#shared/events/access-event.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { describeError } from '#shared/errors.ts';
-import { pause } from '#shared/pause.ts';
+import { pause } from '#shared/waiting.ts';
 import type { Installation } from '#test/installation.ts';
 import { publishKeys } from '../query/tokens.ts';
 import { Client, type Surroundings, tokenRequest } from './client.ts';

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
 import { createSimulator } from '#local/simulator/simulator.ts';
 import { describeError } from '#shared/errors.ts';
-import { pause } from '#shared/pause.ts';
+import { pause } from '#shared/waiting.ts';
 import { eventually, type Installation } from '#test/installation.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
 import { writeSection } from '../docs-section.ts';

@@ -1,7 +1,12 @@
 /** The same API the usual way: Fastify, the MongoDB driver, documents decoded and serialized for every request. */
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import fastify, {
+  type FastifyReply,
+  type FastifyRequest,
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  LogController,
+} from 'fastify';
 import { gzipSync } from 'node:zlib';
-import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Redis } from 'ioredis';
 import { type JWTPayload, jwtVerify } from 'jose';
 import type { Db } from 'mongodb';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ensurePackage, fetchWheel, type Package, runTool, unzip } from '#local/stack/fetch.ts';
-import { dataFolderAt } from '#local/stack/folder.ts';
+import { dataFolderAt } from '#local/stack/part.ts';
 import { startGuard } from '#local/stack/process.ts';
 import type { CustomResourceDefinition } from './schemas.ts';
 import { parse } from 'yaml';

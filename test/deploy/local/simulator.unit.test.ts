@@ -1,15 +1,20 @@
 /** The simulator: only events that the projector accepts, amounts that add up, and records that name what is there. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { asMessage, type SimulatedEvent } from '#local/simulator/event.ts';
+import { asMessage, type SimulatedEvent, chanceOf } from '#local/simulator/random.ts';
 import { history } from '#local/simulator/history.ts';
-import { chanceOf } from '#local/simulator/random.ts';
 import { simulatedStore } from '#local/simulator/store.ts';
-import { PACE, traffic } from '#local/simulator/traffic.ts';
+import { PACE, traffic } from '#local/simulator/simulator.ts';
 import { readChange } from '#shared/events/change.ts';
-import { CAMPAIGN_STATUSES } from '#shared/events/entities/campaign.ts';
-import { type EntityName, type EntityStates, ENTITY_NAMES } from '#shared/events/entities/index.ts';
-import { ORDER_STATUSES, ORDER_TYPES, type OrderState } from '#shared/events/entities/order.ts';
+import {
+  CAMPAIGN_STATUSES,
+  type EntityName,
+  type EntityStates,
+  ENTITY_NAMES,
+  ORDER_STATUSES,
+  ORDER_TYPES,
+  type OrderState,
+} from '#shared/events/entities.ts';
 
 const NOW = Date.parse('2026-11-20T15:00:00Z');
 const HOUR = 3_600_000;

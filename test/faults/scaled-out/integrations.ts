@@ -1,6 +1,6 @@
 /** Programs of stores' partners: some poll, some wait for changes, and all try again as the API's retry rules say. Everything that they meet is noted. */
 import { describeError } from '#shared/errors.ts';
-import { pause } from '#shared/pause.ts';
+import { pause } from '#shared/waiting.ts';
 import { type BenchKey, fetchToken } from '../../bench/query/tokens.ts';
 
 /** A key, and a token that it got. */

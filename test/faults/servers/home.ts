@@ -2,8 +2,7 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { dataFolderAt } from '#local/stack/folder.ts';
-import type { StartContext } from '#local/stack/part.ts';
+import { dataFolderAt, type StartContext } from '#local/stack/part.ts';
 import { startGuard } from '#local/stack/process.ts';
 
 export interface Home {

@@ -5,7 +5,7 @@ import { encodeEvent } from '#shared/events/encode.ts';
 import { toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { redisKeys } from '#shared/access/grants.ts';
-import type { ORDER_STATUSES } from '#shared/events/entities/order.ts';
+import type { ORDER_STATUSES } from '#shared/events/entities.ts';
 import { EventRejected, type RejectionReason } from '#shared/events/rejection.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import {

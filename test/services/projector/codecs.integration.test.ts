@@ -7,8 +7,7 @@ import { type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import { orderMessage } from '#test/events.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { startSilentProjector } from '#test/projectors.ts';
-import { caughtUp } from '#test/read-models.ts';
-import { idsIn, readModels } from '#test/read-models.ts';
+import { caughtUp, idsIn, readModels } from '#test/read-models.ts';
 import { runCommand, runJson } from '../admin/run-command.ts';
 
 const { CompressionTypes } = kafkajs;

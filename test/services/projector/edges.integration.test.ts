@@ -1,7 +1,7 @@
 /** What lies at every edge of the contract's bounds, through a whole projector: it is stored, found and answered. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodeEvent } from '#shared/events/encode.ts';
-import { ENTITY_NAMES, type EntityName } from '#shared/events/entities/index.ts';
+import { ENTITY_NAMES, type EntityName } from '#shared/events/entities.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { DEAD_LETTERS, type DeadLetter, RANK_NODES } from '#shared/read-models/collections.ts';
 import type { LeafTexts } from '#shared/read-models/rank-tree/nodes.ts';

@@ -1,7 +1,7 @@
 /** Ids are free within their alphabet: also those that every object of JavaScript has as properties. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
-import { exampleEvent } from '#shared/events/examples.ts';
+import { ENTITY_NAMES } from '#shared/events/entities.ts';
+import { exampleEvent } from '#shared/events/describe-fields.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { DEAD_LETTERS } from '#shared/read-models/collections.ts';
 import { eventually } from '#test/installation.ts';

@@ -3,12 +3,11 @@
  * second at most, while no projector runs: the table of decision 0045, row by row.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { onlyMaster } from '#shared/redis-masters.ts';
+import { onlyMaster, describeRedis } from '#shared/redis-masters.ts';
 import { applyKeyChange, controlCollections } from '#shared/access/access-keys.ts';
 import { heartbeatKey, publishAccess, redisKeys } from '#shared/access/grants.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { createLogger } from '#shared/logging.ts';
-import { describeRedis } from '#shared/redis-server.ts';
 import { controlDatabase } from '#shared/read-models/databases.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';

@@ -1,7 +1,7 @@
 /** The change feeds of several kinds, and of whole records. */
 import { randomInt } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { EntityName } from '#shared/events/entities/index.ts';
+import type { EntityName } from '#shared/events/entities.ts';
 import type { Answer } from '#test/api-client.ts';
 import { type QueryService, startQueryService, type TestChange } from '#test/query-service.ts';
 

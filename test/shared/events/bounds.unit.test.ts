@@ -2,7 +2,7 @@ import { Type, type TSchema } from 'typebox';
 import { describe, expect, it } from 'vitest';
 import { readChange } from '#shared/events/change.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
-import { ENTITY_NAMES, type EntityName, entitySchemas } from '#shared/events/entities/index.ts';
+import { ENTITY_NAMES, type EntityName, entitySchemas } from '#shared/events/entities.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { GROUP_BYTES, LISTS, textBound } from '#test/contract-bounds.ts';
 import { TEXT, WHOLE_STATES } from '#test/whole-states.ts';

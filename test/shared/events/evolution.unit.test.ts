@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { readChange } from '#shared/events/change.ts';
+import { readChange, STEPS, type Steps } from '#shared/events/change.ts';
 import { encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
-import { STEPS, type Steps } from '#shared/events/evolution.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 
 const campaign = { name: 'Natal', channel: 'email', status: 'draft', created_at: '2026-11-20T21:15:04Z' };

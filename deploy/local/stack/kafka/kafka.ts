@@ -6,10 +6,17 @@ import { chmod, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Admin, createQuietKafka } from '#shared/kafka/client.ts';
 import { ensurePackage, fetchJars, fetchWheel, type Package } from '../fetch.ts';
-import type { ClusterMember, LocatedProgram, PartDefinition, StartContext } from '../part.ts';
+import {
+  type ClusterMember,
+  type LocatedProgram,
+  type PartDefinition,
+  type StartContext,
+  awaitPort,
+  retryUntil,
+  StackError,
+} from '../part.ts';
 import { type Command, lastLines, startGuarded } from '../process.ts';
 import { findInstalled, findOnPath, type FoundProgram } from '../program.ts';
-import { awaitPort, retryUntil, StackError } from '../wait.ts';
 
 const START_LIMIT_MS = 60_000;
 const CHECK_LIMIT_MS = 5_000;

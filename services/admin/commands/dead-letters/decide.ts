@@ -1,6 +1,6 @@
 /** `dead-letters retry` applies what could not be applied before, after a release or a key that was missing; `drop` forgets it for good. */
 import { Command } from '@commander-js/extra-typings';
-import { inBatches } from '#shared/batches.ts';
+import { inBatches } from '#shared/waiting.ts';
 import { decisionsIn, decisionToDrop } from '#shared/projection/dead-letters/decisions.ts';
 import { type Servers, withServers } from '../../connection/servers.ts';
 import {

@@ -7,7 +7,7 @@ import {
   storeAccessId,
 } from '#shared/access/access-keys.ts';
 import { notFound } from '#shared/errors.ts';
-import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
+import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { COLLECTIONS, type StoreDocument } from '#shared/read-models/collections.ts';
 import { findLiveGeneration } from '#shared/read-models/generation.ts';

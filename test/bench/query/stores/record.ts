@@ -1,5 +1,5 @@
 /** One entity of a store that is measured, as its event carries it; and the persons in it. */
-import type { EntityName, EntityStates } from '#shared/events/entities/index.ts';
+import type { EntityName, EntityStates } from '#shared/events/entities.ts';
 
 export interface EntityRecord<E extends EntityName> {
   entity: E;

@@ -1,5 +1,5 @@
 /** The store's own record. */
-import { WEEKDAYS } from '#shared/events/entities/store.ts';
+import { WEEKDAYS } from '#shared/events/entities.ts';
 import { addressOf, instantAt, type StoreRecord } from './record.ts';
 
 export function storeRecord(storeId: string): StoreRecord {

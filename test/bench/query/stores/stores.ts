@@ -1,6 +1,5 @@
 /** The stores that are measured: many, of very different size. */
-import { CAMPAIGN_CHANNELS, CAMPAIGN_STATUSES } from '#shared/events/entities/campaign.ts';
-import { DISCOUNT_TYPES } from '#shared/events/entities/coupon.ts';
+import { CAMPAIGN_CHANNELS, CAMPAIGN_STATUSES, DISCOUNT_TYPES } from '#shared/events/entities.ts';
 import { orderRecord } from './order.ts';
 import {
   type BenchStore,

@@ -5,13 +5,11 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { cacheFolder, requirePlatform } from '#local/stack/fetch.ts';
-import { claimFolder, dataFolderAt } from '#local/stack/folder.ts';
+import { claimFolder, dataFolderAt, type PartDefinition, type StartContext } from '#local/stack/part.ts';
 import { asImageEnvironment, asProperties, brokerSettings } from '#local/stack/kafka/kafka.ts';
-import type { PartDefinition, StartContext } from '#local/stack/part.ts';
 import { lastLines } from '#local/stack/process.ts';
 import { freePorts } from '#local/stack/program.ts';
-import { chosenTopology, forcedSource, startPart } from '#local/stack/source.ts';
-import { startStack } from '#local/stack/stack.ts';
+import { chosenTopology, forcedSource, startPart, startStack } from '#local/stack/stack.ts';
 
 let path: string;
 beforeEach(() => {

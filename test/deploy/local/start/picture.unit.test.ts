@@ -1,7 +1,7 @@
 /** The picture in the README. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { LiveView } from '#local/start/live-view.ts';
+import { LiveView } from '#local/start/figures.ts';
 import { firstRequests } from '#local/start/screen.ts';
 
 const texts = (svg: string) =>

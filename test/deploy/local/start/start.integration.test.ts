@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type StackFile, stackFilePath } from '#local/start/files.ts';
-import { LiveView } from '#local/start/live-view.ts';
+import { LiveView } from '#local/start/figures.ts';
 import { USUAL_PORT } from '#local/start/options.ts';
 import { awaitGone, environmentWithoutAddresses } from '../stack/processes.ts';
 import { childrenOf, type RunningStart, startAtUsualPort, startIn } from './running.ts';

@@ -3,7 +3,15 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, test, vi } from 'vitest';
-import { histogramOf, type ProjectorFigures, quantile, readSamples, total } from '#local/start/figures.ts';
+import {
+  histogramOf,
+  type ProjectorFigures,
+  quantile,
+  readSamples,
+  total,
+  LiveView,
+  type Moment,
+} from '#local/start/figures.ts';
 import {
   keySeed,
   makeKeys,
@@ -13,12 +21,11 @@ import {
   stackFilePath,
   writeStackFile,
 } from '#local/start/files.ts';
-import { LiveView, type Moment } from '#local/start/live-view.ts';
 import { readOptions } from '#local/start/options.ts';
 import { createScreen, type Output } from '#local/start/screen.ts';
 import { loadSigningKeys } from '#query/access/tokens.ts';
 import { readConfig } from '#shared/config.ts';
-import { ORDER_STATUSES } from '#shared/events/entities/order.ts';
+import { ORDER_STATUSES } from '#shared/events/entities.ts';
 import { testTerminal } from '#test/terminal.ts';
 
 let folder: string;

@@ -1,6 +1,6 @@
 import type { Db } from 'mongodb';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { adoptStoreRecords, markStoreRecords } from '#shared/projection/access/store-records.ts';
+import { adoptStoreRecords, markStoreRecords } from '#shared/projection/access/apply.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import {
   COLLECTIONS,

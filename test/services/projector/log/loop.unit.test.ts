@@ -8,7 +8,7 @@ import { type Claim, identityOf, type LastMessage } from '#shared/projection/sli
 import type { PartitionStore } from '#projector/log/edges.ts';
 import { PartitionLoop } from '#projector/log/loop.ts';
 import { reportTo } from '#projector/log/report.ts';
-import { type Clock, systemClock } from '#shared/clock.ts';
+import { type Clock, systemClock } from '#shared/waiting.ts';
 import type { Slice } from '#shared/projection/slice/slice.ts';
 import { createMetrics, type ProjectorMetrics } from '#projector/metrics.ts';
 import { eventually } from '#test/installation.ts';

@@ -1,7 +1,7 @@
 /** Events of one store as messages of a slice, for tests of what is made of them. */
 import type { KafkaMessage } from 'kafkajs';
 import { encodeEvent } from '#shared/events/encode.ts';
-import type { EntityName } from '#shared/events/entities/index.ts';
+import type { EntityName } from '#shared/events/entities.ts';
 
 const STATES: Partial<Record<EntityName, object>> = {
   store: { name: 'Loja', timezone_offset: '-04:00', created_at: '2026-01-01T12:00:00Z' },

@@ -6,7 +6,7 @@ import { Epochs } from '#shared/projection/slice/epochs.ts';
 import { runInTransaction } from '#shared/projection/slice/slice.ts';
 import { repairStore } from '#shared/projection/verify/repair.ts';
 import { isWriteConflict } from '#shared/errors.ts';
-import type { EntityName } from '#shared/events/entities/index.ts';
+import type { EntityName } from '#shared/events/entities.ts';
 import {
   COLLECTIONS,
   type ReadModelDocument,

@@ -1,10 +1,10 @@
 /** What the projection makes of one event, its bodies parsed. */
 import { readChange } from '#shared/events/change.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
-import type { EntityName } from '#shared/events/entities/index.ts';
+import type { EntityName } from '#shared/events/entities.ts';
 import { documentOf } from '#shared/projection/projections/index.ts';
 import type { ProjectionContext } from '#shared/projection/projections/fields.ts';
-import { jsonOf } from '#shared/read-models/json-fields.ts';
+import { jsonOf } from '#shared/read-models/local-time.ts';
 
 /** The document of an entity `x1` of the store `s1`, version 3, whose event happened at noon of 2026-02-02, UTC. */
 export function project(

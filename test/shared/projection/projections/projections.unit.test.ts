@@ -3,7 +3,7 @@
  * fields that belong together stand on one line.
  */
 import { describe, expect, it } from 'vitest';
-import type { EntityName } from '#shared/events/entities/index.ts';
+import type { EntityName } from '#shared/events/entities.ts';
 import { project } from './project.ts';
 
 const AT = '2026-01-01T15:00:00.000Z';

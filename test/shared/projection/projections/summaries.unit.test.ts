@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { projections } from '#shared/projection/projections/index.ts';
 import { readChange } from '#shared/events/change.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
-import { ENTITY_NAMES, type EntityName } from '#shared/events/entities/index.ts';
+import { ENTITY_NAMES, type EntityName } from '#shared/events/entities.ts';
 import { recordsOf } from '../../../security/tenants.ts';
 
 const TENANT = { name: 'A', storeId: 's1', environment: '', secret: 'Loja "A"', phone: '11' };

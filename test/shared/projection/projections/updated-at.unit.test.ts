@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readChange } from '#shared/events/change.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
-import type { EntityName } from '#shared/events/entities/index.ts';
+import type { EntityName } from '#shared/events/entities.ts';
 import { documentOf } from '#shared/projection/projections/index.ts';
 
 const CREATED = '2026-01-01T12:00:00.000Z';

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { BSON } from 'mongodb';
 import { expect, test } from 'vitest';
-import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
+import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { WHOLE_STATES } from '#test/whole-states.ts';
 import { project } from './project.ts';

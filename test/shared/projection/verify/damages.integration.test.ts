@@ -4,7 +4,7 @@ import { type FindErased, findErasedIn } from '#shared/access/erased-stores.ts';
 import { repairStore } from '#shared/projection/verify/repair.ts';
 import { type Difference, verifyStore } from '#shared/projection/verify/store.ts';
 import { verifyTree } from '#shared/projection/verify/tree.ts';
-import { ENTITY_NAMES } from '#shared/events/entities/index.ts';
+import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
 import { RANK_NODES, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';

@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ensurePackage, fetchWheel, type Package, runTool } from '#local/stack/fetch.ts';
 import { testableSources } from '../sources.ts';
-import { dataFolderAt } from '#local/stack/folder.ts';
-import type { StartContext } from '#local/stack/part.ts';
+import { dataFolderAt, type StartContext } from '#local/stack/part.ts';
 import { type Guard, startGuard } from '#local/stack/process.ts';
 
 let folder: string;

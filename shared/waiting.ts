@@ -1,0 +1,72 @@
+/** Waiting: for a time that is handed in, with an end or a limit, for work side by side, for enough to make a batch. */
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/**
+ * Returns the result of the work; throws `late()` if it has not ended after `milliseconds`, and ignores its later result.
+ * @param work receives a signal that is aborted when the caller no longer waits.
+ */
+export async function withTimeLimit<T>(
+  milliseconds: number,
+  late: () => Error,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const controller = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  // Raced, and not left to the signal alone: not all work listens to it.
+  const expired = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => {
+      const error = late();
+      controller.abort(error);
+      reject(error);
+    }, milliseconds);
+  });
+  try {
+    return await Promise.race([work(controller.signal), expired]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Waits; answers false as soon as the signal is aborted. */
+export function pause(milliseconds: number, signal: AbortSignal): Promise<boolean> {
+  return sleep(milliseconds, true, { signal }).catch(() => false);
+}
+
+/** Time as a thing that is handed in: code that waits by it can also run in virtual time. */
+export interface Clock {
+  /** Milliseconds since some moment. Never goes back. */
+  now: () => number;
+  /** What the wall clock shows: milliseconds since 1970. */
+  wall: () => number;
+  /** Resolves after a time, or as soon as the signal is aborted. Never rejects. */
+  sleep: (milliseconds: number, signal?: AbortSignal) => Promise<void>;
+}
+
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  wall: () => Date.now(),
+  sleep: (milliseconds, signal) => sleep(milliseconds, undefined, { signal }).catch(() => undefined),
+};
+
+/**
+ * Waits until all have ended, also where one fails: otherwise the rest would keep running unnoticed.
+ * @throws the first failure.
+ */
+export async function allEnded<T>(work: Iterable<Promise<T>>): Promise<T[]> {
+  const outcomes = await Promise.allSettled(work);
+  return outcomes.map((outcome) => {
+    if (outcome.status === 'rejected') throw outcome.reason;
+    return outcome.value;
+  });
+}
+
+export async function* inBatches<T>(items: AsyncIterable<T>, size: number): AsyncGenerator<T[]> {
+  let batch: T[] = [];
+  for await (const item of items) {
+    batch.push(item);
+    if (batch.length < size) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
+}
