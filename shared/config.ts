@@ -35,213 +35,163 @@ const lowerCaseName = matching(
 const pairs = matching(/^(?:[^,=]+=[^,]*(?:,|$))*$/, 'name=value, separated by commas');
 const hostAndPort = matching(/^[^\s:@/?#]+:\d{1,5}$|^\[[0-9a-fA-F:]+\]:\d{1,5}$/, 'host:port');
 
-/** The file that may hold a server's password. */
-const passwordFileOf = (server: string) =>
-  optional(`${server}_PASSWORD_FILE`, anyText, `File that holds it, instead of \`${server}_PASSWORD\`.`);
+/** A user of a server, and its password or the file that holds it. */
+const userOf = (server: string, meaning: string, password = 'Password of that user.') => ({
+  username: optional(`${server}_USERNAME`, anyText, { meaning }),
+  password: optional(`${server}_PASSWORD`, anyText, { meaning: password }),
+  passwordFile: optional(`${server}_PASSWORD_FILE`, anyText, {
+    meaning: `File that holds it, instead of \`${server}_PASSWORD\`.`,
+  }),
+});
 
-/** The private key beside a certificate. */
-const keyFileOf = (server: string) =>
-  optional(`${server}_KEY_FILE`, anyText, 'File with the private key of that certificate.');
+/** A certificate and its private key. */
+const certificateOf = (side: string, meaning: string) => ({
+  certFile: optional(`${side}_CERT_FILE`, anyText, { meaning }),
+  keyFile: optional(`${side}_KEY_FILE`, anyText, {
+    meaning: 'File with the private key of that certificate.',
+  }),
+});
 
 /** How a Kafka is reached. */
 const kafkaServers = {
-  brokers: setting(
-    'KAFKA_BROKERS',
-    list(hostAndPort, { least: 1 }),
-    null,
-    'Kafka bootstrap addresses, `host:port`, separated by commas.',
-  ),
+  brokers: setting('KAFKA_BROKERS', list(hostAndPort, { least: 1 }), null, {
+    meaning: 'Kafka bootstrap addresses, `host:port`, separated by commas.',
+  }),
   tls: Type.Object({
-    enabled: setting('KAFKA_TLS', flag, 'false', 'Whether brokers are talked to by TLS.'),
-    caFile: optional(
-      'KAFKA_TLS_CA_FILE',
-      anyText,
-      'File with the certificates (PEM) of those who vouch for the brokers; the system’s when empty.',
-    ),
-    certFile: optional(
-      'KAFKA_TLS_CERT_FILE',
-      anyText,
-      'File with our own certificate for Kafka, where it asks for one.',
-    ),
-    keyFile: keyFileOf('KAFKA_TLS'),
+    enabled: setting('KAFKA_TLS', flag, 'false', {
+      meaning: 'Whether brokers are talked to by TLS.',
+    }),
+    caFile: optional('KAFKA_TLS_CA_FILE', anyText, {
+      meaning:
+        'File with the certificates (PEM) of those who vouch for the brokers; the system’s when empty.',
+    }),
+    ...certificateOf('KAFKA_TLS', 'File with our own certificate for Kafka, where it asks for one.'),
   }),
   sasl: Type.Object({
     mechanism: optional(
       'KAFKA_SASL_MECHANISM',
       oneOf('plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer'),
-      'How we show Kafka who we are: `plain`, `scram-sha-256`, `scram-sha-512` or `oauthbearer`; not at all when empty.',
+      {
+        meaning:
+          'How we show Kafka who we are: `plain`, `scram-sha-256`, `scram-sha-512` or `oauthbearer`; not at all when empty.',
+      },
     ),
-    username: optional(
-      'KAFKA_SASL_USERNAME',
-      anyText,
+    ...userOf(
+      'KAFKA_SASL',
       'User of Kafka; with `oauthbearer` the client id at the token endpoint.',
-    ),
-    password: optional(
-      'KAFKA_SASL_PASSWORD',
-      anyText,
       'Password of that user; with `oauthbearer` the client secret.',
     ),
-    passwordFile: passwordFileOf('KAFKA_SASL'),
-    tokenUrl: optional(
-      'KAFKA_SASL_TOKEN_URL',
-      webAddress,
-      'Token endpoint of `oauthbearer`, which is asked by the client credentials grant.',
-    ),
-    scope: optional('KAFKA_SASL_SCOPE', anyText, 'Scope that is asked for there.'),
+    tokenUrl: optional('KAFKA_SASL_TOKEN_URL', webAddress, {
+      meaning: 'Token endpoint of `oauthbearer`, which is asked by the client credentials grant.',
+    }),
+    scope: optional('KAFKA_SASL_SCOPE', anyText, {
+      meaning: 'Scope that is asked for there.',
+    }),
   }),
 };
 
 /** How a MongoDB is reached. */
 const mongodbServers = {
-  uri: setting(
-    'MONGODB_URI',
-    uri('mongodb', 'mongodb+srv'),
-    null,
-    'Connection string of the MongoDB replica set.',
-  ),
-  username: optional('MONGODB_USERNAME', anyText, 'User of MongoDB, where the connection string names none.'),
-  password: optional('MONGODB_PASSWORD', anyText, 'Password of that user.'),
-  passwordFile: passwordFileOf('MONGODB'),
+  uri: setting('MONGODB_URI', uri('mongodb', 'mongodb+srv'), null, {
+    meaning: 'Connection string of the MongoDB replica set.',
+  }),
+  ...userOf('MONGODB', 'User of MongoDB, where the connection string names none.'),
   tls: Type.Object({
-    caFile: optional(
-      'MONGODB_TLS_CA_FILE',
-      anyText,
-      'File with the certificates (PEM) of those who vouch for MongoDB; turns TLS on.',
-    ),
-    certKeyFile: optional(
-      'MONGODB_TLS_CERT_KEY_FILE',
-      anyText,
-      'File with our own certificate and its private key for MongoDB; turns TLS on. With `authMechanism=MONGODB-X509` in the connection string it says who we are.',
-    ),
+    caFile: optional('MONGODB_TLS_CA_FILE', anyText, {
+      meaning: 'File with the certificates (PEM) of those who vouch for MongoDB; turns TLS on.',
+    }),
+    certKeyFile: optional('MONGODB_TLS_CERT_KEY_FILE', anyText, {
+      meaning:
+        'File with our own certificate and its private key for MongoDB; turns TLS on. With `authMechanism=MONGODB-X509` in the connection string it says who we are.',
+    }),
   }),
 };
 
 /** Every setting, in the order of the table. */
 const settings = Type.Object({
-  environments: setting(
-    'ENVIRONMENTS',
-    list(environmentName, { least: 1 }),
-    'production,sandbox',
-    'The environments served, separated by commas.',
-  ),
+  environments: setting('ENVIRONMENTS', list(environmentName, { least: 1 }), 'production,sandbox', {
+    meaning: 'The environments served, separated by commas.',
+  }),
   /** Leads the names of databases, consumer groups and Redis keys. */
-  namePrefix: setting(
-    'NAME_PREFIX',
-    lowerCaseName,
-    'store_data',
-    'Leads the names of databases, consumer groups and Redis keys, so that installations can share servers.',
-  ),
+  namePrefix: setting('NAME_PREFIX', lowerCaseName, 'store_data', {
+    meaning:
+      'Leads the names of databases, consumer groups and Redis keys, so that installations can share servers.',
+  }),
   logLevel: setting(
     'LOG_LEVEL',
     oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
     'info',
-    'Least severe level that is logged.',
+    {
+      meaning: 'Least severe level that is logged.',
+    },
   ),
-  logFormat: setting(
-    'LOG_FORMAT',
-    oneOf('numbers', 'names'),
-    'numbers',
-    'How log lines tell level and time: `numbers` (30, milliseconds since 1970) or `names` (`info`, ISO 8601 in UTC).',
-  ),
+  logFormat: setting('LOG_FORMAT', oneOf('numbers', 'names'), 'numbers', {
+    meaning:
+      'How log lines tell level and time: `numbers` (30, milliseconds since 1970) or `names` (`info`, ISO 8601 in UTC).',
+  }),
   kafka: Type.Object({
     brokers: kafkaServers.brokers,
-    sessionTimeoutMs: setting(
-      'KAFKA_SESSION_TIMEOUT_MS',
-      wholeNumber(1_000, 300_000),
-      '6000',
-      'After how many milliseconds without a heartbeat the group gives a projector’s partitions to another.',
-    ),
+    sessionTimeoutMs: setting('KAFKA_SESSION_TIMEOUT_MS', wholeNumber(1_000, 300_000), '6000', {
+      meaning:
+        'After how many milliseconds without a heartbeat the group gives a projector’s partitions to another.',
+    }),
     tls: kafkaServers.tls,
     sasl: kafkaServers.sasl,
   }),
   mongodb: Type.Object({
     uri: mongodbServers.uri,
-    readTimeoutMs: setting(
-      'MONGODB_READ_TIMEOUT_MS',
-      wholeNumber(50, 60_000),
-      '600',
-      'How many milliseconds a request may wait for MongoDB before it is answered 503.',
-    ),
-    username: mongodbServers.username,
-    password: mongodbServers.password,
-    passwordFile: mongodbServers.passwordFile,
-    tls: mongodbServers.tls,
+    readTimeoutMs: setting('MONGODB_READ_TIMEOUT_MS', wholeNumber(50, 60_000), '600', {
+      meaning: 'How many milliseconds a request may wait for MongoDB before it is answered 503.',
+    }),
+    ...mongodbServers,
   }),
   redis: Type.Object({
-    url: setting(
-      'REDIS_URL',
-      redisAddress,
-      null,
-      'Address of Redis: `redis://host:6379`; behind sentinels `redis+sentinel://host:26379,host:26379/name-of-the-master`; some nodes of a cluster `redis+cluster://host:6379,host:6379`. With TLS each begins with `rediss`.',
-    ),
-    commandTimeoutMs: setting(
-      'REDIS_COMMAND_TIMEOUT_MS',
-      wholeNumber(10, 10_000),
-      '200',
-      'How many milliseconds a Redis command may take before the request is answered 503.',
-    ),
-    username: optional('REDIS_USERNAME', anyText, 'User of Redis (ACL), where the address names none.'),
-    password: optional('REDIS_PASSWORD', anyText, 'Password of that user.'),
-    passwordFile: passwordFileOf('REDIS'),
+    url: setting('REDIS_URL', redisAddress, null, {
+      meaning:
+        'Address of Redis: `redis://host:6379`; behind sentinels `redis+sentinel://host:26379,host:26379/name-of-the-master`; some nodes of a cluster `redis+cluster://host:6379,host:6379`. With TLS each begins with `rediss`.',
+    }),
+    commandTimeoutMs: setting('REDIS_COMMAND_TIMEOUT_MS', wholeNumber(10, 10_000), '200', {
+      meaning: 'How many milliseconds a Redis command may take before the request is answered 503.',
+    }),
+    ...userOf('REDIS', 'User of Redis (ACL), where the address names none.'),
     tls: Type.Object({
-      caFile: optional(
-        'REDIS_TLS_CA_FILE',
-        anyText,
-        'File with the certificates (PEM) of those who vouch for Redis; needs a `rediss://` address, as the next two do.',
-      ),
-      certFile: optional(
-        'REDIS_TLS_CERT_FILE',
-        anyText,
-        'File with our own certificate for Redis, where it asks for one.',
-      ),
-      keyFile: keyFileOf('REDIS_TLS'),
+      caFile: optional('REDIS_TLS_CA_FILE', anyText, {
+        meaning:
+          'File with the certificates (PEM) of those who vouch for Redis; needs a `rediss://` address, as the next two do.',
+      }),
+      ...certificateOf('REDIS_TLS', 'File with our own certificate for Redis, where it asks for one.'),
     }),
     /** Our user of the sentinels, which have users of their own. */
     sentinel: Type.Object({
-      username: optional('REDIS_SENTINEL_USERNAME', anyText, 'User of the sentinels (ACL).'),
-      password: optional(
-        'REDIS_SENTINEL_PASSWORD',
-        anyText,
+      ...userOf(
+        'REDIS_SENTINEL',
+        'User of the sentinels (ACL).',
         'Password of the sentinels, where they ask for one; that of Redis is not shown to them.',
       ),
-      passwordFile: passwordFileOf('REDIS_SENTINEL'),
     }),
   }),
   /** Of a collector of traces, in the variables of OpenTelemetry's standard. */
   tracing: Type.Object({
-    endpoint: optional(
-      'OTEL_EXPORTER_OTLP_ENDPOINT',
-      webAddress,
-      'Address of a collector that takes OTLP over HTTP, such as `http://127.0.0.1:4318`. Traces are made only where this or the next is set.',
-    ),
-    tracesEndpoint: optional(
-      'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
-      webAddress,
-      'The whole address to which traces are sent, instead of `/v1/traces` of that one.',
-    ),
-    protocol: setting(
-      'OTEL_EXPORTER_OTLP_PROTOCOL',
-      oneOf('http/json'),
-      'http/json',
-      'How spans are written. There is no other way.',
-    ),
-    headers: setting(
-      'OTEL_EXPORTER_OTLP_HEADERS',
-      pairs,
-      '',
-      'What is sent along to the collector, such as a key: `name=value`, separated by commas, values percent-encoded.',
-    ),
-    serviceName: optional(
-      'OTEL_SERVICE_NAME',
-      anyText,
-      'Name of the service in traces; `store-data-query` and `store-data-projector` when empty.',
-    ),
-    resource: setting(
-      'OTEL_RESOURCE_ATTRIBUTES',
-      pairs,
-      '',
-      'What every span says of where it comes from, such as `deployment.environment.name=staging`.',
-    ),
+    endpoint: optional('OTEL_EXPORTER_OTLP_ENDPOINT', webAddress, {
+      meaning:
+        'Address of a collector that takes OTLP over HTTP, such as `http://127.0.0.1:4318`. Traces are made only where this or the next is set.',
+    }),
+    tracesEndpoint: optional('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', webAddress, {
+      meaning: 'The whole address to which traces are sent, instead of `/v1/traces` of that one.',
+    }),
+    protocol: setting('OTEL_EXPORTER_OTLP_PROTOCOL', oneOf('http/json'), 'http/json', {
+      meaning: 'How spans are written. There is no other way.',
+    }),
+    headers: setting('OTEL_EXPORTER_OTLP_HEADERS', pairs, '', {
+      meaning:
+        'What is sent along to the collector, such as a key: `name=value`, separated by commas, values percent-encoded.',
+    }),
+    serviceName: optional('OTEL_SERVICE_NAME', anyText, {
+      meaning: 'Name of the service in traces; `store-data-query` and `store-data-projector` when empty.',
+    }),
+    resource: setting('OTEL_RESOURCE_ATTRIBUTES', pairs, '', {
+      meaning: 'What every span says of where it comes from, such as `deployment.environment.name=staging`.',
+    }),
     sampler: setting(
       'OTEL_TRACES_SAMPLER',
       oneOf(
@@ -253,206 +203,164 @@ const settings = Type.Object({
         'parentbased_traceidratio',
       ),
       'parentbased_always_on',
-      'Which requests and slices are traced. One that begins with `parentbased_` leaves it to a publisher that sends `traceparent`, and to a caller where `QUERY_TRUST_TRACEPARENT` says so.',
+      {
+        meaning:
+          'Which requests and slices are traced. One that begins with `parentbased_` leaves it to a publisher that sends `traceparent`, and to a caller where `QUERY_TRUST_TRACEPARENT` says so.',
+      },
     ),
     samplerArg: setting(
       'OTEL_TRACES_SAMPLER_ARG',
       matching(/^(?:0|1|[01]\.0+|0?\.\d+)$/, 'a number from 0 to 1'),
       '1',
-      'Of `traceidratio` and `parentbased_traceidratio`: the part of traces that is recorded, such as `0.01`.',
+      {
+        meaning:
+          'Of `traceidratio` and `parentbased_traceidratio`: the part of traces that is recorded, such as `0.01`.',
+      },
     ),
-    sendAfterMs: setting(
-      'OTEL_BSP_SCHEDULE_DELAY',
-      wholeNumber(1, 600_000),
-      '5000',
-      'After how many milliseconds spans are sent, unless there are 512 before.',
-    ),
-    queuedSpans: setting(
-      'OTEL_BSP_MAX_QUEUE_SIZE',
-      wholeNumber(1, 1_000_000),
-      '2048',
-      'Most spans that wait to be sent; further ones are dropped.',
-    ),
+    sendAfterMs: setting('OTEL_BSP_SCHEDULE_DELAY', wholeNumber(1, 600_000), '5000', {
+      meaning: 'After how many milliseconds spans are sent, unless there are 512 before.',
+    }),
+    queuedSpans: setting('OTEL_BSP_MAX_QUEUE_SIZE', wholeNumber(1, 1_000_000), '2048', {
+      meaning: 'Most spans that wait to be sent; further ones are dropped.',
+    }),
   }),
   operations: Type.Object({
-    host: setting(
-      'OPERATIONS_HOST',
-      anyText,
-      '127.0.0.1',
-      'Address on which `/live`, `/ready` and `/metrics` listen.',
-    ),
-    port: setting(
-      'OPERATIONS_PORT',
-      port,
-      '9090',
-      'Port of `/live`, `/ready` and `/metrics`; 0 takes a free one.',
-    ),
+    host: setting('OPERATIONS_HOST', anyText, '127.0.0.1', {
+      meaning: 'Address on which `/live`, `/ready` and `/metrics` listen.',
+    }),
+    port: setting('OPERATIONS_PORT', port, '9090', {
+      meaning: 'Port of `/live`, `/ready` and `/metrics`; 0 takes a free one.',
+    }),
   }),
   query: Type.Object({
-    host: setting('QUERY_HOST', anyText, '127.0.0.1', 'Address on which the query service listens.'),
-    port: setting('QUERY_PORT', port, '8080', 'Port of the query service; 0 takes a free one.'),
+    host: setting('QUERY_HOST', anyText, '127.0.0.1', {
+      meaning: 'Address on which the query service listens.',
+    }),
+    port: setting('QUERY_PORT', port, '8080', {
+      meaning: 'Port of the query service; 0 takes a free one.',
+    }),
     tls: Type.Object({
-      certFile: optional(
-        'QUERY_TLS_CERT_FILE',
-        anyText,
+      ...certificateOf(
+        'QUERY_TLS',
         'File with the certificate chain of the query service, for HTTPS without a proxy; read again when it changes.',
       ),
-      keyFile: keyFileOf('QUERY_TLS'),
     }),
-    shutdownDelayMs: setting(
-      'SHUTDOWN_DELAY_MS',
-      wholeNumber(0, 60_000),
-      '5000',
-      'How many milliseconds the query service goes on serving after a signal to end, while `/ready` says 503: longer than whoever sends requests here takes to notice.',
-    ),
-    overloadLatencyMs: setting(
-      'OVERLOAD_LATENCY_MS',
-      wholeNumber(10, 60_000),
-      '100',
-      'How many milliseconds requests wait to be begun, on average, while more is asked than can be answered; a burst waits three times as long. The rest is refused with 503; up to 64 requests at a time never are.',
-    ),
+    shutdownDelayMs: setting('SHUTDOWN_DELAY_MS', wholeNumber(0, 60_000), '5000', {
+      meaning:
+        'How many milliseconds the query service goes on serving after a signal to end, while `/ready` says 503: longer than whoever sends requests here takes to notice.',
+    }),
+    overloadLatencyMs: setting('OVERLOAD_LATENCY_MS', wholeNumber(10, 60_000), '100', {
+      meaning:
+        'How many milliseconds requests wait to be begun, on average, while more is asked than can be answered; a burst waits three times as long. The rest is refused with 503; up to 64 requests at a time never are.',
+    }),
     quota: Type.Object({
-      requests: setting(
-        'QUOTA_REQUESTS',
-        wholeNumber(1, 1_000_000_000),
-        '600',
-        'Requests that a store and environment may make in a window.',
-      ),
-      windowSeconds: setting(
-        'QUOTA_WINDOW_SECONDS',
-        wholeNumber(1, 86_400),
-        '60',
-        'Length of the quota’s window in seconds.',
-      ),
+      requests: setting('QUOTA_REQUESTS', wholeNumber(1, 1_000_000_000), '600', {
+        meaning: 'Requests that a store and environment may make in a window.',
+      }),
+      windowSeconds: setting('QUOTA_WINDOW_SECONDS', wholeNumber(1, 86_400), '60', {
+        meaning: 'Length of the quota’s window in seconds.',
+      }),
     }),
     /** Of the token endpoint: failures allowed in a window. */
     authFailures: Type.Object({
-      windowSeconds: setting(
-        'AUTH_FAILURES_WINDOW_SECONDS',
-        wholeNumber(1, 86_400),
-        '60',
-        'Seconds for which failed authentications at the token endpoint are counted.',
-      ),
+      windowSeconds: setting('AUTH_FAILURES_WINDOW_SECONDS', wholeNumber(1, 86_400), '60', {
+        meaning: 'Seconds for which failed authentications at the token endpoint are counted.',
+      }),
       perClientAndAddress: setting(
         'AUTH_FAILURES_PER_CLIENT_AND_ADDRESS',
         wholeNumber(1, 1_000_000_000),
         '20',
-        'Failed authentications of one client from one address (IPv6: one /64) in that time; beyond it both wait, whatever the secret. It is 5 while one of the next two is exceeded.',
+        {
+          meaning:
+            'Failed authentications of one client from one address (IPv6: one /64) in that time; beyond it both wait, whatever the secret. It is 5 while one of the next two is exceeded.',
+        },
       ),
-      perAddress: setting(
-        'AUTH_FAILURES_PER_ADDRESS',
-        wholeNumber(1, 1_000_000_000),
-        '200',
-        'Failed authentications from one address in that time; beyond it wrong secrets from there are answered 429.',
-      ),
-      perClient: setting(
-        'AUTH_FAILURES_PER_CLIENT',
-        wholeNumber(1, 1_000_000_000),
-        '200',
-        'Failed authentications of one client in that time; beyond it wrong secrets of this client are answered 429.',
-      ),
+      perAddress: setting('AUTH_FAILURES_PER_ADDRESS', wholeNumber(1, 1_000_000_000), '200', {
+        meaning:
+          'Failed authentications from one address in that time; beyond it wrong secrets from there are answered 429.',
+      }),
+      perClient: setting('AUTH_FAILURES_PER_CLIENT', wholeNumber(1, 1_000_000_000), '200', {
+        meaning:
+          'Failed authentications of one client in that time; beyond it wrong secrets of this client are answered 429.',
+      }),
     }),
-    maxTokensPerKey: setting(
-      'MAX_TOKENS_PER_KEY',
-      wholeNumber(1, 1_000_000_000),
-      '10000',
-      'Most live tokens that a key may have; at the token endpoint it is answered 429 until one of them ends. Clients may fetch a token for each call where it is above what the quota allows within the lifetime of one.',
-    ),
-    loggedPercent: setting(
-      'LOG_REQUESTS_PERCENT',
-      wholeNumber(0, 100),
-      '100',
-      'The percentage of requests, drawn by chance, that have a line of their own in the log; metrics count them all. `/health` never has one.',
-    ),
-    docs: setting(
-      'QUERY_DOCS',
-      flag,
-      'true',
-      'Whether the query service shows people the reference and the guides, at `/docs`.',
-    ),
-    trustTraceparent: setting(
-      'QUERY_TRUST_TRACEPARENT',
-      flag,
-      'false',
-      'Whether a request goes on with the trace of its caller’s `traceparent`, who decides then by a `parentbased_` sampler if it is traced. Otherwise it begins a trace of its own, with a link to the caller’s.',
-    ),
-    trustedProxies: setting(
-      'TRUSTED_PROXIES',
-      list(network),
-      '',
-      'Addresses or networks of proxies whose `X-Forwarded-For` is believed, separated by commas; none when empty.',
-    ),
+    maxTokensPerKey: setting('MAX_TOKENS_PER_KEY', wholeNumber(1, 1_000_000_000), '10000', {
+      meaning:
+        'Most live tokens that a key may have; at the token endpoint it is answered 429 until one of them ends. Clients may fetch a token for each call where it is above what the quota allows within the lifetime of one.',
+    }),
+    loggedPercent: setting('LOG_REQUESTS_PERCENT', wholeNumber(0, 100), '100', {
+      meaning:
+        'The percentage of requests, drawn by chance, that have a line of their own in the log; metrics count them all. `/health` never has one.',
+    }),
+    docs: setting('QUERY_DOCS', flag, 'true', {
+      meaning: 'Whether the query service shows people the reference and the guides, at `/docs`.',
+    }),
+    trustTraceparent: setting('QUERY_TRUST_TRACEPARENT', flag, 'false', {
+      meaning:
+        'Whether a request goes on with the trace of its caller’s `traceparent`, who decides then by a `parentbased_` sampler if it is traced. Otherwise it begins a trace of its own, with a link to the caller’s.',
+    }),
+    trustedProxies: setting('TRUSTED_PROXIES', list(network), '', {
+      meaning:
+        'Addresses or networks of proxies whose `X-Forwarded-For` is believed, separated by commas; none when empty.',
+    }),
   }),
   tokens: Type.Object({
-    issuer: setting('TOKEN_ISSUER', anyText, 'store-data', '`iss` of the tokens.'),
-    audience: setting('TOKEN_AUDIENCE', anyText, 'store-data-api', '`aud` of the tokens.'),
-    lifetimeSeconds: setting(
-      'TOKEN_LIFETIME_SECONDS',
-      wholeNumber(1, 86_400),
-      '900',
-      'How many seconds a token is valid.',
-    ),
+    issuer: setting('TOKEN_ISSUER', anyText, 'store-data', {
+      meaning: '`iss` of the tokens.',
+    }),
+    audience: setting('TOKEN_AUDIENCE', anyText, 'store-data-api', {
+      meaning: '`aud` of the tokens.',
+    }),
+    lifetimeSeconds: setting('TOKEN_LIFETIME_SECONDS', wholeNumber(1, 86_400), '900', {
+      meaning: 'How many seconds a token is valid.',
+    }),
     /** A JWK set with private keys, inline or in a file; the first key whose time has come signs. */
-    signingKeys: optional(
-      'SIGNING_KEYS',
-      anyText,
-      'JWK set with the private ES256 keys of the tokens; all verify, the first whose `nbf` has passed or is absent signs. This or `SIGNING_KEYS_FILE` is required by the query service.',
-    ),
-    signingKeysFile: optional(
-      'SIGNING_KEYS_FILE',
-      anyText,
-      'File that holds the JWK set, instead of `SIGNING_KEYS`; read again every second.',
-    ),
+    signingKeys: optional('SIGNING_KEYS', anyText, {
+      meaning:
+        'JWK set with the private ES256 keys of the tokens; all verify, the first whose `nbf` has passed or is absent signs. This or `SIGNING_KEYS_FILE` is required by the query service.',
+    }),
+    signingKeysFile: optional('SIGNING_KEYS_FILE', anyText, {
+      meaning: 'File that holds the JWK set, instead of `SIGNING_KEYS`; read again every second.',
+    }),
   }),
   projector: Type.Object({
     sliceEvents: setting(
-      'PROJECTOR_SLICE_EVENTS',
-      // The ids of more may be too much for one command of MongoDB.
+      'PROJECTOR_SLICE_EVENTS', // The ids of more may be too much for one command of MongoDB.
       wholeNumber(1, 20_000),
       '1500',
-      'Most events that the projector applies in one transaction.',
+      {
+        meaning: 'Most events that the projector applies in one transaction.',
+      },
     ),
-    sliceBytes: setting(
-      'PROJECTOR_SLICE_BYTES',
-      wholeNumber(1_024, 64 * 1_048_576),
-      '4194304',
-      'Most bytes of messages that the projector applies in one transaction (one message always fits).',
-    ),
-    concurrentPartitions: setting(
-      'PROJECTOR_CONCURRENT_PARTITIONS',
-      wholeNumber(1, 64),
-      '3',
-      'Partitions that one projector process works on side by side.',
-    ),
+    sliceBytes: setting('PROJECTOR_SLICE_BYTES', wholeNumber(1_024, 64 * 1_048_576), '4194304', {
+      meaning:
+        'Most bytes of messages that the projector applies in one transaction (one message always fits).',
+    }),
+    concurrentPartitions: setting('PROJECTOR_CONCURRENT_PARTITIONS', wholeNumber(1, 64), '3', {
+      meaning: 'Partitions that one projector process works on side by side.',
+    }),
     /** The percentage of time that erasing customers whom many records name may take. */
-    rewritingShare: setting(
-      'PROJECTOR_REWRITING_SHARE',
-      wholeNumber(1, 100),
-      '25',
-      'The percentage of its time that the projector spends at most on erasing what very many orders say of a deleted customer.',
-    ),
+    rewritingShare: setting('PROJECTOR_REWRITING_SHARE', wholeNumber(1, 100), '25', {
+      meaning:
+        'The percentage of its time that the projector spends at most on erasing what very many orders say of a deleted customer.',
+    }),
     /** So that another installation of another release is what projects the generation that answers. */
-    sideBySide: setting(
-      'PROJECTOR_SIDE_BY_SIDE',
-      flag,
-      'false',
-      'Whether a projector is ready though the generation that answers belongs to another release: for a second installation beside the one that projects it. Without it a new release does not take the place of projectors that are still needed.',
-    ),
+    sideBySide: setting('PROJECTOR_SIDE_BY_SIDE', flag, 'false', {
+      meaning:
+        'Whether a projector is ready though the generation that answers belongs to another release: for a second installation beside the one that projects it. Without it a new release does not take the place of projectors that are still needed.',
+    }),
     deadLetters: Type.Object({
       /** After how many days they expire; `null` never. */
-      days: optional(
-        'DEAD_LETTER_DAYS',
-        wholeNumber(0, 36_500),
-        'After how many days a dead letter about which nobody decided expires; 0 never.',
-        { none: '0', fallback: '90' },
-      ),
+      days: optional('DEAD_LETTER_DAYS', wholeNumber(0, 36_500), {
+        meaning: 'After how many days a dead letter about which nobody decided expires; 0 never.',
+        none: '0',
+        fallback: '90',
+      }),
       /** Of each topic's dead letters. */
-      bytes: setting(
-        'DEAD_LETTER_BYTES',
-        wholeNumber(1, 1_000_000_000_000),
-        '268435456',
-        'Most bytes of messages that the dead letters of one topic keep; beyond it they keep place and reason alone, and the message is read from Kafka.',
-      ),
+      bytes: setting('DEAD_LETTER_BYTES', wholeNumber(1, 1_000_000_000_000), '268435456', {
+        meaning:
+          'Most bytes of messages that the dead letters of one topic keep; beyond it they keep place and reason alone, and the message is read from Kafka.',
+      }),
     }),
   }),
 });

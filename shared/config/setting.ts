@@ -31,7 +31,7 @@ export function setting<T extends TSchema>(
   name: string,
   schema: T,
   fallback: string | null,
-  meaning: string,
+  { meaning }: Pick<Setting, 'meaning'>,
 ): T {
   return { ...schema, setting: { name, default: fallback, meaning } } satisfies Annotated & T;
 }
@@ -40,8 +40,7 @@ export function setting<T extends TSchema>(
 export function optional<T extends TSchema>(
   name: string,
   schema: T,
-  meaning: string,
-  { none = '', fallback = none }: { none?: string; fallback?: string } = {},
+  { meaning, none = '', fallback = none }: { meaning: string; none?: string; fallback?: string },
 ) {
   return Type.Union([schema, Type.Null()], {
     ...wordsOf(schema),
