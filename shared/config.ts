@@ -107,6 +107,8 @@ const mongodbServers = {
   }),
 };
 
+const { uri: mongodbUri, ...mongodbAccess } = mongodbServers;
+
 /** Every setting, in the order of the table. */
 const settings = Type.Object({
   environments: setting('ENVIRONMENTS', list(environmentName, { least: 1 }), 'production,sandbox', {
@@ -139,11 +141,11 @@ const settings = Type.Object({
     sasl: kafkaServers.sasl,
   }),
   mongodb: Type.Object({
-    uri: mongodbServers.uri,
+    uri: mongodbUri,
     readTimeoutMs: setting('MONGODB_READ_TIMEOUT_MS', wholeNumber(50, 60_000), '600', {
       meaning: 'How many milliseconds a request may wait for MongoDB before it is answered 503.',
     }),
-    ...mongodbServers,
+    ...mongodbAccess,
   }),
   redis: Type.Object({
     url: setting('REDIS_URL', redisAddress, null, {

@@ -11,14 +11,7 @@ import { createQuietKafka } from '#shared/kafka/client.ts';
 import { createTopics } from '#shared/kafka/topics.ts';
 import { createReaderClient } from '#shared/mongodb.ts';
 import { Databases } from '#shared/read-models/databases.ts';
-import {
-  countOrders,
-  histogramOf,
-  projectorFigures,
-  scrape,
-  type HistoryProgress,
-  showLive,
-} from './figures.ts';
+import { type HistoryProgress, showLive } from './figures.ts';
 import { keySeed, makeKeys, prepareSigningKey, publishKeys, type StackFile } from './files.ts';
 import { demandedPort, type StartOptions, USUAL_PORT } from './options.ts';
 import type { Screen } from './screen.ts';
@@ -139,20 +132,10 @@ async function startServices(
       return query.start();
     });
   const [ofProjector, ofQuery] = await Promise.all([projector.start(), startQuery()]);
+  const sources = { projector: ofProjector.operations, query: ofQuery.operations };
   const showing = showLive(
     screen,
-    async (isVisible) => {
-      const [projector, answers, orders] = await Promise.all([
-        scrape(ofProjector.operations),
-        isVisible ? scrape(ofQuery.operations) : null,
-        isVisible ? countOrders(databases, ENVIRONMENTS) : null,
-      ]);
-      return {
-        projector: projector && projectorFigures(projector),
-        answers: answers && histogramOf(answers, 'store_data_request_seconds'),
-        orders,
-      };
-    },
+    { ...sources, databases, environments: ENVIRONMENTS },
     { stores: options.stores, history },
     stopping,
   );

@@ -7,18 +7,15 @@ import { statusOfFacet } from '#shared/read-models/rank-tree/keys.ts';
 import { pause } from '#shared/waiting.ts';
 import type { Screen } from './screen.ts';
 
-export interface Sample {
-  name: string;
-  labels: Readonly<Record<string, string>>;
-  value: number;
-}
+/** A value of a scrape. */
+type Sample = { name: string; labels: Readonly<Record<string, string>>; value: number };
 
 const LIMIT_MS = 2_000;
 const SAMPLE = /^(?<name>[a-z_]+)(?:\{(?<labels>[^}]*)\})? (?<value>\S+)$/;
 const LABEL = /(?<name>[a-z_]+)="(?<value>[^"]*)"/g;
 
 /** All samples of a process; `null` when it does not answer. */
-export async function scrape(operationsUrl: string): Promise<Sample[] | null> {
+async function scrape(operationsUrl: string): Promise<Sample[] | null> {
   try {
     const response = await fetch(`${operationsUrl}/metrics`, { signal: AbortSignal.timeout(LIMIT_MS) });
     return response.ok ? readSamples(await response.text()) : null;
@@ -44,9 +41,8 @@ export function grouped(value: number): string {
   return whole.format(value);
 }
 
-/** The sum of numbers. */
-export function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
+function sum(values: Iterable<number>): number {
+  return Iterator.from(values).reduce((all, value) => all + value, 0);
 }
 
 /** What the projector has done since it was started. */
@@ -60,8 +56,7 @@ export interface ProjectorFigures {
   freshness: Histogram;
 }
 
-/** What a scrape of the projector says. */
-export function projectorFigures(samples: readonly Sample[]): ProjectorFigures {
+function projectorFigures(samples: readonly Sample[]): ProjectorFigures {
   const valuesOf = (name: string) => samples.filter((one) => one.name === name).map(({ value }) => value);
   const lags = valuesOf('store_data_partition_lag');
   return {
@@ -109,49 +104,61 @@ export function quantile(before: Histogram, after: Histogram, share: number): nu
   return lower;
 }
 
-export type OrdersByStatus = ReadonlyMap<(typeof ORDER_STATUSES)[number], number>;
+type OrderStatus = (typeof ORDER_STATUSES)[number];
 
-/**
- * Orders of all stores and environments, counted by the read models in one small document for each store; `null` when MongoDB does not
- * answer.
- */
-export async function countOrders(
+/** Orders of all stores and environments, which the read models count in one small document for each store. */
+async function countOrders(
   databases: Databases,
   environments: readonly string[],
-): Promise<OrdersByStatus | null> {
-  const counts = new Map<(typeof ORDER_STATUSES)[number], number>();
-  try {
-    for (const environment of environments) {
-      const generation = await findLiveGeneration(databases, environment);
-      const stamps = generation?.db.collection<Stamp>(STAMPS);
-      const found = stamps?.find({}, { projection: { 'ranks.order.counts': 1 } }).toArray();
-      const facets = ((await found) ?? []).flatMap(({ ranks }) => Object.entries(ranks?.order?.counts ?? {}));
-      for (const [facet, count] of facets) {
-        const status = statusOfFacet(facet);
-        if (status !== null) counts.set(status, (counts.get(status) ?? 0) + count);
-      }
+): Promise<Map<OrderStatus, number>> {
+  const counts = new Map<OrderStatus, number>();
+  for (const environment of environments) {
+    const generation = await findLiveGeneration(databases, environment);
+    const stamps = generation?.db.collection<Stamp>(STAMPS);
+    const found = (await stamps?.find({}, { projection: { 'ranks.order.counts': 1 } }).toArray()) ?? [];
+    for (const [facet, count] of found.flatMap(({ ranks }) => Object.entries(ranks?.order?.counts ?? {}))) {
+      const status = statusOfFacet(facet);
+      if (status !== null) counts.set(status, (counts.get(status) ?? 0) + count);
     }
-    return counts;
-  } catch {
-    return null;
   }
+  return counts;
 }
 
-/** Figures of one moment; `null` for a process that does not answer. */
+/** Figures of one moment; `null` for what does not answer. */
 export interface Moment {
   projector: ProjectorFigures | null;
   /** Durations of answers in seconds, as the query service counts them. */
   answers: Histogram | null;
-  orders: OrdersByStatus | null;
+  orders: ReadonlyMap<OrderStatus, number> | null;
 }
 
-interface Reading {
-  at: number;
-  applied: number;
-  freshness: Histogram;
-  requests: number;
-  answers: Histogram;
+/** Where figures are read. */
+interface Sources {
+  /** Operations addresses. */
+  projector: string;
+  query: string;
+  databases: Databases;
+  environments: readonly string[];
 }
+
+/** What is measured now; before the history is visible, of the projector alone. */
+async function readMoment(
+  { projector, query, databases, environments }: Sources,
+  isVisible: boolean,
+): Promise<Moment> {
+  const [ofProjector, ofQuery, orders] = await Promise.all([
+    scrape(projector),
+    isVisible ? scrape(query) : null,
+    isVisible ? countOrders(databases, environments).catch(() => null) : null,
+  ]);
+  return {
+    projector: ofProjector && projectorFigures(ofProjector),
+    answers: ofQuery && histogramOf(ofQuery, 'store_data_request_seconds'),
+    orders,
+  };
+}
+
+type Reading = { at: number; applied: number; freshness: Histogram; answers: Histogram };
 
 const RATE_MS = 5_000;
 const QUANTILE_MS = 60_000;
@@ -178,50 +185,33 @@ export class LiveView {
   /** Takes in what is seen now. */
   take(moment: Moment, now: number): void {
     this.#moment = moment;
-    const last = this.#readings.at(-1);
-    const { projector, answers } = moment;
-    const reading: Reading = {
-      at: now,
-      applied: projector?.applied ?? last?.applied ?? 0,
-      freshness: projector?.freshness ?? last?.freshness ?? NOTHING,
-      requests: answers === null ? (last?.requests ?? 0) : total(answers),
-      answers: answers ?? last?.answers ?? NOTHING,
-    };
+    const last = this.#readings.at(-1) ?? { applied: 0, freshness: NOTHING, answers: NOTHING };
+    const { applied, freshness } = moment.projector ?? last;
+    const reading = { at: now, applied, freshness, answers: moment.answers ?? last.answers };
     // A process that was started again counts from zero.
     const isNew =
-      last !== undefined &&
-      (reading.requests < last.requests || total(reading.freshness) < total(last.freshness));
-    this.#readings = isNew
-      ? [reading]
-      : [...this.#readings.filter(({ at }) => now - at <= QUANTILE_MS), reading];
+      total(reading.answers) < total(last.answers) || total(reading.freshness) < total(last.freshness);
+    const kept = isNew ? [] : this.#readings.filter(({ at }) => now - at <= QUANTILE_MS);
+    this.#readings = [...kept, reading];
   }
 
-  /** Progress while the history is applied, in one line. */
-  progress(): string {
-    const { projector } = this.#moment;
-    if (projector === null) return 'the projector does not answer';
-    return [
-      `${grouped(projector.applied)} events applied`,
-      `${this.#rate('applied')} events/s`,
-      `lag ${backlog(projector)}`,
-      ...deadLetters(projector),
-    ].join(' · ');
-  }
-
-  /** Everything in one line. */
-  line(): string {
-    const { projector, answers, orders } = this.#moment;
-    const parts = [
-      orders === null ? 'MongoDB does not answer' : `${grouped(sum([...orders.values()]))} orders`,
-      ...(projector === null
+  /** Everything in one line; before the history is visible, what the projector says. */
+  line(isVisible = true): string {
+    const { projector, answers } = this.#moment;
+    const ofProjector =
+      projector === null
         ? ['the projector does not answer']
-        : [`${this.#rate('applied')} events/s`, `freshness ${this.#spread('freshness')}`]),
+        : [
+            `${this.#rate('applied')} events/s`,
+            `freshness ${this.#spread('freshness')}`,
+            `backlog ${backlog(projector)}`,
+            ...(projector.deadLetters === 0 ? [] : [`${grouped(projector.deadLetters)} dead letters`]),
+          ];
+    const ofQuery =
       answers === null
         ? 'the query service does not answer'
-        : `${this.#rate('requests')} requests/s · answers ${this.#spread('answers')}`,
-      ...(projector === null ? [] : [`backlog ${backlog(projector)}`, ...deadLetters(projector)]),
-    ];
-    return parts.join(' · ');
+        : `${this.#rate('requests')} requests/s · answers ${this.#spread('answers')}`;
+    return [...(isVisible ? [this.#orders(), ofQuery] : []), ...ofProjector].join(' · ');
   }
 
   /** Everything, in lines that stay where they are and fit 80 columns. */
@@ -233,7 +223,7 @@ export class LiveView {
     );
     const head = [
       `${grouped(this.#stores)} stores`,
-      orders === null ? 'MongoDB does not answer' : `${grouped(sum([...orders.values()]))} orders`,
+      this.#orders(),
       ...(projector === null
         ? []
         : [`backlog ${backlog(projector)}`, `${grouped(projector.deadLetters)} dead letters`]),
@@ -252,16 +242,21 @@ export class LiveView {
     ];
   }
 
+  #orders(): string {
+    const { orders } = this.#moment;
+    return orders === null ? 'MongoDB does not answer' : `${grouped(sum(orders.values()))} orders`;
+  }
+
   #rate(of: 'applied' | 'requests'): string {
     const last = this.#readings.at(-1);
     const first = this.#readings.find(({ at }) => at >= (last?.at ?? 0) - RATE_MS);
     if (last === undefined || first === undefined || first.at === last.at) return '0';
-    const rate = ((last[of] - first[of]) * 1_000) / (last.at - first.at);
+    const rate = ((countOf(last, of) - countOf(first, of)) * 1_000) / (last.at - first.at);
     return rate < 10 ? tenths.format(rate) : grouped(rate);
   }
 
   #chart(of: 'applied' | 'requests'): string {
-    const counts = this.#readings.slice(-STEPS - 1).map((reading) => reading[of]);
+    const counts = this.#readings.slice(-STEPS - 1).map((reading) => countOf(reading, of));
     const steps = counts.slice(1).map((count, index) => count - (counts[index] ?? count));
     const highest = Math.max(1, ...steps);
     const bars = steps.map((step) => BARS[Math.ceil((step / highest) * (BARS.length - 1))]).join('');
@@ -280,8 +275,8 @@ function backlog({ lag }: ProjectorFigures): string {
   return lag === null ? 'unknown' : grouped(lag);
 }
 
-function deadLetters({ deadLetters }: ProjectorFigures): string[] {
-  return deadLetters === 0 ? [] : [`${grouped(deadLetters)} dead letters`];
+function countOf({ applied, answers }: Reading, of: 'applied' | 'requests'): number {
+  return of === 'applied' ? applied : total(answers);
 }
 
 function duration(seconds: number | null): string {
@@ -303,28 +298,23 @@ export interface HistoryProgress {
 /** Updates the screen until `stopping`, then removes the changing lines. */
 export async function showLive(
   screen: Screen,
-  read: (isVisible: boolean) => Promise<Moment>,
+  sources: Sources,
   { stores, history }: { stores: number; history: Readonly<HistoryProgress> },
   stopping: AbortSignal,
 ): Promise<void> {
   let view = new LiveView(stores, Date.now());
-  let wasVisible = false;
-  while (!stopping.aborted) {
+  for (let wasVisible = false; !stopping.aborted; await pause(INTERVAL_MS, stopping)) {
     const { isVisible, orders, ofOrders } = history;
-    const moment = await read(isVisible);
+    const moment = await readMoment(sources, isVisible);
     if (stopping.aborted) break;
     const now = Date.now();
     // The rates of the history would distort those of live traffic.
     if (isVisible && !wasVisible) view = new LiveView(stores, now);
     wasVisible = isVisible;
     view.take(moment, now);
+    const progress = `history: ${grouped(orders)} of ${grouped(ofOrders)} orders published`;
     if (isVisible) screen.live(view.line(), view.panel(now));
-    else {
-      screen.live(
-        `history: ${grouped(orders)} of ${grouped(ofOrders)} orders published · ${view.progress()}`,
-      );
-    }
-    await pause(INTERVAL_MS, stopping);
+    else screen.live(`${progress} · ${view.line(false)}`);
   }
   screen.live('');
 }
