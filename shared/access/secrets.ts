@@ -17,9 +17,13 @@ export function newClientId(): string {
 const SECRET_PREFIX = 'storedata';
 const CHECKSUM_LENGTH = 6;
 
-/** A new client secret: a prefix, 43 random letters and digits (256 bits), and their checksum; secret scanners recognise it. */
+/** A new client secret, of 43 random letters and digits (256 bits). */
 export function newClientSecret(): string {
-  const random = randomText(43);
+  return clientSecretOf(randomText(43));
+}
+
+/** A client secret: a prefix, 43 letters and digits, and their checksum; secret scanners recognise it. */
+export function clientSecretOf(random: string): string {
   return `${SECRET_PREFIX}${random}${checksumOf(random)}`;
 }
 

@@ -4,7 +4,7 @@
 import { hash } from 'node:crypto';
 import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { hashSecret, newClientSecret } from '#shared/access/secrets.ts';
+import { clientSecretOf, hashSecret, newClientSecret } from '#shared/access/secrets.ts';
 import { newSigningKey } from '#shared/access/signing-key-set.ts';
 import { type Scope, SCOPES } from '#shared/events/access-event.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
@@ -102,7 +102,7 @@ export function makeKeys(
         .slice(0, length);
     return {
       client_id: text('id', 24),
-      client_secret: text('secret', 43),
+      client_secret: clientSecretOf(text('secret', 43)),
       store_id,
       environment,
       scopes: [...scopes],

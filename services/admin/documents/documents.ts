@@ -22,9 +22,9 @@ export function replaceSection(text: string, name: string, markdown: string): st
 const COLUMNS = 80;
 
 export function cliMarkdown(): string {
-  return commandHelps(createProgram())
-    .map(({ name, help }) => `## ${name}\n\n\`\`\`text\n${help.trim()}\n\`\`\``)
-    .join('\n\n');
+  const helps = commandHelps(createProgram());
+  const shorten = (help: string) => help.replace(/(?<!Options:)\n {2}-h, .*/, '').trim();
+  return helps.map(({ name, help }) => `## ${name}\n\n\`\`\`text\n${shorten(help)}\n\`\`\``).join('\n\n');
 }
 
 /** A command's help and those of the commands under it, each by its whole name. */

@@ -83,12 +83,12 @@ test('every store has a key with all scopes in every environment', () => {
   expect(keys.at(-1)).toMatchObject({ store_id: 's1', environment: 'production', scopes: ['order'] });
 });
 
-test('ids and secrets are unique and hold letters and digits only', () => {
+test('ids and secrets are unique, and secrets have the form that scanners recognise', () => {
   const keys = makeKeys(['s1', 's2', 's3'], ['production', 'sandbox'], 'seed');
   expect(new Set(keys.map(({ client_id }) => client_id)).size).toBe(keys.length);
   expect(new Set(keys.map(({ client_secret }) => client_secret)).size).toBe(keys.length);
   for (const { client_id, client_secret } of keys)
-    expect(`${client_id} ${client_secret}`).toMatch(/^[A-Za-z0-9]{24} [A-Za-z0-9]{43}$/);
+    expect(`${client_id} ${client_secret}`).toMatch(/^[A-Za-z0-9]{24} storedata[A-Za-z0-9]{49}$/);
 });
 
 test('keys are the same in every run of one user, and of nobody else', async () => {
