@@ -212,12 +212,11 @@ async function read(
   generation: Generation,
   withDeadline: WithDeadline,
 ): Promise<ChangesPage> {
-  const page = await readChanges(
-    services.sharedOf(generation).changes,
+  const page = await readChanges(services.sharedOf(generation).changes, feed, {
     withDeadline,
-    feed,
-    services.deadlineFor(feed.environment),
-  );
+    forEachRead: services.deadlineFor(feed.environment),
+    hasOthers: () => services.admission.inFlight > 1,
+  });
   // Where nothing is there yet, what comes next is not to be missed.
   if (feed.after === NOW) feed.after = page.next;
   return page;

@@ -51,6 +51,16 @@ const ATTEMPTS = 5;
 
 type Changes = SharedChanges<ChangesPage>;
 
+/** How the reads of a page are made. */
+export interface Reading {
+  /** Bounds the first reads together. */
+  withDeadline: WithDeadline;
+  /** Bounds each further read by itself, since there may be many. */
+  forEachRead: WithDeadline;
+  /** Whether other requests are under way, which have their turn between two reads. */
+  hasOthers: () => boolean;
+}
+
 /** What of a feed is to be read. */
 interface Wanted {
   changes: Changes;
@@ -64,16 +74,13 @@ type Bounds = Pick<ChunkRequest, 'kinds' | 'upTo' | 'limit'>;
 /**
  * Reads the changes after a cursor. Each chunk is of one snapshot with the stamp that says what the cursor means. Those after the first are
  * read up to the position of the first one's stamp: what changes in between has a later one.
- * @param withDeadline bounds the first reads together.
- * @param forEachRead bounds each further read by itself, since there may be many.
  */
 export async function readChanges(
   changes: Changes,
-  withDeadline: WithDeadline,
   request: FeedRequest,
-  forEachRead = withDeadline,
+  reading: Reading,
 ): Promise<ChangesPage> {
-  const wanted: Wanted = { changes, request, withDeadline };
+  const wanted: Wanted = { changes, request, withDeadline: reading.withDeadline };
   const { first, start } = await readFirst(wanted);
   if (first.page !== undefined) return first.page;
   const { stamp } = first;
@@ -86,18 +93,18 @@ export async function readChanges(
     from = chunk.reached;
     if (page.more || from >= end) break;
     // As long as the last one took: whoever copies a store leaves others half of the time at least.
-    await sleep(performance.now() - began);
+    if (reading.hasOthers()) await sleep(performance.now() - began);
     began = performance.now();
     const kinds = movedKinds(request.feed, stamp?.positions, from);
     const limit = Math.min(rowsOfChunk(wanted, page.bytes), request.pageSize - page.count + 1);
     // Where few were found in a window, the rest is not looked for in windows.
     const isSparse = chunk.rows.length * 2 < limit;
     const upTo = isSparse ? end : Math.min(windowEnd(wanted, kinds, from, limit), end);
-    const further = { ...wanted, withDeadline: forEachRead };
+    const further = { ...wanted, withDeadline: reading.forEachRead };
     chunk = await readChunk(further, { ...start, lastDelivered: from }, { kinds, limit, upTo });
     if (chunk.stamp?.epochs === stamp?.epochs) continue;
     // Its positions may mean other changes.
-    if (page.count === 0) return readChanges(changes, withDeadline, request, forEachRead);
+    if (page.count === 0) return readChanges(changes, request, reading);
     page.more = true;
     break;
   }
@@ -208,17 +215,22 @@ class PageOf {
   /** Adds changes until it is full. */
   add(rows: readonly ChangeRow[]): void {
     const { feed, pageSize } = this.#request;
-    let entries = '';
+    const entries: string[] = [];
+    const before = this.bytes;
     for (const row of rows) {
       this.more = this.count >= pageSize || this.bytes >= MAX_PAGE_BYTES;
       if (this.more) break;
-      const entry = entryOf(row, feed, this.#offset);
-      entries += this.count === 0 ? entry : `,${entry}`;
+      const entry = `${this.count === 0 ? '' : ','}${entryOf(row, feed, this.#offset)}`;
+      entries.push(entry);
       this.count += 1;
-      this.bytes += Buffer.byteLength(entry);
+      this.bytes += entry.length;
       this.last = row.feed_position;
     }
-    this.#parts.push(Buffer.from(entries));
+    // One by one: the garbage collector has to look through everything for large strings.
+    const part = Buffer.allocUnsafe(this.bytes - before);
+    let at = 0;
+    for (const entry of entries) at += part.write(entry, at, 'latin1');
+    this.#parts.push(part);
   }
 
   /** The body of the answer. */

@@ -10,7 +10,7 @@ import { COLLECTIONS, documentId, type Stamp, STAMPS, TOMBSTONES } from '#shared
 import { type BatchLimits, batched, type ReadOne } from '../batched.ts';
 import type { Caches } from '../read/caches.ts';
 import { namesCustomers, redactedFields } from '../read/page.ts';
-import { readTexts, type Source } from '../read/snapshot.ts';
+import { readSnapshot, type Source } from '../read/snapshot.ts';
 import { generationMark, type Start } from './cursor.ts';
 import { FEED_KINDS, type Feed } from './kinds.ts';
 
@@ -113,7 +113,11 @@ export class SharedChanges<Page> {
       ...others.map((stages) => ({ $unionWith: { coll: STAMPS, pipeline: stages } })),
     ];
     const chunks = requests.map((): Chunk<Page> | undefined => undefined);
-    for (const { request = 0, read = {}, ...stamp } of await readTexts<Row>(this.#source, STAMPS, pipeline)) {
+    for (const { request = 0, read = {}, ...stamp } of await readSnapshot<Row>(
+      this.#source,
+      STAMPS,
+      pipeline,
+    )) {
       const asked = requests[request];
       if (asked !== undefined) chunks[request] = { ...chunkOf(asked, read), stamp };
     }

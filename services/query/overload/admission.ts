@@ -120,6 +120,11 @@ export class Admission {
     };
   }
 
+  /** Requests in flight. */
+  get inFlight(): number {
+    return this.#inFlight.size;
+  }
+
   /** The request that is begun in this very call; `null` for `/health`. */
   get beginning(): AdmittedRequest | null {
     return this.#beginning;

@@ -14,32 +14,27 @@ const BODIES: ReadonlySet<string> = new Set([
   'after_groups',
 ]);
 
-/** How the fields of `BODIES` are read. */
-export type BodyEncoding = 'latin1' | 'utf8';
-
 interface Decoded {
   [name: string]: unknown;
 }
 
 /** Reads a document. @throws at a type that no document of ours holds. */
-export function decodeDocument(bytes: Uint8Array, bodies: BodyEncoding): Decoded {
-  return new Decoder(bytes, bodies).document();
+export function decodeDocument(bytes: Uint8Array): Decoded {
+  return new Decoder(bytes).document();
 }
 
 /** The rows of a cursor's first batch, as `raw` replies have it; `null` where it goes on, so that the rows are not all. */
-export function decodeFirstBatch(cursor: Uint8Array, bodies: BodyEncoding): Decoded[] | null {
-  const { id, firstBatch } = decodeDocument(cursor, bodies);
+export function decodeFirstBatch(cursor: Uint8Array): Decoded[] | null {
+  const { id, firstBatch } = decodeDocument(cursor);
   return id === 0 ? (firstBatch as Decoded[]) : null;
 }
 
 class Decoder {
   readonly #bytes: Buffer;
-  readonly #bodies: BodyEncoding;
   #at = 0;
 
-  constructor({ buffer, byteOffset, byteLength }: Uint8Array, bodies: BodyEncoding) {
+  constructor({ buffer, byteOffset, byteLength }: Uint8Array) {
     this.#bytes = Buffer.from(buffer, byteOffset, byteLength);
-    this.#bodies = bodies;
   }
 
   document(): Decoded {
@@ -112,7 +107,7 @@ class Decoder {
     const from = this.#at + 4;
     this.#at = from + this.#bytes.readInt32LE(this.#at);
     const end = this.#at - 1;
-    return this.#bodies === 'latin1' && BODIES.has(name)
+    return BODIES.has(name)
       ? this.#bytes.toString('latin1', from, end)
       : this.#bytes.toString('utf8', from, end);
   }

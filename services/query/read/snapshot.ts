@@ -14,7 +14,7 @@ import type { WithDeadline } from '../deadline.ts';
 import { STAMPS, type Stamp } from '#shared/read-models/collections.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import type { ReadOne } from '../batched.ts';
-import { type BodyEncoding, decodeDocument, decodeFirstBatch } from './bson.ts';
+import { decodeDocument, decodeFirstBatch } from './bson.ts';
 import type { Readable } from 'node:stream';
 
 /** What is read from, and for how long. */
@@ -48,16 +48,7 @@ export async function readSnapshot<T extends Document>(
   hint?: string,
   session?: ClientSession,
 ): Promise<T[]> {
-  return readRows<T>(source, { collection, pipeline, hint, session, bodies: 'latin1' });
-}
-
-/** The same with the bodies of records as texts. */
-export async function readTexts<T extends Document>(
-  source: Source,
-  collection: string,
-  pipeline: Document[],
-): Promise<T[]> {
-  return readRows<T>(source, { collection, pipeline, bodies: 'utf8' });
+  return readRows<T>(source, { collection, pipeline, hint, session });
 }
 
 interface Aggregate {
@@ -65,7 +56,6 @@ interface Aggregate {
   pipeline: Document[];
   hint?: string | undefined;
   session?: ClientSession | undefined;
-  bodies: BodyEncoding;
 }
 
 /**
@@ -76,7 +66,7 @@ async function readRows<T extends Document>(
   { generation: { db }, withDeadline }: Source,
   aggregate: Aggregate,
 ): Promise<T[]> {
-  const { collection, pipeline, hint, session, bodies } = aggregate;
+  const { collection, pipeline, hint, session } = aggregate;
   // The deadline's signal is not for the driver, which would listen to it at a high price: a connection whose reply is overdue is closed.
   return withDeadline(async () => {
     const { readPreference } = db;
@@ -90,7 +80,7 @@ async function readRows<T extends Document>(
     try {
       const options = { raw: true, ...(readPreference === undefined ? {} : { readPreference }) };
       const { cursor } = await db.command(command, session === undefined ? options : { ...options, session });
-      const rows = decodeFirstBatch(cursor as Uint8Array, bodies);
+      const rows = decodeFirstBatch(cursor as Uint8Array);
       if (rows !== null) return rows as T[];
     } catch (error) {
       if (!isWorthRetrying(error)) throw error;
@@ -99,16 +89,13 @@ async function readRows<T extends Document>(
   });
 }
 
-async function readByCursor<T>(
-  db: Db,
-  { collection, pipeline, hint, session, bodies }: Aggregate,
-): Promise<T[]> {
+async function readByCursor<T>(db: Db, { collection, pipeline, hint, session }: Aggregate): Promise<T[]> {
   const options = { raw: true, ...hinted(hint), ...concernOf(session) };
   const cursor = db
     .collection(collection)
     .aggregate(pipeline, session === undefined ? options : { ...options, session });
   const rows = (await cursor.toArray()) as unknown as Uint8Array[];
-  return rows.map((row) => decodeDocument(row, bodies) as T);
+  return rows.map((row) => decodeDocument(row) as T);
 }
 
 /** A session names its snapshot by itself. */
@@ -160,7 +147,7 @@ export function openSnapshot(source: Source): SnapshotReads {
       try {
         while (await withDeadline(() => cursor.hasNext())) {
           const rows = cursor.readBufferedDocuments() as unknown as Uint8Array[];
-          yield rows.map((row) => decodeDocument(row, 'latin1') as T);
+          yield rows.map((row) => decodeDocument(row) as T);
         }
       } catch (error) {
         stopped.abort(error);
