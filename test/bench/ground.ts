@@ -3,18 +3,17 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Guard, startGuard } from '#local/stack/process.ts';
+import { startStack } from '#local/stack/stack.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
-import type { Program } from './programs.ts';
-import type { Say } from './say.ts';
-import { startServers } from './servers.ts';
-import { type RunningService, startService } from './service.ts';
+import { caughtUp } from '#test/read-models.ts';
+import { orderRecord } from './query/stores/order.ts';
+import { storeRecord } from './query/stores/store.ts';
+import { say } from './say.ts';
+import { type Program, type RunningService, startService } from './service.ts';
 
-/** Requests a store may make: more than any benchmark does. */
-export const QUOTA = 1_000_000_000;
-
-/** Where load would end a request, it shall show as time. */
+/** Where load would end a request, it shall show as time; quotas are more than any benchmark asks. */
 const SETTINGS = {
-  QUOTA_REQUESTS: String(QUOTA),
+  QUOTA_REQUESTS: '1000000000',
   TOKEN_LIFETIME_SECONDS: '86400',
   MONGODB_READ_TIMEOUT_MS: '60000',
   REDIS_COMMAND_TIMEOUT_MS: '10000',
@@ -25,28 +24,52 @@ export interface Ground {
   installation: Installation;
   folder: string;
   guard: Guard;
+  /** What is deferred here ends with the benchmark. */
+  cleanup: AsyncDisposableStack;
   /** Starts a program beside the others; it ends with the ground. `env` comes on top of the installation's. */
   start: (program: Program, env?: Record<string, string>) => Promise<RunningService>;
 }
 
 /** Prepares it; it ends with `cleanup`. `settings` come on top of, or in place of, those that all benchmarks have. */
 export async function layGround(
-  say: Say,
   cleanup: AsyncDisposableStack,
-  settings: Record<string, string> = {},
-  topics: { environments?: number; partitions?: number } = {},
+  settings: Record<string, string>,
+  partitions: number,
 ): Promise<Ground> {
-  await startServers(say, cleanup);
-  const guard = startGuard();
-  cleanup.defer(() => guard.close());
   const folder = await mkdtemp(join(tmpdir(), 'store-data-bench-'));
   cleanup.defer(() => rm(folder, { recursive: true, force: true }));
-  const installation = await createInstallation({ ...topics, settings: { ...SETTINGS, ...settings } });
+  const stack = await startStack({ dataFolder: join(folder, 'servers'), log: say });
+  cleanup.defer(() => stack.stop());
+  process.env['KAFKA_BROKERS'] = stack.kafkaBrokers.join(',');
+  process.env['MONGODB_URI'] = stack.mongodbUri;
+  process.env['REDIS_URL'] = stack.redisUrl;
+  const guard = startGuard();
+  cleanup.defer(() => guard.close());
+  const installation = await createInstallation({ partitions, settings: { ...SETTINGS, ...settings } });
   cleanup.defer(() => installation.close());
   const start: Ground['start'] = async (program, env = {}) => {
     const service = await startService({ ...program, env: { ...installation.env, ...env }, folder, guard });
     cleanup.defer(service.stop);
     return service;
   };
-  return { installation, folder, guard, start };
+  return { installation, folder, guard, cleanup, start };
+}
+
+/** Orders of each small store. */
+export const SMALL_STORE_ORDERS = 1_000;
+const FILL_LIMIT_MS = 120_000;
+
+/** Fills small stores, through a projector that must be running. */
+export async function fillSmallStores(installation: Installation, stores: readonly string[]): Promise<void> {
+  for (const storeId of stores) {
+    const orders = Array.from({ length: SMALL_STORE_ORDERS }, (_, index) =>
+      orderRecord(index, SMALL_STORE_ORDERS),
+    );
+    await installation.publish(
+      [storeRecord(storeId), ...orders].map(({ entity, id, state }) => {
+        return { entity, storeId, subject: id, sequence: 1, data: state };
+      }),
+    );
+  }
+  await caughtUp(installation, installation.environment, FILL_LIMIT_MS);
 }

@@ -1,15 +1,16 @@
 /** The benchmarks, `npm run bench -- <which>`: one subcommand each, against real servers. */
 import { Command } from 'commander';
 import { StackError } from '#local/stack/part.ts';
-import { addAccessBench } from './access/run.ts';
-import { addChangesBench } from './changes/run.ts';
-import { addFloodBench } from './flood/command.ts';
-import { addFreshnessBench } from './freshness/run.ts';
-import { addOverloadBench } from './overload/command.ts';
-import { addProjectorBench } from './projector/run.ts';
-import { addQueryBench } from './query/command.ts';
+import { accessBench } from './access/run.ts';
+import { changesBench } from './changes/run.ts';
+import { floodBench } from './flood.ts';
+import { addBench } from './frame.ts';
+import { freshnessBench } from './freshness/run.ts';
+import { overloadBench } from './overload.ts';
+import { projectorBench } from './projector/run.ts';
+import { queryBench } from './query/run.ts';
 import { say } from './say.ts';
-import { addSoak } from './soak/run.ts';
+import { soakBench } from './soak/run.ts';
 
 // kafkajs passes negative delays to timers; nobody at a terminal can do anything about that.
 process.removeAllListeners('warning');
@@ -23,14 +24,14 @@ const program = new Command('bench').description('Measures the services on real 
 The servers are those that KAFKA_BROKERS, MONGODB_URI and REDIS_URL name; a local stack is
 started for those that are not given. What the figures mean: docs/benchmarks.md.`,
 );
-addQueryBench(program);
-addFloodBench(program);
-addAccessBench(program);
-addProjectorBench(program);
-addFreshnessBench(program);
-addOverloadBench(program);
-addChangesBench(program);
-addSoak(program);
+addBench(program, queryBench);
+addBench(program, floodBench);
+addBench(program, accessBench);
+addBench(program, projectorBench);
+addBench(program, freshnessBench);
+addBench(program, overloadBench);
+addBench(program, changesBench);
+addBench(program, soakBench);
 
 try {
   await program.parseAsync();

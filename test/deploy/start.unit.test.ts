@@ -6,7 +6,7 @@ import { parseEnv } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { imageOf } from '#local/stack/container.ts';
-import { serviceProgram } from '../bench/programs.ts';
+import { serviceProgram } from '../bench/service.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 const read = (path: string) => readFile(new URL(path, ROOT), 'utf8');

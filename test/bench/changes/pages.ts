@@ -1,120 +1,92 @@
-/** A page of 100 changes: at several depths beside the first, the first beside that of the list, whole records beside summaries, several kinds beside one. */
+/** A page of 100 changes beside another one: the list's first, the feed's first, one of summaries, one of a single kind. */
+import { encodeCursor, generationMark } from '#query/feed/cursor.ts';
+import { ALL_KINDS, feedOfKind, feedOfKinds } from '#query/feed/kinds.ts';
 import { STAMPS, type Stamp } from '#shared/read-models/collections.ts';
 import { presentEpoch } from '#shared/read-models/feed-epochs.ts';
 import { findLiveGeneration } from '#shared/read-models/generation.ts';
-import { encodeCursor, generationMark } from '#query/feed/cursor.ts';
-import { ALL_KINDS, feedOfKind, feedOfKinds } from '#query/feed/kinds.ts';
 import type { Installation } from '#test/installation.ts';
 import { type InTurnOptions, measureInTurn, type Side, type SideResult, summarize } from '../in-turn.ts';
 import type { Load } from '../load/load.ts';
 
-export interface PagesSetup {
-  installation: Installation;
-  load: Load;
-  query: { pid: number; url: string };
-  token: string;
-  storeId: string;
-  /** A store whose records of several kinds come in turn, and its token. */
-  mixed: { storeId: string; token: string };
-}
-
-export interface PagesResult {
-  list: SideResult;
-  first: SideResult;
-  /** Median of the rounds' requests a second, of the first page of changes by the list's. */
+export interface PageRow {
+  name: string;
+  ours: SideResult;
+  beside: string;
+  other: SideResult;
+  /** Median of the rounds' ratios of processor time, ours by the other's. */
   ratio: number;
-  depths: {
-    share: number;
-    result: SideResult;
-    /** Median of the rounds' ratios of p50, this page by the first. */
-    ratio: number;
-  }[];
-  /** Pages of other feeds from the middle of a store, beside those of one kind's summaries. */
-  feeds: { name: string; result: SideResult; other: SideResult; ratio: number }[];
 }
 
-const SHARES = [0.25, 0.5, 0.75, 0.999];
+interface Asked {
+  storeId: string;
+  token: string;
+}
+
 const WARM_UP_SECONDS = 1;
 
+/** @param orders a store of orders. @param mixed one whose records of several kinds come in turn. */
 export async function measurePages(
-  { installation, load, query, token, storeId, mixed }: PagesSetup,
+  installation: Installation,
+  load: Load,
+  query: { pid: number; url: string },
+  { orders, mixed }: { orders: Asked; mixed: Asked },
   options: Omit<InTurnOptions, 'warmUpSeconds'>,
-): Promise<PagesResult> {
+): Promise<PageRow[]> {
   const { environment } = installation;
   const generation = await findLiveGeneration(installation.databases, environment);
-  const at = (path: string, bearer = token): Side => ({
-    pid: query.pid,
-    url: `${query.url}${path}`,
-    headers: { authorization: `Bearer ${bearer}` },
-    status: 200,
-  });
-  /** The address of a page at a share of a store's changes. */
-  const pageAt = async (share: number, path: string, feed: string, store = storeId) => {
-    const stamp = await generation?.db.collection<Stamp>(STAMPS).findOne({ _id: store });
+  /** The page of a feed that begins at a share of a store's changes. */
+  const at = async (
+    share: number,
+    path: string,
+    feed: string | null,
+    { storeId, token } = orders,
+  ): Promise<Side> => {
+    const stamp = await generation?.db.collection<Stamp>(STAMPS).findOne({ _id: storeId });
     if (generation === null || stamp?.position === undefined) throw new Error('the store is empty');
-    const cursor = encodeCursor(
-      { environment, storeId: store, feed },
-      {
-        generation: generationMark(generation.marker.id),
-        epoch: presentEpoch(stamp.epochs),
-        lastDelivered: Math.floor(stamp.position * share),
-        snapshotPosition: stamp.position,
-        skipDeletionsUpTo: 0,
-      },
-    );
-    return `${path}&after=${cursor}`;
+    const position = {
+      generation: generationMark(generation.marker.id),
+      epoch: presentEpoch(stamp.epochs),
+      lastDelivered: Math.floor(stamp.position * share),
+      snapshotPosition: stamp.position,
+      skipDeletionsUpTo: 0,
+    };
+    const after = feed === null ? '' : `&after=${encodeCursor({ environment, storeId, feed }, position)}`;
+    const headers = { authorization: `Bearer ${token}` };
+    return { pid: query.pid, url: `${query.url}${path}${after}`, headers, status: 200 };
   };
-  const ordersAt = async (share: number) =>
-    at(await pageAt(share, '/api/order/changes?page_size=100', 'order'));
-  const inTurn = { ...options, warmUpSeconds: WARM_UP_SECONDS };
-
-  const compared = summarize(
-    await measureInTurn(
-      load,
-      { ours: at('/api/order/changes?page_size=100'), other: at('/api/order/list?page_size=100') },
-      inTurn,
-    ),
-  );
-  const depths: PagesResult['depths'] = [];
-  for (const share of SHARES) {
-    const rounds = await measureInTurn(
-      load,
-      { ours: await ordersAt(share), other: await ordersAt(0) },
-      inTurn,
-    );
-    const { ours: result, ratio } = summarize(rounds, ({ ours, other }) => ours.p50_ms / other.p50_ms);
-    depths.push({ share, result, ratio });
-  }
+  const page = '/api/order/changes?page_size=100';
   const summaries = feedOfKinds(ALL_KINDS, 'summary').name;
-  const middle = (path: string, feed: string) => pageAt(0.5, path, feed);
-  const middleOfMixed = async (path: string, feed: string) =>
-    at(await pageAt(0.5, path, feed, mixed.storeId), mixed.token);
-  const pairs: [string, Side, Side][] = [
+  const whole = feedOfKind('order', 'whole').name;
+  const first = await at(0, page, 'order');
+  const middle = await at(0.5, page, 'order');
+  const pairs: [name: string, ours: Side, beside: string, other: Side][] = [
     [
-      'whole orders',
-      at(await middle('/api/order/changes?records=whole&page_size=100', feedOfKind('order', 'whole').name)),
-      await ordersAt(0.5),
-    ],
-    [
-      'all kinds of a store of orders',
-      at(await middle('/api/changes?page_size=100', summaries)),
-      await ordersAt(0.5),
+      'the first',
+      await at(0, page, null),
+      'the list’s first',
+      await at(0, '/api/order/list?page_size=100', null),
     ],
   ];
+  for (const share of [0.25, 0.5, 0.75, 0.999]) {
+    pairs.push([`at ${share * 100} %`, await at(share, page, 'order'), 'the first', first]);
+  }
+  const wholeOrders = await at(0.5, '/api/order/changes?records=whole&page_size=100', whole);
+  pairs.push(['whole orders', wholeOrders, 'summaries of orders', middle]);
+  pairs.push([
+    'all kinds of a store of orders',
+    await at(0.5, '/api/changes?page_size=100', summaries),
+    'of orders',
+    middle,
+  ]);
   for (const size of [20, 100, 1_000]) {
-    pairs.push([
-      `all kinds in turn, pages of ${size}`,
-      await middleOfMixed(`/api/changes?page_size=${size}`, summaries),
-      await middleOfMixed(`/api/order/changes?page_size=${size}`, 'order'),
-    ]);
+    const all = await at(0.5, `/api/changes?page_size=${size}`, summaries, mixed);
+    const one = await at(0.5, `/api/order/changes?page_size=${size}`, 'order', mixed);
+    pairs.push([`all kinds in turn, pages of ${size}`, all, 'of orders', one]);
   }
-  const feeds: PagesResult['feeds'] = [];
-  for (const [name, ours, other] of pairs) {
-    const found = summarize(
-      await measureInTurn(load, { ours, other }, inTurn),
-      (round) => round.ours.cpu_ms / round.other.cpu_ms,
-    );
-    feeds.push({ name, result: found.ours, other: found.other, ratio: found.ratio });
+  const rows: PageRow[] = [];
+  for (const [name, ours, beside, other] of pairs) {
+    const rounds = await measureInTurn(load, { ours, other }, { ...options, warmUpSeconds: WARM_UP_SECONDS });
+    rows.push({ name, beside, ...summarize(rounds, (round) => round.ours.cpu_ms / round.other.cpu_ms) });
   }
-  return { list: compared.other, first: compared.ours, ratio: compared.ratio, depths, feeds };
+  return rows;
 }

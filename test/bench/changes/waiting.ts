@@ -1,36 +1,29 @@
 /** Clients that wait: what thousands of them cost, and how soon those of busy stores are answered beside them. */
 import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually, type Installation } from '#test/installation.ts';
-import { type LiveStore, publishSteadily } from '../freshness/stream.ts';
+import { eventually } from '#test/installation.ts';
+import { type Ages, agesOf, agesSeen, type LiveStore, publishSteadily } from '../freshness/stream.ts';
+import type { Ground } from '../ground.ts';
 import { rounded } from '../median.ts';
 import { cpuSeconds, residentMebibytes } from '../process-figures.ts';
-import type { Say } from '../say.ts';
-import type { FollowersOrder, FollowersReport } from './followers.ts';
+import { say } from '../say.ts';
 import type { WaitersOrder, WaitersReport } from './waiters.ts';
 
 export interface WaitingSetup {
-  installation: Installation;
+  ground: Ground;
   query: { pid: number; url: string };
   quiet: readonly string[];
   live: readonly LiveStore[];
   tokenOf: (storeId: string) => string;
-  say: Say;
-  cleanup: AsyncDisposableStack;
 }
 
-export interface WaitingResult {
+/** Ages are from an event's time to the end of the answer that tells it. */
+export interface WaitingResult extends Ages {
   waiters: number;
   /** Memory of the query service that each takes, connection included. */
   kibibytes_each: number;
   /** Share of a core that the query service takes while all of them wait and nothing happens. */
   idle_cpu: number;
-  /** From an event's time to the end of the answer that tells it, milliseconds. */
-  events: number;
-  p50_ms: number;
-  p99_ms: number;
-  max_ms: number;
   answers: number;
 }
 
@@ -38,9 +31,10 @@ const SETTLE_MS = 5_000;
 const WARM_UP_SECONDS = 3;
 
 export async function measureWaiting(
-  { installation, query, quiet, live, tokenOf, say, cleanup }: WaitingSetup,
+  { ground, query, quiet, live, tokenOf }: WaitingSetup,
   { waiters, rate, seconds }: { waiters: number; rate: number; seconds: number },
 ): Promise<WaitingResult> {
+  const { installation, cleanup } = ground;
   // Code is compiled and pools are full before memory is compared.
   await follow(query.url, live, tokenOf, () =>
     publishSteadily(installation, live, { rate, seconds: WARM_UP_SECONDS }),
@@ -61,21 +55,16 @@ export async function measureWaiting(
   );
   const wrong = latest()?.wrong ?? [];
   if (wrong.length > 0) throw new Error(`of those who wait ${wrong.length} failed: ${wrong[0]}`);
-  const sorted = ages.toSorted((a, b) => a - b);
-  const percentile = (share: number) => sorted[Math.ceil(sorted.length * share) - 1] ?? Number.NaN;
   return {
     waiters,
     kibibytes_each: rounded(each, 1),
     idle_cpu: rounded(idle, 2),
-    events: sorted.length,
-    p50_ms: percentile(0.5),
-    p99_ms: percentile(0.99),
-    max_ms: percentile(1),
+    ...agesOf(ages),
     answers,
   };
 }
 
-/** One client follows each live store meanwhile, in a process that does nothing else. */
+/** One client follows each live store meanwhile. */
 async function follow(
   url: string,
   live: readonly LiveStore[],
@@ -84,23 +73,21 @@ async function follow(
 ): Promise<{ ages: number[]; answers: number }> {
   const ages: number[] = [];
   let answers = 0;
-  const caughtUp = new Set<number>();
-  const child = fork(new URL('./followers.ts', import.meta.url));
-  const gone = once(child, 'exit').then(() => Promise.reject(new Error('those who follow are gone')));
-  gone.catch(() => undefined);
-  child.on('message', ({ follower, ids, at, hasCaughtUp }: FollowersReport) => {
-    answers += 1;
-    if (hasCaughtUp) caughtUp.add(follower);
-    const waiting = live[follower]?.waiting;
-    for (const id of ids) {
-      const time = waiting?.get(id);
-      if (time === undefined) continue;
-      waiting?.delete(id);
-      ages.push(at - time);
+  const caughtUp = new Set<LiveStore>();
+  const over = new AbortController();
+  const following = live.map(async (store) => {
+    const headers = { authorization: `Bearer ${tokenOf(store.storeId)}` };
+    for (let query = ''; !over.signal.aborted;) {
+      const path = `${url}/api/order/changes?page_size=100${query}`;
+      const response = await fetch(path, { headers, signal: over.signal });
+      if (response.status !== 200) throw new Error(`changes were answered ${response.status}`);
+      const page = (await response.json()) as { results: { id: string }[]; next: string; more: boolean };
+      answers += 1;
+      if (!page.more) caughtUp.add(store);
+      ages.push(...agesSeen(store, page.results));
+      query = `&wait=30&after=${page.next}`;
     }
   });
-  const order: FollowersOrder = { url, tokens: live.map(({ storeId }) => tokenOf(storeId)) };
-  child.send(order);
   const published = async () => {
     await eventually('they have caught up', () => caughtUp.size === live.length, 60_000);
     answers = 0;
@@ -108,9 +95,10 @@ async function follow(
     await eventually('all changes are told', () => live.every(({ waiting }) => waiting.size === 0), 60_000);
   };
   try {
-    await Promise.race([published(), gone]);
+    await Promise.race([published(), Promise.all(following)]);
   } finally {
-    child.kill();
+    over.abort();
+    await Promise.allSettled(following);
   }
   return { ages, answers };
 }

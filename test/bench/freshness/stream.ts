@@ -15,6 +15,40 @@ export interface LiveStore {
   waiting: Map<string, number>;
 }
 
+/** So many, each with a partition of its own from the first on. */
+export function liveStores(number: number): LiveStore[] {
+  return Array.from({ length: number }, (_, partition) => {
+    return { storeId: `live-${partition}`, partition, waiting: new Map<string, number>() };
+  });
+}
+
+export interface Ages {
+  events: number;
+  p50_ms: number;
+  p99_ms: number;
+  max_ms: number;
+}
+
+export function agesOf(ages: readonly number[]): Ages {
+  const sorted = ages.toSorted((a, b) => a - b);
+  const percentile = (share: number) => sorted[Math.ceil(sorted.length * share) - 1] ?? Number.NaN;
+  return { events: sorted.length, p50_ms: percentile(0.5), p99_ms: percentile(0.99), max_ms: percentile(1) };
+}
+
+/** How old those records are that a client sees for the first time. */
+export function agesSeen({ waiting }: LiveStore, results: readonly { id: string }[]): number[] {
+  const now = Date.now();
+  return results.flatMap(({ id }) => {
+    const time = waiting.get(id);
+    waiting.delete(id);
+    return time === undefined ? [] : [now - time];
+  });
+}
+
+export function agesInWords({ p50_ms, p99_ms, max_ms }: Ages): string {
+  return `p50 ${p50_ms} ms, p99 ${p99_ms} ms, slowest ${max_ms} ms`;
+}
+
 let made = 0;
 
 /** Publishes `rate` orders a second, to one store after the other, for so many seconds. */
@@ -102,7 +136,7 @@ export interface Visiting {
 }
 
 /** @param everyMs pause between an answer and the next request. */
-export function visit(url: string, token: string, { waiting }: LiveStore, everyMs: number): Visiting {
+export function visit(url: string, token: string, store: LiveStore, everyMs: number): Visiting {
   const ages: number[] = [];
   const stopping = new AbortController();
   /** @returns how many of the page's orders are seen for the first time. */
@@ -112,18 +146,11 @@ export function visit(url: string, token: string, { waiting }: LiveStore, everyM
     });
     if (response.status !== 200) throw new Error(`the order list was answered ${response.status}`);
     const { results } = (await response.json()) as { results: { id: string }[] };
-    const now = Date.now();
-    let seen = 0;
-    for (const { id } of results) {
-      const time = waiting.get(id);
-      if (time === undefined) continue;
-      waiting.delete(id);
-      ages.push(now - time);
-      seen += 1;
-    }
-    return seen;
+    const seen = agesSeen(store, results);
+    ages.push(...seen);
+    return seen.length;
   };
-  const misses = () => Date.now() - (waiting.values().next().value ?? Infinity) > MISSED_MS;
+  const misses = () => Date.now() - (store.waiting.values().next().value ?? Infinity) > MISSED_MS;
   const running = (async () => {
     while (!stopping.signal.aborted) {
       for (let page = 1; page <= MOST_PAGES; page += 1) {

@@ -1,134 +1,146 @@
 /** `npm run bench -- projector`: events a second of the projector, and what it and MongoDB take for one. */
-import { loadavg } from 'node:os';
-import type { Command } from 'commander';
-import { type Ground, layGround } from '../ground.ts';
-import { describeMachine, type Machine } from '../machine.ts';
+import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { MongoClient } from 'mongodb';
+import { changesTopic } from '#shared/events/topics.ts';
+import { CHECKPOINTS, COLLECTIONS } from '#shared/read-models/collections.ts';
+import { Databases } from '#shared/read-models/databases.ts';
+import { findLiveGeneration } from '#shared/read-models/generation.ts';
+import { type Bench, grouped, numberOption, roundsOption, table } from '../frame.ts';
+import type { Ground } from '../ground.ts';
 import { median, rounded } from '../median.ts';
-import { addShowing, atLeast, roundsOption } from '../options.ts';
-import { peakMebibytes } from '../process-figures.ts';
-import { runAndPresent, type Showing } from '../run-and-present.ts';
-import { type Say, say } from '../say.ts';
-import { grouped, measuredOn, table } from '../table.ts';
-import { type Pace, type Phases, phasesOf, watch } from './phases.ts';
-import { mongodProcess, startProjector } from './writer.ts';
-import { PARTITIONS, type Published, publishOrders } from './topic.ts';
+import { cpuSeconds, peakMebibytes } from '../process-figures.ts';
+import { say } from '../say.ts';
+import { serviceProgram, startService } from '../service.ts';
+import { PARTITIONS, publishOrders } from './topic.ts';
 
-export interface ProjectorBenchOptions {
+interface ProjectorOptions {
   orders: number;
+  versions: number;
   rounds: number;
 }
 
-/** What one round measured. */
-interface RoundResult extends Phases {
-  /** Resident memory of the process at its largest. */
+/** Medians of the rounds; processor time is milliseconds for an event. */
+interface ProjectorResult {
+  events: number;
+  events_per_second: number;
+  writer_ms: number;
+  /** Not a number where MongoDB does not run on this machine. */
+  mongod_ms: number;
+  /** Resident memory at its largest. */
   peak_mib: number;
-}
-
-export interface ProjectorBenchResult extends RoundResult {
-  benchmark: 'projector';
-  date: string;
-  command: string;
-  machine: Machine;
-  load_average: number;
   bytes_per_event: number;
 }
+type Round = Omit<ProjectorResult, 'events' | 'bytes_per_event'>;
 
-/** Runs the benchmark; whatever it starts ends with `cleanup`. */
-export async function runProjectorBench(
-  { orders, rounds }: ProjectorBenchOptions,
-  say: Say,
-  cleanup: AsyncDisposableStack,
-): Promise<ProjectorBenchResult> {
-  const ground = await layGround(say, cleanup, {}, { partitions: PARTITIONS });
-  const load = loadavg()[0] ?? 0;
-  const published = await publishOrders(ground.installation, orders, say);
-  const results: RoundResult[] = [];
-  for (let round = 0; round < rounds; round += 1) {
-    const result = await measure(ground, round, { orders, ...published });
-    const { created, changed, all, peak_mib: peak } = result;
-    say(
-      `round ${round + 1}: created ${inWords(created)}, changed ${inWords(changed)}, in all ${inWords(all)}, peak ${peak} MiB`,
-    );
-    results.push(result);
+const POLL_MS = 50;
+/** The projector is given up when it writes nothing for so long. */
+const STUCK_MS = 120_000;
+
+async function run(ground: Ground, { orders, versions, rounds }: ProjectorOptions): Promise<ProjectorResult> {
+  const bytes = await publishOrders(ground.installation, orders, versions);
+  const events = orders * versions;
+  const measured: Round[] = [];
+  for (let round = 1; round <= rounds; round += 1) {
+    const figures = await measure(ground, round, { orders, versions });
+    measured.push(figures);
+    say(`round ${round}: ${JSON.stringify(figures)}`);
   }
+  const middle = (figure: keyof Round, digits: number) =>
+    rounded(median(measured.map((one) => one[figure])), digits);
   return {
-    benchmark: 'projector',
-    date: new Date().toISOString().slice(0, 10),
-    command: `npm run bench -- projector --orders ${orders} --rounds ${rounds}`,
-    machine: await describeMachine(ground.installation.mongodb),
-    load_average: rounded(load, 1),
-    bytes_per_event: published.bytesPerEvent,
-    ...medianOf(results),
+    events,
+    events_per_second: middle('events_per_second', 0),
+    writer_ms: middle('writer_ms', 3),
+    mongod_ms: middle('mongod_ms', 3),
+    peak_mib: Math.max(...measured.map(({ peak_mib: peak }) => peak)),
+    bytes_per_event: Math.round(bytes / events),
   };
 }
 
+/** Our projector as it runs in production, with a database and a group of its own, from the topic's beginning to its end. */
 async function measure(
-  ground: Ground,
+  { installation, folder, guard }: Ground,
   round: number,
-  { orders, events, boundaries }: Published & { orders: number },
-): Promise<RoundResult> {
-  const { mongodb } = ground.installation;
+  { orders, versions }: Pick<ProjectorOptions, 'orders' | 'versions'>,
+): Promise<Round> {
+  const { mongodb, environment, config, env } = installation;
   // What the round before left to be written shall not be on this one's account.
   await mongodb.db().admin().command({ fsync: 1 });
-  const running = await startProjector(ground, round);
+  const prefix = `${config.namePrefix}_o${round}`;
+  const program = { ...(await serviceProgram('projector')), name: prefix };
+  const { pid, stop } = await startService({
+    ...program,
+    env: { ...env, NAME_PREFIX: prefix },
+    folder,
+    guard,
+  });
+  const databases = new Databases(prefix, mongodb);
+  const database = async () => (await findLiveGeneration(databases, environment))?.db;
+  const mongod = await mongodProcess(mongodb);
+  const look = async () => {
+    const checkpoints = (await database())?.collection<{ position: number }>(CHECKPOINTS);
+    const found = await checkpoints?.find({ topic: changesTopic(environment) }).toArray();
+    const done = found?.reduce((sum, { position }) => sum + position, 0) ?? 0;
+    const mongodCpu = mongod === null ? Number.NaN : await cpuSeconds(mongod);
+    return { done, at: performance.now(), writer: await cpuSeconds(pid), mongod: mongodCpu };
+  };
   try {
-    const sights = await watch(running, await mongodProcess(mongodb), (total) => total >= events);
-    const peak = await peakMebibytes(running.pid);
-    await running.check(orders);
-    return { ...phasesOf(sights, boundaries), peak_mib: rounded(peak, 0) };
+    // A start costs nothing: time counts from the first events written.
+    let begun = await look();
+    let last = begun;
+    while (last.done < orders * versions) {
+      await sleep(POLL_MS);
+      const now = await look();
+      if (begun.done === 0) begun = now;
+      if (now.done > last.done) last = now;
+      else if (now.at - last.at > STUCK_MS) throw new Error(`nothing happens after ${now.done} events`);
+    }
+    const newest = await (
+      await database()
+    )
+      ?.collection(COLLECTIONS.order)
+      .countDocuments({ sequence: versions });
+    if (newest !== orders) throw new Error(`${newest} of ${orders} orders are there in their last version`);
+    const events = last.done - begun.done;
+    return {
+      events_per_second: (events * 1_000) / (last.at - begun.at),
+      writer_ms: ((last.writer - begun.writer) * 1_000) / events,
+      mongod_ms: ((last.mongod - begun.mongod) * 1_000) / events,
+      peak_mib: rounded(await peakMebibytes(pid), 0),
+    };
   } finally {
-    await running.stop();
-    await (await running.database())?.dropDatabase();
+    await stop();
+    await (await database())?.dropDatabase();
   }
 }
 
-function inWords({ events_per_second: rate, writer_cpu: writer, mongod_cpu: mongod }: Pace): string {
-  return `${rate.toFixed(0)}/s (${writer.toFixed(3)} + ${mongod?.toFixed(3) ?? '–'} ms)`;
+async function mongodProcess(mongodb: MongoClient): Promise<number | null> {
+  const { pid } = (await mongodb.db().admin().serverStatus()) as { pid: unknown };
+  const found = Number(pid);
+  // In a container, or elsewhere, the number is another process's here.
+  const name = await readFile(`/proc/${found}/comm`, 'utf8').catch(() => '');
+  return name.startsWith('mongod') ? found : null;
 }
 
-function medianOf(results: readonly RoundResult[]): RoundResult {
-  const last = results.at(-1);
-  if (last === undefined) throw new Error('there was no round');
-  const pace = (phase: keyof Phases): Pace => {
-    const of = (figure: (pace: Pace) => number) => median(results.map((result) => figure(result[phase])));
-    const isKnown = last[phase].mongod_cpu !== null;
-    return {
-      events_per_second: Math.round(of((one) => one.events_per_second)),
-      writer_cpu: of((one) => one.writer_cpu),
-      mongod_cpu: isKnown ? of((one) => one.mongod_cpu ?? Number.NaN) : null,
-    };
-  };
-  return {
-    created: pace('created'),
-    changed: pace('changed'),
-    all: pace('all'),
-    peak_mib: Math.max(...results.map(({ peak_mib: peak }) => peak)),
-  };
+function render(result: ProjectorResult): string {
+  const { events, events_per_second: rate, writer_ms: writer, mongod_ms: mongod, peak_mib: peak } = result;
+  const times = [writer, mongod, writer + mongod].map((time) => time.toFixed(3));
+  return table(
+    [`events of ${result.bytes_per_event} bytes`, 'events/s', 'writer', 'mongod', 'both', 'peak MiB'],
+    [[grouped(events), grouped(rate), ...times, String(peak)]],
+  );
 }
 
-const TITLES = ['events', 'events/s', 'writer', 'mongod', 'both', 'peak MiB'];
-
-/** The result in words and figures. */
-export function render(result: ProjectorBenchResult): string {
-  const { created, changed, all, peak_mib: peak } = result;
-  const row = (name: string, { events_per_second: rate, writer_cpu: writer, mongod_cpu: mongod }: Pace) => [
-    name,
-    grouped(rate),
-    ...[writer, mongod, mongod && writer + mongod].map((value) => value?.toFixed(3) ?? '–'),
-  ];
-  const rows = [row('created', created), row('changed', changed), [...row('in all', all), String(peak)]];
-  const load = `; load average ${result.load_average} when it began; events of ${result.bytes_per_event} bytes`;
-  return [measuredOn(result, load), table(TITLES, rows)].join('\n');
-}
-
-export function addProjectorBench(program: Command): void {
-  const command = program
-    .command('projector')
-    .description('Events a second of the projector, and what it and MongoDB take for one.')
-    .option('--orders <number>', 'orders that are created, and then all changed', atLeast(1_000), 100_000)
-    .addOption(roundsOption(3, 'one after the other'));
-  addShowing(command).action(async ({ json, writeDocs, ...options }: ProjectorBenchOptions & Showing) => {
-    const shown = { section: 'projector', json, writeDocs, screen: render, markdown: render };
-    await runAndPresent((cleanup) => runProjectorBench(options, say, cleanup), shown);
-  });
-}
+export const projectorBench: Bench<ProjectorOptions, ProjectorResult> = {
+  name: 'projector',
+  description: 'Events a second of the projector, and what it and MongoDB take for one.',
+  options: [
+    numberOption('orders', 'orders that are created', 100_000, 1_000),
+    numberOption('versions', 'events of each order: 1 measures creations alone', 2),
+    roundsOption(3),
+  ],
+  partitions: PARTITIONS,
+  run,
+  render,
+};

@@ -1,43 +1,28 @@
-/** The topic: orders that are all created, then all changed, and what is published of them. */
-import { type EncodedMessage, encodeEvent } from '#shared/events/encode.ts';
+/** The topic: orders that are all created, then all changed, version after version. */
+import { encodeEvent } from '#shared/events/encode.ts';
 import type { EntityStates } from '#shared/events/entities.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import type { Installation, RawMessage } from '#test/installation.ts';
-import { progressOf } from '../progress.ts';
+import { progressOf } from '../say.ts';
 import { orderRecord } from '../query/stores/order.ts';
 import { instantAt } from '../query/stores/record.ts';
-import type { Say } from '../say.ts';
 
-export const STORES = 20;
+const STORES = 20;
 export const PARTITIONS = 6;
 
-/** A store and the partition that it always goes to: as many as possible of the one as of the other. */
-export interface Place {
-  storeId: string;
-  partition: number;
-}
-
-export function placeOf(index: number): Place {
+/** The event of an order's version; its store always goes to the same partition. */
+function orderMessage(index: number, version: number): RawMessage {
   const store = index % STORES;
-  return { storeId: `store-${store}`, partition: store % PARTITIONS };
-}
-
-/**
- * The event of an order's version. Beside the attributes of a CloudEvent it has the `_id` that the connector writes by, so that
- * the connector need not make one; our reader passes over attributes that it does not know.
- */
-export function orderMessage(index: number, version: number): RawMessage {
-  const { storeId, partition } = placeOf(index);
-  const id = `o${Math.floor(index / STORES)}`;
-  const { key, value, headers }: EncodedMessage = encodeEvent({
+  const number = Math.floor(index / STORES);
+  const event = {
     entity: 'order',
-    storeId,
-    subject: id,
+    storeId: `store-${store}`,
+    subject: `o${number}`,
     sequence: version,
-    data: orderState(Math.floor(index / STORES), version),
+    data: orderState(number, version),
     source: '/bench',
-  });
-  return { key, value: `{"_id":"${storeId}/${id}",${value.slice(1)}`, headers, partition };
+  };
+  return { ...encodeEvent(event), partition: store % PARTITIONS };
 }
 
 type OrderState = EntityStates['order'];
@@ -69,40 +54,22 @@ export function orderState(index: number, version: number): OrderState {
 
 const CHUNK = 2_000;
 
-export interface Published {
-  /** In all partitions, both versions. */
-  events: number;
-  /** Where the changes begin in each partition. */
-  boundaries: number[];
-  /** Of the messages' values, in the middle. */
-  bytesPerEvent: number;
-}
-
-/** Publishes every order as created, then every order as changed. */
+/** Publishes every order as created, then every order as changed. @returns bytes of the messages' values. */
 export async function publishOrders(
   { send, environment }: Installation,
   orders: number,
-  say: Say,
-): Promise<Published> {
-  const topic = changesTopic(environment);
-  const tell = progressOf(say, 'published', 2 * orders);
+  versions: number,
+): Promise<number> {
+  const tell = progressOf('published', versions * orders);
   let bytes = 0;
-  for (const version of [1, 2]) {
+  for (let version = 1; version <= versions; version += 1) {
     for (let from = 0; from < orders; from += CHUNK) {
-      const messages: RawMessage[] = [];
-      for (let index = from; index < Math.min(orders, from + CHUNK); index += 1) {
-        const message = orderMessage(index, version);
-        bytes += Buffer.byteLength(message.value ?? '');
-        messages.push(message);
-      }
-      await send(topic, messages);
+      const indexes = Array.from({ length: Math.min(CHUNK, orders - from) }, (_, index) => from + index);
+      const messages = indexes.map((index) => orderMessage(index, version));
+      bytes += messages.reduce((sum, { value }) => sum + Buffer.byteLength(value ?? ''), 0);
+      await send(changesTopic(environment), messages);
       tell((version - 1) * orders + from);
     }
   }
-  const boundaries = Array.from({ length: PARTITIONS }, () => 0);
-  for (let index = 0; index < orders; index += 1) {
-    const { partition } = placeOf(index);
-    boundaries[partition] = (boundaries[partition] ?? 0) + 1;
-  }
-  return { events: 2 * orders, boundaries, bytesPerEvent: Math.round(bytes / (2 * orders)) };
+  return bytes;
 }

@@ -1,34 +1,37 @@
 /** `npm run bench -- query`: the mixed load of many stores beside the same work done the usual way. */
+import assert from 'node:assert/strict';
+import { Option } from 'commander';
 import type { Db } from 'mongodb';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import type { Installation } from '#test/installation.ts';
+import {
+  type Bench,
+  connectionsOption,
+  grouped,
+  numberOption,
+  roundsOption,
+  secondsOption,
+  table,
+} from '../frame.ts';
+import type { Ground } from '../ground.ts';
 import { measureInTurn, type Round, type Side, type SideResult, summarize } from '../in-turn.ts';
 import { startLoad } from '../load/load.ts';
-import { describeMachine, type Machine } from '../machine.ts';
 import { median, rounded } from '../median.ts';
-import { serviceProgram } from '../programs.ts';
-import type { Say } from '../say.ts';
-import type { RunningService } from '../service.ts';
-import { grouped, measuredOn, table } from '../table.ts';
+import { say } from '../say.ts';
+import { type RunningService, serviceProgram } from '../service.ts';
 import { usualWayDatabase } from '../usual-way/documents.ts';
 import { type MixedRow, mixedRows } from './mix.ts';
-import { assertAlike } from './requests.ts';
 import { setUp, type Setup } from './setup.ts';
 import { orderRecord } from './stores/order.ts';
 import { mixedStores, storeOf, type StoreSize } from './stores/stores.ts';
 
-export interface QueryBenchOptions {
+interface QueryOptions {
   /** Orders of the largest store. */
   records: number;
-  /** At least one of these measures counts and pages at scale. */
-  orders?: number;
-  customers?: number;
   connections: number;
   seconds: number;
   rounds: number;
   only?: string;
-  json?: true;
-  writeDocs?: true;
 }
 
 const ENCODINGS = ['gzip', 'identity'] as const;
@@ -46,32 +49,19 @@ interface RowResult {
   round_ratios: number[];
 }
 
-export interface QueryBenchResult {
-  benchmark: 'query';
-  date: string;
-  machine: Machine;
-  /** What repeats it. */
-  command: string;
-  rows: RowResult[];
-}
-
 const WARM_UP_SECONDS = 1;
 /** Of each row so many requests are compared. */
 const COMPARED = 12;
 const WRITES_A_SECOND = 20;
 
-/** Runs the benchmark; whatever it starts ends with `cleanup`. */
-export async function runQueryBench(
-  options: QueryBenchOptions,
-  say: Say,
-  cleanup: AsyncDisposableStack,
-): Promise<QueryBenchResult> {
+async function run(ground: Ground, options: QueryOptions): Promise<{ rows: RowResult[] }> {
   const { records, only = '' } = options;
   const stores = mixedStores(records);
   const wanted = mixedRows(stores).filter(({ name }) => name.includes(only));
   if (wanted.length === 0) throw new Error(`no request has “${only}” in its name`);
-  const setup = await setUp(stores.map(storeOf), say, cleanup);
-  const { installation, sides, ground } = setup;
+  const setup = await setUp(ground, stores.map(storeOf));
+  const { sides } = setup;
+  const { installation, cleanup } = ground;
   for (const row of wanted) await compareAnswers(row, setup);
   say('both sides answer the same');
   await ground.start(await serviceProgram('projector'));
@@ -98,13 +88,7 @@ export async function runQueryBench(
       say(`${row.name}, ${encoding}: ${rates}, ${result.ratio}×, processor ${cpuRatio}×`);
     }
   }
-  return {
-    benchmark: 'query',
-    date: new Date().toISOString().slice(0, 10),
-    machine: await describeMachine(installation.mongodb),
-    command: commandOf(options),
-    rows,
-  };
+  return { rows };
 }
 
 const costOf = ({ cpu_ms: own, mongodb_ms: mongodb }: SideResult) => own + mongodb;
@@ -146,7 +130,7 @@ async function compareAnswers({ name, requests }: MixedRow, { sides, tokens }: S
         return answer.text();
       }),
     );
-    assertAlike(`${name}, ${storeId} ${path}`, ours, usualWay);
+    assert.deepEqual(JSON.parse(ours), JSON.parse(usualWay), `${name}, ${storeId} ${path}`);
   }
 }
 
@@ -179,28 +163,16 @@ function writeOrders(installation: Installation, stores: readonly StoreSize[]): 
   };
 }
 
-/** What repeats a run. */
-export function commandOf(options: QueryBenchOptions): string {
-  const { orders, customers, records, connections, seconds, rounds, only } = options;
-  const sizes = Object.entries({ orders, customers }).filter(([, size]) => size !== undefined);
-  const what = sizes.length > 0 ? sizes : [['records', records]];
-  const figures = [...what, ['connections', connections], ['seconds', seconds], ['rounds', rounds]];
-  const words = figures.map(([name, value]) => `--${name} ${value}`);
-  return ['npm run bench -- query', ...words, ...(only === undefined ? [] : [`--only '${only}'`])].join(' ');
-}
-
 const SIDE = ['req/s', 'p99 ms', 'cpu µs', 'MongoDB µs'];
 const TITLES = ['request', 'encoding', ...SIDE, 'usual', ...SIDE.slice(1), 'req/s ratio', 'cpu ratio'];
 
-/** The result in words and figures. */
-export function renderQuery(result: QueryBenchResult): string {
-  const { rows } = result;
+function render({ rows }: { rows: readonly RowResult[] }): string {
   const behind = rows.filter(({ ratio, cpu_ratio: cpu }) => Math.min(ratio, cpu) < 1);
   const verdict =
     behind.length === 0
       ? 'Ahead in every row.'
       : `Behind in ${behind.length} of ${rows.length} rows: ${behind.map(({ name, encoding }) => `${name}, ${encoding}`).join('; ')}.`;
-  return [measuredOn(result), table(TITLES, rows.map(cellsOf)), verdict].join('\n');
+  return [table(TITLES, rows.map(cellsOf)), verdict].join('\n');
 }
 
 function cellsOf({ name, encoding, ours, usual_way: usualWay, ratio, cpu_ratio: cpu }: RowResult): string[] {
@@ -212,3 +184,23 @@ function cellsOf({ name, encoding, ours, usual_way: usualWay, ratio, cpu_ratio: 
   ]);
   return [name, encoding, ...figures, `${ratio.toFixed(2)}×`, `${cpu.toFixed(2)}×`];
 }
+
+export const queryBench: Bench<QueryOptions, { rows: RowResult[] }> = {
+  name: 'query',
+  description:
+    'What integrations ask of twenty stores, beside the same work done with Fastify and the MongoDB driver.',
+  options: [
+    numberOption(
+      'records',
+      'orders of the largest store; the others have a twentieth and a two thousandth',
+      200_000,
+      2_000,
+    ),
+    connectionsOption(),
+    secondsOption(3),
+    roundsOption(3),
+    new Option('--only <text>', 'only requests whose name contains this'),
+  ],
+  run,
+  render,
+};

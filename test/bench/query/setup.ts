@@ -5,38 +5,31 @@ import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import type { Installation } from '#test/installation.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
-import { type Ground, layGround } from '../ground.ts';
-import { serviceProgram } from '../programs.ts';
-import { progressOf } from '../progress.ts';
-import type { Say } from '../say.ts';
-import type { RunningService } from '../service.ts';
+import type { Ground } from '../ground.ts';
+import { progressOf, say } from '../say.ts';
+import { type RunningService, serviceProgram } from '../service.ts';
 import { fillDocuments, usualWayDatabase } from '../usual-way/documents.ts';
-import { type BenchStore, chunksOf, type StoreRecord } from './stores/record.ts';
+import { type BenchStore, chunksOf } from './stores/record.ts';
 import { fetchTokens, publishKeys } from './tokens.ts';
 
 export interface Setup {
   ground: Ground;
-  installation: Installation;
-  filled: Filled;
   sides: Sides;
   tokens: ReadonlyMap<string, string>;
 }
 
-/** Sets everything up; it ends with `cleanup`. */
-export async function setUp(
-  stores: readonly BenchStore[],
-  say: Say,
-  cleanup: AsyncDisposableStack,
-): Promise<Setup> {
-  const ground = await layGround(say, cleanup);
-  const { installation } = ground;
+/** Fills the stores, and starts both sides. */
+export async function setUp(ground: Ground, stores: readonly BenchStore[]): Promise<Setup> {
   const keys = await publishKeys(
-    installation,
+    ground.installation,
     stores.map(({ storeId }) => storeId),
   );
-  const filled = await fillStores(ground, stores, say);
-  const sides = await startSides(ground);
-  return { ground, installation, filled, sides, tokens: await fetchTokens(sides.ours.url, keys) };
+  await fillStores(ground, stores);
+  const sides = {
+    ours: await ground.start(await serviceProgram('query')),
+    usualWay: await ground.start({ name: 'usual-way', file: USUAL_WAY }),
+  };
+  return { ground, sides, tokens: await fetchTokens(sides.ours.url, keys) };
 }
 
 const USUAL_WAY = fileURLToPath(new URL('../usual-way/main.ts', import.meta.url));
@@ -46,53 +39,33 @@ export interface Sides {
   usualWay: RunningService;
 }
 
-/** Starts both as processes of their own. */
-export async function startSides({ start }: Pick<Ground, 'start'>): Promise<Sides> {
-  return {
-    ours: await start(await serviceProgram('query')),
-    usualWay: await start({ name: 'usual-way', file: USUAL_WAY }),
-  };
-}
-
 const CHUNK = 2_000;
 const POLL_MS = 1_000;
 /** The projector is given up when it applies nothing for so long. */
 const STUCK_MS = 5 * 60_000;
 
-/** What the projector had to do. */
-export interface Filled {
-  events: number;
-  /** From the first event that was published to the last that was applied. */
-  seconds: number;
-}
-
 /** The keys that were published before are applied as well: the projector must run for that. */
 export async function fillStores(
   { installation, start }: Pick<Ground, 'installation' | 'start'>,
   stores: readonly BenchStore[],
-  say: Say,
-): Promise<Filled> {
+): Promise<void> {
   const { mongodb, config } = installation;
-  const total = stores.reduce((sum, { size, changes }) => sum + size + changes.length, 0);
+  const total = stores.reduce((sum, { size }) => sum + size, 0);
   say(`filling ${total} records on both sides`);
-  const began = performance.now();
   const projector = await start(await serviceProgram('projector'));
   try {
-    await publish(installation, stores, progressOf(say, 'published', total));
-    await applied(installation, total, progressOf(say, 'applied', total));
+    await publish(installation, stores, progressOf('published', total));
+    await applied(installation, total, progressOf('applied', total));
   } finally {
     await projector.stop();
   }
-  const seconds = (performance.now() - began) / 1_000;
-  say(`filled through the projector in ${seconds.toFixed(0)} s`);
+  const tell = progressOf('inserted', total);
   let done = 0;
-  const tell = progressOf(say, 'inserted', total);
   await fillDocuments(usualWayDatabase(mongodb, config.namePrefix), stores, (inserted) => {
     done += inserted;
     tell(done);
   });
-  say(`filled in ${((performance.now() - began) / 1_000).toFixed(0)} s`);
-  return { events: total, seconds };
+  say('filled');
 }
 
 async function publish(
@@ -101,25 +74,15 @@ async function publish(
   tell: (done: number) => void,
 ): Promise<void> {
   let done = 0;
-  for (const { storeId, records, changes } of stores) {
+  for (const { storeId, records } of stores) {
     for (const chunk of chunksOf(records, CHUNK)) {
-      await publishRecords(installation, storeId, chunk, 1);
+      await installation.publish(
+        chunk.map(({ entity, id, state }) => ({ entity, storeId, subject: id, sequence: 1, data: state })),
+      );
       done += chunk.length;
       tell(done);
     }
-    await publishRecords(installation, storeId, changes, 2);
   }
-}
-
-async function publishRecords(
-  installation: Installation,
-  storeId: string,
-  records: readonly StoreRecord[],
-  sequence: number,
-): Promise<void> {
-  await installation.publish(
-    records.map(({ entity, id, state }) => ({ entity, storeId, subject: id, sequence, data: state })),
-  );
 }
 
 /** Waits until the projector has applied everything. @throws when it stands still for long. */

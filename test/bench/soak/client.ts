@@ -1,14 +1,12 @@
-/** A client as an integration writes one, what it asks, what it follows, and how long it all takes. */
+/** A client as an integration writes one, what it asks, what it follows, and how long answers take. */
 import { describeError } from '#shared/errors.ts';
 import { pause } from '#shared/waiting.ts';
-import type { LiveStore } from '../freshness/stream.ts';
 import { rounded } from '../median.ts';
 import type { BenchKey } from '../query/tokens.ts';
 import type { Sample, Times } from './report.ts';
 
 export class Tally {
   #answers = new Map<string, number[]>();
-  #ages: number[] = [];
   #wrong: Record<string, number> = {};
   #refused: Record<string, number> = {};
 
@@ -16,11 +14,6 @@ export class Tally {
     const times = this.#answers.get(kind);
     if (times === undefined) this.#answers.set(kind, [milliseconds]);
     else times.push(milliseconds);
-  }
-
-  /** An event was told to a client that waited for it. */
-  told(age: number): void {
-    this.#ages.push(age);
   }
 
   wrong(kind: string, what: string): void {
@@ -33,13 +26,13 @@ export class Tally {
   }
 
   /** What it was since the last call. */
-  take(): Pick<Sample, 'answers' | 'freshness' | 'wrong' | 'refused'> {
+  take(): Pick<Sample, 'answers' | 'wrong' | 'refused'> {
     const answers = Object.fromEntries(
       this.#answers.entries().map(([kind, times]) => [kind, timesOf(times)]),
     );
-    const taken = { answers, freshness: timesOf(this.#ages), wrong: this.#wrong, refused: this.#refused };
+    const taken = { answers, wrong: this.#wrong, refused: this.#refused };
     this.#answers = new Map();
-    [this.#ages, this.#wrong, this.#refused] = [[], {}, {}];
+    [this.#wrong, this.#refused] = [{}, {}];
     return taken;
   }
 }
@@ -175,21 +168,12 @@ const WAITING_MS = 15_000;
 const WAIT_SECONDS = 5;
 const AGAIN_MS = 1_000;
 
-interface Page {
-  results: { id: string }[];
-  next: string;
-  more: boolean;
-}
-
 /** Follows one kind of records from the beginning until the signal is aborted. */
-export async function follow(client: Client, kind: string, over: AbortSignal, timed?: Timed): Promise<void> {
+export async function follow(client: Client, kind: string, over: AbortSignal): Promise<void> {
   let query = '';
   while (!over.aborted) {
     const inRound = Date.now() % ROUND_MS;
-    if (inRound >= WAITING_MS) {
-      timed?.away();
-      await pause(ROUND_MS - inRound, over);
-    }
+    if (inRound >= WAITING_MS) await pause(ROUND_MS - inRound, over);
     const answer = await client.get({
       kind: 'waiting',
       path: `/api/${kind}/changes?page_size=100${query}`,
@@ -200,37 +184,6 @@ export async function follow(client: Client, kind: string, over: AbortSignal, ti
       await pause(AGAIN_MS, over);
       continue;
     }
-    const { results, next, more } = answer.body as Page;
-    for (const { id } of results) timed?.seen(id);
-    if (!more) timed?.caughtUp();
-    query = `&wait=${WAIT_SECONDS}&after=${next}`;
-  }
-}
-
-/** Takes the time of a live store's orders, of those that come while it is followed. */
-export class Timed {
-  readonly #store: LiveStore;
-  readonly #tally: Tally;
-  #since = Infinity;
-
-  constructor(store: LiveStore, tally: Tally) {
-    this.#store = store;
-    this.#tally = tally;
-  }
-
-  away(): void {
-    this.#since = Infinity;
-  }
-
-  /** From now on orders are told when they come. */
-  caughtUp(): void {
-    this.#since = Math.min(this.#since, Date.now());
-  }
-
-  seen(id: string): void {
-    const published = this.#store.waiting.get(id);
-    if (published === undefined) return;
-    this.#store.waiting.delete(id);
-    if (published >= this.#since) this.#tally.told(Date.now() - published);
+    query = `&wait=${WAIT_SECONDS}&after=${(answer.body as { next: string }).next}`;
   }
 }

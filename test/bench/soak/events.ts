@@ -1,15 +1,13 @@
 /**
  * What the simulated traffic leaves out: campaigns, categories, products that go and come back, stores that move to another offset,
- * customers and orders that are deleted; and orders of which it is known when they were published.
+ * customers and orders that are deleted.
  */
 import { regularCustomer, type SimulatedStore } from '#local/simulator/store.ts';
 import { campaigns } from '#local/simulator/history.ts';
 import type { EventToEncode } from '#shared/events/encode.ts';
-import { changesTopic } from '#shared/events/topics.ts';
 import { describeError } from '#shared/errors.ts';
 import { pause } from '#shared/waiting.ts';
 import type { Installation } from '#test/installation.ts';
-import { type LiveStore, newOrder } from '../freshness/stream.ts';
 import type { Tally } from './client.ts';
 
 type Event = Omit<EventToEncode, 'source'>;
@@ -67,23 +65,19 @@ const KINDS: ((store: SimulatedStore, round: number, origin: Origin) => Event | 
   },
 ];
 
-/**
- * Publishes, every second, one of these and an order of one live store, until the signal is aborted.
- * What Kafka does not take is told and left out.
- */
+/** Publishes one of these every second, until the signal is aborted. What Kafka does not take is told and left out. */
 export async function publishRest(
   installation: Installation,
-  { stores, live, tally }: { stores: readonly SimulatedStore[]; live: readonly LiveStore[]; tally: Tally },
+  stores: readonly SimulatedStore[],
+  tally: Tally,
   origin: Origin,
   over: AbortSignal,
 ): Promise<void> {
-  const topic = changesTopic(installation.environment);
   for (let turn = 0; await pause(EVERY_MS, over); turn += 1) {
     const store = at(stores, Math.floor(turn / KINDS.length));
     const event = at(KINDS, turn)(store, Math.floor(turn / KINDS.length / stores.length), origin);
     try {
       if (event !== null) await installation.publish([event]);
-      await installation.send(topic, [newOrder(at(live, turn))]);
     } catch (error) {
       tally.wrong('publishing', describeError(error));
     }

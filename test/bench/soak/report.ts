@@ -1,7 +1,6 @@
 /** What a soak writes down, line by line as JSON, what it comes to, and whether anything grows: the least-squares slope of each figure over its last three quarters, held against a limit. */
-import type { Machine } from '../machine.ts';
+import { grouped, table } from '../frame.ts';
 import { median, rounded } from '../median.ts';
-import { grouped, table } from '../table.ts';
 
 export interface SoakOptions {
   /** How long it runs, once everything is set up. */
@@ -12,30 +11,19 @@ export interface SoakOptions {
   requestsPerSecond: number;
   /** Seconds from one sample to the next. */
   every: number;
+  file: string;
 }
 
-export interface SoakHead extends SoakOptions {
-  benchmark: 'soak';
-  date: string;
-  machine: Machine;
-}
-
-/** What one of our processes is at the moment of a sample. */
+/** What one of our processes is at the moment of a sample; processor time of one core and lines of its log since the one before. */
 export interface ServiceFigures {
   rss_mib: number;
   heap_mib: number;
-  external_mib: number;
   /** What keeps the event loop alive, as Node counts it. */
   handles: number;
   descriptors: number;
-  kafka_connections: number;
-  mongodb_connections: number;
-  redis_connections: number;
-  /** Of one core, since the sample before. */
+  /** To the servers. */
+  connections: number;
   cpu_percent: number;
-  /** Of the time since the sample before. */
-  event_loop_busy_percent: number;
-  /** Lines of its log since the sample before. */
   warnings: number;
   errors: number;
 }
@@ -52,25 +40,14 @@ export interface Sample {
   /** Load average of the machine. */
   load: number;
   services: Record<string, ServiceFigures>;
-  mongodb: { connections: number; resident_mib: number; data_mib: number; storage_mib: number };
-  /** How many documents each collection of the read models has. */
-  documents: Record<string, number>;
-  redis: { clients: number; memory_mib: number; keys: number };
-  /** Messages of the topics. */
-  messages: { changes: number; access: number };
+  mongodb: { connections: number };
+  redis: { clients: number; memory_mib: number };
   /** By kind, since the sample before. */
   answers: Record<string, Times>;
-  /** From the time of an event until a client that waits was told, since the sample before. */
-  freshness: Times;
   /** Answers that are not as they must be, by kind and what was wrong, since the sample before. */
   wrong: Record<string, number>;
   /** Answers 503, by kind, since the sample before. */
   refused: Record<string, number>;
-}
-
-export interface SoakRecord {
-  head: SoakHead;
-  samples: Sample[];
 }
 
 export interface Trend {
@@ -102,18 +79,13 @@ const LEAST_MINUTES = 30;
 const REFUSED_SHARE = 0.001;
 
 const PER_SERVICE = [
-  { what: 'resident MiB', limit: 10, of: (one: Service) => one.rss_mib },
-  { what: 'handles', limit: 3, of: (one: Service) => one.handles },
-  { what: 'file descriptors', limit: 3, of: (one: Service) => one.descriptors },
-  {
-    what: 'connections',
-    limit: 3,
-    of: (one: Service) => one.kafka_connections + one.mongodb_connections + one.redis_connections,
-  },
+  { what: 'resident MiB', limit: 10, of: (one: ServiceFigures) => one.rss_mib },
+  { what: 'handles', limit: 3, of: (one: ServiceFigures) => one.handles },
+  { what: 'file descriptors', limit: 3, of: (one: ServiceFigures) => one.descriptors },
+  { what: 'connections', limit: 3, of: (one: ServiceFigures) => one.connections },
 ];
-type Service = Sample['services'][string];
 
-export function judge({ samples }: SoakRecord): Verdict {
+export function judge(samples: readonly Sample[]): Verdict {
   const late = samples.slice(Math.floor(samples.length / 4));
   const names = Object.keys(samples[0]?.services ?? {});
   const trends = [
@@ -192,53 +164,45 @@ function totalOf(counts: Record<string, number> | readonly number[]): number {
 const TREND_TITLES = ['figure', 'after a quarter', 'at the end', 'growth in an hour', 'at most', 'holds'];
 const TIME_TITLES = ['answers', 'number', 'p50 ms', 'p99 ms', 'worst p99 ms'];
 
-/** A soak in words and figures. */
-export function render(record: SoakRecord): string {
-  const verdict = judge(record);
+export function render({ samples, ...options }: SoakOptions & { samples: readonly Sample[] }): string {
+  const verdict = judge(samples);
   const trends = verdict.trends.map(({ what, holds, ...figures }) => [
     what,
     ...Object.values(figures).map(String),
     holds ? 'yes' : 'no',
   ]);
+  const { stores, eventsPerSecond, requestsPerSecond } = options;
+  const load = rounded(median(samples.map((sample) => sample.load)), 1);
   return [
-    `Measured on ${record.head.date}: ${conditions(record)}`,
+    `${Math.round(samples.at(-1)?.minute ?? 0)} minutes, ${stores} stores, about ${eventsPerSecond} events and ${requestsPerSecond} requests a second; load average ${load} in the median.`,
     '',
     table(TREND_TITLES, trends),
-    table(TIME_TITLES, timeRows(record.samples)),
-    ending(record, verdict),
+    table(TIME_TITLES, timeRows(samples)),
+    ending(samples, verdict),
   ].join('\n');
-}
-
-function conditions({ head, samples }: SoakRecord): string {
-  const { machine, stores, eventsPerSecond, requestsPerSecond } = head;
-  return `${Math.round(samples.at(-1)?.minute ?? 0)} minutes, ${stores} stores, about ${eventsPerSecond} events and ${requestsPerSecond} requests a second; ${machine.cores} cores (${machine.cpu}), Node ${machine.node}, MongoDB ${machine.mongodb}; load average ${rounded(median(samples.map(({ load }) => load)), 1)} in the median, since other programs ran on the machine.`;
 }
 
 /** Medians of what was measured in each interval: a moment in which the machine was busy does not move them. */
 function timeRows(samples: readonly Sample[]): string[][] {
   const kinds = [...new Set(samples.flatMap(({ answers }) => Object.keys(answers)))].toSorted();
-  const row = (name: string, of: (sample: Sample) => Sample['freshness'] | undefined) => {
-    const times = samples.flatMap((sample) => of(sample) ?? []).filter(({ count }) => count > 0);
+  return kinds.map((kind) => {
+    const times = samples.flatMap(({ answers }) => answers[kind] ?? []);
     return [
-      name,
+      kind,
       grouped(times.reduce((sum, { count }) => sum + count, 0)),
       String(rounded(median(times.map((one) => one.p50_ms)), 1)),
       String(rounded(median(times.map((one) => one.p99_ms)), 1)),
       String(Math.max(...times.map((one) => one.p99_ms))),
     ];
-  };
-  return [
-    ...kinds.map((kind) => row(kind, ({ answers }) => answers[kind])),
-    row('freshness', ({ freshness }) => freshness),
-  ];
+  });
 }
 
-function ending(record: SoakRecord, verdict: Verdict): string {
+function ending(samples: readonly Sample[], verdict: Verdict): string {
   const { answers, wrong, refused, warnings, errors, isLongEnough, holds } = verdict;
   const listed = Object.entries(wrong).map(([what, count]) => `${what} (${count})`);
   const cpu = (name: string) =>
-    rounded(median(record.samples.map(({ services }) => services[name]?.cpu_percent ?? Number.NaN)), 1);
-  const processors = Object.keys(record.samples[0]?.services ?? {}).map((name) => `${name} ${cpu(name)} %`);
+    rounded(median(samples.map(({ services }) => services[name]?.cpu_percent ?? Number.NaN)), 1);
+  const processors = Object.keys(samples[0]?.services ?? {}).map((name) => `${name} ${cpu(name)} %`);
   return [
     `Of ${grouped(answers)} answers ${listed.length === 0 ? 'none was' : 'these were'} wrong${listed.length === 0 ? '' : `: ${listed.join(', ')}`}, and ${refused} were 503. The logs have ${warnings} warnings and ${errors} errors.`,
     `Processor time, of a core: ${processors.join(', ')}.`,

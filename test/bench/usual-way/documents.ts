@@ -3,7 +3,7 @@ import type { Db, Document, IndexDescription, MongoClient } from 'mongodb';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { alphanumericOf, digitsOf, foldName } from '#shared/read-models/search-texts.ts';
 import { DEFAULT_OFFSET, offsetMilliseconds } from '#shared/read-models/local-time.ts';
-import { type BenchStore, chunksOf, type EntityRecord, type StoreRecord } from '../query/stores/record.ts';
+import { type BenchStore, chunksOf, type StoreRecord } from '../query/stores/record.ts';
 
 /** The counterparts of the read models' indexes. */
 const INDEXES: Record<string, IndexDescription['key'][]> = {
@@ -58,20 +58,6 @@ export async function fillDocuments(
   for (const [name, keys] of Object.entries(INDEXES)) {
     await db.collection(name).createIndexes(keys.map((key) => ({ key })));
   }
-  for (const { storeId, changes } of stores) await changeOrders(db, storeId, changes);
-}
-
-async function changeOrders(
-  db: Db,
-  storeId: string,
-  orders: readonly EntityRecord<'order'>[],
-): Promise<void> {
-  if (orders.length === 0) return;
-  const replacements = orders.map((order) => {
-    const { _id, ...replacement } = documentOf(storeId, order, new Map());
-    return { replaceOne: { filter: { _id }, replacement } };
-  });
-  await db.collection<StoredDocument>(COLLECTIONS.order).bulkWrite(replacements);
 }
 
 type StoredDocument = Document & { _id: string };

@@ -1,15 +1,5 @@
 /** Orders: most concluded, a few under way, four fifths of them by customers whom the store knows. */
-import {
-  addressOf,
-  type Clock,
-  document,
-  type EntityRecord,
-  fullName,
-  instantAt,
-  money,
-  phone,
-  pick,
-} from './record.ts';
+import { addressOf, document, type EntityRecord, fullName, instantAt, money, phone, pick } from './record.ts';
 
 /** Of twenty orders seven are something else than concluded. */
 const STATUSES = [
@@ -25,11 +15,7 @@ const STATUSES = [
 const TYPES = ['delivery', 'delivery', 'takeout', 'delivery', 'indoor'] as const;
 const METHODS = ['pix', 'credit', 'debit', 'cash'] as const;
 
-export function orderRecord(
-  index: number,
-  customers: number,
-  clock: Clock = instantAt,
-): EntityRecord<'order'> {
+export function orderRecord(index: number, customers: number): EntityRecord<'order'> {
   // The steps have no common factor with the lengths, so that all combinations occur.
   const status = pick(STATUSES, index * 7);
   const orderType = pick(TYPES, Math.floor(index / 20));
@@ -57,22 +43,23 @@ export function orderRecord(
       service_fee: '0.00',
       discount: '0.00',
       total: money(total),
-      scheduled_for: index % 10 === 0 ? clock(index + 3) : null,
+      scheduled_for: index % 10 === 0 ? instantAt(index + 3) : null,
       items: Array.from({ length: 1 + (index % 3) }, (_, item) => itemOf(index + item)),
       delivery:
         orderType === 'delivery'
-          ? { address: addressOf(person), fee: '7.00', estimated_at: clock(index + 2) }
+          ? { address: addressOf(person), fee: '7.00', estimated_at: instantAt(index + 2) }
           : null,
       payments: [{ method: pick(METHODS, index), type: 'prepaid', amount: money(total), change_for: null }],
       coupon: index % 8 === 0 ? { id: `n${index % 100}`, code: `PROMO${index % 100}` } : null,
       status_history: [
-        { status: 'pending', at: clock(index) },
-        { status, at: clock(index + 1) },
+        { status: 'pending', at: instantAt(index) },
+        { status, at: instantAt(index + 1) },
       ],
-      cancellation: status === 'cancelled' ? { reason: 'o cliente desistiu', at: clock(index + 1) } : null,
+      cancellation:
+        status === 'cancelled' ? { reason: 'o cliente desistiu', at: instantAt(index + 1) } : null,
       notes: index % 6 === 0 ? 'tocar o interfone' : null,
-      created_at: clock(index),
-      updated_at: clock(index + 1),
+      created_at: instantAt(index),
+      updated_at: instantAt(index + 1),
     },
   };
 }

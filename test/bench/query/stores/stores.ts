@@ -3,7 +3,6 @@ import { CAMPAIGN_CHANNELS, CAMPAIGN_STATUSES, DISCOUNT_TYPES } from '#shared/ev
 import { orderRecord } from './order.ts';
 import {
   type BenchStore,
-  type Clock,
   customerRecord,
   fullName,
   instantAt,
@@ -64,7 +63,7 @@ export function storeOf({ storeId, customers, orders, ...size }: StoreSize): Ben
     yield* times(reviews, (index) => reviewRecord(index, customers));
   }
   const total = 1 + categories + groups + products + customers + orders + 2 * coupons + reviews;
-  return { storeId, size: total, records: { [Symbol.iterator]: records }, changes: [] };
+  return { storeId, size: total, records: { [Symbol.iterator]: records } };
 }
 
 function* times(count: number, make: (index: number) => StoreRecord): Generator<StoreRecord> {
@@ -191,7 +190,7 @@ export function campaignRecord(index: number): StoreRecord {
   };
 }
 
-export function reviewRecord(index: number, customers: number, clock: Clock = instantAt): StoreRecord {
+export function reviewRecord(index: number, customers: number): StoreRecord {
   const person = (index * 13) % Math.max(1, Math.floor(customers / 2));
   return {
     entity: 'review',
@@ -203,8 +202,8 @@ export function reviewRecord(index: number, customers: number, clock: Clock = in
       rating: 1 + ((index * 3) % 5),
       comment: index % 4 === 0 ? null : pick(COMMENTS, index),
       reply: index % 2 === 0 ? 'Obrigado pela avaliação, volte sempre!' : null,
-      replied_at: index % 2 === 0 ? clock(index + 4) : null,
-      created_at: clock(index),
+      replied_at: index % 2 === 0 ? instantAt(index + 4) : null,
+      created_at: instantAt(index),
     },
   };
 }

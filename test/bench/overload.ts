@@ -1,0 +1,145 @@
+/** `npm run bench -- overload`: what the service answers when far more is asked than it can answer, and right after. */
+import { readFile } from 'node:fs/promises';
+import { Option } from 'commander';
+import type { Told } from './clients/messages.ts';
+import { httpRequest, percentile, percentilesOf, startAsker } from './clients/start.ts';
+import { type Bench, numberOption, table } from './frame.ts';
+import { fillSmallStores, type Ground, SMALL_STORE_ORDERS } from './ground.ts';
+import { rounded } from './median.ts';
+import { cpuSeconds } from './process-figures.ts';
+import { serviceProgram } from './service.ts';
+import { fetchTokens, publishKeys } from './query/tokens.ts';
+import { say } from './say.ts';
+
+interface OverloadOptions {
+  seconds: number;
+  connections: number;
+  times: number;
+  cheap?: true;
+}
+
+/** What was found, in words. */
+interface OverloadResult {
+  figures: Record<string, string>;
+}
+
+const STORES = Array.from({ length: 10 }, (_, index) => `store${index}`);
+const PEAK_CONNECTIONS = 64;
+/** After the overload half the peak is asked. */
+const AFTER_SECONDS = 3;
+const BIN_MS = 100;
+/** What a service that is well answers in. */
+const NORMAL_MS = 100;
+
+async function run(
+  { installation, start, cleanup }: Ground,
+  options: OverloadOptions,
+): Promise<OverloadResult> {
+  const keys = await publishKeys(installation, STORES);
+  const projector = await start(await serviceProgram('projector'));
+  await fillSmallStores(installation, STORES);
+  await projector.stop();
+  const service = await start(await serviceProgram('query'));
+  const tokens = await fetchTokens(service.url, keys);
+  const asker = startAsker(cleanup);
+  const { seconds, connections, times } = options;
+  const requests = requestsOf([...tokens.values()], options.cheap === true ? [detailsOf] : MIX);
+  const order = { port: Number(new URL(service.url).port), requests, seconds };
+
+  const inTurn = { ...order, connections: PEAK_CONNECTIONS };
+  await asker.ask({ ...inTurn, seconds: seconds / 2 });
+  const peak = (await asker.ask(inTurn)).filter(({ status }) => status === 200).length / seconds;
+  say(`peak: ${Math.round(peak)} answers a second`);
+  const spent = async () => Promise.all([cpuSeconds(service.pid), cpuSeconds(asker.pid), listenOverflows()]);
+  const before = await spent();
+  const told = await asker.ask({
+    ...order,
+    connections,
+    phases: [
+      { perSecond: peak * times, seconds },
+      { perSecond: peak / 2, seconds: AFTER_SECONDS },
+    ],
+  });
+  const after = await spent();
+  const cores = (index: 0 | 1) => rounded((after[index] - before[index]) / (seconds + AFTER_SECONDS), 2);
+  const endMs = seconds * 1_000;
+  const during = told.filter(({ due }) => due < endMs);
+  const good = during.filter(({ status }) => status === 200);
+  const refused = during.filter(({ status }) => status === 503);
+  const lost = told.filter(({ status }) => status !== 200 && status !== 503);
+  const inWords = (some: readonly Told[]) => {
+    const { p50_ms, p99_ms } = percentilesOf(some);
+    return `p50 ${p50_ms} ms, p99 ${p99_ms} ms`;
+  };
+  const share = rounded(good.length / seconds / peak, 2);
+  const figures = {
+    'peak, each connection asking once it was answered': `${Math.round(peak)} a second`,
+    [`asked, ${times} times the peak`]: `${Math.round(peak * times)} a second`,
+    answered: `${Math.round(good.length / seconds)} a second: ${share} of the peak`,
+    'times of these answers': inWords(good),
+    'times of refusals': inWords(refused),
+    'neither answered nor refused': String(lost.length),
+    'connections that the listen queue had no place for': String(after[2] - before[2]),
+    'normal after the load fell to half the peak': `within ${normalAfter(told, endMs)} ms`,
+    'cores used': `service ${cores(0)}, those who ask ${cores(1)}`,
+  };
+  return { figures };
+}
+
+/** Times that a connection found the listen queue full, of the whole machine; of network name spaces that have no counter, 0. */
+async function listenOverflows(): Promise<number> {
+  const text = await readFile('/proc/net/netstat', 'utf8').catch(() => '');
+  const [names = [], values = []] = text
+    .split('\n')
+    .filter((line) => line.startsWith('TcpExt:'))
+    .map((line) => line.split(' '));
+  return Number(values[names.indexOf('ListenOverflows')] ?? 0);
+}
+
+type PathOf = (index: number) => string;
+
+const detailsOf: PathOf = (index) => `/api/order/details/?order_id=o${(index * 37) % SMALL_STORE_ORDERS}`;
+/** Half is cheap, half has to be looked for. */
+const MIX: readonly PathOf[] = [
+  detailsOf,
+  () => '/api/order/list',
+  (index) => `/api/order/list?page=${2 + (index % 40)}`,
+  (index) => `/api/order/list?status=pending&page=${1 + (index % 2)}`,
+];
+
+/** Requests of all stores in turn, as they are sent. */
+function requestsOf(tokens: readonly string[], paths: readonly PathOf[]): string[] {
+  return Array.from({ length: 2_000 }, (_, index) => {
+    const token = tokens[index % tokens.length];
+    const path = paths[Math.floor(index / tokens.length) % paths.length]?.(index);
+    return httpRequest(`GET ${path}`, { authorization: `Bearer ${token}` });
+  });
+}
+
+/** The end of the last bin in which anything was refused, or one in ten answers was late. */
+function normalAfter(told: readonly Told[], endMs: number): number {
+  const after = told.filter(({ due }) => due >= endMs);
+  const bins = Map.groupBy(after, ({ due }) => Math.floor((due - endMs) / BIN_MS));
+  const notNormal = [...bins].filter(
+    ([, bin]) => bin.some(({ status }) => status !== 200) || percentile(bin, 0.9) > NORMAL_MS,
+  );
+  return Math.max(0, ...notNormal.map(([index]) => (index + 1) * BIN_MS));
+}
+
+export const overloadBench: Bench<OverloadOptions, OverloadResult> = {
+  name: 'overload',
+  description: 'Three times as many requests as can be answered, at fixed times, and half as many after.',
+  options: [
+    numberOption('seconds', 'length of a phase', 10),
+    numberOption('connections', 'connections of those who ask too much, at most', 3_000),
+    numberOption('times', 'how many times the peak is asked', 3),
+    new Option(
+      '--cheap',
+      'only details of orders, the cheapest answers: refusing is the most of the work then',
+    ),
+  ],
+  // As in production: those that an empty variable stands for.
+  settings: { MONGODB_READ_TIMEOUT_MS: '', REDIS_COMMAND_TIMEOUT_MS: '', OVERLOAD_LATENCY_MS: '' },
+  run,
+  render: ({ figures }) => table(['what', 'figure'], Object.entries(figures)),
+};
