@@ -62,9 +62,9 @@ export async function compareAnswers(
     if (expected.results.length > 0) compared.found += 1;
   }
   for (const store of STREAM_STORES) {
-    await compare(store, '/api/store/info/', model.storeInfo(store));
+    await compare(store, '/api/store/info/', model.record('store', store, store));
     await compare(store, '/api/menu/', model.menu(store));
-    for (const [path, ids, answer] of records) {
+    for (const { path, ids, answer } of records) {
       for (const id of ids) await compare(store, `${path}${id}`, answer(model, store, id));
     }
   }

@@ -36,6 +36,69 @@ export interface Envelope {
   results: Fields[];
 }
 
+/** The names of what a list's entries show, and of what details show besides. */
+const SHOWN: Record<string, { summary: string[]; details?: string[] }> = {
+  store: {
+    summary: words(
+      'name legal_name document phone email status timezone_offset currency order_types minimum_order_value',
+      'address opening_hours created_at updated_at',
+    ),
+  },
+  customer: {
+    summary: words('name document phone email birth_date accepts_marketing addresses created_at updated_at'),
+  },
+  order: {
+    summary: words(
+      'display_id status order_type sales_channel customer item_count subtotal delivery_fee service_fee',
+      'discount total scheduled_for created_at updated_at',
+    ),
+    details: words('items delivery payments coupon status_history cancellation notes'),
+  },
+  coupon: {
+    summary: words(
+      'code description discount_type discount_value minimum_order_value active starts_at ends_at',
+      'created_at updated_at',
+    ),
+    details: words('maximum_discount usage_limit usage_count per_customer_limit order_types'),
+  },
+  review: {
+    summary: words('order_id customer_id customer_name rating comment created_at'),
+    details: words('reply replied_at'),
+  },
+  campaign: {
+    summary: words('name channel status starts_at ends_at created_at updated_at'),
+    details: words('message audience coupon_id sent_count delivered_count converted_count'),
+  },
+  category: {
+    summary: words('name description position active image_url'),
+    details: words('created_at updated_at product_count'),
+  },
+  product: {
+    summary: words(
+      'category_id name description price promotional_price active position image_url external_code',
+      'updated_at',
+    ),
+    details: words('ean serves option_groups created_at'),
+  },
+  option_group: { summary: words('name min max price_method position external_code options') },
+};
+
+/** What is shown where an event says nothing; `null` else. */
+const DEFAULTS: Fields = {
+  accepts_marketing: false,
+  addresses: [],
+  currency: 'BRL',
+  delivery_fee: '0.00',
+  discount: '0.00',
+  opening_hours: [],
+  order_types: [],
+  payments: [],
+  position: 0,
+  service_fee: '0.00',
+};
+
+type Named = [id: string, state: Fields];
+
 export class Model {
   readonly #entities = new Map<string, Entity>();
   /** Orders and reviews whose customer was deleted after their last event, or was deleted when it came. */
@@ -62,320 +125,136 @@ export class Model {
     }
   }
 
-  storeInfo(storeId: string): Fields | null {
-    const state = this.#entities.get(`store/${storeId}/${storeId}`)?.data ?? null;
-    if (state === null) return null;
-    const text = (name: string) => state[name] ?? null;
-    return {
-      id: storeId,
-      name: state['name'],
-      legal_name: text('legal_name'),
-      document: text('document'),
-      phone: text('phone'),
-      email: text('email'),
-      status: state['status'] ?? 'active',
-      timezone_offset: state['timezone_offset'],
-      currency: 'BRL',
-      order_types: [],
-      minimum_order_value: null,
-      address: null,
-      opening_hours: [],
-      created_at: this.#local(storeId, state['created_at']),
-      updated_at: this.#updatedAt('store', storeId, storeId),
-    };
-  }
-
-  customers(storeId: string, query: ListQuery): Envelope {
-    const found = this.#of('customer', storeId)
-      .filter(([id, state]) => this.#inRange('customer', storeId, id, query) && matches(state, query.search))
-      .sort(([idA, a], [idB, b]) => byCodePoint(fold(a['name']), fold(b['name'])) || byCodePoint(idA, idB))
-      .map(([id, state]) => ({
-        id,
-        name: state['name'],
-        document: state['document'] ?? null,
-        phone: state['phone'] ?? null,
-        email: null,
-        birth_date: null,
-        accepts_marketing: state['accepts_marketing'] ?? false,
-        addresses: [],
-        created_at: this.#local(storeId, state['created_at']),
-        updated_at: this.#updatedAt('customer', storeId, id),
-      }));
-    return cut(found, query);
-  }
-
-  orders(storeId: string, query: ListQuery, naming: 'anyone' | 'a customer'): Envelope {
-    const found = this.#of('order', storeId)
-      .filter(
-        ([id, state]) =>
-          this.#inRange('order', storeId, id, query) &&
-          (naming === 'anyone' || customerId(state) !== null) &&
-          (query.customer_id === undefined || customerId(state) === query.customer_id) &&
-          (query.status === undefined || query.status.includes(String(state['status']))) &&
-          (query.order_type === undefined || query.order_type.includes(String(state['order_type']))),
-      )
-      .sort(([idA, a], [idB, b]) => time(b['created_at']) - time(a['created_at']) || byCodePoint(idA, idB))
-      .map(([id]) => this.#summary(storeId, id));
-    return cut(found, query);
-  }
-
-  order(storeId: string, id: string): Fields | null {
-    const state = this.#entities.get(`order/${storeId}/${id}`)?.data ?? null;
-    if (state === null) return null;
-    const history = (state['status_history'] as Fields[] | null) ?? [];
-    const items = (state['items'] as Fields[] | null) ?? [];
-    return {
-      ...this.#summary(storeId, id),
-      customer: this.#customer(storeId, id, state, ['name', 'phone', 'document']),
-      items: items.map((item) => ({
-        id: null,
-        product_id: item['product_id'],
-        external_code: null,
-        name: item['name'],
-        quantity: item['quantity'],
-        unit_price: item['unit_price'],
-        options: [],
-        notes: null,
-        total: item['total'],
-      })),
-      delivery: null,
-      payments: [],
-      coupon: null,
-      status_history: history.map(({ status, at }) => ({ status, at: this.#local(storeId, at) })),
-      cancellation: null,
-      notes: null,
-    };
-  }
-
-  coupons(storeId: string, query: ListQuery): Envelope {
-    const found = this.#newestFirst('coupon', storeId).filter(
-      ([, { active }]) => query.active === undefined || active === query.active,
-    );
+  /** What the list of a kind answers. */
+  list(kind: string, storeId: string, query: ListQuery): Envelope {
+    const found = this.#sorted(kind, storeId).filter((one) => this.#isWanted(kind, storeId, one, query));
     return cut(
-      found.map(([id]) => this.#couponSummary(storeId, id)),
+      found.map(([id]) => this.#shown(kind, storeId, id)),
       query,
     );
   }
 
-  coupon(storeId: string, id: string): Fields | null {
-    const state = this.#live('coupon', storeId, id);
-    if (state === null) return null;
-    return {
-      ...this.#couponSummary(storeId, id),
-      ...picked(state, ['maximum_discount', 'usage_limit', 'usage_count', 'per_customer_limit']),
-      order_types: state['order_types'] ?? [],
-    };
-  }
-
-  #couponSummary(storeId: string, id: string): Fields {
-    const state = this.#live('coupon', storeId, id) ?? {};
-    return {
-      id,
-      ...picked(state, [
-        'code',
-        'description',
-        'discount_type',
-        'discount_value',
-        'minimum_order_value',
-        'active',
-      ]),
-      ...this.#dates(storeId, state, ['starts_at', 'ends_at', 'created_at']),
-      updated_at: this.#updatedAt('coupon', storeId, id),
-    };
-  }
-
-  reviews(storeId: string, query: ListQuery): Envelope {
-    const found = this.#newestFirst('review', storeId).filter(
-      ([id, state]) =>
-        this.#inRange('review', storeId, id, query) &&
-        (query.rating === undefined || query.rating.includes(state['rating'] as number)),
+  customerOrders(storeId: string, query: ListQuery): Envelope {
+    const found = this.#sorted('order', storeId).filter(
+      (one) => customerId(one[1]) !== null && this.#isWanted('order', storeId, one, query),
     );
     return cut(
-      found.map(([id]) => this.#reviewSummary(storeId, id)),
+      found.map(([id]) => this.#shown('order', storeId, id)),
       query,
     );
   }
 
-  review(storeId: string, id: string): Fields | null {
-    const state = this.#live('review', storeId, id);
-    if (state === null) return null;
-    return {
-      ...this.#reviewSummary(storeId, id),
-      ...picked(state, ['reply']),
-      ...this.#dates(storeId, state, ['replied_at']),
+  /** What the details of a record answer. */
+  record(kind: string, storeId: string, id: string): Fields | null {
+    if (this.#live(kind, storeId, id) === null) return null;
+    return { ...this.#shown(kind, storeId, id), ...this.#shown(kind, storeId, id, 'details') };
+  }
+
+  #sorted(kind: string, storeId: string): Named[] {
+    const byId = ([a]: Named, [b]: Named) => byCodePoint(a, b);
+    const byPosition = ([, a]: Named, [, b]: Named) =>
+      number(a['position']) - number(b['position']) || byCodePoint(String(a['name']), String(b['name']));
+    const byCategory = ([, a]: Named, [, b]: Named) => {
+      const [left, right] = [a, b].map(({ category_id: id }) =>
+        Number(this.#live('category', storeId, String(id))?.['position'] ?? Infinity),
+      );
+      return left === right ? 0 : number(left) - number(right);
     };
-  }
-
-  #reviewSummary(storeId: string, id: string): Fields {
-    const state = this.#live('review', storeId, id) ?? {};
-    const erased = this.#erased.has(`review/${storeId}/${id}`);
-    return {
-      id,
-      ...picked(state, ['order_id', 'customer_id', 'rating', 'comment']),
-      customer_name: erased ? null : (state['customer_name'] ?? null),
-      ...this.#dates(storeId, state, ['created_at']),
+    const byName = ([, a]: Named, [, b]: Named) => byCodePoint(fold(a['name']), fold(b['name']));
+    const newestFirst = ([, a]: Named, [, b]: Named) => time(b['created_at']) - time(a['created_at']);
+    const orders: Record<string, ((a: Named, b: Named) => number)[]> = {
+      customer: [byName],
+      option_group: [byName],
+      category: [byPosition],
+      product: [byCategory, byPosition],
     };
+    const comparisons = [...(orders[kind] ?? [newestFirst]), byId];
+    return this.#of(kind, storeId).sort((a, b) => {
+      for (const compare of comparisons) {
+        const order = compare(a, b);
+        if (order !== 0) return order;
+      }
+      return 0;
+    });
   }
 
-  campaigns(storeId: string, query: ListQuery): Envelope {
-    const found = this.#newestFirst('campaign', storeId).filter(
-      ([, { status }]) => query.status === undefined || query.status.includes(String(status)),
-    );
-    return cut(
-      found.map(([id]) => this.#campaignSummary(storeId, id)),
-      query,
+  #isWanted(kind: string, storeId: string, [id, state]: Named, query: ListQuery): boolean {
+    const isOneOf = (wanted: readonly unknown[] | undefined, name: string) =>
+      wanted === undefined || wanted.includes(state[name]);
+    return (
+      this.#inRange(kind, storeId, id, query) &&
+      isOneOf(query.status, 'status') &&
+      isOneOf(query.order_type, 'order_type') &&
+      isOneOf(query.rating, 'rating') &&
+      (query.active === undefined || state['active'] === query.active) &&
+      (query.category_id === undefined || state['category_id'] === query.category_id) &&
+      (query.customer_id === undefined || customerId(state) === query.customer_id) &&
+      matches(state, query.search)
     );
   }
 
-  campaign(storeId: string, id: string): Fields | null {
-    const state = this.#live('campaign', storeId, id);
-    if (state === null) return null;
-    return {
-      ...this.#campaignSummary(storeId, id),
-      ...picked(state, [
-        'message',
-        'audience',
-        'coupon_id',
-        'sent_count',
-        'delivered_count',
-        'converted_count',
-      ]),
+  /** A list's entry, or what details show besides. */
+  #shown(kind: string, storeId: string, id: string, part: 'summary' | 'details' = 'summary'): Fields {
+    const state = this.#live(kind, storeId, id) ?? {};
+    const isErased = this.#erased.has(`${kind}/${storeId}/${id}`);
+    const lists = (name: string) => (state[name] as Fields[] | null | undefined) ?? [];
+    const made: Record<string, () => unknown> = {
+      updated_at: () => this.#updatedAt(kind, storeId, id),
+      item_count: () => lists('items').reduce((sum, { quantity }) => sum + number(quantity), 0),
+      customer: () => customerOf(state, isErased, ['name', 'phone']),
+      customer_name: () => (isErased ? null : (state['customer_name'] ?? null)),
+      items: () =>
+        lists('items').map((item) => ({
+          ...picked(item, words('id product_id external_code name quantity unit_price notes total')),
+          options: [],
+        })),
+      status_history: () =>
+        lists('status_history').map(({ status, at }) => ({ status, at: this.#local(storeId, at) })),
+      product_count: () =>
+        this.#of('product', storeId).filter(([, { category_id: category }]) => category === id).length,
+      option_groups: () => this.#optionGroupsOf(storeId, state, () => true),
+      options: () => optionsOf(state, () => true),
+      ...(kind === 'store' && { status: () => state['status'] ?? 'active' }),
     };
-  }
-
-  #campaignSummary(storeId: string, id: string): Fields {
-    const state = this.#live('campaign', storeId, id) ?? {};
-    return {
-      id,
-      ...picked(state, ['name', 'channel', 'status']),
-      ...this.#dates(storeId, state, ['starts_at', 'ends_at', 'created_at']),
-      updated_at: this.#updatedAt('campaign', storeId, id),
-    };
-  }
-
-  categories(storeId: string, query: ListQuery): Envelope {
-    return cut(
-      this.#sortedCategories(storeId).map(([id]) => this.#categorySummary(storeId, id)),
-      query,
+    const valueOf = (name: string) =>
+      made[name] !== undefined
+        ? made[name]()
+        : /_(?:at|for)$/.test(name)
+          ? this.#local(storeId, state[name])
+          : (state[name] ?? DEFAULTS[name] ?? null);
+    const { summary, details = [] } = SHOWN[kind] ?? { summary: [] };
+    const shown = Object.fromEntries(
+      (part === 'summary' ? summary : details).map((name) => [name, valueOf(name)]),
     );
-  }
-
-  category(storeId: string, id: string): Fields | null {
-    const state = this.#live('category', storeId, id);
-    if (state === null) return null;
-    return {
-      ...this.#categorySummary(storeId, id),
-      ...this.#dates(storeId, state, ['created_at']),
-      updated_at: this.#updatedAt('category', storeId, id),
-      product_count: this.#of('product', storeId).filter(([, { category_id }]) => category_id === id).length,
-    };
-  }
-
-  #sortedCategories(storeId: string): [string, Fields][] {
-    return this.#of('category', storeId).sort(
-      ([idA, a], [idB, b]) =>
-        number(a['position']) - number(b['position']) ||
-        byCodePoint(String(a['name']), String(b['name'])) ||
-        byCodePoint(idA, idB),
-    );
-  }
-
-  #categorySummary(storeId: string, id: string): Fields {
-    const state = this.#live('category', storeId, id) ?? {};
-    return { id, ...picked(state, ['name', 'description', 'position', 'active', 'image_url']) };
-  }
-
-  products(storeId: string, query: ListQuery): Envelope {
-    const found = this.#sortedProducts(storeId).filter(
-      ([id, state]) =>
-        this.#inRange('product', storeId, id, query) &&
-        (query.category_id === undefined || state['category_id'] === query.category_id),
-    );
-    return cut(
-      found.map(([id]) => this.#productSummary(storeId, id)),
-      query,
-    );
-  }
-
-  product(storeId: string, id: string): Fields | null {
-    const state = this.#live('product', storeId, id);
-    if (state === null) return null;
-    return {
-      ...this.#productSummary(storeId, id),
-      ...picked(state, ['ean', 'serves']),
-      option_groups: this.#optionGroupsOf(storeId, state, () => true),
-      ...this.#dates(storeId, state, ['created_at']),
-    };
-  }
-
-  #sortedProducts(storeId: string): [string, Fields][] {
-    const place = ({ category_id: category }: Fields) =>
-      category === null || category === undefined
-        ? Number.POSITIVE_INFINITY
-        : number(
-            this.#live('category', storeId, category as string)?.['position'] ?? Number.POSITIVE_INFINITY,
-          );
-    const compare = (a: number, b: number) => (a === b ? 0 : a - b);
-    return this.#of('product', storeId).sort(
-      ([idA, a], [idB, b]) =>
-        compare(place(a), place(b)) ||
-        number(a['position']) - number(b['position']) ||
-        byCodePoint(String(a['name']), String(b['name'])) ||
-        byCodePoint(idA, idB),
-    );
-  }
-
-  #productSummary(storeId: string, id: string): Fields {
-    const state = this.#live('product', storeId, id) ?? {};
-    return {
-      id,
-      ...picked(state, [
-        'category_id',
-        'name',
-        'description',
-        'price',
-        'promotional_price',
-        'active',
-        'position',
-      ]),
-      ...picked(state, ['image_url', 'external_code']),
-      updated_at: this.#updatedAt('product', storeId, id),
-    };
-  }
-
-  optionGroups(storeId: string, query: ListQuery): Envelope {
-    const found = this.#of('option_group', storeId).sort(
-      ([idA, a], [idB, b]) => byCodePoint(fold(a['name']), fold(b['name'])) || byCodePoint(idA, idB),
-    );
-    return cut(
-      found.map(([id, state]) => optionGroup(id, state, () => true)),
-      query,
-    );
+    if (part === 'summary') return { id, ...shown };
+    if (kind !== 'order') return shown;
+    return { ...shown, customer: customerOf(state, isErased, ['name', 'phone', 'document']) };
   }
 
   #optionGroupsOf(storeId: string, product: Fields, shows: (option: Fields) => boolean): Fields[] {
     const ids = (product['option_group_ids'] ?? []) as string[];
     return ids.flatMap((id) => {
       const state = this.#live('option_group', storeId, id);
-      return state === null ? [] : [optionGroup(id, state, shows)];
+      if (state === null) return [];
+      return [{ ...this.#shown('option_group', storeId, id), options: optionsOf(state, shows) }];
     });
   }
 
   menu(storeId: string): Fields {
     const updates: string[] = [];
-    const categories = this.#sortedCategories(storeId).flatMap(([id, state]) => {
-      const products = this.#sortedProducts(storeId).filter(
+    const categories = this.#sorted('category', storeId).flatMap(([id, state]) => {
+      const products = this.#sorted('product', storeId).filter(
         ([, product]) => product['category_id'] === id && product['active'] === true,
       );
       if (state['active'] !== true || products.length === 0) return [];
       updates.push(String(this.#updatedAt('category', storeId, id)));
       return [
         {
-          ...this.#categorySummary(storeId, id),
+          ...this.#shown('category', storeId, id),
           products: products.map(([productId, product]) => {
             updates.push(String(this.#updatedAt('product', storeId, productId)));
             return {
-              ...this.#productSummary(storeId, productId),
+              ...this.#shown('product', storeId, productId),
               option_groups: this.#optionGroupsOf(storeId, product, ({ active }) => active !== false),
             };
           }),
@@ -389,56 +268,14 @@ export class Model {
     return this.#entities.get(`${entity}/${storeId}/${id}`)?.data ?? null;
   }
 
-  #newestFirst(entity: string, storeId: string): [string, Fields][] {
-    return this.#of(entity, storeId).sort(
-      ([idA, a], [idB, b]) => time(b['created_at']) - time(a['created_at']) || byCodePoint(idA, idB),
-    );
-  }
-
-  #dates(storeId: string, state: Fields, names: string[]): Fields {
-    return Object.fromEntries(names.map((name) => [name, this.#local(storeId, state[name])]));
-  }
-
   #updatedAt(entity: string, storeId: string, id: string): string | null {
     const stored = this.#entities.get(`${entity}/${storeId}/${id}`);
     return this.#local(storeId, stored?.data?.['updated_at'] ?? stored?.time.toISOString());
   }
 
-  #summary(storeId: string, id: string): Fields {
-    const state = this.#entities.get(`order/${storeId}/${id}`)?.data ?? {};
-    const items = (state['items'] as { quantity: number }[] | null) ?? [];
-    return {
-      id,
-      display_id: state['display_id'] ?? null,
-      status: state['status'],
-      order_type: state['order_type'],
-      sales_channel: null,
-      customer: this.#customer(storeId, id, state, ['name', 'phone']),
-      item_count: items.reduce((sum, { quantity }) => sum + quantity, 0),
-      subtotal: null,
-      delivery_fee: state['delivery_fee'] ?? '0.00',
-      service_fee: '0.00',
-      discount: '0.00',
-      total: state['total'],
-      scheduled_for: this.#local(storeId, state['scheduled_for']),
-      created_at: this.#local(storeId, state['created_at']),
-      updated_at: this.#updatedAt('order', storeId, id),
-    };
-  }
-
-  #customer(storeId: string, id: string, state: Fields, fields: string[]): Fields | null {
-    const customer = state['customer'] as Fields | null;
-    if (customer === null || customer === undefined) return null;
-    const erased = this.#erased.has(`order/${storeId}/${id}`);
-    return {
-      id: customer['id'],
-      ...Object.fromEntries(fields.map((field) => [field, erased ? null : (customer[field] ?? null)])),
-    };
-  }
-
-  #of(entity: string, storeId: string): [string, Fields][] {
+  #of(entity: string, storeId: string): Named[] {
     const prefix = `${entity}/${storeId}/`;
-    return [...this.#entities].flatMap(([key, { data }]): [string, Fields][] =>
+    return [...this.#entities].flatMap(([key, { data }]): Named[] =>
       key.startsWith(prefix) && data !== null ? [[key.slice(prefix.length), data]] : [],
     );
   }
@@ -486,23 +323,28 @@ function number(value: unknown): number {
   return value as number;
 }
 
-function optionGroup(id: string, state: Fields, shows: (option: Fields) => boolean): Fields {
-  const options = (state['options'] as Fields[])
+function words(...lines: string[]): string[] {
+  return lines.flatMap((line) => line.split(' '));
+}
+
+function customerOf({ customer }: Fields, isErased: boolean, names: string[]): Fields | null {
+  if (customer === null || customer === undefined) return null;
+  const { id, ...known } = customer as Fields;
+  return { id, ...picked(isErased ? {} : known, names) };
+}
+
+function optionsOf(group: Fields, shows: (option: Fields) => boolean): Fields[] {
+  return (group['options'] as Fields[])
     .map((option): Fields => ({
-      ...picked(option, ['id', 'name', 'description', 'price', 'max_quantity', 'external_code']),
+      ...picked(option, words('id name description price max_quantity external_code')),
       active: option['active'] ?? true,
       position: option['position'] ?? 0,
     }))
     .sort(
       (a, b) =>
         number(a['position']) - number(b['position']) || byCodePoint(String(a['id']), String(b['id'])),
-    );
-  return {
-    id,
-    ...picked(state, ['name', 'min', 'max', 'price_method', 'external_code']),
-    position: state['position'] ?? 0,
-    options: options.filter(shows),
-  };
+    )
+    .filter(shows);
 }
 
 function time(value: unknown): number {

@@ -76,18 +76,21 @@ const customerOrderQuery = fc
 /** What is asked of one store's list. */
 export type Question = { path: ListPath; query: ListQuery; storeId: string };
 
+type AnswerOf = (model: Model, store: string, query: ListQuery) => Envelope;
+const of =
+  (kind: string): AnswerOf =>
+  (model, store, query) =>
+    model.list(kind, store, query);
+
 /** Every list, with what it can be asked and what the model answers. */
 export const lists = {
-  '/api/customer/list': [customerQuery, (model, store, query) => model.customers(store, query)],
-  '/api/order/list': [orderQuery, (model, store, query) => model.orders(store, query, 'anyone')],
+  '/api/customer/list': [customerQuery, of('customer')],
+  '/api/order/list': [orderQuery, of('order')],
   '/api/customer/order-list/': [
     customerOrderQuery,
-    (model, store, query) => model.orders(store, query, 'a customer'),
+    (model, store, query) => model.customerOrders(store, query),
   ],
-  '/api/coupon/list': [
-    fc.record({ ...paging, active: maybe(fc.boolean(), 5) }),
-    (model, store, query) => model.coupons(store, query),
-  ],
+  '/api/coupon/list': [fc.record({ ...paging, active: maybe(fc.boolean(), 5) }), of('coupon')],
   '/api/review/list': [
     fc
       .tuple(
@@ -98,13 +101,10 @@ export const lists = {
         ranges,
       )
       .map(([query, { created_from, created_to }]) => ({ ...query, created_from, created_to })),
-    (model, store, query) => model.reviews(store, query),
+    of('review'),
   ],
-  '/api/campaign/list': [
-    fc.record({ ...paging, status: some(CAMPAIGN_STATUSES) }),
-    (model, store, query) => model.campaigns(store, query),
-  ],
-  '/api/category/list': [fc.record(paging), (model, store, query) => model.categories(store, query)],
+  '/api/campaign/list': [fc.record({ ...paging, status: some(CAMPAIGN_STATUSES) }), of('campaign')],
+  '/api/category/list': [fc.record(paging), of('category')],
   '/api/product/list': [
     fc
       .tuple(
@@ -112,13 +112,10 @@ export const lists = {
         ranges,
       )
       .map(([query, { updated_from, updated_to }]) => ({ ...query, updated_from, updated_to })),
-    (model, store, query) => model.products(store, query),
+    of('product'),
   ],
-  '/api/option-group/list': [fc.record(paging), (model, store, query) => model.optionGroups(store, query)],
-} satisfies Record<
-  string,
-  [fc.Arbitrary<ListQuery>, (model: Model, store: string, query: ListQuery) => Envelope]
->;
+  '/api/option-group/list': [fc.record(paging), of('option_group')],
+} satisfies Record<string, [fc.Arbitrary<ListQuery>, AnswerOf]>;
 export type ListPath = keyof typeof lists;
 
 /** Any question. */
@@ -146,26 +143,13 @@ export const recordIds = {
 } satisfies Record<EntityName, string[]>;
 
 /** Every details endpoint, the ids that streams hold, and what the model answers. */
-export const records: [
-  path: string,
-  ids: string[],
-  answer: (model: Model, store: string, id: string) => unknown,
-][] = [
-  ['/api/order/details/?order_id=', recordIds.order, (model, store, id) => model.order(store, id)],
-  ['/api/coupon/details/?coupon_id=', recordIds.coupon, (model, store, id) => model.coupon(store, id)],
-  ['/api/review/details/?review_id=', recordIds.review, (model, store, id) => model.review(store, id)],
-  [
-    '/api/campaign/details/?campaign_id=',
-    recordIds.campaign,
-    (model, store, id) => model.campaign(store, id),
-  ],
-  [
-    '/api/category/details/?category_id=',
-    recordIds.category,
-    (model, store, id) => model.category(store, id),
-  ],
-  ['/api/product/details/?product_id=', recordIds.product, (model, store, id) => model.product(store, id)],
-];
+export const records = (['order', 'coupon', 'review', 'campaign', 'category', 'product'] as const).map(
+  (kind) => ({
+    path: `/api/${kind}/details/?${kind}_id=`,
+    ids: recordIds[kind],
+    answer: (model: Model, store: string, id: string) => model.record(kind, store, id),
+  }),
+);
 
 function numbered(letter: string, count: number): string[] {
   return Array.from({ length: count }, (_, index) => `${letter}${index + 1}`);

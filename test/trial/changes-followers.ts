@@ -5,23 +5,23 @@
 import { deepStrictEqual } from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApiClient } from '#test/api-client.ts';
-import type { Envelope, Model } from '#test/model.ts';
+import type { Model } from '#test/model.ts';
 import { STREAM_STORES } from '#test/streams.ts';
 
 const ALL = { page_size: 100 };
 
 const WHOLE = '/api/changes?records=whole&page_size=3';
 
-/** What the model says of a store's records, by the kind of the feed. */
-const KINDS: Record<string, (model: Model, storeId: string) => Envelope> = {
-  order: (model, storeId) => model.orders(storeId, ALL, 'anyone'),
-  customer: (model, storeId) => model.customers(storeId, ALL),
-  review: (model, storeId) => model.reviews(storeId, ALL),
-  campaign: (model, storeId) => model.campaigns(storeId, ALL),
-  coupon: (model, storeId) => model.coupons(storeId, ALL),
-  category: (model, storeId) => model.categories(storeId, ALL),
-  product: (model, storeId) => model.products(storeId, ALL),
-  'option-group': (model, storeId) => model.optionGroups(storeId, ALL),
+/** The kinds of feeds, by the entity of the model. */
+const KINDS: Record<string, string> = {
+  order: 'order',
+  customer: 'customer',
+  review: 'review',
+  campaign: 'campaign',
+  coupon: 'coupon',
+  category: 'category',
+  product: 'product',
+  'option-group': 'option_group',
 };
 
 interface Changes {
@@ -110,10 +110,7 @@ export class ChangesFollowers {
   async compare(model: Model): Promise<number> {
     for (const { storeId, kind, follower } of this.#ofKinds) {
       await follower.follow();
-      const expected = instants(
-        KINDS[kind]?.(model, storeId).results ?? [],
-        model.offset(storeId),
-      ) as Fields[];
+      const expected = instants(recordsIn(model, storeId, kind), model.offset(storeId)) as Fields[];
       deepStrictEqual(
         { storeId, kind, records: follower.records(kind) },
         { storeId, kind, records: inOrder(expected) },
@@ -155,24 +152,21 @@ function answersFrom(follower: Follower): Record<string, Fields[]> {
 
 /** The same as the model has it. */
 function answersOf(model: Model, storeId: string): Record<string, Fields[]> {
-  const details = (kind: string, read: (id: string) => Fields | null) =>
-    inOrder(KINDS[kind]?.(model, storeId).results ?? []).flatMap(({ id }) => {
-      const record = read(String(id));
+  const known = (kind: string, ids: unknown[]) =>
+    ids.flatMap((id): Fields[] => {
+      const record = model.record(kind, storeId, String(id));
       return record === null ? [] : [record];
     });
-  const summaries = (kind: string) => inOrder(KINDS[kind]?.(model, storeId).results ?? []);
-  const store = model.storeInfo(storeId);
-  return {
-    store: store === null ? [] : [store],
-    customer: summaries('customer'),
-    order: details('order', (id) => model.order(storeId, id)),
-    review: details('review', (id) => model.review(storeId, id)),
-    campaign: details('campaign', (id) => model.campaign(storeId, id)),
-    coupon: details('coupon', (id) => model.coupon(storeId, id)),
-    'option-group': summaries('option-group'),
-    category: details('category', (id) => model.category(storeId, id)),
-    product: details('product', (id) => model.product(storeId, id)),
-  };
+  const answers = Object.entries(KINDS).map(([kind, entity]): [string, Fields[]] => {
+    const ids = inOrder(recordsIn(model, storeId, kind)).map(({ id }) => id);
+    return [kind, known(entity, ids)];
+  });
+  return { store: known('store', [storeId]), ...Object.fromEntries(answers) };
+}
+
+/** What the model says of a store's records, as lists show them. */
+function recordsIn(model: Model, storeId: string, kind: string): Fields[] {
+  return model.list(KINDS[kind] ?? '', storeId, ALL).results;
 }
 
 function inOrder(records: Fields[]): Fields[] {
