@@ -1,3 +1,3 @@
 import { describeProof } from './prove-examples.ts';
 
-describeProof(2_000);
+describeProof(800);

@@ -86,6 +86,10 @@ const NAMES = [
   'fields',
   'sort',
   'limit',
+  'order_by',
+  'store_id',
+  'environment',
+  '%ff',
 ];
 
 /** Values that mean something to a database, a template, a shell, a log or a browser. */

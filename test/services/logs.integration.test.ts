@@ -130,60 +130,18 @@ const newSecret = () => {
 
 const address = { street: PERSON.street, number: '731', city: 'Quixadá' };
 const at = '2026-03-01T12:00:00Z';
+const created = { created_at: at };
+const { name, document, phone, email, note: message, comment } = PERSON;
+const contact = { document, phone, email };
+const customer = { id: 'c1', name, phone, document };
+const order = { status: 'pending', order_type: 'delivery', total: '1.00', customer, notes: message };
 const entities: [string, string, object][] = [
-  [
-    'store',
-    's1',
-    {
-      name: 'Loja',
-      document: PERSON.document,
-      phone: PERSON.phone,
-      email: PERSON.email,
-      timezone_offset: '-03:00',
-      address,
-      created_at: at,
-    },
-  ],
-  [
-    'coupon',
-    'n1',
-    { code: 'BEMVINDO', discount_type: 'fixed', discount_value: '1.00', active: true, created_at: at },
-  ],
-  [
-    'customer',
-    'c1',
-    {
-      name: PERSON.name,
-      document: PERSON.document,
-      phone: PERSON.phone,
-      email: PERSON.email,
-      addresses: [address],
-      created_at: at,
-    },
-  ],
-  [
-    'review',
-    'r1',
-    { rating: 1, customer_id: 'c1', customer_name: PERSON.name, comment: PERSON.comment, created_at: at },
-  ],
-  [
-    'campaign',
-    'm1',
-    { name: 'Volta', channel: 'sms', status: 'draft', message: PERSON.note, created_at: at },
-  ],
-  [
-    'order',
-    'o1',
-    {
-      status: 'pending',
-      order_type: 'delivery',
-      total: '1.00',
-      customer: { id: 'c1', name: PERSON.name, phone: PERSON.phone, document: PERSON.document },
-      delivery: { address },
-      notes: PERSON.note,
-      created_at: at,
-    },
-  ],
+  ['store', 's1', { name: 'Loja', ...contact, timezone_offset: '-03:00', address, ...created }],
+  ['coupon', 'n1', { code: 'A', discount_type: 'fixed', discount_value: '1.00', active: true, ...created }],
+  ['customer', 'c1', { name, ...contact, addresses: [address], ...created }],
+  ['review', 'r1', { rating: 1, customer_id: 'c1', customer_name: name, comment, ...created }],
+  ['campaign', 'm1', { name: 'Volta', channel: 'sms', status: 'draft', message, ...created }],
+  ['order', 'o1', { ...order, delivery: { address }, ...created }],
   ['category', 'k1', { name: 'Pizzas', position: 0, active: true }],
   ['product', 'p1', { name: 'Calabresa', price: '1.00', position: 0, active: true, category_id: 'k1' }],
   ['option_group', 'g1', { name: 'Borda', min: 0, max: 1, options: [] }],

@@ -1,4 +1,7 @@
+/** The change feeds: of one kind and of several, of summaries and of whole records. */
+import { randomInt } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { EntityName } from '#shared/events/entities.ts';
 import type { Answer } from '#test/api-client.ts';
 import { type QueryService, startQueryService, type TestChange } from '#test/query-service.ts';
 
@@ -15,313 +18,632 @@ interface Changes {
   more: boolean;
 }
 
+const KINDS = [
+  'store',
+  'order',
+  'customer',
+  'review',
+  'campaign',
+  'coupon',
+  'category',
+  'product',
+  'option-group',
+];
+const AT = { created_at: '2026-03-01T12:00:00.500Z', updated_at: '2026-03-02T12:00:00Z' };
+const STORE = { name: 'Loja', timezone_offset: '-03:00', ...AT };
+
 let service: QueryService;
-let token: string;
 
 beforeAll(async () => {
   service = await startQueryService({ environments: 2 });
-  await service.setKey({ clientId: 'full' });
-  token = await service.api.token('full', 'secret');
 });
 afterAll(() => service?.close());
 
 let stores = 0;
 /** A store of its own, with a token for it. */
-async function newStore(): Promise<{ storeId: string; token: string }> {
+async function newStore(scopes = ['store', 'crm', 'order', 'menu']) {
   stores += 1;
-  const storeId = `c${stores}`;
-  await service.setKey({ clientId: storeId, storeId });
+  const storeId = `k${stores}`;
+  await service.setKey({ clientId: storeId, storeId, scopes });
   return { storeId, token: await service.api.token(storeId, 'secret') };
 }
 
-const order = (storeId: string, id: string, status = 'pending', more: object = {}): TestChange => ({
-  entity: 'order',
-  storeId,
-  id,
-  data: { status, order_type: 'delivery', total: '1.00', created_at: '2026-03-01T12:00:00Z', ...more },
-});
-const deleted = (entity: TestChange['entity'], storeId: string, id: string): TestChange => ({
+const DATA: Record<EntityName, object> = {
+  store: STORE,
+  order: {
+    status: 'pending',
+    order_type: 'delivery',
+    total: '7.00',
+    customer: { id: 'customer1', name: 'Zé', phone: '11 9', document: '123' },
+    items: [{ product_id: 'product1', name: 'P', quantity: 2, unit_price: '3.50', total: '7.00' }],
+    delivery: { address: { street: 'Rua "A"' }, fee: '0.00', estimated_at: AT.updated_at },
+    payments: [{ method: 'pix', type: 'prepaid', amount: '7.00' }],
+    status_history: [{ status: 'pending', at: AT.created_at }],
+    notes: 'sem cebola',
+    ...AT,
+  },
+  customer: { name: 'Zé', phone: '11 9', addresses: [{ street: 'Rua A' }], ...AT },
+  review: { rating: 4, comment: 'bom', reply: 'obrigado', replied_at: AT.updated_at, ...AT },
+  campaign: { name: 'C', channel: 'sms', status: 'running', message: 'oi', sent_count: 3, ...AT },
+  coupon: { code: 'X', discount_type: 'fixed', discount_value: '1.00', active: true, usage_limit: 5, ...AT },
+  category: { name: 'K', position: 1, active: true, ...AT },
+  product: {
+    name: 'P',
+    price: '3.50',
+    position: 1,
+    active: true,
+    category_id: 'category1',
+    ean: '789',
+    serves: 2,
+    option_group_ids: ['gone', 'option_group1', 'gone', 'option_group1'],
+    ...AT,
+  },
+  option_group: { name: 'G', min: 0, max: 1, options: [{ id: 'x', name: 'X', price: '1.00' }] },
+};
+const ENTITIES = Object.keys(DATA) as EntityName[];
+
+const nameOf = (entity: string) => entity.replace('_', '-');
+const idOf = (storeId: string, entity: EntityName, number = 1) =>
+  entity === 'store' ? storeId : `${entity}${number}`;
+const change = (storeId: string, entity: EntityName, number = 1, more: object = {}): TestChange => ({
   entity,
   storeId,
-  id,
+  id: idOf(storeId, entity, number),
+  data: { ...DATA[entity], ...more },
+});
+const deletion = (storeId: string, entity: EntityName, number = 1): TestChange => ({
+  entity,
+  storeId,
+  id: idOf(storeId, entity, number),
 });
 
-async function changes(path: string, bearer: string): Promise<Changes> {
-  const answer = await service.api.get(path, bearer);
-  expect(answer.status, answer.text).toBe(200);
+async function page(path: string, token: string): Promise<Changes> {
+  const answer = await service.api.get(path, token);
+  expect(answer.status, `${path}: ${answer.text}`).toBe(200);
   expect(Object.keys(answer.json as object)).toEqual(['results', 'timezone_offset', 'next', 'more']);
-  const page = answer.json as Changes;
-  expect(page.next).toMatch(/^[A-Za-z0-9_-]{1,200}$/);
-  if (page.results.length === 0) expect(page.more).toBe(false);
-  expect(new Set(page.results.map(({ id }) => id)).size).toBe(page.results.length);
-  for (const { deleted: isDeleted, record } of page.results) expect(record === null).toBe(isDeleted);
-  return page;
+  const found = answer.json as Changes;
+  expect(found.next).toMatch(/^[A-Za-z0-9_-]{1,200}$/);
+  if (found.results.length === 0) expect(found.more).toBe(false);
+  for (const entry of found.results) expect(Object.keys(entry)).toEqual(['kind', 'id', 'deleted', 'record']);
+  for (const { deleted, record } of found.results) expect(record === null).toBe(deleted);
+  const names = found.results.map(({ kind, id }) => `${kind}/${id}`);
+  expect(new Set(names).size).toBe(names.length);
+  return found;
 }
 
-/** All changes after a cursor, page by page. */
-async function walk(bearer: string, kind: string, after: string | null = null, size = 100) {
+async function walk(path: string, token: string, after: string | null = null) {
   const told: Change[] = [];
-  let next = after;
-  for (;;) {
-    const query = `page_size=${size}${next === null ? '' : `&after=${next}`}`;
-    const page = await changes(`/api/${kind}/changes?${query}`, bearer);
-    told.push(...page.results);
-    next = page.next;
-    if (!page.more) return { told, next };
+  const sizes: number[] = [];
+  for (let next = after; ;) {
+    const mark = path.includes('?') ? '&' : '?';
+    const {
+      results,
+      next: last,
+      more,
+    } = await page(next === null ? path : `${path}${mark}after=${next}`, token);
+    told.push(...results);
+    sizes.push(results.length);
+    next = last;
+    if (!more) return { told, sizes, next };
   }
 }
-const idsOf = (told: readonly Change[]) => told.map(({ id, deleted: gone }) => (gone ? `-${id}` : id));
+
+const shortOf = (told: readonly Change[]) =>
+  told.map(({ kind, id, deleted }) => `${deleted ? '-' : ''}${kind}/${id}`);
 const codeOf = ({ status, json }: Answer) => [status, (json as { code: string }).code];
+const detailOf = ({ json }: Answer) => (json as { detail: string }).detail;
 
-describe('a walk from the beginning', () => {
-  it('tells each record once, at its newest state, in the order of the last changes', async () => {
-    const { storeId, token: bearer } = await newStore();
-    await service.apply([
-      order(storeId, 'o1'),
-      order(storeId, 'o2'),
-      order(storeId, 'o3'),
-      order(storeId, 'o1', 'ready'),
-      deleted('order', storeId, 'o2'),
-    ]);
-    for (const size of [1, 2, 100]) {
-      const { told } = await walk(bearer, 'order', null, size);
-      expect(idsOf(told), `pages of ${size}`).toEqual(['o3', 'o1']);
-      expect(told[1]?.record).toMatchObject({ id: 'o1', status: 'ready' });
+describe('the entries of an answer', () => {
+  it('name their kind, on the path of one kind too', async () => {
+    const { storeId, token } = await newStore();
+    await service.apply(ENTITIES.map((entity) => change(storeId, entity)));
+    for (const entity of ENTITIES) {
+      const { results } = await page(`/api/${nameOf(entity)}/changes`, token);
+      expect(shortOf(results)).toEqual([`${nameOf(entity)}/${idOf(storeId, entity)}`]);
     }
-    const { results } = await service.api.list('/api/order/list', bearer);
-    const { told } = await walk(bearer, 'order');
-    expect(told.map(({ record }) => record)).toEqual(
-      expect.arrayContaining(results.map((record) => expect.objectContaining(record) as unknown)),
-    );
+    const { results } = await page('/api/changes', token);
+    expect(shortOf(results)).toEqual(ENTITIES.map((entity) => `${nameOf(entity)}/${idOf(storeId, entity)}`));
   });
 
-  it('tells a deletion only where it came after the walk began', async () => {
-    const { storeId, token: bearer } = await newStore();
-    await service.apply([
-      ...['o1', 'o2', 'o3', 'o4'].map((id) => order(storeId, id)),
-      deleted('order', storeId, 'o2'),
+  it('are in the order of the last change over all kinds, each record once, at any size of a page', async () => {
+    const { storeId, token } = await newStore();
+    const lasts = new Map<string, boolean>();
+    // Kinds come unevenly, in runs, changed again and deleted.
+    for (let round = 0; round < 6; round += 1) {
+      const changes: TestChange[] = [];
+      for (const entity of ENTITIES) {
+        const some = entity === 'store' ? 1 : randomInt(1, entity === 'order' ? 40 : 8);
+        for (let count = 0; count < some; count += 1) {
+          const number = randomInt(60);
+          changes.push(
+            randomInt(5) === 0 && entity !== 'store'
+              ? deletion(storeId, entity, number)
+              : change(storeId, entity, number, entity === 'order' ? { customer: null } : {}),
+          );
+        }
+      }
+      for (const { entity, id, data } of changes) {
+        const name = `${nameOf(entity)}/${id}`;
+        lasts.delete(name);
+        lasts.set(name, data !== undefined);
+      }
+      await service.apply(changes);
+    }
+    const expected = [...lasts].flatMap(([name, isThere]) => (isThere ? [name] : []));
+    for (const size of [1, 3, 20, 100, 1_000]) {
+      const { told, sizes } = await walk(`/api/changes?page_size=${size}`, token);
+      expect(shortOf(told), `pages of ${size}`).toEqual(expected);
+      // Every page but the last is full.
+      expect(new Set(sizes.slice(0, -1))).toEqual(new Set(expected.length > size ? [size] : []));
+    }
+    const some = ['product', 'customer', 'option-group'];
+    const { told } = await walk(
+      `/api/changes?page_size=7&${some.map((kind) => `kinds=${kind}`).join('&')}`,
+      token,
+    );
+    expect(shortOf(told)).toEqual(expected.filter((name) => some.includes(name.split('/')[0] ?? '')));
+    for (const kind of KINDS) {
+      const own = await walk(`/api/${kind}/changes?page_size=7`, token);
+      expect(shortOf(own.told)).toEqual(expected.filter((name) => name.startsWith(`${kind}/`)));
+    }
+  });
+
+  it('are found beyond long runs of other kinds', async () => {
+    const { storeId, token } = await newStore();
+    await service.apply([change(storeId, 'category', 1), change(storeId, 'product', 1)]);
+    for (let first = 0; first < 1_500; first += 500) {
+      await service.apply(
+        Array.from({ length: 500 }, (_, index) => change(storeId, 'review', first + index)),
+      );
+    }
+    await service.apply([change(storeId, 'category', 2), change(storeId, 'product', 2)]);
+    const { told, sizes } = await walk('/api/changes?kinds=category&kinds=product&page_size=3', token);
+    expect(shortOf(told)).toEqual([
+      'category/category1',
+      'product/product1',
+      'category/category2',
+      'product/product2',
     ]);
-    const first = await changes('/api/order/changes?page_size=1', bearer);
-    expect(idsOf(first.results)).toEqual(['o1']);
-    await service.apply([deleted('order', storeId, 'o1'), deleted('order', storeId, 'o3')]);
-    const { told, next } = await walk(bearer, 'order', first.next, 1);
-    expect(idsOf(told)).toEqual(['o4', '-o1', '-o3']);
-    expect(idsOf((await walk(bearer, 'order', next)).told)).toEqual([]);
+    expect(sizes).toEqual([3, 1]);
+    const all = await walk('/api/changes?page_size=700', token);
+    expect(all.sizes).toEqual([700, 700, 104]);
   });
-
-  it('is empty where nothing has arrived, and goes on to what comes, deletions too', async () => {
-    const { storeId, token: bearer } = await newStore();
-    const { told, next } = await walk(bearer, 'order');
-    expect(told).toEqual([]);
-    await service.apply([order(storeId, 'o1'), order(storeId, 'o2'), deleted('order', storeId, 'o1')]);
-    expect(idsOf((await walk(bearer, 'order', next)).told)).toEqual(['o2', '-o1']);
-  });
-});
-
-it('more than 16 MiB are told, deletions too, and what is asked beside them', async () => {
-  const one = await newStore();
-  const other = await newStore();
-  const addresses = Array.from({ length: 50 }, () => ({ reference: '😀'.repeat(4_500) }));
-  const ids = Array.from({ length: 24 }, (_, index) => `c${index}`);
-  // As many as Kafka takes in one batch.
-  for (let first = 0; first < ids.length; first += 5) {
-    await service.apply(
-      ids.slice(first, first + 5).map((id) => ({
-        entity: 'customer',
-        storeId: one.storeId,
-        id,
-        data: { name: id, addresses, created_at: '2026-03-01T12:00:00Z' },
-      })),
-    );
-  }
-  await service.apply([order(other.storeId, 'o1')]);
-  const beginning = (await changes('/api/customer/changes?page_size=1', one.token)).next;
-  await service.apply([deleted('customer', one.storeId, 'c3')]);
-  const [large, ...beside] = await Promise.all([
-    walk(one.token, 'customer', beginning),
-    ...Array.from({ length: 6 }, () => changes('/api/order/changes', other.token)),
-  ]);
-  expect(idsOf(large.told)).toEqual([...ids.filter((id) => !['c0', 'c3'].includes(id)), '-c3']);
-  expect(beside.map(({ results }) => idsOf(results))).toEqual(beside.map(() => ['o1']));
 });
 
 describe('whoever goes on from next', () => {
-  it('is told late, old-dated and future events, records made again and nothing twice', async () => {
-    const { storeId, token: bearer } = await newStore();
-    await service.apply([order(storeId, 'o1'), order(storeId, 'o2')]);
-    let { next } = await walk(bearer, 'order');
-    const follow = async () => {
-      const found = await walk(bearer, 'order', next, 2);
+  it('is told a deletion only where it came after the walk began', async () => {
+    const { storeId, token } = await newStore();
+    await service.apply([1, 2, 3, 4].map((number) => change(storeId, 'order', number)));
+    await service.apply([deletion(storeId, 'order', 2)]);
+    const first = await page('/api/order/changes?page_size=1', token);
+    expect(shortOf(first.results)).toEqual(['order/order1']);
+    await service.apply([deletion(storeId, 'order', 1), deletion(storeId, 'order', 3)]);
+    const { told, next } = await walk('/api/order/changes?page_size=1', token, first.next);
+    expect(shortOf(told)).toEqual(['order/order4', '-order/order1', '-order/order3']);
+    expect((await walk('/api/order/changes', token, next)).told).toEqual([]);
+  });
+
+  it('is told late, old-dated and future events, records made again, and nothing twice or of other kinds', async () => {
+    const { storeId, token } = await newStore();
+    await service.apply([change(storeId, 'order', 1), change(storeId, 'order', 2)]);
+    let { next } = await walk('/api/order/changes', token);
+    const told = async (...changes: TestChange[]) => {
+      await service.apply([...changes, change(storeId, 'review')]);
+      const found = await walk('/api/order/changes?page_size=2', token, next);
       next = found.next;
-      return idsOf(found.told);
+      return shortOf(found.told);
     };
-    expect(await follow()).toEqual([]);
-    await service.apply([order(storeId, 'old', 'pending', { updated_at: '2001-01-01T00:00:00Z' })]);
-    await service.apply([order(storeId, 'ahead', 'pending', { updated_at: '2099-01-01T00:00:00Z' })]);
-    expect(await follow()).toEqual(['old', 'ahead']);
-    await service.apply([order(storeId, 'o1', 'ready'), deleted('order', storeId, 'o2')]);
-    expect(await follow()).toEqual(['o1', '-o2']);
-    await service.apply([order(storeId, 'o2')]);
-    expect(await follow()).toEqual(['o2']);
-    expect(await follow()).toEqual([]);
-  });
-
-  it('is not told what another kind of records did', async () => {
-    const { storeId, token: bearer } = await newStore();
-    const at = { created_at: '2026-03-01T12:00:00Z' };
-    await service.apply([
-      order(storeId, 'o1'),
-      { entity: 'customer', storeId, id: 'c1', data: { name: 'A', ...at } },
-    ]);
-    const { next } = await walk(bearer, 'customer');
-    await service.apply([order(storeId, 'o2'), deleted('order', storeId, 'o1')]);
-    expect((await walk(bearer, 'customer', next)).told).toEqual([]);
-  });
-
-  it('is told the orders and reviews of a deleted customer, without the data', async () => {
-    const { storeId, token: bearer } = await newStore();
-    const at = { created_at: '2026-03-01T12:00:00Z' };
-    const customer = { id: 'c1', name: 'Maria', phone: '11 9' };
-    await service.apply([
-      { entity: 'customer', storeId, id: 'c1', data: { name: 'Maria', ...at } },
-      order(storeId, 'o1', 'pending', { customer }),
-      order(storeId, 'o2'),
-      {
-        entity: 'review',
-        storeId,
-        id: 'r1',
-        data: { rating: 5, customer_id: 'c1', customer_name: 'Maria', ...at },
-      },
-    ]);
-    const orders = await walk(bearer, 'order');
-    const reviews = await walk(bearer, 'review');
-    await service.apply([deleted('customer', storeId, 'c1')]);
-    await expect
-      .poll(async () => (await walk(bearer, 'order', orders.next)).told, { timeout: 120_000 })
-      .toMatchObject([{ id: 'o1', record: { customer: { id: 'c1', name: null, phone: null } } }]);
-    await expect
-      .poll(async () => (await walk(bearer, 'review', reviews.next)).told, { timeout: 120_000 })
-      .toMatchObject([{ id: 'r1', record: { customer_id: 'c1', customer_name: null } }]);
-  });
-
-  it('is not told a product or category for its groups or products, nor anything for a moved offset', async () => {
-    const { storeId, token: bearer } = await newStore();
-    const store = { name: 'Loja', timezone_offset: '-03:00', created_at: '2026-01-01T00:00:00Z' };
-    const group = (name: string): TestChange => ({
-      entity: 'option_group',
-      storeId,
-      id: 'g1',
-      data: { name, min: 0, max: 1, options: [] },
-    });
-    const product = (id: string): TestChange => ({
-      entity: 'product',
-      storeId,
-      id,
-      data: {
-        name: 'P',
-        price: '5.00',
-        position: 1,
-        active: true,
-        category_id: 'k1',
-        option_group_ids: ['g1'],
-        updated_at: '2026-03-01T12:00:00Z',
-      },
-    });
-    await service.apply([
-      { entity: 'store', storeId, id: storeId, data: store },
-      { entity: 'category', storeId, id: 'k1', data: { name: 'K', position: 1, active: true } },
-      product('p1'),
-      group('G'),
-    ]);
-    const products = await walk(bearer, 'product');
-    const categories = await walk(bearer, 'category');
-    const groups = await walk(bearer, 'option-group');
-    expect(products.told[0]?.record).toMatchObject({ updated_at: '2026-03-01T09:00:00' });
-    await service.apply([
-      group('H'),
-      { entity: 'store', storeId, id: storeId, data: { ...store, timezone_offset: '-05:00' } },
-    ]);
-    expect((await walk(bearer, 'product', products.next)).told).toEqual([]);
-    expect((await walk(bearer, 'category', categories.next)).told).toEqual([]);
-    expect((await walk(bearer, 'option-group', groups.next)).told).toMatchObject([{ record: { name: 'H' } }]);
-    const page = await changes('/api/product/changes', bearer);
-    expect(page.timezone_offset).toBe('-05:00');
-    expect(page.results).toMatchObject([{ record: { updated_at: '2026-03-01T07:00:00' } }]);
+    expect(await told()).toEqual([]);
+    const old = change(storeId, 'order', 3, { updated_at: '2001-01-01T00:00:00Z' });
+    const ahead = change(storeId, 'order', 4, { updated_at: '2099-01-01T00:00:00Z' });
+    expect(await told(old, ahead)).toEqual(['order/order3', 'order/order4']);
+    const [again, gone] = [change(storeId, 'order', 1, { status: 'ready' }), deletion(storeId, 'order', 2)];
+    expect(await told(again, gone)).toEqual(['order/order1', '-order/order2']);
+    expect(await told(change(storeId, 'order', 2))).toEqual(['order/order2']);
+    expect(await told()).toEqual([]);
   });
 });
 
-describe('a cursor', () => {
-  it('of another store, environment or kind is refused, and so is one that is malformed', async () => {
-    const one = await newStore();
-    const other = await newStore();
-    await service.apply([order(one.storeId, 'o1'), order(other.storeId, 'secret')]);
-    const { next } = await walk(one.token, 'order');
-    const refused = async (path: string, bearer: string) => {
-      const answer = await service.api.get(path, bearer);
-      expect(codeOf(answer), path).toEqual([422, 'invalid_parameters']);
-      expect((answer.json as { detail: string }).detail).toMatch(/^after /);
+describe('whole records', () => {
+  it('are the details answer, or what the list shows where that is all', async () => {
+    const { storeId, token } = await newStore();
+    await service.apply(ENTITIES.map((entity) => change(storeId, entity)));
+    const { results } = await page('/api/changes?records=whole', token);
+    const shown = new Map(results.map(({ kind, record }) => [kind, record]));
+    for (const kind of ['order', 'review', 'campaign', 'coupon']) {
+      const details = await service.api.get(`/api/${kind}/details/?${kind}_id=${kind}1`, token);
+      expect(JSON.stringify(shown.get(kind))).toBe(details.text);
+    }
+    for (const kind of ['customer', 'option-group']) {
+      const { results: listed } = await service.api.list(`/api/${kind}/list`, token);
+      expect(JSON.stringify([shown.get(kind)])).toBe(JSON.stringify(listed));
+    }
+    expect(JSON.stringify(shown.get('store'))).toBe((await service.api.get('/api/store/info/', token)).text);
+    const [category] = (await service.api.list('/api/category/list', token)).results;
+    const dates = { created_at: '2026-03-01T09:00:00', updated_at: '2026-03-02T09:00:00' };
+    expect(Object.entries(shown.get('category') ?? {})).toEqual(Object.entries({ ...category, ...dates }));
+    const [product] = (await service.api.list('/api/product/list', token)).results;
+    const own = {
+      ean: '789',
+      serves: 2,
+      option_group_ids: ['gone', 'option_group1'],
+      created_at: dates.created_at,
     };
-    await refused(`/api/order/changes?after=${next}`, other.token);
-    await refused(`/api/customer/changes?after=${next}`, one.token);
-    const environment = service.installation.config.environments[1] ?? '';
-    await service.setKey({ clientId: 'elsewhere', storeId: one.storeId, environment });
-    await refused(`/api/order/changes?after=${next}`, await service.api.token('elsewhere', 'secret'));
-    for (const text of [
-      'x',
-      'A'.repeat(200),
-      'A'.repeat(201),
-      `${next}A`,
-      next.slice(1),
-      '%22',
-      'a.b',
-      'a=',
+    expect(Object.entries(shown.get('product') ?? {})).toEqual(Object.entries({ ...product, ...own }));
+  });
+
+  it('are shown on each kind’s own path, and summaries where they are not asked for', async () => {
+    const { storeId, token } = await newStore();
+    await service.apply(ENTITIES.map((entity) => change(storeId, entity)));
+    const whole = await page('/api/changes?records=whole', token);
+    const summaries = await page('/api/changes', token);
+    expect(await page('/api/changes?records=summary', token)).toEqual(summaries);
+    for (const kind of KINDS) {
+      const of = ({ results }: Changes) => results.filter((entry) => entry.kind === kind);
+      expect((await page(`/api/${kind}/changes?records=whole`, token)).results).toEqual(of(whole));
+      expect((await page(`/api/${kind}/changes`, token)).results).toEqual(of(summaries));
+      if (kind === 'store') continue;
+      const { results: listed } = await service.api.list(`/api/${kind}/list`, token);
+      expect(of(summaries).map(({ record }) => record)).toEqual(listed);
+    }
+  });
+
+  it('have absent values as null, and absent arrays empty', async () => {
+    const { storeId, token } = await newStore();
+    const data = { name: 'P', price: '1.00', position: 1, active: true };
+    await service.apply([
+      { entity: 'product', storeId, id: 'p', data },
+      { entity: 'category', storeId, id: 'k', data: { name: 'K', position: 1, active: true } },
+    ]);
+    const { results } = await page('/api/changes?records=whole', token);
+    expect(results[0]?.record).toMatchObject({
+      ean: null,
+      serves: null,
+      option_group_ids: [],
+      created_at: null,
+    });
+    expect(results[1]?.record).toMatchObject({ created_at: null });
+  });
+
+  it('of a deleted customer are told again, without its data', async () => {
+    const { storeId, token } = await newStore();
+    const named = { customer_id: 'customer1', customer_name: 'Zé' };
+    const other = change(storeId, 'order', 2, { customer: null });
+    await service.apply([change(storeId, 'customer'), change(storeId, 'order'), other]);
+    await service.apply([change(storeId, 'review', 1, named)]);
+    const path = '/api/changes?kinds=order&kinds=review&records=whole&wait=30';
+    const { next } = await page(path, token);
+    await service.apply([deletion(storeId, 'customer')]);
+    const customer = { id: 'customer1', name: null, phone: null, document: null };
+    await expect
+      .poll(async () => (await walk(path, token, next)).told, { timeout: 120_000 })
+      .toMatchObject([
+        { id: 'order1', record: { customer, notes: 'sem cebola' } },
+        { id: 'review1', record: { ...named, customer_name: null } },
+      ]);
+  });
+
+  it('tell no product or category for its groups or products', async () => {
+    const { storeId, token } = await newStore();
+    await service.apply([change(storeId, 'category'), change(storeId, 'product')]);
+    const { next } = await page('/api/changes?records=whole', token);
+    await service.apply([change(storeId, 'option_group', 1), change(storeId, 'product', 2)]);
+    const { results } = await page(`/api/changes?records=whole&after=${next}`, token);
+    expect(shortOf(results)).toEqual(['option-group/option_group1', 'product/product2']);
+  });
+});
+
+describe('kinds', () => {
+  it('named twice, in another order, or all of them are the same feed', async () => {
+    const { storeId, token } = await newStore();
+    await service.apply(ENTITIES.map((entity) => change(storeId, entity)));
+    const { results, next } = await page('/api/changes?kinds=product&kinds=order&kinds=order', token);
+    expect(shortOf(results)).toEqual(['order/order1', 'product/product1']);
+    expect((await page(`/api/changes?kinds=order&kinds=product&after=${next}`, token)).results).toEqual([]);
+    const all = KINDS.toReversed()
+      .map((kind) => `kinds=${kind}`)
+      .join('&');
+    const named = await page(`/api/changes?${all}`, token);
+    expect((await page('/api/changes', token)).results).toEqual(named.results);
+    expect((await page(`/api/changes?after=${named.next}`, token)).results).toEqual([]);
+  });
+
+  it('need the scopes of all of them, and are read before scopes are looked at', async () => {
+    const { token } = await newStore(['order', 'menu']);
+    const asked = async (query: string) => service.api.get(`/api/changes${query}`, token);
+    const forbidden = async (query: string, scope: string, missing: string[]) => {
+      const answer = await asked(query);
+      expect(codeOf(answer), query).toEqual([403, 'insufficient_scope']);
+      expect(answer.headers.get('www-authenticate')).toContain(`scope="${scope}"`);
+      for (const name of ['store', 'crm', 'order', 'menu'])
+        expect(new RegExp(`\\b${name}\\b`).test(detailOf(answer)), name).toBe(missing.includes(name));
+    };
+    await forbidden('', 'store crm order menu', ['store', 'crm']);
+    await forbidden('?kinds=product&kinds=order&kinds=customer&kinds=review', 'crm order menu', ['crm']);
+    await forbidden('?kinds=option-group&kinds=coupon&kinds=store', 'store menu', ['store']);
+    await forbidden('?kinds=store', 'store', ['store']);
+    for (const wrong of [
+      'nonsense=1',
+      'page_size=0',
+      'after=x',
+      'records=x',
+      'page_size=1&page_size=2',
+      '%ff=1',
+      'records=%ff',
     ]) {
-      await refused(`/api/order/changes?after=${text}`, one.token);
+      await forbidden(`?kinds=customer&${wrong}`, 'crm', ['crm']);
+      await forbidden(`?${wrong}&kinds=customer`, 'crm', ['crm']);
+      const answer = await asked(`?kinds=order&${wrong}`);
+      expect([wrong, ...codeOf(answer)]).toEqual([wrong, 422, 'invalid_parameters']);
     }
+    for (const wrong of ['orders', 'option_group', 'order,product', '', '%ff', 'Order', 'order%00']) {
+      for (const query of [`kinds=customer&kinds=${wrong}`, `nonsense=1&kinds=${wrong}`]) {
+        const answer = await asked(`?${query}`);
+        expect([query, ...codeOf(answer)]).toEqual([query, 422, 'invalid_parameters']);
+        expect(detailOf(answer)).toMatch(/\bkinds\b/);
+      }
+    }
+    expect((await asked('?kinds=order&kinds=product')).status).toBe(200);
+    expect((await asked('?%6binds=order')).status).toBe(200);
   });
 
-  it('never gives another’s data, whichever bit of it is changed', async () => {
-    const one = await newStore();
-    const other = await newStore();
-    await service.apply([order(one.storeId, 'o1'), order(other.storeId, 'secret')]);
-    const { next } = await walk(one.token, 'order');
-    const bytes = Buffer.from(next, 'base64url');
-    for (let bit = 0; bit < bytes.length * 8; bit += 1) {
-      const changed = Buffer.from(bytes);
-      changed.writeUInt8(changed.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
-      const answer = await service.api.get(
-        `/api/order/changes?after=${changed.toString('base64url')}`,
-        one.token,
-      );
-      expect([200, 422]).toContain(answer.status);
-      expect(answer.text).not.toContain('secret');
-    }
-  });
-});
-
-describe('the request', () => {
-  it('reads numbers as all endpoints do', async () => {
-    const { token: bearer } = await newStore();
+  it('are no parameter of one kind’s path, whose numbers are read as everywhere', async () => {
+    const { token } = await newStore();
     const status = async (query: string) =>
-      (await service.api.get(`/api/order/changes?${query}`, bearer)).status;
-    for (const query of [
+      (await service.api.get(`/api/order/changes?${query}`, token)).status;
+    const wrong = [
+      'kinds=order',
       'page_size=0',
       'page_size=x',
       'wait=-1',
       'wait=01',
       'wait=1.5',
       'wait=',
-      'after=',
       'page=1',
-    ]) {
-      expect(await status(query), query).toBe(422);
+    ];
+    for (const query of wrong) expect([query, await status(query)]).toEqual([query, 422]);
+    for (const query of ['page_size=1', 'page_size=101', 'wait=0']) {
+      expect([query, await status(query)]).toEqual([query, 200]);
     }
-    for (const query of ['page_size=1', 'page_size=101', 'wait=0'])
-      expect(await status(query), query).toBe(200);
+  });
+});
+
+describe('a cursor', () => {
+  it('is one of its path, kinds, records, store and environment alone', async () => {
+    const { storeId, token } = await newStore();
+    const other = await newStore();
+    await service.apply([change(storeId, 'order'), change(other.storeId, 'order')]);
+    const environment = service.installation.config.environments[1] ?? '';
+    await service.setKey({ clientId: `${storeId}-else`, storeId, environment });
+    const elsewhere = await service.api.token(`${storeId}-else`, 'secret');
+    const paths = [
+      '/api/order/changes?',
+      '/api/order/changes?records=whole&',
+      '/api/product/changes?',
+      '/api/store/changes?records=whole&',
+      '/api/changes?',
+      '/api/changes?records=whole&',
+      '/api/changes?kinds=order&',
+      '/api/changes?kinds=order&records=whole&',
+      '/api/changes?kinds=order&kinds=product&',
+    ];
+    for (const from of paths) {
+      const { next } = await page(from.slice(0, -1), token);
+      for (const to of paths) {
+        const { status } = await service.api.get(`${to}after=${next}`, token);
+        expect([from, to, status]).toEqual([from, to, from === to ? 200 : 422]);
+      }
+      for (const bearer of [other.token, elsewhere]) {
+        expect([from, (await service.api.get(`${from}after=${next}`, bearer)).status]).toEqual([from, 422]);
+      }
+      const wrong = [
+        'x',
+        'A'.repeat(200),
+        'A'.repeat(201),
+        `${next}A`,
+        next.slice(1),
+        '%22',
+        'a.b',
+        'a=',
+        '',
+      ];
+      for (const text of wrong) {
+        const answer = await service.api.get(`${from}after=${text}`, token);
+        expect([text, ...codeOf(answer)]).toEqual([text, 422, 'invalid_parameters']);
+        expect(detailOf(answer)).toMatch(/^after /);
+      }
+    }
   });
 
-  it('is never answered 304', async () => {
-    const headers = { 'if-none-match': '*' };
-    expect((await service.api.get('/api/order/changes', token, headers)).status).toBe(200);
+  it('never gives another’s data, whichever bit of it is changed', async () => {
+    const one = await newStore();
+    const other = await newStore();
+    await service.apply([
+      change(one.storeId, 'order'),
+      change(other.storeId, 'order', 1, { notes: 'secret' }),
+    ]);
+    const { next } = await page('/api/changes?records=whole', one.token);
+    const bytes = Buffer.from(next, 'base64url');
+    for (let bit = 0; bit < bytes.length * 8; bit += 1) {
+      const changed = Buffer.from(bytes);
+      changed.writeUInt8(changed.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+      const path = `/api/changes?records=whole&after=${changed.toString('base64url')}`;
+      const answer = await service.api.get(path, one.token);
+      expect([200, 422]).toContain(answer.status);
+      expect(answer.text).not.toContain('secret');
+    }
   });
+
+  it('from before a restore or rebuild is taken back to the beginning, deletions too', async () => {
+    const { storeId, token } = await newStore();
+    await service.apply([change(storeId, 'order'), change(storeId, 'product')]);
+    const { next } = await page('/api/changes', token);
+    await service.apply([deletion(storeId, 'product')]);
+    const stamps = service.installation.databases
+      .generation(service.installation.environment, 1)
+      .collection<{ _id: string }>('stamps');
+    await stamps.updateOne({ _id: storeId }, { $set: { epochs: 'AAAAAAAA:1' } });
+    expect(shortOf((await page(`/api/changes?after=${next}`, token)).results)).toEqual([
+      'order/order1',
+      '-product/product1',
+    ]);
+  });
+});
+
+describe('after=now', () => {
+  it('answers nothing, and goes on to what changes from then on, deletions too', async () => {
+    const { storeId, token } = await newStore();
+    await service.apply([
+      change(storeId, 'order', 1),
+      change(storeId, 'order', 2),
+      change(storeId, 'product'),
+    ]);
+    for (const path of ['/api/changes?records=whole', '/api/order/changes?page_size=1']) {
+      const now = await page(`${path}&after=now`, token);
+      expect(now).toMatchObject({ results: [], more: false });
+      await service.apply([deletion(storeId, 'order', 2), change(storeId, 'order', 3)]);
+      const { told } = await walk(path, token, now.next);
+      expect(shortOf(told)).toEqual(['-order/order2', 'order/order3']);
+      await service.apply([change(storeId, 'order', 2), deletion(storeId, 'order', 3)]);
+    }
+    const { status } = await service.api.get('/api/order/changes?after=now&after=now', token);
+    expect(status).toBe(422);
+  });
+
+  it.each(['?after=now', ''])(
+    '%j of a store of which nothing has arrived answers nothing, and then what comes',
+    async (query) => {
+      const { storeId, token } = await newStore();
+      const { results, next } = await page(`/api/changes${query}`, token);
+      expect(results).toEqual([]);
+      await service.apply([
+        change(storeId, 'order', 1),
+        change(storeId, 'order', 2),
+        deletion(storeId, 'order', 1),
+      ]);
+      const { told } = await walk('/api/changes', token, next);
+      expect(shortOf(told)).toEqual(['order/order2', '-order/order1']);
+    },
+  );
+});
+
+describe('what is a change', () => {
+  it('a moved offset is one of the store alone', async () => {
+    const { storeId, token } = await newStore();
+    await service.apply([change(storeId, 'store'), change(storeId, 'order')]);
+    const { next } = await page('/api/changes', token);
+    await service.apply([change(storeId, 'store', 1, { timezone_offset: '+05:30' })]);
+    const moved = await page(`/api/changes?after=${next}`, token);
+    expect((await page('/api/order/changes', token)).timezone_offset).toBe('+05:30');
+    expect(moved).toMatchObject({
+      results: [{ kind: 'store', id: storeId, record: { timezone_offset: '+05:30' } }],
+      timezone_offset: '+05:30',
+    });
+    const { results } = await page('/api/order/changes?records=whole', token);
+    expect(results[0]?.record).toMatchObject({
+      created_at: '2026-03-01T17:30:00',
+      delivery: { estimated_at: '2026-03-02T17:30:00' },
+      status_history: [{ at: '2026-03-01T17:30:00' }],
+    });
+  });
+
+  it('a deleted store is told, and its other records stay', async () => {
+    const { storeId, token } = await newStore();
+    await service.apply([
+      change(storeId, 'store', 1, { timezone_offset: '+01:00' }),
+      change(storeId, 'order'),
+    ]);
+    const all = await page('/api/changes', token);
+    const own = await page('/api/store/changes', token);
+    await service.apply([deletion(storeId, 'store')]);
+    for (const path of [`/api/changes?after=${all.next}`, `/api/store/changes?after=${own.next}`]) {
+      expect(await page(path, token)).toMatchObject({
+        results: [{ kind: 'store', id: storeId, deleted: true, record: null }],
+        timezone_offset: '-03:00',
+      });
+    }
+    expect(await page('/api/changes', token)).toMatchObject({
+      results: [{ id: 'order1', record: { created_at: '2026-03-01T09:00:00' } }],
+    });
+    await service.apply([change(storeId, 'store')]);
+    expect(shortOf((await page(`/api/store/changes?after=${own.next}`, token)).results)).toEqual([
+      `store/${storeId}`,
+    ]);
+  });
+});
+
+describe('a page', () => {
+  it('has at most 1,000 changes, and all that there are', async () => {
+    const { storeId, token } = await newStore();
+    for (let first = 0; first < 1_001; first += 143) {
+      await service.apply(
+        Array.from({ length: 143 }, (_, index) => change(storeId, 'review', first + index)),
+      );
+    }
+    for (const path of ['/api/review/changes?', '/api/changes?records=whole&']) {
+      for (const size of ['1000', '1001', '9007199254740991']) {
+        const { sizes } = await walk(`${path}page_size=${size}`, token);
+        expect(sizes).toEqual([1_000, 1]);
+      }
+      expect((await walk(`${path}page_size=999`, token)).sizes).toEqual([999, 2]);
+      expect((await page(path.slice(0, -1), token)).results.length).toBe(20);
+    }
+  });
+
+  it('ends with the record that passes 4 MiB, and holds one at least, also where a walk is of more than 16 MiB', async () => {
+    const { storeId, token } = await newStore();
+    const small = Array.from({ length: 30 }, (_, index) => change(storeId, 'review', index));
+    await service.apply(small);
+    // 50 addresses of 4,500 emoji are 900 KB.
+    const addresses = Array.from({ length: 50 }, () => ({ reference: '😀'.repeat(4_500) }));
+    const large = (number: number) => change(storeId, 'customer', number, { addresses });
+    for (let first = 0; first < 20; first += 5) {
+      await service.apply(Array.from({ length: 5 }, (_, index) => large(first + index)));
+    }
+    await service.apply(small.map(({ id, ...rest }) => ({ ...rest, id: `${id}-2` })));
+    for (const [path, expected] of [
+      ['/api/changes?page_size=1000', [35, 5, 5, 5, 30]],
+      ['/api/changes?page_size=1000&kinds=customer', [5, 5, 5, 5]],
+      ['/api/customer/changes?page_size=100', [5, 5, 5, 5]],
+      ['/api/customer/changes?page_size=3', [3, 3, 3, 3, 3, 3, 2]],
+    ] as const) {
+      const { told, sizes } = await walk(path, token);
+      expect([path, ...sizes]).toEqual([path, ...expected]);
+      expect(new Set(shortOf(told)).size).toBe(told.length);
+    }
+  }, 120_000);
+
+  it('is told the same while others change what it shows', async () => {
+    const { storeId, token } = await newStore();
+    const many = (from: number) =>
+      Array.from({ length: 400 }, (_, index) => change(storeId, 'review', from + index));
+    await service.apply(many(0));
+    await service.apply(many(400));
+    const path = '/api/changes?records=whole&page_size=1000';
+    const state = { isOver: false };
+    const changing = (async () => {
+      for (let round = 0; round < 5; round += 1) await service.apply(many(round * 100));
+      state.isOver = true;
+    })();
+    const copy = new Map<string, unknown>();
+    let next: string | null = null;
+    for (let more = true; more || !state.isOver;) {
+      const found: Changes = await page(next === null ? path : `${path}&after=${next}`, token);
+      for (const { id, record } of found.results) copy.set(id, record);
+      ({ next, more } = found);
+    }
+    await changing;
+    for (const { id, record } of (await walk(path, token, next)).told) copy.set(id, record);
+    const all = await walk(path, token);
+    expect(copy).toEqual(new Map(all.told.map(({ id, record }) => [id, record])));
+    expect(copy.size).toBe(800);
+  });
+});
+
+it('an answer is not to be stored, and has no entity tag', async () => {
+  const { token } = await newStore();
+  const answer = await service.api.get('/api/changes', token, { 'if-none-match': '*' });
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get('cache-control')).toBe('private, no-store');
+  expect(answer.headers.has('etag')).toBe(false);
 });

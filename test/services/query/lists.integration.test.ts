@@ -191,6 +191,11 @@ describe('customers', () => {
     ['01DE35', ['c2']],
     ['34501', ['c2']],
     ['-', []],
+    ['c1', []],
+    ['11_2', []],
+    ['maria c', []],
+    ['ana\0', []],
+    ['\u0301', ['c8', 'c1', 'c2', 'c3', 'c4', 'c5', 'c7', 'c6']],
   ])('found by %j', async (search, expected) => {
     const query = search.includes('%20') ? search : encodeURIComponent(search);
     const { count, results } = await service.api.list(`/api/customer/list?search=${query}`, token);
@@ -208,29 +213,6 @@ describe('customers', () => {
       results: [{ id: 'c2' }, { id: 'c3' }],
     });
   });
-});
-
-it('answers 422 to what no endpoint defines, operator injections too, and shows no values', async () => {
-  for (const { method, path, access } of service.app.routes) {
-    if (access === 'open' || method !== 'GET') continue;
-    for (const query of [
-      'search[$ne]=',
-      'customer_id[$gt]=',
-      'search%5B%24regex%5D=.*',
-      '__proto__[x]=1',
-      'constructor=1',
-      'store_id=s2',
-      'environment=x',
-      'order_by=name',
-      'page=1&page=2&page=',
-      'page=%00',
-      'x=%ff',
-      '%ff=x',
-    ]) {
-      const answer = await service.api.get(`${path}?${query}`, token);
-      expect([path, query, answer.status]).toEqual([path, query, 422]);
-    }
-  }
 });
 
 describe('when the store’s offset is known and moves', () => {
@@ -270,11 +252,4 @@ it('shows the time of an event that names none as when its record was updated', 
   expect(results).toMatchObject([
     { id: 'c9', created_at: '2026-01-01T09:00:00', updated_at: '2026-05-01T09:00:00' },
   ]);
-});
-
-it('forgets a deleted customer, also in their orders', async () => {
-  await service.apply([{ entity: 'customer', storeId: 's1', id: 'c1' }]);
-  expect(await ids('/api/customer/list?search=alvaro')).toEqual([]);
-  const [named] = (await service.api.list('/api/customer/order-list/?customer_id=c1', token)).results;
-  expect(named).toMatchObject({ id: 'o1', customer: { id: 'c1', name: null, phone: null } });
 });

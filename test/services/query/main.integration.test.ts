@@ -75,8 +75,8 @@ describe('the process', () => {
     async (variable, startProxy) => {
       const proxy = await startProxy();
       proxy.freeze();
-      // As patient with servers as can be configured.
-      const patience = { MONGODB_READ_TIMEOUT_MS: '10000', REDIS_COMMAND_TIMEOUT_MS: '10000' };
+      // More patient with servers than a start may take.
+      const patience = { MONGODB_READ_TIMEOUT_MS: '3000', REDIS_COMMAND_TIMEOUT_MS: '3000' };
       const service = run({ ...patience, [variable]: 'url' in proxy ? proxy.url : proxy.uri });
       try {
         const { url, operations } = await started(service);

@@ -1,5 +1,6 @@
 /** The quota of a store over several instances, each a process of its own. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { quotaState } from '#query/access/live-access.ts';
 import { redisKeys } from '#shared/access/grants.ts';
 import { type ApiClient, createApiClient } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
@@ -88,6 +89,40 @@ describe('three instances under load', () => {
     );
     expect(await service.installation.redis.get(quota(3_600))).toBe(String(180 + 3));
   });
+});
+
+it('gives an end to a count that lost its own', async () => {
+  const { installation, api } = service;
+  const { redis, config, environment } = installation;
+  const token = await newToken('endless');
+  const { windowSeconds } = config.query.quota;
+  const name = redisKeys(config.namePrefix, environment, 'endless').quota(windowSeconds);
+  await redis.set(name, '1');
+  const answer = await api.get('/api/store/info/', token);
+  expect(answer.headers.get('ratelimit')).toContain(`;t=${windowSeconds}`);
+  expect(await redis.pttl(name)).toBeGreaterThan(0);
+});
+
+it.each([
+  [
+    { consumed: 1, milliseconds: 60_000 },
+    { allowed: true, remaining: 2, resetSeconds: 60 },
+  ],
+  [
+    { consumed: 3, milliseconds: 59_000 },
+    { allowed: true, remaining: 0, resetSeconds: 60 },
+  ],
+  [
+    { consumed: 4, milliseconds: 58_999 },
+    { allowed: false, remaining: 0, resetSeconds: 59 },
+  ],
+  [
+    { consumed: 9, milliseconds: 1 },
+    { allowed: false, remaining: 0, resetSeconds: 1 },
+  ],
+])('of %j says %j: a client that waits that long comes after the end', (counted, state) => {
+  const settings = { requests: 3, windowSeconds: 60 };
+  expect(quotaState(counted, settings, null)).toEqual({ limit: 3, windowSeconds: 60, ...state });
 });
 
 it('lets a client in that waits as long as it was told, time and again', async () => {

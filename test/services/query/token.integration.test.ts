@@ -16,6 +16,7 @@ beforeAll(async () => {
   await setKey({ clientId: 'two', secrets: ['old', 'new'] });
   await setKey({ clientId: 'i%2Dd +', secrets: ['s%2Bt +%'] });
   await setKey({ clientId: 'a-b_c.d', secrets: ['p+q/r=~'] });
+  await setKey({ clientId: 'colon', secrets: ['a:b', '100%'] });
   await setKey({ clientId: 'blocked', storeId: 'closed' });
   await setKey({ clientId: 'locked', storeId: 'locked' });
   await service.installation.publishAccess([
@@ -119,6 +120,8 @@ describe('a token', () => {
     [`${encodeURIComponent('i%2Dd +')}:${encodeURIComponent('s%2Bt +%')}`],
     ['a-b_c.d:p+q/r=~'],
     ['a%2Db%5Fc%2Ed:p%2Bq%2Fr%3D%7E'],
+    ['colon:a:b'],
+    ['colon:100%'],
   ])('is given for credentials as sent or form-encoded: %s', async (credentials) => {
     const answer = await post(
       { ...FORM, authorization: basic(credentials) },
@@ -171,10 +174,20 @@ describe('400 invalid_request', () => {
       FORM,
       'grant_type=client_credentials&client_id=full&client_secret=secret',
     ],
+    ['a lone percent sign', FULL, 'grant_type=%'],
+    ['a name that is a lone percent sign', FULL, 'grant_type=client_credentials&%=1'],
+    [
+      'text under a content type that only begins right',
+      { ...FULL, 'content-type': `${FORM['content-type']}x` },
+      'grant_type=client_credentials',
+    ],
     ['a body that is too large', FULL, `grant_type=client_credentials&x=${'x'.repeat(20_000)}`],
     ['a compressed body', { ...FULL, 'content-encoding': 'gzip' }, '\u001f%8b'],
   ])('%s', async (_what, headers, body) => {
-    expect(errorOf(await post(headers, body))).toEqual([400, 'invalid_request']);
+    const answer = await post(headers, body);
+    expect(errorOf(answer)).toEqual([400, 'invalid_request']);
+    // Nothing that was sent is repeated.
+    expect(answer.text).not.toMatch(/client_secret=|%ff|%zz|secret"/);
   });
 
   it('no content type', async () => {
@@ -193,6 +206,9 @@ describe('400 invalid_request', () => {
     '?client_id=full',
     '?client_secre%74=secret',
     '?x=%zz&client_id=x',
+    '?client_secret=50%off',
+    '?client_id=k&client_id=',
+    '?client_secret=&client_secret=s',
   ])('credentials in the address: %s', async (query) => {
     for (const headers of [FORM, FULL]) {
       const answer = await post(headers, 'grant_type=client_credentials', `${TOKEN_PATH}${query}`);
@@ -223,6 +239,7 @@ describe('401 invalid_client', () => {
     ['two credentials', `${basic('full:secret')}, ${basic('full:secret')}`],
     ['credentials that are not encoded', 'Basic full:secret'],
     ['nothing but a colon', basic(':')],
+    ['a blank behind', `${basic('full:secret')} x`],
     ['a secret with something behind it', basic('full:secret ')],
     ['a client in another case', basic('FULL:secret')],
     ['credentials encoded twice', basic(encodeURIComponent(encodeURIComponent('i%2Dd +:s%2Bt +%')))],

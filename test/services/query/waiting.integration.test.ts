@@ -240,11 +240,17 @@ describe('a request that waits', () => {
 
   it('is held beyond the time after which silent sockets are cut off', async () => {
     const { storeId, token } = await newStore();
-    const { answer } = await begin(token, 'wait=30');
-    await sleep(21_000);
-    await service.apply([order(storeId, 'o1')]);
-    expect(idsIn(await answer)).toEqual(['o1']);
-    expect(await service.api.get('/api/order/changes', token)).toMatchObject({ status: 200 });
+    const impatient = await startApp(service.installation.config);
+    try {
+      impatient.app.server.setTimeout(500);
+      const { answer } = await begin(token, 'wait=30', impatient.api);
+      await sleep(1_500);
+      await service.apply([order(storeId, 'o1')]);
+      expect(idsIn(await answer)).toEqual(['o1']);
+      expect(await impatient.api.get('/api/order/changes', token)).toMatchObject({ status: 200 });
+    } finally {
+      await impatient.app.close();
+    }
   });
 
   it('costs nothing any longer once its client has hung up', async () => {

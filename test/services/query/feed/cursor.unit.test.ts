@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Cursor, decodeCursor, encodeCursor } from '#query/feed/cursor.ts';
-import { ALL_KINDS, feedOfKind, feedOfKinds, kindsNamed } from '#query/feed/kinds.ts';
+import { type Cursor, decodeCursor } from '#query/feed/cursor.ts';
+import { feedOfKind } from '#query/feed/kinds.ts';
 
 const PLACE = { environment: 'production', storeId: 's1' };
 const CURSOR: Cursor = {
@@ -27,27 +27,5 @@ describe('a cursor', () => {
       snapshotPosition: 0,
       skipDeletionsUpTo: 0,
     });
-  });
-
-  it('is one of its feed alone', () => {
-    const feeds = [
-      ...ALL_KINDS.flatMap((kind) => [feedOfKind(kind, 'summary'), feedOfKind(kind, 'whole')]),
-      ...[kindsNamed([]), kindsNamed(['order']), kindsNamed(['product', 'order'])].flatMap((kinds) => [
-        feedOfKinds(kinds, 'summary'),
-        feedOfKinds(kinds, 'whole'),
-      ]),
-    ];
-    for (const [index, { name: feed }] of feeds.entries()) {
-      const text = encodeCursor({ ...PLACE, feed }, CURSOR);
-      const taken = feeds.flatMap(({ name }, other) =>
-        decodeCursor({ ...PLACE, feed: name }, text) === null ? [] : [other],
-      );
-      expect(taken).toEqual([index]);
-    }
-  });
-
-  it('is the same for the same kinds, however they are named', () => {
-    expect(kindsNamed(['product', 'order'])).toEqual(kindsNamed(['order', 'product', 'order']));
-    expect(kindsNamed(ALL_KINDS.map((kind) => kind.replace('_', '-')).toReversed())).toEqual(kindsNamed([]));
   });
 });

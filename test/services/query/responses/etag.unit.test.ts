@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { conditionOf, etagOf, type EtagSource, names } from '#query/responses/etag.ts';
+import { etagOf, type EtagSource } from '#query/responses/etag.ts';
 
 const source: EtagSource = {
   path: '/api/order/list',
@@ -59,23 +59,5 @@ describe('etagOf', () => {
     expect(etagOf(source, null)).toBe(
       etagOf(source, { _id: 's1', store_id: 's1', timezone_offset: '-03:00' }),
     );
-  });
-});
-
-describe('If-None-Match', () => {
-  const etag = etagOf(source, stamp);
-  const strong = etag.slice(2);
-
-  it.each([etag, strong, `"a", ${etag}`, `W/"a",${strong} , "b"`])('names the tag: %s', (header) =>
-    expect(names(conditionOf(header), etag)).toBe(true),
-  );
-
-  it.each(['W/"a"', strong.slice(1, -1), '', '"*"', '"a", *'])('does not: %s', (header) =>
-    expect(names(conditionOf(header), etag)).toBe(false),
-  );
-
-  it('may be a star, or missing', () => {
-    expect(conditionOf(' * ')).toBe('*');
-    expect(conditionOf(undefined)).toBeNull();
   });
 });

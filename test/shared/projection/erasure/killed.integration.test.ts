@@ -9,7 +9,7 @@ import { startKilledProjector, type ServiceProcess } from '#test/service-process
 import type { StreamEvent } from '#test/streams.ts';
 import { runCommand } from '../../../services/admin/run-command.ts';
 
-const ORDERS = 700;
+const ORDERS = 450;
 const REVIEWS = 100;
 /** Pieces have a hundred documents while events come, and twice as many else: so it dies in the midst of several. */
 const TRANSACTIONS = 6;
