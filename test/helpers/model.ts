@@ -3,6 +3,7 @@
  * Written from docs/rules.md alone, sharing no code with the services, so that both can only agree by being right.
  */
 import type { StreamEvent } from './streams.ts';
+import { words } from './words.ts';
 
 type Fields = Record<string, unknown>;
 interface Entity {
@@ -321,10 +322,6 @@ function picked(state: Fields, names: string[]): Fields {
 
 function number(value: unknown): number {
   return value as number;
-}
-
-function words(...lines: string[]): string[] {
-  return lines.flatMap((line) => line.split(' '));
 }
 
 function customerOf({ customer }: Fields, isErased: boolean, names: string[]): Fields | null {

@@ -9,6 +9,7 @@
  */
 import type { Document } from 'mongodb';
 import { CONTROL_SHARDING, SHARDING, type Sharding } from '#shared/read-models/sharding.ts';
+import { words } from '#test/words.ts';
 
 /** A command as it was sent. */
 export interface Sent {
@@ -35,21 +36,12 @@ export interface Judged {
 }
 
 /** Commands that are about no documents, or go on with what another command began. */
-const WITHOUT_DOCUMENTS = new Set([
-  'hello',
-  'ping',
-  'getMore',
-  'killCursors',
-  'endSessions',
-  'killSessions',
-  'commitTransaction',
-  'abortTransaction',
-  'listCollections',
-  'listDatabases',
-  'listIndexes',
-  'create',
-  'dropDatabase',
-]);
+const WITHOUT_DOCUMENTS = new Set(
+  words(
+    'hello ping getMore killCursors endSessions killSessions commitTransaction abortTransaction',
+    'listCollections listDatabases listIndexes create dropDatabase',
+  ),
+);
 
 /** Stands for a value that the shard takes from each document that it joins. */
 const OF_EACH_DOCUMENT = Symbol('a value of each document');

@@ -11,20 +11,15 @@ import { caughtUp } from '#test/read-models.ts';
 import { type ServiceProcess, startService } from '#test/service-process.ts';
 import { runProcess } from '../services/admin/run-command.ts';
 import { extractReleaseBefore, whyNoReleaseBefore } from './release-before.ts';
+import { words } from '#test/words.ts';
 
 const ENTITIES = ['store', 'order', 'customer', 'review', 'category', 'product'] as const;
 /** Entries of the feeds say their kind since; upgrade.integration.test.ts follows them through all releases. */
-const PATHS = [
-  '/api/store/info/',
-  '/api/order/list',
-  '/api/order/list?status=pending&page=1',
-  '/api/order/details/?order_id=',
-  '/api/customer/list',
-  '/api/review/list',
-  '/api/product/list',
-  '/api/menu/',
-  '/api/order/lists',
-];
+const PATHS = words(
+  '/api/store/info/ /api/order/list /api/order/list?status=pending&page=1',
+  '/api/order/details/?order_id= /api/customer/list /api/review/list /api/product/list',
+  '/api/menu/ /api/order/lists',
+);
 
 const absent = whyNoReleaseBefore();
 

@@ -6,6 +6,7 @@ import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { type DataRoute, dataRoutes, targetOf } from './data-routes.ts';
 import { expectHarmless } from './harmless.ts';
 import { idOf, recordsOf, type Tenant } from './tenants.ts';
+import { words } from '#test/words.ts';
 
 /** In every value of an attack; no answer may repeat it. */
 const CANARY = 'canary7f3a';
@@ -51,46 +52,13 @@ function expectUnpolluted(): void {
 }
 
 /** Names that other parsers make objects, arrays or operators of; `x` stands for a parameter that is there. */
-const NAMES = [
-  '__proto__',
-  '__proto__[polluted]',
-  '__proto__.polluted',
-  'constructor',
-  'constructor[prototype][polluted]',
-  'constructor.prototype.polluted',
-  'prototype[polluted]',
-  'toString',
-  'hasOwnProperty',
-  'valueOf',
-  '$where',
-  '$or',
-  '$or[0][x]',
-  '$expr',
-  '$comment',
-  'x[$ne]',
-  'x[$gt]',
-  'x[$regex]',
-  'x[$in][]',
-  'x[$where]',
-  'x[]',
-  'x[0]',
-  'x[__proto__][polluted]',
-  'x.$ne',
-  'x.length',
-  'x%00',
-  'x%20',
-  '%20x',
-  'X',
-  '_method',
-  'callback',
-  'fields',
-  'sort',
-  'limit',
-  'order_by',
-  'store_id',
-  'environment',
-  '%ff',
-];
+const NAMES = words(
+  '__proto__ __proto__[polluted] __proto__.polluted constructor',
+  'constructor[prototype][polluted] constructor.prototype.polluted prototype[polluted] toString',
+  'hasOwnProperty valueOf $where $or $or[0][x] $expr $comment x[$ne] x[$gt] x[$regex] x[$in][]',
+  'x[$where] x[] x[0] x[__proto__][polluted] x.$ne x.length x%00 x%20 %20x X _method callback',
+  'fields sort limit order_by store_id environment %ff',
+);
 
 /** Values that mean something to a database, a template, a shell, a log or a browser. */
 const VALUES = [
@@ -120,16 +88,7 @@ const VALUES = [
 ];
 
 /** Words that are dangerous as names of properties, and nothing but words as ids. */
-const WORDS = [
-  '__proto__',
-  'constructor',
-  'prototype',
-  'toString',
-  'hasOwnProperty',
-  'null',
-  'undefined',
-  'NaN',
-];
+const WORDS = words('__proto__ constructor prototype toString hasOwnProperty null undefined NaN');
 
 describe('every data endpoint', () => {
   it('refuses every name that it does not define', async () => {

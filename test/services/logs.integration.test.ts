@@ -17,6 +17,7 @@ import { type ServiceProcess, startService } from '#test/service-process.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 import type { TcpProxy } from '#test/tcp-proxy.ts';
 import { runProcess } from './admin/run-command.ts';
+import { words } from '#test/words.ts';
 
 /** Nothing else holds these by chance. */
 const PERSON = {
@@ -177,25 +178,13 @@ function poison(): { key: string; value: string }[] {
   ];
 }
 
-const ENDPOINTS = [
-  '/api/store/info/',
-  '/api/coupon/list',
-  '/api/coupon/details/?coupon_id=n1',
-  '/api/customer/list',
-  '/api/review/list',
-  '/api/review/details/?review_id=r1',
-  '/api/campaign/list',
-  '/api/campaign/details/?campaign_id=m1',
-  '/api/order/list',
-  '/api/order/details/?order_id=o1',
-  '/api/menu/',
-  '/api/category/list',
-  '/api/category/details/?category_id=k1',
-  '/api/product/list',
-  '/api/product/details/?product_id=p1',
-  '/api/option-group/list',
-  '/api/customer/order-list/',
-];
+const ENDPOINTS = words(
+  '/api/store/info/ /api/coupon/list /api/coupon/details/?coupon_id=n1 /api/customer/list',
+  '/api/review/list /api/review/details/?review_id=r1 /api/campaign/list',
+  '/api/campaign/details/?campaign_id=m1 /api/order/list /api/order/details/?order_id=o1',
+  '/api/menu/ /api/category/list /api/category/details/?category_id=k1 /api/product/list',
+  '/api/product/details/?product_id=p1 /api/option-group/list /api/customer/order-list/',
+);
 
 /** Everything that was written, as one text. */
 const everything = () =>
@@ -230,17 +219,7 @@ describe('a run with everything in it', () => {
     ) as { client_id: string; client_secret: string };
     const { client_id: id, client_secret: secret } = made;
     secrets.add(secret);
-    const create = [
-      'keys',
-      'create',
-      '-s',
-      's1',
-      '--scopes',
-      'menu',
-      '--client-id',
-      'pos-17',
-      '--secret-stdin',
-    ];
+    const create = words('keys create -s s1 --scopes menu --client-id pos-17 --secret-stdin');
     await command(create, { input: imported });
     const rotated = JSON.parse(
       await command(['keys', 'rotate-secret', id, '--json'], { shows: 'secret' }),

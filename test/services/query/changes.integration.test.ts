@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EntityName } from '#shared/events/entities.ts';
 import type { Answer } from '#test/api-client.ts';
 import { type QueryService, startQueryService, type TestChange } from '#test/query-service.ts';
+import { words } from '#test/words.ts';
 
 interface Change {
   kind: string;
@@ -18,17 +19,7 @@ interface Changes {
   more: boolean;
 }
 
-const KINDS = [
-  'store',
-  'order',
-  'customer',
-  'review',
-  'campaign',
-  'coupon',
-  'category',
-  'product',
-  'option-group',
-];
+const KINDS = words('store order customer review campaign coupon category product option-group');
 const AT = { created_at: '2026-03-01T12:00:00.500Z', updated_at: '2026-03-02T12:00:00Z' };
 const STORE = { name: 'Loja', timezone_offset: '-03:00', ...AT };
 
@@ -391,16 +382,7 @@ describe('kinds', () => {
     const { token } = await newStore();
     const status = async (query: string) =>
       (await service.api.get(`/api/order/changes?${query}`, token)).status;
-    const wrong = [
-      'kinds=order',
-      'page_size=0',
-      'page_size=x',
-      'wait=-1',
-      'wait=01',
-      'wait=1.5',
-      'wait=',
-      'page=1',
-    ];
+    const wrong = words('kinds=order page_size=0 page_size=x wait=-1 wait=01 wait=1.5 wait= page=1');
     for (const query of wrong) expect([query, await status(query)]).toEqual([query, 422]);
     for (const query of ['page_size=1', 'page_size=101', 'wait=0']) {
       expect([query, await status(query)]).toEqual([query, 200]);
@@ -416,17 +398,12 @@ describe('a cursor', () => {
     const environment = service.installation.config.environments[1] ?? '';
     await service.setKey({ clientId: `${storeId}-else`, storeId, environment });
     const elsewhere = await service.api.token(`${storeId}-else`, 'secret');
-    const paths = [
-      '/api/order/changes?',
-      '/api/order/changes?records=whole&',
-      '/api/product/changes?',
-      '/api/store/changes?records=whole&',
-      '/api/changes?',
-      '/api/changes?records=whole&',
-      '/api/changes?kinds=order&',
-      '/api/changes?kinds=order&records=whole&',
+    const paths = words(
+      '/api/order/changes? /api/order/changes?records=whole& /api/product/changes?',
+      '/api/store/changes?records=whole& /api/changes? /api/changes?records=whole&',
+      '/api/changes?kinds=order& /api/changes?kinds=order&records=whole&',
       '/api/changes?kinds=order&kinds=product&',
-    ];
+    );
     for (const from of paths) {
       const { next } = await page(from.slice(0, -1), token);
       for (const to of paths) {

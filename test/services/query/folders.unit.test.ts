@@ -2,37 +2,14 @@ import { readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { expect, it } from 'vitest';
 import { projectFiles } from '../../docs/project-files.ts';
+import { words } from '#test/words.ts';
 
 /** The folders and files of the query service, from the ground up: each may import what stands before it. */
-const FROM_THE_GROUND_UP = [
-  'metrics.ts',
-  'deadline.ts',
-  'batched.ts',
-  'records',
-  'responses',
-  'parameters',
-  'read',
-  'rank-tree',
-  'lists',
-  'menu',
-  'feed',
-  'access',
-  'token',
-  'overload',
-  'openapi',
-  'endpoints',
-  'hooks',
-  'docs',
-  'routes',
-  'declared-routes.ts',
-  'print-openapi.ts',
-  'connections.ts',
-  'generations.ts',
-  'services.ts',
-  'listener.ts',
-  'app.ts',
-  'main.ts',
-];
+const FROM_THE_GROUND_UP = words(
+  'metrics.ts deadline.ts batched.ts records responses parameters read rank-tree lists menu',
+  'feed access token overload openapi endpoints hooks docs routes declared-routes.ts',
+  'print-openapi.ts connections.ts generations.ts services.ts listener.ts app.ts main.ts',
+);
 const ROOT = 'services/query/';
 
 it('no folder of the query service imports one above it', () => {

@@ -1,25 +1,15 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type QueryService, startQueryService, type TestChange } from '#test/query-service.ts';
+import { words } from '#test/words.ts';
 
-const PATHS = [
-  '/api/store/info/',
-  '/api/coupon/list',
-  '/api/coupon/details/?coupon_id=n1',
-  '/api/customer/list',
-  '/api/review/list',
-  '/api/review/details/?review_id=r1',
-  '/api/campaign/list',
-  '/api/campaign/details/?campaign_id=m1',
-  '/api/order/list?page_size=100',
-  '/api/order/details/?order_id=o7',
-  '/api/customer/order-list/?customer_id=c1',
-  '/api/menu/',
-  '/api/category/list',
-  '/api/category/details/?category_id=k1',
-  '/api/product/list',
-  '/api/product/details/?product_id=p1',
-  '/api/option-group/list',
-];
+const PATHS = words(
+  '/api/store/info/ /api/coupon/list /api/coupon/details/?coupon_id=n1 /api/customer/list',
+  '/api/review/list /api/review/details/?review_id=r1 /api/campaign/list',
+  '/api/campaign/details/?campaign_id=m1 /api/order/list?page_size=100',
+  '/api/order/details/?order_id=o7 /api/customer/order-list/?customer_id=c1 /api/menu/',
+  '/api/category/list /api/category/details/?category_id=k1 /api/product/list',
+  '/api/product/details/?product_id=p1 /api/option-group/list',
+);
 
 const at = (second: number) => new Date(Date.UTC(2026, 2, 1, 2, 0, second)).toISOString();
 const times = { created_at: at(0), updated_at: at(30) };
