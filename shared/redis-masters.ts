@@ -93,9 +93,7 @@ export async function execute(multi: ChainableCommander): Promise<unknown[]> {
 }
 
 export interface RedisServer {
-  /** Of the process: another one after every restart and failover. */
-  runId: string;
-  /** Another one also when the same process took over another's data, was emptied or had a copy of its data put into it. */
+  /** Another one after every restart and failover, and when the same process took over another's data, was emptied or got a copy put into it. */
   identity: string;
   isPrimary: boolean;
   /** Connected ones. */
@@ -120,7 +118,6 @@ export async function describeRedis(redis: Redis, slots = ''): Promise<RedisServ
     throw new StoreDataError('environment_unavailable', 'Redis does not tell its run_id in INFO');
   }
   return {
-    runId,
     identity: [
       runId,
       fields.get('master_replid') ?? '',

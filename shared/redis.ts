@@ -10,6 +10,7 @@ import { readRedisAddress, type RedisAddress, type RedisNode } from './address.t
 import { RedisCluster } from './redis-cluster.ts';
 import { onlyMaster, type RedisMasters } from './redis-masters.ts';
 import { activeSpan, errorType } from './tracing.ts';
+import { withTimeLimit } from './waiting.ts';
 
 /** Makes the metric of how long Redis takes to answer. */
 export function redisSeconds({ histogram }: Pick<ReturnType<typeof metricFactory>, 'histogram'>): Histogram {
@@ -112,17 +113,8 @@ function connect(config: Config, node: RedisNode, seconds?: Histogram): RedisCon
 /** Resolves when the client is ready for commands; rejects after `timeoutMs`. */
 async function redisReady(redis: Redis, timeoutMs: number): Promise<void> {
   if (redis.status === 'ready') return;
-  await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(() => {
-      redis.off('ready', ready);
-      reject(new Error('Redis connection is not ready'));
-    }, timeoutMs);
-    const ready = () => {
-      clearTimeout(timer);
-      resolve();
-    };
-    redis.once('ready', ready);
-  });
+  const late = () => new Error('Redis connection is not ready');
+  await withTimeLimit(timeoutMs, late, () => new Promise((resolve) => redis.once('ready', resolve)));
 }
 
 /** Which sentinels are asked, before each attempt to connect, where the master is. */

@@ -11,16 +11,14 @@ export async function withTimeLimit<T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const controller = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
-  // Raced, and not left to the signal alone: not all work listens to it.
-  const expired = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
-      const error = late();
-      controller.abort(error);
-      reject(error);
-    }, milliseconds);
-  });
+  const { promise: expired, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    const error = late();
+    controller.abort(error);
+    reject(error);
+  }, milliseconds);
   try {
+    // Raced, and not left to the signal alone: not all work listens to it.
     return await Promise.race([work(controller.signal), expired]);
   } finally {
     clearTimeout(timer);

@@ -44,43 +44,38 @@ export async function noteRevocation(
   return matchedCount > 0;
 }
 
-/** The name of a session in Redis. */
-export function sessionKey(prefix: string, { id, environment, storeId }: SessionOwner): string {
-  return redisKeys(prefix, environment, storeId).session(id);
+/** What of a revoked session says where it is in Redis. */
+type RevokedSessionId = Pick<RevokedSession, '_id' | 'environment' | 'store_id' | 'client_id'>;
+
+function sessionKey(prefix: string, { _id, environment, store_id }: RevokedSessionId): string {
+  return redisKeys(prefix, environment, store_id).session(_id);
 }
 
 /** Ends sessions in Redis; their keys may have others in their place. @returns how many of them were live. */
-export async function endSessions(
+async function endSessions(
   redis: RedisRouter,
   prefix: string,
-  sessions: readonly SessionOwner[],
+  sessions: readonly RevokedSessionId[],
 ): Promise<number> {
-  const sessionOf = (session: SessionOwner) => sessionKey(prefix, session);
-  const tokensOf = ({ environment, storeId, clientId }: SessionOwner) =>
-    redisKeys(prefix, environment, storeId).tokens(clientId);
+  const sessionOf = (session: RevokedSessionId) => sessionKey(prefix, session);
+  const tokensOf = ({ environment, store_id, client_id }: RevokedSessionId) =>
+    redisKeys(prefix, environment, store_id).tokens(client_id);
   const removed = await pipelined(redis, sessions, sessionOf, (commands, session) =>
     commands.del(sessionOf(session)),
   );
   await pipelined(redis, sessions, tokensOf, (commands, session) =>
-    commands.zrem(tokensOf(session), session.id),
+    commands.zrem(tokensOf(session), session._id),
   );
   return removed.filter((count) => count === 1).length;
 }
 
-/** What of a revoked session says where it is in Redis. */
-type RevokedSessionId = Pick<RevokedSession, '_id' | 'environment' | 'store_id' | 'client_id'>;
-
-function ownerOf({ _id, environment, store_id, client_id }: RevokedSessionId): SessionOwner {
-  return { id: _id, environment, storeId: store_id, clientId: client_id };
-}
-
 /** Ends revoked sessions that one server has or had. */
-export async function endOwnSessions(
+export function endOwnSessions(
   master: OwnerOfKeys,
   prefix: string,
   sessions: readonly RevokedSessionId[],
 ): Promise<number> {
-  const own = sessions.map(ownerOf).filter((session) => master.owns(sessionKey(prefix, session)));
+  const own = sessions.filter((session) => master.owns(sessionKey(prefix, session)));
   return endSessions(master, prefix, own);
 }
 
@@ -91,7 +86,7 @@ export async function endRevokedSession(
   prefix: string,
   session: RevokedSessionId,
 ): Promise<boolean> {
-  const ended = await endSessions(redis, prefix, [ownerOf(session)]);
+  const ended = await endSessions(redis, prefix, [session]);
   await revoked.updateOne({ _id: session._id }, { $unset: { publish_pending: '' } });
   return ended === 1;
 }

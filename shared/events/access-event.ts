@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { type CloudEvent, type EventMessage, readCloudEvent } from './cloud-event.ts';
 import { absent, Instant, Quantity, Whole } from './fields.ts';
 import { parseInstant } from './instant.ts';
-import { EventRejected, schemaCheck } from './rejection.ts';
+import { EventRejected, invalidAttribute, schemaCheck } from './rejection.ts';
 
 export const SCOPES = ['store', 'crm', 'order', 'menu'] as const;
 export type Scope = (typeof SCOPES)[number];
@@ -62,14 +62,18 @@ const checkStoreErasure = schemaCheck(StoreErasureData);
 /** 1 to 128 printable ASCII characters without `:`. */
 export const CLIENT_ID_PATTERN = /^[\x20-\x39\x3b-\x7e]{1,128}$/;
 
-export interface AccessKeyChange {
-  kind: 'access_key';
-  clientId: string;
+/** What an event is about. */
+interface About {
   storeId: string;
   sequence: number;
   /** Of the event. */
   source: string;
   eventId: string;
+}
+
+export interface AccessKeyChange extends About {
+  kind: 'access_key';
+  clientId: string;
   /** SHA-256 of the valid secrets, lower-case hex; `null` in a revocation: the key keeps what it has. */
   secretHashes: string[] | null;
   /** When secrets end, by hash, in ISO 8601; what is not named keeps the end that it had. */
@@ -79,25 +83,20 @@ export interface AccessKeyChange {
   status: KeyStatus;
 }
 
-export interface StoreAccessChange {
+export interface StoreAccessChange extends About {
   kind: 'store_access';
-  storeId: string;
-  sequence: number;
-  /** Of the event. */
-  source: string;
-  eventId: string;
   status: 'active' | 'blocked';
 }
 
 /** A store's own quota; `null` for the configured one. */
 export type OwnQuota = { requests: number; window_seconds?: number } | null;
 
-export interface StoreQuotaChange extends Omit<StoreAccessChange, 'kind' | 'status'> {
+export interface StoreQuotaChange extends About {
   kind: 'store_quota';
   quota: OwnQuota;
 }
 
-export interface StoreErasureChange extends Omit<StoreAccessChange, 'kind' | 'status'> {
+export interface StoreErasureChange extends About {
   kind: 'store_erasure';
   at: Date;
   /** Of the partitions of the topic of changes; their topic is that of the environment. */
@@ -109,41 +108,26 @@ export type AccessChange = AccessKeyChange | StoreAccessChange | StoreQuotaChang
 /** Reads a message of the access topic. @throws {EventRejected} when it is poison. */
 export function readAccessChange(message: EventMessage): AccessChange {
   const event = readCloudEvent(message);
-  const { storeId, sequence } = event;
-  if (event.action === 'changed' && event.entity === 'access_key') {
-    if (!CLIENT_ID_PATTERN.test(event.subject)) {
-      throw new EventRejected(
-        'invalid_attribute',
-        'subject is not 1 to 128 printable ASCII characters without ":"',
-      );
+  const { action, entity, data, subject } = event;
+  const about = { storeId: event.storeId, sequence: event.sequence, source: event.source, eventId: event.id };
+  if (action === 'changed' && entity === 'access_key') {
+    if (!CLIENT_ID_PATTERN.test(subject)) {
+      throw invalidAttribute('subject is not 1 to 128 printable ASCII characters without ":"');
     }
-    return {
-      kind: 'access_key',
-      clientId: event.subject,
-      storeId,
-      sequence,
-      source: event.source,
-      eventId: event.id,
-      ...readKeyData(event.data),
-    };
+    return { kind: entity, clientId: subject, ...about, ...readKeyData(data) };
   }
-  const about = { storeId, sequence, source: event.source, eventId: event.id };
-  if (event.action === 'changed' && event.entity === 'store_access') {
+  if (action === 'changed' && entity === 'store_access') {
     checkSubject(event);
-    return { kind: 'store_access', ...about, status: checkStoreAccess(event.data).status };
+    return { kind: entity, ...about, status: checkStoreAccess(data).status };
   }
-  if (event.entity === 'store_quota') {
+  if (entity === 'store_quota') {
     checkSubject(event);
-    return {
-      kind: 'store_quota',
-      ...about,
-      quota: event.action === 'deleted' ? null : readQuota(event.data),
-    };
+    return { kind: entity, ...about, quota: action === 'deleted' ? null : readQuota(data) };
   }
-  if (event.action === 'changed' && event.entity === 'store_erasure') {
+  if (action === 'changed' && entity === 'store_erasure') {
     checkSubject(event);
-    const { erased_at, ends } = checkStoreErasure(event.data);
-    return { kind: 'store_erasure', ...about, at: new Date(parseInstant(erased_at) ?? 0), ends };
+    const { erased_at, ends } = checkStoreErasure(data);
+    return { kind: entity, ...about, at: new Date(parseInstant(erased_at) ?? 0), ends };
   }
   throw new EventRejected(
     'unknown_type',
@@ -154,7 +138,7 @@ export function readAccessChange(message: EventMessage): AccessChange {
 /** @throws {EventRejected} where what is said of a store is not about the store of the envelope. */
 function checkSubject({ entity, subject, storeId }: CloudEvent): void {
   if (subject === storeId) return;
-  throw new EventRejected('invalid_attribute', `subject of ${entity} is not the storeid`);
+  throw invalidAttribute(`subject of ${entity} is not the storeid`);
 }
 
 function readQuota(data: unknown): NonNullable<OwnQuota> {

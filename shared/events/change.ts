@@ -5,7 +5,7 @@
 import { type CloudEvent, type EventMessage, readCloudEvent } from './cloud-event.ts';
 import { type EntityName, type EntityStates, entitySchemas } from './entities.ts';
 import { isId } from './fields.ts';
-import { EventRejected, schemaCheck } from './rejection.ts';
+import { EventRejected, invalidAttribute, schemaCheck } from './rejection.ts';
 
 interface ChangeOf<E extends EntityName> {
   entity: E;
@@ -49,10 +49,10 @@ function toChange(event: CloudEvent, steps: Steps): Change {
     );
   }
   if (!isId(event.subject)) {
-    throw new EventRejected('invalid_attribute', 'subject is not 1 to 64 of A-Z a-z 0-9 _ -');
+    throw invalidAttribute('subject is not 1 to 64 of A-Z a-z 0-9 _ -');
   }
   if (entity === 'store' && event.subject !== event.storeId) {
-    throw new EventRejected('invalid_attribute', 'subject of a store is not the storeid');
+    throw invalidAttribute('subject of a store is not the storeid');
   }
   const isNewer = event.action === 'changed' && event.schemaVersion > newestVersion(entity, steps);
   return {

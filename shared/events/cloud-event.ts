@@ -11,7 +11,7 @@ import {
 } from '../kafka/message.ts';
 import { isId } from './fields.ts';
 import { parseInstant } from './instant.ts';
-import { EventRejected } from './rejection.ts';
+import { EventRejected, invalidAttribute } from './rejection.ts';
 
 /** The highest `sequence` there is. */
 export const LAST_SEQUENCE = Number.MAX_SAFE_INTEGER;
@@ -130,7 +130,7 @@ function readStructured(value: Buffer | null): Attributes {
   const type = attributes['datacontenttype'];
   if (type !== undefined && type !== null) {
     if (typeof type !== 'string' || !isJsonMediaType(mediaType(type) ?? '')) {
-      throw new EventRejected('invalid_attribute', 'datacontenttype is not JSON');
+      throw invalidAttribute('datacontenttype is not JSON');
     }
   }
   const base64 = attributes['data_base64'];
@@ -140,12 +140,12 @@ function readStructured(value: Buffer | null): Attributes {
 /** Data that a library sends as bytes, since it was given bytes. */
 function withDecodedData(attributes: Attributes, base64: unknown): Attributes {
   if (attributes['data'] !== undefined && attributes['data'] !== null) {
-    throw new EventRejected('invalid_attribute', 'there are both data and data_base64');
+    throw invalidAttribute('there are both data and data_base64');
   }
   const bytes = typeof base64 === 'string' ? Buffer.from(base64, 'base64') : null;
   // Node's decoder leaves out what is no Base64.
   if (bytes === null || bytes.toString('base64') !== base64) {
-    throw new EventRejected('invalid_attribute', 'data_base64 is not Base64');
+    throw invalidAttribute('data_base64 is not Base64');
   }
   return { ...attributes, data: bytes.length === 0 ? undefined : parseJson(bytes, 'data_base64') };
 }
@@ -183,7 +183,7 @@ function parseJson(value: Buffer | null, what = 'the message'): unknown {
 
 function readAttributes(attributes: Attributes): CloudEvent {
   if (attributes['specversion'] !== '1.0') {
-    throw new EventRejected('invalid_attribute', 'specversion is not "1.0"');
+    throw invalidAttribute('specversion is not "1.0"');
   }
   const id = text(attributes, 'id');
   const source = text(attributes, 'source');
@@ -191,11 +191,10 @@ function readAttributes(attributes: Attributes): CloudEvent {
   const subject = text(attributes, 'subject');
   const storeId = text(attributes, 'storeid');
   if (!isId(storeId)) {
-    throw new EventRejected('invalid_attribute', 'storeid is not 1 to 64 of A-Z a-z 0-9 _ -');
+    throw invalidAttribute('storeid is not 1 to 64 of A-Z a-z 0-9 _ -');
   }
   const time = parseInstant(text(attributes, 'time'));
-  if (time === null)
-    throw new EventRejected('invalid_attribute', 'time is not an RFC 3339 date-time with a zone');
+  if (time === null) throw invalidAttribute('time is not an RFC 3339 date-time with a zone');
   return {
     id,
     source,
@@ -212,10 +211,10 @@ function readAttributes(attributes: Attributes): CloudEvent {
 function text(attributes: Attributes, name: string): string {
   const value = attributes[name];
   if (typeof value !== 'string' || value === '') {
-    throw new EventRejected('invalid_attribute', `${name} is not a text of at least one character`);
+    throw invalidAttribute(`${name} is not a text of at least one character`);
   }
   if (value.includes('\0') || !value.isWellFormed()) {
-    throw new EventRejected('invalid_attribute', `${name} holds NUL or a lone surrogate`);
+    throw invalidAttribute(`${name} holds NUL or a lone surrogate`);
   }
   return value;
 }
@@ -240,10 +239,7 @@ function readSequence(value: unknown): number {
     const sequence = Number(digits);
     if (Number.isSafeInteger(sequence)) return sequence;
   }
-  throw new EventRejected(
-    'invalid_attribute',
-    'sequence is not a whole number in decimal digits of at most 2^53-1',
-  );
+  throw invalidAttribute('sequence is not a whole number in decimal digits of at most 2^53-1');
 }
 
 function readSchemaVersion(dataschema: unknown): number {

@@ -36,6 +36,8 @@ export class EventRejected extends Error {
   }
 }
 
+export const invalidAttribute = (detail: string) => new EventRejected('invalid_attribute', detail);
+
 interface SchemaError {
   keyword: string;
   instancePath: string;

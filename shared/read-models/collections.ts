@@ -298,6 +298,11 @@ export function recordsOf(
 
 type Index = IndexDescription & { name: string };
 
+const BY_RANK: Index = { name: 'by_rank', key: { store_id: 1, rank_key: 1 } };
+const BY_FACET: Index = { name: 'by_facet', key: { store_id: 1, facet: 1, rank_key: 1 } };
+const BY_CUSTOMER: Index = { name: 'by_customer', key: { store_id: 1, customer_id: 1, rank_key: 1 } };
+const BY_CREATED: Index = { name: 'by_created', key: { store_id: 1, created_at: -1, _id: 1 } };
+const BY_UPDATED: Index = { name: 'by_updated', key: { store_id: 1, updated_at: 1 } };
 /** The order of a store's changes, for the change feed. */
 const BY_FEED: Index = { name: 'by_feed', key: { store_id: 1, feed_position: 1 } };
 
@@ -317,33 +322,22 @@ export type CollectionName =
 export const INDEXES: Record<CollectionName, Index[]> = {
   [COLLECTIONS.store]: [],
   [COLLECTIONS.customer]: [
-    { name: 'by_rank', key: { store_id: 1, rank_key: 1 } },
+    BY_RANK,
     { name: 'by_created', key: { store_id: 1, created_key: 1, rank_key: 1 } },
-    { name: 'by_updated', key: { store_id: 1, updated_at: 1 } },
+    BY_UPDATED,
     BY_FEED,
   ],
-  [COLLECTIONS.order]: [
-    { name: 'by_rank', key: { store_id: 1, rank_key: 1 } },
-    { name: 'by_facet', key: { store_id: 1, facet: 1, rank_key: 1 } },
-    { name: 'by_customer', key: { store_id: 1, customer_id: 1, rank_key: 1 } },
-    { name: 'by_updated', key: { store_id: 1, updated_at: 1 } },
-    BY_FEED,
-  ],
-  [COLLECTIONS.coupon]: [{ name: 'by_created', key: { store_id: 1, created_at: -1, _id: 1 } }, BY_FEED],
-  [COLLECTIONS.review]: [
-    { name: 'by_rank', key: { store_id: 1, rank_key: 1 } },
-    { name: 'by_facet', key: { store_id: 1, facet: 1, rank_key: 1 } },
-    { name: 'by_customer', key: { store_id: 1, customer_id: 1, rank_key: 1 } },
-    BY_FEED,
-  ],
-  [COLLECTIONS.campaign]: [{ name: 'by_created', key: { store_id: 1, created_at: -1, _id: 1 } }, BY_FEED],
+  [COLLECTIONS.order]: [BY_RANK, BY_FACET, BY_CUSTOMER, BY_UPDATED, BY_FEED],
+  [COLLECTIONS.coupon]: [BY_CREATED, BY_FEED],
+  [COLLECTIONS.review]: [BY_RANK, BY_FACET, BY_CUSTOMER, BY_FEED],
+  [COLLECTIONS.campaign]: [BY_CREATED, BY_FEED],
   [COLLECTIONS.category]: [
     { name: 'by_position', key: { store_id: 1, position: 1, name: 1, _id: 1 } },
     BY_FEED,
   ],
   [COLLECTIONS.product]: [
     { name: 'by_category', key: { store_id: 1, category_id: 1, position: 1, name: 1, _id: 1 } },
-    { name: 'by_updated', key: { store_id: 1, updated_at: 1 } },
+    BY_UPDATED,
     BY_FEED,
   ],
   [COLLECTIONS.option_group]: [{ name: 'by_name', key: { store_id: 1, name_key: 1, _id: 1 } }, BY_FEED],

@@ -29,7 +29,9 @@ export async function findEngine(): Promise<EngineAnswer> {
   // Loading testcontainers takes half a second, and it looks at the same places.
   if (!hasHint()) return { absent: 'no Docker engine answers' };
   try {
-    return { engine: await withTimeLimit(ANSWER_LIMIT_MS, late, askEngine) };
+    const { getContainerRuntimeClient } = await import('testcontainers');
+    const late = () => new Error(`not within ${ANSWER_LIMIT_MS / 1000} s`);
+    return { engine: await withTimeLimit(ANSWER_LIMIT_MS, late, getContainerRuntimeClient) };
   } catch (error) {
     return { absent: `no Docker engine answers (${reasonOf(error)})` };
   }
@@ -49,15 +51,6 @@ function hasHint(): boolean {
     join(home, '.testcontainers.properties'),
   ];
   return places.some((place) => existsSync(place));
-}
-
-async function askEngine(): Promise<Engine> {
-  const { getContainerRuntimeClient } = await import('testcontainers');
-  return getContainerRuntimeClient();
-}
-
-function late(): Error {
-  return new Error(`not within ${ANSWER_LIMIT_MS / 1000} s`);
 }
 
 const PULL_LIMIT_MS = 10 * 60_000;

@@ -5,40 +5,35 @@ import { rmSync, rmdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 
-const processGroups = new Set<number>();
-const containers = new Set<string>();
-/** Removed in this order. */
-const paths = new Set<string>();
+/** Paths are removed in this order. */
+const held = { process: new Set<string>(), container: new Set<string>(), path: new Set<string>() };
 
 /** Applies one line: `<hold|release> <process|container|path> <what>`; a held one is acknowledged. */
 function apply(line: string): void {
   const [verb = '', kind = '', ...rest] = line.split(' ');
-  const what = rest.join(' ');
-  const add = verb === 'hold';
-  if (kind === 'process') change(processGroups, Number(what), add);
-  if (kind === 'container') change(containers, what, add);
-  if (kind === 'path') change(paths, what, add);
-  if (add) process.stdout.write(`${line}\n`);
+  const ofKind = held[kind as keyof typeof held];
+  if (verb !== 'hold') ofKind.delete(rest.join(' '));
+  else {
+    ofKind.add(rest.join(' '));
+    process.stdout.write(`${line}\n`);
+  }
 }
 
-function change<T>(held: Set<T>, item: T, add: boolean): void {
-  if (add) held.add(item);
-  else held.delete(item);
-}
-
-function killGroup(group: number): void {
+function killGroup(group: string): void {
   try {
-    process.kill(-group, 'SIGKILL');
+    process.kill(-Number(group), 'SIGKILL');
   } catch {
     // It has ended already.
   }
 }
 
 async function removeContainers(): Promise<void> {
-  if (containers.size === 0) return;
+  if (held.container.size === 0) return;
   const { getContainerRuntimeClient } = await import('testcontainers');
   const { dockerode } = (await getContainerRuntimeClient()).container;
-  const removals = [...containers].map((id) => dockerode.getContainer(id).remove({ force: true, v: true }));
+  const removals = [...held.container].map((id) =>
+    dockerode.getContainer(id).remove({ force: true, v: true }),
+  );
   await Promise.allSettled(removals);
 }
 
@@ -58,6 +53,6 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal
 process.stdout.on('error', () => undefined);
 
 for await (const line of createInterface({ input: process.stdin })) apply(line);
-for (const group of processGroups) killGroup(group);
+for (const group of held.process) killGroup(group);
 await removeContainers();
-for (const path of paths) removePath(path);
+for (const path of held.path) removePath(path);

@@ -3,9 +3,9 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
-import { stopRequested } from '../start/signals.ts';
+import { startStackOrExit, stopRequested } from '../start/signals.ts';
 import { StackError } from './part.ts';
-import { type Stack, type StackOptions, startStack } from './stack.ts';
+import type { Stack } from './stack.ts';
 
 interface Flags {
   json?: true;
@@ -30,9 +30,14 @@ async function run(flags: Flags): Promise<void> {
   if (flags.keep === true && flags.data === undefined) command.error('--keep needs --data <folder>');
   const stop = stopRequested();
   const dataFolder = flags.data ?? mkdtempSync(join(tmpdir(), 'store-data-stack-'));
-  const stack = await startOrExit(
-    { dataFolder, keepData: flags.keep === true, topology: flags.topology },
-    stop,
+  const { keep: keepData = false, topology } = flags;
+  const log = (line: string) => console.error(line);
+  const stack = await startStackOrExit({ dataFolder, keepData, topology, log }, stop).catch(
+    (error: unknown) => {
+      if (!(error instanceof StackError)) throw error;
+      console.error(error.message);
+      return process.exit(1);
+    },
   );
   print(stack, flags.json === true);
   const end = await Promise.race([stop, stack.failed]);
@@ -41,22 +46,6 @@ async function run(flags: Flags): Promise<void> {
     process.exitCode = 1;
   }
   await stack.stop();
-}
-
-/** Asked to stop meanwhile, the process just ends, and so does all that it had begun. */
-async function startOrExit(
-  options: Omit<StackOptions, 'log'>,
-  stop: ReturnType<typeof stopRequested>,
-): Promise<Stack> {
-  try {
-    const starting = startStack({ ...options, log: (line) => console.error(line) });
-    const first = await Promise.race([starting, stop]);
-    return 'exitCode' in first ? process.exit(first.exitCode) : first;
-  } catch (error) {
-    if (!(error instanceof StackError)) throw error;
-    console.error(error.message);
-    return process.exit(1);
-  }
 }
 
 /** On standard output, and nothing else there: `eval` and `jq` read it. */

@@ -2,7 +2,7 @@
 // first instruction.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
 import { PROGRAM_SUFFIX } from '#shared/source-files.ts';
@@ -131,26 +131,11 @@ const TAIL_BYTES = 16 * 1024;
 
 /** The last non-empty lines of a file; none when there is no such file. */
 export function lastLines(file: string, count = 12): string[] {
-  return readTail(file)
+  if (!existsSync(file)) return [];
+  const tail = readFileSync(file).subarray(-TAIL_BYTES).toString();
+  return tail
     .split('\n')
     .map((line) => line.trimEnd())
     .filter((line) => line !== '')
     .slice(-count);
-}
-
-function readTail(file: string): string {
-  let descriptor;
-  try {
-    descriptor = openSync(file, 'r');
-  } catch {
-    return '';
-  }
-  try {
-    const { size } = fstatSync(descriptor);
-    const buffer = Buffer.alloc(Math.min(size, TAIL_BYTES));
-    readSync(descriptor, buffer, 0, buffer.length, size - buffer.length);
-    return buffer.toString('utf8');
-  } finally {
-    closeSync(descriptor);
-  }
 }

@@ -211,26 +211,27 @@ function onlyOnce<T>(make: () => Promise<T>): () => Promise<T> {
 
 const SOURCES: readonly PartSource[] = ['address', 'container', 'program'];
 
+function wordOf<T extends string>(
+  name: string,
+  wanted: string | undefined,
+  words: readonly T[],
+): T | undefined {
+  if (wanted === undefined || wanted === '') return undefined;
+  const word = words.find((known) => known === wanted);
+  if (word === undefined) throw new StackError(`${name} is ${wanted}, and may be ${words.join(', ')}`);
+  return word;
+}
+
 /** The source that `STACK_SOURCE` forces on all parts, if any. */
 export function forcedSource(env: NodeJS.ProcessEnv): PartSource | undefined {
-  const wanted = env['STACK_SOURCE'];
-  if (wanted === undefined || wanted === '') return undefined;
-  const source = SOURCES.find((known) => known === wanted);
-  if (source === undefined)
-    throw new StackError(`STACK_SOURCE is ${wanted}, and may be ${SOURCES.join(', ')}`);
-  return source;
+  return wordOf('STACK_SOURCE', env['STACK_SOURCE'], SOURCES);
 }
 
 const TOPOLOGIES: readonly Topology[] = ['single', 'cluster'];
 
 /** Whether one of each server is started, or a cluster of each: what is asked for, else what `STACK_TOPOLOGY` says. */
 export function chosenTopology(asked: string | undefined, env: NodeJS.ProcessEnv): Topology {
-  const wanted = asked ?? (env['STACK_TOPOLOGY'] || 'single');
-  const topology = TOPOLOGIES.find((known) => known === wanted);
-  if (topology === undefined) {
-    throw new StackError(`the topology (STACK_TOPOLOGY) is ${wanted}, and may be ${TOPOLOGIES.join(', ')}`);
-  }
-  return topology;
+  return wordOf('the topology (STACK_TOPOLOGY)', asked ?? env['STACK_TOPOLOGY'], TOPOLOGIES) ?? 'single';
 }
 
 /** Whether the part's address is given, and used. */

@@ -2,7 +2,8 @@
  * Files in the folder of a running stack: stack.json for its clients, and the key that signs tokens; and the keys of the simulated stores.
  */
 import { hash } from 'node:crypto';
-import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { clientSecretOf, hashSecret, newClientSecret } from '#shared/access/secrets.ts';
 import { newSigningKey } from '#shared/access/signing-key-set.ts';
@@ -58,11 +59,7 @@ export function signingKeyPath(folder: string): string {
 /** Makes a key, unless one is to be kept and is there. */
 export async function prepareSigningKey(folder: string, keepData: boolean): Promise<string> {
   const path = signingKeyPath(folder);
-  const isThere = await stat(path).then(
-    () => true,
-    () => false,
-  );
-  if (keepData && isThere) return path;
+  if (keepData && existsSync(path)) return path;
   await rm(path, { force: true });
   await writeFile(path, JSON.stringify({ keys: [await newSigningKey()] }), { mode: 0o600 });
   return path;

@@ -5,10 +5,10 @@ import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { startGuard } from '#local/stack/process.ts';
-import { type Stack, startStack } from '#local/stack/stack.ts';
+import type { Stack } from '#local/stack/stack.ts';
 import { bringUp } from './bring-up.ts';
 import { reasonOf, StackError } from '#local/stack/part.ts';
-import { type StopRequest, stopRequested } from './signals.ts';
+import { startStackOrExit, type StopRequest, stopRequested } from './signals.ts';
 import { removeStackFile, signingKeyPath, stackFilePath, writeStackFile } from './files.ts';
 
 /** Runs until it is stopped or a part dies; answers the exit code. */
@@ -56,7 +56,7 @@ async function runUntilStopped(options: StartOptions, screen: Screen, life: Life
   const { began, stop, cleanup, stopping } = life;
   const { folder, keepData } = options;
   await requireFreePort(demandedPort(options));
-  const stack = await startOrLeave(options, screen, stop);
+  const stack = await startStackOrExit({ dataFolder: folder, keepData, log: screen.line }, stop);
   life.stack = stack;
   cleanup.defer(() => stack.stop());
   await removeStackFile(folder);
@@ -91,17 +91,6 @@ async function runUntilStopped(options: StartOptions, screen: Screen, life: Life
   screen.live('');
   screen.line(message);
   return exitCode;
-}
-
-/** Starts the servers. Stopped meanwhile, the process just ends, and so does all that it had begun. */
-async function startOrLeave(
-  { folder, keepData }: StartOptions,
-  screen: Screen,
-  stop: Promise<StopRequest>,
-): Promise<Stack> {
-  const starting = startStack({ dataFolder: folder, keepData, log: screen.line });
-  const first = await Promise.race([starting, stop]);
-  return 'exitCode' in first ? process.exit(first.exitCode) : first;
 }
 
 async function removeOwnFiles({ folder, keepData }: StartOptions): Promise<void> {

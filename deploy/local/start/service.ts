@@ -1,6 +1,5 @@
 /** Our own two services as processes: started, started again when they die, ended. */
-import { type FileHandle, open } from 'node:fs/promises';
-import { statSync, writeFileSync } from 'node:fs';
+import { createReadStream, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Guard, type GuardedProcess, lastLines, startGuarded } from '#local/stack/process.ts';
@@ -119,12 +118,10 @@ export class Service {
 
 /** Waits for the line in what is appended to `file` from `offset` on. Rejects when `signal` aborts. */
 async function awaitReadyLine(file: string, offset: number, signal: AbortSignal): Promise<ReadyLine> {
-  await using handle: FileHandle = await open(file, 'r');
   for (;;) {
     signal.throwIfAborted();
-    const { size } = await handle.stat();
-    const { buffer } = await handle.read(Buffer.alloc(size - offset), 0, size - offset, offset);
-    const lines = buffer.toString('latin1').split('\n').slice(0, -1);
+    const appended = Buffer.concat(await createReadStream(file, { start: offset }).toArray());
+    const lines = appended.toString('latin1').split('\n').slice(0, -1);
     const ready = lines.map(readReadyLine).find((line) => line !== null);
     if (ready) return ready;
     await sleep(POLL_MS, undefined, { signal });

@@ -1,6 +1,7 @@
 /** When to stop: on a signal, or when npm, which would pass signals on, is itself gone. */
 
 import { readFileSync } from 'node:fs';
+import { type Stack, type StackOptions, startStack } from '#local/stack/stack.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const PARENT_POLL_MS = 500;
@@ -55,4 +56,10 @@ function parentOf(pid: number): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Starts the servers. Asked to stop meanwhile, the process just ends, and so does all that it had begun. */
+export async function startStackOrExit(options: StackOptions, stop: Promise<StopRequest>): Promise<Stack> {
+  const first = await Promise.race([startStack(options), stop]);
+  return 'exitCode' in first ? process.exit(first.exitCode) : first;
 }
