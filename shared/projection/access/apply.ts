@@ -101,11 +101,14 @@ export async function applyAccess(
   return { keys: [...keys.values()], stores: [...stores.values()], outdated, deadLetters };
 }
 
+/** What is said of a store. */
+type StoreChange = Exclude<AccessChange, AccessKeyChange>;
+
 /** @returns the store's record as it is now if it changed, else `null`. */
 function applyStoreChange(
   collections: ControlCollections,
   environment: string,
-  change: Exclude<AccessChange, AccessKeyChange>,
+  change: StoreChange,
   session: ClientSession,
 ): Promise<StoreAccess | null> {
   if (change.kind === 'store_access') {
@@ -139,10 +142,7 @@ export function keyRecord(change: AccessKeyChange, key: AccessKey): AuditRecord 
 }
 
 /** The record of what an event says about a store; `store` is what came of it. */
-export function storeRecord(
-  change: Exclude<AccessChange, AccessKeyChange>,
-  { environment, store_id }: StoreAccess,
-): AuditRecord {
+export function storeRecord(change: StoreChange, { environment, store_id }: StoreAccess): AuditRecord {
   return {
     ...recordOf(change),
     action: `event.${change.kind}`,
@@ -152,7 +152,7 @@ export function storeRecord(
   };
 }
 
-function detailsOf(change: Exclude<AccessChange, AccessKeyChange>): AuditDetails {
+function detailsOf(change: StoreChange): AuditDetails {
   if (change.kind === 'store_access') return { status: change.status };
   if (change.kind === 'store_quota') return { ...change.quota };
   return { erased_at: change.at.toISOString() };

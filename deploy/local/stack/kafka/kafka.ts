@@ -170,29 +170,22 @@ export async function locateBroker(
       const data = join(folder, 'data');
       const listeners = { bind: '127.0.0.1', advertised: '127.0.0.1', port, controllerPort };
       writeFileSync(properties, asProperties({ ...brokerSettings(listeners, data, member), ...more }));
-      await formatOnce(
-        folder,
-        data,
-        run('kafka.tools.StorageTool', 'format', '-t', CLUSTER_ID, '-c', properties, ...formatting),
-      );
-      return run('kafka.Kafka', properties);
-
-      async function formatOnce(home: string, storage: string, format: Command): Promise<void> {
-        // A mark of our own and not the storage's files, which an interrupted format leaves incomplete.
-        const mark = join(home, 'formatted');
-        if (existsSync(mark)) return;
-        rmSync(storage, { recursive: true, force: true });
-        mkdirSync(storage);
-        const { exitCode } = await (await startGuarded(context.guard, format, logFile)).exited;
-        if (exitCode !== 0) {
-          throw new StackError(
-            ['kafka: its storage could not be formatted', ...lastLines(logFile)].join('\n    '),
-          );
+      // A mark of our own and not the storage's files, which an interrupted format leaves incomplete.
+      const mark = join(folder, 'formatted');
+      if (!existsSync(mark)) {
+        rmSync(data, { recursive: true, force: true });
+        mkdirSync(data);
+        const tool = ['kafka.tools.StorageTool', 'format', '-t', CLUSTER_ID, '-c', properties];
+        const formatted = await startGuarded(context.guard, run(...tool, ...formatting), logFile);
+        if ((await formatted.exited).exitCode !== 0) {
+          const lines = ['kafka: its storage could not be formatted', ...lastLines(logFile)];
+          throw new StackError(lines.join('\n    '));
         }
         writeFileSync(mark, '');
         // The tool prints every setting there is: no help in a log that is read for the broker's words.
         writeFileSync(logFile, '');
       }
+      return run('kafka.Kafka', properties);
     },
   };
 }

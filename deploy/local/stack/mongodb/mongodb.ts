@@ -149,13 +149,8 @@ async function withAdmin<T>(host: string, port: number, use: (admin: Db) => Prom
   }
 }
 
-interface Member {
-  _id: number;
-  host: string;
-}
-
 /** Kept data has its configuration already, under the ports that it was first served on. */
-async function configure(admin: Db, members: readonly Member[]): Promise<void> {
+async function configure(admin: Db, members: readonly { _id: number; host: string }[]): Promise<void> {
   try {
     await admin.command({ replSetInitiate: { _id: REPLICA_SET, members } });
   } catch (error) {

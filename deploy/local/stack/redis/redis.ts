@@ -35,11 +35,7 @@ export const redisPart: PartDefinition = {
   planContainer: ([port = 0], _host, keepData) => ({
     environment: {},
     command: [
-      'redis-server',
-      '--bind',
-      '0.0.0.0',
-      '--protected-mode',
-      'no',
+      ...'redis-server --bind 0.0.0.0 --protected-mode no'.split(' '),
       ...redisArguments(port, keepData),
     ],
     // It writes where it is started.
@@ -112,13 +108,9 @@ export async function locateRedis(context: StartContext): Promise<LocatedProgram
 }
 
 /** What a server of a cluster is started with. */
-export const CLUSTER_SETTINGS = [
-  ['--cluster-enabled', 'yes'],
-  // However long ago a replica was cut off, it takes over.
-  ['--cluster-replica-validity-factor', '0'],
-  // While a master is away, the others serve what they have.
-  ['--cluster-require-full-coverage', 'no'],
-].flat();
+// However long ago a replica was cut off, it takes over; while a master is away, the others serve what they have.
+export const CLUSTER_SETTINGS =
+  '--cluster-enabled yes --cluster-replica-validity-factor 0 --cluster-require-full-coverage no'.split(' ');
 
 /** The first and the last slot of each master. */
 export const CLUSTER_SLOTS = [
