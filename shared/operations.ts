@@ -23,14 +23,10 @@ export interface OperationsOptions {
   logger: Logger;
 }
 
-export interface Operations {
-  /** With the port that was taken. */
-  url: string;
-  close: () => Promise<void>;
-}
+export type Operations = Awaited<ReturnType<typeof startOperations>>;
 
 /** Starts the operations server; resolves when it listens. */
-export async function startOperations(options: OperationsOptions): Promise<Operations> {
+export async function startOperations(options: OperationsOptions) {
   const { host, port, logger } = options;
   const server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000 }, (request, response) => {
     response.setHeader(REQUEST_ID_HEADER, requestIdOf(request.headers[REQUEST_ID_HEADER]));
@@ -53,9 +49,10 @@ export async function startOperations(options: OperationsOptions): Promise<Opera
   const url = urlOf(server.address(), host);
   logger.info({ url }, 'operations server listens');
   return {
+    /** With the port that was taken. */
     url,
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
       }),

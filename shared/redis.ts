@@ -21,9 +21,7 @@ export function redisSeconds({ histogram }: Pick<ReturnType<typeof metricFactory
   );
 }
 
-/**
- * Called once when a server becomes unreachable or refuses us, and when it is back. Without a listener an error would end the process.
- */
+/** Called once when a server becomes unreachable or refuses us, and when it is back. Without a listener an error would end the process. */
 export interface RedisWatcher {
   away: (error: Error) => void;
   /** @param reason says what to do, too. Without it `away` is called instead. */

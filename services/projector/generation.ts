@@ -10,7 +10,7 @@ import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { generationGroup, generationLabel, type GenerationMarker } from '#shared/read-models/generation.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
-import { ChangeReader } from '#shared/projection/pipeline/change-reader.ts';
+import { ChangeReader } from '#shared/projection/pipeline/decode.ts';
 import type { TreeCache } from '#shared/projection/rank-tree/loaded-tree.ts';
 import { applyWithCheckpoint, type Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { DropDecisions } from '#shared/projection/dead-letters/decisions.ts';

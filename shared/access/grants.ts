@@ -82,9 +82,7 @@ export function publishedBlocking(prefix: string, store: StoreAccess): Published
   return publishedState(prefix, store.environment, store.store_id, store);
 }
 
-/**
- * The same for a store that may have no record: it counts as active with version 0, which every real version overtakes.
- */
+/** The same for a store that may have no record: it counts as active with version 0, which every real version overtakes. */
 export function publishedState(
   prefix: string,
   environment: string,

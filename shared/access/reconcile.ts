@@ -131,11 +131,7 @@ function heldOf(answer: unknown): Pick<Published, 'version' | 'member'> | null {
   return typeof member === 'string' ? { member, version: Number(version) } : null;
 }
 
-export interface PendingAccess {
-  keys: AccessKey[];
-  stores: StoreAccess[];
-  sessions: RevokedSession[];
-}
+export type PendingAccess = Awaited<ReturnType<typeof findPending>>;
 
 interface PendingRow {
   key?: AccessKey;
@@ -148,7 +144,7 @@ export async function findPending(
   { keys, stores, revokedSessions }: ControlCollections,
   environments: readonly string[],
   signal?: AbortSignal,
-): Promise<PendingAccess> {
+) {
   const marked = { publish_pending: true, environment: { $in: [...environments] } } as const;
   const as = (kind: keyof PendingRow) => [{ $match: marked }, { $project: { _id: 0, [kind]: '$$ROOT' } }];
   const rows = await keys

@@ -74,9 +74,7 @@ export function createQuietKafka(
   return new KafkaClient({ clientId, brokers, logLevel: logLevel.NOTHING, ...options });
 }
 
-/**
- * Uses a new connection: a kept one may have died unnoticed, and a request on it would wait for its full limit.
- */
+/** Uses a new connection: a kept one may have died unnoticed, and a request on it would wait for its full limit. */
 export async function askKafka<T>(kafka: Kafka, question: (admin: Admin) => Promise<T>): Promise<T> {
   const admin = kafka.admin();
   try {

@@ -59,9 +59,7 @@ interface Fields {
 const require = createRequire(import.meta.url);
 const Decoder = require('kafkajs/src/protocol/decoder') as new (raw: Buffer) => Fields;
 
-/**
- * Makes kafkajs decode fetches with this file and wait as `setFetchMaxWait` says. It has no hook for that, so its version is pinned.
- */
+/** Makes kafkajs decode fetches with this file and wait as `setFetchMaxWait` says. It has no hook for that, so its version is pinned. */
 export function replaceFetches(): void {
   const definition = require('kafkajs/src/protocol/requests/fetch') as Definition;
   const { protocol } = definition;

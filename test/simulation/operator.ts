@@ -2,7 +2,7 @@
 import type { ClientSession, Db } from 'mongodb';
 import type { EncodedMessage } from '#shared/events/encode.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
-import { ChangeReader } from '#shared/projection/pipeline/change-reader.ts';
+import { ChangeReader } from '#shared/projection/pipeline/decode.ts';
 import { newEpoch } from '#shared/read-models/feed-epochs.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
 import { checkpointId } from '#shared/projection/slice/checkpoint.ts';

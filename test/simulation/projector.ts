@@ -4,7 +4,7 @@ import { StoreDataError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { ErasedStores } from '#shared/access/erased-stores.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
-import { ChangeReader } from '#shared/projection/pipeline/change-reader.ts';
+import { ChangeReader } from '#shared/projection/pipeline/decode.ts';
 import { giveUpSlice } from '#shared/projection/dead-letters/write.ts';
 import { TreeCache } from '#shared/projection/rank-tree/loaded-tree.ts';
 import {

@@ -149,24 +149,18 @@ export function reasonOf(error: unknown): string {
 export type PartName = 'kafka' | 'mongodb' | 'redis';
 
 /** Where things lie in the data folder of a stack. */
-export interface DataFolder {
-  path: string;
-  part(name: PartName): string;
-  logs: string;
-  logFile(name: PartName): string;
-  /** Says which stack the folder belongs to. */
-  ownerFile: string;
-}
+export type DataFolder = ReturnType<typeof dataFolderAt>;
 
 /** Tells where things lie in the folder. */
-export function dataFolderAt(folder: string): DataFolder {
+export function dataFolderAt(folder: string) {
   const path = resolve(folder);
   const logs = join(path, 'logs');
   return {
     path,
-    part: (name) => join(path, name),
+    part: (name: PartName) => join(path, name),
     logs,
-    logFile: (name) => join(logs, `${name}.log`),
+    logFile: (name: PartName) => join(logs, `${name}.log`),
+    /** Says which stack the folder belongs to. */
     ownerFile: join(path, 'owner.json'),
   };
 }

@@ -13,18 +13,10 @@ const GUARDIAN = join(import.meta.dirname, `guardian${PROGRAM_SUFFIX}`);
 export type HeldKind = 'process' | 'container' | 'path';
 
 /** Removes what it holds when this process ends. */
-export interface Guard {
-  pid: number;
-  /** Resolves once the guardian knows: from then on the things cannot outlive this process. */
-  hold(kind: HeldKind, ...what: (string | number)[]): Promise<void>;
-  /** The thing is gone, or may stay. */
-  release(kind: HeldKind, what: string | number): void;
-  /** Removes what is still held and waits until the guardian is gone. */
-  close(): Promise<void>;
-}
+export type Guard = ReturnType<typeof startGuard>;
 
 /** Starts the guardian. */
-export function startGuard(): Guard {
+export function startGuard() {
   const guardian = spawn(process.execPath, [GUARDIAN], {
     // A session of its own, so that no terminal's signal and no group's kill reaches it.
     detached: true,
@@ -41,17 +33,20 @@ export function startGuard(): Guard {
   gone.catch(() => undefined);
   return {
     pid: guardian.pid ?? 0,
-    async hold(kind, ...what) {
+    /** Resolves once the guardian knows: from then on the things cannot outlive this process. */
+    async hold(kind: HeldKind, ...what: (string | number)[]): Promise<void> {
       const lines = what.map((one) => `hold ${kind} ${one}`);
       const acknowledged = lines.map((line) => new Promise<void>((resolve) => waiting.set(line, resolve)));
       // One write: a stream keeps what follows a first one back until the next turn of the event loop.
       guardian.stdin.write(lines.map((line) => `${line}\n`).join(''));
       await Promise.race([Promise.all(acknowledged), gone]);
     },
-    release(kind, what) {
+    /** The thing is gone, or may stay. */
+    release(kind: HeldKind, what: string | number): void {
       guardian.stdin.write(`release ${kind} ${what}\n`);
     },
-    async close() {
+    /** Removes what is still held and waits until the guardian is gone. */
+    async close(): Promise<void> {
       guardian.stdin.end();
       await gone;
     },

@@ -30,11 +30,7 @@ export interface StackAddresses {
 }
 
 /** Where a part came from, and why from there. */
-export interface StackPart {
-  name: PartName;
-  source: PartSource;
-  reason: string;
-}
+export type StackPart = { name: PartName } & Pick<RunningPart, 'source' | 'reason'>;
 
 /** The part that died by itself, how, and the last lines of its log. */
 export interface StackFailure extends PartExit {

@@ -4,7 +4,7 @@ import { controlCollections } from '#shared/access/access-keys.ts';
 import { findPending } from '#shared/access/reconcile.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import type { Admin } from '#shared/kafka/client.ts';
-import { endsOf, type Positions, readLogBounds } from '#shared/kafka/positions.ts';
+import { endsOf, missingBetween, type Positions, readLogBounds } from '#shared/kafka/positions.ts';
 import { pause, withTimeLimit } from '#shared/waiting.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import type { Databases } from '#shared/read-models/databases.ts';
@@ -56,9 +56,6 @@ async function behind(db: Db | null, topic: string, ends: Positions): Promise<st
   // Answers come from snapshots, which lag a moment behind other reads.
   const positions =
     db === null ? new Map<number, number>() : await readPositions(db, topic, { readConcern: 'snapshot' });
-  for (const [partition, end] of ends) {
-    const position = positions.get(partition) ?? 0;
-    if (position < end) return `${topic} partition ${partition} from offset ${position} to ${end}`;
-  }
-  return null;
+  const missing = missingBetween(positions, ends);
+  return missing === 0 ? null : `${missing} messages of ${topic}`;
 }

@@ -17,8 +17,7 @@ import { rankEntries } from '../../read-models/rank-tree/trees.ts';
 import { type LayoutChanges, noteLayout, placeOf } from './layouts.ts';
 import { noteMove, type TreeChanges } from '../rank-tree/loaded-tree.ts';
 import { type TakenPositions, takePosition } from '../slice/epochs.ts';
-import type { Chain, Entry, Rejected } from './decode.ts';
-import type { ProjectedChange } from './change-reader.ts';
+import type { Chain, Entry, Rejected, ProjectedChange } from './decode.ts';
 import type { Stored } from './stored.ts';
 
 export interface StampChange extends TakenPositions {

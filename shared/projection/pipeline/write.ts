@@ -16,7 +16,7 @@ import { markStoreRecords } from '../access/apply.ts';
 import { writeLayouts } from './layouts.ts';
 import type { Slice } from '../slice/slice.ts';
 import { eraseCustomers } from '../erasure/erase.ts';
-import { maintainTrees, type RootChange } from '../rank-tree/maintain.ts';
+import { maintainTrees, type RootChange } from '../rank-tree/change.ts';
 import type { TreeCache } from '../rank-tree/loaded-tree.ts';
 import type { Epochs, Given, GivenPositions } from '../slice/epochs.ts';
 import type { Plan, StampChange } from './plan.ts';

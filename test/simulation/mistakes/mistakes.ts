@@ -19,7 +19,7 @@ const CONTINUITY = 'services/projector/log/continuity.ts';
 const LOOP = 'services/projector/log/loop.ts';
 const CURSOR = 'services/query/feed/cursor.ts';
 const TREE = 'shared/projection/rank-tree/loaded-tree.ts';
-const MAINTAIN = 'shared/projection/rank-tree/maintain.ts';
+const MAINTAIN = 'shared/projection/rank-tree/change.ts';
 const SLICE = 'shared/projection/slice/slice.ts';
 const FEED_EPOCHS = 'shared/read-models/feed-epochs.ts';
 

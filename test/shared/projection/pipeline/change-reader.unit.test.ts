@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { encodeEvent } from '#shared/events/encode.ts';
-import { ChangeReader } from '#shared/projection/pipeline/change-reader.ts';
+import { ChangeReader } from '#shared/projection/pipeline/decode.ts';
 
 const ORDER = {
   status: 'confirmed',

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { KafkaMessage } from 'kafkajs';
 import { describe, expect, it } from 'vitest';
 import { encodeEvent } from '#shared/events/encode.ts';
-import { ChangeReader } from '#shared/projection/pipeline/change-reader.ts';
+import { ChangeReader } from '#shared/projection/pipeline/decode.ts';
 
 function message(index: number): KafkaMessage {
   const { key, value, headers } = encodeEvent({
