@@ -51,7 +51,7 @@ export async function bringUp(context: BringUp): Promise<System> {
   const admin = kafka.admin();
   await admin.connect();
   cleanup.defer(() => admin.disconnect());
-  screen.live('making topics …');
+  screen.live(['making topics …']);
   const topics = ENVIRONMENTS.flatMap((name) => [changesTopic(name), accessTopic(name)]);
   const config = { 'max.message.bytes': String(MAX_MESSAGE_BYTES) };
   const [signingKeysFile] = await Promise.all([
@@ -124,7 +124,7 @@ async function startServices(
   cleanup.defer(async () => {
     await Promise.all([projector.stop(), query.stop()]);
   });
-  screen.live('starting the projector and the query service …');
+  screen.live(['starting the projector and the query service …']);
   const startQuery = () =>
     query.start().catch((error: unknown) => {
       if (demanded !== null || !reasonOf(error).includes('EADDRINUSE')) throw error;

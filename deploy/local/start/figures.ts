@@ -195,25 +195,6 @@ export class LiveView {
     this.#readings = [...kept, reading];
   }
 
-  /** Everything in one line; before the history is visible, what the projector says. */
-  line(isVisible = true): string {
-    const { projector, answers } = this.#moment;
-    const ofProjector =
-      projector === null
-        ? ['the projector does not answer']
-        : [
-            `${this.#rate('applied')} events/s`,
-            `freshness ${this.#spread('freshness')}`,
-            `backlog ${backlog(projector)}`,
-            ...(projector.deadLetters === 0 ? [] : [`${grouped(projector.deadLetters)} dead letters`]),
-          ];
-    const ofQuery =
-      answers === null
-        ? 'the query service does not answer'
-        : `${this.#rate('requests')} requests/s · answers ${this.#spread('answers')}`;
-    return [...(isVisible ? [this.#orders(), ofQuery] : []), ...ofProjector].join(' · ');
-  }
-
   /** Everything, in lines that stay where they are and fit 80 columns. */
   panel(now: number): string[] {
     const { projector, answers, orders } = this.#moment;
@@ -226,20 +207,27 @@ export class LiveView {
       this.#orders(),
       ...(projector === null
         ? []
-        : [`backlog ${backlog(projector)}`, `${grouped(projector.deadLetters)} dead letters`]),
+        : [
+            `backlog ${projector.lag === null ? 'unknown' : grouped(projector.lag)}`,
+            `${grouped(projector.deadLetters)} dead letters`,
+          ]),
       `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`,
     ];
     return [
       ` ${head.join(' · ')}`,
       ` ${cells.slice(0, 4).join('  ')}`,
       ` ${cells.slice(4).join('  ')}`,
-      projector === null
-        ? ' events    the projector does not answer'
-        : ` events    ${this.#chart('applied')}  freshness ${this.#spread('freshness', WIDEST)}`,
+      this.events(),
       answers === null
         ? ' requests  the query service does not answer'
-        : ` requests  ${this.#chart('requests')}  answers   ${this.#spread('answers', WIDEST)}`,
+        : ` requests  ${this.#chart('requests')}  answers   ${this.#spread('answers')}`,
     ];
+  }
+
+  /** What the projector does. */
+  events(): string {
+    if (this.#moment.projector === null) return ' events    the projector does not answer';
+    return ` events    ${this.#chart('applied')}  freshness ${this.#spread('freshness')}`;
   }
 
   #orders(): string {
@@ -264,15 +252,11 @@ export class LiveView {
   }
 
   /** Median and 99th percentile of the past minute. */
-  #spread(of: 'freshness' | 'answers', width = 0): string {
+  #spread(of: 'freshness' | 'answers'): string {
     const [first, last] = [this.#readings[0], this.#readings.at(-1)];
     const at = (share: number) => duration(quantile(first?.[of] ?? NOTHING, last?.[of] ?? NOTHING, share));
-    return `p50 ${at(0.5).padEnd(width)} p99 ${at(0.99)}`;
+    return `p50 ${at(0.5).padEnd(WIDEST)} p99 ${at(0.99)}`;
   }
-}
-
-function backlog({ lag }: ProjectorFigures): string {
-  return lag === null ? 'unknown' : grouped(lag);
 }
 
 function countOf({ applied, answers }: Reading, of: 'applied' | 'requests'): number {
@@ -312,9 +296,8 @@ export async function showLive(
     if (isVisible && !wasVisible) view = new LiveView(stores, now);
     wasVisible = isVisible;
     view.take(moment, now);
-    const progress = `history: ${grouped(orders)} of ${grouped(ofOrders)} orders published`;
-    if (isVisible) screen.live(view.line(), view.panel(now));
-    else screen.live(`${progress} · ${view.line(false)}`);
+    const progress = ` history   ${grouped(orders)} of ${grouped(ofOrders)} orders published`;
+    screen.live(isVisible ? view.panel(now) : [progress, view.events()]);
   }
-  screen.live('');
+  screen.live([]);
 }

@@ -22,7 +22,7 @@ async function run(options: StartOptions, screen: Screen): Promise<number> {
     return await runUntilStopped(options, screen, life);
   } catch (error) {
     if (!(error instanceof StackError)) throw error;
-    screen.live('');
+    screen.live([]);
     screen.line(error.message);
     if (life.stack !== undefined) screen.line(`Logs: ${life.stack.keepLogs()}`);
     return 1;
@@ -88,7 +88,7 @@ async function runUntilStopped(options: StartOptions, screen: Screen, life: Life
   // Pending work is aborted below; its errors no longer matter.
   serving.catch(() => undefined);
   stopping.abort();
-  screen.live('');
+  screen.live([]);
   screen.line(message);
   return exitCode;
 }

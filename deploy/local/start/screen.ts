@@ -10,8 +10,8 @@ export type Output = Pick<WriteStream, 'write' | 'on'> & { isTTY?: boolean; colu
 export interface Screen {
   /** Writes a line for good. */
   line: (text: string) => void;
-  /** Shows changing lines; without a terminal one line in their place, every few seconds. Empty text shows nothing. */
-  live: (text: string, lines?: readonly string[]) => void;
+  /** Shows changing lines; without a terminal they are written every few seconds. */
+  live: (lines: readonly string[]) => void;
 }
 
 const PLAIN_INTERVAL_MS = 5_000;
@@ -41,8 +41,8 @@ function terminal(output: Output): Screen {
   output.on('resize', () => draw());
   return {
     line: (text) => draw(`${text}\n`),
-    live(text, lines = [text]) {
-      wanted = text === '' ? [] : lines;
+    live(lines) {
+      wanted = lines;
       draw();
     },
   };
@@ -52,10 +52,10 @@ function plain(output: Output, now: () => number): Screen {
   let last = Number.NEGATIVE_INFINITY;
   return {
     line: (text) => void output.write(`${text}\n`),
-    live(text) {
-      if (text === '' || now() - last < PLAIN_INTERVAL_MS) return;
+    live(lines) {
+      if (lines.length === 0 || now() - last < PLAIN_INTERVAL_MS) return;
       last = now();
-      output.write(`${text}\n`);
+      output.write(lines.map((text) => `${text}\n`).join(''));
     },
   };
 }

@@ -143,7 +143,7 @@ describe('while it runs', () => {
 
   test('a line now and then tells how everything fares', async () => {
     const line =
-      /^(?<orders>[\d,]+) orders · [\d.,]+ events\/s · freshness p50 [\d.]+ m?s p99 .* requests\/s · answers .* · backlog/m;
+      /^ \d+ stores · (?<orders>[\d,]+) orders · backlog [^]*? events +[\d.,]+\/s .*freshness p50 [\d.]+ m?s/m;
     await vi.waitFor(() => expect(running.output()).toMatch(line), { timeout: 60_000, interval: 500 });
     const orders = Number(line.exec(running.output())?.groups?.['orders']?.replaceAll(',', ''));
     // The history of two stores in both environments, and what came since.
