@@ -49,17 +49,11 @@ export const commandInvalid = (message: string) => new StoreDataError('command_i
 export const notFound = (message: string) => new StoreDataError('not_found', message);
 
 /** Codes of node:net and node:dns that say that a server cannot be reached now. */
-const NETWORK_CODES = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ECONNABORTED',
-  'EPIPE',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-]);
+const NETWORK_CODES = new Set(
+  'ECONNREFUSED ECONNRESET ECONNABORTED EPIPE ETIMEDOUT EHOSTUNREACH ENETUNREACH ENOTFOUND EAI_AGAIN'.split(
+    ' ',
+  ),
+);
 
 /**
  * MongoDB server codes that pass by themselves: elections, shutdowns, interruptions, conflicts,

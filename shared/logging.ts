@@ -36,13 +36,7 @@ export function createLogger(
     base: { service },
     serializers: { err: serializeError },
     redact: {
-      paths: [
-        'headers.authorization',
-        'req.headers.authorization',
-        'secret',
-        'client_secret',
-        'access_token',
-      ],
+      paths: 'headers.authorization req.headers.authorization secret client_secret access_token'.split(' '),
       censor: '[redacted]',
     },
   };

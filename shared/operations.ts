@@ -65,38 +65,27 @@ function pathOf(request: IncomingMessage): string {
 
 type Answer = [status: number, body: object | string, headers?: Record<string, string>];
 
-async function answer(request: IncomingMessage, options: OperationsOptions): Promise<Answer> {
-  const read = ROUTES.get(pathOf(request));
-  if (read === undefined) return [404, { code: 'not_found', detail: 'there is nothing at this path' }];
+const OK: Answer = [200, { status: 'ok' }];
+const PATHS = ['/live', '/ready', '/version', '/metrics'];
+
+async function answer(
+  request: IncomingMessage,
+  { live, unreadyReason, registry }: OperationsOptions,
+): Promise<Answer> {
+  const path = pathOf(request);
+  if (!PATHS.includes(path)) return [404, { code: 'not_found', detail: 'there is nothing at this path' }];
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     return [405, { code: 'method_not_allowed', detail: 'allowed: GET, HEAD' }, { allow: 'GET, HEAD' }];
   }
-  return read(options);
+  if (path === '/live') return (await live()) ? OK : [503, { status: 'unavailable' }];
+  if (path === '/ready') {
+    const reason = await unreadyReason();
+    return reason === null ? OK : [503, { status: 'unavailable', reason }];
+  }
+  if (path === '/metrics') return [200, await registry.metrics(), { 'content-type': registry.contentType }];
+  const { version, projectionVersion: projection_version, node } = RELEASE;
+  return [200, { version, projection_version, node }];
 }
-
-const OK: Answer = [200, { status: 'ok' }];
-
-const ROUTES = new Map<string, (options: OperationsOptions) => Promise<Answer>>([
-  ['/live', async ({ live }) => ((await live()) ? OK : [503, { status: 'unavailable' }])],
-  [
-    '/ready',
-    async ({ unreadyReason }) => {
-      const reason = await unreadyReason();
-      return reason === null ? OK : [503, { status: 'unavailable', reason }];
-    },
-  ],
-  [
-    '/version',
-    () => {
-      const { version, projectionVersion: projection_version, node } = RELEASE;
-      return Promise.resolve([200, { version, projection_version, node }]);
-    },
-  ],
-  [
-    '/metrics',
-    async ({ registry }) => [200, await registry.metrics(), { 'content-type': registry.contentType }],
-  ],
-]);
 
 function send(request: IncomingMessage, response: ServerResponse, [status, body, headers]: Answer) {
   const text = typeof body === 'string' ? body : JSON.stringify(body);

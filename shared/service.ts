@@ -29,7 +29,7 @@ export async function runService({ service, title, endMs, start }: ServiceOption
     const config = readConfig(process.env);
     logger = createLogger(service, config.logLevel, undefined, config.logFormat);
     const closing: (() => Promise<void>)[] = [];
-    const ends = endInOrder(logger, { title, delay: endMs(config), closing });
+    const ends = endInOrder(logger, title, endMs(config), closing);
     for (const line of nearMisses(process.env)) logger.warn(line);
     await start({ config, logger, closing, ends });
   } catch (error) {
@@ -47,11 +47,9 @@ export async function runService({ service, title, endMs, start }: ServiceOption
 /** Ends the process on signals and unhandled failures. Called first: PID 1 of a container ignores signals without a handler. */
 function endInOrder(
   logger: Logger,
-  {
-    title,
-    delay,
-    closing,
-  }: Pick<ServiceOptions, 'title'> & Pick<ServiceProcess, 'closing'> & { delay: number },
+  title: string,
+  delay: number,
+  closing: ServiceProcess['closing'],
 ): ServiceProcess['ends'] {
   let end: ReturnType<ServiceProcess['ends']> = null;
   const failed = (err: unknown) => logger.fatal({ err }, `the ${title} failed`);
