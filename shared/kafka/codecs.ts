@@ -1,4 +1,5 @@
 /** All compression codecs of Kafka. Each has a bound on what it unpacks, checked before the memory for more is taken. */
+import { promisify } from 'node:util';
 import zlib from 'node:zlib';
 import kafkajs from 'kafkajs';
 import { compressFrameSync, decompressFrame, decompressFrameSync } from 'lz4-napi';
@@ -26,10 +27,10 @@ export interface Codec {
 
 /** By the number of a record batch. */
 const CODECS = new Map<number, Codec>([
-  [1, bounded('gzip', zlib.gzipSync, zlib.gunzipSync, zlib.gunzip)],
+  [1, bounded('gzip', zlib.gzipSync, zlib.gunzipSync, promisify(zlib.gunzip))],
   [2, measured('snappy', packSnappy, snappySize, unpackSnappy, unpackSnappyInThread)],
   [3, measured('lz4', compressFrameSync, lz4FrameSize, decompressFrameSync, decompressFrame)],
-  [4, bounded('zstd', zlib.zstdCompressSync, zlib.zstdDecompressSync, zlib.zstdDecompress)],
+  [4, bounded('zstd', zlib.zstdCompressSync, zlib.zstdDecompressSync, promisify(zlib.zstdDecompress))],
 ]);
 
 interface Bounds {
@@ -42,11 +43,7 @@ function bounded(
   name: string,
   pack: Codec['pack'],
   unpack: (packed: Buffer, bounds: Bounds) => Buffer,
-  unpackInThread: (
-    packed: Buffer,
-    bounds: Bounds,
-    ended: (error: Error | null, bytes: Buffer) => void,
-  ) => void,
+  unpackInThread: (packed: Buffer, bounds: Bounds) => Promise<Buffer>,
 ): Codec {
   const failure = (error: unknown, most: number) =>
     isTooLarge(error) ? new UnpacksTooLarge(name, most) : (error as Error);
@@ -60,12 +57,9 @@ function bounded(
       }
     },
     unpackInThread: (packed, most) =>
-      new Promise((resolve, reject) => {
-        // In one piece, of which only the filled part takes memory: joining pieces blocks the event loop.
-        unpackInThread(packed, { maxOutputLength: most, chunkSize: most + 1 }, (error, bytes) => {
-          if (error === null) resolve(bytes);
-          else reject(failure(error, most));
-        });
+      // In one piece, of which only the filled part takes memory: joining pieces blocks the event loop.
+      unpackInThread(packed, { maxOutputLength: most, chunkSize: most + 1 }).catch((error: unknown) => {
+        throw failure(error, most);
       }),
   };
 }
