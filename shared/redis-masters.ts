@@ -93,7 +93,7 @@ export async function execute(multi: ChainableCommander): Promise<unknown[]> {
 }
 
 export interface RedisServer {
-  /** Another one after every restart and failover, and when the same process took over another's data, was emptied or got a copy put into it. */
+  /** Another one after every restart and failover, and when the process took over another's data, was emptied or got a copy. */
   identity: string;
   isPrimary: boolean;
   /** Connected ones. */

@@ -1,5 +1,5 @@
 /**
- * The state of each entity of the changes topic, as `store-data.<entity>.changed` carries it (rules R9.3 to R9.13, R12.3), and the list of all.
+ * The state of each entity of the changes topic, as `store-data.<entity>.changed` carries it (rules R9.3 to R9.13, R12.3).
  */
 import { Type } from 'typebox';
 import {

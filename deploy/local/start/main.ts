@@ -1,4 +1,4 @@
-/** What `npm start` runs once it is certain that this Node can: the servers, all that runs on them, and an end that leaves nothing behind. */
+/** What `npm start` runs once this Node surely can: the servers, all that runs on them, and an end that leaves nothing behind. */
 import { readOptions, demandedPort, type StartOptions } from './options.ts';
 import { createScreen, type Screen, summary } from './screen.ts';
 import { once } from 'node:events';
