@@ -212,10 +212,11 @@ async function read(
   generation: Generation,
   withDeadline: WithDeadline,
 ): Promise<ChangesPage> {
+  const { begun } = services.admission;
   const page = await readChanges(services.sharedOf(generation).changes, feed, {
     withDeadline,
     forEachRead: services.deadlineFor(feed.environment),
-    hasOthers: () => services.admission.inFlight > 1,
+    hasOthers: () => services.admission.begun > begun,
   });
   // Where nothing is there yet, what comes next is not to be missed.
   if (feed.after === NOW) feed.after = page.next;

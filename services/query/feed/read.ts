@@ -8,6 +8,7 @@ import type { FeedHint } from '../read/caches.ts';
 import { redacted, namesCustomers } from '../read/page.ts';
 import type { WithDeadline } from '../deadline.ts';
 import { offsetOf } from '../read/snapshot.ts';
+import { asShared } from '../responses/compress.ts';
 import { type After, type Cursor, encodeCursor, startByCursor, type Start, startAt } from './cursor.ts';
 import { FEED_KINDS, type Feed, nameOfKind } from './kinds.ts';
 import type { ChangeRow, Chunk, ChunkRequest, SharedChanges } from './shared-changes.ts';
@@ -43,8 +44,6 @@ const CHUNK_BYTES = 128 * 1_024;
 const CHUNK_ROWS = 250;
 /** Of a feed of which nothing was seen yet. */
 const UNKNOWN: FeedHint = { positions: undefined, bytes: CHUNK_BYTES / 50, density: 0 };
-/** So much more than where the changes are expected to lie, on average, is looked through. */
-const WINDOW = 1.25;
 
 /** A restored database may move what is right to start at; it is not restored so often. */
 const ATTEMPTS = 5;
@@ -57,7 +56,7 @@ export interface Reading {
   withDeadline: WithDeadline;
   /** Bounds each further read by itself, since there may be many. */
   forEachRead: WithDeadline;
-  /** Whether other requests are under way, which have their turn between two reads. */
+  /** Whether other requests have come since: they have their turn between two reads. */
   hasOthers: () => boolean;
 }
 
@@ -180,7 +179,7 @@ function note(
     positions: stamp.positions,
     // Small ones may be followed by large ones.
     bytes: page.count === 0 ? before.bytes : Math.max(page.bytes / page.count, before.bytes / 2),
-    density: rows.length === 0 ? before.density : rows.length / width,
+    density: rows.length === 0 ? before.density : Math.min(rows.length / width, 1),
   });
 }
 
@@ -189,10 +188,14 @@ function rowsOfChunk(wanted: Wanted, bytesBefore: number): number {
   return Math.min(Math.max(Math.floor(bytes / hintOf(wanted).bytes), 0) + 1, CHUNK_ROWS);
 }
 
-/** Several kinds are read up to where as many changes are expected as are asked for: else each would bring as many. */
+/**
+ * Several kinds are read up to where as many changes as are asked for nearly always lie, or each would bring as many: two standard
+ * deviations beyond where they lie on average.
+ */
 function windowEnd(wanted: Wanted, kinds: Feed['kinds'], from: number, limit: number): number {
   const { density } = hintOf(wanted);
-  return kinds.length <= 1 || density === 0 ? Infinity : from + Math.ceil((limit / density) * WINDOW);
+  if (kinds.length <= 1 || density === 0) return Infinity;
+  return from + Math.ceil((limit + 2 * Math.sqrt(limit * (1 - density))) / density);
 }
 
 /** The entries of a page, as they are added. */
@@ -256,7 +259,7 @@ function pageOf(
     skipDeletionsUpTo: Math.min(skipDeletionsUpTo, snapshotPosition),
   };
   const { environment, storeId, feed } = request;
-  const body = page.body(encodeCursor({ environment, storeId, feed: feed.name }, next));
+  const body = asShared(page.body(encodeCursor({ environment, storeId, feed: feed.name }, next)));
   return { isEmpty: page.count === 0, stamp, next, body };
 }
 

@@ -66,6 +66,7 @@ export class Admission {
   /** Of this turn of the event loop. */
   #isTurnEndScheduled = false;
   #begunInTurn = 0;
+  #begun = 0;
   #isExpiryScheduled = false;
   #windowBeganAt = performance.now();
   #askedInWindow = 0;
@@ -120,9 +121,9 @@ export class Admission {
     };
   }
 
-  /** Requests in flight. */
-  get inFlight(): number {
-    return this.#inFlight.size;
+  /** How many requests were begun so far. */
+  get begun(): number {
+    return this.#begun;
   }
 
   /** The request that is begun in this very call; `null` for `/health`. */
@@ -191,6 +192,7 @@ export class Admission {
 
   #begin(entry: AdmittedRequest, now: number): void {
     entry.queuedMs = now - entry.arrivedAt;
+    this.#begun += 1;
     this.#begunInTurn += 1;
     this.#begunInWindow += 1;
     this.#scheduleTurnEnd();
