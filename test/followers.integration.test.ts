@@ -155,7 +155,7 @@ describe('followers', () => {
 
   it('have it after projectors were killed', async () => {
     await service.stopProjector();
-    for (let kill = 0; kill < 3; kill += 1) {
+    for (let kill = 0; kill < 2; kill += 1) {
       const projector = startService('projector', {
         ...installation().env,
         PROJECTOR_SLICE_EVENTS: '5',

@@ -174,22 +174,14 @@ describe('Authorization', () => {
 });
 
 describe('the host and the target', () => {
-  it.each([
-    ['a b'],
-    ['a/b'],
-    ['user@x'],
-    ['x#y'],
-    ['x?y'],
-    ['x\\y'],
-    ['<x>'],
-    ['x, y'],
-    ['x:port'],
-    ['\xff'],
-  ])('the host %j is refused', async (host) => {
-    expect(await statusesOf(`${LIST}Host: ${host}\r\n${CLOSE}${authorization}\r\n`)).toEqual([400]);
-  });
+  it.each(['a b', 'a/b', 'user@x', 'x#y', 'x?y', 'x\\y', '<x>', 'x, y', 'x:port', '\xff'])(
+    'the host %j is refused',
+    async (host) => {
+      expect(await statusesOf(`${LIST}Host: ${host}\r\n${CLOSE}${authorization}\r\n`)).toEqual([400]);
+    },
+  );
 
-  it.each([['x'], ['x:8080'], ['127.0.0.1:1'], ['[::1]:80'], ['a_b-c.example.'], ['']])(
+  it.each(['x', 'x:8080', '127.0.0.1:1', '[::1]:80', 'a_b-c.example.', ''])(
     'the host %j is let pass',
     async (host) => {
       expect(await statusesOf(`${LIST}Host: ${host}\r\n${CLOSE}${authorization}\r\n`)).toEqual([200]);

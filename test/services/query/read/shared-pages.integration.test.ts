@@ -124,7 +124,7 @@ describe('first pages that are asked for at the same moment', () => {
           requests.map(({ storeId, path, size }) => alone.get(`${storeId} ${path}${size}`)),
         );
       }),
-      { numRuns: 15 },
+      { numRuns: 8 },
     );
   });
 
