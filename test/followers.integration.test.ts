@@ -1,14 +1,14 @@
+/** What followers of a feed have in the end; rebuilds and killed processes are in `examples/follow-orders.integration.test.ts`. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Db, Document } from 'mongodb';
 import { changesTopic } from '#shared/events/topics.ts';
 import { createProducer } from '#shared/kafka/client.ts';
 import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
 import { type Changes, Follower } from '#test/follower.ts';
-import { generationCaughtUp, generationDb } from '#test/generations.ts';
+import { generationDb } from '#test/generations.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
-import { startService } from '#test/service-process.ts';
 import { AdversarialStream, type StreamChange } from '../deploy/testing/adversarial-stream.ts';
 import { encodeChange, letterOf } from '../deploy/testing/retried-letter.ts';
 import { runCommand } from './services/admin/run-command.ts';
@@ -153,25 +153,6 @@ describe('followers', () => {
     await expectRight();
   });
 
-  it('have it after projectors were killed', async () => {
-    await service.stopProjector();
-    for (let kill = 0; kill < 2; kill += 1) {
-      const projector = startService('projector', {
-        ...installation().env,
-        PROJECTOR_SLICE_EVENTS: '5',
-      });
-      await publish(stream.next(80));
-      await projector.logged(
-        ({ msg, topic }) => msg === 'partition is applied' && String(topic).startsWith('store-changes.'),
-      );
-      projector.kill('SIGKILL');
-      await projector.ended;
-    }
-    await service.startProjector();
-    await publish(stream.next(20));
-    await expectRight();
-  });
-
   it('are told what a retried dead letter did', async () => {
     const event = newOrder('order-1');
     const letter = await bury(event);
@@ -180,21 +161,6 @@ describe('followers', () => {
     await expectRight();
     // So that the log has it, too.
     await publish([newOrder('order-1'), ...stream.next(10)]);
-    await expectRight();
-  });
-
-  it('have it after a rebuild, a flip and a rollback', async () => {
-    const busy = publish(stream.next(50));
-    const built = await runCommand(installation().env, ['rebuild']);
-    await busy;
-    expect([built.code, built.stderr]).toEqual([0, expect.any(String)]);
-    await publish(stream.next(50));
-    await generationCaughtUp(installation(), 2);
-    await expectRight();
-    const back = await runCommand(installation().env, ['rollback']);
-    expect(back.code, back.stderr).toBe(0);
-    await publish(stream.next(50));
-    await generationCaughtUp(installation(), 1);
     await expectRight();
   });
 
