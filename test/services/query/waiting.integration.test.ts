@@ -44,13 +44,21 @@ const end = async (token: string) =>
 const waitingNow = async () => (await service.app.services.metrics.waiting.get()).values[0]?.value ?? 0;
 
 /** Asks and waits; resolves once the request waits. */
-async function begin(token: string, query: string, api = service.api): Promise<{ answer: Promise<Answer> }> {
+async function begin(
+  token: string,
+  query: string,
+  api = service.api,
+  path = '/api/order/changes',
+): Promise<{ answer: Promise<Answer> }> {
   const before = await waitingNow();
-  const answer = api.get(`/api/order/changes?${query}`, token);
+  const answer = api.get(`${path}?${query}`, token);
   answer.catch(() => undefined);
   if (api === service.api) await eventually('it waits', async () => (await waitingNow()) > before);
   return { answer };
 }
+
+/** Before the end of a wait of 30 s, however busy the machine is. */
+const EARLY_MS = 29_000;
 
 /** Milliseconds that something took. */
 async function timed<T>(work: Promise<T>): Promise<{ result: T; ms: number }> {
@@ -64,7 +72,7 @@ describe('a request that waits', () => {
     await service.apply([order(storeId, 'o1')]);
     const { result, ms } = await timed(service.api.get('/api/order/changes?wait=30', token));
     expect(idsIn(result)).toEqual(['o1']);
-    expect(ms).toBeLessThan(10_000);
+    expect(ms).toBeLessThan(EARLY_MS);
   });
 
   it('is answered as soon as something changes, in a store that was empty too', async () => {
@@ -73,7 +81,7 @@ describe('a request that waits', () => {
     await service.apply([order(storeId, 'o1')]);
     const { result, ms } = await timed(first.answer);
     expect(idsIn(result)).toEqual(['o1']);
-    expect(ms).toBeLessThan(10_000);
+    expect(ms).toBeLessThan(EARLY_MS);
     const second = await begin(token, `wait=30&after=${changesIn(result).next}`);
     await service.apply([order(storeId, 'o1', 'ready'), { entity: 'order', storeId, id: 'o2' }]);
     expect(changesIn(await second.answer).results).toMatchObject([
@@ -87,14 +95,14 @@ describe('a request that waits', () => {
     const other = await newStore();
     await service.apply([order(storeId, 'o1')]);
     const next = await end(token);
-    const { answer } = await begin(token, `wait=2&after=${next}`);
     const began = performance.now();
+    const { answer } = await begin(token, `wait=2&after=${next}`);
     await service.apply([
       order(other.storeId, 'o1'),
       { entity: 'customer', storeId, id: 'c1', data: { name: 'A', created_at: '2026-03-01T12:00:00Z' } },
     ]);
     const page = changesIn(await answer);
-    expect(performance.now() - began).toBeGreaterThan(500);
+    expect(performance.now() - began).toBeGreaterThan(1_900);
     expect(page).toMatchObject({ results: [], more: false });
     await service.apply([order(storeId, 'o2')]);
     const after = await service.api.get(`/api/order/changes?after=${page.next}`, token);
@@ -104,12 +112,7 @@ describe('a request that waits', () => {
   it('is answered for a change of any of its kinds, and for no other', async () => {
     const { storeId, token } = await newStore();
     await service.apply([order(storeId, 'o1')]);
-    const ask = async (query: string) => {
-      const before = await waitingNow();
-      const answer = service.api.get(`/api/changes?${query}`, token);
-      await eventually('it waits', async () => (await waitingNow()) > before);
-      return { answer };
-    };
+    const ask = (query: string) => begin(token, query, service.api, '/api/changes');
     const { next } = changesIn(await service.api.get('/api/changes', token));
     const some = 'kinds=order&kinds=customer';
     const { next: nextOfSome } = changesIn(await service.api.get(`/api/changes?${some}`, token));
@@ -175,7 +178,7 @@ describe('a request that waits', () => {
       service.api.call('/api/order/changes?wait=30', { method: 'HEAD', headers }),
     );
     expect(result.status).toBe(200);
-    expect(ms).toBeLessThan(10_000);
+    expect(ms).toBeLessThan(EARLY_MS);
   });
 
   it('counts once', async () => {
@@ -363,7 +366,7 @@ describe('a service', () => {
       async () => ((await other.app.services.metrics.waiting.get()).values[0]?.value ?? 0) === 1,
     );
     const { ms } = await timed(other.app.close());
-    expect(ms).toBeLessThan(10_000);
+    expect(ms).toBeLessThan(EARLY_MS);
     const received = await answer;
     expect(changesIn(received)).toMatchObject({ results: [], more: false });
     expect(received.headers.get('connection')).toBe('close');
