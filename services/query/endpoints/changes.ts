@@ -3,7 +3,6 @@
  * wait, once there are changes.
  * While it waits it costs its connection and a few hundred bytes: no reads, no place among the requests in flight.
  */
-import { Type } from 'typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EntityName } from '#shared/events/entities.ts';
 import { type Scope, SCOPES } from '#shared/events/access-event.ts';
@@ -11,7 +10,6 @@ import { callerOf } from '../access/steps.ts';
 import { invalidParameters, Refused } from '../responses/refusal.ts';
 import { dataRoute, sendBody, type Services } from './data-endpoint.ts';
 import { operationOn } from '../records/kinds.ts';
-import { changes } from '../openapi/data-operation.ts';
 import { cursor, oneOf, optional, repeatable, waitSeconds, withDefault } from '../parameters/parameter.ts';
 import { readerOfOne } from '../parameters/read.ts';
 import { changesPageSize, MAX_CHANGES } from '../parameters/filters.ts';
@@ -36,7 +34,7 @@ import type { Route } from './route.ts';
 
 /** The parameters of every feed. */
 const parameters = {
-  records: withDefault(oneOf(RECORDS, Type.Enum([...RECORDS])), 'summary', {
+  records: withDefault(oneOf(RECORDS, { enum: RECORDS }), 'summary', {
     description:
       '`summary`: records as lists show them. `whole`: with all that belongs to the record itself, so that no second request is needed.',
   }),
@@ -55,7 +53,7 @@ const parameters = {
 
 const KIND_NAMES = ALL_KINDS.map(nameOfKind);
 
-const kinds = repeatable(oneOf(KIND_NAMES, Type.Enum(KIND_NAMES)), {
+const kinds = repeatable(oneOf(KIND_NAMES, { enum: KIND_NAMES }), {
   description:
     'Only changes of this kind of records. Repeat it for several: `kinds=order&kinds=customer`. Without it of all kinds.',
 });
@@ -76,7 +74,8 @@ export function changesEndpoint(entity: EntityName): Route {
         description: descriptionOf(
           entity === 'store' ? 'The store’s own record where it' : `The ${plural} of the store that`,
         ),
-        answer: changes(changesOf(entity)),
+        answer: changesOf(entity),
+        isUntagged: true,
       },
     },
     'private, no-store',
@@ -101,7 +100,8 @@ export function storeChangesEndpoint(): Route {
         summary: 'Follow changes of several kinds',
         description: descriptionOf('The records of the store, of all kinds or those named, that'),
         requires: 'Requires the scopes of the kinds that are named; without `kinds` those of all.',
-        answer: changes(changesOfKinds(ALL_KINDS)),
+        answer: changesOfKinds(ALL_KINDS),
+        isUntagged: true,
       },
     },
     'private, no-store',

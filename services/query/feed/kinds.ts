@@ -3,15 +3,13 @@
  * R10.1).
  * What a feed shows of a record is stored with it, and nothing is joined: it changes only when the record does.
  */
-import type { TSchema } from 'typebox';
 import type { EntityName } from '#shared/events/entities.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import type { ProductDocument, CategoryDocument } from '#shared/read-models/collections.ts';
 import { CategoryRecord, ProductRecord } from '../records/catalog.ts';
-import { Campaign, Review } from '../records/crm.ts';
+import type { Reference } from '../records/fields.ts';
 import { KINDS } from '../records/kinds.ts';
-import { Order } from '../records/order.ts';
-import { Coupon, StoreInfo } from '../records/store.ts';
+import { Campaign, Coupon, Order, Review, StoreInfo } from '../records/store.ts';
 import { SHAPES } from '../read/shapes.ts';
 
 /** How much of a record is shown. */
@@ -21,8 +19,8 @@ export type Records = (typeof RECORDS)[number];
 export interface FeedKind {
   scope: Scope;
   tag: 'Store' | (typeof KINDS)[keyof typeof KINDS]['tag'];
-  summary: TSchema;
-  whole: TSchema;
+  summary: Reference;
+  whole: Reference;
   /** The fields of a document that the whole record is made of, and its JSON; without them `summary` is all. */
   parts?: { fields: readonly string[]; json: (row: object) => string };
 }

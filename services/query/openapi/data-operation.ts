@@ -1,14 +1,11 @@
 /** What a data endpoint's declaration comes to in the OpenAPI document. */
-import type { TSchema } from 'typebox';
 import type { Scope } from '#shared/events/access-event.ts';
 import type { Parameter, Parameters } from '../parameters/parameter.ts';
-import { listOf } from '../records/envelopes.ts';
+import { COMPONENT, type Reference as SchemaReference } from '../records/fields.ts';
 import {
   COUNTED,
   headers,
   QUOTA,
-  REQUEST_HEADERS,
-  type MediaType,
   type OperationObject,
   optionalExample,
   type ParameterObject,
@@ -25,73 +22,48 @@ export interface Documentation {
   tag: Tag;
   summary: string;
   description: string;
-  answer: Answer;
+  /** What a 200 holds: a record, or an envelope of records. */
+  answer: SchemaReference;
+  /** Whether the record may be missing: 404 then. */
+  mayBeMissing?: true;
+  /** Whether the answer has no entity tag, by which a client may ask whether anything changed. */
+  isUntagged?: true;
   /** Which scopes it requires, where that is not all of them. */
   requires?: string;
-  /** Other operations that take an id out of the answer. */
-  links?: readonly Link[];
+  /** Other operations that take the id of the first record of the answer, and their parameter. */
+  links?: Readonly<Record<string, string>>;
 }
-
-/** What a 200 holds. */
-export interface Answer {
-  schema: TSchema;
-  example: unknown;
-  /** Whether the record may be missing: 404 then. */
-  mayBeMissing: boolean;
-  /** Whether it has an entity tag, by which a client may ask whether anything changed. */
-  isTagged: boolean;
-}
-
-export interface Link {
-  operationId: string;
-  parameter: string;
-  /** Where the id lies in the answer, as a JSON pointer. */
-  from: string;
-}
-
-function answerOf(schema: TSchema, mayBeMissing = false, isTagged = true): Answer {
-  if (!('examples' in schema) || !Array.isArray(schema.examples))
-    throw new TypeError('a record has an example');
-  return { schema, example: schema.examples[0] as unknown, mayBeMissing, isTagged };
-}
-
-/** A page of records. */
-export const page = (type: TSchema) => answerOf(listOf(type));
-/** One record, which the store may not have. */
-export const one = (type: TSchema) => answerOf(type, true);
-/** What every store has, be it empty. */
-export const always = (type: TSchema) => answerOf(type);
-/** Changes of records, which have no entity tag. */
-export const changes = (type: TSchema) => answerOf(type, false, false);
 
 /** Name of the security scheme of bearer tokens. */
 export const TOKEN_SCHEME = 'accessToken';
 
 /** The operation of a data endpoint. */
 export function dataOperation(
-  { operationId, tag, summary, description, answer, requires, links = [] }: Documentation,
+  about: Documentation,
   scopes: readonly Scope[],
   parameters: Parameters,
 ): OperationObject {
+  const { operationId, tag, summary, description, requires = scopeSentence(scopes) } = about;
+  const { mayBeMissing = false, isUntagged = false } = about;
   return {
     operationId,
-    tags: [tag] satisfies [Tag],
+    tags: [tag],
     summary,
-    description: `${description}\n\n${requires ?? scopeSentence(scopes)}`,
+    description: `${description}\n\n${requires}`,
     security: [{ [TOKEN_SCHEME]: scopes }],
     parameters: [
-      ...Object.entries(parameters).map(([name, parameter]) => queryParameter(name, parameter)),
-      ...(answer.isTagged ? [reference('parameters', REQUEST_HEADERS['If-None-Match'].name)] : []),
-      reference('parameters', REQUEST_HEADERS['X-Request-Id'].name),
+      ...Object.entries(parameters).map(queryParameter),
+      ...(isUntagged ? [] : [reference('parameters', 'If-None-Match')]),
+      reference('parameters', 'X-Request-Id'),
     ],
     responses: {
-      200: found(answer, links),
-      ...(answer.isTagged ? { 304: reference('responses', 'NotModified') } : {}),
+      200: found(about),
+      ...(isUntagged ? {} : { 304: reference('responses', 'NotModified') }),
       ...refusals({
         400: 'InvalidRequest',
         401: 'InvalidToken',
         403: 'InsufficientScope',
-        ...(answer.mayBeMissing ? { 404: 'NotFound' } : {}),
+        ...(mayBeMissing ? { 404: 'NotFound' } : {}),
         405: 'MethodNotAllowed',
         422: 'InvalidParameters',
         429: 'RateLimitExceeded',
@@ -120,8 +92,8 @@ function scopeSentence(scopes: readonly Scope[]): string {
   return scopes.length === 1 ? `Requires the scope ${named}.` : `Requires the scopes ${named}, all of them.`;
 }
 
-function queryParameter(name: string, parameter: Parameter<unknown>): ParameterObject {
-  const { description, schema, required, repeatable } = parameter;
+function queryParameter([name, parameter]: [string, Parameter<unknown>]): ParameterObject {
+  const { description, schema, required, repeatable, example } = parameter;
   return {
     name,
     in: 'query',
@@ -129,42 +101,22 @@ function queryParameter(name: string, parameter: Parameter<unknown>): ParameterO
     ...(required ? { required: true } : {}),
     ...(repeatable ? { explode: true } : {}),
     schema,
-    ...exampleObject(parameter),
+    ...(example === undefined ? {} : required ? { example } : optionalExample(example)),
   };
 }
 
-function exampleObject({
-  required,
-  example,
-}: Parameter<unknown>): Pick<ParameterObject, 'example' | 'examples'> {
-  if (example === undefined) return {};
-  return required ? { example } : optionalExample(example);
-}
-
-function found({ schema, example, isTagged }: Answer, links: readonly Link[]): ResponseObject {
-  const media: MediaType = { schema, example };
+function found({ answer, isUntagged, links }: Documentation): ResponseObject {
+  const { schema, example } = answer[COMPONENT];
   return {
-    description: descriptionOf(schema),
-    headers: isTagged ? headers('ETag', 'Vary', ...COUNTED) : headers('Vary', ...QUOTA, 'Private-No-Store'),
-    content: { 'application/json': media },
-    ...(links.length === 0 ? {} : { links: Object.fromEntries(links.map(linkObject)) }),
+    description: schema.description,
+    headers: isUntagged ? headers('Vary', ...QUOTA, 'Private-No-Store') : headers('ETag', 'Vary', ...COUNTED),
+    content: { 'application/json': { schema: answer, example } },
+    ...(links === undefined ? {} : { links: Object.fromEntries(Object.entries(links).map(linkObject)) }),
   };
 }
 
-function descriptionOf(schema: TSchema): string {
-  if (!('description' in schema) || typeof schema.description !== 'string') {
-    throw new TypeError('a record has a description');
-  }
-  return schema.description;
-}
-
-function linkObject({ operationId, parameter, from }: Link) {
-  return [
-    operationId,
-    {
-      description: `The first record’s \`id\` is the \`${parameter}\` of this operation.`,
-      operationId,
-      parameters: { [parameter]: `$response.body#${from}` },
-    },
-  ] as const;
+function linkObject([operationId, parameter]: [string, string]): [string, object] {
+  const description = `The first record’s \`id\` is the \`${parameter}\` of this operation.`;
+  const parameters = { [parameter]: '$response.body#/results/0/id' };
+  return [operationId, { description, operationId, parameters }];
 }

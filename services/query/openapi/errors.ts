@@ -1,5 +1,4 @@
 /** The answers that refuse, with examples that the code itself made, so that words and codes are the real ones. */
-import { type TProperties, type TSchema, Type } from 'typebox';
 import {
   asTokenRefusal,
   tokenErrorBody,
@@ -21,32 +20,12 @@ import { parameterReader } from '../parameters/read.ts';
 import { orderFilters, paging } from '../parameters/filters.ts';
 import { described, part, Text } from '../records/fields.ts';
 import { invalidClient, tooManyFailures, tooManyTokens } from '../token/form.ts';
-import { COUNTED_REFUSAL, headers, type HEADERS, type MediaType, type ResponseObject } from './objects.ts';
+import { COUNTED_REFUSAL, headers, type HEADERS, type ResponseObject } from './objects.ts';
 
 const Detail = described(
   Text,
   'What is wrong, in words for people; they may change. Never holds personal data or secrets.',
 );
-
-function codeOf(codes: readonly string[], description: string): TSchema {
-  return Type.String({ enum: codes, description });
-}
-
-function errorFields(codes: readonly string[]): TProperties {
-  return { code: codeOf(codes, 'For programs: one code for each kind of error.'), detail: Detail };
-}
-
-function tokenErrorFields(codes: readonly string[]): TProperties {
-  return {
-    error: codeOf(
-      codes,
-      'For programs: the OAuth 2.0 error code (RFC 6749 section 5.2), or one of ours where it has none.',
-    ),
-    error_description: Detail,
-    code: codeOf(codes, 'The same as `error`.'),
-    detail: described(Text, 'The same as `error_description`.'),
-  };
-}
 
 /**
  * An answer that refuses. Each kind's body is a component of its own with a plain list of its codes: generators make nothing of schemas
@@ -60,22 +39,28 @@ function refusal(
   ofToken = false,
 ): ResponseObject {
   const codes = [...new Set(Object.values(examples).map(({ code }) => code))];
-  const schema = part(
-    `${name.replace(/Error$/, '')}Error`,
-    ofToken ? 'Why there is no token.' : 'Why there is no other answer.',
-    ofToken ? tokenErrorFields(codes) : errorFields(codes),
-  );
-  const bodyOf = (example: Refusal) =>
-    ofToken ? tokenErrorBody(example) : { code: example.code, detail: example.detail };
-  const shown = Object.entries(examples).map(([of, example]) => [of, { value: bodyOf(example) }]);
+  const codeOf = (meaning: string) => ({ type: 'string', enum: codes, description: meaning });
+  const fields = ofToken
+    ? {
+        error: codeOf(
+          'For programs: the OAuth 2.0 error code (RFC 6749 section 5.2), or one of ours where it has none.',
+        ),
+        error_description: Detail,
+        code: codeOf('The same as `error`.'),
+        detail: described(Text, 'The same as `error_description`.'),
+      }
+    : { code: codeOf('For programs: one code for each kind of error.'), detail: Detail };
+  const why = ofToken ? 'Why there is no token.' : 'Why there is no other answer.';
+  const schema = part(`${name.replace(/Error$/, '')}Error`, why, fields);
+  const shown = Object.entries(examples).map(([of, { code, detail }]) => {
+    const value = ofToken ? tokenErrorBody({ code, detail }) : { code, detail };
+    return [of, { value }];
+  });
   return {
     description,
     headers: headers(...sent, 'Help-Link'),
     content: {
-      'application/json': {
-        schema,
-        examples: Object.fromEntries(shown) as NonNullable<MediaType['examples']>,
-      },
+      'application/json': { schema, examples: Object.fromEntries(shown) as Record<string, object> },
     },
   };
 }

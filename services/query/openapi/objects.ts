@@ -1,5 +1,5 @@
 /** The objects of an OpenAPI 3.1 document that ours uses, and the headers (rules R7.4, R7.8); those of answers are in `headers.json`. */
-import { type TSchema, Type } from 'typebox';
+import type { Schema } from '../records/fields.ts';
 import answers from './headers.json' with { type: 'json' };
 
 /** The groups of endpoints, in the order in which the document shows them. */
@@ -25,12 +25,7 @@ export interface Reference {
   $ref: string;
 }
 
-export interface HeaderObject {
-  description: string;
-  required: boolean;
-  schema: TSchema;
-  example: string | number;
-}
+type Example = string | number;
 
 export interface ParameterObject {
   name: string;
@@ -38,28 +33,22 @@ export interface ParameterObject {
   description: string;
   required?: true;
   explode?: true;
-  schema: TSchema;
-  example?: string | number;
-  examples?: Record<string, { value: string | number; 'x-disabled': true }>;
+  schema: Schema;
+  example?: Example;
+  examples?: Record<string, { value: Example; 'x-disabled': true }>;
 }
 
-export interface MediaType {
-  schema: TSchema;
-  example?: unknown;
-  examples?: Record<string, { summary?: string; value: unknown }>;
-}
-
-export interface LinkObject {
-  description: string;
-  operationId: string;
-  parameters: Record<string, string>;
-}
+/** By media type. */
+export type Content = Record<
+  string,
+  { schema: Schema; example?: unknown; examples?: Record<string, object> }
+>;
 
 export interface ResponseObject {
   description: string;
-  headers: Record<string, HeaderObject | Reference>;
-  content?: Record<string, MediaType>;
-  links?: Record<string, LinkObject>;
+  headers: Record<string, Reference>;
+  content?: Content;
+  links?: Record<string, object>;
 }
 
 export interface OperationObject {
@@ -69,23 +58,22 @@ export interface OperationObject {
   description: string;
   security: Record<string, readonly string[]>[];
   parameters: (ParameterObject | Reference)[];
-  requestBody?: { description: string; required: true; content: Record<string, MediaType> };
+  requestBody?: { description: string; required: true; content: Content };
   /** By status. */
   responses: Record<string, ResponseObject | Reference>;
 }
-
 /** The example of a parameter that may be left out: pages with which requests are tried do not send it unasked. */
-export function optionalExample(value: string | number): Required<Pick<ParameterObject, 'examples'>> {
+export function optionalExample(value: Example): Required<Pick<ParameterObject, 'examples'>> {
   return { examples: { example: { value, 'x-disabled': true } } };
 }
 
 /** A reference to a component. */
-export function reference(kind: 'responses' | 'headers' | 'parameters' | 'schemas', name: string): Reference {
+export function reference(kind: 'responses' | 'headers' | 'parameters', name: string): Reference {
   return { $ref: `#/components/${kind}/${name}` };
 }
 
 /** Made for the document alone: what the code sends is checked against it. */
-export const HEADERS = answers.headers satisfies Record<string, HeaderObject>;
+export const HEADERS = answers.headers;
 
 /** Sent under another name than that of the component. */
 const SENT_AS: Partial<Record<keyof typeof HEADERS, string>> = answers.sentAs;
@@ -112,7 +100,7 @@ export const REQUEST_HEADERS = {
     in: 'header',
     description:
       'An id of your own for this request, 1 to 128 of `A-Z a-z 0-9 . _ -`; it comes back in the answer. Anything else is replaced.',
-    schema: Type.String(),
+    schema: { type: 'string' },
     ...optionalExample('sync-2026-11-20-0042'),
   },
   'If-None-Match': {
@@ -120,7 +108,7 @@ export const REQUEST_HEADERS = {
     in: 'header',
     description:
       'The `ETag` of an earlier answer to the same request. If nothing changed since, the answer is 304 without a body.',
-    schema: Type.String(),
+    schema: { type: 'string' },
     ...optionalExample('W/"q8ZSxZ0cN8l7sQm1x4b5w0uGd2k"'),
   },
 } as const satisfies Record<string, ParameterObject>;

@@ -1,52 +1,52 @@
 /** The token endpoint (rules R4.1 to R4.7) and the endpoints about the service itself in the OpenAPI document. */
-import { Type } from 'typebox';
 import { SCOPES } from '#shared/events/access-event.ts';
-import { described, part, Text } from '../records/fields.ts';
+import { component, described, objectOf, part, Text } from '../records/fields.ts';
 import { invalidForm, invalidScope, unauthorizedClient, unsupportedGrantType } from '../token/form.ts';
 import { refusals } from './data-operation.ts';
 import { tokenRefusal } from './errors.ts';
-import { headers, REQUEST_HEADERS, type OperationObject, reference, type Tag } from './objects.ts';
+import { headers, type OperationObject, reference, type Tag } from './objects.ts';
 
 /** Name of the security scheme of a key's credentials. */
 export const CLIENT_SCHEME = 'clientCredentials';
 
 const scope = `(?:${SCOPES.join('|')})`;
 
-const TokenRequest = Type.Object(
-  {
-    grant_type: described(Type.Literal('client_credentials'), 'The only grant that there is.'),
-    scope: Type.Optional(
-      Type.String({
-        description:
-          'Some of the key’s scopes, separated by a space; without it the token gets all of them. One that the key does not hold gives 400 `invalid_scope`.',
-        // An empty field counts as absent.
-        pattern: `^(?:${scope}(?: ${scope})*)?$`,
-        examples: ['crm order'],
-      }),
-    ),
+const ScopeWords = { type: 'string', pattern: `^(?:${scope}(?: ${scope})*)?$` };
+
+const TokenRequest = component('TokenRequest', {
+  type: 'object',
+  required: ['grant_type'],
+  properties: {
+    grant_type: {
+      type: 'string',
+      const: 'client_credentials',
+      description: 'The only grant that there is.',
+    },
+    // An empty field counts as absent.
+    scope: {
+      ...ScopeWords,
+      description:
+        'Some of the key’s scopes, separated by a space; without it the token gets all of them. One that the key does not hold gives 400 `invalid_scope`.',
+      examples: ['crm order'],
+    },
   },
-  {
-    title: 'TokenRequest',
-    description:
-      'The form of a token request. Other fields are ignored, except that none may come twice, and that `client_id` and `client_secret` are refused: they belong into the `Authorization` header.',
-    additionalProperties: Type.String(),
-  },
-);
+  description:
+    'The form of a token request. Other fields are ignored, except that none may come twice, and that `client_id` and `client_secret` are refused: they belong into the `Authorization` header.',
+  additionalProperties: { type: 'string' },
+});
 
 const Token = part('Token', 'A token and what it is good for.', {
   access_token: described(
     Text,
     'Send it as `Authorization: Bearer <access_token>`. Its content is not for clients.',
   ),
-  token_type: Type.Literal('Bearer'),
-  expires_in: Type.Integer({
+  token_type: { type: 'string', const: 'Bearer' },
+  expires_in: {
+    type: 'integer',
     minimum: 1,
     description: 'Seconds until it expires. Get the next one then: there is no refresh token.',
-  }),
-  scope: Type.String({
-    description: 'The scopes that it holds, separated by a space.',
-    pattern: `^(?:${scope}(?: ${scope})*)?$`,
-  }),
+  },
+  scope: described(ScopeWords, 'The scopes that it holds, separated by a space.'),
 });
 
 export const tokenOperation: OperationObject = {
@@ -56,7 +56,7 @@ export const tokenOperation: OperationObject = {
   description:
     'OAuth 2.0 client credentials. Send the key’s `client_id` and `client_secret` as Basic credentials: here and nowhere else. Each call opens a new session with a new token; earlier ones stay valid until they expire. A key that has as many live tokens as it may (10,000 by default) is answered 429 until one of them ends. The token is bound to the store and the environment of its key.',
   security: [{ [CLIENT_SCHEME]: [] }],
-  parameters: [reference('parameters', REQUEST_HEADERS['X-Request-Id'].name)],
+  parameters: [reference('parameters', 'X-Request-Id')],
   requestBody: {
     description: 'The grant, and the scopes asked for.',
     required: true,
@@ -113,7 +113,7 @@ export const tokenOperation: OperationObject = {
 function health(title: string, description: string, status: string) {
   return {
     'application/json': {
-      schema: part(title, description, { status: Type.Literal(status) }),
+      schema: part(title, description, { status: { type: 'string', const: status } }),
       example: { status },
     },
   };
@@ -122,7 +122,7 @@ function health(title: string, description: string, status: string) {
 const open = {
   tags: ['Service'] as [Tag],
   security: [],
-  parameters: [reference('parameters', REQUEST_HEADERS['X-Request-Id'].name)],
+  parameters: [reference('parameters', 'X-Request-Id')],
 };
 
 export const healthOperation: OperationObject = {
@@ -150,17 +150,21 @@ export const documentOperation: OperationObject = {
   operationId: 'getOpenApiDocument',
   summary: 'Get this document',
   description: 'This description of the API, in OpenAPI 3.1. Without a token, and outside of the quota.',
-  parameters: [...open.parameters, reference('parameters', REQUEST_HEADERS['If-None-Match'].name)],
+  parameters: [...open.parameters, reference('parameters', 'If-None-Match')],
   responses: {
     200: {
       description: 'The document.',
       headers: headers('ETag', 'Vary', 'Public-Cache'),
       content: {
         'application/json': {
-          schema: Type.Object(
-            { openapi: Type.String({ pattern: '^3[.]1[.]' }), info: Type.Object({}), paths: Type.Object({}) },
-            { title: 'OpenApiDocument', description: 'An OpenAPI 3.1 document.' },
-          ),
+          schema: component('OpenApiDocument', {
+            ...objectOf({
+              openapi: { type: 'string', pattern: '^3[.]1[.]' },
+              info: objectOf({}),
+              paths: objectOf({}),
+            }),
+            description: 'An OpenAPI 3.1 document.',
+          }),
         },
       },
     },

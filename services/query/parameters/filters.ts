@@ -1,6 +1,6 @@
 /** The parameters of lists: paging, ranges of time, and the filters of orders and customers. */
 import { ORDER_STATUSES, ORDER_TYPES } from '#shared/events/entities.ts';
-import { OrderStatus, OrderType } from '../records/order.ts';
+import { OrderStatus, OrderType } from '../records/store.ts';
 import {
   localDateTime,
   oneOf,

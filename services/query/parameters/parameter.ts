@@ -2,15 +2,14 @@
  * What a parameter is: one definition that reads it, says in words what is allowed, and is its JSON Schema, so
  * that answers and the OpenAPI document cannot disagree.
  */
-import { Type, type TSchema } from 'typebox';
 import { isId } from '#shared/events/fields.ts';
 import { parseLocalDateTime } from '#shared/events/instant.ts';
-import { Id, LocalDateTime } from '../records/fields.ts';
+import { arrayOf, Id, LocalDateTime, type Schema } from '../records/fields.ts';
 
 export interface Kind<T> {
   /** What is allowed, to follow "must be". */
   allowed: string;
-  schema: TSchema;
+  schema: Schema;
   /** The value of a text that is not empty; `null` when it is not allowed. */
   read: (text: string) => T | null;
 }
@@ -24,7 +23,7 @@ export interface Meaning {
 /** A kind of value in its place: whether it may be absent or repeated, and what it is then. */
 export interface Parameter<T> extends Meaning {
   allowed: string;
-  schema: TSchema;
+  schema: Schema;
   required: boolean;
   repeatable: boolean;
   /** `texts` has one element at least unless the parameter is absent; `null` when one is not allowed. */
@@ -78,18 +77,19 @@ export function repeatable<T extends string>(kind: Kind<T>, meaning: Meaning): P
     if (values.includes(null)) return null;
     return { value: [...new Set(values as T[])].toSorted() };
   };
-  return parameter(kind, meaning, read, { schema: Type.Array(kind.schema), repeatable: true });
+  return parameter(kind, meaning, read, { schema: arrayOf(kind.schema), repeatable: true });
 }
 
 /** A whole number, in decimal digits only. @param most greater ones are taken, and count as this one. */
 export function wholeNumber(allowed: string, most = Number.MAX_SAFE_INTEGER, least = 1): Kind<number> {
   return {
     allowed,
-    schema: Type.Integer({
+    schema: {
+      type: 'integer',
       minimum: least,
       maximum: Number.MAX_SAFE_INTEGER,
       ...(most < Number.MAX_SAFE_INTEGER ? { 'x-effective-maximum': most } : {}),
-    }),
+    },
     read: (text) => {
       const value = /^(?:0|[1-9][0-9]{0,15})$/.test(text) ? Number(text) : Number.NaN;
       return Number.isSafeInteger(value) && value >= least ? Math.min(value, most) : null;
@@ -114,7 +114,7 @@ const cursorShape = new RegExp(SHAPE_OF_CURSOR);
 export const cursor: Kind<string> = {
   allowed:
     '`now`, or `next` of an answer of this path, for this store and environment and the same kinds and records',
-  schema: Type.String({ pattern: SHAPE_OF_CURSOR }),
+  schema: { type: 'string', pattern: SHAPE_OF_CURSOR },
   read: (text) => (cursorShape.test(text) ? text : null),
 };
 
@@ -126,7 +126,7 @@ export const localDateTime: Kind<number> = {
 };
 
 /** One of a closed list of words; `schema` is what clients take them for. */
-export function oneOf<const T extends string>(words: readonly T[], schema: TSchema): Kind<T> {
+export function oneOf<const T extends string>(words: readonly T[], schema: Schema): Kind<T> {
   return {
     allowed: `one of ${words.join(', ')}`,
     schema,
@@ -146,7 +146,10 @@ const SEARCH_CHARACTERS = 100;
 export const searchText: Kind<string> = {
   allowed: `text of 1 to ${SEARCH_CHARACTERS} characters besides blanks at both ends`,
   // Blanks at both ends don't count, so that lengths alone would not tell.
-  schema: Type.String({ pattern: String.raw`^\s*\S(?:[\s\S]{0,${SEARCH_CHARACTERS - 2}}\S)?\s*$` }),
+  schema: {
+    type: 'string',
+    pattern: String.raw`^\s*\S(?:[\s\S]{0,${SEARCH_CHARACTERS - 2}}\S)?\s*$`,
+  },
   read: (text) => {
     const cut = text.trim();
     // Characters are code points: an emoji is one.

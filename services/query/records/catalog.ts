@@ -1,9 +1,12 @@
 /** The catalogue: categories (rule R9.11), products (R9.12), their option groups (R9.13), and the menu that is composed of them (R9.14). */
-import { Type } from 'typebox';
 import { PRICE_METHODS } from '#shared/events/entities.ts';
 import examples from './examples.json' with { type: 'json' };
 import {
+  arrayOf,
+  COMPONENT,
   described,
+  enumOf,
+  type Fields,
   Flag,
   Id,
   LocalDateTime,
@@ -13,7 +16,6 @@ import {
   record,
   Text,
   Whole,
-  enumOf,
 } from './fields.ts';
 
 const categoryFields = {
@@ -32,13 +34,17 @@ export const CategorySummary = record(
   examples.category,
 );
 
+const ownCategoryFields = {
+  ...categoryFields,
+  created_at: nullable(LocalDateTime),
+  updated_at: LocalDateTime,
+};
+
 export const Category = record(
   'Category',
   'A category, whole.',
   {
-    ...categoryFields,
-    created_at: nullable(LocalDateTime),
-    updated_at: LocalDateTime,
+    ...ownCategoryFields,
     product_count: described(Whole, 'How many products name it, those that are not active included.'),
   },
   examples.category,
@@ -48,7 +54,7 @@ export const Category = record(
 export const CategoryRecord = record(
   'CategoryRecord',
   'A category with all that belongs to itself.',
-  { ...categoryFields, created_at: nullable(LocalDateTime), updated_at: LocalDateTime },
+  ownCategoryFields,
   examples.category,
 );
 
@@ -80,7 +86,7 @@ export const OptionGroup = record(
     ),
     position: Whole,
     external_code: nullable(Text, 'Its code in the store’s own system.'),
-    options: Type.Array(Option, { description: 'In order of position.' }),
+    options: arrayOf(Option, 'In order of position.'),
   },
   examples.optionGroup,
 );
@@ -106,16 +112,21 @@ export const ProductSummary = record(
   examples.product,
 );
 
+/** @param groups the field that tells its option groups. */
+const wholeProductFields = (groups: Fields) => ({
+  ...productFields,
+  ean: nullable(Text, 'The barcode.'),
+  serves: nullable(Whole, 'How many people it serves.'),
+  ...groups,
+  created_at: nullable(LocalDateTime),
+});
+
 export const Product = record(
   'Product',
   'A product, whole.',
-  {
-    ...productFields,
-    ean: nullable(Text, 'The barcode.'),
-    serves: nullable(Whole, 'How many people it serves.'),
-    option_groups: Type.Array(OptionGroup, { description: 'In the order in which customers choose.' }),
-    created_at: nullable(LocalDateTime),
-  },
+  wholeProductFields({
+    option_groups: arrayOf(OptionGroup, 'In the order in which customers choose.'),
+  }),
   examples.product,
 );
 
@@ -123,37 +134,34 @@ export const Product = record(
 export const ProductRecord = record(
   'ProductRecord',
   'A product with all that belongs to itself.',
-  {
-    ...productFields,
-    ean: nullable(Text, 'The barcode.'),
-    serves: nullable(Whole, 'How many people it serves.'),
-    option_group_ids: Type.Array(Id, {
-      description:
-        'The option groups that it names, each once, in the order in which customers choose; also those that the store does not have (any more).',
-    }),
-    created_at: nullable(LocalDateTime),
-  },
+  wholeProductFields({
+    option_group_ids: arrayOf(
+      Id,
+      'The option groups that it names, each once, in the order in which customers choose; also those that the store does not have (any more).',
+    ),
+  }),
   { ...examples.product, option_group_ids: examples.product.option_groups.map(({ id }) => id) },
 );
-
-const exampleOfMenu = { ...examples.category, products: [examples.product] };
 
 const MenuProduct = record(
   'MenuProduct',
   'An active product of the menu.',
   {
     ...productFields,
-    option_groups: Type.Array(OptionGroup, {
-      description: 'In the order in which customers choose, with their active options alone.',
-    }),
+    option_groups: arrayOf(
+      OptionGroup,
+      'In the order in which customers choose, with their active options alone.',
+    ),
   },
   examples.product,
 );
 
+const exampleOfMenu = { ...examples.category, products: [MenuProduct[COMPONENT].example] };
+
 const MenuCategory = record(
   'MenuCategory',
   'An active category that has an active product.',
-  { ...categoryFields, products: Type.Array(MenuProduct, { description: 'The active ones, in order.' }) },
+  { ...categoryFields, products: arrayOf(MenuProduct, 'The active ones, in order.') },
   exampleOfMenu,
 );
 
@@ -166,7 +174,7 @@ export const Menu = record(
       LocalDateTime,
       'The newest `updated_at` of the categories and products shown; `null` where nothing is.',
     ),
-    categories: Type.Array(MenuCategory, { description: 'In order of position.' }),
+    categories: arrayOf(MenuCategory, 'In order of position.'),
   },
-  { store_id: 's1', updated_at: '2026-10-30T12:00:00', categories: [exampleOfMenu] },
+  { store_id: 's1', updated_at: '2026-10-30T12:00:00', categories: [MenuCategory[COMPONENT].example] },
 );

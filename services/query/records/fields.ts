@@ -1,9 +1,8 @@
 /**
- * The field types of answers (rules R7.5, R7.6, R9.2). A schema with a title is a component of the OpenAPI
- * document, referred to by that name; one without is written where it stands.
+ * The field types of answers (rules R7.5, R7.6, R9.2), as JSON Schemas. A component of the OpenAPI document is a reference that brings
+ * along what it stands for.
  */
-import { type TProperties, type TSchema, Type } from 'typebox';
-import { Value } from 'typebox/value';
+import type { TSchema } from 'typebox';
 import {
   ClockTime as ClockTimeInEvents,
   ID_PATTERN,
@@ -11,20 +10,41 @@ import {
   TimezoneOffset as OffsetInEvents,
 } from '#shared/events/fields.ts';
 
-export const Text = Type.String();
-export const Flag = Type.Boolean();
-/** A whole number from 0. Sums may be larger than what events can carry. */
-export const Whole = Type.Integer({ minimum: 0 });
+/** Where a reference has its component; JSON leaves symbols out. */
+export const COMPONENT = Symbol('component');
 
-export const Id = Type.String({
-  title: 'Id',
+export interface Schema {
+  readonly [keyword: string]: unknown;
+  readonly [COMPONENT]?: Component;
+}
+
+export interface Component {
+  name: string;
+  schema: Schema & { description: string };
+  /** Of a record. */
+  example?: { id?: string };
+}
+
+/** A schema that is written once, and referred to by its name. */
+export type Reference = Schema & { readonly [COMPONENT]: Component };
+
+export function component(name: string, schema: Component['schema']): Reference {
+  return { $ref: `#/components/schemas/${name}`, [COMPONENT]: { name, schema } };
+}
+
+export const Text: Schema = { type: 'string' };
+export const Flag: Schema = { type: 'boolean' };
+/** A whole number from 0. Sums may be larger than what events can carry. */
+export const Whole: Schema = { type: 'integer', minimum: 0 };
+
+export const Id = component('Id', {
+  type: 'string',
   description: 'An identifier: opaque, unique among the records of its kind in one store and environment.',
   pattern: ID_PATTERN.source,
 });
 
-export const Money = Type.String({
-  ...pattern(MoneyInEvents),
-  title: 'Money',
+export const Money = component('Money', {
+  ...patternOf(MoneyInEvents),
   description:
     'An amount in BRL as a string with exactly two decimals, so that nothing is lost to binary fractions: read it as a decimal, not as a floating-point number.',
 });
@@ -36,60 +56,70 @@ const FEBRUARY = '02-(?:0[1-9]|1[0-9]|2[0-8])';
 const LEAP_YEAR = '(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)';
 const DATE = `(?:[0-9]{4}-(?:${LONG_MONTHS}|${SHORT_MONTHS}|${FEBRUARY})|${LEAP_YEAR}-02-29)`;
 
-const LOCAL_DATE_TIME = `^${DATE}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$`;
-
-export const LocalDateTime = Type.String({
-  title: 'LocalDateTime',
+export const LocalDateTime = component('LocalDateTime', {
+  type: 'string',
   description:
     'A date-time in local store time, without a zone. To get the instant, append the `timezone_offset` of `GET /api/store/info/`: `2026-11-20T18:15:04` in a store at `-03:00` is `2026-11-20T18:15:04-03:00`. Fractions of a second are cut. The same offset holds for every date-time of the store, whatever the season.',
   format: 'date-time-local',
-  pattern: LOCAL_DATE_TIME,
+  pattern: `^${DATE}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$`,
 });
 
-export const TimezoneOffset = Type.String({
-  ...pattern(OffsetInEvents),
-  title: 'TimezoneOffset',
+export const TimezoneOffset = component('TimezoneOffset', {
+  ...patternOf(OffsetInEvents),
   description: 'The distance of local store time from UTC.',
 });
 
 /** `HH:MM`. */
-export const ClockTime = Type.String(pattern(ClockTimeInEvents));
+export const ClockTime = patternOf(ClockTimeInEvents);
 
 /** One of a closed list of words, as a component. */
-export function enumOf<const T extends string>(title: string, list: readonly T[], description: string) {
-  return Type.Enum([...list], { type: 'string', title, description });
+export function enumOf(name: string, words: readonly string[], description: string): Reference {
+  return component(name, { enum: words, type: 'string', description });
 }
 
 /** A type with what it means in this place. */
-export function described(type: TSchema, description: string): TSchema {
-  return Type.Union([type], { description });
+export function described(type: Schema, description: string): Schema {
+  return { ...type, description };
 }
 
 /** A field that is `null` where it is absent; answers never leave one out. */
-export function nullable(type: TSchema, description?: string): TSchema {
-  return Type.Union([type, Type.Null()], description === undefined ? {} : { description });
+export function nullable(type: Schema, description?: string): Schema {
+  const either =
+    typeof type['type'] === 'string'
+      ? { ...type, type: [type['type'], 'null'] }
+      : { anyOf: [type, { type: 'null' }] };
+  return description === undefined ? either : { ...either, description };
 }
 
-/**
- * An object with exactly these fields: what else an answer held would be a mistake of ours.
- * @param example may have more than these: one example serves a record's summary and the whole of it.
- */
+export function arrayOf(items: Schema, description?: string): Schema {
+  return { type: 'array', items, ...(description === undefined ? {} : { description }) };
+}
+
+export type Fields = Readonly<Record<string, Schema>>;
+
+/** An object with exactly these fields: what else an answer held would be a mistake of ours. */
+export function part(name: string, description: string, fields: Fields): Reference {
+  return component(name, { ...objectOf(fields), description, additionalProperties: false });
+}
+
+export function objectOf(properties: Fields): Schema {
+  const required = Object.keys(properties);
+  return { type: 'object', ...(required.length === 0 ? {} : { required }), properties };
+}
+
+/** The same with an example, which may have more fields: one serves a record's summary and the whole of it. */
 export function record(
-  title: string,
+  name: string,
   description: string,
-  fields: TProperties,
-  example: object,
-): TSchema & {
-  properties: TProperties;
-} {
-  const options = { title, description, additionalProperties: false };
-  const shown = Value.Clean(Type.Object(fields, options), Value.Clone(example));
-  return Type.Object(fields, { ...options, examples: [shown] });
-}
-
-/** An object inside a record. */
-export function part(title: string, description: string, fields: TProperties): TSchema {
-  return Type.Object(fields, { title, description, additionalProperties: false });
+  fields: Fields,
+  example: Readonly<Record<string, unknown>>,
+): Reference {
+  const shown = Object.fromEntries(Object.keys(fields).map((field) => [field, example[field]]));
+  const {
+    $ref,
+    [COMPONENT]: { schema },
+  } = part(name, description, fields);
+  return { $ref, [COMPONENT]: { name, schema: { ...schema, examples: [shown] }, example: shown } };
 }
 
 /** Of stores, customers and deliveries (rule R9.15). */
@@ -105,14 +135,12 @@ export const Address = part(
     state: nullable(Text, 'As the store writes it, usually the two letters of the state.'),
     postal_code: nullable(Text, 'The CEP, as the store writes it.'),
     reference: nullable(Text, 'A landmark for the courier.'),
-    latitude: nullable(Type.Number()),
-    longitude: nullable(Type.Number()),
+    latitude: nullable({ type: 'number' }),
+    longitude: nullable({ type: 'number' }),
   },
 );
 
 /** The pattern of a type that events share with answers. */
-function pattern(type: TSchema): { pattern: string } {
-  if (!('pattern' in type) || typeof type.pattern !== 'string')
-    throw new TypeError('the type has no pattern');
-  return { pattern: type.pattern };
+function patternOf(type: TSchema & { pattern?: string }): Schema {
+  return { type: 'string', pattern: type.pattern };
 }

@@ -1,11 +1,7 @@
-/**
- * The kinds of records that have a list: their scope and tag, and the record as its list shows it. What change feeds show is in
- * `feed/kinds.ts`.
- */
-import { CampaignSummary, Customer, ReviewSummary } from './crm.ts';
+/** The kinds of records that have a list: their scope and tag, and the record as its list shows it. Change feeds: `feed/kinds.ts`. */
 import { CategorySummary, OptionGroup, ProductSummary } from './catalog.ts';
-import { CouponSummary } from './store.ts';
-import { OrderSummary } from './order.ts';
+import { arrayOf, COMPONENT, described, record, type Reference, Whole } from './fields.ts';
+import { CampaignSummary, CouponSummary, Customer, OrderSummary, ReviewSummary } from './store.ts';
 
 export const KINDS = {
   campaign: { scope: 'crm', tag: 'Campaigns', summary: CampaignSummary },
@@ -28,4 +24,31 @@ export function operationOn(verb: string, tag: string): string {
 /** Where the endpoints of a kind lie. */
 export function pathOfKind(kind: KindName): string {
   return `/api/${kind.replace('_', '-')}`;
+}
+
+/** A page of records of one kind: the envelope of lists (rule R6.1). */
+export function listOf(type: Reference): Reference {
+  const { name, example } = type[COMPONENT];
+  return record(
+    `${name}List`,
+    'One page of records, and how many there are on all pages.',
+    {
+      count: described(
+        Whole,
+        'How many records match the filters, on all pages: there are ceil(count / page_size) pages.',
+      ),
+      page: { type: 'integer', minimum: 1, description: 'The page that this is.' },
+      page_size: {
+        type: 'integer',
+        minimum: 1,
+        maximum: 100,
+        description: 'How many records a page has at most; what was asked for, at most 100.',
+      },
+      results: {
+        ...arrayOf(type, 'The records of the page; empty beyond the last page.'),
+        maxItems: 100,
+      },
+    },
+    { count: 1, page: 1, page_size: 20, results: [example] },
+  );
 }

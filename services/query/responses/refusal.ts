@@ -119,6 +119,6 @@ export function asTokenRefusal(other: Refusal): Refusal {
 }
 
 /** The error body of the token endpoint (rule R4.3). */
-export function tokenErrorBody({ code, detail }: Refusal): Record<string, string> {
+export function tokenErrorBody({ code, detail }: Pick<Refusal, 'code' | 'detail'>): Record<string, string> {
   return { error: code, error_description: detail, code, detail };
 }

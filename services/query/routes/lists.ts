@@ -18,20 +18,18 @@ import {
 } from '../lists/plan.ts';
 import { readList } from '../lists/run.ts';
 import { searchTerms } from '../lists/search.ts';
-import { type Link, page } from '../openapi/data-operation.ts';
 import { createdRange, customerFilters, orderFilters, paging, updatedRange } from '../parameters/filters.ts';
 import { id, oneOf, optional, type Parameters, repeatable, type Values } from '../parameters/parameter.ts';
 import type { View } from '../read/shared-reads.ts';
-import { CampaignStatus, Rating } from '../records/crm.ts';
 import { Flag } from '../records/fields.ts';
-import { KINDS, type KindName, operationOn, pathOfKind } from '../records/kinds.ts';
-import { OrderSummary } from '../records/order.ts';
+import { KINDS, type KindName, listOf, operationOn, pathOfKind } from '../records/kinds.ts';
+import { CampaignStatus, OrderSummary, Rating } from '../records/store.ts';
 
 interface ListEndpoint<P extends Parameters> {
   description: string;
   /** Besides those of paging. */
   filters: P;
-  links?: readonly Link[];
+  links?: Readonly<Record<string, string>>;
   /** The kinds that the order of the list depends on, besides its own. */
   ordered?: readonly KindName[];
   /** What is asked for but the page. */
@@ -41,7 +39,7 @@ interface ListEndpoint<P extends Parameters> {
 /** Makes the route of a list. */
 function listEndpoint<P extends Parameters>(
   kind: KindName,
-  { description, filters, links = [], ordered = [], ask }: ListEndpoint<P>,
+  { description, filters, links, ordered = [], ask }: ListEndpoint<P>,
 ): Route {
   const { scope, tag, summary } = KINDS[kind];
   return dataEndpoint({
@@ -53,8 +51,8 @@ function listEndpoint<P extends Parameters>(
       tag,
       summary: `List ${tag.toLowerCase()}`,
       description,
-      answer: page(summary),
-      links,
+      answer: listOf(summary),
+      ...(links === undefined ? {} : { links }),
     },
     dependsOn: [kind, ...ordered],
     read: (view, values) => {
@@ -107,16 +105,13 @@ export default routePlugin([
         description: 'Only campaigns with this status. Repeat it for several.',
       }),
     },
-    links: [{ operationId: 'getCampaign', parameter: 'campaign_id', from: '/results/0/id' }],
+    links: { getCampaign: 'campaign_id' },
     ask: ({ status }) => ({ where: anyOf('status', status), sort: NEWEST_FIRST }),
   }),
   listEndpoint('category', {
     description: 'The categories of the store, active or not, by position, then by name.',
     filters: {},
-    links: [
-      { operationId: 'getCategory', parameter: 'category_id', from: '/results/0/id' },
-      { operationId: 'listProducts', parameter: 'category_id', from: '/results/0/id' },
-    ],
+    links: { getCategory: 'category_id', listProducts: 'category_id' },
     ask: () => ({ sort: { position: 1, name: 1, _id: 1 } }),
   }),
   listEndpoint('coupon', {
@@ -126,7 +121,7 @@ export default routePlugin([
         description: 'Only coupons that are switched on, or only those that are not.',
       }),
     },
-    links: [{ operationId: 'getCoupon', parameter: 'coupon_id', from: '/results/0/id' }],
+    links: { getCoupon: 'coupon_id' },
     ask: ({ active }) => ({
       where: active === null ? {} : { active: active === 'true' },
       sort: NEWEST_FIRST,
@@ -135,7 +130,7 @@ export default routePlugin([
   listEndpoint('customer', {
     description: 'The customers of the store by name: compared without accents and letter case.',
     filters: customerFilters,
-    links: [{ operationId: 'listCustomerOrders', parameter: 'customer_id', from: '/results/0/id' }],
+    links: { listCustomerOrders: 'customer_id' },
     ask: ({ search, ...range }) => ({
       ...inOrderOf(RANK_TREES.customer),
       created: createdBetween(range),
@@ -152,7 +147,7 @@ export default routePlugin([
   listEndpoint('order', {
     description: 'The orders of the store, newest first. To follow them, ask `/api/order/changes`.',
     filters: orderFilters,
-    links: [{ operationId: 'getOrder', parameter: 'order_id', from: '/results/0/id' }],
+    links: { getOrder: 'order_id' },
     ask: (values) => ordersOf('anyone', values),
   }),
   listEndpoint('product', {
@@ -162,7 +157,7 @@ export default routePlugin([
       category_id: optional(id, { description: 'Only products that name this category.', example: 'k1' }),
       ...updatedRange,
     },
-    links: [{ operationId: 'getProduct', parameter: 'product_id', from: '/results/0/id' }],
+    links: { getProduct: 'product_id' },
     // A category that moves changes the order of products.
     ordered: ['category'],
     ask: ({ category_id: category, ...range }, { storeId }) => ({
@@ -180,7 +175,7 @@ export default routePlugin([
       }),
       ...createdRange,
     },
-    links: [{ operationId: 'getReview', parameter: 'review_id', from: '/results/0/id' }],
+    links: { getReview: 'review_id' },
     ask: ({ rating, ...created }) => ({
       ...inOrderOf(RANK_TREES.review),
       facets: reviewFacets(rating),
@@ -205,8 +200,8 @@ export default routePlugin([
       summary: 'List the orders of customers',
       description:
         'The orders that name a customer, newest first; with `customer_id` those of one customer. An id that no order names gives an empty list.',
-      answer: page(OrderSummary),
-      links: [{ operationId: 'getOrder', parameter: 'order_id', from: '/results/0/id' }],
+      answer: listOf(OrderSummary),
+      links: { getOrder: 'order_id' },
     },
     dependsOn: ['order'],
     read: (view, { page: number, page_size: pageSize, customer_id: customerId, ...filters }) => {

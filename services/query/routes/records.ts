@@ -1,20 +1,17 @@
 /** The endpoints of one record: details of a kind, whole, with the scope of the kind's list; the store's own record; the menu. */
-import type { TSchema } from 'typebox';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { dataEndpoint } from '../endpoints/data-endpoint.ts';
 import { type Route, routePlugin } from '../endpoints/route.ts';
-import { always, one } from '../openapi/data-operation.ts';
 import { id, required } from '../parameters/parameter.ts';
 import type { Shape } from '../read/shapes.ts';
 import { readRecord } from '../read/shared-reads.ts';
 import { Category, Menu, Product } from '../records/catalog.ts';
-import { Campaign, Review } from '../records/crm.ts';
+import type { Reference } from '../records/fields.ts';
 import { KINDS, type KindName, pathOfKind } from '../records/kinds.ts';
-import { Order } from '../records/order.ts';
-import { Coupon, StoreInfo } from '../records/store.ts';
+import { Campaign, Coupon, Order, Review, StoreInfo } from '../records/store.ts';
 
 interface Details {
-  schema: TSchema;
+  schema: Reference;
   shape: Shape;
   /** Where clients find ids, and one of them. */
   named: string;
@@ -84,7 +81,8 @@ function detailsOf(kind: KindName, { schema, shape, named, example, description,
       tag: KINDS[kind].tag,
       summary: `Get ${kind === 'order' ? 'an' : 'a'} ${kind}`,
       description,
-      answer: one(schema),
+      answer: schema,
+      mayBeMissing: true,
     },
     dependsOn: joined === undefined ? [kind] : [kind, joined],
     read: (view, values) => readRecord(view, COLLECTIONS[kind], values[parameter] ?? '', shape),
@@ -104,7 +102,8 @@ export default routePlugin([
       summary: 'Get the store',
       description:
         'The store that the key belongs to. Its `timezone_offset` gives every date-time of this API its meaning. 404 until the store’s own record has arrived.',
-      answer: one(StoreInfo),
+      answer: StoreInfo,
+      mayBeMissing: true,
     },
     dependsOn: ['store'],
     read: (view) => readRecord(view, COLLECTIONS.store, view.storeId, 'summary'),
@@ -119,7 +118,7 @@ export default routePlugin([
       summary: 'Get the menu',
       description:
         'All that the store sells now, composed: active categories that have an active product, in order, with their active products and the active options of these.',
-      answer: always(Menu),
+      answer: Menu,
     },
     dependsOn: ['category', 'product', 'option_group'],
     read: (view, _values, { menus }) => menus.read(view),
