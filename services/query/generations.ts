@@ -43,102 +43,93 @@ export interface GenerationsOptions {
   intervalMs: number;
 }
 
+/** What was found of an environment: a generation, or why there is none to read. */
+interface Found {
+  generation: Generation | null;
+  reason: string;
+  /** There is a generation, and another release's. */
+  isOtherRelease: boolean;
+}
+
+const NOT_LOOKED_UP: Found = { generation: null, reason: 'not looked up yet', isOtherRelease: false };
+
 /** Starts to poll; resolves after the first poll, or at the end of the startup timeout. */
 export async function watchGenerations(options: GenerationsOptions): Promise<LiveGenerations> {
   const { environments, intervalMs, logger } = options;
-  const live = new Map<string, Generation | Absence>();
+  const known = new Map<string, Found>();
   const first = Promise.withResolvers<void>();
   const looking = new PeriodicTask({
     run: async (stopped) => {
-      await Promise.all(environments.map((environment) => lookUp(options, environment, live, stopped)));
+      await Promise.all(environments.map((environment) => lookUp(options, environment, known, stopped)));
       first.resolve();
     },
     everyMs: intervalMs,
     failed: (error) => logger.error({ error }, 'generations cannot be looked up'),
   });
   await withinStartupTimeout(first.promise);
+  const find = (environment: string) => known.get(environment) ?? NOT_LOOKED_UP;
   return {
     of(environment) {
-      const found = live.get(environment) ?? { reason: 'not looked up yet', isOtherRelease: false };
-      if ('reason' in found) {
-        throw new StoreDataError(
-          'environment_unavailable',
-          `no generation of ${environment}: ${found.reason}`,
-        );
-      }
-      return found;
+      const { generation, reason } = find(environment);
+      if (generation !== null) return generation;
+      throw new StoreDataError('environment_unavailable', `no generation of ${environment}: ${reason}`);
     },
-    find(environment) {
-      const found = live.get(environment);
-      return found === undefined || 'reason' in found ? null : found;
-    },
+    find: (environment) => find(environment).generation,
     otherReleaseReason() {
-      const foreign = [...live].find(([, found]) => 'reason' in found && found.isOtherRelease);
-      if (foreign === undefined) return null;
-      const [environment, found] = foreign;
-      return `${environment}: ${'reason' in found ? found.reason : ''}`;
+      const other = [...known].find(([, { isOtherRelease }]) => isOtherRelease);
+      return other === undefined ? null : `${other[0]}: ${other[1].reason}`;
     },
     stop: () => looking.stop(),
   };
-}
-
-/** Why there is nothing to read. */
-interface Absence {
-  reason: string;
-  /** There is a generation, and another release's. */
-  isOtherRelease: boolean;
 }
 
 /** Polls one environment. While MongoDB is away the last answer stays. */
 async function lookUp(
   { databases, deadlineFor, projectionVersion, logger, metrics }: GenerationsOptions,
   environment: string,
-  live: Map<string, Generation | Absence>,
+  known: Map<string, Found>,
   stopped: AbortSignal,
 ): Promise<void> {
-  const before = live.get(environment);
+  const { generation: before, reason: reasonBefore } = known.get(environment) ?? NOT_LOOKED_UP;
   const withDeadline = deadlineFor(environment);
-  let found: Generation | Absence;
+  let found: Found;
   try {
     const generations = await withDeadline(() => findGenerations(databases, environment));
+    const generation = answeringGeneration(environment, generations, projectionVersion);
     found =
-      answeringGeneration(environment, generations, projectionVersion) ??
-      absence(generations, projectionVersion);
+      generation === null
+        ? absence(generations, projectionVersion)
+        : { generation, reason: '', isOtherRelease: false };
   } catch (error) {
     if (!(error instanceof StoreDataError) || isUnavailable(error)) {
-      logger.debug(
-        { environment, error: describeError(error) },
-        'the live generation could not be looked up',
-      );
+      const about = { environment, error: describeError(error) };
+      logger.debug(about, 'the live generation could not be looked up');
       return;
     }
-    found = { reason: error.message, isOtherRelease: false };
+    found = { generation: null, reason: error.message, isOtherRelease: false };
   }
-  if ('reason' in found) {
-    if (before !== undefined && 'reason' in before && before.reason === found.reason) return;
-    live.set(environment, found);
-    if (before !== undefined && !('reason' in before)) {
-      metrics.answeringGeneration.remove(generationLabels(before.marker));
-    }
-    logger.warn({ environment, reason: found.reason }, 'there is no generation to read');
-  } else if (before === undefined || 'reason' in before || before.marker.id !== found.marker.id) {
-    if (before !== undefined && !('reason' in before)) {
-      const [from, to] = [before, found];
-      // So that clients do not lose what they have seen; for a moment only.
-      await withDeadline(() => untilCaughtUp(to, from, stopped)).catch(() => undefined);
-      metrics.answeringGeneration.remove(generationLabels(from.marker));
-    }
-    live.set(environment, found);
-    metrics.answeringGeneration.set(generationLabels(found.marker), 1);
-    logger.info({ environment, generation: found.marker.number }, 'answers from a generation');
+  const { generation, reason } = found;
+  if (generation?.marker.id === before?.marker.id && reason === reasonBefore) return;
+  if (generation !== null && before !== null) {
+    // So that clients do not lose what they have seen; for a moment only.
+    await withDeadline(() => untilCaughtUp(generation, before, stopped)).catch(() => undefined);
+  }
+  known.set(environment, found);
+  if (before !== null) metrics.answeringGeneration.remove(generationLabels(before.marker));
+  if (generation === null) {
+    logger.warn({ environment, reason }, 'there is no generation to read');
+  } else {
+    metrics.answeringGeneration.set(generationLabels(generation.marker), 1);
+    logger.info({ environment, generation: generation.marker.number }, 'answers from a generation');
   }
 }
 
-function absence(generations: readonly KnownGeneration[], projectionVersion: number): Absence {
+function absence(generations: readonly KnownGeneration[], projectionVersion: number): Found {
   const live = generations.find(({ state }) => state === 'live');
   if (live === undefined || live.marker === null)
-    return { reason: 'none was made yet', isOtherRelease: false };
+    return { generation: null, reason: 'none was made yet', isOtherRelease: false };
   return {
+    generation: null,
     reason: `the live generation ${live.number} has projection version ${live.marker.projection_version}, this release reads ${projectionVersion}: it answers once a generation of its own is live`,
     isOtherRelease: true,
   };
@@ -165,6 +156,6 @@ function isCaughtUp(generation: Generation, other: Generation): Promise<boolean>
     };
     const theirs = await positions(other);
     const ours = await positions(generation);
-    return [...theirs].every(([id, position]) => (ours.get(id) ?? 0) >= position);
+    return theirs.entries().every(([id, position]) => (ours.get(id) ?? 0) >= position);
   });
 }

@@ -1,16 +1,15 @@
 /** What requests are answered with: connections, the gates to Redis, generations and what is read from them. Made once for the process. */
 import { LRUCache } from 'lru-cache';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type ControlCollections, controlCollections } from '#shared/access/access-keys.ts';
+import { controlCollections } from '#shared/access/access-keys.ts';
 import type { Config } from '#shared/config.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
-import type { RedisMasters } from '#shared/redis-masters.ts';
 import type { Span } from '#shared/tracing.ts';
 import { RedisGates } from './access/redis-gates.ts';
 import { authenticate, reauthorize, type Caller } from './access/steps.ts';
 import { connectMongodb, connectRedis, type MongodbConnections } from './connections.ts';
-import { type WithDeadline, withinStartupTimeout } from './deadline.ts';
+import { withinStartupTimeout } from './deadline.ts';
 import type { ChangesPage } from './feed/read.ts';
 import { SharedChanges } from './feed/shared-changes.ts';
 import { Watch } from './feed/watch.ts';
@@ -22,7 +21,7 @@ import type { AdmittedRequest, Admission } from './overload/admission.ts';
 import { createCaches } from './read/caches.ts';
 import { SharedReads } from './read/shared-reads.ts';
 import type { SigningKeys, Tokens } from './access/tokens.ts';
-import { authenticateClient, keyReader, readApplicant, type WantedSession } from './token/client.ts';
+import { authenticateClient, keyReader } from './token/client.ts';
 import { type ClientAddress, createFailedAuthentications } from './token/failed-authentications.ts';
 
 /** How often it is looked up which generations are live. */
@@ -93,8 +92,8 @@ export async function createServices(options: ServiceOptions) {
       intervalMs: GENERATIONS_MS,
     });
     closing.push(() => generations.stop());
-    const reads = new GenerationReads(generations, deadlineFor, logger);
-    closing.push(() => reads.stop());
+    const reads = readsOfGenerations(generations, deadlineFor, logger);
+    closing.push(reads.stopWatches);
     const sources = { gates, control, prefix, quota: query.quota };
     const requestDeadline = ({ elapsedTime }: FastifyReply, environment: string | null) =>
       mongodb.requestDeadline(elapsedTime, environment);
@@ -108,20 +107,27 @@ export async function createServices(options: ServiceOptions) {
       /** Bounds all reads of one request together, from its arrival. */
       requestDeadline,
       generations,
-      /** What belongs to a generation: the reads that requests share, and the watch for those who wait for changes. */
-      sharedOf: (generation: Generation) => reads.of(generation),
-      menus: reads.menus,
+      ...reads,
       /** The step that finds out who calls. */
       authenticate: authenticate(tokens, sources, environments, (reply) => requestDeadline(reply, null)),
       /** Checks the caller of a request that was held again, without counting it. */
       reauthorize: reauthorize(tokens, sources, deadlineFor(null)),
       /** The step of the token endpoint that finds out who asks. */
-      authenticateClient: clientStep({ ...options, control, redis, gates, deadlineFor }),
+      authenticateClient: authenticateClient({
+        ...sources,
+        failures: createFailedAuthentications(
+          redis,
+          prefix,
+          query.authFailures,
+          metrics.failedAuthentications,
+        ),
+        addressOf: options.addressOf,
+        environments,
+        maxTokens: query.maxTokensPerKey,
+        readKey: keyReader(control, deadlineFor(null)),
+      }),
       /** Whether requests can be served now. */
       isHealthy: healthCheck(gates, mongodb, environments),
-      isClosing: () => reads.isClosing,
-      /** Ends all waits for changes, since the service stops. */
-      endWaits: () => reads.endWaits(),
       close,
     };
   } catch (error) {
@@ -130,81 +136,46 @@ export async function createServices(options: ServiceOptions) {
   }
 }
 
+/** What belongs to a generation: the reads that requests share, and the watch for those who wait for changes. */
 interface OfGeneration {
   reads: SharedReads;
   changes: SharedChanges<ChangesPage>;
   watch: Watch;
 }
 
-class GenerationReads {
-  readonly menus: Menus;
-  isClosing = false;
-  readonly #caches = createCaches();
-  readonly #make: (generation: Generation) => OfGeneration;
-  readonly #made = new LRUCache<string, OfGeneration>({
+function readsOfGenerations(
+  generations: LiveGenerations,
+  deadlineFor: MongodbConnections['deadlineFor'],
+  logger: Logger,
+) {
+  const caches = createCaches();
+  const made = new LRUCache<string, OfGeneration>({
     max: CACHED_GENERATIONS,
     dispose: ({ watch }) => void watch.stop(),
   });
-
-  constructor(generations: LiveGenerations, deadlineFor: MongodbConnections['deadlineFor'], logger: Logger) {
-    this.menus = new Menus(this.#caches);
-    this.#make = (generation) => {
-      const { id, environment } = generation.marker;
-      const source = { generation, withDeadline: deadlineFor(environment) };
-      const isCurrent = () => generations.find(environment)?.marker.id === id;
-      return {
-        reads: new SharedReads(source, this.#caches, readFirstProducts),
-        changes: new SharedChanges(source, this.#caches),
-        watch: new Watch({ ...source, logger, isCurrent }),
-      };
+  let isClosing = false;
+  const make = (generation: Generation): OfGeneration => {
+    const { id, environment } = generation.marker;
+    const source = { generation, withDeadline: deadlineFor(environment) };
+    const isCurrent = () => generations.find(environment)?.marker.id === id;
+    const of = {
+      reads: new SharedReads(source, caches, readFirstProducts),
+      changes: new SharedChanges<ChangesPage>(source, caches),
+      watch: new Watch({ ...source, logger, isCurrent }),
     };
-  }
-
-  of(generation: Generation): OfGeneration {
-    const { id } = generation.marker;
-    const cached = this.#made.get(id);
-    if (cached !== undefined) return cached;
-    const made = this.#make(generation);
-    this.#made.set(id, made);
-    return made;
-  }
-
-  endWaits(): void {
-    this.isClosing = true;
-    for (const { watch } of this.#made.values()) watch.end();
-  }
-
-  async stop(): Promise<void> {
-    await Promise.all([...this.#made.values()].map(({ watch }) => watch.stop()));
-  }
-}
-
-interface ClientStepOptions extends ServiceOptions {
-  control: ControlCollections;
-  redis: RedisMasters;
-  gates: RedisGates;
-  deadlineFor: MongodbConnections['deadlineFor'];
-}
-
-function clientStep({ config, addressOf, metrics, control, redis, gates, deadlineFor }: ClientStepOptions) {
-  const { namePrefix: prefix, environments, query } = config;
-  const failures = createFailedAuthentications(
-    redis,
-    prefix,
-    query.authFailures,
-    metrics.failedAuthentications,
-  );
-  const step = authenticateClient({
-    gates,
-    control,
-    prefix,
-    environments,
-    maxTokens: query.maxTokensPerKey,
-    readKey: keyReader(control, deadlineFor(null)),
-  });
-  return async ({ raw, headers }: FastifyRequest, session: WantedSession | null, deadline: WithDeadline) => {
-    const address = addressOf(raw.socket.remoteAddress, headers['x-forwarded-for']);
-    return step(readApplicant(failures, headers.authorization, address), session, deadline);
+    made.set(id, of);
+    return of;
+  };
+  return {
+    menus: new Menus(caches),
+    sharedOf: (generation: Generation) => made.get(generation.marker.id) ?? make(generation),
+    isClosing: () => isClosing,
+    /** Ends all waits for changes, since the service stops. */
+    endWaits() {
+      isClosing = true;
+      for (const { watch } of made.values()) watch.end();
+    },
+    stopWatches: () => Promise.all([...made.values()].map(({ watch }) => watch.stop())),
   };
 }
 
@@ -222,10 +193,7 @@ function healthCheck(
     const pings = [...clients].map(([client, withDeadline]) =>
       withDeadline((signal) => client.db('admin').command({ ping: 1 }, { signal })),
     );
-    const isMongodbThere = Promise.any(pings).then(
-      () => true,
-      () => false,
-    );
+    const isMongodbThere = Promise.any(pings.map((ping) => ping.then(() => true))).catch(() => false);
     const answers = await Promise.all([gates.isAnyAnswering(), isMongodbThere]);
     running = null;
     return !answers.includes(false);

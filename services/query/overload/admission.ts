@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Logger } from '#shared/logging.ts';
+import { RepeatedLines } from '#shared/repeated-lines.ts';
 import type { QueryMetrics } from '../metrics.ts';
 import { refuse } from './refusal.ts';
 
@@ -20,8 +21,6 @@ const OUTRUN = 1.25;
  * back.
  */
 const WINDOW_MS = 100;
-/** One line in the log for all refusals of that time. */
-const LOG_INTERVAL_MS = 60_000;
 
 /** A request that was let in. */
 export interface AdmittedRequest {
@@ -52,10 +51,7 @@ export interface AdmissionOptions {
 }
 
 export class Admission {
-  readonly #latencyMs: number;
-  readonly #senderOf: (request: IncomingMessage) => string;
-  readonly #metrics: QueryMetrics;
-  readonly #logger: Logger;
+  readonly #options: AdmissionOptions;
   /** The one that is being begun. A map from request to entry would cost a fifth of a cheap answer (decision 0047). */
   #beginning: AdmittedRequest | null = null;
   readonly #inFlight = new Set<AdmittedRequest>();
@@ -75,16 +71,11 @@ export class Admission {
   #begunInWait = 0;
   #isOutrun = false;
   #refusedAt = Number.NEGATIVE_INFINITY;
-  /** Since the last line in the log. */
-  #refused = 0;
-  #loggedAt = Number.NEGATIVE_INFINITY;
+  readonly #refusals = new RepeatedLines();
 
-  constructor({ latencyMs, senderOf, metrics, logger }: AdmissionOptions) {
-    this.#latencyMs = latencyMs;
-    this.#senderOf = senderOf;
-    this.#metrics = metrics;
-    this.#logger = logger;
-    metrics.inFlightLimit.set(MAX_IN_FLIGHT);
+  constructor(options: AdmissionOptions) {
+    this.#options = options;
+    options.metrics.inFlightLimit.set(MAX_IN_FLIGHT);
   }
 
   /** Wraps the listener that answers requests. */
@@ -97,16 +88,8 @@ export class Admission {
       const now = performance.now();
       this.#rollWindow(now);
       this.#askedInWindow += 1;
-      const sender = this.#findSender(this.#senderOf(request));
-      const entry: AdmittedRequest = {
-        request,
-        response,
-        handler,
-        sender,
-        arrivedAt: now,
-        queuedMs: 0,
-        isOver: false,
-      };
+      const sender = this.#findSender(this.#options.senderOf(request));
+      const entry = { request, response, handler, sender, arrivedAt: now, queuedMs: 0, isOver: false };
       const mayBegin = this.#begunInTurn < MAX_BEGUN_PER_TURN && this.#canBegin(sender);
       if (mayBegin && sender.queue.length === 0) {
         this.#accept(entry);
@@ -146,11 +129,8 @@ export class Admission {
   }
 
   #findSender(name: string): Sender {
-    let sender = this.#senders.get(name);
-    if (sender === undefined) {
-      sender = { name, inFlight: 0, queue: [] };
-      this.#senders.set(name, sender);
-    }
+    const sender = this.#senders.get(name) ?? { name, inFlight: 0, queue: [] };
+    this.#senders.set(name, sender);
     return sender;
   }
 
@@ -172,7 +152,7 @@ export class Admission {
    * wait that long. The longest queue then makes room for a sender with a shorter one.
    */
   #hasRoomToWait(sender: Sender, now: number): boolean {
-    const isOverloaded = this.#isOutrun || now - this.#refusedAt <= this.#latencyMs;
+    const isOverloaded = this.#isOutrun || now - this.#refusedAt <= this.#options.latencyMs;
     if (!isOverloaded || !this.#areMany(1) || this.#queued < this.#begunInWait) return true;
     if (this.#isWithinShare(sender.inFlight + sender.queue.length)) return true;
     let longest: Sender | null = null;
@@ -187,7 +167,10 @@ export class Admission {
   }
 
   #accept(entry: AdmittedRequest): void {
-    entry.response.once('close', () => this.#end(entry));
+    entry.response.once('close', () => {
+      entry.isOver = true;
+      this.#leave(entry);
+    });
   }
 
   #begin(entry: AdmittedRequest, now: number): void {
@@ -251,7 +234,7 @@ export class Admission {
   /** Whether the next request of a sender has waited too long. */
   #isExpired({ queue: [next] }: Sender, now: number): boolean {
     if (next === undefined || !this.#areMany()) return false;
-    return now - next.arrivedAt > BURST_WAITS * this.#latencyMs;
+    return now - next.arrivedAt > BURST_WAITS * this.#options.latencyMs;
   }
 
   /** Fewer are never refused: a long turn of the event loop is no overload. */
@@ -283,10 +266,10 @@ export class Admission {
     const elapsedMs = now - this.#windowBeganAt;
     if (elapsedMs < WINDOW_MS) return;
     const isLate = [...this.#waiting].some(
-      ({ queue: [first] }) => first !== undefined && now - first.arrivedAt > this.#latencyMs,
+      ({ queue: [first] }) => first !== undefined && now - first.arrivedAt > this.#options.latencyMs,
     );
     this.#isOutrun = isLate && this.#askedInWindow > this.#begunInWindow * OUTRUN;
-    this.#begunInWait = Math.ceil((this.#begunInWindow * this.#latencyMs) / elapsedMs);
+    this.#begunInWait = Math.ceil((this.#begunInWindow * this.#options.latencyMs) / elapsedMs);
     this.#askedInWindow = 0;
     this.#begunInWindow = 0;
     this.#windowBeganAt = now;
@@ -301,35 +284,28 @@ export class Admission {
     // Forgotten while the request waited for a change, the sender may have come back as another object.
     entry.sender = this.#findSender(entry.sender.name);
     entry.sender.inFlight += 1;
-    this.#metrics.inFlight.set(this.#inFlight.size);
-  }
-
-  #end(entry: AdmittedRequest): void {
-    entry.isOver = true;
-    this.#leave(entry);
+    this.#options.metrics.inFlight.set(this.#inFlight.size);
   }
 
   #leave(entry: AdmittedRequest): void {
     if (!this.#inFlight.delete(entry)) return;
     entry.sender.inFlight -= 1;
     this.#forgetIfIdle(entry.sender);
-    this.#metrics.inFlight.set(this.#inFlight.size);
+    this.#options.metrics.inFlight.set(this.#inFlight.size);
     if (this.#queued > 0) this.#scheduleTurnEnd();
   }
 
   #refuse(entry: AdmittedRequest, now: number): void {
     entry.isOver = true;
     refuse(entry.request, entry.response);
-    this.#metrics.shedRequests.inc();
+    this.#options.metrics.shedRequests.inc();
     this.#refusedAt = now;
-    this.#refused += 1;
-    if (now - this.#loggedAt < LOG_INTERVAL_MS) return;
-    this.#logger.warn(
-      { refused: this.#refused },
+    const leftOut = this.#refusals.say('overloaded', now);
+    if (leftOut === null) return;
+    this.#options.logger.warn(
+      { refused: leftOut + 1 },
       'overloaded: more is asked than can be answered in time, the rest is refused',
     );
-    this.#refused = 0;
-    this.#loggedAt = now;
   }
 }
 

@@ -4,6 +4,7 @@
  * nothing that was taken away in between gets a token (decision 0053).
  */
 import { isUtf8 } from 'node:buffer';
+import type { FastifyRequest } from 'fastify';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type AccessKey,
@@ -21,19 +22,12 @@ import type { WithDeadline } from '../deadline.ts';
 import { decode } from '../parameters/read.ts';
 import { redisScript, runScript } from '../access/live-access.ts';
 import { Refused } from '../responses/refusal.ts';
-import type { Attempt, FailedAuthentications } from './failed-authentications.ts';
+import type { ClientAddress, FailedAuthentications } from './failed-authentications.ts';
 import { invalidClient, tooManyTokens, unauthorizedClient } from './form.ts';
 
 interface Credentials {
   clientId: string;
   clientSecret: string;
-}
-
-/** A client that requests a token: its credentials, and its count of failures. */
-export interface Applicant {
-  attempt: Attempt;
-  /** The credentials in every way they can be read: as they were sent first. */
-  credentialCandidates: readonly Credentials[];
 }
 
 /** A client whose key may get tokens. */
@@ -53,6 +47,8 @@ export interface WantedSession {
 }
 
 export interface ClientSources {
+  failures: FailedAuthentications;
+  addressOf: ClientAddress;
   /** Live tokens that a key may have. */
   maxTokens: number;
   gates: Pick<RedisGates, 'acquire'>;
@@ -75,24 +71,14 @@ export interface Authenticated {
 const FAILURES = ['key_revoked', 'environment_not_served', 'secret_wrong', 'client_unknown'] as const;
 type Failure = (typeof FAILURES)[number];
 
-/**
- * Reads the credentials of a token request.
- * @throws {Refused} 401 `invalid_client` without credentials; 429 `slow_down` where they are known to be refused.
- */
-export function readApplicant(
-  failures: FailedAuthentications,
-  authorization: string | undefined,
-  address: string | undefined,
-): Applicant {
+/** The credentials in every way they can be read, as they were sent first. @throws {Refused} 401 `invalid_client` without any. */
+function readCredentials(authorization: string | undefined) {
   const credentials = basicCredentials(authorization);
   // Nothing was tried.
   if (credentials === null) throw new Refused({ ...invalidClient(), reason: 'credentials_missing' });
   const { asSent, decoded } = credentials;
-  // By the decoded name, since one `client_id` has many encoded spellings.
-  const attempt = failures.attempt(decoded.clientId, address);
-  attempt.requireUnrefused();
   const isSame = asSent.clientId === decoded.clientId && asSent.clientSecret === decoded.clientSecret;
-  return { attempt, credentialCandidates: isSame ? [asSent] : [asSent, decoded] };
+  return { decoded, candidates: isSame ? [asSent] : [asSent, decoded] };
 }
 
 /**
@@ -145,15 +131,20 @@ const MAX_READS = 3;
  */
 export function authenticateClient(sources: ClientSources) {
   return async (
-    { attempt, credentialCandidates }: Applicant,
+    { raw, headers }: FastifyRequest,
     session: WantedSession | null,
     withDeadline: WithDeadline,
   ): Promise<Authenticated> => {
+    const { decoded, candidates } = readCredentials(headers.authorization);
+    const address = sources.addressOf(raw.socket.remoteAddress, headers['x-forwarded-for']);
+    // By the decoded name, since one `client_id` has many encoded spellings.
+    const attempt = sources.failures.attempt(decoded.clientId, address);
+    attempt.requireUnrefused();
     const began = performance.now();
     const isWithin = attempt.requireWithin();
     for (let reads = 0; reads < MAX_READS; reads += 1) {
       const [found] = await Promise.all([
-        Promise.all(credentialCandidates.map((one) => findKey(sources, one, withDeadline))),
+        Promise.all(candidates.map((one) => findKey(sources, one, withDeadline))),
         // Before the decision: beyond the limit a client does not learn whether its secret is right.
         isWithin,
       ]);
