@@ -10,7 +10,15 @@ import { callerOf } from '../access/steps.ts';
 import { invalidParameters, Refused } from '../responses/refusal.ts';
 import { dataRoute, sendBody, type Services } from './data-endpoint.ts';
 import { operationOn } from '../records/kinds.ts';
-import { cursor, oneOf, optional, repeatable, waitSeconds, withDefault } from '../parameters/parameter.ts';
+import {
+  cursor,
+  oneOf,
+  optional,
+  repeatable,
+  type Values,
+  waitSeconds,
+  withDefault,
+} from '../parameters/parameter.ts';
 import { readerOfOne } from '../parameters/read.ts';
 import { changesPageSize, MAX_CHANGES } from '../parameters/filters.ts';
 import { changesOf, changesOfKinds } from '../feed/envelope.ts';
@@ -79,8 +87,7 @@ export function changesEndpoint(entity: EntityName): Route {
       },
     },
     'private, no-store',
-    (request, reply, values) =>
-      answer(request, reply, { feed: feedOfKind(entity, values.records), scopes: [scope], ...values }),
+    (request, reply, values) => answer(request, reply, feedOfKind(entity, values.records), values),
   );
 }
 
@@ -105,10 +112,8 @@ export function storeChangesEndpoint(): Route {
       },
     },
     'private, no-store',
-    (request, reply, values) => {
-      const feed = feedOfKinds(kindsNamed(values.kinds), values.records);
-      return answer(request, reply, { feed, scopes: scopesOf(feed.kinds), ...values });
-    },
+    (request, reply, values) =>
+      answer(request, reply, feedOfKinds(kindsNamed(values.kinds), values.records), values),
   );
 }
 
@@ -117,34 +122,20 @@ function scopesOf(entities: readonly EntityName[]): readonly Scope[] {
   return SCOPES.filter((scope) => entities.some((entity) => FEED_KINDS[entity].scope === scope));
 }
 
-interface Asked {
-  feed: Feed;
-  scopes: readonly Scope[];
-  after: string | null;
-  page_size: number;
-  wait: number;
-}
-
 async function answer(
   request: FastifyRequest,
   reply: FastifyReply,
-  { feed, scopes, after, page_size: pageSize, wait }: Asked,
+  feed: Feed,
+  { after, page_size: pageSize, wait: seconds }: Values<typeof parameters>,
 ): Promise<FastifyReply> {
   const { environment, storeId } = callerOf(request);
-  const following: Following = {
+  const cursorOrNow = cursorIn({ environment, storeId, feed: feed.name }, after);
+  const body = await followChanges(request.server.services, {
     request,
     reply,
-    feed: {
-      environment,
-      storeId,
-      feed,
-      after: cursorIn({ environment, storeId, feed: feed.name }, after),
-      pageSize,
-    },
-    seconds: request.method === 'HEAD' ? 0 : wait,
-    scopes,
-  };
-  const body = await followChanges(request.server.services, following);
+    feed: { environment, storeId, feed, after: cursorOrNow, pageSize },
+    seconds: request.method === 'HEAD' ? 0 : seconds,
+  });
   // Nobody may be there any longer who could be answered.
   return body === null ? reply.hijack() : sendBody(reply, body);
 }
@@ -171,14 +162,13 @@ With \`wait\` the answer comes as soon as something changes. Waiting counts towa
 `.trim();
 }
 
-export interface Following {
+interface Following {
   request: FastifyRequest;
   reply: FastifyReply;
   /** `now` in it becomes a cursor with the first read. */
   feed: FeedRequest;
   /** How long the answer may be held. */
   seconds: number;
-  scopes: readonly Scope[];
 }
 
 /** What was seen of a store is read a moment later from a snapshot that may not hold it yet. */
@@ -188,13 +178,13 @@ const BEHIND_MS = 20;
 const NO_GENERATION_MS = 250;
 
 /** The body of the answer; `null` where the client is gone. */
-export async function followChanges(services: Services, following: Following): Promise<Buffer | null> {
-  const { request, reply, feed, seconds, scopes } = following;
+async function followChanges(services: Services, following: Following): Promise<Buffer | null> {
+  const { request, reply, feed, seconds } = following;
   const readNow = (withDeadline: WithDeadline) =>
     read(services, following, services.generations.of(feed.environment), withDeadline);
   if (seconds === 0) return (await readNow(services.requestDeadline(reply, feed.environment))).body;
   const began = performance.now();
-  const page = services.isClosing() ? null : await wait(services, following, began + seconds * 1_000);
+  const page = await wait(services, following, began + seconds * 1_000);
   if (request.raw.socket.destroyed) return null;
   request.heldMilliseconds = performance.now() - began;
   if (services.isClosing()) reply.header('connection', 'close');
@@ -202,7 +192,7 @@ export async function followChanges(services: Services, following: Following): P
     return (page ?? (await readNow(services.deadlineFor(feed.environment)))).body;
   } finally {
     // Every time, and last: nobody has to know which of the steps above took long (rule R10.7).
-    await services.reauthorize(request, reply, scopes);
+    await services.reauthorize(request, reply, scopesOf(feed.feed.kinds));
   }
 }
 
@@ -223,18 +213,21 @@ async function read(
   return page;
 }
 
-/**
- * Resolves when there are changes, with them, or the wait is over, with `null`: it continues in the generation that answers next.
- */
+/** Resolves when there are changes, with them, or the wait is over, with `null`. Meanwhile another generation may begin to answer. */
 async function wait(services: Services, following: Following, until: number): Promise<ChangesPage | null> {
-  for (;;) {
-    const generation = await generationBy(services, following, until);
-    if (generation === null) return null;
-    const page = await waitIn(services, following, generation, until);
-    const answers = services.generations.find(following.feed.environment)?.marker.id === generation.marker.id;
-    const isGone = following.request.raw.socket.destroyed;
-    if (page !== null || answers || isGone || services.isClosing() || performance.now() >= until) return page;
+  const { request, feed } = following;
+  const isOver = () => request.raw.socket.destroyed || services.isClosing() || performance.now() >= until;
+  let page: ChangesPage | null = null;
+  while (page === null && !isOver()) {
+    const generation = services.generations.find(feed.environment);
+    if (generation !== null) {
+      page = await waitIn(services, following, generation, until);
+    } else {
+      const left = until - performance.now();
+      await services.admission.whileWaiting(request.admitted, sleep(Math.min(left, NO_GENERATION_MS)));
+    }
   }
+  return page;
 }
 
 async function waitIn(
@@ -272,20 +265,6 @@ async function waitIn(
     socket.setTimeout(request.server.server.timeout);
     clearTimeout(timer);
     watch.leave(waiter);
-  }
-}
-
-/** The generation that answers; waits for one where there is none, and answers `null` where the time is over before. */
-async function generationBy(
-  services: Services,
-  { request, feed }: Following,
-  until: number,
-): Promise<Generation | null> {
-  for (;;) {
-    const found = services.generations.find(feed.environment);
-    const left = until - performance.now();
-    if (found !== null || left <= 0 || request.raw.socket.destroyed || services.isClosing()) return found;
-    await services.admission.whileWaiting(request.admitted, sleep(Math.min(left, NO_GENERATION_MS)));
   }
 }
 
