@@ -1,22 +1,21 @@
 /** Builds the query service: its services, its hooks, its routes. */
-import autoload from '@fastify/autoload';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Config } from '#shared/config.ts';
 import type { Logger } from '#shared/logging.ts';
 import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '#shared/request-id.ts';
 import type { Tracing } from '#shared/tracing.ts';
-import { ROUTES_FOLDER } from './declared-routes.ts';
 import { docsRoutes } from './docs/index.ts';
-import { routePlugin } from './endpoints/route.ts';
+import { methodsOf } from './endpoints/route.ts';
 import { observeRequests, refuseOthers } from './hooks/requests.ts';
 import { createListener } from './listener.ts';
 import { createMetrics } from './metrics.ts';
 import { Admission } from './overload/admission.ts';
 import { keepQuery } from './parameters/read.ts';
 import { classify, clientErrorHandler, refuseConnect, sendRefusal } from './responses/send.ts';
-import { lazy, type StaticContent, staticContent } from './responses/static-content.ts';
+import { type StaticContent, staticContent } from './responses/static-content.ts';
 import { openApiDocument } from './openapi/document.ts';
+import { ROUTES } from './routes/index.ts';
 import { createServices } from './services.ts';
 import { createTokens, type SigningKeys } from './access/tokens.ts';
 import { clientAddresses } from './token/failed-authentications.ts';
@@ -38,7 +37,7 @@ declare module 'fastify' {
     /** What answers need is closed after this too. */
     closeAfter: (answered: Promise<unknown>) => void;
     /** The OpenAPI document, made once from what the routes declare. */
-    openApiContent: () => Promise<StaticContent>;
+    openApiContent: StaticContent;
   }
 }
 
@@ -103,10 +102,11 @@ export async function buildApp({
   // Every body is taken as it is: whether it is a form says the token endpoint. No other route takes one.
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   app.decorate('services', services);
-  app.decorate('routes', []);
+  const routes = [...ROUTES, ...(config.query.docs ? docsRoutes(ROUTES) : [])];
+  app.decorate('routes', routes);
   app.decorate(
     'openApiContent',
-    lazy(() => staticContent('application/json; charset=utf-8', JSON.stringify(openApiDocument(app.routes)))),
+    await staticContent('application/json; charset=utf-8', JSON.stringify(openApiDocument(ROUTES))),
   );
   app.decorate('endConnections', () => {
     isEnding = true;
@@ -121,10 +121,7 @@ export async function buildApp({
     await answered;
     await services.close();
   });
-  await app.register(autoload, ROUTES_FOLDER);
-  if (config.query.docs) await app.register(routePlugin(docsRoutes([...app.routes])));
-  // Before anybody asks: a document that cannot be made stops the service from starting.
-  await app.openApiContent();
+  for (const route of routes) app.route({ ...route, url: route.path, method: methodsOf(route) });
   await app.ready();
   return app;
 }

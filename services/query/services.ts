@@ -1,6 +1,6 @@
 /** What requests are answered with: connections, the gates to Redis, generations and what is read from them. Made once for the process. */
 import { LRUCache } from 'lru-cache';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import type { Config } from '#shared/config.ts';
 import type { Logger } from '#shared/logging.ts';

@@ -1,7 +1,7 @@
 /** `POST /api/auth/token/`: OAuth 2.0 client credentials (R3, R4), as the list of its steps. */
 import { newSessionId } from '#shared/access/sessions.ts';
 import { forbidStoring, TOKEN_PATH } from '../responses/send.ts';
-import { routePlugin, type Route } from '../endpoints/route.ts';
+import type { Route } from '../endpoints/route.ts';
 import { tokenOperation } from '../openapi/service-operations.ts';
 import { queryOf } from '../parameters/read.ts';
 import { requireActive } from '../token/client.ts';
@@ -10,7 +10,7 @@ import { GRANT_TYPE, readForm, requireGrantType, grantedScopes, scopesNeeded } f
 /** A token request is a few hundred bytes. */
 const BODY_LIMIT = 16_384;
 
-const tokenRoute: Route = {
+export const tokenRoute: Route = {
   method: 'POST',
   path: TOKEN_PATH,
   access: 'open',
@@ -47,5 +47,3 @@ const tokenRoute: Route = {
     };
   },
 };
-
-export default routePlugin([tokenRoute]);
