@@ -93,7 +93,8 @@ function scopeSentence(scopes: readonly Scope[]): string {
 }
 
 function queryParameter([name, parameter]: [string, Parameter<unknown>]): ParameterObject {
-  const { description, schema, required, repeatable, example } = parameter;
+  const { description, schema, absent, repeatable = false, example } = parameter;
+  const required = absent === undefined;
   return {
     name,
     in: 'query',

@@ -53,10 +53,11 @@ export function readerOfOne<T>(name: string, definition: Parameter<T>): (query: 
 }
 
 function valueOf<T>(name: string, definition: Parameter<T>, given: readonly string[] = []): T {
-  if (given.length === 0 && definition.required) refuse(`${name} is required: ${definition.allowed}`);
-  const read = definition.read(given);
-  if (read === null) refuse(`${name} must be ${definition.allowed}${severalInOne(name, definition, given)}`);
-  return read.value;
+  const { allowed, absent, read, repeatable = false } = definition;
+  if (given.length === 0) return absent === undefined ? refuse(`${name} is required: ${allowed}`) : absent;
+  const values = given.map((text) => read(text));
+  if (values.includes(null)) refuse(`${name} must be ${allowed}${severalInOne(name, definition, given)}`);
+  return (repeatable ? [...new Set(values)].toSorted() : values[0]) as T;
 }
 
 function upperBound(name: string): string {
@@ -81,7 +82,7 @@ function collect(
     if (value === '') refuse(`${name} is empty; it must be ${definition.allowed}, or be left out`);
     const given = texts.get(name);
     if (given === undefined) texts.set(name, [value]);
-    else if (definition.repeatable) given.push(value);
+    else if (definition.repeatable === true) given.push(value);
     else refuse(`${name} is given more than once; it must be ${definition.allowed}`);
   }
   return texts;
@@ -94,7 +95,8 @@ function severalInOne(
   given: readonly string[],
 ): string {
   const parts = given.flatMap((value) => value.split(','));
-  if (!repeatable || parts.length === given.length || read(parts) === null) return '';
+  if (repeatable !== true || parts.length === given.length || parts.some((part) => read(part) === null))
+    return '';
   return `; to give several, repeat it: ${name}=…&${name}=…`;
 }
 

@@ -105,7 +105,7 @@ function dataRoutes() {
   return service.app.routes.flatMap((route) => {
     const { path, access } = route;
     if (access === 'open') return [];
-    const required = Object.entries(access.parameters).filter(([, { required: needed }]) => needed);
+    const required = Object.entries(access.parameters).filter(([, { absent }]) => absent === undefined);
     const query = required.map(([name]) => `${name}=o1`).join('&');
     const target = query === '' ? path : `${path}?${query}`;
     return methodsOf(route).map((method) => ({ method, path: target, scopes: access.scopes }));
