@@ -14,6 +14,7 @@ import {
   nullable,
   part,
   record,
+  summaryAndWhole,
   Text,
   Whole,
 } from './fields.ts';
@@ -27,24 +28,14 @@ const categoryFields = {
   image_url: nullable(Text),
 };
 
-export const CategorySummary = record(
-  'CategorySummary',
-  'A category, as lists show it.',
-  categoryFields,
-  examples.category,
-);
+const datesOfCategory = { created_at: nullable(LocalDateTime), updated_at: LocalDateTime };
 
-const ownCategoryFields = {
-  ...categoryFields,
-  created_at: nullable(LocalDateTime),
-  updated_at: LocalDateTime,
-};
-
-export const Category = record(
+export const [CategorySummary, Category] = summaryAndWhole(
   'Category',
-  'A category, whole.',
+  'A category',
+  categoryFields,
   {
-    ...ownCategoryFields,
+    ...datesOfCategory,
     product_count: described(Whole, 'How many products name it, those that are not active included.'),
   },
   examples.category,
@@ -54,7 +45,7 @@ export const Category = record(
 export const CategoryRecord = record(
   'CategoryRecord',
   'A category with all that belongs to itself.',
-  ownCategoryFields,
+  { ...categoryFields, ...datesOfCategory },
   examples.category,
 );
 
@@ -105,28 +96,19 @@ const productFields = {
   updated_at: LocalDateTime,
 };
 
-export const ProductSummary = record(
-  'ProductSummary',
-  'A product, as lists show it.',
-  productFields,
-  examples.product,
-);
-
 /** @param groups the field that tells its option groups. */
-const wholeProductFields = (groups: Fields) => ({
-  ...productFields,
+const notInLists = (groups: Fields) => ({
   ean: nullable(Text, 'The barcode.'),
   serves: nullable(Whole, 'How many people it serves.'),
   ...groups,
   created_at: nullable(LocalDateTime),
 });
 
-export const Product = record(
+export const [ProductSummary, Product] = summaryAndWhole(
   'Product',
-  'A product, whole.',
-  wholeProductFields({
-    option_groups: arrayOf(OptionGroup, 'In the order in which customers choose.'),
-  }),
+  'A product',
+  productFields,
+  notInLists({ option_groups: arrayOf(OptionGroup, 'In the order in which customers choose.') }),
   examples.product,
 );
 
@@ -134,12 +116,15 @@ export const Product = record(
 export const ProductRecord = record(
   'ProductRecord',
   'A product with all that belongs to itself.',
-  wholeProductFields({
-    option_group_ids: arrayOf(
-      Id,
-      'The option groups that it names, each once, in the order in which customers choose; also those that the store does not have (any more).',
-    ),
-  }),
+  {
+    ...productFields,
+    ...notInLists({
+      option_group_ids: arrayOf(
+        Id,
+        'The option groups that it names, each once, in the order in which customers choose; also those that the store does not have (any more).',
+      ),
+    }),
+  },
   { ...examples.product, option_group_ids: examples.product.option_groups.map(({ id }) => id) },
 );
 

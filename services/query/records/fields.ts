@@ -122,6 +122,20 @@ export function record(
   return { $ref, [COMPONENT]: { name, schema: { ...schema, examples: [shown] }, example: shown } };
 }
 
+/** A record as lists show it, and the whole of it. @param more what lists do not show. */
+export function summaryAndWhole(
+  name: string,
+  what: string,
+  summary: Fields,
+  more: Fields,
+  example: Readonly<Record<string, unknown>>,
+): [Reference, Reference] {
+  return [
+    record(`${name}Summary`, `${what}, as lists show it.`, summary, example),
+    record(name, `${what}, whole.`, { ...summary, ...more }, example),
+  ];
+}
+
 /** Of stores, customers and deliveries (rule R9.15). */
 export const Address = part(
   'Address',

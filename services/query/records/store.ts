@@ -24,6 +24,7 @@ import {
   nullable,
   part,
   record,
+  summaryAndWhole,
   Text,
   TimezoneOffset,
   Whole,
@@ -182,36 +183,27 @@ export const StoreInfo = record(
   examples.store,
 );
 
-const couponFields = {
-  id: Id,
-  code: described(Text, 'What the customer enters.'),
-  description: nullable(Text),
-  discount_type: enumOf(
-    'DiscountType',
-    DISCOUNT_TYPES,
-    'Whether `discount_value` is a percentage or an amount in BRL; `free_delivery` takes off the delivery fee.',
-  ),
-  discount_value: described(Money, 'A percentage is written like an amount: `15.00` is 15 %.'),
-  minimum_order_value: nullable(Money, 'The least that an order must come to.'),
-  active: described(Flag, 'Whether the store has switched it on.'),
-  starts_at: nullable(LocalDateTime, 'From when it can be used.'),
-  ends_at: nullable(LocalDateTime, 'Until when it can be used.'),
-  created_at: LocalDateTime,
-  updated_at: LocalDateTime,
-};
-
-export const CouponSummary = record(
-  'CouponSummary',
-  'A coupon, as lists show it.',
-  couponFields,
-  examples.coupon,
-);
-
-export const Coupon = record(
+export const [CouponSummary, Coupon] = summaryAndWhole(
   'Coupon',
-  'A coupon, whole.',
+  'A coupon',
   {
-    ...couponFields,
+    id: Id,
+    code: described(Text, 'What the customer enters.'),
+    description: nullable(Text),
+    discount_type: enumOf(
+      'DiscountType',
+      DISCOUNT_TYPES,
+      'Whether `discount_value` is a percentage or an amount in BRL; `free_delivery` takes off the delivery fee.',
+    ),
+    discount_value: described(Money, 'A percentage is written like an amount: `15.00` is 15 %.'),
+    minimum_order_value: nullable(Money, 'The least that an order must come to.'),
+    active: described(Flag, 'Whether the store has switched it on.'),
+    starts_at: nullable(LocalDateTime, 'From when it can be used.'),
+    ends_at: nullable(LocalDateTime, 'Until when it can be used.'),
+    created_at: LocalDateTime,
+    updated_at: LocalDateTime,
+  },
+  {
     maximum_discount: nullable(Money, 'The most that it takes off one order.'),
     usage_limit: nullable(Whole, 'How often it can be used by all customers together.'),
     usage_count: nullable(Whole, 'How often it was used so far.'),
@@ -247,28 +239,19 @@ export const Rating = component('Rating', {
   maximum: 5,
 });
 
-const reviewFields = {
-  id: Id,
-  order_id: nullable(Id, 'The order that it is about.'),
-  customer_id: nullable(Id),
-  customer_name: CustomerName,
-  rating: Rating,
-  comment: nullable(Text),
-  created_at: described(LocalDateTime, 'When the customer wrote it.'),
-};
-
-export const ReviewSummary = record(
-  'ReviewSummary',
-  'A review, as lists show it.',
-  reviewFields,
-  examples.review,
-);
-
-export const Review = record(
+export const [ReviewSummary, Review] = summaryAndWhole(
   'Review',
-  'A review, whole.',
+  'A review',
   {
-    ...reviewFields,
+    id: Id,
+    order_id: nullable(Id, 'The order that it is about.'),
+    customer_id: nullable(Id),
+    customer_name: CustomerName,
+    rating: Rating,
+    comment: nullable(Text),
+    created_at: described(LocalDateTime, 'When the customer wrote it.'),
+  },
+  {
     reply: nullable(Text, 'What the store answered.'),
     replied_at: nullable(LocalDateTime, 'When the store answered.'),
   },
@@ -277,29 +260,20 @@ export const Review = record(
 
 export const CampaignStatus = enumOf('CampaignStatus', CAMPAIGN_STATUSES, 'How far a campaign is.');
 
-const campaignFields = {
-  id: Id,
-  name: Text,
-  channel: enumOf('CampaignChannel', CAMPAIGN_CHANNELS, 'How its messages are sent.'),
-  status: CampaignStatus,
-  starts_at: nullable(LocalDateTime),
-  ends_at: nullable(LocalDateTime),
-  created_at: LocalDateTime,
-  updated_at: LocalDateTime,
-};
-
-export const CampaignSummary = record(
-  'CampaignSummary',
-  'A campaign, as lists show it.',
-  campaignFields,
-  examples.campaign,
-);
-
-export const Campaign = record(
+export const [CampaignSummary, Campaign] = summaryAndWhole(
   'Campaign',
-  'A campaign, whole.',
+  'A campaign',
   {
-    ...campaignFields,
+    id: Id,
+    name: Text,
+    channel: enumOf('CampaignChannel', CAMPAIGN_CHANNELS, 'How its messages are sent.'),
+    status: CampaignStatus,
+    starts_at: nullable(LocalDateTime),
+    ends_at: nullable(LocalDateTime),
+    created_at: LocalDateTime,
+    updated_at: LocalDateTime,
+  },
+  {
     message: nullable(Text, 'What is sent.'),
     audience: nullable(Text, 'Whom it is sent to, in words.'),
     coupon_id: nullable(Id, 'The coupon that it promotes.'),
