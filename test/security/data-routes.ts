@@ -17,9 +17,8 @@ export function dataRoutes({ routes }: FastifyInstance): DataRoute[] {
     if (access === 'open') return [];
     const { scopes, parameters } = access;
     const names = Object.keys(parameters);
-    return [
-      { path, scopes, parameters: names, required: names.filter((name) => parameters[name]?.required) },
-    ];
+    const required = names.filter((name) => parameters[name]?.absent === undefined);
+    return [{ path, scopes, parameters: names, required }];
   });
 }
 

@@ -3,8 +3,7 @@
  * framework, tokens and quotas (decision 0047). `/health` is always begun.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import type { Logger } from '#shared/logging.ts';
-import { RepeatedLines } from '#shared/repeated-lines.ts';
+import { type Logger, RepeatedLines } from '#shared/logging.ts';
 import type { QueryMetrics } from '../metrics.ts';
 import { refuse } from './refusal.ts';
 

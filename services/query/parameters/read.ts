@@ -57,7 +57,7 @@ function valueOf<T>(name: string, definition: Parameter<T>, given: readonly stri
   if (given.length === 0) return absent === undefined ? refuse(`${name} is required: ${allowed}`) : absent;
   const values = given.map((text) => read(text));
   if (values.includes(null)) refuse(`${name} must be ${allowed}${severalInOne(name, definition, given)}`);
-  return (repeatable ? [...new Set(values)].toSorted() : values[0]) as T;
+  return (repeatable ? [...new Set(values as string[])].toSorted() : values[0]) as T;
 }
 
 function upperBound(name: string): string {
