@@ -24,22 +24,10 @@ export interface ConnectionOptions {
   logger: Logger;
 }
 
-/** The MongoDB clients for reading. Each has a circuit breaker of its own. */
-export interface MongodbConnections {
-  databases: Databases;
-  /** Bounds each read by itself: of an environment's generations, or for `null` of what is common to all. */
-  deadlineFor: (environment: string | null) => WithDeadline;
-  /** Bounds all reads of one request together. @param elapsedMs since the request arrived. */
-  requestDeadline: (elapsedMs: number, environment: string | null) => WithDeadline;
-  close: () => Promise<void>;
-}
+export type MongodbConnections = Awaited<ReturnType<typeof connectMongodb>>;
 
-/** Connects, or goes on trying to. */
-export async function connectMongodb({
-  config,
-  metrics,
-  logger,
-}: ConnectionOptions): Promise<MongodbConnections> {
+/** Connects the clients for reading, or continues to try. Each has a circuit breaker of its own. */
+export async function connectMongodb({ config, metrics, logger }: ConnectionOptions) {
   const { readTimeoutMs } = config.mongodb;
   const withDeadline = deadlineAfter(readTimeoutMs);
   const databases = Databases.of(config, (one) => createReaderClient(one, 'query'));
@@ -58,8 +46,10 @@ export async function connectMongodb({
   );
   return {
     databases,
-    deadlineFor: (environment) => circuitIn(environment).guard(withDeadline),
-    requestDeadline: (elapsedMs, environment) =>
+    /** Bounds each read by itself: of an environment's generations, or for `null` of what is common to all. */
+    deadlineFor: (environment: string | null) => circuitIn(environment).guard(withDeadline),
+    /** Bounds all reads of one request together. @param elapsedMs since the request arrived. */
+    requestDeadline: (elapsedMs: number, environment: string | null) =>
       circuitIn(environment).guard(deadlineAt(performance.now() - elapsedMs + readTimeoutMs)),
     async close() {
       closed.abort();

@@ -7,7 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { EntityName } from '#shared/events/entities.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import { callerOf, enforceQuota, requireScopes } from '../access/steps.ts';
-import { dataOperation, type Documentation } from '../openapi/data-operation.ts';
+import { dataOperation, type Documentation } from '../openapi/operations.ts';
 import type { Parameters, Values } from '../parameters/parameter.ts';
 import { parameterReader, queryOf } from '../parameters/read.ts';
 import { namesCustomers } from '../read/page.ts';

@@ -1,5 +1,5 @@
 /** The OpenAPI document, made from what the routes of the API declare. The same routes give the same document, byte for byte. */
-import { NOT_MODIFIED, TOKEN_SCHEME } from './data-operation.ts';
+import { CLIENT_SCHEME, NOT_MODIFIED, TOKEN_SCHEME } from './operations.ts';
 import { REFUSALS } from './errors.ts';
 import { HEADERS, type OperationObject, REQUEST_HEADERS, TAGS } from './objects.ts';
 import { readFileSync } from 'node:fs';
@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { SCOPES, type Scope } from '#shared/events/access-event.ts';
 import { RELEASE } from '#shared/release.ts';
 import { COMPONENT, type Schema } from '../records/fields.ts';
-import { CLIENT_SCHEME } from './service-operations.ts';
 import { TOKEN_PATH } from '../responses/send.ts';
 
 /** What the document needs of a route. */

@@ -1,6 +1,6 @@
 /** What the service says of itself: its health, and the description of its API. */
 import type { Route } from '../endpoints/route.ts';
-import { documentOperation, healthOperation } from '../openapi/service-operations.ts';
+import { documentOperation, healthOperation } from '../openapi/operations.ts';
 import { RETRY_AFTER_OUTAGE_SECONDS } from '../responses/refusal.ts';
 import { sendStatic } from '../responses/static-content.ts';
 

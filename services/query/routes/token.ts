@@ -2,7 +2,7 @@
 import { newSessionId } from '#shared/access/sessions.ts';
 import { forbidStoring, TOKEN_PATH } from '../responses/send.ts';
 import type { Route } from '../endpoints/route.ts';
-import { tokenOperation } from '../openapi/service-operations.ts';
+import { tokenOperation } from '../openapi/operations.ts';
 import { queryOf } from '../parameters/read.ts';
 import { requireActive } from '../token/client.ts';
 import { GRANT_TYPE, readForm, requireGrantType, grantedScopes, scopesNeeded } from '../token/form.ts';
