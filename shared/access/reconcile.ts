@@ -14,8 +14,8 @@ import {
   publishedKey,
   replaceVersioned,
   setVersioned,
+  endOwnSessions,
 } from './grants.ts';
-import { endOwnSessions } from './sessions.ts';
 
 export interface ReconcileOptions {
   /** Only what it is to hold is compared. */

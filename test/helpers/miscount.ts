@@ -1,7 +1,6 @@
 /** Makes a stored node of a rank tree wrong. */
 import type { Collection } from 'mongodb';
-import type { RankNode } from '#shared/read-models/rank-tree/nodes.ts';
-import { packCounts, unpackCounts } from '#shared/read-models/rank-tree/packed-counts.ts';
+import { type RankNode, packCounts, unpackCounts } from '#shared/read-models/rank-tree/nodes.ts';
 
 /** Adds one to the count of a facet in a node's first part, and so to its total. @throws when there is no such node. */
 export async function miscount(nodes: Collection<RankNode>, id: RegExp): Promise<void> {

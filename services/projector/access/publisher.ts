@@ -5,9 +5,8 @@
  */
 import type { Db } from 'mongodb';
 import { type AccessKey, controlCollections, type StoreAccess } from '#shared/access/access-keys.ts';
-import { publishAccess } from '#shared/access/grants.ts';
+import { publishAccess, endRevokedSession } from '#shared/access/grants.ts';
 import { findPending } from '#shared/access/reconcile.ts';
-import { endRevokedSession } from '#shared/access/sessions.ts';
 import { describeError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { RedisRouter } from '#shared/redis-masters.ts';

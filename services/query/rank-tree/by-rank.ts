@@ -5,8 +5,7 @@
  */
 import type { Stamp } from '#shared/read-models/collections.ts';
 import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
-import { nodeId } from '#shared/read-models/rank-tree/nodes.ts';
-import type { Packed } from '#shared/read-models/rank-tree/packed-counts.ts';
+import { nodeId, type Packed } from '#shared/read-models/rank-tree/nodes.ts';
 import { type CountedPage, type PageRow, skippedBy, ALL, indexScan } from '../read/page.ts';
 import type { View } from '../read/shared-reads.ts';
 import type { ReadInSnapshot } from '../read/snapshot.ts';

@@ -1,7 +1,6 @@
 /** The way down a rank tree, to a key or to a rank, through nodes that were read. Pure. */
 import { indexOfKey } from '#shared/read-models/rank-tree/keys.ts';
-import { nodeId, type TreeName } from '#shared/read-models/rank-tree/nodes.ts';
-import { type Packed, sumCounts } from '#shared/read-models/rank-tree/packed-counts.ts';
+import { nodeId, type TreeName, type Packed, sumCounts } from '#shared/read-models/rank-tree/nodes.ts';
 
 /** Where a key lies, but for what comes before it in its own leaf. */
 export interface Edge {

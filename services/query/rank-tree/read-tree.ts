@@ -1,8 +1,7 @@
 /** Nodes, counts and records of a list that has a rank tree, read in one round trip. */
 import type { Document } from 'mongodb';
 import { RANK_NODES, type Stamp } from '#shared/read-models/collections.ts';
-import type { RankNode } from '#shared/read-models/rank-tree/nodes.ts';
-import type { Packed } from '#shared/read-models/rank-tree/packed-counts.ts';
+import type { RankNode, Packed } from '#shared/read-models/rank-tree/nodes.ts';
 import { pageOf, type PageRow, type PageRequest } from '../read/page.ts';
 import type { View } from '../read/shared-reads.ts';
 import { unionWithStamp, type ReadInSnapshot } from '../read/snapshot.ts';

@@ -4,8 +4,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { Stamp } from '#shared/read-models/collections.ts';
-import type { TreeName } from '#shared/read-models/rank-tree/nodes.ts';
-import type { Packed } from '#shared/read-models/rank-tree/packed-counts.ts';
+import type { TreeName, Packed } from '#shared/read-models/rank-tree/nodes.ts';
 
 /** Categories of one position, whose products stand among one another. */
 export interface CategoryGroup {

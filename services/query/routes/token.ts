@@ -1,5 +1,5 @@
 /** `POST /api/auth/token/`: OAuth 2.0 client credentials (R3, R4), as the list of its steps. */
-import { newSessionId } from '#shared/access/sessions.ts';
+import { newSessionId } from '#shared/access/grants.ts';
 import { forbidStoring, TOKEN_PATH } from '../responses/send.ts';
 import type { Route } from '../endpoints/route.ts';
 import { tokenOperation } from '../openapi/operations.ts';

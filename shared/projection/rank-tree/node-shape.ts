@@ -3,8 +3,7 @@ import { Binary } from 'mongodb';
 import { type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { compareKeys } from '../../read-models/rank-tree/keys.ts';
-import type { RankNode } from '../../read-models/rank-tree/nodes.ts';
-import { packCounts, unpackCounts } from '../../read-models/rank-tree/packed-counts.ts';
+import { type RankNode, packCounts, unpackCounts } from '../../read-models/rank-tree/nodes.ts';
 
 /** No other fields may be stored. */
 export const CLOSED = { additionalProperties: false } as const;
@@ -71,7 +70,7 @@ export const RootShape = Type.Union([
 ]);
 export const damageOfRoot = shapeCheck(RootShape);
 
-/** Bytes of a count, as `packed-counts.ts` has them. */
+/** Bytes of a count, as packed counts have them. */
 const WIDTHS = new Set([1, 2, 4, 6]);
 
 /** Which part of a stored node is malformed, `null` for none. */

@@ -1,7 +1,6 @@
 /** Nodes of a tree in memory, and how they are cut: records in order into leaves, the parts of a node into several nodes. Pure. */
 import { boundaryBetween, compareKeys, indexOfKey } from '../../read-models/rank-tree/keys.ts';
-import type { Counts, RankNode } from '../../read-models/rank-tree/nodes.ts';
-import { packCounts, unpackCounts } from '../../read-models/rank-tree/packed-counts.ts';
+import { type Counts, type RankNode, packCounts, unpackCounts } from '../../read-models/rank-tree/nodes.ts';
 import { bytesOfTexts, type SearchTexts } from '../../read-models/search-texts.ts';
 import type { RankEntry, RankTree } from '../../read-models/rank-tree/trees.ts';
 

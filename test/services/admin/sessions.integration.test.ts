@@ -1,8 +1,7 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { controlCollections } from '#shared/access/access-keys.ts';
-import { redisKeys } from '#shared/access/grants.ts';
-import { newSessionId } from '#shared/access/sessions.ts';
+import { redisKeys, newSessionId } from '#shared/access/grants.ts';
 import { loadSigningKeys, createTokens } from '#query/access/tokens.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { runCommand, saidBesideReplicas } from './run-command.ts';

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { methodsOf } from '#query/endpoints/route.ts';
 import { onlyMaster } from '#shared/redis-masters.ts';
-import { endRevokedSession, noteRevocation } from '#shared/access/sessions.ts';
+import { endRevokedSession, noteRevocation, redisKeys } from '#shared/access/grants.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
-import { redisKeys } from '#shared/access/grants.ts';
 import { type Answer, type ErrorAnswer, remainingOf } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, startApp, startQueryService } from '#test/query-service.ts';

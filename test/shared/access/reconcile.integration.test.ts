@@ -6,9 +6,8 @@ import {
   controlCollections,
   type StoreAccess,
 } from '#shared/access/access-keys.ts';
-import { publishAll, publishedKey, redisKeys } from '#shared/access/grants.ts';
+import { publishAll, publishedKey, redisKeys, noteRevocation } from '#shared/access/grants.ts';
 import { reconcileAccess } from '#shared/access/reconcile.ts';
-import { noteRevocation } from '#shared/access/sessions.ts';
 import { controlDatabase } from '#shared/read-models/databases.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Counts } from '#shared/read-models/rank-tree/nodes.ts';
 import {
+  type Counts,
   type Packed,
   packCounts,
   sumCounts,
   unpackCounts,
-} from '#shared/read-models/rank-tree/packed-counts.ts';
+} from '#shared/read-models/rank-tree/nodes.ts';
 
 /** Numbers of every width, and what a damaged tree may count. */
 const count = fc.oneof(
