@@ -1,7 +1,5 @@
 /** RFC 3339 date-times and calendar dates, read strictly: what is not on the calendar is no date. */
 
-const DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
-
 const MINUTE = 60_000;
 
 /** Days of a month of the proleptic Gregorian calendar; `month` from 1. */
@@ -14,21 +12,9 @@ function isOnCalendar(year: number, month: number, day: number): boolean {
   return month >= 1 && month <= 12 && day >= 1 && day <= daysIn(year, month);
 }
 
-/** Milliseconds since 1970 of a UTC date; unlike `Date.UTC` right for the years 0 to 99 too. */
-export function utcMilliseconds(
-  year: number,
-  month: number,
-  day: number,
-  hour: number,
-  minute: number,
-  second: number,
-): number {
-  if (year >= 100) return Date.UTC(year, month - 1, day, hour, minute, second);
-  const date = new Date(0);
-  date.setUTCFullYear(year, month - 1, day);
-  date.setUTCHours(hour, minute, second);
-  return date.getTime();
-}
+/** The calendar repeats itself after so many years, and `Date.UTC` takes the years 0 to 99 for others. */
+const CYCLE_YEARS = 400;
+const CYCLE_MS = 146_097 * 86_400_000;
 
 /** `YYYY-MM-DDTHH:MM:SS`, and the shortest zone. */
 const SECONDS_END = 19;
@@ -67,7 +53,8 @@ function readInstant(text: string): number | null {
   if (!isOnCalendar(year, month, day)) return null;
 
   const leap = second === 60;
-  const seconds = utcMilliseconds(year, month, day, hour, minute, leap ? 59 : second) - zone;
+  const cycleLater = Date.UTC(year + CYCLE_YEARS, month - 1, day, hour, minute, leap ? 59 : second);
+  const seconds = cycleLater - CYCLE_MS - zone;
   if (leap) {
     const utc = new Date(seconds);
     return utc.getUTCHours() === 23 && utc.getUTCMinutes() === 59 ? seconds + 999 : null;
@@ -131,8 +118,7 @@ function zoneMilliseconds(text: string, from: number): number | null {
 
 /** Whether a text is `YYYY-MM-DD` and on the calendar. */
 export function isCalendarDate(text: string): boolean {
-  const match = DATE.exec(text);
-  return match !== null && isOnCalendar(Number(match[1]), Number(match[2]), Number(match[3]));
+  return /^\d{4}-\d{2}-\d{2}$/.test(text) && readInstant(`${text}T00:00:00Z`) !== null;
 }
 
 /**
