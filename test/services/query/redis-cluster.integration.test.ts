@@ -77,7 +77,12 @@ const SHARDS = [0, 1, 2];
 it('knows the slot of a key as Redis does', async () => {
   const client = shardAt(0).master.client;
   // Of the shapes that ours have: the library takes an empty `{}` for a tag, which Redis does not.
-  for (const key of ['a', 'foo{{bar}}zap', 'store_data:{42}:trail:x', 'store_data:{loja-é:production}:grant:a']) {
+  for (const key of [
+    'a',
+    'foo{{bar}}zap',
+    'store_data:{42}:trail:x',
+    'store_data:{loja-é:production}:grant:a',
+  ]) {
     expect([key, await client.cluster('KEYSLOT', key)]).toEqual([key, slotOf(key)]);
   }
 });
