@@ -1,6 +1,6 @@
 /**
  * Faults that the tests must find. Each replaces one text, which stands exactly once in its file, and names the tests that find it: a
- * change of structure moves the text, and the fault with it.
+ * change of structure moves the text, and the fault with it. Those of the projector's core stand in `test/simulation/mistakes/`.
  */
 
 export interface Mutation {
@@ -14,48 +14,6 @@ export interface Mutation {
 }
 
 export const MUTATIONS: readonly Mutation[] = [
-  {
-    fault: 'the compare-and-set of a checkpoint always succeeds',
-    file: 'shared/projection/slice/checkpoint.ts',
-    replace: 'if (modifiedCount === 0) throw fenced(claim.id);',
-    by: 'if (modifiedCount === -1) throw fenced(claim.id);',
-    tests: ['test/shared/projection/slice/checkpoint.integration.test.ts'],
-  },
-  {
-    fault: 'a claim does not end the transaction of a killed owner',
-    file: 'shared/projection/slice/checkpoint.ts',
-    replace: "await client.db('admin').command({ killSessions: [stored.session] });",
-    by: "await client.db('admin').command({ ping: 1 });",
-    tests: ['test/shared/projection/slice/checkpoint.integration.test.ts'],
-  },
-  {
-    fault: 'an event with the sequence of the one before it takes effect',
-    file: 'shared/projection/pipeline/decode.ts',
-    replace: 'sequence > (chain.entries.at(-1)?.change.sequence ?? -1)',
-    by: 'sequence >= (chain.entries.at(-1)?.change.sequence ?? -1)',
-    tests: ['test/shared/projection/pipeline/fold.unit.test.ts'],
-  },
-  {
-    fault: 'an event with the stored sequence takes effect',
-    file: 'shared/projection/pipeline/plan.ts',
-    replace: 'change.sequence > version',
-    by: 'change.sequence >= version',
-    tests: ['test/shared/projection/pipeline/plan.unit.test.ts'],
-  },
-  {
-    fault: 'an epoch is kept after a commit of unknown outcome',
-    file: 'shared/projection/slice/epochs.ts',
-    replace: 'for (const storeId of given.keys()) this.#given.delete(storeId);',
-    by: 'given.keys();',
-    tests: ['test/shared/projection/pipeline/positions.integration.test.ts'],
-  },
-  {
-    fault: 'positions that a restored database lost count as told',
-    file: 'services/query/feed/cursor.ts',
-    replace: 'if (cursor.snapshotPosition <= end) return byCursor;',
-    by: 'if (cursor.snapshotPosition >= 0) return byCursor;',
-    tests: ['test/followers.integration.test.ts'],
-  },
   {
     fault: 'a cursor of one kind is taken for another kind',
     file: 'services/query/feed/cursor.ts',
@@ -146,13 +104,6 @@ export const MUTATIONS: readonly Mutation[] = [
       'const live = await endRevokedSession(redis, revokedSessions, servers.config.namePrefix, session);',
     by: 'const live = session._id !== _id || revokedSessions === null;',
     tests: ['test/services/admin/sessions.integration.test.ts'],
-  },
-  {
-    fault: 'poison is skipped without a letter',
-    file: 'shared/projection/pipeline/apply.ts',
-    replace: 'const deadLetters = lettersOf(slice, [...left.rejected, ...planned.failed]);',
-    by: 'const deadLetters = lettersOf(slice, planned.failed);',
-    tests: ['test/services/projector/edges.integration.test.ts'],
   },
   {
     fault: 'a leaf of a rank tree counts one facet for another',

@@ -14,7 +14,7 @@ import type { Entry } from './log.ts';
 import { Model, type Retried } from './model.ts';
 import { RETRIES } from './operator.ts';
 import { TOPIC } from './projector.ts';
-import type { State } from './store.ts';
+import type { Session, State } from './store.ts';
 
 /** What orders and reviews of the world call their customers. */
 export const NAME = 'Zoë';
@@ -45,13 +45,17 @@ export class Invariants {
   }
 
   /** Checks what a commit changed. @throws {Violation} */
-  check(before: State, after: State, ended: ReadonlySet<string>): void {
+  check(before: State, after: State, session: Session['id'] | null, ended: ReadonlySet<string>): void {
     for (const [name, documents] of after) {
       const [generation = '', collection] = name.split('/');
       if (collection !== CHECKPOINTS || documents === before.get(name)) continue;
       for (const [id, { doc }] of documents) {
         const was = before.get(name)?.get(id)?.doc['position'];
-        if (doc['position'] !== was && !ended.has(`${generation}/${String(doc['partition'])}`)) {
+        if (doc['position'] === was) continue;
+        const owner = doc['session'] as Session['id'];
+        if (was !== undefined && owner.id !== session?.id)
+          throw new Violation(`${name}/${id}: it was moved by ${session?.id ?? 'nobody'}, not by its owner`);
+        if (!ended.has(`${generation}/${String(doc['partition'])}`)) {
           this.#checkPartition(after, generation, Number(doc['partition']), Number(doc['position']));
         }
       }

@@ -12,12 +12,18 @@ export interface Simulated {
 /**
  * @param first the seed of the first history; each further one has the next.
  * @param isShrunk whether a history that breaks a promise is made shorter.
+ * @param clock by which the time is measured.
  */
-export async function simulate(first: number, milliseconds: number, isShrunk = true): Promise<Simulated> {
-  const began = performance.now();
+export async function simulate(
+  first: number,
+  milliseconds: number,
+  isShrunk = true,
+  clock = (): number => performance.now(),
+): Promise<Simulated> {
+  const began = clock();
   let histories = 0;
   let steps = 0;
-  for (let seed = first; performance.now() - began < milliseconds; seed += 1) {
+  for (let seed = first; clock() - began < milliseconds; seed += 1) {
     const history = await runHistory(seed);
     histories += 1;
     steps += history.steps;

@@ -24,6 +24,11 @@ describe('the simulated world', () => {
     expect(other.steps).toBe(one.steps);
   });
 
+  it('keeps every promise in a copy of the code without a mistake', async () => {
+    const nothing = { file: 'package.json', replace: '"type": "module"', by: '"type": "module"' };
+    expect(await findMistake(nothing, 2, randomInt(2 ** 31))).toBeNull();
+  });
+
   const planted = MISTAKES.map((mistake) => ({ ...mistake, order: randomInt(2 ** 31) }))
     .sort((a, b) => a.order - b.order)
     .slice(0, PLANTED);

@@ -44,8 +44,8 @@ export interface StoreFaults {
 
 export class Server {
   readonly faults: StoreFaults = { lost: 0, isAway: false, maxWrites: Infinity };
-  /** Told of each commit, before anything else happens. */
-  onCommit: (before: State, after: State) => void = () => undefined;
+  /** Told of each commit, before anything else happens, and of the session of its transaction. */
+  onCommit: (before: State, after: State, session: Session['id'] | null) => void = () => undefined;
   state: State = new Map();
   readonly #scheduler: Scheduler;
   readonly #random: Random;
@@ -131,7 +131,7 @@ export class Server {
       if (transaction !== null && this.#goneSince(transaction, name, id)) this.#fail(transaction);
     }
     if (transaction === null) {
-      this.#commit(new Map([[name, changes]]));
+      this.#commit(new Map([[name, changes]]), null);
       return null;
     }
     const writes = transaction.writes.get(name) ?? new Map<string, Doc | null>();
@@ -151,7 +151,7 @@ export class Server {
   commit(transaction: Transaction): void {
     this.#require(transaction);
     this.#end(transaction);
-    if (transaction.writes.size > 0) this.#commit(transaction.writes);
+    if (transaction.writes.size > 0) this.#commit(transaction.writes, transaction.session.id);
   }
 
   abort(transaction: Transaction): void {
@@ -170,6 +170,11 @@ export class Server {
     for (const transaction of this.#open) {
       if (sessionIds.includes(transaction.session.id.id)) this.#end(transaction);
     }
+  }
+
+  /** Ends what a client left open, as when its process ends in order. */
+  endSessionsOf(host: Host): void {
+    for (const transaction of this.#open) if (transaction.session.host === host) this.#end(transaction);
   }
 
   #viewOf(transaction: Transaction | null): { state: State; version: number } {
@@ -206,7 +211,7 @@ export class Server {
     for (const [key, holder] of this.#locks) if (holder === transaction) this.#locks.delete(key);
   }
 
-  #commit(writes: ReadonlyMap<string, ReadonlyMap<string, Doc | null>>): void {
+  #commit(writes: ReadonlyMap<string, ReadonlyMap<string, Doc | null>>, session: Session['id'] | null): void {
     const before = this.state;
     this.#version += 1;
     const state = new Map(before);
@@ -219,7 +224,7 @@ export class Server {
       state.set(name, documents);
     }
     this.state = state;
-    this.onCommit(before, state);
+    this.onCommit(before, state, session);
   }
 }
 
@@ -240,15 +245,15 @@ let sessions = 0;
 /** What the driver calls a client session, as far as the projector uses it. */
 export class Session {
   readonly id: { id: string };
+  readonly host: Host;
   readonly #server: Server;
-  readonly #host: Host;
   transaction: Transaction | null = null;
 
   constructor(server: Server, host: Host) {
     sessions += 1;
     this.id = { id: `session ${sessions}` };
     this.#server = server;
-    this.#host = host;
+    this.host = host;
   }
 
   inTransaction(): boolean {
@@ -264,13 +269,13 @@ export class Session {
     const { transaction } = this;
     if (transaction === null) throw new Error('no transaction is under way');
     this.transaction = null;
-    await this.#server.request(this.#host, () => this.#server.commit(transaction), true);
+    await this.#server.request(this.host, () => this.#server.commit(transaction), true);
   }
 
   async abortTransaction(): Promise<void> {
     const { transaction } = this;
     this.transaction = null;
-    if (transaction !== null) await this.#server.request(this.#host, () => this.#server.abort(transaction));
+    if (transaction !== null) await this.#server.request(this.host, () => this.#server.abort(transaction));
   }
 
   async endSession(): Promise<void> {

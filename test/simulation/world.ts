@@ -9,14 +9,14 @@ import { Projector, type WorldOfProjectors } from './projector.ts';
 import { retryLetter } from './operator.ts';
 import { Random } from '../../deploy/testing/random.ts';
 import { type Host, Scheduler } from './scheduler.ts';
-import { Server, type State } from './store.ts';
+import { Server, type Session, type State } from './store.ts';
 
 const PARTITIONS = 2;
 const STORES = ['s1', 's2', 's3'];
 /** How long a projector that says nothing stays in the group. */
 const SESSION_MS = 1_500;
-/** Within this time everything must have caught up, once nothing goes wrong any longer: what a lost client holds, MongoDB ends after a minute. */
-const QUIET_MS = 80_000;
+/** Within this time everything must have caught up, once nothing goes wrong any longer: MongoDB itself ends what a killed client holds only later. */
+const QUIET_MS = 45_000;
 const LIVE = 'g1';
 const NEXT = 'g2';
 
@@ -123,7 +123,7 @@ class World implements WorldOfProjectors {
     this.#followers = STORES.map(
       (storeId, index) => new Follower(`follower of ${storeId}`, storeId, 1 + index * 3),
     );
-    this.#server.onCommit = (before, after) => this.#checkCommit(before, after);
+    this.#server.onCommit = (before, after, session) => this.#checkCommit(before, after, session);
   }
 
   skippedTo = (partition: number, from: number) => this.#skips.get(`${partition}/${from}`) ?? null;
@@ -444,7 +444,7 @@ class World implements WorldOfProjectors {
     return Number([...documents].find(({ doc }) => doc['partition'] === partition)?.doc['position'] ?? 0);
   }
 
-  #checkCommit(before: State, after: State): void {
+  #checkCommit(before: State, after: State, session: Session['id'] | null): void {
     if (this.#violation !== null) return;
     try {
       for (const key of this.#ended) {
@@ -454,7 +454,7 @@ class World implements WorldOfProjectors {
         );
         if (was !== is) throw new Violation(`${key}: another log was applied at ${was}`);
       }
-      this.#invariants.check(before, after, this.#ended);
+      this.#invariants.check(before, after, session, this.#ended);
     } catch (error) {
       this.#violation = error as Violation;
     }
@@ -484,6 +484,7 @@ class World implements WorldOfProjectors {
   async #calmDown(): Promise<void> {
     this.trace('from here on nothing goes wrong');
     this.#mend();
+    this.#server.endSessionsOf(this.#operator);
     for (const projector of this.#projectors) if (projector.state === 'frozen') projector.state = 'running';
     while (this.#running().length < 2) this.#join();
     this.#rebalance();

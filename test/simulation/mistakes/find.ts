@@ -7,11 +7,17 @@ import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Mistake } from './mistakes.ts';
 
-const COPIED = ['services', 'shared', 'test/simulation', 'test/helpers', 'package.json'];
+const COPIED = ['services', 'shared', 'deploy/testing', 'test/simulation', 'test/helpers', 'package.json'];
+const FOUND = /^seed \d+, the first \d+ actions: ./;
+const KEPT = /: every promise was kept$/;
 
-/** @returns what the simulation says once it has found it; `null` where it does not within the time. */
+/**
+ * @param seconds of processor time.
+ * @returns what the simulation says once it has found it; `null` where it does not within the time.
+ * @throws where the copy does not run: then nothing was looked for.
+ */
 export async function findMistake(
-  { file, replace, by }: Mistake,
+  { file, replace, by }: Pick<Mistake, 'file' | 'replace' | 'by'>,
   seconds: number,
   seed: number,
 ): Promise<string | null> {
@@ -34,11 +40,11 @@ export async function findMistake(
       '--no-shrink',
     ];
     const child = spawn(process.execPath, program, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
-    const [said, [status]] = await Promise.all([
-      text(child.stdout),
-      once(child, 'exit') as Promise<[number]>,
-    ]);
-    return status === 0 ? null : (said.trim().split('\n').at(-1) ?? '');
+    const [said, failure] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+    const last = said.trim().split('\n').at(-1) ?? '';
+    if (FOUND.test(last)) return last;
+    if (KEPT.test(last)) return null;
+    throw new Error(`the simulation did not run: ${failure}`);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

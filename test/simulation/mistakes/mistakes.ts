@@ -252,9 +252,8 @@ export const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'a cursor of another generation counts',
     file: CURSOR,
-    replace:
-      'if (cursor === null || cursor.generation !== generation || cursor.epoch === null) return byCursor;',
-    by: 'if (cursor === null) return { lastDelivered: 0, skipDeletionsUpTo: Infinity };\n  if (cursor.generation !== generation) return cursor;\n  if (cursor.epoch === null) return byCursor;',
+    replace: 'if (cursor.generation !== generation) return EVERYTHING;',
+    by: "if (cursor.generation === '') return EVERYTHING;",
   },
   {
     mistake: 'a cursor of an epoch that is not known counts',
