@@ -1,4 +1,7 @@
-/** A partition of Kafka in memory: what its fetches show, with gaps of transactions, unreadable batches, retention, lost ends and topics made again. */
+/**
+ * A partition of Kafka in memory: what its fetches show, with transactions, compaction, unreadable batches, retention, lost ends and topics made again.
+ * `test/simulation/log.integration.test.ts` holds the same against a real broker.
+ */
 import type { LogMessage, UnreadableBatch } from '#shared/kafka/message.ts';
 import type { PartitionBounds } from '#shared/kafka/positions.ts';
 import type { FetchedBatch } from '#projector/log/continuity.ts';
@@ -18,8 +21,8 @@ export class PartitionLog {
   entries: Entry[] = [];
   start = 0;
   end = 0;
-  /** Of the topic: another one after it was made again. */
-  incarnation = 0;
+  /** The first entry of the transaction that is open: neither it nor what lies behind it is shown. */
+  #open: Entry | null = null;
   readonly #random: Random;
 
   constructor(random: Random) {
@@ -32,20 +35,35 @@ export class PartitionLog {
 
   append(key: string, value: string, publishedAt: number): Entry {
     const offset = String(this.end);
-    const message = {
-      key: Buffer.from(key),
-      value: Buffer.from(value),
-      headers: {},
-      offset,
-      timestamp: String(publishedAt),
-      attributes: 0,
-    };
-    return this.#add(1, message, null);
+    const timestamp = String(publishedAt);
+    const bytes = { key: Buffer.from(key), value: Buffer.from(value) };
+    return this.#add(1, { ...bytes, headers: {}, offset, timestamp, attributes: 0 }, null);
   }
 
   /** What a transaction leaves: its marker, and messages that were aborted. */
   appendGap(length: number): void {
     this.#add(length, null, null);
+  }
+
+  get isOpen(): boolean {
+    return this.#open !== null;
+  }
+
+  /** Opens a transaction with some of the last entries. */
+  openTransaction(entries: readonly Entry[]): void {
+    this.#open = entries[0] ?? null;
+  }
+
+  /** Ends it with a marker. Of an aborted one nothing is shown. */
+  endTransaction(entries: readonly Entry[], isAborted: boolean): void {
+    if (isAborted) for (const entry of entries) entry.message = null;
+    this.#open = null;
+    this.appendGap(1);
+  }
+
+  /** Offsets that have no batch any longer, as compaction leaves them. The last batch stays always. */
+  skipOffsets(length: number): void {
+    this.end += length;
   }
 
   /** A batch of which nobody knows the messages; `reason` says whether it stops the partition. */
@@ -62,26 +80,39 @@ export class PartitionLog {
     return entry;
   }
 
-  /** A fetch from an offset; `null` where there is nothing, or the offset is none of the log. */
-  fetch(from: number): FetchedBatch | null {
-    if (from < this.start || from >= this.end) return null;
-    const first = this.entries.findIndex(({ to }) => to >= from);
-    const part = this.entries.slice(first, first + 1 + this.#random.below(MAX_FETCHED));
-    const last = part.at(-1);
-    if (first === -1 || last === undefined) return null;
-    const messages = part.map((entry): LogMessage => {
-      const { message, unreadable, to } = entry;
-      if (message !== null) return message;
-      const empty = {
-        key: null,
-        value: null,
-        headers: {},
-        offset: String(Math.max(to, from)),
-        timestamp: '0',
-        attributes: 0,
-      };
-      return Object.assign(empty, unreadable === null ? { gapFrom: entry.from } : { unreadable });
+  /** Whether a fetch from an offset is answered at once. */
+  isReadable(asked: number): boolean {
+    return this.#shownFrom(this.#inRange(asked)).length > 0;
+  }
+
+  /** Where the log has no such offset a fetch begins at its beginning. */
+  #inRange(asked: number): number {
+    return asked < this.start || asked > this.end ? this.start : asked;
+  }
+
+  #shownFrom(from: number): Entry[] {
+    const end = this.#open?.from ?? this.end;
+    return this.entries.filter((entry) => entry.to >= from && entry.to < end);
+  }
+
+  /** A fetch from an offset; `null` where there is nothing. */
+  fetch(asked: number): FetchedBatch | null {
+    const from = this.#inRange(asked);
+    const shown = this.#shownFrom(from);
+    const part = shown.slice(0, 1 + this.#random.below(MAX_FETCHED));
+    const [first, last] = [part[0], part.at(-1)];
+    if (first === undefined || last === undefined) return null;
+    const messages = part.flatMap(({ message, unreadable, to }): LogMessage[] => {
+      if (unreadable !== null) return [Object.assign(placeholder(Math.max(to, from)), { unreadable })];
+      return message === null ? [] : [message];
     });
+    // Only at either end something stands for offsets without messages.
+    const begin = Math.max(first.from, from);
+    const firstShown = part.find(({ message, unreadable }) => message !== null || unreadable !== null);
+    const lastShown = part.findLast(({ message, unreadable }) => message !== null || unreadable !== null);
+    if (firstShown === undefined) messages.push(gap(begin, last.to));
+    else if (firstShown.from > begin) messages.unshift(gap(begin, firstShown.from - 1));
+    if (lastShown !== undefined && lastShown.to < last.to) messages.push(gap(lastShown.to + 1, last.to));
     return {
       messages,
       firstOffset: () => messages[0]?.offset ?? null,
@@ -100,6 +131,20 @@ export class PartitionLog {
   loseFrom(offset: number): void {
     this.entries = this.entries.filter(({ to }) => to < offset);
     this.end = Math.max(this.start, (this.entries.at(-1)?.to ?? this.start - 1) + 1);
-    this.incarnation += 1;
   }
+
+  /** The topic is deleted, and made again. */
+  makeAnew(): void {
+    this.entries = [];
+    this.start = this.end = 0;
+    this.#open = null;
+  }
+}
+
+function placeholder(offset: number): LogMessage {
+  return { key: null, value: null, headers: {}, offset: String(offset), timestamp: '0', attributes: 0 };
+}
+
+function gap(gapFrom: number, to: number): LogMessage {
+  return Object.assign(placeholder(to), { gapFrom });
 }

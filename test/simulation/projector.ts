@@ -47,9 +47,9 @@ export const noErasures = {
 } as unknown as ErasedStores;
 
 /** Fetches for one loop, as kafkajs does: one batch after the other, from where the last one ended or the last seek says. */
-class Fetching implements LoopLog {
-  loop: PartitionLoop | null = null;
-  readonly #world: WorldOfProjectors;
+export class Fetching implements LoopLog {
+  loop: Pick<PartitionLoop, 'take'> | null = null;
+  readonly #world: Pick<WorldOfProjectors, 'scheduler' | 'random'>;
   readonly #host: Host;
   readonly #log: PartitionLog;
   #offset = 0;
@@ -57,8 +57,16 @@ class Fetching implements LoopLog {
   #isPaused = true;
   #isBusy = false;
   #wasElsewhere = false;
+  readonly #strayChance: number;
 
-  constructor(world: WorldOfProjectors, host: Host, log: PartitionLog) {
+  /** @param strayChance how often an answer begins elsewhere than it should. */
+  constructor(
+    world: Pick<WorldOfProjectors, 'scheduler' | 'random'>,
+    host: Host,
+    log: PartitionLog,
+    strayChance = 0.06,
+  ) {
+    this.#strayChance = strayChance;
     this.#world = world;
     this.#host = host;
     this.#log = log;
@@ -90,19 +98,21 @@ class Fetching implements LoopLog {
     this.#isBusy = true;
     void this.#fetch(this.loop).finally(() => {
       this.#isBusy = false;
-      if (!this.#isPaused && this.#offset < this.#log.end && this.#offset >= this.#log.start) {
+      if (!this.#isPaused && this.#log.isReadable(this.#offset)) {
         this.#world.scheduler.after(5, this.#host, () => this.wake());
       }
     });
   }
 
-  async #fetch(loop: PartitionLoop): Promise<void> {
+  async #fetch(loop: Pick<PartitionLoop, 'take'>): Promise<void> {
     const seeks = this.#seeks;
     // Now and then an answer begins a little earlier, or behind where it should: a seek that did not take effect. Never twice in turn.
     const { random } = this.#world;
-    const elsewhere = this.#wasElsewhere || !random.chance(0.06) ? 0 : random.below(5) - 2;
+    const elsewhere = this.#wasElsewhere || !random.chance(this.#strayChance) ? 0 : random.below(5) - 2;
     await this.#pause(1 + random.below(5));
-    const batch = this.#log.fetch(Math.max(this.#offset + elsewhere, this.#log.start));
+    const { start, end } = this.#log;
+    const from = elsewhere === 0 ? this.#offset : Math.min(Math.max(this.#offset + elsewhere, start), end);
+    const batch = this.#log.fetch(from);
     if (batch === null || this.#seeks !== seeks || this.#isPaused) return;
     this.#wasElsewhere = elsewhere !== 0;
     this.#offset = Number(batch.lastOffset()) + 1;

@@ -46,6 +46,8 @@ export class Server {
   readonly faults: StoreFaults = { lost: 0, isAway: false, maxWrites: Infinity };
   /** Told of each commit, before anything else happens, and of the session of its transaction. */
   onCommit: (before: State, after: State, session: Session['id'] | null) => void = () => undefined;
+  /** Told of a commit whose client is not answered, and of what was before. */
+  onUnknownCommit: (before: State) => void = () => undefined;
   state: State = new Map();
   readonly #scheduler: Scheduler;
   readonly #random: Random;
@@ -83,8 +85,10 @@ export class Server {
         const isDone = !isLost || (!this.faults.isAway && this.#random.chance(0.5));
         let answer: () => void = () => reject(lostConnection(isCommit));
         if (isDone) {
+          const before = this.state;
           try {
             const result = work();
+            if (isCommit && isLost && this.state !== before) this.onUnknownCommit(before);
             if (result === WAIT) return this.#scheduler.after(LOCK_WAIT_MS, null, attempt);
             if (!isLost) answer = () => resolve(result);
           } catch (error) {

@@ -38,10 +38,12 @@ const ACTIONS = {
   burst: 6,
   poison: 3,
   gap: 4,
+  transaction: 3,
   unreadable: 2,
   damage: 1,
   retention: 2,
   loseEnd: 0.3,
+  makeAnew: 0.2,
   kill: 4,
   freeze: 4,
   resume: 4,
@@ -103,6 +105,7 @@ class World implements WorldOfProjectors {
   #generations = [LIVE];
   #answering = LIVE;
   #backup: State | null = null;
+  #isCalm = false;
   /** Whether followers may have more than the store, or less, until everything is applied again. */
   #isRestored = false;
   /** Partitions that say that they are stopped. */
@@ -123,6 +126,9 @@ class World implements WorldOfProjectors {
     this.#followers = STORES.map(
       (storeId, index) => new Follower(`follower of ${storeId}`, storeId, 1 + index * 3),
     );
+    this.#server.onUnknownCommit = (before) => {
+      if (this.random.chance(0.5)) this.#restoreBefore(before);
+    };
     this.#server.onCommit = (before, after, session) => this.#checkCommit(before, after, session);
   }
 
@@ -168,7 +174,8 @@ class World implements WorldOfProjectors {
     const log = this.#logOf(partition);
     switch (action) {
       case 'publish':
-        return this.#publish();
+        this.#publish();
+        return;
       case 'burst':
         for (let count = 5 + random.below(30); count > 0; count -= 1) this.#publish();
         return;
@@ -176,12 +183,21 @@ class World implements WorldOfProjectors {
         this.trace(`poison in ${partition}`);
         return this.#noted(partition, log.append(storeIn(partition), 'no event', this.scheduler.now));
       case 'gap':
-        log.appendGap(1 + random.below(3));
+        if (random.chance(0.5)) log.appendGap(1 + random.below(3));
+        else {
+          log.skipOffsets(1 + random.below(3));
+          this.#publish(storeIn(partition));
+        }
         return this.#wake();
+      case 'transaction':
+        return this.#transact(partition);
       case 'unreadable':
+        // In another log than the applied one it would hide what it stands for.
+        if (this.#isOther(partition)) return;
         this.trace(`an unreadable batch in ${partition}`);
         return this.#noted(partition, log.appendUnreadable(1 + random.below(3), 'malformed'));
       case 'damage': {
+        if (this.#isOther(partition)) return;
         const entry = log.appendUnreadable(1 + random.below(3), 'corrupt');
         this.trace(`a damaged batch in ${partition} at ${entry.from}`);
         this.scheduler.after(random.below(20_000), null, () =>
@@ -193,6 +209,8 @@ class World implements WorldOfProjectors {
         return this.#deleteApplied(partition);
       case 'loseEnd':
         return this.#loseEnd(partition);
+      case 'makeAnew':
+        return this.#makeAnew(partition);
       case 'kill':
         return this.#kill();
       case 'freeze':
@@ -239,9 +257,8 @@ class World implements WorldOfProjectors {
     }
   }
 
-  #publish(): void {
+  #publish(storeId = this.random.pick(STORES)): Entry {
     const { random } = this;
-    const storeId = random.pick(STORES);
     const entity = random.chance(0.05) ? 'store' : random.pick(KINDS);
     const subject = entity === 'store' ? storeId : `${entity[0]}${1 + random.below(6)}`;
     const isDeleted = random.chance(0.2);
@@ -274,6 +291,22 @@ class World implements WorldOfProjectors {
       `${partition}/${entry.from}: ${entity} ${storeId}/${subject} ${sequence}${isDeleted ? ' deleted' : ''}`,
     );
     this.#noted(partition, entry);
+    return entry;
+  }
+
+  /** A transaction of some events, behind which others publish until it ends. */
+  #transact(partition: number): void {
+    const { random } = this;
+    const log = this.#logOf(partition);
+    if (log.isOpen) return;
+    const entries = Array.from({ length: 1 + random.below(4) }, () => this.#publish(storeIn(partition)));
+    log.openTransaction(entries);
+    const isAborted = random.chance(0.5);
+    this.scheduler.after(random.below(3_000), null, () => {
+      this.trace(`the transaction in ${partition} is ${isAborted ? 'aborted' : 'committed'}`);
+      log.endTransaction(entries, isAborted);
+      this.#wake();
+    });
   }
 
   #noted(partition: number, entry: Entry): void {
@@ -293,18 +326,27 @@ class World implements WorldOfProjectors {
     const backup = this.#backup === null ? Infinity : this.#positionOf(this.#backup, LIVE, partition);
     const to = Math.min(...positions, backup);
     // Where another log lies, its proof must stay: behind a deleted message nothing can tell.
-    const isOther = this.#generations.some((generation) => this.#ended.has(`${generation}/${partition}`));
-    if (to === 0 || this.#generations.length === 1 || isOther) return;
+    if (to === 0 || this.#generations.length === 1 || this.#isOther(partition)) return;
     this.trace(`${partition} is deleted before ${to}`);
     this.#logOf(partition).deleteBefore(to);
   }
 
+  /** Whether a generation has applied what another log holds. */
+  #isOther(partition: number): boolean {
+    return this.#generations.some((generation) => this.#ended.has(`${generation}/${partition}`));
+  }
+
+  /** Whether every generation has applied all of a partition. */
+  #isApplied(partition: number): boolean {
+    const { end } = this.#logOf(partition);
+    return this.#generations.every(
+      (generation) => this.#positionOf(this.#server.state, generation, partition) === end,
+    );
+  }
+
   #loseEnd(partition: number): void {
     const log = this.#logOf(partition);
-    const isApplied = this.#generations.every(
-      (generation) => this.#positionOf(this.#server.state, generation, partition) === log.end,
-    );
-    if (log.end - log.start < 4 || !isApplied) return;
+    if (log.end - log.start < 4 || !this.#isApplied(partition)) return;
     // At least the last message: of an end without one nothing can tell (docs/decisions/0078-simulation.md).
     const last = log.entries.findLast(({ message }) => message !== null);
     if (last === undefined) return;
@@ -316,6 +358,18 @@ class World implements WorldOfProjectors {
     for (const generation of this.#generations) this.#ended.add(`${generation}/${partition}`);
     // Other messages take all the places: a batch there that cannot be read would hide what it stands for.
     while (log.end < end + 4) this.#publish();
+  }
+
+  /** The topic is made again: its log is shorter, equally long or longer. */
+  #makeAnew(partition: number): void {
+    const log = this.#logOf(partition);
+    const { end } = log;
+    if (!this.#isApplied(partition) || !log.entries.some(({ message }) => message !== null)) return;
+    this.trace(`the topic of ${partition} is made again`);
+    log.makeAnew();
+    this.#history[partition] = [];
+    for (const generation of this.#generations) this.#ended.add(`${generation}/${partition}`);
+    for (let count = this.random.below(2 * end); count > 0; count -= 1) this.#publish(storeIn(partition));
   }
 
   #running(): Projector[] {
@@ -393,11 +447,19 @@ class World implements WorldOfProjectors {
     Object.assign(this.#server.faults, { lost: 0, isAway: false, maxWrites: Infinity });
   }
 
-  #restore(): void {
-    if (this.#backup === null || this.#generations.length > 1 || this.#ended.size > 0) return;
-    this.trace('MongoDB is restored from the backup');
+  #restore(to = this.#backup): void {
+    if (to === null || this.#generations.length > 1 || this.#ended.size > 0 || this.#isCalm) return;
+    this.trace('MongoDB is restored to an earlier moment');
     this.#isRestored = true;
-    this.#server.restore(this.#backup);
+    this.#server.restore(to);
+  }
+
+  /** The worst moment: followers were told of a commit whose client does not know of it, and the database loses it. */
+  #restoreBefore(state: State): void {
+    this.scheduler.after(this.random.below(20), null, () => {
+      for (const follower of this.#followers) while (!follower.poll(this.#server.state, this.#answering));
+      this.#restore(state);
+    });
   }
 
   /** An operator applies an event of a dead letter: it gives a position that no replay of the log gives. */
@@ -483,6 +545,7 @@ class World implements WorldOfProjectors {
   /** Nothing goes wrong any longer: everything that was published is applied, and followers have all of it. */
   async #calmDown(): Promise<void> {
     this.trace('from here on nothing goes wrong');
+    this.#isCalm = true;
     this.#mend();
     this.#server.endSessionsOf(this.#operator);
     for (const projector of this.#projectors) if (projector.state === 'frozen') projector.state = 'running';
