@@ -16,8 +16,6 @@ export const LONGEST = [
   'examples/follow-orders.integration.test.ts',
   'services/admin/erase-store.integration.test.ts',
   'recovery.integration.test.ts',
-  'services/projector/crash.integration.test.ts',
-  'shared/projection/erasure/killed.integration.test.ts',
   'deploy/local/stack/stack.integration.test.ts',
   'services/logs.integration.test.ts',
   'services/query/main.integration.test.ts',

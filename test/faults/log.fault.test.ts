@@ -50,9 +50,10 @@ describe('a log that becomes another one beneath a running projector', () => {
     return performance.now() - began;
   };
 
-  it('is recognised where the topic is made anew, however long it is then', async () => {
+  // All lengths: test/simulation.
+  it('is recognised where the topic is made anew, shorter or longer', async () => {
     const recoveriesMs: number[] = [];
-    for (const length of [0, APPLIED / 2, APPLIED - 1, APPLIED, APPLIED + 1, 2 * APPLIED]) {
+    for (const length of [0, 2 * APPLIED]) {
       const installation = await install();
       const service = await project(installation);
       const before = await dump(await readModels(installation));
