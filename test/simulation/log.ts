@@ -29,8 +29,9 @@ export class PartitionLog {
     this.#random = random;
   }
 
+  /** As Kafka says to readers of what is committed. */
   get bounds(): PartitionBounds {
-    return { start: this.start, end: this.end };
+    return { start: this.start, end: this.#open?.from ?? this.end };
   }
 
   append(key: string, value: string, publishedAt: number): Entry {

@@ -46,7 +46,7 @@ export const noErasures = {
   times: new Map<string, Date>(),
 } as unknown as ErasedStores;
 
-/** Fetches for one loop, as kafkajs does: one batch after the other, from where the last one ended or the last seek says. */
+/** Fetches for one loop, as kafkajs does: one batch after the other, from where the last seek says. */
 export class Fetching implements LoopLog {
   loop: Pick<PartitionLoop, 'take'> | null = null;
   readonly #world: Pick<WorldOfProjectors, 'scheduler' | 'random'>;
@@ -115,7 +115,6 @@ export class Fetching implements LoopLog {
     const batch = this.#log.fetch(from);
     if (batch === null || this.#seeks !== seeks || this.#isPaused) return;
     this.#wasElsewhere = elsewhere !== 0;
-    this.#offset = Number(batch.lastOffset()) + 1;
     await loop.take(batch);
   }
 
