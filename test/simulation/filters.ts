@@ -77,6 +77,7 @@ function isPassing(value: Value, condition: Value): boolean {
 /** Whether a document passes a filter. */
 export function matches(doc: Doc, filter: object): boolean {
   return Object.entries(filter).every(([path, condition]) => {
+    if (path === '$or') return (condition as object[]).some((one) => matches(doc, one));
     if (path.startsWith('$')) throw new Error(`the simulated store does not know ${path}`);
     return isPassing(valueAt(doc, path), condition);
   });

@@ -5,6 +5,8 @@ import type { Logger } from '#shared/logging.ts';
 import type { ErasedStores } from '#shared/access/erased-stores.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { ChangeReader } from '#shared/projection/pipeline/decode.ts';
+import { erasePiece } from '#shared/projection/erasure/pieces.ts';
+import { findQueued } from '#shared/projection/erasure/queue.ts';
 import { giveUpSlice } from '#shared/projection/dead-letters/write.ts';
 import { TreeCache } from '#shared/projection/rank-tree/loaded-tree.ts';
 import {
@@ -14,6 +16,7 @@ import {
   whereIs,
 } from '#shared/projection/slice/checkpoint.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
+import { runInTransaction } from '#shared/projection/slice/slice.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { PartitionLoop } from '#projector/log/loop.ts';
 import type { PartitionLog as LoopLog, PartitionReport } from '#projector/log/edges.ts';
@@ -174,6 +177,27 @@ export class Projector implements Host {
     if (this.state === 'running') for (const { fetching } of this.#running.values()) fetching.wake();
   }
 
+  /** Erases a piece of what is queued for its partitions, as the background task does. */
+  async erase(): Promise<void> {
+    for (const [key, { loop }] of this.#running) {
+      const [generation = '', partition] = key.split('/');
+      const db = this.#client.db(generation) as unknown as Db;
+      const epochs = this.#of(this.#epochs, generation, () => this.#newEpochs());
+      const queued = (await findQueued(db)).filter((store) => store.partition === Number(partition));
+      for (const { store_id: storeId } of queued.toSorted((a, b) => (a._id < b._id ? -1 : 1))) {
+        const documents = 1 + this.#world.random.below(3);
+        const piece = await loop.runBetweenSlices((session) =>
+          runInTransaction(session, () => erasePiece(db, session, storeId, documents, epochs)),
+        );
+        if (piece !== null) epochs.committed(piece.given);
+      }
+    }
+  }
+
+  #newEpochs(): Epochs {
+    return new Epochs(() => this.#world.random.id(), CACHED);
+  }
+
   async #replaceIfClaimed(key: string, running: Running): Promise<void> {
     if (!(await running.loop.isClaimedByOther()) || this.#running.get(key) !== running) return;
     running.loop.revoke();
@@ -203,7 +227,7 @@ export class Projector implements Host {
     const db = this.#client.db(generation) as unknown as Db;
     const client = this.#client as unknown as MongoClient;
     const checkpoints = db.collection(CHECKPOINTS) as unknown as DriverCollection<Checkpoint>;
-    const epochs = this.#of(this.#epochs, generation, () => new Epochs(() => random.id(), CACHED));
+    const epochs = this.#of(this.#epochs, generation, () => this.#newEpochs());
     const reader = this.#of(this.#readers, generation, () => new ChangeReader(CACHED));
     const about = `${this.name} ${generation}/${partition}`;
     return new PartitionLoop({

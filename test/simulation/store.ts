@@ -347,6 +347,10 @@ class Collection {
     return this.#update(filter, update, options, true);
   }
 
+  async deleteOne(filter: object, options: Options = {}): Promise<void> {
+    await this.bulkWrite([{ deleteOne: { filter } }], options);
+  }
+
   async deleteMany(filter: object, options: Options = {}): Promise<void> {
     await this.bulkWrite([{ deleteMany: { filter } }], options);
   }

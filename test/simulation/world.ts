@@ -1,6 +1,8 @@
 /** One history: a world of projectors, publishers, operators and followers, in which things go wrong as the seed has it. */
-import { CHECKPOINTS } from '#shared/read-models/collections.ts';
+import { MongoError } from 'mongodb';
+import { CHECKPOINTS, REWRITINGS } from '#shared/read-models/collections.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
+import { withSmallErasures } from '#test/small-erasures.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 import { Follower, recordsOf } from './follower.ts';
 import { Invariants, NAME, Violation } from './invariants.ts';
@@ -55,6 +57,7 @@ const ACTIONS = {
   backup: 4,
   restore: 3,
   retry: 5,
+  erase: 6,
   rebuild: 2,
   flip: 3,
   rollback: 1,
@@ -73,7 +76,7 @@ export const ACTIONS_PER_HISTORY = 60;
 
 /** Runs one history. @param actions how many things happen before it gets quiet. */
 export async function runHistory(seed: number, actions = ACTIONS_PER_HISTORY): Promise<History> {
-  const undo = withSmallTrees(3, 3);
+  const undo = [withSmallTrees(3, 3), withSmallErasures()];
   const world = new World(seed);
   let violation: Error | null = null;
   try {
@@ -81,7 +84,7 @@ export async function runHistory(seed: number, actions = ACTIONS_PER_HISTORY): P
   } catch (error) {
     violation = error instanceof Error ? error : new Error(String(error));
   } finally {
-    undo();
+    for (const one of undo) one();
   }
   return { seed, steps: world.scheduler.steps, trace: world.lines, violation };
 }
@@ -240,6 +243,8 @@ class World implements WorldOfProjectors {
         return this.#restore();
       case 'retry':
         return this.#retry();
+      case 'erase':
+        return this.#erase();
       case 'rebuild':
         if (this.#generations.length > 1) return;
         this.trace('rebuild begins');
@@ -487,7 +492,17 @@ class World implements WorldOfProjectors {
       LIVE,
       partitionOf(storeId),
       event,
-    ).catch(() => undefined);
+    ).catch(this.#expectFault);
+  }
+
+  /** What fails for another reason than that the database does is a mistake, here or there. */
+  readonly #expectFault = (error: unknown) => {
+    if (!(error instanceof MongoError)) this.#violation ??= new Violation(String(error));
+  };
+
+  /** Pieces of the erasures of customers whom more records name than one slice erases. */
+  #erase(): void {
+    for (const projector of this.#running()) void projector.erase().catch(this.#expectFault);
   }
 
   /** The pointer moves once the next generation has reached the live one everywhere. */
@@ -556,6 +571,7 @@ class World implements WorldOfProjectors {
       if (this.scheduler.now >= end) throw new Violation(`not everything is applied: ${this.#positions()}`);
       await this.#pass(500);
       this.#wake();
+      this.#erase();
     }
     const { state } = this.#server;
     for (const generation of this.#generations) this.#invariants.checkAll(state, generation, this.#ended);
@@ -580,14 +596,17 @@ class World implements WorldOfProjectors {
   /** A partition whose log was replaced is not applied: its loop stops, and says so. */
   #isCaughtUp(): boolean {
     const { state } = this.#server;
-    return this.#generations.every((generation) =>
-      this.logs.every(({ end }, partition) => {
+    return this.#generations.every((generation) => {
+      const queued = [...(state.get(`${generation}/${REWRITINGS}`)?.values() ?? [])];
+      if (queued.some(({ doc }) => !this.#ended.has(`${generation}/${String(doc['partition'])}`)))
+        return false;
+      return this.logs.every(({ end }, partition) => {
         const key = `${generation}/${partition}`;
         // Lost history is reported, whatever comes.
         if (this.#ended.has(key)) return this.#stopped.has(key);
         return this.#positionOf(state, generation, partition) >= lastEnd(this.#history[partition], end);
-      }),
-    );
+      });
+    });
   }
 
   #positions(): string {
