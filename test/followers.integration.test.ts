@@ -210,23 +210,5 @@ describe('followers', () => {
       await publish(stream.next(10));
       await expectRight();
     });
-
-    it('have it where only a retried dead letter was rolled back, and nothing noticed the restoring', async () => {
-      await publish([newOrder('order-2')]);
-      await expectRight();
-      const before = newest.get('order/order-2');
-      const db = generationDb(installation(), 1);
-      const backup = await backUp(db);
-      const event = newOrder('order-2');
-      const letter = await bury(event);
-      await retry(letter);
-      stream.note(event);
-      await expectRight();
-      await restore(db, backup);
-      if (before === undefined) throw new Error('there is no order');
-      newest.set('order/order-2', before);
-      await publish([newOrder('order-3')]);
-      await expectRight();
-    });
   });
 });
