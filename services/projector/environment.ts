@@ -1,9 +1,10 @@
 /**
- * Projects the generations of this release: a loop for each environment polls its pointer, begins what is new and ends what is dropped.
- * A flip changes nothing but what a generation counts as. A mistake of one environment stops that one alone.
+ * Supervises one environment: applies its access, polls its pointer, begins generations of this release that are new and ends those that
+ * are dropped. A flip changes nothing but what a generation counts as. A mistake of one environment stops that one alone.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from 'mongodb';
-import { allEnded, withTimeLimit } from '#shared/waiting.ts';
+import { allEnded } from '#shared/waiting.ts';
 import type { Config } from '#shared/config.ts';
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
@@ -18,7 +19,6 @@ import {
   type KnownGeneration,
   liveOf,
 } from '#shared/read-models/generation.ts';
-import type { RunningConsumer } from './log/consumer.ts';
 import type { ProjectorMetrics } from './metrics.ts';
 
 const POLL_MS = 500;
@@ -44,10 +44,20 @@ export interface ActiveGeneration {
   share: number | null;
 }
 
+/** Something that is applied until it is stopped. */
+export interface Applying {
+  /** Rejects when it can no longer be applied. */
+  failed: Promise<never>;
+  isLive: () => boolean;
+  stop: () => Promise<void>;
+}
+
 export interface SupervisorOptions {
   databases: Databases;
   /** The servers that environments have of their own. */
   own: Config['own'];
+  /** Begins to apply an environment's access; a first generation waits until its log is applied. */
+  applyAccess: (environment: string) => Promise<Applying>;
   /** Done once for an environment, before anything of it is projected. */
   prepare: (environment: string) => Promise<void>;
   /** Only generations made with it are touched. */
@@ -56,90 +66,85 @@ export interface SupervisorOptions {
   sideBySide: boolean;
   logger: Logger;
   metrics: ProjectorMetrics;
-  project: (generation: ActiveGeneration) => Promise<RunningConsumer>;
+  project: (generation: ActiveGeneration) => Promise<Applying>;
 }
 
 interface Running {
   generation: ActiveGeneration;
-  consumer: RunningConsumer;
+  applying: Applying;
   /** Whether it is to be begun anew. */
   hasFailed: boolean;
 }
 
-/** The loop of one environment. */
-class Supervisor {
+export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #environment: string;
+  readonly #own: { kafka?: unknown; mongodb?: unknown };
+  #access: Applying | null = null;
   /** By marker's id. */
   readonly #running = new Map<string, Running>();
   readonly #failure = Promise.withResolvers<never>();
-  /** Why this release projects nothing that answers. */
+  /** Why this release projects nothing that answers; `null` where it does, or may leave that to another one. */
   unprojectedReason: string | null = null;
   #isPrepared = false;
   /** What was logged last, so that it is logged once. */
   #logged = '';
   /** Since the last mistake; `null` without one. */
   #rest: { ms: number; until: number } | null = null;
-  #firstPoll: Promise<unknown> = Promise.resolve();
   #polling: PeriodicTask | null = null;
   #isStopped = false;
 
   constructor(options: SupervisorOptions, environment: string) {
     this.#options = options;
     this.#environment = environment;
+    this.#own = options.own.get(environment) ?? {};
     this.#failure.promise.catch(() => undefined);
   }
 
   /** @throws what keeps a generation from being projected; of an environment with servers of its own that is logged and tried again. */
   async start(): Promise<void> {
-    const { logger, own } = this.#options;
-    if (Object.keys(own.get(this.#environment) ?? {}).length === 0) await this.#follow(false);
-    else {
-      this.#firstPoll = this.#tryToFollow();
-      const late = () => new Error('its servers do not answer yet');
-      await withTimeLimit(FIRST_POLL_MS, late, () => this.#firstPoll).catch(() => undefined);
-    }
+    const { applyAccess, logger } = this.#options;
+    this.#access = await applyAccess(this.#environment);
+    this.#access.failed.catch(this.#failure.reject);
+    const hasOwn = Object.keys(this.#own).length > 0;
+    if (!hasOwn) await this.#follow(false);
+    const polled = Promise.withResolvers<void>();
     this.#polling = new PeriodicTask(
       {
-        run: async () => {
-          await this.#firstPoll;
-          await this.#tryToFollow();
-        },
+        run: () => this.#poll().finally(polled.resolve),
         everyMs: POLL_MS,
         failed: (error) => logger.error({ error }, 'generations cannot be followed'),
       },
-      POLL_MS,
+      hasOwn ? 0 : POLL_MS,
     );
+    if (hasOwn) await Promise.race([polled.promise, sleep(FIRST_POLL_MS, undefined, { ref: false })]);
   }
 
-  /** Rejects when a generation on the Kafka of the installation can no longer be projected and the process should end. */
+  /** Rejects when something on the Kafka of the installation can no longer be applied and the process should end. */
   get failed(): Promise<never> {
     return this.#failure.promise;
   }
 
   isLive(): boolean {
-    return this.#running.values().every(({ consumer, hasFailed }) => hasFailed || consumer.isLive());
-  }
-
-  get active(): ActiveGeneration[] {
-    return [...this.#running.values()].map(({ generation }) => generation);
+    const generations = this.#running.values().filter(({ hasFailed }) => !hasFailed);
+    return (this.#access?.isLive() ?? true) && generations.every(({ applying }) => applying.isLive());
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
     const endAll = () => allEnded([...this.#running.keys()].map((id) => this.#end(id)));
     // What runs does not wait for a poll whose servers are away.
-    const polled = Promise.allSettled([this.#firstPoll, this.#polling?.stop()]);
-    await allEnded([endAll(), polled.then(endAll)]);
+    const polled = async () => this.#polling?.stop();
+    await allEnded<unknown>([endAll(), polled().then(endAll), Promise.resolve(this.#access?.stop())]);
   }
 
-  async #tryToFollow(): Promise<void> {
+  async #poll(): Promise<void> {
     const rests = performance.now() < (this.#rest?.until ?? 0);
     try {
       await this.#follow(rests);
       if (!rests) this.#noteMended();
     } catch (error) {
-      if (isUnavailable(error)) this.#logOnce('warn', describeError(error));
+      if (isUnavailable(error)) this.#logOnce(describeError(error));
       else if (!rests) this.#noteMistake(error);
     }
   }
@@ -147,63 +152,63 @@ class Supervisor {
   /** @param rests whether nothing is begun: flips, and what is dropped, are followed all the same. */
   async #follow(rests: boolean): Promise<void> {
     const { databases, projectionVersion, prepare } = this.#options;
+    const environment = this.#environment;
     if (!this.#isPrepared) {
       if (rests) return;
-      await prepare(this.#environment);
+      await prepare(environment);
       this.#isPrepared = true;
     }
-    const known = await findGenerations(databases, this.#environment);
-    const wanted = new Map<string, { marker: GenerationMarker; found: KnownGeneration }>();
-    for (const found of known) {
-      const { marker, state } = found;
+    const known = await findGenerations(databases, environment);
+    const wanted = new Map<string, ActiveGeneration>();
+    for (const { db, marker, state, share } of known) {
       if (marker?.projection_version !== projectionVersion || state === 'dropping') continue;
-      wanted.set(marker.id, { marker, found });
+      wanted.set(marker.id, { environment, db, marker, state, share });
     }
     const gone = [...this.#running]
       .filter(([id, { hasFailed }]) => (hasFailed && !rests) || !wanted.has(id))
       .map(([id]) => this.#end(id));
-    const going = [...wanted].map(async ([id, { marker, found }]) => {
+    const followed = [...wanted].map(async ([id, generation]) => {
       const running = this.#running.get(id);
-      if (running === undefined) {
-        if (rests) return;
-        await Promise.allSettled(gone);
-        return this.#begin(marker, found);
-      }
-      this.#count(running.generation, 0);
-      Object.assign(running.generation, { state: found.state, share: found.share });
-      this.#count(running.generation, 1);
+      if (running !== undefined) return this.#move(running.generation, generation);
+      if (rests) return;
+      await Promise.allSettled(gone);
+      await this.#begin(generation);
     });
-    await allEnded([...gone, ...going]);
+    await allEnded([...gone, ...followed]);
     this.#noteOtherRelease(known);
   }
 
-  async #begin(marker: GenerationMarker, { db, state, share }: KnownGeneration): Promise<void> {
+  async #begin(generation: ActiveGeneration): Promise<void> {
     if (this.#isStopped) return;
-    const { logger, project, own } = this.#options;
-    const environment = this.#environment;
-    const generation: ActiveGeneration = { environment, db, marker, state, share };
+    const { environment, db, marker, state } = generation;
     await createReadModels(db);
     await checkReadModels(db);
-    const consumer = await project(generation);
-    const running = { generation, consumer, hasFailed: false };
+    const applying = await this.#options.project(generation);
+    const running = { generation, applying, hasFailed: false };
     this.#running.set(marker.id, running);
     this.#count(generation, 1);
-    consumer.failed.catch((error: unknown) => {
+    applying.failed.catch((error: unknown) => {
       if (this.#running.get(marker.id) !== running) return;
-      if (own.get(environment)?.kafka === undefined) return this.#failure.reject(error);
+      if (this.#own.kafka === undefined) return this.#failure.reject(error);
       running.hasFailed = true;
       this.#noteMistake(error);
     });
-    logger.info({ environment, generation: marker.number, state }, 'projects a generation');
+    this.#options.logger.info({ environment, generation: marker.number, state }, 'projects a generation');
+  }
+
+  #move(generation: ActiveGeneration, { state, share }: ActiveGeneration): void {
+    this.#count(generation, 0);
+    Object.assign(generation, { state, share });
+    this.#count(generation, 1);
   }
 
   async #end(id: string): Promise<void> {
     const running = this.#running.get(id);
     if (running === undefined) return;
     this.#running.delete(id);
-    const { generation, consumer, hasFailed } = running;
+    const { generation, applying, hasFailed } = running;
     this.#count(generation, 0);
-    await consumer.stop();
+    await applying.stop();
     if (this.#isStopped || hasFailed) return;
     this.#options.logger.info(
       { environment: this.#environment, generation: generation.marker.number },
@@ -255,13 +260,13 @@ class Supervisor {
       if (!(error instanceof StoreDataError)) throw error;
       words = error.message;
     }
-    this.#logOnce('warn', words);
+    this.#logOnce(words);
   }
 
-  #logOnce(level: 'warn' | 'error', words: string): void {
+  #logOnce(words: string): void {
     if (this.#logged === words) return;
     this.#logged = words;
-    if (words !== '') this.#options.logger[level]({ environment: this.#environment }, words);
+    if (words !== '') this.#options.logger.warn({ environment: this.#environment }, words);
   }
 
   #count({ marker, state }: ActiveGeneration, value: 0 | 1): void {
@@ -269,43 +274,4 @@ class Supervisor {
     if (value === 1) this.#options.metrics.generations.set(labels, 1);
     else this.#options.metrics.generations.remove(labels);
   }
-}
-
-/** The loops of all environments. */
-export interface Supervision {
-  /** Rejects when the process should end. */
-  failed: Promise<never>;
-  isLive: () => boolean;
-  /** Why other projectors are still needed, since what answers belongs to another release; `null` where they are not. */
-  unprojectedReason: () => string | null;
-  /** The generations of this release, as they are projected now. */
-  active: () => ActiveGeneration[];
-  stop: () => Promise<void>;
-}
-
-/** Begins to supervise environments. @throws what keeps a generation of this release from being projected at the first poll. */
-export async function superviseEnvironments(
-  options: SupervisorOptions,
-  environments: readonly string[],
-): Promise<Supervision> {
-  const all = environments.map((environment) => new Supervisor(options, environment));
-  const stop = async () => {
-    await allEnded(all.map((one) => one.stop()));
-  };
-  try {
-    for (const one of all) await one.start();
-  } catch (error) {
-    await stop();
-    throw error;
-  }
-  const failed = Promise.race(all.map((one) => one.failed));
-  failed.catch(() => undefined);
-  return {
-    failed,
-    isLive: () => all.every((one) => one.isLive()),
-    unprojectedReason: () =>
-      all.map((one) => one.unprojectedReason).find((reason) => reason !== null) ?? null,
-    active: () => all.flatMap((one) => one.active),
-    stop,
-  };
 }

@@ -4,12 +4,13 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from 'mongodb';
-import type { Admin, Kafka, PerKafka } from '#shared/kafka/client.ts';
+import { type Admin, askKafka, type Kafka } from '#shared/kafka/client.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { judgeErasures } from '#shared/access/erased-stores.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { LogReader } from '#shared/kafka/log-reader.ts';
 import { endsOf, hasReached, readLogBounds, sumOf } from '#shared/kafka/positions.ts';
+import type { PerKafka } from '#shared/kafka/client.ts';
 import type { Logger } from '#shared/logging.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import type { Databases } from '#shared/read-models/databases.ts';
@@ -36,9 +37,9 @@ export async function makeFirstGeneration(
   const { databases, kafkas, control, projectionVersion } = options;
   if ((await findGenerations(databases, environment)).length > 0) return;
   const access = accessTopic(environment);
-  await withAdmin(kafkas.of(access), (admin) => untilApplied(options, admin, access));
+  await askKafka(kafkas.of(access), (admin) => untilApplied(options, admin, access));
   const changes = changesTopic(environment);
-  await withAdmin(kafkas.of(changes), async (admin) => {
+  await askKafka(kafkas.of(changes), async (admin) => {
     const open = () => LogReader.open(logServers(options, admin), changes);
     for (const store of await judgeErasures(controlCollections(control), environment, changes, open)) {
       options.logger.warn(
@@ -69,16 +70,6 @@ async function untilApplied(
       'the log of access is not applied to its end, and nothing of it for a while: read models are made all the same',
     );
     return;
-  }
-}
-
-async function withAdmin<T>(kafka: Kafka, work: (admin: Admin) => Promise<T>): Promise<T> {
-  const admin = kafka.admin();
-  await admin.connect();
-  try {
-    return await work(admin);
-  } finally {
-    await admin.disconnect();
   }
 }
 

@@ -1,13 +1,16 @@
-/** Projects one generation: the consumer of its environment's changes that writes into its database. */
-import type { Kafka, PerKafka } from '#shared/kafka/client.ts';
-import { type ConsumerOptions, type RunningConsumer, startConsumer } from './log/consumer.ts';
-import { allEnded } from '#shared/waiting.ts';
+/** Projects one generation: the consumer of its environment's changes that writes into its database, and what is done beside it. */
+import type { Kafka } from '#shared/kafka/client.ts';
+import { type ConsumerOptions, startConsumer } from './log/consumer.ts';
+import { controlCollections } from '#shared/access/access-keys.ts';
 import { findErasedIn } from '#shared/access/erased-stores.ts';
 import { brokersSetting, type Config } from '#shared/config.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { StoreDataError } from '#shared/errors.ts';
+import type { PerKafka } from '#shared/kafka/client.ts';
+import { PeriodicTask } from '#shared/periodic-task.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { generationGroup, generationLabel, type GenerationMarker } from '#shared/read-models/generation.ts';
+import { adoptStoreRecords } from '#shared/projection/access/apply.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
 import { ChangeReader } from '#shared/projection/pipeline/decode.ts';
@@ -15,14 +18,16 @@ import type { TreeCache } from '#shared/projection/rank-tree/loaded-tree.ts';
 import { applyWithCheckpoint, type Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { DropDecisions } from '#shared/projection/dead-letters/decisions.ts';
 import { giveUpSlice } from '#shared/projection/dead-letters/write.ts';
-import type { LetterExpiry } from './dead-letters.ts';
+import { Letters, type LettersOptions } from './dead-letters.ts';
 import { countDeadLetters } from './metrics.ts';
 import { Erasures, type ErasuresOptions } from './erasures.ts';
-import type { ActiveGeneration } from './environment.ts';
+import type { ActiveGeneration, Applying } from './environment.ts';
 import type { Scheduler } from './log/scheduler.ts';
 
 /** The share of time that filling takes where nobody said another. */
 const DEFAULT_SHARE = 25;
+/** How often the status of stores whose records changed is taken over, where no slice of this process says so. */
+const ADOPT_MS = 1_000;
 
 export interface ProjectOptions {
   config: Config;
@@ -32,24 +37,36 @@ export interface ProjectOptions {
     'sessionTimeoutMs' | 'concurrentPartitions' | 'limits' | 'control' | 'logger' | 'metrics' | 'tracing'
   >;
   scheduler: Scheduler;
-  letters: LetterExpiry;
+  letters: Pick<LettersOptions, 'bytes' | 'days' | 'metrics'>;
   /** Of all generations. */
   trees: TreeCache;
   erasures: Pick<ErasuresOptions, 'share' | 'metrics'>;
-  /** Called when the record of a store has changed in a live generation. */
-  storeChanged: () => void;
+  /** Called when the control database knows something that Redis does not know yet. */
+  publish: () => void;
 }
 
 /** Starts to project a generation. */
 export async function projectGeneration(
-  { config, kafkas, base, scheduler, letters, trees, erasures: options, storeChanged }: ProjectOptions,
+  { config, kafkas, base, scheduler, trees, publish, ...options }: ProjectOptions,
   generation: ActiveGeneration,
-): Promise<RunningConsumer> {
+): Promise<Applying> {
   const { environment, db, marker } = generation;
   const { metrics, logger } = base;
   const label = generationLabel(marker);
+  const labels = { environment, generation: label };
   const topic = changesTopic(environment);
-  const limits = letters.limits(db, topic);
+  const { stores } = controlCollections(base.control);
+  await using starting = new AsyncDisposableStack();
+  const letters = new Letters({ ...options.letters, db, environment, topic, logger });
+  starting.defer(() => letters.stop());
+  const adopting = new PeriodicTask({
+    run: async () => {
+      if (generation.state === 'live' && (await adoptStoreRecords(environment, db, stores)) > 0) publish();
+    },
+    everyMs: ADOPT_MS,
+    failed: (error) => logger.warn({ ...labels, error }, 'the status of stores cannot be taken over yet'),
+  });
+  starting.defer(() => adopting.stop());
   const dropped = new DropDecisions(base.control, topic);
   const findErased = findErasedIn(base.control, environment);
   const epochs = new Epochs();
@@ -79,7 +96,7 @@ export async function projectGeneration(
         whole,
         (checkpoint) =>
           applyChanges(db, claim.session, slice, {
-            limits,
+            limits: letters.limits,
             checkpoint,
             findErased,
             epochs,
@@ -90,7 +107,6 @@ export async function projectGeneration(
       epochs.committed(given);
       countDeadLetters(metrics, environment, label, deadLetters);
       const now = Date.now();
-      const labels = { environment, generation: label };
       for (const { entity, time, newerVersion } of plan.applied) {
         metrics.applied.inc({ ...labels, entity });
         if (newerVersion !== undefined) metrics.newerSchema.inc({ ...labels, entity });
@@ -101,27 +117,26 @@ export async function projectGeneration(
       }
       if (plan.outdated > 0) metrics.outdated.inc(labels, plan.outdated);
       if (generation.state === 'live' && plan.applied.some(({ entity }) => entity === 'store'))
-        storeChanged();
+        adopting.wake();
     },
     giveUp: async (claim, slice) => {
-      const letters = await giveUpSlice(checkpoints, claim, slice, db);
-      countDeadLetters(metrics, environment, label, letters);
+      countDeadLetters(metrics, environment, label, await giveUpSlice(checkpoints, claim, slice, db));
     },
   });
+  starting.defer(consumer.stop);
   const erasures = new Erasures({
-    ...options,
+    ...options.erasures,
     db,
-    labels: { environment, generation: label },
+    labels,
     scheduler,
     logger,
     epochs,
     partitions: () => consumer.partitions(),
     inTransaction: (partition, work) => consumer.runBetweenSlices(partition, work),
   });
-  const stop = async () => {
-    await allEnded([erasures.stop(), consumer.stop()]);
-  };
-  return { ...consumer, stop };
+  starting.defer(() => erasures.stop());
+  const begun = starting.move();
+  return { ...consumer, stop: () => begun.disposeAsync() };
 }
 
 /** A claim makes checkpoints that are missing; it must not make a dropped database anew by that. */

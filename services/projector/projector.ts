@@ -15,7 +15,7 @@ import { checkTopics } from '#shared/kafka/topics.ts';
 import type { Logger } from '#shared/logging.ts';
 import { createWriterClient, watchPool } from '#shared/mongodb.ts';
 import { Databases } from '#shared/read-models/databases.ts';
-import { CHECKPOINTS } from '#shared/read-models/collections.ts';
+import { CHECKPOINTS, DEAD_LETTERS, INDEXES } from '#shared/read-models/collections.ts';
 import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { checkRedisAtStart, type RedisMasters } from '#shared/redis-masters.ts';
 import type { Tracing } from '#shared/tracing.ts';
@@ -26,13 +26,13 @@ import { AccessReconciler } from './access/reconciler.ts';
 import { TreeCache } from '#shared/projection/rank-tree/loaded-tree.ts';
 import { giveUpSlice } from '#shared/projection/dead-letters/write.ts';
 import { applyWithCheckpoint, type Checkpoint } from '#shared/projection/slice/checkpoint.ts';
-import { type RunningConsumer, startConsumer } from './log/consumer.ts';
+import { startConsumer } from './log/consumer.ts';
 import { createDecisionIndexes } from '#shared/projection/dead-letters/decisions.ts';
 import { makeFirstGeneration } from './first-generation.ts';
-import { superviseEnvironments, type Supervision } from './environment.ts';
+import { type Applying, Supervisor, type SupervisorOptions } from './environment.ts';
 import { Scheduler } from './log/scheduler.ts';
 import { projectGeneration, type ProjectOptions } from './generation.ts';
-import { LetterExpiry } from './dead-letters.ts';
+import { Letters } from './dead-letters.ts';
 import { countDeadLetters, createMetrics, type ProjectorMetrics } from './metrics.ts';
 
 /** How long a start waits for Redis; without it everything is applied, and published once it is there. */
@@ -94,23 +94,21 @@ export async function startProjector(
     await createControlIndexes(control);
     await createAuditIndexes(control);
     await createDecisionIndexes(control);
-    const running = await startConsumers(
-      {
-        config,
-        prefix,
-        environments,
-        projectionVersion,
-        logger,
-        metrics,
-        tracing,
-        databases,
-        redis,
-        kafkas,
-        control,
-      },
-      stopping,
-    );
-    return { metrics, ...running, stop };
+    await control.collection(DEAD_LETTERS).createIndexes(INDEXES[DEAD_LETTERS]);
+    const parts = {
+      config,
+      prefix,
+      environments,
+      projectionVersion,
+      logger,
+      metrics,
+      tracing,
+      databases,
+      redis,
+      kafkas,
+      control,
+    };
+    return { metrics, ...(await startParts(parts, stopping)), stop };
   } catch (error) {
     await stop();
     throw error;
@@ -155,73 +153,52 @@ interface Parts {
   control: Db;
 }
 
-async function startConsumers(
+/** Starts all parts: what is begun is stopped by `stopping`, the last first. */
+async function startParts(
   parts: Parts,
   stopping: (() => Promise<unknown>)[],
 ): Promise<Pick<RunningProjector, 'failed' | 'isLive' | 'unreadyReason'>> {
   const { config, environments, metrics } = parts;
-  let supervision: Supervision | null = null;
-  const publisher = new AccessPublisher({
-    ...parts,
-    readModels: () => (supervision?.active() ?? []).filter(({ state }) => state === 'live'),
-  });
+  const publisher = new AccessPublisher(parts);
   stopping.push(() => publisher.stop());
   const reconciler = new AccessReconciler(parts);
   stopping.push(() => reconciler.stop());
-
-  const limits = { events: config.projector.sliceEvents, bytes: config.projector.sliceBytes };
-  const base: ProjectOptions['base'] = {
-    ...parts,
-    sessionTimeoutMs: config.kafka.sessionTimeoutMs,
-    concurrentPartitions: config.projector.concurrentPartitions,
-    limits,
-  };
-  const scheduler = new Scheduler(limits.events);
-  const letters = await LetterExpiry.start({
-    ...parts,
-    ...config.projector.deadLetters,
-    generations: () => supervision?.active() ?? [],
-    metrics: metrics.letters,
-  });
-  stopping.push(() => letters.stop());
+  const { concurrentPartitions, sliceEvents, sliceBytes, deadLetters, rewritingShare, sideBySide } =
+    config.projector;
   const projecting: ProjectOptions = {
     config,
     kafkas: parts.kafkas,
-    base,
-    scheduler,
-    letters,
-    trees: new TreeCache(),
-    erasures: { share: config.projector.rewritingShare, metrics: metrics.erasures },
-    storeChanged: () => publisher.sweep(),
-  };
-  // Before the read models: a first generation waits until the log of access is applied.
-  const consumers: RunningConsumer[] = [];
-  stopping.push(() => allEnded(consumers.map((consumer) => consumer.stop())));
-  for (const environment of environments) {
-    const consumer = await startAccessConsumer(parts, { base, scheduler, letters }, publisher, environment);
-    consumers.push(consumer);
-  }
-  const running = await superviseEnvironments(
-    {
+    base: {
       ...parts,
-      own: config.own,
-      sideBySide: config.projector.sideBySide,
-      prepare: (environment) => prepare(parts, environment),
-      project: (generation) => projectGeneration(projecting, generation),
+      sessionTimeoutMs: config.kafka.sessionTimeoutMs,
+      concurrentPartitions,
+      limits: { events: sliceEvents, bytes: sliceBytes },
     },
-    environments,
-  );
-  supervision = running;
-  letters.look();
-  stopping.push(() => running.stop());
-
-  const failed = Promise.race([running.failed, ...consumers.map((consumer) => consumer.failed)]);
+    scheduler: new Scheduler(sliceEvents),
+    letters: { ...deadLetters, metrics: metrics.letters },
+    trees: new TreeCache(),
+    erasures: { share: rewritingShare, metrics: metrics.erasures },
+    publish: () => publisher.sweep(),
+  };
+  const options: SupervisorOptions = {
+    ...parts,
+    own: config.own,
+    sideBySide,
+    applyAccess: (environment) => applyAccessOf(parts, projecting, publisher, environment),
+    prepare: (environment) => prepare(parts, environment),
+    project: (generation) => projectGeneration(projecting, generation),
+  };
+  const supervisors = environments.map((environment) => new Supervisor(options, environment));
+  stopping.push(() => allEnded(supervisors.map((one) => one.stop())));
+  await allEnded(supervisors.map((one) => one.start()));
+  const failed = Promise.race(supervisors.map((one) => one.failed));
   // Whoever started it may listen later, or only stop it.
   failed.catch(() => undefined);
+  const unprojected = () => supervisors.map((one) => one.unprojectedReason).find((reason) => reason !== null);
   return {
     failed,
-    isLive: () => running.isLive() && consumers.every((consumer) => consumer.isLive()),
-    unreadyReason: () => running.unprojectedReason() ?? parts.redis.refusal(),
+    isLive: () => supervisors.every((one) => one.isLive()),
+    unreadyReason: () => unprojected() ?? parts.redis.refusal(),
   };
 }
 
@@ -237,17 +214,19 @@ async function prepare(parts: Parts, environment: string) {
 }
 
 /** Access belongs to no generation: its truth and its checkpoints lie in the control database. */
-function startAccessConsumer(
-  { prefix, databases, kafkas, control, metrics }: Parts,
-  { base, scheduler, letters }: Pick<ProjectOptions, 'base' | 'scheduler' | 'letters'>,
+async function applyAccessOf(
+  { prefix, databases, kafkas, control, metrics, logger }: Parts,
+  { base, scheduler, letters: options }: ProjectOptions,
   publisher: AccessPublisher,
   environment: string,
-): Promise<RunningConsumer> {
+): Promise<Applying> {
   const labels = { environment, generation: 'control' };
   const topic = accessTopic(environment);
-  const limits = letters.limits(control, topic);
+  await using starting = new AsyncDisposableStack();
+  const letters = new Letters({ ...options, db: control, environment, topic, logger });
+  starting.defer(() => letters.stop());
   const checkpoints = control.collection<Checkpoint>(CHECKPOINTS);
-  return startConsumer({
+  const consumer = await startConsumer({
     ...base,
     kafka: kafkas.of(topic),
     client: databases.common,
@@ -262,7 +241,7 @@ function startAccessConsumer(
         checkpoints,
         claim,
         slice,
-        (checkpoint) => applyAccess(control, environment, claim.session, slice, limits, checkpoint),
+        (checkpoint) => applyAccess(control, environment, claim.session, slice, letters.limits, checkpoint),
       );
       publisher.publish(keys, stores);
       countDeadLetters(metrics, environment, labels.generation, deadLetters);
@@ -271,8 +250,11 @@ function startAccessConsumer(
       if (outdated > 0) metrics.outdated.inc(labels, outdated);
     },
     giveUp: async (claim, slice) => {
-      const letters = await giveUpSlice(checkpoints, claim, slice, control);
-      countDeadLetters(metrics, environment, labels.generation, letters);
+      const given = await giveUpSlice(checkpoints, claim, slice, control);
+      countDeadLetters(metrics, environment, labels.generation, given);
     },
   });
+  starting.defer(consumer.stop);
+  const begun = starting.move();
+  return { ...consumer, stop: () => begun.disposeAsync() };
 }

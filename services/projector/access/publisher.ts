@@ -12,8 +12,6 @@ import type { Logger } from '#shared/logging.ts';
 import type { RedisRouter } from '#shared/redis-masters.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
-import { SideBySide } from '../side-by-side.ts';
-import { adoptStoreRecords } from '#shared/projection/access/apply.ts';
 
 /** How often what is still marked is looked for. */
 const SWEEP_MS = 1_000;
@@ -25,8 +23,6 @@ export interface PublisherOptions {
   prefix: string;
   control: Db;
   environments: readonly string[];
-  /** The live read models of each environment that has some of this release, as they are at the moment. */
-  readModels: () => Iterable<{ environment: string; db: Db }>;
   logger: Logger;
   metrics: ProjectorMetrics;
 }
@@ -34,7 +30,6 @@ export interface PublisherOptions {
 export class AccessPublisher {
   readonly #options: PublisherOptions;
   readonly #sweeping: PeriodicTask;
-  readonly #adopting = new SideBySide();
 
   constructor(options: PublisherOptions) {
     this.#options = options;
@@ -65,20 +60,13 @@ export class AccessPublisher {
     this.#sweeping.wake();
   }
 
-  async stop(): Promise<void> {
-    await this.#sweeping.stop();
-    await this.#adopting.ended();
+  stop(): Promise<void> {
+    return this.#sweeping.stop();
   }
 
   async #sweepOnce(stopped: AbortSignal): Promise<void> {
-    const { redis, prefix, control, environments, readModels, metrics } = this.#options;
+    const { redis, prefix, control, environments, metrics } = this.#options;
     const collections = controlCollections(control);
-    const adopting = [...readModels()].map(({ environment, db }) => {
-      const adopt = () =>
-        adoptStoreRecords(environment, db, collections.stores).then(() => null, describeError);
-      return this.#adopting.run(environment, adopt, null);
-    });
-    const failures = (await Promise.all(adopting)).filter((failure) => failure !== null);
     const pending = await findPending(collections, environments);
     const { keys, stores, revokedSessions } = collections;
     const publications = [
@@ -89,6 +77,7 @@ export class AccessPublisher {
     const marked = { event_pending: true } as const;
     const unlogged = await Promise.all([keys.countDocuments(marked), stores.countDocuments(marked)]);
     let left = publications.length + unlogged[0] + unlogged[1];
+    const failures: string[] = [];
     metrics.accessPending.set(left);
     for (let start = 0; start < publications.length && !stopped.aborted; start += AT_ONCE) {
       const publishing = publications

@@ -186,12 +186,12 @@ export async function markStoreRecords(
   await pendingRecords(db).bulkWrite(operations, { session, ordered: false });
 }
 
-/** Takes over the status of every store that is marked. */
+/** Takes over the status of every store that is marked. @returns how many marks there were. */
 export async function adoptStoreRecords(
   environment: string,
   db: Db,
   stores: Collection<StoreAccess>,
-): Promise<void> {
+): Promise<number> {
   const marks = await pendingRecords(db).find().toArray();
   for (const [storeId, ofStore] of Map.groupBy(marks, ({ store_id }) => store_id)) {
     // As new as the newest of these marks, or newer.
@@ -201,6 +201,7 @@ export async function adoptStoreRecords(
     }
     await pendingRecords(db).deleteMany({ _id: { $in: ofStore.map(({ _id }) => _id) } });
   }
+  return marks.length;
 }
 
 /** A deleted record blocks no store. */

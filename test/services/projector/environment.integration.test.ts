@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { superviseEnvironments, type SupervisorOptions } from '#projector/environment.ts';
+import { Supervisor, type SupervisorOptions } from '#projector/environment.ts';
 import { createMetrics } from '#projector/metrics.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import {
@@ -29,8 +29,6 @@ function consumer(stopped: () => void) {
     failed: failure.promise,
     fail: failure.reject,
     isLive: () => isLive,
-    partitions: () => [],
-    runBetweenSlices: () => Promise.resolve(null),
     stop: async () => stopped(),
   };
 }
@@ -39,6 +37,7 @@ function optionsOf(project: SupervisorOptions['project']): SupervisorOptions {
   return {
     databases: installation.databases,
     own: new Map(),
+    applyAccess: () => Promise.resolve(consumer(() => undefined)),
     prepare: () => Promise.resolve(),
     projectionVersion: PROJECTION_VERSION,
     sideBySide: false,
@@ -69,7 +68,9 @@ it('leaves nothing behind that was begun beside a generation that cannot be proj
     begun.push(number);
     return consumer(() => stopped.push(number));
   });
-  await expect(superviseEnvironments(options, [environment])).rejects.toThrow('it cannot be projected');
+  const supervisor = new Supervisor(options, environment);
+  await expect(supervisor.start()).rejects.toThrow('it cannot be projected');
+  await supervisor.stop();
   expect([begun, stopped]).toEqual([[1], [1]]);
 });
 
@@ -90,8 +91,9 @@ it('stops an environment alone for a mistake on its own Kafka, and goes on with 
       ({ labels, value }) => labels.environment === own && value === 1,
     );
   const withOwn = { ...options, own: new Map([[own, { kafka: config.kafka }]]) };
-  const supervision = await superviseEnvironments(withOwn, [common, own]);
+  const supervisors = [common, own].map((environment) => new Supervisor(withOwn, environment));
   try {
+    for (const one of supervisors) await one.start();
     await eventually('it is shown', isShown);
     expect([...running.keys()]).toEqual([common]);
     isMistaken = false;
@@ -101,16 +103,17 @@ it('stops an environment alone for a mistake on its own Kafka, and goes on with 
     former?.fail(new Error('another mistake'));
     await nextTurn();
     // A restart would stop the other environment as well.
-    expect([former?.isLive(), supervision.isLive()]).toEqual([false, true]);
+    expect([former?.isLive(), ...supervisors.map((one) => one.isLive())]).toEqual([false, true, true]);
     // So that it is looked at soon.
     await pointersIn(databases.control).updateOne({ _id: own }, { $set: { others: [] } });
     await eventually('it is begun anew', () => running.get(own) !== former);
     expect(stopped).toEqual([own]);
 
     running.get(common)?.fail(new Error('a mistake on the common servers'));
-    await expect(supervision.failed).rejects.toThrow('a mistake on the common servers');
+    const failed = Promise.race(supervisors.map((one) => one.failed));
+    await expect(failed).rejects.toThrow('a mistake on the common servers');
   } finally {
-    await supervision.stop();
+    for (const one of supervisors) await one.stop();
   }
   expect(stopped.toSorted()).toEqual([own, common, own].toSorted());
 });

@@ -49,7 +49,6 @@ it('publishes what healthy masters hold, whatever another one cannot be told', a
     prefix: 'p',
     control: { collection: () => collection } as unknown as Db,
     environments: ['e'],
-    readModels: () => [],
     logger: pino({}, { write: (line) => failures.push((JSON.parse(line) as { error: string }).error) }),
     metrics,
   });
