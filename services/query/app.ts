@@ -18,8 +18,7 @@ import { openApiDocument } from './openapi/document.ts';
 import { ROUTES } from './routes/index.ts';
 import { createServices } from './services.ts';
 import { createTokens, type SigningKeys } from './access/tokens.ts';
-import { clientAddresses } from './token/failed-authentications.ts';
-import { senders } from './token/sender.ts';
+import { clientAddresses, senders } from './token/failed-authentications.ts';
 
 export interface AppOptions {
   config: Config;

@@ -9,7 +9,7 @@ import { sendRefusal } from '../responses/send.ts';
 import { sendStatic, type StaticContent, staticContent, lazy } from '../responses/static-content.ts';
 import type { Route } from '../endpoints/route.ts';
 import { noSuchPath } from '../hooks/requests.ts';
-import { guideFiles, guidePage, page as htmlPage, protect, searchIndex } from './pages.ts';
+import { guideFiles, guidePage, HEADERS, page as htmlPage, searchIndex } from './pages.ts';
 import { makeReferenceScript } from './reference-script.ts';
 
 const HTML = 'text/html; charset=utf-8';
@@ -39,7 +39,7 @@ export function docsRoutes(others: readonly Route[]): Route[] {
   ): Route => {
     const content = lazy(make);
     return page(path, async (request, reply) => {
-      protect(reply);
+      reply.headers(HEADERS);
       return sendStatic(request, reply, await content(), await cacheControl(request));
     });
   };

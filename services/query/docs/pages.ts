@@ -1,5 +1,4 @@
 /** The pages for people: their frame, and the guides from the Markdown in `docs/guides/`. */
-import type { FastifyReply } from 'fastify';
 import { readFile } from 'node:fs/promises';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,18 +19,14 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-const HEADERS = {
+/** What all pages, and what they load, have in common. */
+export const HEADERS = {
   'content-security-policy': POLICY,
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
 };
-
-/** Sets what all pages, and what they load, have in common. */
-export function protect(reply: FastifyReply): void {
-  reply.headers(HEADERS);
-}
 
 const PARTS = [
   ['reference', 'Reference', '/docs'],
@@ -75,7 +70,7 @@ ${body}
 }
 
 /** A text as HTML. */
-export function escape(text: string): string {
+function escape(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
 }
 

@@ -5,6 +5,7 @@
  */
 import ipaddr from 'ipaddr.js';
 import { hash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import type { Redis } from 'ioredis';
 import { LRUCache } from 'lru-cache';
 import type { Counter } from 'prom-client';
@@ -12,6 +13,8 @@ import { RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible';
 import { isIP } from 'node:net';
 import type { Config } from '#shared/config.ts';
 import { nodeFor, type RedisRouter } from '#shared/redis-masters.ts';
+import { bearerToken } from '../access/steps.ts';
+import type { TokenClaims } from '../access/tokens.ts';
 import { type Refusal, Refused } from '../responses/refusal.ts';
 import { invalidClient, tooManyFailures } from './form.ts';
 
@@ -216,4 +219,22 @@ export function addressGroup(address: string | undefined): string {
   if (parsed instanceof ipaddr.IPv4) return parsed.toString();
   const network = parsed.parts.slice(0, 4).map((part) => part.toString(16));
   return `${network.join(':')}::/64`;
+}
+
+/**
+ * Makes the naming of the sender of a request before anything is verified: by it, what is in flight and waits is shared out.
+ * @param claimsOf the claims of a token that was verified before; `undefined` of any other.
+ * @param addressOf the client's address, behind trusted proxies the one that they saw.
+ * @returns the store of a token that was verified before, else the client's address.
+ */
+export function senders(
+  claimsOf: (token: string) => TokenClaims | undefined,
+  addressOf: ClientAddress,
+): (request: IncomingMessage) => string {
+  return ({ headers, socket }) => {
+    const token = bearerToken(headers.authorization);
+    const claims = token === null ? undefined : claimsOf(token);
+    if (claims !== undefined) return `store ${claims.environment} ${claims.storeId}`;
+    return `address ${addressGroup(addressOf(socket.remoteAddress, headers['x-forwarded-for']))}`;
+  };
 }

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { senders } from '#query/token/sender.ts';
-import { clientAddresses } from '#query/token/failed-authentications.ts';
+import { clientAddresses, senders } from '#query/token/failed-authentications.ts';
 
 const CLAIMS = {
   sessionId: 'x',
