@@ -57,7 +57,7 @@ const NAMES = words(
   'constructor[prototype][polluted] constructor.prototype.polluted prototype[polluted] toString',
   'hasOwnProperty valueOf $where $or $or[0][x] $expr $comment x[$ne] x[$gt] x[$regex] x[$in][]',
   'x[$where] x[] x[0] x[__proto__][polluted] x.$ne x.length x%00 x%20 %20x X _method callback',
-  'fields sort limit order_by store_id environment %ff',
+  'fields sort limit order_by store_id environment',
 );
 
 /** Values that mean something to a database, a template, a shell, a log or a browser. */
