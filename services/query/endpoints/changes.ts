@@ -37,7 +37,6 @@ import { type ChangesPage, type FeedRequest, readChanges } from '../feed/read.ts
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isUnavailable } from '#shared/errors.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
-import type { WithDeadline } from '../deadline.ts';
 import type { Route } from './route.ts';
 
 /** The parameters of every feed. */
@@ -180,34 +179,26 @@ const NO_GENERATION_MS = 250;
 /** The body of the answer; `null` where the client is gone. */
 async function followChanges(services: Services, following: Following): Promise<Buffer | null> {
   const { request, reply, feed, seconds } = following;
-  const readNow = (withDeadline: WithDeadline) =>
-    read(services, following, services.generations.of(feed.environment), withDeadline);
-  if (seconds === 0) return (await readNow(services.requestDeadline(reply, feed.environment))).body;
+  const readNow = () => read(services, following, services.generations.of(feed.environment));
+  if (seconds === 0) return (await readNow()).body;
   const began = performance.now();
   const page = await wait(services, following, began + seconds * 1_000);
   if (request.raw.socket.destroyed) return null;
   request.heldMilliseconds = performance.now() - began;
   if (services.isClosing()) reply.header('connection', 'close');
   try {
-    return (page ?? (await readNow(services.deadlineFor(feed.environment)))).body;
+    return (page ?? (await readNow())).body;
   } finally {
     // Every time, and last: nobody has to know which of the steps above took long (rule R10.7).
     await services.reauthorize(request, reply, scopesOf(feed.feed.kinds));
   }
 }
 
-async function read(
-  services: Services,
-  { feed }: Following,
-  generation: Generation,
-  withDeadline: WithDeadline,
-): Promise<ChangesPage> {
+async function read(services: Services, { feed }: Following, generation: Generation): Promise<ChangesPage> {
+  const { changes } = services.sharedOf(generation);
   const { begun } = services.admission;
-  const page = await readChanges(services.sharedOf(generation).changes, feed, {
-    withDeadline,
-    forEachRead: services.deadlineFor(feed.environment),
-    hasOthers: () => services.admission.begun > begun,
-  });
+  const hasOthers = () => services.admission.begun > begun;
+  const page = await readChanges(changes, services.deadlineFor(feed.environment), feed, hasOthers);
   // Where nothing is there yet, what comes next is not to be missed.
   if (feed.after === NOW) feed.after = page.next;
   return page;
@@ -249,9 +240,7 @@ async function waitIn(
   try {
     for (let waited = 0; ; waited += 1) {
       if (waited > 1) await sleep(BEHIND_MS);
-      const page = await read(services, following, generation, services.deadlineFor(feed.environment)).catch(
-        nothingWhileUnavailable,
-      );
+      const page = await read(services, following, generation).catch(nothingWhileUnavailable);
       if (page !== null && !page.isEmpty) return page;
       if (waiter.isOver) return null;
       const known = page && { position: page.next.snapshotPosition, epochs: page.stamp?.epochs };

@@ -50,20 +50,11 @@ const ATTEMPTS = 5;
 
 type Changes = SharedChanges<ChangesPage>;
 
-/** How the reads of a page are made. */
-export interface Reading {
-  /** Bounds the first reads together. */
-  withDeadline: WithDeadline;
-  /** Bounds each further read by itself, since there may be many. */
-  forEachRead: WithDeadline;
-  /** Whether other requests have come since: they have their turn between two reads. */
-  hasOthers: () => boolean;
-}
-
 /** What of a feed is to be read. */
 interface Wanted {
   changes: Changes;
   request: FeedRequest;
+  /** Bounds each read by itself: a page may need many. */
   withDeadline: WithDeadline;
 }
 
@@ -73,13 +64,15 @@ type Bounds = Pick<ChunkRequest, 'kinds' | 'upTo' | 'limit'>;
 /**
  * Reads the changes after a cursor. Each chunk is of one snapshot with the stamp that says what the cursor means. Those after the first are
  * read up to the position of the first one's stamp: what changes in between has a later one.
+ * @param hasOthers whether other requests have come since: they have their turn between two reads.
  */
 export async function readChanges(
   changes: Changes,
+  withDeadline: WithDeadline,
   request: FeedRequest,
-  reading: Reading,
+  hasOthers: () => boolean,
 ): Promise<ChangesPage> {
-  const wanted: Wanted = { changes, request, withDeadline: reading.withDeadline };
+  const wanted: Wanted = { changes, request, withDeadline };
   const { first, start } = await readFirst(wanted);
   if (first.page !== undefined) return first.page;
   const { stamp } = first;
@@ -92,18 +85,17 @@ export async function readChanges(
     from = chunk.reached;
     if (page.more || from >= end) break;
     // As long as the last one took: whoever copies a store leaves others half of the time at least.
-    if (reading.hasOthers()) await sleep(performance.now() - began);
+    if (hasOthers()) await sleep(performance.now() - began);
     began = performance.now();
     const kinds = movedKinds(request.feed, stamp?.positions, from);
     const limit = Math.min(rowsOfChunk(wanted, page.bytes), request.pageSize - page.count + 1);
     // Where few were found in a window, the rest is not looked for in windows.
     const isSparse = chunk.rows.length * 2 < limit;
     const upTo = isSparse ? end : Math.min(windowEnd(wanted, kinds, from, limit), end);
-    const further = { ...wanted, withDeadline: reading.forEachRead };
-    chunk = await readChunk(further, { ...start, lastDelivered: from }, { kinds, limit, upTo });
+    chunk = await readChunk(wanted, { ...start, lastDelivered: from }, { kinds, limit, upTo });
     if (chunk.stamp?.epochs === stamp?.epochs) continue;
     // Its positions may mean other changes.
-    if (page.count === 0) return readChanges(changes, request, reading);
+    if (page.count === 0) return readChanges(changes, withDeadline, request, hasOthers);
     page.more = true;
     break;
   }
@@ -202,7 +194,6 @@ function windowEnd(wanted: Wanted, kinds: Feed['kinds'], from: number, limit: nu
 class PageOf {
   readonly #request: FeedRequest;
   readonly #offset: string;
-  /** Of each chunk. */
   readonly #parts: Buffer[] = [];
   count = 0;
   bytes = 0;
@@ -218,22 +209,16 @@ class PageOf {
   /** Adds changes until it is full. */
   add(rows: readonly ChangeRow[]): void {
     const { feed, pageSize } = this.#request;
-    const entries: string[] = [];
-    const before = this.bytes;
     for (const row of rows) {
       this.more = this.count >= pageSize || this.bytes >= MAX_PAGE_BYTES;
       if (this.more) break;
       const entry = `${this.count === 0 ? '' : ','}${entryOf(row, feed, this.#offset)}`;
-      entries.push(entry);
+      // Each by itself: for a large string the garbage collector would look through everything.
+      this.#parts.push(Buffer.from(entry, 'latin1'));
       this.count += 1;
       this.bytes += entry.length;
       this.last = row.feed_position;
     }
-    // One by one: the garbage collector has to look through everything for large strings.
-    const part = Buffer.allocUnsafe(this.bytes - before);
-    let at = 0;
-    for (const entry of entries) at += part.write(entry, at, 'latin1');
-    this.#parts.push(part);
   }
 
   /** The body of the answer. */
