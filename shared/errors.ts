@@ -43,7 +43,12 @@ export class StoreDataError extends Error {
 }
 
 /** What refuses an operator's command. */
-export const commandInvalid = (message: string) => new StoreDataError('command_invalid', message);
+export const commandInvalid = (message: string, cause?: unknown) =>
+  new StoreDataError('command_invalid', message, { cause });
+
+/** What says that a server is away, so that the same command may succeed later. */
+export const unavailable = (message: string, cause?: unknown) =>
+  new StoreDataError('environment_unavailable', message, { cause });
 
 /** What says that nothing has the given name. */
 export const notFound = (message: string) => new StoreDataError('not_found', message);

@@ -5,7 +5,7 @@
 import { BSON } from 'mongodb';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Servers } from '#admin/connection/servers.ts';
+import { Servers } from '#admin/servers.ts';
 import { LogReader } from '#shared/kafka/log-reader.ts';
 import { startProjector } from '#projector/projector.ts';
 import { readConfig } from '#shared/config.ts';

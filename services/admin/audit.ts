@@ -10,7 +10,7 @@ import {
   type AuditSubject,
 } from '#shared/access/audit.ts';
 import { describeError, StoreDataError } from '#shared/errors.ts';
-import type { Servers } from './connection/servers.ts';
+import type { Servers } from './servers.ts';
 import { remark } from './output/print.ts';
 import { WrongUsage } from './options.ts';
 
@@ -58,36 +58,26 @@ export async function audited<T>(
     details,
   };
   await audit.insertOne(began);
-  const end = async (
-    phase: 'done' | 'failed',
-    came: AuditDetails,
-    more: AuditSubject = {},
-  ): Promise<void> => {
-    try {
-      await audit.insertOne({
-        ...began,
-        ...more,
-        _id: new ObjectId(),
-        at: new Date(),
-        phase,
-        began: began._id,
-        details: came,
-      });
-    } catch (error) {
+  const end = (phase: 'done' | 'failed', came: AuditDetails, more: AuditSubject = {}) => {
+    const ends = { _id: new ObjectId(), at: new Date(), phase, began: began._id, details: came };
+    return audit.insertOne({ ...began, ...more, ...ends }).catch((error: unknown) => {
       remark(`note: the audit does not say how this ended: ${describeError(error)}`);
-    }
+    });
   };
   let done: AuditedResult<T>;
   try {
     done = await work();
   } catch (error) {
-    await end('failed', {
-      reason: error instanceof StoreDataError ? error.message : describeError(error),
-    });
+    await end('failed', { reason: messageOf(error) });
     throw error;
   }
   await end('done', done.details, done.subject);
   return done.result;
+}
+
+/** An error in a sentence of another one. */
+export function messageOf(error: unknown): string {
+  return error instanceof StoreDataError ? error.message : describeError(error);
 }
 
 /** The variable that names the actor where the command line does not. */

@@ -1,5 +1,5 @@
 /** The stores that a comparison covers, and the snapshots in which it reads them. */
-import type { ClientSession, Db, Document } from 'mongodb';
+import type { ClientSession, Db, Document, FindCursor } from 'mongodb';
 import { ENTITY_NAMES, type EntityName } from '#shared/events/entities.ts';
 import {
   COLLECTIONS,
@@ -10,17 +10,25 @@ import {
 } from '#shared/read-models/collections.ts';
 import { withoutErased } from '#shared/read-models/erasures.ts';
 import { SHIFTED_FIELDS, jsonOf, shiftJson } from '#shared/read-models/local-time.ts';
+import { anyOf } from '#shared/read-models/rank-tree/nodes.ts';
+import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 
-/** The stores' ids. */
-export async function storesIn(db: Db): Promise<Set<string>> {
+/** The ids of the stores of which anything is stored. @param only this one, if anything is. */
+export async function storesIn(db: Db, only?: string): Promise<Set<string>> {
   const stores = new Set<string>();
   for (const name of [STAMPS, ...ENTITY_NAMES.map((entity) => COLLECTIONS[entity])]) {
     // An `_id` is a store's, or begins with it.
-    const ids = name === STAMPS ? '_id' : 'store_id';
-    const found: unknown[] = await db.collection(name).distinct(ids);
+    const field = name === STAMPS ? '_id' : 'store_id';
+    const found: unknown[] = await db
+      .collection(name)
+      .distinct(field, only === undefined ? {} : { [field]: only });
     for (const store of found) if (typeof store === 'string') stores.add(store);
   }
   const ofNodes = db.collection(RANK_NODES).aggregate<{ _id: unknown }>([
+    {
+      $match:
+        only === undefined ? {} : { $or: Object.values(RANK_TREES).map(({ name }) => anyOf(name, only)) },
+    },
     // Nothing but the `_id`, whose index has them all: `<tree>/<store id>/…`.
     { $project: { store: { $arrayElemAt: [{ $split: ['$_id', '/'] }, 1] } } },
     { $group: { _id: '$store' } },
@@ -28,20 +36,6 @@ export async function storesIn(db: Db): Promise<Set<string>> {
   for await (const { _id } of ofNodes) if (typeof _id === 'string') stores.add(_id);
   return stores;
 }
-
-/** Whether anything is stored of a store. */
-export async function hasAnything(db: Db, storeId: string): Promise<boolean> {
-  const places = [
-    { name: STAMPS, filter: { _id: storeId as never } },
-    ...ENTITY_NAMES.map((entity) => ({ name: COLLECTIONS[entity], filter: { store_id: storeId } })),
-    { name: RANK_NODES, filter: { store_id: storeId } },
-  ];
-  for (const { name, filter } of places) {
-    if ((await db.collection(name).findOne(filter, { projection: { _id: 1 } })) !== null) return true;
-  }
-  return false;
-}
-
 /** One of two that are compared, as a session shows it. */
 export interface Side {
   db: Db;
@@ -49,7 +43,7 @@ export interface Side {
 }
 
 /** A part of a collection that belongs to one store. */
-interface Range {
+export interface Range {
   collection: string;
   /** Whose records; of counts the entity that is counted by. */
   entity: EntityName;
@@ -77,7 +71,7 @@ export function rangesOf(storeId: string): Range[] {
 }
 
 /** The ids and versions of a range, ids ascending. */
-function readVersions({ db, session }: Side, { collection, prefix }: Range): AsyncIterable<Version> {
+function readVersions({ db, session }: Side, { collection, prefix }: Range): FindCursor<Version> {
   return db.collection<Version>(collection).find(
     // "0" follows "/": nothing of another store lies between.
     { _id: { $gte: prefix, $lt: `${prefix.slice(0, -1)}0` } },
@@ -86,7 +80,7 @@ function readVersions({ db, session }: Side, { collection, prefix }: Range): Asy
 }
 
 /** Whole records by their ids, as they are shown. */
-export async function readRecords(
+async function readRecords(
   { db, session }: Side,
   collection: string,
   ids: readonly string[],
@@ -103,53 +97,43 @@ export async function readRecords(
 export type Content = ReadonlyMap<string, string>;
 
 /** The content of a record, its bodies as they read under an offset. */
-export function contentOf(record: Document, offset: string): Content {
+function contentOf(record: Document, offset: string): Content {
   // The place in the change feed is each generation's own.
   const { offset: madeFor, feed_position: _place, ...fields } = record;
   return new Map(
     Object.entries(fields).map(([name, value]) => {
       const json = typeof value === 'string' ? jsonOf(name, value) : null;
-      if (json === null || typeof madeFor !== 'string') return [name, asText(value)];
-      return [name, shiftJson(json, madeFor, offset)];
+      if (json !== null && typeof madeFor === 'string') return [name, shiftJson(json, madeFor, offset)];
+      // JSON has no infinity, and a product without a category has that position.
+      return [name, typeof value === 'number' ? String(value) : JSON.stringify(value)];
     }),
   );
 }
 
 /** Names of the fields that differ, those of bodies with the member: `whole.total`. Never what they hold. */
 export function differingFields(a: Content, b: Content): string[] {
-  const names = new Set([...a.keys(), ...b.keys()]);
-  return [...names].flatMap((name) => {
-    const one = a.get(name);
-    const other = b.get(name);
-    if (one === other) return [];
-    const members = SHIFTED_FIELDS.includes(name) ? differingMembers(one, other) : [];
+  return differingNames(a, b).flatMap((name) => {
+    const [before, after] = SHIFTED_FIELDS.includes(name)
+      ? [a, b].map((one) => membersOf(one.get(name)))
+      : [];
+    const members = before && after ? differingNames(before, after) : [];
     return members.length > 0 ? members.map((member) => `${name}.${member}`) : [name];
   });
 }
 
-function differingMembers(one: string | undefined, other: string | undefined): string[] {
-  const [a, b] = [one, other].map(objectIn);
-  if (a === null || a === undefined || b === null || b === undefined) return [];
-  const before = new Map(Object.entries(a).map(([name, value]) => [name, JSON.stringify(value)]));
-  const after = new Map(Object.entries(b).map(([name, value]) => [name, JSON.stringify(value)]));
-  return [...new Set([...before.keys(), ...after.keys()])].filter(
-    (name) => before.get(name) !== after.get(name),
-  );
+function differingNames(a: Content, b: Content): string[] {
+  return [...new Set([...a.keys(), ...b.keys()])].filter((name) => a.get(name) !== b.get(name));
 }
 
-/** The object that a body is; `null` where it is damaged. */
-function objectIn(text: string | undefined): object | null {
+/** The members of the object that a body is; `null` where it is damaged. */
+function membersOf(text = '{}'): Content | null {
   try {
-    const parsed: unknown = JSON.parse(text ?? '{}');
-    return typeof parsed === 'object' && !Array.isArray(parsed) ? parsed : null;
+    const parsed: unknown = JSON.parse(text);
+    if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return null;
+    return new Map(Object.entries(parsed).map(([name, value]) => [name, JSON.stringify(value)]));
   } catch {
     return null;
   }
-}
-
-function asText(value: unknown): string {
-  // JSON has no infinity, and a product without a category has that position.
-  return typeof value === 'number' ? String(value) : JSON.stringify(value);
 }
 
 const RECORDS_BATCH = 200;
@@ -186,15 +170,22 @@ export async function scanRange(
     result.sampled += sample.length;
     sample.length = 0;
   };
-  for await (const [one, other] of pairs(readVersions(expected, range), readVersions(actual, range))) {
-    if (one !== null) result.expected += 1;
-    if (other !== null) result.actual += 1;
-    if (one?.sequence !== other?.sequence || one === null || other === null) {
-      result.differing.push((one ?? other)?._id ?? '');
-    } else if (result.expected % stride === 0) {
-      sample.push({ id: one._id, offset });
+  const [ours, theirs] = [readVersions(expected, range), readVersions(actual, range)];
+  let [one, other] = [await ours.next(), await theirs.next()];
+  while (one !== null || other !== null) {
+    // Ids are ASCII: MongoDB orders them as we do.
+    const isOurs = one !== null && (other === null || one._id <= other._id);
+    const isTheirs = other !== null && (one === null || other._id <= one._id);
+    const id = (isOurs ? one : other)?._id ?? '';
+    if (isOurs) result.expected += 1;
+    if (isTheirs) result.actual += 1;
+    if (!isOurs || !isTheirs || one?.sequence !== other?.sequence) result.differing.push(id);
+    else if (result.expected % stride === 0) {
+      sample.push({ id, offset });
       if (sample.length === RECORDS_BATCH) await compareSample();
     }
+    if (isOurs) one = await ours.next();
+    if (isTheirs) other = await theirs.next();
   }
   await compareSample();
   return result;
@@ -239,38 +230,4 @@ export function kindOf({ one, other }: Contents): DifferenceKind {
   if (other.size === 0) return 'missing';
   if (one.size === 0) return 'added';
   return one.get('sequence') === other.get('sequence') ? 'content' : 'version';
-}
-
-/** Walks two ordered lists side by side. */
-async function* pairs(
-  first: AsyncIterable<Version>,
-  second: AsyncIterable<Version>,
-): AsyncGenerator<[Version | null, Version | null]> {
-  const others = second[Symbol.asyncIterator]();
-  const next = async () => {
-    const { done, value } = await others.next();
-    return done === true ? null : value;
-  };
-  let other = await next();
-  for await (const one of first) {
-    while (other !== null && compareBytes(other._id, one._id) < 0) {
-      yield [null, other];
-      other = await next();
-    }
-    if (other?._id === one._id) {
-      yield [one, other];
-      other = await next();
-    } else {
-      yield [one, null];
-    }
-  }
-  while (other !== null) {
-    yield [null, other];
-    other = await next();
-  }
-}
-
-/** As MongoDB orders ids, which are ASCII. */
-function compareBytes(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

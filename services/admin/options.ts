@@ -1,5 +1,5 @@
 /** Options and arguments that several commands share, checked before anything is connected. */
-import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
+import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import type { Config } from '#shared/config.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { CLIENT_ID_PATTERN, type Scope, SCOPES } from '#shared/events/access-event.ts';
@@ -12,7 +12,8 @@ export class WrongUsage extends StoreDataError {
   }
 }
 
-export const jsonOption = () => new Option('--json', 'print JSON, for programs');
+/** @param description as lists of commands and its own help say it. */
+export const command = (name: string, description: string) => new Command(name).description(description);
 
 export const environmentOption = (meaning: string) =>
   new Option('-e, --environment <name>', meaning).argParser(nonEmpty);

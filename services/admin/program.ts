@@ -1,15 +1,14 @@
 /** The tree of commands, and what all of them have in common: help, wrong usage, exit codes; and one run of it. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings';
+import { type Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings';
 import { actor, ACTOR_VARIABLE } from './audit.ts';
 import * as access from './commands/access.ts';
 import { auditCommand } from './commands/audit.ts';
 import { completionCommand } from './commands/completion.ts';
 import { configCommand } from './commands/config.ts';
-import { dropCommand, retryCommand } from './commands/dead-letters/decide.ts';
+import { dropCommand, retryCommand, skipCommand } from './commands/dead-letters/decide.ts';
 import * as letters from './commands/dead-letters/show.ts';
-import { skipCommand } from './commands/dead-letters/skip.ts';
 import { eventsCommand } from './commands/events.ts';
 import * as generations from './commands/generations.ts';
 import * as keys from './commands/keys/rights.ts';
@@ -20,11 +19,10 @@ import { publishCommand } from './commands/publish.ts';
 import * as quota from './commands/quota.ts';
 import * as sessions from './commands/sessions.ts';
 import * as signingKeys from './commands/signing-keys.ts';
-import { eraseCommand, exportCommand, statusCommands } from './commands/stores/change.ts';
-import * as stores from './commands/stores/list.ts';
+import * as stores from './commands/stores.ts';
 import { verifyCommand } from './commands/verify.ts';
 import { describeError, isUnavailable, refusalOf, StoreDataError } from '#shared/errors.ts';
-import { WrongUsage } from './options.ts';
+import { command as makeCommand, WrongUsage } from './options.ts';
 import { fail, runToEnd } from './output/print.ts';
 
 /** What `help.txt` says below the options of each command, by its whole name. */
@@ -36,8 +34,10 @@ const HELP = new Map(
 
 /** Makes the program; every action ends by returning or throwing, none by exiting. */
 export function createProgram(): CommandUnknownOpts {
-  const program = new Command('store-data')
-    .description('Feeds the Store Data API with events, and lets operators decide who may read what.')
+  const program = makeCommand(
+    'store-data',
+    'Feeds the Store Data API with events, and lets operators decide who may read what.',
+  )
     .exitOverride()
     .option(
       '--actor <name>',
@@ -65,9 +65,9 @@ export function createProgram(): CommandUnknownOpts {
     group('stores', 'Look at stores; block them and let them in again; export or erase them', [
       stores.listCommand(),
       stores.showCommand(),
-      ...statusCommands(),
-      exportCommand(),
-      eraseCommand(),
+      ...stores.statusCommands(),
+      stores.exportCommand(),
+      stores.eraseCommand(),
     ]),
     group('quota', 'Give stores a quota of their own', [
       quota.setCommand(),
@@ -113,15 +113,20 @@ export function createProgram(): CommandUnknownOpts {
 
 /** A command that consists of others. */
 function group(name: string, description: string, commands: readonly CommandUnknownOpts[]): Command {
-  const parent = new Command(name).description(description);
+  const parent = makeCommand(name, description);
   for (const command of commands) parent.addCommand(command);
   return parent;
 }
+
+/** Commands that print something else than a result: the events of a store, and a script. */
+const WITHOUT_JSON = new Set(['export', 'completion']);
 
 /** Adds commands, for which all holds then that the program decides about wrong usage, and what `help.txt` says of them. */
 function add(parent: CommandUnknownOpts, commands: readonly CommandUnknownOpts[]): void {
   for (const command of commands) {
     if (command.parent === null) parent.addCommand(command);
+    const hasJson = command.commands.length === 0 && !WITHOUT_JSON.has(command.name());
+    if (hasJson) command.option('--json', 'print JSON, for programs');
     add(command.copyInheritedSettings(parent), command.commands);
     explainUsage(command);
     const path = [parent.parent === null ? '' : `${parent.name()} `, command.name()];

@@ -13,32 +13,30 @@ import { withTimeLimit } from '#shared/waiting.ts';
 const CONFLICTS_MS = 20_000;
 
 /** Runs `work` in transactions until one is committed. @throws what it fails with otherwise, or still after 20 s. */
-export async function inTransaction<R extends object>(
+export function inTransaction<R extends object>(
   mongodb: MongoClient,
   work: (session: ClientSession) => Promise<R>,
 ): Promise<R> {
-  const end = Date.now() + CONFLICTS_MS;
-  for (let attempt = 0; ; attempt += 1) {
-    try {
-      return await mongodb.withSession((session) => runInTransaction(session, () => work(session)));
-    } catch (error) {
-      if (!isUnavailable(error) || Date.now() > end) throw error;
-    }
-    await sleep(Math.min(20 * 2 ** attempt, 1_000) * Math.random());
-  }
+  const pauseMs = (attempt: number) => Math.min(20 * 2 ** attempt, 1_000) * Math.random();
+  return tryAgain(CONFLICTS_MS, pauseMs, () =>
+    mongodb.withSession((session) => runInTransaction(session, () => work(session))),
+  );
 }
 
 /** A collection that was just made is in no snapshot for a moment; an election takes longer. */
 const SNAPSHOT_MS = 15_000;
 
 /** Runs `read` with a snapshot of its own. */
-export async function inSnapshot<T>(
-  client: MongoClient,
-  read: (session: ClientSession) => Promise<T>,
-): Promise<T> {
-  for (const end = performance.now() + SNAPSHOT_MS; ; await sleep(100)) {
+export function inSnapshot<T>(client: MongoClient, read: (session: ClientSession) => Promise<T>): Promise<T> {
+  const pauseMs = () => 100;
+  return tryAgain(SNAPSHOT_MS, pauseMs, () => client.withSession({ snapshot: true }, read));
+}
+
+async function tryAgain<T>(forMs: number, pauseMs: (attempt: number) => number, work: () => Promise<T>) {
+  const end = performance.now() + forMs;
+  for (let attempt = 0; ; await sleep(pauseMs(attempt++))) {
     try {
-      return await client.withSession({ snapshot: true }, read);
+      return await work();
     } catch (error) {
       if (!isUnavailable(error) || performance.now() > end) throw error;
     }

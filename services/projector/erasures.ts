@@ -10,7 +10,7 @@ import { pause } from '#shared/waiting.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import type { Epochs } from '#shared/projection/slice/epochs.ts';
 import { erasePiece, MAX_PIECE } from '#shared/projection/erasure/pieces.ts';
-import { countErasures, findQueued, type QueuedStore } from '#shared/projection/erasure/queue.ts';
+import { countErasures, findQueued, type QueuedStore } from '#shared/projection/erasure/erase.ts';
 import type { Scheduler } from './log/scheduler.ts';
 import type { ProjectorMetrics } from './metrics.ts';
 

@@ -4,13 +4,12 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from 'mongodb';
-import { type Admin, askKafka, type Kafka } from '#shared/kafka/client.ts';
+import { type Admin, askKafka, type Kafka, type PerKafka } from '#shared/kafka/client.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { judgeErasures } from '#shared/access/erased-stores.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { LogReader } from '#shared/kafka/log-reader.ts';
 import { endsOf, hasReached, readLogBounds, sumOf } from '#shared/kafka/positions.ts';
-import type { PerKafka } from '#shared/kafka/client.ts';
 import type { Logger } from '#shared/logging.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import type { Databases } from '#shared/read-models/databases.ts';
@@ -40,8 +39,10 @@ export async function makeFirstGeneration(
   await askKafka(kafkas.of(access), (admin) => untilApplied(options, admin, access));
   const changes = changesTopic(environment);
   await askKafka(kafkas.of(changes), async (admin) => {
-    const open = () => LogReader.open(logServers(options, admin), changes);
-    for (const store of await judgeErasures(controlCollections(control), environment, changes, open)) {
+    const others = await judgeErasures(controlCollections(control), environment, changes, (judge) =>
+      LogReader.with(logServers(options, admin), changes, judge),
+    );
+    for (const store of others) {
       options.logger.warn(
         { environment, store },
         'a store was erased from another log than this one: all that this one holds of it is applied; erase it again if it must go',

@@ -112,6 +112,9 @@ export interface RevokedSession {
   publish_pending?: true;
 }
 
+/** What access is decided by: a key's record or a store's. */
+export type AccessRecord = AccessKey | StoreAccess;
+
 export interface ControlCollections {
   keys: Collection<AccessKey>;
   stores: Collection<StoreAccess>;
@@ -119,17 +122,9 @@ export interface ControlCollections {
 }
 
 /** Empty almost always, so that it can be asked every second. */
-const PENDING_INDEX: IndexDescription = {
-  name: 'publish_pending',
-  key: { publish_pending: 1 },
-  partialFilterExpression: { publish_pending: true },
-};
-
-const EVENT_PENDING_INDEX: IndexDescription = {
-  name: 'event_pending',
-  key: { event_pending: 1 },
-  partialFilterExpression: { event_pending: true },
-};
+const [PENDING_INDEX, EVENT_PENDING_INDEX] = (['publish_pending', 'event_pending'] as const).map(
+  (name): IndexDescription => ({ name, key: { [name]: 1 }, partialFilterExpression: { [name]: true } }),
+) as [IndexDescription, IndexDescription];
 
 /** The mark that a command sets with its change until the log has the event. */
 type Marks = Pick<AccessKey, 'event_pending'>;
@@ -145,6 +140,14 @@ export function controlCollections(control: Db): ControlCollections {
     stores: control.collection('store_access', current),
     revokedSessions: control.collection('revoked_sessions', current),
   };
+}
+
+/** The collection of a record. */
+export function collectionOf(
+  { keys, stores }: Pick<ControlCollections, 'keys' | 'stores'>,
+  record: AccessRecord,
+): Collection<AccessRecord> {
+  return ('secret_hashes' in record ? keys : stores) as unknown as Collection<AccessRecord>;
 }
 
 /** Creates the control database's indexes. Safe to call from several processes at once. */
@@ -190,7 +193,7 @@ export function nextVersion(version: number): number {
 export async function applyKeyChange(
   keys: Collection<AccessKey>,
   environment: string,
-  change: AccessKeyChange,
+  change: KeyChange,
   session?: ClientSession,
   marks: Marks = {},
 ): Promise<AccessKey | null> {
@@ -218,7 +221,7 @@ export async function applyKeyChange(
  * Replaces a record by the result of `next`. If another process writes it meanwhile, outside of a transaction, it is read again.
  * @param next answers `null` where the record stays as it is.
  */
-async function changeRecord<R extends AccessKey | StoreAccess>(
+async function changeRecord<R extends AccessRecord>(
   collection: Collection<R>,
   _id: string,
   session: ClientSession | undefined,
@@ -259,10 +262,12 @@ function changeStore(
   });
 }
 
+/** An event's, or a command's. */
+type KeyChange = Omit<AccessKeyChange, 'kind' | 'source' | 'eventId'>;
 type KeyContent = KeyRights & Pick<AccessKey, 'secret_expires_at' | 'status' | 'widest'>;
 
 /** What a key's record says after a change; `null` where the change does not apply. */
-function contentAfter(stored: AccessKey | null, change: AccessKeyChange): KeyContent | null {
+function contentAfter(stored: AccessKey | null, change: KeyChange): KeyContent | null {
   if (stored?.status === 'revoked') return null;
   const newer = change.sequence > (stored?.sequence ?? -1);
   if (newer || change.status === 'revoked') {
@@ -283,7 +288,7 @@ function contentAfter(stored: AccessKey | null, change: AccessKeyChange): KeyCon
  * does not matter. An active event with more rights than the first one gave does not apply.
  * @returns `null` where nothing is taken away.
  */
-function narrowed(stored: AccessKey, change: AccessKeyChange): KeyContent | null {
+function narrowed(stored: AccessKey, change: KeyChange): KeyContent | null {
   const scopes = change.scopes ?? [];
   const hashes = change.secretHashes ?? [];
   const widest = stored.widest ?? { scopes: stored.scopes, secret_hashes: stored.secret_hashes };
@@ -330,7 +335,7 @@ function byTime(one: string, other: string): number {
  */
 function secretsAfter(
   stored: AccessKey | null,
-  change: Pick<AccessKeyChange, 'secretHashes' | 'secretExpiry'> | null,
+  change: Pick<KeyChange, 'secretHashes' | 'secretExpiry'> | null,
 ): Pick<KeyContent, 'secret_hashes' | 'secret_expires_at'> {
   const before = stored?.secret_hashes ?? [];
   const given = change?.secretHashes ?? before;
@@ -348,18 +353,13 @@ function secretsAfter(
 
 /** The hashes of a key's secrets that count at an instant, those that came last first. */
 export function validSecrets(
-  {
-    secret_hashes: hashes,
-    secret_expires_at: expiry,
-  }: Pick<AccessKey, 'secret_hashes' | 'secret_expires_at'>,
+  { secret_hashes, secret_expires_at: ends = {} }: Pick<AccessKey, 'secret_hashes' | 'secret_expires_at'>,
   now = Date.now(),
 ): string[] {
-  return expiry === undefined
-    ? hashes
-    : hashes.filter((hash) => {
-        const end = expiry[hash];
-        return end === undefined || now < Date.parse(end);
-      });
+  return secret_hashes.filter((hash) => {
+    const end = ends[hash];
+    return end === undefined || now < Date.parse(end);
+  });
 }
 
 /** Where a store's blocking comes from: events of the access topic, or the store's own record. */

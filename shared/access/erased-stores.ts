@@ -111,21 +111,20 @@ const READ_BACK = 16;
 
 /**
  * Marks the ends of erased stores that belong to another log than the topic holds now, and unmarks those whose log is back.
- * @param open opens the topic's log; not called where no store was erased.
+ * @param readLog opens the topic's log; not called where no store was erased.
  * @returns the stores with an end that does not count.
  */
 export async function judgeErasures(
   { stores }: Pick<ControlCollections, 'stores'>,
   environment: string,
   topic: string,
-  open: () => Promise<LogReader>,
+  readLog: (work: (log: LogReader) => Promise<void>) => Promise<void>,
 ): Promise<string[]> {
   const filter = { environment, 'erased.ends': { $elemMatch: { topic, last: { $exists: true } } } };
   const erased = await stores.find(filter, { sort: { _id: 1 } }).toArray();
   if (erased.length === 0) return [];
-  const log = await open();
   const others: string[] = [];
-  try {
+  await readLog(async (log) => {
     const messages = new Map<string, LogMessage | null>();
     for (const { _id, store_id, erased: { ends = [], sequence = 0 } = {} } of erased) {
       let hasOther = false;
@@ -147,9 +146,7 @@ export async function judgeErasures(
       }
       if (hasOther) others.push(store_id);
     }
-  } finally {
-    await log.close();
-  }
+  });
   return others;
 }
 

@@ -6,11 +6,19 @@
  * the highest score: a late write with an older version removes itself.
  */
 import type { ChainableCommander } from 'ioredis';
-import type { Collection, Filter, UpdateFilter } from 'mongodb';
 import { type KeyStatus, type Scope, SCOPES } from '../events/access-event.ts';
-import { pipelined, type RedisRouter, type OwnerOfKeys } from '../redis-masters.ts';
-import { type AccessKey, isBlocked, type StoreAccess, type RevokedSession } from './access-keys.ts';
+import { type OwnerOfKeys, pipelined, type RedisRouter } from '../redis-masters.ts';
+import {
+  type AccessKey,
+  type AccessRecord,
+  collectionOf,
+  type ControlCollections,
+  isBlocked,
+  type RevokedSession,
+  type StoreAccess,
+} from './access-keys.ts';
 import { randomBytes } from 'node:crypto';
+import type { Collection } from 'mongodb';
 
 export interface Grant {
   status: KeyStatus;
@@ -79,12 +87,13 @@ export function publishedKey(prefix: string, key: GrantedKey): Published {
   return { redisKey: grant(key._id), version, member: encodeGrant(key) };
 }
 
-/** A store's blocking as Redis is to hold it. */
-export function publishedBlocking(prefix: string, store: StoreAccess): Published {
-  return publishedState(prefix, store.environment, store.store_id, store);
+/** A record as Redis is to hold it. */
+export function publishedRecord(prefix: string, record: AccessRecord): Published {
+  if ('secret_hashes' in record) return publishedKey(prefix, record);
+  return publishedState(prefix, record.environment, record.store_id, record);
 }
 
-/** The same for a store that may have no record: it counts as active with version 0, which every real version overtakes. */
+/** A store's state; without a record it counts as active with version 0, which every real version overtakes. */
 export function publishedState(
   prefix: string,
   environment: string,
@@ -112,24 +121,12 @@ export async function publishAll(holders: RedisRouter, records: readonly Publish
 export async function publishAccess(
   redis: RedisRouter,
   prefix: string,
-  record:
-    { key: AccessKey; keys: Collection<AccessKey> } | { store: StoreAccess; stores: Collection<StoreAccess> },
+  collections: Pick<ControlCollections, 'keys' | 'stores'>,
+  record: AccessRecord,
 ): Promise<void> {
-  if ('key' in record) {
-    await publishAll(redis, [publishedKey(prefix, record.key)]);
-    await notePublished<AccessKey>(record.keys, record.key);
-  } else {
-    await publishAll(redis, [publishedBlocking(prefix, record.store)]);
-    await notePublished<StoreAccess>(record.stores, record.store);
-  }
-}
-
-async function notePublished<R extends AccessKey | StoreAccess>(
-  collection: Collection<R>,
-  { _id, version }: R,
-): Promise<void> {
-  const published = { $unset: { publish_pending: '' } } as unknown as UpdateFilter<R>;
-  await collection.updateOne({ _id, version } as Filter<R>, published);
+  await publishAll(redis, [publishedRecord(prefix, record)]);
+  const { _id, version } = record;
+  await collectionOf(collections, record).updateOne({ _id, version }, { $unset: { publish_pending: '' } });
 }
 
 /** The keys of one store in one environment. */

@@ -10,8 +10,7 @@ import {
   type GrantedKey,
   publishAll,
   type Published,
-  publishedBlocking,
-  publishedKey,
+  publishedRecord,
   replaceVersioned,
   setVersioned,
   endOwnSessions,
@@ -51,8 +50,8 @@ export async function reconcileAccess(options: ReconcileOptions): Promise<Reconc
   const filter = { environment: { $in: [...environments] } };
   const find = (signal: AbortSignal) => control.revokedSessions.find(filter, { signal }).toArray();
   found.sessionsEnded = await endOwnSessions(options.master, prefix, await options.bounded(find));
-  await compareAll<AccessKey>(options, control.keys, found, (key) => publishedKey(prefix, key));
-  await compareAll<StoreAccess>(options, control.stores, found, (store) => publishedBlocking(prefix, store));
+  await compareAll<AccessKey>(options, control.keys, found, (key) => publishedRecord(prefix, key));
+  await compareAll<StoreAccess>(options, control.stores, found, (store) => publishedRecord(prefix, store));
   return found;
 }
 
@@ -170,10 +169,7 @@ export async function publishPending(
   prefix: string,
   { keys, stores, sessions }: PendingAccess,
 ): Promise<void> {
-  const records = [
-    ...keys.map((key) => publishedKey(prefix, key)),
-    ...stores.map((store) => publishedBlocking(prefix, store)),
-  ];
+  const records = [...keys, ...stores].map((record) => publishedRecord(prefix, record));
   await publishAll(
     master,
     records.filter(({ redisKey }) => master.owns(redisKey)),

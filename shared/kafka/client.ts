@@ -22,8 +22,8 @@ export type {
   EachBatchPayload,
   Kafka,
   KafkaConfig,
+  Message as ProducerMessage,
   Producer,
-  RecordMetadata,
 } from 'kafkajs';
 
 registerCodecs();

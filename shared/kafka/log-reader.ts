@@ -71,6 +71,20 @@ export class LogReader {
     }
   }
 
+  /** Runs work with one that is closed however it ends; throws as `open`. */
+  static async with<T>(
+    servers: LogServers,
+    topic: string,
+    work: (reader: LogReader) => Promise<T>,
+  ): Promise<T> {
+    const reader = await LogReader.open(servers, topic);
+    try {
+      return await work(reader);
+    } finally {
+      await reader.close();
+    }
+  }
+
   async #join(): Promise<void> {
     const { GROUP_JOIN, CRASH } = this.#consumer.events;
     const joined = Promise.withResolvers<void>();

@@ -6,7 +6,7 @@ import type { ErasedStores } from '#shared/access/erased-stores.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { ChangeReader } from '#shared/projection/pipeline/decode.ts';
 import { erasePiece } from '#shared/projection/erasure/pieces.ts';
-import { findQueued } from '#shared/projection/erasure/queue.ts';
+import { findQueued } from '#shared/projection/erasure/erase.ts';
 import { giveUpSlice } from '#shared/projection/dead-letters/write.ts';
 import { TreeCache } from '#shared/projection/rank-tree/loaded-tree.ts';
 import {

@@ -3,30 +3,40 @@
  * whether or not a projector runs; the projector finds the event applied. What gives rights first waits until the log of access is
  * applied to its end: otherwise it would take the sequence of a removal that still lies there.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Redis } from 'ioredis';
+import {
+  type AccessKey,
+  type AccessRecord,
+  applyKeyChange,
+  applyQuota,
+  applyStoreStatus,
+  type ControlCollections,
+  type StoreAccess,
+  storeAccessId,
+} from '#shared/access/access-keys.ts';
 import type { AuditAction, AuditDetails, AuditSubject } from '#shared/access/audit.ts';
-import { commandInvalid, describeError, StoreDataError } from '#shared/errors.ts';
+import { publishAccess, publishedRecord } from '#shared/access/grants.ts';
+import { commandInvalid, describeError, notFound, StoreDataError, unavailable } from '#shared/errors.ts';
+import { type OwnQuota, SCOPES } from '#shared/events/access-event.ts';
 import { LAST_SEQUENCE } from '#shared/events/cloud-event.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { accessTopic } from '#shared/events/topics.ts';
-import { readLogBounds } from '#shared/kafka/positions.ts';
-import { type Checkpoint, checkpointId } from '#shared/projection/slice/checkpoint.ts';
-import { CHECKPOINTS, COLLECTIONS, documentId, type StoreDocument } from '#shared/read-models/collections.ts';
+import { readPositions } from '#shared/projection/slice/checkpoint.ts';
+import { COLLECTIONS, documentId, type StoreDocument } from '#shared/read-models/collections.ts';
 import { nodeFor, describeRedis } from '#shared/redis-masters.ts';
-import { audited } from '../audit.ts';
-import type { Servers } from '../connection/servers.ts';
+import { audited, messageOf } from '../audit.ts';
 import { remark } from '../output/print.ts';
+import type { Servers } from '../servers.ts';
 import { withTransactionKill } from '../transaction.ts';
 import { publishMarked } from './log.ts';
-import type { AccessRecord, Subject } from './subject.ts';
-import { findLiveGeneration } from '#shared/read-models/generation.ts';
+import type { Redis } from 'ioredis';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 
 export interface Change<S> {
   /** Makes the new state; throws where that is not possible. */
   compose: (before: S | null) => S;
   /** How long what gives rights waits until the log is applied. */
-  waitMs: number;
+  waitMs?: number;
 }
 
 export interface Changed<S> {
@@ -60,15 +70,18 @@ const POLL_MS = 40;
  */
 export async function changeAccess<S extends object, R extends AccessRecord>(
   servers: Servers,
-  { action, details = {}, ...about }: About,
+  { action, details = {}, ...given }: About,
   subject: Subject<S, R>,
   change: Change<S>,
 ): Promise<Changed<S>> {
   servers.demandAll();
   const record = await subject.read();
   const known = record === null ? {} : { environment: record.environment, store_id: record.store_id };
-  return audited(servers, { action, details, ...known, ...about }, async () => {
-    const { written, sequence, ...result } = await writeChange(servers, subject, change);
+  const about = { ...known, ...given };
+  return audited(servers, { action, details, ...about }, async () => {
+    // What has no record and no environment does not exist, and `compose` says so.
+    const topic = accessTopic(about.environment ?? '');
+    const { written, sequence, ...result } = await writeChange(servers, topic, subject, change);
     if (written !== null) await complete(servers, subject, written, result.state);
     const shown = subject.audited(result.state);
     return { result, details: { ...shown, sequence, changed: result.changed, live: true } };
@@ -77,36 +90,33 @@ export async function changeAccess<S extends object, R extends AccessRecord>(
 
 async function writeChange<S extends object, R extends AccessRecord>(
   servers: Servers,
-  subject: Subject<S, R>,
-  { compose, waitMs }: Change<S>,
+  topic: string,
+  { name, read, stateOf, givesRights, atTheLast, write }: Subject<S, R>,
+  { compose, waitMs = 0 }: Change<S>,
 ): Promise<Changed<S> & { written: R | null; sequence: number }> {
   const control = await servers.control();
   let isLogApplied = false;
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-    const record = await subject.read();
-    const { state: before, sequence: last } = subject.stateOf(record);
+    const record = await read();
+    const { state: before, sequence: last } = stateOf(record);
     const state = compose(before);
-    // States are flat, and always made with their fields in the same order.
-    if (before !== null && JSON.stringify(before) === JSON.stringify(state)) {
-      return { state, sequence: last, changed: false, written: record };
-    }
-    const topic = accessTopic(subject.environmentOf(state));
-    if (subject.givesRights(before, state)) {
+    if (isDeepStrictEqual(before, state)) return { state, sequence: last, changed: false, written: record };
+    if (givesRights(before, state)) {
       if (last === LAST_SEQUENCE) {
         throw commandInvalid(
-          `${subject.name} has the last sequence that there is: it can only be ${subject.atTheLast} from now on`,
+          `${name} has the last sequence that there is: it can only be ${atTheLast} from now on`,
         );
       }
       if (!isLogApplied) {
         await servers.redis();
-        await awaitAppliedLog(servers, subject.name, topic, waitMs);
+        await awaitAppliedLog(servers, name, topic, waitMs);
         isLogApplied = true;
         attempt -= 1;
         continue;
       }
     }
     const sequence = Math.min(last + 1, LAST_SEQUENCE);
-    const written = await withTransactionKill(control, topic, () => subject.write(sequence, state)).catch(
+    const written = await withTransactionKill(control, topic, () => write(sequence, state)).catch(
       (error: unknown) => {
         // Somebody else has made the key meanwhile, for another store.
         if (error instanceof EventRejected) return null;
@@ -115,21 +125,22 @@ async function writeChange<S extends object, R extends AccessRecord>(
     );
     if (written !== null) return { state, sequence, changed: true, written };
   }
-  throw commandInvalid(`${subject.name} is being changed by others again and again`);
+  throw commandInvalid(`${name} is being changed by others again and again`);
 }
 
 /** Brings what MongoDB has to Redis and to the log; the failure of one does not keep back the other. */
-async function complete<S extends object, R extends AccessRecord>(
+async function complete(
   servers: Servers,
-  subject: Subject<S, R>,
-  record: R,
-  state: S,
+  { name }: { name: string },
+  record: AccessRecord,
+  state: object,
 ): Promise<void> {
   const failures: string[] = [];
   try {
     const redis = await servers.redis();
-    await subject.publish(redis, record);
-    await remarkReplicas(nodeFor(redis, subject.redisKey(record)));
+    const { namePrefix } = servers.config;
+    await publishAccess(redis, namePrefix, await servers.access(), record);
+    await remarkReplicas(nodeFor(redis, publishedRecord(namePrefix, record).redisKey));
   } catch (error) {
     failures.push(`${messageOf(error)}; ${UNTIL_REDIS_IS_BACK}`);
   }
@@ -141,10 +152,8 @@ async function complete<S extends object, R extends AccessRecord>(
     );
   }
   if (failures.length === 0) return;
-  throw new IncompleteChange(
-    `the change of ${subject.name} is in MongoDB and stays, but: ${failures.join('; and ')}`,
-    state,
-  );
+  const message = `the change of ${name} is in MongoDB and stays, but: ${failures.join('; and ')}`;
+  throw new IncompleteChange(message, state);
 }
 
 /** What becomes of a change that is in MongoDB and could not be written to Redis. */
@@ -152,30 +161,19 @@ export const UNTIL_REDIS_IS_BACK =
   'while it is away no request is let in, and it counts before the first one is again; if only this command ' +
   'cannot reach it, the services bring it there within a second or two';
 
-function messageOf(error: unknown): string {
-  return error instanceof StoreDataError ? error.message : describeError(error);
-}
-
 /** Waits until a projector has applied all that the topic holds now. @throws {StoreDataError} `environment_unavailable`. */
 async function awaitAppliedLog(servers: Servers, name: string, topic: string, waitMs: number): Promise<void> {
-  const bounds = await readLogBounds(await servers.kafkaOf(topic).admin(), topic);
-  const checkpoints = (await servers.control()).collection<Checkpoint>(CHECKPOINTS);
-  const deadline = Date.now() + waitMs;
-  for (;;) {
-    const found = await checkpoints.find({ topic }, { projection: { position: 1 } }).toArray();
-    const positions = new Map(found.map(({ _id, position }) => [_id, position]));
-    const isApplied = [...bounds].every(
-      ([partition, { start, end }]) => (positions.get(checkpointId(topic, partition)) ?? start) >= end,
+  const bounds = await servers.logBounds(topic);
+  const control = await servers.control();
+  for (const deadline = Date.now() + waitMs; ; await sleep(POLL_MS)) {
+    const positions = await readPositions(control, topic);
+    if ([...bounds].every(([partition, { start, end }]) => (positions.get(partition) ?? start) >= end))
+      return;
+    if (Date.now() < deadline) continue;
+    throw unavailable(
+      `${name} is not changed: what ${topic} holds was not applied after ${waitMs / 1_000} s, and something ` +
+        'may be taken away there that this change would undo. Is a projector running? Run the command again then',
     );
-    if (isApplied) return;
-    if (Date.now() >= deadline) {
-      throw new StoreDataError(
-        'environment_unavailable',
-        `${name} is not changed: what ${topic} holds was not applied after ${waitMs / 1_000} s, and something ` +
-          'may be taken away there that this change would undo. Is a projector running? Run the command again then',
-      );
-    }
-    await sleep(POLL_MS);
   }
 }
 
@@ -204,12 +202,121 @@ export async function remarkUnknownStore(
   storeId: string,
 ): Promise<void> {
   try {
-    const generation = await findLiveGeneration(await servers.databases(environment), environment);
-    const found = await generation?.db
-      .collection<StoreDocument>(COLLECTIONS.store)
-      .findOne({ _id: documentId(storeId, storeId), store_id: storeId }, { projection: { _id: 1 } });
+    const generation = await servers.liveGeneration(environment);
+    const stores = generation?.db.collection<StoreDocument>(COLLECTIONS.store);
+    const own = { _id: documentId(storeId, storeId), store_id: storeId };
+    const found = await stores?.findOne(own, { projection: { _id: 1 } });
     if (!found) remark(`note: no record of a store ${storeId} has arrived in ${environment} yet`);
   } catch (error) {
     remark(`note: nobody knows whether a record of a store ${storeId} has arrived: ${describeError(error)}`);
   }
+}
+
+/** A key as commands change it, and to whom it belongs; of secrets those that came last first. */
+export type KeyState = Pick<
+  AccessKey,
+  'environment' | 'store_id' | 'secret_hashes' | 'scopes' | 'status' | 'secret_expires_at'
+>;
+
+/** One thing that commands change: its state `S`, in the record `R`. */
+export interface Subject<S, R extends AccessRecord> {
+  /** For messages: `key abc`. */
+  name: string;
+  read: () => Promise<R | null>;
+  /** `null` where nothing was said yet. */
+  stateOf: (record: R | null) => { state: S | null; sequence: number };
+  /** Whether the second state allows anything that the first does not. */
+  givesRights: (from: S | null, to: S) => boolean;
+  /** For messages: what can still become of it at the last sequence. */
+  atTheLast: string;
+  /** Writes a state to MongoDB, marked for the log; `null` when something as new is there. */
+  write: (sequence: number, state: S) => Promise<R | null>;
+  /** The state as the audit may show it: how many secrets there are, never their hashes. */
+  audited: (state: S) => AuditDetails;
+}
+
+const MARKED = { event_pending: true } as const;
+
+/** The subject of one `client_id`, whether it exists or is to be made. */
+export function keySubject({ keys }: ControlCollections, clientId: string): Subject<KeyState, AccessKey> {
+  return {
+    name: `key ${clientId}`,
+    read: () => keys.findOne({ _id: clientId }),
+    stateOf: (key) => ({
+      sequence: Math.max(0, key?.sequence ?? 0),
+      state: key === null ? null : keyState(key),
+    }),
+    givesRights: (from, to) =>
+      to.status !== 'revoked' &&
+      ((to.status === 'active' && from?.status !== 'active') ||
+        to.scopes.some((scope) => from?.scopes.includes(scope) !== true) ||
+        to.secret_hashes.some((hash) => from?.secret_hashes.includes(hash) !== true)),
+    atTheLast: 'narrowed, deactivated or revoked',
+    write: (sequence, { environment, store_id: storeId, status, ...state }) => {
+      const scopes = SCOPES.filter((scope) => state.scopes.includes(scope));
+      const { secret_hashes: secretHashes, secret_expires_at: secretExpiry = {} } = state;
+      const change = { clientId, storeId, sequence, secretHashes, secretExpiry, scopes, status };
+      return applyKeyChange(keys, environment, change, undefined, MARKED);
+    },
+    audited: ({ status, scopes, secret_hashes: { length: secrets }, secret_expires_at: ends = {} }) => {
+      const [end] = Object.values(ends);
+      return { status, scopes, secrets, ...(end === undefined ? {} : { old_secret_ends_at: end }) };
+    },
+  };
+}
+
+function keyState({ environment, store_id, secret_hashes, scopes, status, ...key }: AccessKey): KeyState {
+  const { secret_expires_at } = key;
+  const ends = secret_expires_at === undefined ? {} : { secret_expires_at };
+  return { environment, store_id, secret_hashes, scopes, status, ...ends };
+}
+
+/** The subject of what `store_access` says of one store in one environment, whether its record is there or not. */
+export function storeSubject(
+  { stores }: ControlCollections,
+  environment: string,
+  storeId: string,
+): Subject<{ status: StoreAccess['access_status'] }, StoreAccess> {
+  return {
+    name: `store ${storeId} in ${environment}`,
+    read: () => stores.findOne({ _id: storeAccessId(environment, storeId) }),
+    stateOf: (store) => ({
+      sequence: Math.max(0, store?.access_sequence ?? 0),
+      state: store === null ? null : { status: store.access_status },
+    }),
+    givesRights: (from, to) => to.status === 'active' && from?.status !== 'active',
+    atTheLast: 'blocked',
+    write: (sequence, { status }) =>
+      applyStoreStatus(stores, environment, { storeId, sequence, status }, 'access', undefined, MARKED),
+    audited: ({ status }) => ({ status }),
+  };
+}
+
+/** The subject of a store's own quota; without one the configured quota holds. */
+export function quotaSubject(
+  collections: ControlCollections,
+  environment: string,
+  storeId: string,
+): Subject<{ quota: OwnQuota }, StoreAccess> {
+  const { name, read } = storeSubject(collections, environment, storeId);
+  return {
+    name: `the quota of ${name}`,
+    read,
+    stateOf: (store) => ({ sequence: store?.quota_sequence ?? 0, state: { quota: store?.quota ?? null } }),
+    // It decides how many requests pass, never which.
+    givesRights: () => false,
+    atTheLast: '',
+    write: (sequence, { quota }) =>
+      applyQuota(collections.stores, environment, { storeId, sequence, quota }, undefined, MARKED),
+    audited: () => ({}),
+  };
+}
+
+/** @throws {StoreDataError} `not_found`, or `command_invalid` where it is revoked and `mayBeRevoked` does not say that it may. */
+export function existingKey(clientId: string, key: KeyState | null, mayBeRevoked = false): KeyState {
+  if (key === null) throw notFound(`there is no key ${clientId}`);
+  if (key.status === 'revoked' && !mayBeRevoked) {
+    throw commandInvalid(`key ${clientId} is revoked, which is final: make a new one`);
+  }
+  return key;
 }

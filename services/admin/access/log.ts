@@ -3,26 +3,25 @@
  * that lie there already change nothing: they have the same sequences.
  */
 import {
-  controlCollections,
+  type AccessRecord,
+  collectionOf,
+  type ControlCollections,
   type PartitionEnd,
   type StoreAccess,
   type StoreErasure,
-  type AccessKey,
 } from '#shared/access/access-keys.ts';
 import { judgeErasures, lastMessageBefore } from '#shared/access/erased-stores.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
-import { LogReader } from '#shared/kafka/log-reader.ts';
-import type { Servers } from '../connection/servers.ts';
+import type { LogReader } from '#shared/kafka/log-reader.ts';
+import type { Servers } from '../servers.ts';
 import { remark } from '../output/print.ts';
 import { withTransactionKill } from '../transaction.ts';
 import { inBatches } from '#shared/waiting.ts';
-import type { Db } from 'mongodb';
 import { asFailure, StoreDataError } from '#shared/errors.ts';
 import type { AccessEntity } from '#shared/events/access-event.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
-import { keyData } from './subject.ts';
 
 /** An event of an erasure names each partition: of these fewer go together. */
 const EVENTS_BATCH = 50;
@@ -34,7 +33,7 @@ const EVENTS_BATCH = 50;
 export async function republishAccess(servers: Servers, environment: string) {
   await numberFormerChanges(servers, environment);
   const published = { keys: 0, stores: 0, quotas: 0, erasures: 0 };
-  const events = allEvents(await servers.control(), environment);
+  const events = allEvents(await servers.access(), environment);
   for await (const batch of inBatches(events, EVENTS_BATCH)) {
     await publishAccessEvents(servers, environment, batch);
     for (const { entity } of batch) published[COUNTED_AS[entity]] += 1;
@@ -50,39 +49,34 @@ const COUNTED_AS = {
 } as const;
 
 /** The events of an environment's keys and stores; an erasure comes before what was decided after it. */
-async function* allEvents(control: Db, environment: string): AsyncGenerator<AccessEvent> {
-  const { keys, stores } = controlCollections(control);
+async function* allEvents(collections: ControlCollections, environment: string): AsyncGenerator<AccessEvent> {
+  const { keys, stores } = collections;
   for await (const store of stores.find({ environment }, { sort: { _id: 1 }, batchSize: EVENTS_BATCH })) {
-    yield* [erasureEvent(store), statusEvent(store), quotaEvent(store)].filter((event) => event !== null);
+    yield* [...erasureEvents(store), ...eventsOf(store)];
   }
-  for await (const key of keys.find({ environment }, { sort: { _id: 1 } })) yield keyEvent(key);
+  for await (const key of keys.find({ environment }, { sort: { _id: 1 } })) yield* eventsOf(key);
 }
 
 /** Publishes a store's last erasure. */
 export async function publishErasure(
   servers: Servers,
-  { environment, store_id }: { environment: string; store_id: string },
+  store: { environment: string; store_id: string },
 ): Promise<void> {
-  const { stores } = controlCollections(await servers.control());
-  const store = await stores.findOne({ environment, store_id });
-  const event = store === null ? null : erasureEvent(store);
-  if (event !== null) await publishAccessEvents(servers, environment, [event]);
+  const { stores } = await servers.access();
+  const found = await stores.findOne({ ...store });
+  if (found !== null) await publishAccessEvents(servers, store.environment, erasureEvents(found));
 }
 
-/** @returns `null` where the store was not erased, or the command that erases it has not ended. */
-function erasureEvent({ environment, store_id, erased }: StoreAccess): AccessEvent | null {
-  if (erased?.ends === undefined) return null;
+/** @returns none where the store was not erased, or the command that erases it has not ended. */
+function erasureEvents({ environment, store_id, erased }: StoreAccess): AccessEvent[] {
+  if (erased?.ends === undefined) return [];
+  const { at, sequence = 0 } = erased;
   const topic = changesTopic(environment);
   const ends = erased.ends.flatMap(({ topic: name, partition, end, last, other_log }) =>
     name === topic && last !== undefined && other_log !== true ? [{ partition, end, last }] : [],
   );
-  return {
-    entity: 'store_erasure',
-    storeId: store_id,
-    subject: store_id,
-    sequence: erased.sequence ?? 0,
-    data: { erased_at: erased.at.toISOString(), ends },
-  };
+  const about = { entity: 'store_erasure', storeId: store_id, subject: store_id } as const;
+  return [{ ...about, sequence, data: { erased_at: at.toISOString(), ends } }];
 }
 
 /**
@@ -90,15 +84,14 @@ function erasureEvent({ environment, store_id, erased }: StoreAccess): AccessEve
  * theirs. Their own rule tells whether the log is the one that was erased.
  */
 async function numberFormerChanges(servers: Servers, environment: string): Promise<void> {
-  const { stores } = controlCollections(await servers.control());
+  const { stores } = await servers.access();
   const unnumbered = { environment, quota: { $exists: true }, quota_sequence: { $exists: false } };
   await stores.updateMany(unnumbered, { $set: { quota_sequence: 1 } });
   const former = { environment, 'erased.ends': { $exists: true }, 'erased.sequence': { $exists: false } };
   const found = await stores.find(former).toArray();
   if (found.length === 0) return;
   const topic = changesTopic(environment);
-  const log = await LogReader.open(servers, topic);
-  try {
+  await servers.readLog(topic, async (log) => {
     for (const { _id, erased } of found) {
       if (erased === undefined) continue;
       const ends = await endsWithMessages(log, topic, erased);
@@ -107,9 +100,7 @@ async function numberFormerChanges(servers: Servers, environment: string): Promi
         { $set: { 'erased.ends': ends, 'erased.sequence': 1 } },
       );
     }
-  } finally {
-    await log.close();
-  }
+  });
 }
 
 const DAY_MS = 86_400_000;
@@ -139,8 +130,7 @@ export async function replayAccess(servers: Servers, environment: string): Promi
   const control = await servers.control();
   const topic = accessTopic(environment);
   // Nothing is removed while Kafka cannot be reached: what would be applied then?
-  const admin = await servers.kafkaOf(topic).admin();
-  await admin.fetchTopicOffsets(topic);
+  await servers.logBounds(topic);
   const checkpoints = control.collection<Checkpoint>(CHECKPOINTS);
   const removed = await withTransactionKill(control, topic, () => checkpoints.deleteMany({ topic }));
   return removed.deletedCount;
@@ -152,11 +142,11 @@ export async function remarkOtherErasures(
   environment: string,
   topics: readonly string[],
 ): Promise<void> {
-  const collections = controlCollections(await servers.control());
+  const collections = await servers.access();
   const others = new Set<string>();
   for (const topic of topics) {
-    const open = () => LogReader.open(servers, topic);
-    for (const store of await judgeErasures(collections, environment, topic, open)) others.add(store);
+    const readLog = (judge: (log: LogReader) => Promise<void>) => servers.readLog(topic, judge);
+    for (const store of await judgeErasures(collections, environment, topic, readLog)) others.add(store);
   }
   for (const store of [...others].toSorted()) {
     remark(
@@ -178,26 +168,28 @@ interface AccessEvent {
 
 const SOURCE = '/store-data/admin';
 
-/** The event of a key as it is now. */
-function keyEvent(key: AccessKey): AccessEvent {
-  const { environment: _environment, store_id: storeId, ...data } = keyData(key);
-  // A key that only Redis knew as revoked has no sequence of its own.
-  const sequence = Math.max(0, key.sequence);
-  return { entity: 'access_key', storeId, subject: key._id, sequence, data };
-}
-
-/** The event of whether operators blocked a store; `null` where nothing was said. */
-function statusEvent({ store_id: id, access_sequence, access_status }: StoreAccess): AccessEvent | null {
-  if (access_sequence < 0) return null;
-  const about = { entity: 'store_access', storeId: id, subject: id } as const;
-  return { ...about, sequence: access_sequence, data: { status: access_status } };
-}
-
-/** The event of a store's own quota; `null` where it never had one. */
-function quotaEvent({ store_id: id, quota, quota_sequence: sequence }: StoreAccess): AccessEvent | null {
-  if (sequence === undefined) return null;
-  const about = { entity: 'store_quota', storeId: id, subject: id, sequence } as const;
-  return quota === undefined ? { ...about, action: 'deleted' } : { ...about, data: quota };
+/** What events say of a record as it is now; of a store whether operators blocked it, and its own quota, where either was ever said. */
+function eventsOf(record: AccessRecord): AccessEvent[] {
+  const { store_id: storeId } = record;
+  if ('secret_hashes' in record) {
+    const { _id: subject, secret_hashes: secret_sha256, scopes, status, secret_expires_at } = record;
+    const ends = secret_expires_at === undefined ? {} : { secret_expires_at };
+    const data = { secret_sha256, scopes, status, ...ends };
+    // A key that only Redis knew as revoked has no sequence of its own.
+    const sequence = Math.max(0, record.sequence);
+    return [{ entity: 'access_key', storeId, subject, sequence, data }];
+  }
+  const { access_status: status, access_sequence, quota, quota_sequence } = record;
+  const events: AccessEvent[] = [];
+  if (access_sequence >= 0) {
+    const data = { status };
+    events.push({ entity: 'store_access', storeId, subject: storeId, sequence: access_sequence, data });
+  }
+  if (quota_sequence !== undefined) {
+    const said = quota === undefined ? { action: 'deleted' as const } : { data: quota };
+    events.push({ entity: 'store_quota', storeId, subject: storeId, sequence: quota_sequence, ...said });
+  }
+  return events;
 }
 
 /** How many records are published by one command, besides its own: the next one publishes more. */
@@ -205,23 +197,21 @@ const MAX_MARKED = 1_000;
 
 /** Publishes what commands changed in an environment and the log does not have: their own change, and those that were cut off. */
 export async function publishMarked(servers: Servers, environment: string): Promise<void> {
-  const { keys, stores } = controlCollections(await servers.control());
+  const collections = await servers.access();
   const marked = { event_pending: true, environment } as const;
   const newestFirst = { sort: { updated_at: -1 }, limit: MAX_MARKED } as const;
-  const [ofKeys, ofStores] = await Promise.all([
-    keys.find(marked, newestFirst).toArray(),
-    stores.find(marked, newestFirst).toArray(),
-  ]);
-  const events = [
-    ...ofKeys.map(keyEvent),
-    ...ofStores.flatMap((store) => [statusEvent(store), quotaEvent(store)].filter((event) => event !== null)),
+  const records: AccessRecord[] = [
+    ...(await collections.keys.find(marked, newestFirst).toArray()),
+    ...(await collections.stores.find(marked, newestFirst).toArray()),
   ];
-  if (events.length > 0) await publishAccessEvents(servers, environment, events);
+  await publishAccessEvents(servers, environment, records.flatMap(eventsOf));
   const published = { $unset: { event_pending: '' } } as const;
-  await Promise.all([
-    ...ofKeys.map(({ _id, version }) => keys.updateOne({ _id, version }, published)),
-    ...ofStores.map(({ _id, version }) => stores.updateOne({ _id, version }, published)),
-  ]);
+  await Promise.all(
+    records.map((record) => {
+      const { _id, version } = record;
+      return collectionOf(collections, record).updateOne({ _id, version }, published);
+    }),
+  );
 }
 
 /** Publishes events of one environment, in order. @throws {StoreDataError} `environment_unavailable`. */
@@ -230,6 +220,7 @@ async function publishAccessEvents(
   environment: string,
   events: readonly AccessEvent[],
 ): Promise<void> {
+  if (events.length === 0) return;
   const topic = accessTopic(environment);
   const producer = await servers.kafkaOf(topic).producer();
   const messages = events.map((event) => encodeEvent({ ...event, source: SOURCE }));

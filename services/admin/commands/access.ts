@@ -1,17 +1,17 @@
 /** `access`: the log of keys, blocked stores, quotas and erasures, for who has lost it or MongoDB. */
-import { Command } from '@commander-js/extra-typings';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { remarkOtherErasures, replayAccess, republishAccess } from '../access/log.ts';
 import { audited } from '../audit.ts';
-import { withServers } from '../connection/servers.ts';
-import { chooseEnvironments, environmentOption, jsonOption } from '../options.ts';
+import { withServers } from '../servers.ts';
+import { chooseEnvironments, command, environmentOption } from '../options.ts';
 import { printRows, remark } from '../output/print.ts';
 
 export const republishCommand = () =>
-  new Command('republish')
-    .description('Publish the keys, blocked stores, quotas and erasures that MongoDB knows to their topic')
+  command(
+    'republish',
+    'Publish the keys, blocked stores, quotas and erasures that MongoDB knows to their topic',
+  )
     .addOption(environmentOption('only of that environment'))
-    .addOption(jsonOption())
     .action((flags) =>
       withServers(async (servers) => {
         const done = [];
@@ -25,7 +25,7 @@ export const republishCommand = () =>
           });
           done.push({ environment, ...counts });
         }
-        printRows(flags, done, [
+        printRows(done, [
           ['ENVIRONMENT', 'environment'],
           ['KEYS', 'keys', 'right'],
           ['STORES', 'stores', 'right'],
@@ -36,10 +36,8 @@ export const republishCommand = () =>
     );
 
 export const replayCommand = () =>
-  new Command('replay')
-    .description('Have the log of access applied from its beginning')
+  command('replay', 'Have the log of access applied from its beginning')
     .addOption(environmentOption('only of that environment'))
-    .addOption(jsonOption())
     .action((flags) =>
       withServers(async (servers) => {
         const done = [];
@@ -52,7 +50,7 @@ export const replayCommand = () =>
           });
           done.push({ environment, partitions });
         }
-        printRows(flags, done, [
+        printRows(done, [
           ['ENVIRONMENT', 'environment'],
           ['PARTITIONS', 'partitions', 'right'],
         ]);

@@ -1,21 +1,19 @@
 /** `audit`: who changed access, and when. */
-import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
+import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import type { Filter } from 'mongodb';
 import { AUDIT_ACTIONS, type AuditDetails, type AuditRecord, auditIn } from '#shared/access/audit.ts';
 import { parseInstant } from '#shared/events/instant.ts';
-import { withServers } from '../connection/servers.ts';
-import { clientId as readClientId, duration, jsonOption, limitOption, storeOption } from '../options.ts';
+import { withServers } from '../servers.ts';
+import { clientId as readClientId, command, duration, limitOption, storeOption } from '../options.ts';
 import { printable, printFirst } from '../output/print.ts';
 
 export const auditCommand = () =>
-  new Command('audit')
-    .description('Show who changed access, and when')
+  command('audit', 'Show who changed access, and when')
     .option('--since <time>', 'only what is not older: a span such as 24h, or a date-time with zone', since)
     .addOption(storeOption('only what is about a store'))
     .option('-c, --client-id <id>', 'only what is about a key', readClientId)
     .addOption(new Option('--action <action>', 'only one kind').choices(AUDIT_ACTIONS))
     .addOption(limitOption(100, ', the newest'))
-    .addOption(jsonOption())
     .action((flags) =>
       withServers(async (servers) => {
         const records = auditIn(await servers.control());
@@ -36,7 +34,7 @@ export const auditCommand = () =>
           return ends.find((end) => end.began?.equals(began._id)) ?? null;
         };
         printFirst(
-          flags,
+          flags.limit,
           found,
           (newest) => newest.toReversed().map((began) => toJson(began, endOf(began))),
           [

@@ -1,5 +1,6 @@
 /** `completion`: a script by which a shell completes commands, options and words, made from the commands themselves. */
-import { Argument, Command, type CommandUnknownOpts } from '@commander-js/extra-typings';
+import { command } from '../options.ts';
+import { Argument, type CommandUnknownOpts } from '@commander-js/extra-typings';
 import { print } from '../output/print.ts';
 
 const SHELLS = ['bash', 'zsh'] as const;
@@ -22,8 +23,7 @@ compdef _store_data store-data`,
 };
 
 export const completionCommand = () =>
-  new Command('completion')
-    .description('Print what completes commands in a shell')
+  command('completion', 'Print what completes commands in a shell')
     .addArgument(new Argument('<shell>', 'the shell').choices(SHELLS))
     .action((shell, _flags, command) => print(scriptFor(shell, command.parent ?? command)));
 

@@ -1,36 +1,32 @@
 /** `config`: every setting there is, and whether those of the environment make a configuration. */
-import { Command } from '@commander-js/extra-typings';
 import { describeOwnSettings, describeSettings, readConfig } from '#shared/config.ts';
 import { StoreDataError } from '#shared/errors.ts';
-import { connectionEnvironment } from '../connection/settings.ts';
-import { jsonOption } from '../options.ts';
+import { connectionEnvironment } from '../servers.ts';
+import { command } from '../options.ts';
 import { markFailed, printResult, remark, tableOf } from '../output/print.ts';
 
 export const configCommand = () =>
-  new Command('config')
-    .description('Show every setting, and check those of the environment')
-    .addOption(jsonOption())
-    .action(async (flags) => {
-      const { env, origin } = await connectionEnvironment(process.env);
-      const isSet = ({ name }: { name: string }) => Boolean(env[name]);
-      const own = describeOwnSettings(env).filter(isSet);
-      const settings = [...describeSettings(), ...own].map((setting) => ({
-        ...setting,
-        set: isSet(setting),
-      }));
-      const mistakes = findMistakes(env);
-      const table = tableOf(settings, [
-        ['SETTING', ({ name, set }) => `${set ? '*' : ' '} ${name}`],
-        ['DEFAULT', ({ default: value }) => (value === null ? '(required)' : value || '(none)')],
-        ['MEANING', ({ meaning }) => meaning.replaceAll('`', ''), 'fills'],
-      ]);
-      const verdict = mistakes.length === 0 ? '\nthe settings make a configuration' : '';
-      const text = `${table}\n* is set; servers come from ${origin}${verdict}`;
-      printResult(flags, { origin, settings, mistakes }, text);
-      if (mistakes.length === 0) return;
-      for (const mistake of mistakes) remark(`store-data: ${mistake}`);
-      markFailed();
-    });
+  command('config', 'Show every setting, and check those of the environment').action(async () => {
+    const { env, origin } = await connectionEnvironment(process.env);
+    const isSet = ({ name }: { name: string }) => Boolean(env[name]);
+    const own = describeOwnSettings(env).filter(isSet);
+    const settings = [...describeSettings(), ...own].map((setting) => ({
+      ...setting,
+      set: isSet(setting),
+    }));
+    const mistakes = findMistakes(env);
+    const table = tableOf(settings, [
+      ['SETTING', ({ name, set }) => `${set ? '*' : ' '} ${name}`],
+      ['DEFAULT', ({ default: value }) => (value === null ? '(required)' : value || '(none)')],
+      ['MEANING', ({ meaning }) => meaning.replaceAll('`', ''), 'fills'],
+    ]);
+    const verdict = mistakes.length === 0 ? '\nthe settings make a configuration' : '';
+    const text = `${table}\n* is set; servers come from ${origin}${verdict}`;
+    printResult({ origin, settings, mistakes }, text);
+    if (mistakes.length === 0) return;
+    for (const mistake of mistakes) remark(`store-data: ${mistake}`);
+    markFailed();
+  });
 
 function findMistakes(env: NodeJS.ProcessEnv): string[] {
   try {

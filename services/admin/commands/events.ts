@@ -1,34 +1,32 @@
 /** `events`: what an event of an entity holds, and an example that can be sent as it is. */
-import { Argument, Command } from '@commander-js/extra-typings';
+import { Argument } from '@commander-js/extra-typings';
 import { ACCESS_SCHEMAS } from '#shared/events/access-event.ts';
 import { describeFields, type FieldDescription, exampleEvent } from '#shared/events/describe-fields.ts';
 import { entitySchemas } from '#shared/events/entities.ts';
 import { Address } from '#shared/events/fields.ts';
-import { jsonOption } from '../options.ts';
-import { type JsonFlag, printResult, printRows, tableOf } from '../output/print.ts';
+import { command } from '../options.ts';
+import { printResult, printRows, tableOf } from '../output/print.ts';
 
 const SCHEMAS = { ...entitySchemas, ...ACCESS_SCHEMAS };
 const NAMES = Object.keys(SCHEMAS) as (keyof typeof SCHEMAS)[];
 
 export const eventsCommand = () =>
-  new Command('events')
-    .description('Show the fields of an event, and an example')
+  command('events', 'Show the fields of an event, and an example')
     .addArgument(new Argument('[entity]', 'of what').choices(NAMES))
-    .addOption(jsonOption())
-    .action((entity, flags) => (entity === undefined ? list(flags) : show(entity, flags)));
+    .action((entity) => (entity === undefined ? list() : show(entity)));
 
-function list(flags: JsonFlag): void {
+function list(): void {
   const found = NAMES.map((entity) => ({
     entity,
     required: describeFields(SCHEMAS[entity]).flatMap(({ name, isRequired }) => (isRequired ? [name] : [])),
   }));
-  printRows(flags, found, [
+  printRows(found, [
     ['ENTITY', 'entity'],
     ['REQUIRED', ({ required }) => required.join(' '), 'fills'],
   ]);
 }
 
-function show(entity: keyof typeof SCHEMAS, flags: JsonFlag): void {
+function show(entity: keyof typeof SCHEMAS): void {
   const fields = describeFields(SCHEMAS[entity]);
   const example = exampleEvent(entity);
   const described = fields.map(({ name, type, isRequired, whenAbsent }) => ({
@@ -41,7 +39,7 @@ function show(entity: keyof typeof SCHEMAS, flags: JsonFlag): void {
     ? `\naddress:\n${fieldTable(describeFields(Address))}`
     : '';
   const text = `${fieldTable(fields)}${address}\n${JSON.stringify(example, null, 2)}`;
-  printResult(flags, { entity, fields: described, example }, text);
+  printResult({ entity, fields: described, example }, text);
 }
 
 function fieldTable(fields: readonly FieldDescription[]): string {

@@ -1,25 +1,22 @@
 /** `lag`: how far the projector is behind the logs. Positions come from checkpoints, the ends of the logs from Kafka. */
-import { Command } from '@commander-js/extra-typings';
+import type { Db } from 'mongodb';
 import { notFound } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { lagOf, readLogBounds } from '#shared/kafka/positions.ts';
+import { lagOf } from '#shared/kafka/positions.ts';
 import { pause } from '#shared/waiting.ts';
 import { type Checkpoint, readTopicCheckpoints } from '#shared/projection/slice/checkpoint.ts';
-import { findLiveGeneration } from '#shared/read-models/generation.ts';
-import { type Servers, withServers } from '../connection/servers.ts';
-import { chooseEnvironments, environmentOption, jsonOption } from '../options.ts';
+import { type Servers, withServers } from '../servers.ts';
+import { chooseEnvironments, command, environmentOption } from '../options.ts';
 import { formatAge, stopSignal } from '../output/terminal.ts';
-import { type JsonFlag, print, printResult, tableOf } from '../output/print.ts';
+import { isJson, print, printResult, tableOf } from '../output/print.ts';
 
 const WATCH_MS = 1_000;
 const CLEAR_SCREEN = '\u001B[2J\u001B[H';
 
 export const lagCommand = () =>
-  new Command('lag')
-    .description('Show how many messages are not applied yet')
+  command('lag', 'Show how many messages are not applied yet')
     .addOption(environmentOption('only that environment'))
     .option('-w, --watch', 'measure every second until Ctrl-C')
-    .addOption(jsonOption())
     .action((flags) =>
       withServers(async (servers) => {
         const environments = chooseEnvironments(servers.config, flags.environment);
@@ -29,14 +26,14 @@ export const lagCommand = () =>
           for (const topic of ofKafka)
             if (!existing.has(topic)) throw notFound(`topic ${topic} does not exist`);
         }
-        if (!flags.watch) return show(await measureLag(servers, environments), flags);
+        if (!flags.watch) return show(await measureLag(servers, environments));
         const stopped = stopSignal();
         do {
           const lags = await measureLag(servers, environments);
-          if (flags.json) print(JSON.stringify(toJson(lags)));
+          if (isJson()) print(JSON.stringify(toJson(lags)));
           else {
             if (process.stdout.isTTY) process.stdout.write(CLEAR_SCREEN);
-            show(lags, flags);
+            show(lags);
           }
         } while (await pause(WATCH_MS, stopped));
       }),
@@ -57,36 +54,28 @@ interface PartitionLag {
 
 /** Measures every partition of both topics of some environments. */
 export async function measureLag(servers: Servers, environments: readonly string[]): Promise<PartitionLag[]> {
-  const perTopic = environments.flatMap((environment) => [
-    {
-      topic: changesTopic(environment),
-      database: async () =>
-        (await findLiveGeneration(await servers.databases(environment), environment))?.db ?? null,
-    },
-    { topic: accessTopic(environment), database: () => servers.control() },
-  ]);
-  const lags = await Promise.all(
-    perTopic.map(async ({ topic, database }) => {
-      // Positions first: a partition that moves meanwhile shows a lag, and never one below zero.
-      const db = await database();
-      const checkpoints = db === null ? new Map<number, Checkpoint>() : await readTopicCheckpoints(db, topic);
-      const bounds = await readLogBounds(await servers.kafkaOf(topic).admin(), topic);
-      return [...bounds].map(([partition, log]): PartitionLag => {
-        const { position = null, last_message: last = null } = checkpoints.get(partition) ?? {};
-        const lag = lagOf(position, log);
-        const last_applied_at = last === null ? null : new Date(last.timestamp);
-        return { topic, partition, position, end: log.end, lag, last_applied_at };
-      });
-    }),
-  );
-  return lags.flat();
+  const measure = async (topic: string, db: Db | null) => {
+    // Positions first: a partition that moves meanwhile shows a lag, and never one below zero.
+    const checkpoints = db === null ? new Map<number, Checkpoint>() : await readTopicCheckpoints(db, topic);
+    return [...(await servers.logBounds(topic))].map(([partition, log]): PartitionLag => {
+      const { position = null, last_message: last = null } = checkpoints.get(partition) ?? {};
+      const last_applied_at = last === null ? null : new Date(last.timestamp);
+      return { topic, partition, position, end: log.end, lag: lagOf(position, log), last_applied_at };
+    });
+  };
+  const lags = environments.map(async (environment) => {
+    const live = await servers.liveGeneration(environment);
+    const changes = measure(changesTopic(environment), live?.db ?? null);
+    return [await changes, await measure(accessTopic(environment), await servers.control())].flat();
+  });
+  return (await Promise.all(lags)).flat();
 }
 
 function toJson(partitions: readonly PartitionLag[]) {
   return { lag: partitions.reduce((sum, { lag }) => sum + (lag ?? 0), 0), partitions };
 }
 
-function show(lags: readonly PartitionLag[], flags: JsonFlag): void {
+function show(lags: readonly PartitionLag[]): void {
   const json = toJson(lags);
   const rows = lags.map((one) => {
     const { last_applied_at: last } = one;
@@ -104,5 +93,5 @@ function show(lags: readonly PartitionLag[], flags: JsonFlag): void {
       ['LAST', 'last', 'right'],
     ],
   );
-  printResult(flags, json, table);
+  printResult(json, table);
 }

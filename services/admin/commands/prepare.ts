@@ -1,23 +1,20 @@
 /** `prepare`: makes what the services only check: the replica set or the shards, the topics, the key that signs tokens. */
-import { Command } from '@commander-js/extra-typings';
 import { BSON, MongoServerError } from 'mongodb';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { checkTopics, createTopics } from '#shared/kafka/topics.ts';
-import { readConnection } from '../connection/settings.ts';
-import { withServers } from '../connection/servers.ts';
-import { jsonOption, shardNames, wholeNumber, WrongUsage } from '../options.ts';
+import { readConnection, withServers } from '../servers.ts';
+import { command, shardNames, wholeNumber, WrongUsage } from '../options.ts';
 import { printResult, remark } from '../output/print.ts';
 import { clustersToShard, commandText, planClusters, sendAll } from '../prepare/sharding.ts';
-import { createSigningKeys } from '../signing-keys.ts';
+import { createSigningKeys } from './signing-keys.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readAddress, shownAddress } from '#shared/address.ts';
 import type { Config } from '#shared/config.ts';
-import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
+import { describeError, isUnavailable, StoreDataError, unavailable } from '#shared/errors.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
 
 export const prepareCommand = () =>
-  new Command('prepare')
-    .description('Make the replica set, topics and signing key that are missing')
+  command('prepare', 'Make the replica set, topics and signing key that are missing')
     .option(
       '-p, --partitions <number>',
       'partitions of the topics of changes that are made',
@@ -27,8 +24,7 @@ export const prepareCommand = () =>
     .option('--shard', 'shard the collections of a sharded MongoDB, in zones by partition')
     .option('--shards <names>', 'the shards that share the zones, with commas; by default all', shardNames)
     .option('--dry-run', 'with --shard: show its commands, and change nothing at all')
-    .addOption(jsonOption())
-    .action(async ({ partitions, shard = false, shards = null, dryRun = false, ...flags }) => {
+    .action(async ({ partitions, shard = false, shards = null, dryRun = false }) => {
       if (!shard && (shards !== null || dryRun))
         throw new WrongUsage('--shards and --dry-run go with --shard');
       const sharding = { shards, dryRun, partitions };
@@ -36,7 +32,7 @@ export const prepareCommand = () =>
         const plans = await withServers((servers) => planClusters(servers, sharding));
         const missing = plans.flatMap(({ commands }) => commands);
         const json = { commands: BSON.EJSON.serialize(missing) };
-        return printResult(flags, json, missing.map(commandText).join('\n'));
+        return printResult(json, missing.map(commandText).join('\n'));
       }
       const { config } = await readConnection(process.env);
       if (shard) await withServers((servers) => clustersToShard(servers, sharding));
@@ -76,7 +72,7 @@ export const prepareCommand = () =>
         words.push(sharded > 0 ? `shards made by ${sharded} commands` : 'shards were there');
       }
       const result = { replica_set: replicaSet, topics, signing_keys: signingKeys };
-      printResult(flags, { ...result, ...(sharded === null ? {} : { sharded }) }, words.join('\n'));
+      printResult({ ...result, ...(sharded === null ? {} : { sharded }) }, words.join('\n'));
     });
 
 /** The error code of a mongod that has no replica set configuration yet. */
@@ -137,10 +133,9 @@ function readUri(uri: string, missing: Error): { host: string; replicaSet: strin
   const { scheme, hosts } = readAddress(uri) ?? { scheme: '', hosts: [] };
   const host = scheme === 'mongodb://' && hosts.length === 1 ? hosts[0] : undefined;
   if (host === undefined) {
-    throw new StoreDataError(
-      'environment_unavailable',
+    throw unavailable(
       `MongoDB cannot be reached at ${shownAddress(uri)}: ${describeError(missing)}; servers that form no replica set yet need rs.initiate() first`,
-      { cause: missing },
+      missing,
     );
   }
   const [, replicaSet] = /[?&]replicaSet=([^&]+)/.exec(uri) ?? [];

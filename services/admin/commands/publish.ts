@@ -1,15 +1,24 @@
 /** `publish`: feeds events of one's own, from a file or a pipe. */
-import { Command } from '@commander-js/extra-typings';
-import type { Producer, RecordMetadata } from '#shared/kafka/client.ts';
-import { asFailure, refusalOf, StoreDataError, notFound } from '#shared/errors.ts';
+import { asFailure, isUnavailable, notFound, refusalOf, StoreDataError } from '#shared/errors.ts';
 import { MAX_MESSAGE_BYTES } from '#shared/events/cloud-event.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { changesTopic } from '#shared/events/topics.ts';
+import type { ProducerMessage } from '#shared/kafka/client.ts';
 import { checkTopics } from '#shared/kafka/topics.ts';
-import { inEnvironment, type Servers } from '../connection/servers.ts';
-import { environmentOption, jsonOption } from '../options.ts';
-import { formatDuration, ProgressLine, stopSignal, formatBytes } from '../output/terminal.ts';
-import { type JsonFlag, markFailed, printResult, remark } from '../output/print.ts';
+import {
+  BY_ID,
+  COLLECTIONS,
+  documentId,
+  documentsWith,
+  type Tombstone,
+  tombstoneId,
+  TOMBSTONES,
+  tombstonesWith,
+} from '#shared/read-models/collections.ts';
+import { findLiveGeneration } from '#shared/read-models/generation.ts';
+import { command, environmentOption } from '../options.ts';
+import { isJson, markFailed, printResult, remark } from '../output/print.ts';
+import { formatBytes, formatDuration, ProgressLine, stopSignal } from '../output/terminal.ts';
 import { allMistakes, ignoredFields } from '../publish/mistakes.ts';
 import {
   counted,
@@ -18,8 +27,11 @@ import {
   noCounts,
   publishStream,
   readEventLine,
+  type RecordVersion,
+  type StoredSequences,
 } from '../publish/publish-stream.ts';
-import { storedSequencesOf } from '../publish/stored.ts';
+import { inEnvironment, type Servers } from '../servers.ts';
+import type { Db } from 'mongodb';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -29,24 +41,22 @@ import type { Readable } from 'node:stream';
 const MAX_OUTDATED_SHOWN = 10;
 
 export const publishCommand = () =>
-  new Command('publish')
-    .description('Send events to Kafka, from a file of NDJSON or, for "-", from standard input')
+  command('publish', 'Send events to Kafka, from a file of NDJSON or, for "-", from standard input')
     .argument('<file>', 'the file, or "-"')
     .addOption(environmentOption('environment to feed; needed where there are several'))
     .option('--check', 'send nothing: tell what is wrong, and which fields are unknown')
-    .addOption(jsonOption())
     .action(async (file, flags) => {
-      if (flags.check) return check(file, flags);
-      return inEnvironment(flags, (servers, environment) => run({ servers, environment, file, flags }));
+      if (flags.check) return check(file);
+      return inEnvironment(flags, (servers, environment) => run(servers, environment, file));
     });
 
 /** Reports every line of a file that is no event, with all its mistakes, and fields that are ignored, without any server. */
-async function check(file: string, flags: JsonFlag): Promise<void> {
+async function check(file: string): Promise<void> {
   const counts = { valid: 0, rejected: 0, blank: 0, unknown_fields: 0, bytes: 0 };
   const input = await openInput(file);
   for await (const lines of linesIn(counted(input.stream, counts), MAX_MESSAGE_BYTES)) {
     for (const line of lines) {
-      const say = (reason: string, detail: string) => remark(lineInWords(flags, line.number, reason, detail));
+      const say = (reason: string, detail: string) => remark(lineInWords(line.number, reason, detail));
       try {
         const event = readEventLine(line);
         if (event === null) {
@@ -68,22 +78,15 @@ async function check(file: string, flags: JsonFlag): Promise<void> {
   }
   const { valid, rejected, unknown_fields: unknown } = counts;
   const warning = unknown === 0 ? '' : `; ${unknown} fields are unknown and ignored`;
-  printResult(flags, counts, `${valid} are events, ${rejected} are not${warning}`);
+  printResult(counts, `${valid} are events, ${rejected} are not${warning}`);
   if (rejected > 0) markFailed();
 }
 
-function lineInWords({ json }: JsonFlag, line: number, reason: string, detail: string): string {
-  return json ? JSON.stringify({ line, reason, detail }) : `line ${line}: ${reason}: ${detail}`;
+function lineInWords(line: number, reason: string, detail: string): string {
+  return isJson() ? JSON.stringify({ line, reason, detail }) : `line ${line}: ${reason}: ${detail}`;
 }
 
-interface Publishing {
-  servers: Servers;
-  environment: string;
-  file: string;
-  flags: JsonFlag;
-}
-
-async function run({ servers, environment, file, flags }: Publishing): Promise<void> {
+async function run(servers: Servers, environment: string, file: string): Promise<void> {
   const input = await openInput(file);
   // Connects before it reads: a pipe is not to write lines for a Kafka that is away.
   await servers.kafkaOf(changesTopic(environment)).producer();
@@ -98,10 +101,10 @@ async function run({ servers, environment, file, flags }: Publishing): Promise<v
     progress.show(describeProgress(counts, input.totalBytes, performance.now() - startedAt));
   }, progress.everyMs);
   const say = (line: number, reason: string, detail: string) =>
-    progress.say(lineInWords(flags, line, reason, detail));
+    progress.say(lineInWords(line, reason, detail));
   const failure = await publishStream({
     input: input.stream,
-    producer: producerOf(servers),
+    send: senderOf(servers),
     environment,
     // The variable by which a job passes its trace to the programs that it runs.
     traceparent: process.env['TRACEPARENT'] || undefined,
@@ -120,7 +123,7 @@ async function run({ servers, environment, file, flags }: Publishing): Promise<v
   );
   clearInterval(timer);
   progress.clear();
-  report(counts, stored !== null, performance.now() - startedAt, { environment, flags });
+  report(counts, stored !== null, performance.now() - startedAt, environment);
   const next = `line ${counts.doneUpToLine + 1} of ${file === '-' ? 'the same input' : file}`;
   const stopped = (why: string) =>
     `stopped after line ${counts.doneUpToLine}${why}; the rest begins with ${next} (an event sent twice changes nothing)`;
@@ -132,34 +135,21 @@ async function run({ servers, environment, file, flags }: Publishing): Promise<v
   if (stopping.aborted || counts.rejected > 0) markFailed();
 }
 
-/** Sends each message to the Kafka that has its topic. A topic is checked before its first message: our user may be allowed no other. */
-function producerOf(servers: Servers): Pick<Producer, 'sendBatch'> {
+/** Sends messages to the Kafka that has their topic. It is checked before its first message: our user may be allowed no other. */
+function senderOf(servers: Servers) {
   const checked = new Set<string>();
-  return {
-    async sendBatch({ topicMessages = [], ...options }) {
-      const sent: RecordMetadata[] = [];
-      for (const [kafka, messages] of Map.groupBy(topicMessages, ({ topic }) => servers.kafkaOf(topic))) {
-        const unchecked = messages.map(({ topic }) => topic).filter((topic) => !checked.has(topic));
-        // A publisher needs no right to see a topic's settings.
-        if (unchecked.length > 0) await checkTopics(await kafka.admin(), unchecked, () => undefined);
-        for (const topic of unchecked) checked.add(topic);
-        const producer = await kafka.producer();
-        sent.push(
-          ...(await producer.sendBatch({ ...options, topicMessages: messages }).catch(naming(messages))),
-        );
-      }
-      return sent;
-    },
-  };
-}
-
-/** Names the topics where they are refused: kafkajs does not. */
-function naming(messages: readonly { topic: string }[]): (error: unknown) => never {
-  return (error) => {
-    const refusal = refusalOf(error);
-    if (refusal === null) throw error;
-    const topics = messages.map(({ topic }) => topic).join(', ');
-    throw new StoreDataError('not_authorized', `${refusal}; sent to ${topics}`, { cause: error });
+  return async (topic: string, messages: ProducerMessage[]): Promise<void> => {
+    const kafka = servers.kafkaOf(topic);
+    // A publisher needs no right to see a topic's settings.
+    if (!checked.has(topic)) await checkTopics(await kafka.admin(), [topic], () => undefined);
+    checked.add(topic);
+    const producer = await kafka.producer();
+    await producer.send({ topic, acks: -1, messages }).catch((error: unknown) => {
+      const refusal = refusalOf(error);
+      if (refusal === null) throw error;
+      // kafkajs does not name the topic.
+      throw new StoreDataError('not_authorized', `${refusal}; sent to ${topic}`, { cause: error });
+    });
   };
 }
 
@@ -167,27 +157,21 @@ function report(
   { sent, rejected, outdated, blank, bytes }: Counts,
   isStoredKnown: boolean,
   elapsedMs: number,
-  { environment, flags }: Pick<Publishing, 'environment' | 'flags'>,
+  environment: string,
 ): void {
   const rate = Math.round((sent * 1_000) / Math.max(1, elapsedMs));
   const seconds = Math.round(elapsedMs) / 1_000;
   const notNewer = outdated === 0 ? '' : `, not newer than what is stored ${outdated}`;
   printResult(
-    flags,
     { environment, sent, rejected, outdated: isStoredKnown ? outdated : null, blank, bytes, seconds },
     `sent ${sent}, rejected ${rejected}${notNewer}, took ${formatDuration(elapsedMs)} (${rate} events/s)`,
   );
 }
 
-export interface Input {
-  stream: Readable;
-  totalBytes: number | null;
-}
-
 const CHUNK_BYTES = 262_144;
 
 /** @throws {StoreDataError} `not_found` when the file cannot be read, in words. */
-export async function openInput(path: string): Promise<Input> {
+async function openInput(path: string): Promise<{ stream: Readable; totalBytes: number | null }> {
   if (path === '-') {
     if (process.stdin.isTTY) remark('reading events from the terminal, one a line; Ctrl-D ends');
     return { stream: process.stdin, totalBytes: null };
@@ -225,4 +209,49 @@ function describeProgress(counts: Counts, totalBytes: number | null, elapsedMs: 
     parts.push(formatBytes(bytes));
   }
   return parts.join(', ');
+}
+
+const NOTHING: ReadonlyMap<string, number> = new Map();
+
+/** Makes the read; `null` where MongoDB cannot be read. A publisher needs no access to it. */
+export async function storedSequencesOf(
+  servers: Servers,
+  environment: string,
+): Promise<StoredSequences | null> {
+  if (servers.config.mongodb.uri === '') return null;
+  const unknown = (error: unknown) => {
+    if (!isUnavailable(error) && !(error instanceof StoreDataError)) throw error;
+    remark(
+      `note: nobody can say which events are not newer than what is stored: ${asFailure(error).message}`,
+    );
+    return null;
+  };
+  const generation = await servers
+    .databases(environment)
+    .then((databases) => findLiveGeneration(databases, environment))
+    .catch(unknown);
+  if (generation === null) return null;
+  let isKnown = true;
+  return async (records) => {
+    if (!isKnown || records.length === 0) return NOTHING;
+    const found = await readSequences(generation.db, records).catch(unknown);
+    isKnown = found !== null;
+    return found ?? NOTHING;
+  };
+}
+
+async function readSequences(db: Db, records: readonly RecordVersion[]): Promise<Map<string, number>> {
+  const stored = new Map<string, number>();
+  const ids = [...new Set(records.map(({ entity, storeId, id }) => tombstoneId(entity, storeId, id)))];
+  const options = { projection: { sequence: 1 }, hint: BY_ID };
+  const tombstones = await db.collection<Tombstone>(TOMBSTONES).find(tombstonesWith(ids), options).toArray();
+  for (const { _id, sequence } of tombstones) stored.set(_id, sequence);
+  for (const [entity, own] of Map.groupBy(records, (record) => record.entity)) {
+    const documents = own.map(({ storeId, id }) => documentId(storeId, id));
+    const found = db
+      .collection<{ _id: string; sequence: number; store_id: string }>(COLLECTIONS[entity])
+      .find(documentsWith(documents), options);
+    for await (const { _id, sequence } of found) stored.set(`${entity}/${_id}`, sequence);
+  }
+  return stored;
 }

@@ -1,14 +1,12 @@
 /** `quota`: how many requests a store may make, where that differs from the configuration. */
-import { Command } from '@commander-js/extra-typings';
-import { controlCollections, type StoreAccess } from '#shared/access/access-keys.ts';
+import { type StoreAccess } from '#shared/access/access-keys.ts';
 import type { OwnQuota } from '#shared/events/access-event.ts';
-import { changeAccess, remarkUnknownStore } from '../access/change.ts';
-import { quotaSubject } from '../access/subject.ts';
-import { inEnvironment, type Servers, withServers } from '../connection/servers.ts';
+import { changeAccess, remarkUnknownStore, quotaSubject } from '../access/change.ts';
+import { inEnvironment, type Servers, withServers } from '../servers.ts';
 import {
   chooseEnvironments,
+  command,
   environmentOption,
-  jsonOption,
   limitOption,
   oneEnvironmentOption,
   storeOption,
@@ -17,24 +15,20 @@ import {
 import { printFacts, printFirst, remark } from '../output/print.ts';
 
 export const setCommand = () =>
-  new Command('set')
-    .description('Give a store a quota of its own, at once')
+  command('set', 'Give a store a quota of its own, at once')
     .addOption(storeOption('store').makeOptionMandatory())
     .addOption(oneEnvironmentOption())
     .requiredOption('--requests <n>', 'requests in a window', wholeNumber(1, 1_000_000_000))
     .option('--window <seconds>', 'its window, if not the configured one', wholeNumber(1, 86_400))
-    .addOption(jsonOption())
     .action((flags) => {
       const { requests, window } = flags;
       return change(flags, { requests, ...(window === undefined ? {} : { window_seconds: window }) });
     });
 
 export const resetCommand = () =>
-  new Command('reset')
-    .description('Let the configured quota hold for a store again, at once')
+  command('reset', 'Let the configured quota hold for a store again, at once')
     .addOption(storeOption('store').makeOptionMandatory())
     .addOption(oneEnvironmentOption())
-    .addOption(jsonOption())
     .action((flags) => change(flags, null));
 
 interface ChangeFlags {
@@ -49,7 +43,7 @@ async function change(flags: ChangeFlags, quota: OwnQuota): Promise<void> {
     await remarkUnknownStore(servers, environment, store);
     const changed = await setQuota(servers, environment, store, quota);
     if (!changed) remark(`note: it was ${inWords(quota)} already`);
-    printFacts(flags, { store_id: store, environment, quota: toJson(quota), changed }, [
+    printFacts({ store_id: store, environment, quota: toJson(quota), changed }, [
       ['store', store],
       ['environment', environment],
       ['quota', inWords(quota)],
@@ -66,27 +60,25 @@ export async function setQuota(
 ): Promise<boolean> {
   // Before anything is written: without Redis the change could not be completed.
   await servers.redis();
-  const subject = quotaSubject(await servers.control(), servers.config.namePrefix, environment, storeId);
+  const subject = quotaSubject(await servers.access(), environment, storeId);
   const action = quota === null ? 'quota.reset' : 'quota.set';
   const about = { action, environment, store_id: storeId, details: { ...quota } } as const;
-  const { changed } = await changeAccess(servers, about, subject, { compose: () => ({ quota }), waitMs: 0 });
+  const { changed } = await changeAccess(servers, about, subject, { compose: () => ({ quota }) });
   return changed;
 }
 
 type StoreQuota = Pick<StoreAccess, 'store_id' | 'environment' | 'quota'>;
 
 export const showCommand = () =>
-  new Command('show')
-    .description('Show the stores that have a quota of their own')
+  command('show', 'Show the stores that have a quota of their own')
     .addOption(storeOption('this store, whatever its quota'))
     .addOption(environmentOption('only in this environment'))
     .addOption(limitOption(100))
-    .addOption(jsonOption())
     .action((flags) =>
       withServers(async (servers) => {
         const { store: store_id, limit } = flags;
         const environments = chooseEnvironments(servers.config, flags.environment);
-        const { stores } = controlCollections(await servers.control());
+        const { stores } = await servers.access();
         const which = store_id === undefined ? { quota: { $exists: true } } : { store_id };
         const options = { sort: { environment: 1, store_id: 1 }, limit: limit + 1 } as const;
         const known = await stores.find({ environment: { $in: environments }, ...which }, options).toArray();
@@ -96,7 +88,7 @@ export const showCommand = () =>
               known.find(({ environment }) => environment === name) ?? { store_id: id, environment: name },
           );
         printFirst(
-          flags,
+          flags.limit,
           store_id === undefined ? known : ofStore(store_id),
           (first) =>
             first.map(({ store_id, environment, quota }) => ({

@@ -1,24 +1,23 @@
 /** `sessions list`: the sessions of a store that are live, which Redis alone knows; `sessions revoke` ends one before its time. */
-import { Command } from '@commander-js/extra-typings';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import type { Collection } from 'mongodb';
 import { text as readText } from 'node:stream/consumers';
-import { controlCollections, type RevokedSession } from '#shared/access/access-keys.ts';
+import type { RevokedSession } from '#shared/access/access-keys.ts';
 import { redisKeys, endRevokedSession, noteRevocation } from '#shared/access/grants.ts';
-import { commandInvalid, describeError, StoreDataError } from '#shared/errors.ts';
+import { commandInvalid, unavailable } from '#shared/errors.ts';
 import { CLIENT_ID_PATTERN } from '#shared/events/access-event.ts';
 import { isId } from '#shared/events/fields.ts';
 import { nodeFor } from '#shared/redis-masters.ts';
 import { withTimeLimit } from '#shared/waiting.ts';
 import { remarkReplicas, UNTIL_REDIS_IS_BACK } from '../access/change.ts';
-import { audited } from '../audit.ts';
-import { inEnvironment, type Servers, withServers } from '../connection/servers.ts';
-import { scanPrefix } from '../erase/access.ts';
+import { audited, messageOf } from '../audit.ts';
+import { inEnvironment, type Servers, withServers } from '../servers.ts';
+import { scanPrefix } from '../erase/holdings.ts';
 import {
   chooseEnvironment,
   clientId as readClientId,
+  command,
   environmentOption,
-  jsonOption,
   limitOption,
   oneEnvironmentOption,
   storeOption,
@@ -28,13 +27,11 @@ import { markFailed, printFacts, printFirst, remark } from '../output/print.ts';
 import { formatDuration } from '../output/terminal.ts';
 
 export const listCommand = () =>
-  new Command('list')
-    .description('List the sessions of a store whose tokens are valid')
+  command('list', 'List the sessions of a store whose tokens are valid')
     .addOption(storeOption('the store').makeOptionMandatory())
     .addOption(oneEnvironmentOption())
     .option('-c, --client <id>', 'only those of a key', readClientId)
     .addOption(limitOption(100))
-    .addOption(jsonOption())
     .action((flags) =>
       inEnvironment(flags, async (servers, environment) => {
         const { limit, client } = flags;
@@ -52,7 +49,7 @@ export const listCommand = () =>
           if (found.length > limit) break;
         }
         printFirst(
-          flags,
+          flags.limit,
           found,
           (first) => first.toSorted((a, b) => b.seconds_left - a.seconds_left),
           [
@@ -71,14 +68,12 @@ const MAX_LIFETIME_MS = 86_400_000;
 const IS_LIVE_MS = 1_000;
 
 export const revokeCommand = () =>
-  new Command('revoke')
-    .description('End a session, at once: its token answers 401')
+  command('revoke', 'End a session, at once: its token answers 401')
     .argument('[session_id]', 'the session, with the three options that say whose it is')
     .addOption(storeOption('store of the session'))
     .addOption(environmentOption('environment of the session'))
     .option('-c, --client <id>', 'client_id of the session', readClientId)
     .option('--token', 'read the token from standard input instead')
-    .addOption(jsonOption())
     .action(async (id, flags) => {
       const session = flags.token ? await sessionFromInput(id, flags) : sessionFromFlags(id, flags);
       await withServers(async (servers) => {
@@ -87,38 +82,27 @@ export const revokeCommand = () =>
         if (session.expiresAt.getTime() <= Date.now()) {
           remark('note: the token has expired already');
         }
-        const { revokedSessions } = controlCollections(await servers.control());
-        const about = {
-          action: 'sessions.revoke',
-          environment: session.environment,
-          store_id: session.storeId,
-          client_id: session.clientId,
-          session_id: session.id,
-          details: {},
-        } as const;
-        const { before, live } = await audited(servers, about, async () => {
+        const { revokedSessions } = await servers.access();
+        const { id: session_id, environment, storeId: store_id, clientId: client_id } = session;
+        const about = { environment, store_id, client_id, session_id };
+        const work = { action: 'sessions.revoke', ...about, details: {} } as const;
+        const { before, live } = await audited(servers, work, async () => {
           const wasLive = await isLiveNow(servers, session);
           const noted = await noteRevocation(revokedSessions, session, session.expiresAt);
           const ended = (await endNow(servers, revokedSessions, session)) || wasLive;
-          return {
-            result: { before: noted, live: ended },
-            details: { was_live: ended, revoked_before: noted },
-          };
+          const details = { was_live: ended, revoked_before: noted };
+          return { result: { before: noted, live: ended }, details };
         });
         if (live === false && !before && session.expiresAt.getTime() > Date.now()) {
           markFailed();
           remark(
-            `store-data: the revocation is noted, but no such session was live for store ${session.storeId} in ${session.environment}: it has expired, or these are not its store and environment`,
+            `store-data: the revocation is noted, but no such session was live for store ${store_id} in ${environment}: it has expired, or these are not its store and environment`,
           );
         }
-        const facts = {
-          store: session.storeId,
-          environment: session.environment,
-          client_id: session.clientId,
-        };
-        const json = { session_id: session.id, ...facts, was_live: live, revoked_before: before };
+        const facts = { store: store_id, environment, client_id };
+        const json = { session_id, ...facts, was_live: live, revoked_before: before };
         const status = before && !live ? 'was revoked before' : live === false ? 'was not live' : 'revoked';
-        printFacts(flags, json, [['session', session.id], ...Object.entries(facts), ['status', status]]);
+        printFacts(json, [['session', session_id], ...Object.entries(facts), ['status', status]]);
       });
     });
 
@@ -159,11 +143,9 @@ async function endNow(
     await remarkReplicas(nodeFor(redis, storeAccess));
     return live;
   } catch (error) {
-    const reason = error instanceof StoreDataError ? error.message : describeError(error);
-    throw new StoreDataError(
-      'environment_unavailable',
-      `the revocation of session ${_id} is in MongoDB and stays, but: ${reason}; ${UNTIL_REDIS_IS_BACK}`,
-      { cause: error },
+    throw unavailable(
+      `the revocation of session ${_id} is in MongoDB and stays, but: ${messageOf(error)}; ${UNTIL_REDIS_IS_BACK}`,
+      error,
     );
   }
 }

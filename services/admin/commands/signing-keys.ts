@@ -1,45 +1,44 @@
-/** `signing-keys`: the keys that sign tokens, replaced without a refused token and without a restart. */
-import { Command } from '@commander-js/extra-typings';
-import { dirname, join } from 'node:path';
-import { newSigningKey, type SigningJwk } from '#shared/access/signing-key-set.ts';
-import { commandInvalid, notFound } from '#shared/errors.ts';
+/**
+ * `signing-keys`: the keys that sign tokens, replaced without a refused token and without a restart. Their file is replaced as a whole, so
+ * that no service ever reads half of it.
+ */
+import {
+  newSigningKey,
+  parseKeySet,
+  printKeySet,
+  signingIndex,
+  type SigningJwk,
+} from '#shared/access/signing-key-set.ts';
+import { commandInvalid, notFound, StoreDataError } from '#shared/errors.ts';
 import { audited } from '../audit.ts';
-import { withServers } from '../connection/servers.ts';
-import { readConnection, STACK_FILE } from '../connection/settings.ts';
-import { duration, jsonOption, WrongUsage } from '../options.ts';
-import { type JsonFlag, printResult, tableOf } from '../output/print.ts';
-import { createSigningKeys, changeKeys, type KeySchedule, readKeys, scheduleOf } from '../signing-keys.ts';
+import { command, duration, WrongUsage } from '../options.ts';
+import { printResult, tableOf } from '../output/print.ts';
+import { readConnection, STACK_FILE, withServers } from '../servers.ts';
+import { chown, mkdir, open, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 
 /** Services read the file every second; one that is slow reads it a little later. */
 const MIN_ACTIVATION_MS = 3_000;
 const ACTIVATION_MS = 300_000;
 
 export const createCommand = () =>
-  new Command('create')
-    .description('Make a file with a first key, unless it is there; no server is needed')
+  command('create', 'Make a file with a first key, unless it is there; no server is needed')
     .argument('<file>', 'where, such as signing-keys.json')
-    .addOption(jsonOption())
-    .action(async (file, flags) => {
+    .action(async (file) => {
       const made = await createSigningKeys(file);
-      printResult(flags, { file, made }, `${made ? 'signing key made' : 'signing keys were there'}: ${file}`);
+      printResult({ file, made }, `${made ? 'signing key made' : 'signing keys were there'}: ${file}`);
     });
 
 export const listCommand = () =>
-  new Command('list')
-    .description('Show what each key does, and until when its tokens live')
-    .addOption(jsonOption())
-    .action(async (flags) => {
-      const { file, lifetimeMs } = await keyFile();
-      show(await readKeys(file), lifetimeMs, flags);
-    });
+  command('list', 'Show what each key does, and until when its tokens live').action(async () => {
+    const { file, lifetimeMs } = await keyFile();
+    show(await readKeys(file), lifetimeMs);
+  });
 
 export const rotateCommand = () =>
-  new Command('rotate')
-    .description('Add a key that signs as soon as every service knows it')
+  command('rotate', 'Add a key that signs as soon as every service knows it')
     .option('--activate-after <time>', 'when it begins to sign', duration, ACTIVATION_MS)
-    .addOption(jsonOption())
-    .action(async (flags) => {
-      const { activateAfter } = flags;
+    .action(async ({ activateAfter }) => {
       if (activateAfter < MIN_ACTIVATION_MS) {
         throw new WrongUsage(
           `--activate-after must be at least ${MIN_ACTIVATION_MS / 1_000} s: no service may get a token of a key that it does not know`,
@@ -55,15 +54,13 @@ export const rotateCommand = () =>
           return { result, subject, details: { signs_from: inWords((made?.nbf ?? 0) * 1_000) } };
         });
       });
-      show(keys, lifetimeMs, flags);
+      show(keys, lifetimeMs);
     });
 
 export const retireCommand = () =>
-  new Command('retire')
-    .description('Remove a key whose tokens have all expired')
+  command('retire', 'Remove a key whose tokens have all expired')
     .argument('<kid>', 'the key, as "list" shows it')
     .option('--force', 'also where tokens of it may still live: they answer 401 from then on')
-    .addOption(jsonOption())
     .action(async (kid, flags) => {
       const { file, lifetimeMs } = await keyFile();
       const force = flags.force === true;
@@ -73,7 +70,7 @@ export const retireCommand = () =>
           details: {},
         })),
       );
-      show(keys, lifetimeMs, flags);
+      show(keys, lifetimeMs);
     });
 
 async function withNewKey(
@@ -128,7 +125,7 @@ async function keyFile() {
   return { file, lifetimeMs: lifetimeSeconds * 1_000 };
 }
 
-function show(keys: readonly SigningJwk[], lifetimeMs: number, flags: JsonFlag): void {
+function show(keys: readonly SigningJwk[], lifetimeMs: number): void {
   const schedule = scheduleOf(keys, Date.now(), lifetimeMs);
   const shown = schedule.map(({ kid, state, signsFrom, tokensUntil }) => ({
     kid,
@@ -140,7 +137,7 @@ function show(keys: readonly SigningJwk[], lifetimeMs: number, flags: JsonFlag):
     ['KID', 'kid'],
     ['STATE', stateInWords],
   ]);
-  printResult(flags, shown, table);
+  printResult(shown, table);
 }
 
 function stateInWords({ state, signsFrom, tokensUntil }: KeySchedule): string {
@@ -154,4 +151,120 @@ function stateInWords({ state, signsFrom, tokensUntil }: KeySchedule): string {
 
 function inWords(time: number | null): string {
   return time === null ? 'an unknown time' : new Date(time).toISOString();
+}
+
+const OWNER_ONLY = 0o600;
+
+/** The keys of a file. @throws {StoreDataError} `not_found`, or `config_invalid` where it is no set of keys. */
+export async function readKeys(file: string): Promise<SigningJwk[]> {
+  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
+    throw new StoreDataError('not_found', `${file} cannot be read; "store-data prepare" makes it`, { cause });
+  });
+  return parseKeySet(text, file);
+}
+
+/**
+ * Replaces the keys of a file. The new content is written beside it, under a name that only one command at a time
+ * can have, and renamed over it; the owner stays, and nobody else can read it.
+ * @param change makes the new keys; what it throws leaves the file as it was.
+ * @throws {StoreDataError} `command_invalid` when another command is at it or the folder cannot be written.
+ */
+export async function changeKeys(
+  file: string,
+  change: (keys: SigningJwk[]) => Promise<SigningJwk[]>,
+): Promise<SigningJwk[]> {
+  // A link stays a link.
+  const target = await realpath(file).catch(() => file);
+  const draft = join(dirname(target), `.${basename(target)}.new`);
+  await readKeys(target);
+  const handle = await open(draft, 'wx', OWNER_ONLY).catch((error: unknown) => {
+    throw unwritable(draft, error);
+  });
+  try {
+    const keys = await change(await readKeys(target));
+    await handle.chmod(OWNER_ONLY);
+    await handle.writeFile(printKeySet(keys));
+    await handle.sync();
+    await handle.close();
+    await keepOwner(target, draft);
+    await rename(draft, target);
+    return keys;
+  } catch (error) {
+    await handle.close().catch(() => undefined);
+    await rm(draft, { force: true });
+    throw error;
+  }
+}
+
+/** A file that its services cannot read any longer would be a rotation that they never hear of. */
+async function keepOwner(target: string, draft: string): Promise<void> {
+  const [old, made] = await Promise.all([stat(target), stat(draft)]);
+  if (old.uid === made.uid && old.gid === made.gid) return;
+  try {
+    await chown(draft, old.uid, old.gid);
+  } catch (error) {
+    throw commandInvalid(`${target} belongs to user ${old.uid}: run this command as that user`, error);
+  }
+}
+
+function unwritable(draft: string, error: unknown): StoreDataError {
+  return commandInvalid(
+    isThere(error)
+      ? `another command is changing the signing keys; if none is, one was killed: remove ${draft}`
+      : `the folder of the signing keys cannot be written, as that of a mounted secret: change the keys where they come from (docs/deploying.md)`,
+    error,
+  );
+}
+
+function isThere(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EEXIST';
+}
+
+/** How far the clocks of the services may be apart. */
+export const CLOCK_MARGIN_MS = 2_000;
+
+export interface KeySchedule {
+  kid: string;
+  /** `waits`: it will sign. `signs`: it does now. `verifies`: it did, or another stands before it. */
+  state: 'waits' | 'signs' | 'verifies';
+  /** When it begins, or began, to sign; `null` where the set does not say. */
+  signsFrom: number | null;
+  /** Until when a token that it signed may be valid; `null` where the set does not say. */
+  tokensUntil: number | null;
+}
+
+/** The schedule of a set's keys, in the set's order. @param lifetime of a token. */
+export function scheduleOf(keys: readonly SigningJwk[], now: number, lifetime: number): KeySchedule[] {
+  const signing = signingIndex(keys, now);
+  return keys.map(({ kid, nbf }, index) => {
+    const signsFrom = nbf === undefined ? null : nbf * 1_000;
+    if (index === signing) return { kid, state: 'signs', signsFrom, tokensUntil: null };
+    if (index < signing) {
+      // A service whose clock is ahead signs with it earlier.
+      const mayHaveSigned = (signsFrom ?? 0) - CLOCK_MARGIN_MS <= now;
+      return { kid, state: 'waits', signsFrom, tokensUntil: mayHaveSigned ? null : now };
+    }
+    const ends = keys.slice(0, index).map(({ nbf: begins }) => begins);
+    const known = ends.filter((begins) => begins !== undefined);
+    const stopped = known.length < ends.length ? null : Math.min(...known) * 1_000;
+    return {
+      kid,
+      state: 'verifies',
+      signsFrom,
+      tokensUntil: stopped === null ? null : stopped + lifetime + CLOCK_MARGIN_MS,
+    };
+  });
+}
+
+/** Makes the file with one new key, for its owner alone, unless it is there. @returns whether it was made now. */
+export async function createSigningKeys(file: string): Promise<boolean> {
+  const text = printKeySet([await newSigningKey()]);
+  try {
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, text, { mode: 0o600, flag: 'wx' });
+    return true;
+  } catch (error) {
+    if (isThere(error)) return false;
+    throw commandInvalid(`the file of signing keys cannot be written: ${file}`, error);
+  }
 }

@@ -2,27 +2,46 @@
  * `verify`: whether counts, rank trees and feed positions are what the records say, counted one by one, and makes them so; with `--deep`
  * also whether the records are what the log says.
  */
-import { Command } from '@commander-js/extra-typings';
-import type { Db } from 'mongodb';
-import { type FindErased, findErasedIn } from '#shared/access/erased-stores.ts';
+import { findErasedIn } from '#shared/access/erased-stores.ts';
+import { commandInvalid, notFound, StoreDataError, unavailable } from '#shared/errors.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { LogReader } from '#shared/kafka/log-reader.ts';
+import { sumOf } from '#shared/kafka/positions.ts';
+import { forSnapshots } from '#shared/mongodb.ts';
+import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { repairStore } from '#shared/projection/verify/repair.ts';
 import { type Difference, verifyStore } from '#shared/projection/verify/store.ts';
-import { notFound, StoreDataError } from '#shared/errors.ts';
-import { forSnapshots } from '#shared/mongodb.ts';
-import { findLiveGeneration, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
-import { type Servers, withServers } from '../connection/servers.ts';
-import { chooseEnvironments, environmentOption, jsonOption, storeOption } from '../options.ts';
+import {
+  CATEGORY_PRODUCTS,
+  type Stamp,
+  STAMPS,
+  type Tombstone,
+  TOMBSTONES,
+} from '#shared/read-models/collections.ts';
+import { withoutCustomer } from '#shared/read-models/erasures.ts';
+import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
+import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
+import {
+  type Content,
+  type Contents,
+  differingFields,
+  kindOf,
+  rangesOf,
+  readContents,
+  scanRange,
+  type Side,
+  storesIn,
+} from '../comparison.ts';
+import { chooseEnvironments, command, environmentOption, storeOption } from '../options.ts';
+import { isJson, markFailed, printResult, remark, shortened, tableOf } from '../output/print.ts';
 import { ProgressLine, stopSignal } from '../output/terminal.ts';
-import { hasAnything, storesIn } from '../comparison.ts';
-import { compareWithLog } from '../verify/with-log.ts';
-import { markFailed, printResult, remark, tableOf } from '../output/print.ts';
+import { type Servers, withServers } from '../servers.ts';
+import { deadLetterPlaces, Replay, withPrivateDatabase } from '../replay.ts';
+import type { Db } from 'mongodb';
 
-interface Found extends Difference {
-  environment: string;
-}
-
+/** What a verification found, of all environments. */
 interface Result {
-  found: Found[];
+  found: (Difference & { environment: string })[];
   stores: number;
   repaired: number;
   /** Of a deep verification; `null` without one. */
@@ -30,8 +49,7 @@ interface Result {
 }
 
 export const verifyCommand = () =>
-  new Command('verify')
-    .description('Count records one by one, and compare counts, rank trees and feed positions with that')
+  command('verify', 'Count records one by one, and compare counts, rank trees and feed positions with that')
     .addOption(environmentOption('only that environment'))
     .addOption(storeOption('only that store'))
     .option('--deep', 'compare every record with the log too')
@@ -39,85 +57,59 @@ export const verifyCommand = () =>
       '--repair',
       'make what differs anew, and tell followers again what had no feed position of its own',
     )
-    .addOption(jsonOption())
-    .action((flags) =>
+    .action(({ store, ...flags }) =>
       withServers(async (servers) => {
         const deep = flags.deep ? { records: 0, messages: 0, differences: 0 } : null;
         const result: Result = { found: [], stores: 0, repaired: 0, deep };
         const stopping = stopSignal();
+        const progress = new ProgressLine();
+        const say = (text: string) => {
+          if (!isJson()) progress.show(text);
+        };
         for (const environment of chooseEnvironments(servers.config, flags.environment)) {
           const db = await openGeneration(servers, environment);
           if (db === null) continue;
-          const findErased = findErasedIn(await servers.control(), environment);
-          await verifyCounts(environment, db, flags, findErased, result);
-          if (flags.deep) await verifyDeep(servers, environment, db, flags, result, stopping);
+          const add = (found: readonly Difference[]) =>
+            result.found.push(...found.map((difference) => ({ environment, ...difference })));
+          for (const storeId of [...(await storesIn(db, store))].toSorted()) {
+            result.stores += 1;
+            let differences = await verifyInSnapshot(db, storeId);
+            if (differences.length > 0 && flags.repair) {
+              remark(`${environment}: ${storeId} differs in ${differences.length} places, and is made anew`);
+              await repairStore(db, storeId, findErasedIn(await servers.control(), environment));
+              result.repaired += 1;
+              differences = await verifyInSnapshot(db, storeId);
+            }
+            add(differences);
+          }
+          if (deep === null) continue;
+          const options = { only: store, say, stopping };
+          const compared = await compareWithLog(servers, environment, db, options).finally(() =>
+            progress.clear(),
+          );
+          add(compared.listed);
+          deep.records += compared.records;
+          deep.messages += compared.messages;
+          deep.differences += compared.differences;
         }
-        if (flags.store !== undefined && result.stores === 0 && result.found.length === 0) {
-          throw notFound(`no record of a store ${flags.store} has arrived`);
+        if (store !== undefined && result.stores === 0 && result.found.length === 0) {
+          throw notFound(`no record of a store ${store} has arrived`);
         }
-        show(result, flags);
+        show(result);
         if (result.found.length > 0) markFailed();
       }),
     );
 
-async function verifyCounts(
-  environment: string,
-  db: Db,
-  { store, repair }: { store?: string | undefined; repair?: true | undefined },
-  findErased: FindErased,
-  result: Result,
-): Promise<void> {
-  for (const storeId of await storesOf(db, store)) {
-    result.stores += 1;
-    let differences = await verifyInSnapshot(db, storeId);
-    if (differences.length > 0 && repair) {
-      remark(`${environment}: ${storeId} differs in ${differences.length} places, and is made anew`);
-      await repairStore(db, storeId, findErased);
-      result.repaired += 1;
-      differences = await verifyInSnapshot(db, storeId);
-    }
-    result.found.push(...differences.map((difference) => ({ environment, ...difference })));
-  }
-}
-
-async function verifyDeep(
-  servers: Servers,
-  environment: string,
-  db: Db,
-  { store, json }: { store?: string | undefined; json?: true | undefined },
-  result: Result,
-  stopping: AbortSignal,
-): Promise<void> {
-  const progress = new ProgressLine();
-  const say = (text: string) => {
-    if (!json) progress.show(text);
-  };
-  const options = { only: store ?? null, say, stopping };
-  const compared = await compareWithLog(servers, environment, db, options).finally(() => progress.clear());
-  result.found.push(...compared.listed.map((difference) => ({ environment, ...difference })));
-  if (result.deep === null) return;
-  result.deep.records += compared.records;
-  result.deep.messages += compared.messages;
-  result.deep.differences += compared.differences;
-}
-
 /** @returns `null` where no generation was made yet. */
 async function openGeneration(servers: Servers, environment: string): Promise<Db | null> {
-  const generation = await findLiveGeneration(await servers.databases(environment), environment);
+  const generation = await servers.liveGeneration(environment);
   if (generation === null) return null;
   const { number, projection_version: version } = generation.marker;
-  if (version !== PROJECTION_VERSION) {
-    throw new StoreDataError(
-      'generation_unsuitable',
-      `generation ${number} of ${environment} has projection version ${version}, this release verifies ${PROJECTION_VERSION}`,
-    );
-  }
-  return generation.db;
-}
-
-async function storesOf(db: Db, only: string | undefined): Promise<string[]> {
-  if (only === undefined) return [...(await storesIn(db))].toSorted();
-  return (await hasAnything(db, only)) ? [only] : [];
+  if (version === PROJECTION_VERSION) return generation.db;
+  throw new StoreDataError(
+    'generation_unsuitable',
+    `generation ${number} of ${environment} has projection version ${version}, this release verifies ${PROJECTION_VERSION}`,
+  );
 }
 
 async function verifyInSnapshot(db: Db, storeId: string): Promise<Difference[]> {
@@ -126,20 +118,19 @@ async function verifyInSnapshot(db: Db, storeId: string): Promise<Difference[]> 
   );
 }
 
-function show({ found, stores, repaired, deep }: Result, flags: { json?: true | undefined }): void {
-  const differences = found.map(({ environment, storeId: store, what, stored, counted }) => ({
-    environment,
-    store,
-    what,
-    stored,
-    counted,
-  }));
+/** Counts of all facets would fill the screen; JSON has them whole. */
+const MAX_SHOWN = 30;
+
+function show({ found, stores, repaired, deep }: Result): void {
+  const differences = found.map(({ storeId: store, environment, what, stored, counted }) => {
+    return { environment, store, what, stored, counted };
+  });
   const table = tableOf(differences, [
     ['ENVIRONMENT', 'environment'],
     ['STORE', 'store'],
     ['WHAT', 'what', 'fills'],
-    ['STORED', ({ stored }) => shortened(stored)],
-    ['EXPECTED', ({ counted }) => shortened(counted)],
+    ['STORED', ({ stored }) => shortened(stored, MAX_SHOWN)],
+    ['EXPECTED', ({ counted }) => shortened(counted, MAX_SHOWN)],
   ]);
   const after = repaired > 0 ? `, ${repaired} made anew` : '';
   const compared =
@@ -148,15 +139,170 @@ function show({ found, stores, repaired, deep }: Result, flags: { json?: true | 
   const unlisted = Math.max(0, (deep?.differences ?? 0) - found.length);
   const verdict = found.length === 0 ? 'all is right' : `${found.length + unlisted} differences`;
   printResult(
-    flags,
     { stores, repaired, ...(deep !== null && { deep }), differences },
     `${found.length > 0 ? table : ''}${stores} stores verified${after}${compared}: ${verdict}`,
   );
 }
 
-/** Counts of all facets would fill the screen; `--json` has them whole. */
-function shortened(text: string): string {
-  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN - 1)}…` : text;
+// With `--deep`, what is served is compared with the log itself: what the log says up to the checkpoints is replayed into a database of its
+// own, and every record is compared with it, in a snapshot in which the checkpoints stand there. What the projector applies meanwhile is not
+// in the snapshot.
+
+/** More are counted and not listed: a lost collection would fill the memory. */
+const MAX_LISTED = 10_000;
+/** `SnapshotTooOld`, `SnapshotUnavailable`. */
+const SNAPSHOT_GONE = new Set([239, 246]);
+
+interface ComparedWithLog {
+  /** The first of them. They never hold a value of a record, only names of fields and ids. */
+  listed: Difference[];
+  differences: number;
+  records: number;
+  messages: number;
 }
 
-const MAX_SHOWN = 30;
+interface CompareOptions {
+  /** The one store; without it all. */
+  only: string | undefined;
+  /** Called with the progress. */
+  say: (text: string) => void;
+  /** Ends it with an error. */
+  stopping: AbortSignal;
+}
+
+/**
+ * Compares an environment's read models, beside services at work.
+ * @throws {StoreDataError} `history_lost` when the topic does not reach back to its beginning.
+ */
+export async function compareWithLog(
+  servers: Servers,
+  environment: string,
+  live: Db,
+  { only, say, stopping }: CompareOptions,
+): Promise<ComparedWithLog> {
+  const topic = changesTopic(environment);
+  const { client } = live;
+  const control = await servers.control();
+  const step = (text: string) => {
+    if (stopping.aborted) throw commandInvalid('interrupted');
+    say(`${topic}: ${text}`);
+  };
+  const result: ComparedWithLog = { listed: [], differences: 0, records: 0, messages: 0 };
+  // Before anything is read: what comes later may be of events that are not read.
+  const present = only === undefined ? await storesIn(live) : new Set([only]);
+  const prefix = `${servers.config.namePrefix}_${environment}_v`;
+  const compare = async (db: Db, reader: LogReader) => {
+    const early = await readPositions(live, topic);
+    const progress = (read: number) => step(`applied ${read} of ${sumOf(early)} messages`);
+    const findErased = findErasedIn(control, environment);
+    const replay = new Replay({ db, control, reader, findErased, topic, only, progress });
+    // Most of it before the snapshot: MongoDB keeps none for longer than some minutes.
+    await replay.apply(new Map(), early, await deadLetterPlaces(live, topic));
+    await client.withSession({ snapshot: true }, async (session) => {
+      const actual: Side = { db: forSnapshots(live), session };
+      const to = await readPositions(actual.db, topic, { session });
+      const letters = await deadLetterPlaces(actual.db, topic, session);
+      await replay.apply(early, to, letters);
+      await replay.applyRetried(letters);
+      result.messages = sumOf(to);
+      await client.withSession(async (own) => {
+        const comparing = { expected: { db, session: own }, actual, spread: replay.spread, result };
+        const known = new Set<string>(await db.collection<Stamp>(STAMPS).distinct('_id'));
+        for (const storeId of known) {
+          step(`compares the records of ${storeId}`);
+          await compareStore(comparing, storeId);
+        }
+        for (const storeId of present.difference(known)) {
+          if ((await storesIn(live, storeId)).size === 0) continue;
+          add(result, { storeId, what: 'the store', stored: 'records', counted: 'no event' });
+        }
+      });
+    });
+  };
+  try {
+    await withPrivateDatabase(client, prefix, (db) =>
+      LogReader.with(servers, topic, (reader) => compare(db, reader)),
+    );
+    return result;
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && SNAPSHOT_GONE.has(Number(error.code)))) throw error;
+    throw unavailable(
+      'MongoDB gave up the snapshot that was compared: verify store by store (--store), or raise its parameter minSnapshotHistoryWindowInSeconds',
+      error,
+    );
+  }
+}
+
+interface Comparing {
+  /** What the log says. */
+  expected: Side;
+  actual: Side;
+  spread: ReadonlySet<string>;
+  result: ComparedWithLog;
+}
+
+async function compareStore(comparing: Comparing, storeId: string): Promise<void> {
+  const { expected, actual, spread, result } = comparing;
+  const { db, session } = expected;
+  const stamp = await db.collection<Stamp>(STAMPS).findOne({ _id: storeId }, { session });
+  const offset = stamp?.timezone_offset ?? DEFAULT_OFFSET;
+  for (const range of rangesOf(storeId)) {
+    const { collection, entity, prefix } = range;
+    // Counts are compared with the records themselves.
+    if (collection === CATEGORY_PRODUCTS) continue;
+    const isTombstone = collection === TOMBSTONES;
+    const scanned = await scanRange(expected, actual, range, { stride: isTombstone ? Infinity : 1, offset });
+    if (!isTombstone) result.records += scanned.expected;
+    const differing = scanned.differing.map((id) => ({ id, offset }));
+    for await (const { record, ...contents } of readContents(expected, actual, collection, differing)) {
+      if (spread.has(storeId) && isErasureApart(contents)) continue;
+      const { id } = record;
+      const words = isTombstone
+        ? ofTombstone(contents)
+        : await ofRecord(expected, `${entity}/${id}`, contents);
+      add(result, { storeId, what: `${entity} ${id.slice(prefix.length)}`, ...words });
+    }
+  }
+}
+
+type Words = Pick<Difference, 'stored' | 'counted'>;
+
+async function ofRecord({ db, session }: Side, tombstone: string, contents: Contents): Promise<Words> {
+  const { one, other } = contents;
+  const version = (content: Content) => `version ${content.get('sequence')}`;
+  const kind = kindOf(contents);
+  if (kind === 'missing') return { stored: 'missing', counted: version(one) };
+  if (kind === 'version') return { stored: version(other), counted: version(one) };
+  if (kind === 'content') {
+    const fields = new Set(differingFields(one, other).map((field) => field.split('.')[0]));
+    return { stored: `other ${[...fields].join(', ')}`, counted: `${version(one)} as projected` };
+  }
+  const found = await db.collection<Tombstone>(TOMBSTONES).findOne({ _id: tombstone }, { session });
+  return { stored: 'a document', counted: found ? `deleted in version ${found.sequence}` : 'no event' };
+}
+
+function ofTombstone({ one, other }: Contents): Words {
+  const deleted = (content: Content) => `deleted in version ${content.get('sequence')}`;
+  return {
+    stored: other.size === 0 ? 'no tombstone' : deleted(other),
+    counted: one.size === 0 ? 'not deleted' : deleted(one),
+  };
+}
+
+/** Whether two differ in nothing but that one of them shows nothing of its customer. */
+function isErasureApart({ one, other }: Contents): boolean {
+  const isJson = (name: string) => name === 'summary' || name === 'whole';
+  const erased = (content: Content) =>
+    new Map([...content].map(([name, text]) => [name, isJson(name) ? withoutCustomer(text) : text]));
+  try {
+    return one.has('customer_id') && differingFields(erased(one), erased(other)).length === 0;
+  } catch {
+    // A damaged body.
+    return false;
+  }
+}
+
+function add(result: ComparedWithLog, difference: Difference): void {
+  result.differences += 1;
+  if (result.listed.length < MAX_LISTED) result.listed.push(difference);
+}

@@ -9,13 +9,8 @@ import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { REJECTION_REASONS, type RejectionReason } from '#shared/events/rejection.ts';
 import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
 import { chooseEnvironments, WrongUsage } from '../options.ts';
-import {
-  findGenerations,
-  findLiveGeneration,
-  type Generation,
-  PROJECTION_VERSION,
-} from '#shared/read-models/generation.ts';
-import type { Servers } from '../connection/servers.ts';
+import { type Generation, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
+import type { Servers } from '../servers.ts';
 import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
 import { erasurePositions } from '#shared/read-models/erasures.ts';
@@ -132,7 +127,7 @@ export async function deadLetterSources(
     const letters = control.collection<DeadLetter>(DEAD_LETTERS);
     const topic = accessTopic(environment);
     sources.push({ environment, kind: 'access', topic, db: control, letters, obstacle: null });
-    const live = await findLiveGeneration(await servers.databases(environment), environment);
+    const live = await servers.liveGeneration(environment);
     if (live !== null) sources.push(changesSource(environment, live));
   }
   return sources;
@@ -144,7 +139,7 @@ export async function otherSources(
   { kind, environment }: DeadLetterSource,
 ): Promise<DeadLetterSource[]> {
   if (kind === 'access') return [];
-  const generations = await findGenerations(await servers.databases(environment), environment);
+  const generations = await servers.generations(environment);
   return generations.flatMap(({ state, db, marker }) => {
     const isOther = marker !== null && state !== 'live' && state !== 'dropping';
     return isOther ? [changesSource(environment, { db, marker })] : [];

@@ -2,8 +2,7 @@
 import { StoreDataError } from '#shared/errors.ts';
 import { type LogMessage, unreadableBatch, valuesOf } from '#shared/kafka/message.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
-import type { Servers } from '../connection/servers.ts';
-import { LogReader } from '#shared/kafka/log-reader.ts';
+import type { LogReader } from '#shared/kafka/log-reader.ts';
 import { Binary } from 'mongodb';
 import { readLoosely } from '#shared/projection/dead-letters/letter.ts';
 import { shortened } from '../output/print.ts';
@@ -15,50 +14,33 @@ const NEAR = 1_000;
 /** What is not there, or cannot be read. */
 const MISSING = new Set<string>(['history_lost', 'batch_unreadable']);
 
-type PlaceOfLetter = Pick<DeadLetter, '_id' | 'topic' | 'partition' | 'offset' | 'published_at' | 'gathered'>;
+type PlaceOfLetter = Pick<DeadLetter, '_id' | 'partition' | 'offset' | 'published_at' | 'gathered'>;
 
-export class MessagesInKafka {
-  readonly #servers: Servers;
-  readonly #readers = new Map<string, Promise<LogReader>>();
-
-  constructor(servers: Servers) {
-    this.#servers = servers;
-  }
-
-  /**
-   * The messages of some letters of one partition, by letter id; all those of a batch, if it can be read by now. What Kafka does not
-   * have any longer, or has another message in the place of, is missing.
-   * @param letters in the order of their offsets.
-   * @throws {StoreDataError} `environment_unavailable`.
-   */
-  async of(letters: readonly PlaceOfLetter[]): Promise<Map<string, LogMessage[]>> {
-    const found = new Map<string, LogMessage[]>();
-    const [first] = letters;
-    if (first === undefined) return found;
-    const { topic, partition } = first;
-    const opened = this.#readers.get(topic) ?? LogReader.open(this.#servers, topic);
-    this.#readers.set(topic, opened);
-    const reader = await opened;
-    for (const part of parts(letters)) {
-      try {
-        await reader.read({ partition, ...part }, (messages) => {
-          for (const message of messages) {
-            if (unreadableBatch(message) !== undefined) continue;
-            const letter = letters.find((one) => isOf(one, message));
-            if (letter !== undefined) found.set(letter._id, [...(found.get(letter._id) ?? []), message]);
-          }
-        });
-      } catch (error) {
-        if (!(error instanceof StoreDataError) || !MISSING.has(error.code)) throw error;
-      }
+/**
+ * The messages of some letters of one partition, by letter id; all those of a batch, if it can be read by now. What Kafka does not
+ * have any longer, or has another message in the place of, is missing.
+ * @param letters in the order of their offsets.
+ * @throws {StoreDataError} `environment_unavailable`.
+ */
+export async function messagesOf(
+  reader: LogReader,
+  letters: readonly PlaceOfLetter[],
+): Promise<Map<string, LogMessage[]>> {
+  const found = new Map<string, LogMessage[]>();
+  for (const part of parts(letters)) {
+    try {
+      await reader.read({ partition: letters[0]?.partition ?? 0, ...part }, (messages) => {
+        for (const message of messages) {
+          if (unreadableBatch(message) !== undefined) continue;
+          const letter = letters.find((one) => isOf(one, message));
+          if (letter !== undefined) found.set(letter._id, [...(found.get(letter._id) ?? []), message]);
+        }
+      });
+    } catch (error) {
+      if (!(error instanceof StoreDataError) || !MISSING.has(error.code)) throw error;
     }
-    return found;
   }
-
-  async close(): Promise<void> {
-    const opened = await Promise.allSettled(this.#readers.values());
-    for (const result of opened) if (result.status === 'fulfilled') await result.value.close();
-  }
+  return found;
 }
 
 function isOf({ offset, gathered, published_at }: PlaceOfLetter, message: LogMessage): boolean {
@@ -99,7 +81,7 @@ export function describeLetter(letter: DeadLetter) {
 }
 
 /** A letter for programs, without its message. */
-export function letterJson(letter: LetterSummary): object {
+export function letterJson(letter: LetterSummary) {
   const { _id, topic, partition, offset, reason, detail, key, value_bytes, gathered } = letter;
   return {
     id: _id,

@@ -4,7 +4,6 @@
  * conflict, and then it is done again.
  */
 import type { ClientSession } from 'mongodb';
-import { controlCollections } from '#shared/access/access-keys.ts';
 import { findErasedIn } from '#shared/access/erased-stores.ts';
 import { publishAccess } from '#shared/access/grants.ts';
 import { describeError, isUnavailable } from '#shared/errors.ts';
@@ -16,7 +15,7 @@ import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
 import { eraseLetters } from '#shared/projection/erasure/erase.ts';
 import type { Slice } from '#shared/projection/slice/slice.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
-import type { Servers } from '../connection/servers.ts';
+import type { Servers } from '../servers.ts';
 import { inTransaction } from '../transaction.ts';
 import {
   findSummaries,
@@ -27,7 +26,8 @@ import {
   otherSources,
   withoutErasedLetters,
 } from './letters.ts';
-import { MessagesInKafka, toMessage } from './messages.ts';
+import { LogReader } from '#shared/kafka/log-reader.ts';
+import { messagesOf, toMessage } from './messages.ts';
 
 interface Stayed {
   id: string;
@@ -45,128 +45,126 @@ export interface RetryResult {
   gone: string[];
 }
 
-export class LetterRetry {
-  readonly #servers: Servers;
-  readonly #inKafka: MessagesInKafka;
+/** What one run of retries keeps. */
+interface Retrying {
+  servers: Servers;
+  /** Opened for the first letter that does not keep its message. */
+  reader: LogReader | null;
   /** By database. */
-  readonly #epochs = new Map<string, Epochs>();
+  epochs: Map<string, Epochs>;
+}
 
-  constructor(servers: Servers) {
-    this.#servers = servers;
-    this.#inKafka = new MessagesInKafka(servers);
-  }
-
-  /** Retries what a selection has in a source, in the order of its log: slice by slice, each with its letters' ids. */
-  async *all(
-    source: DeadLetterSource,
-    selection: LetterSelection,
-  ): AsyncGenerator<{ ids: string[]; result: RetryResult }> {
+/** Retries what a selection has in a source, in the order of its log: slice by slice, each with its letters' ids. */
+export async function* retryLetters(
+  servers: Servers,
+  source: DeadLetterSource,
+  selection: LetterSelection,
+): AsyncGenerator<{ ids: string[]; result: RetryResult }> {
+  const retrying: Retrying = { servers, reader: null, epochs: new Map() };
+  try {
     for await (const slice of letterSlices(findSummaries(source, letterFilter(source, selection)))) {
       const ids = slice.map(({ _id }) => _id);
-      const result = await this.#retry(source, slice);
+      const result = await retrySlice(retrying, source, slice);
       // Generations that are not live shall have the same effect, so that going over to one of them loses nothing.
-      for (const other of await otherSources(this.#servers, source)) {
+      for (const other of await otherSources(servers, source)) {
         const found = findSummaries(other, letterFilter(other, { ids }));
-        for await (const same of letterSlices(found)) await this.#retry(other, same);
+        for await (const same of letterSlices(found)) await retrySlice(retrying, other, same);
       }
       yield { ids, result };
     }
+  } finally {
+    await retrying.reader?.close();
   }
+}
 
-  close(): Promise<void> {
-    return this.#inKafka.close();
-  }
+async function retrySlice(
+  retrying: Retrying,
+  source: DeadLetterSource,
+  slice: readonly LetterSummary[],
+): Promise<RetryResult> {
+  if (source.obstacle !== null) return stuck(slice, source.obstacle);
+  const cut = slice.filter((letter) => letter.cut);
+  if (cut.length > 0) retrying.reader ??= await LogReader.open(retrying.servers, source.topic);
+  const fetched: FetchedMessages = retrying.reader ? await messagesOf(retrying.reader, cut) : new Map();
+  const lost = new Set(cut.filter(({ _id }) => !fetched.has(_id)));
+  const givenUp = [...lost].map((letter) => {
+    const what = letter.gathered === undefined ? 'its message is not kept' : 'its batch still cannot be read';
+    const have = letter.gathered === undefined ? 'and' : 'or';
+    return stuck([letter], `${what}, ${have} Kafka does not have it any longer`);
+  });
+  const present = slice.filter((letter) => !lost.has(letter)).map(({ _id }) => _id);
+  const result = addUp([...givenUp, await apply(retrying, source, present, fetched)]);
+  const order = new Map(slice.map(({ _id }, index) => [_id, index]));
+  result.stayed.sort((a, b) => (order.get(a.id) ?? 0) - (order.get(b.id) ?? 0));
+  return result;
+}
 
-  async #retry(source: DeadLetterSource, slice: readonly LetterSummary[]): Promise<RetryResult> {
-    if (source.obstacle !== null) return stuck(slice, source.obstacle);
-    const cut = slice.filter((letter) => letter.cut);
-    const fetched = await this.#inKafka.of(cut);
-    const lost = new Set(cut.filter(({ _id }) => !fetched.has(_id)));
-    const givenUp = [...lost].map((letter) =>
-      stuck(
-        [letter],
-        letter.gathered === undefined
-          ? 'its message is not kept, and Kafka does not have it any longer'
-          : 'its batch still cannot be read, or Kafka does not have it any longer',
-      ),
-    );
-    const present = slice.filter((letter) => !lost.has(letter)).map(({ _id }) => _id);
-    const result = addUp([...givenUp, await this.#apply(source, present, fetched)]);
-    const order = new Map(slice.map(({ _id }, index) => [_id, index]));
-    result.stayed.sort((a, b) => (order.get(a.id) ?? 0) - (order.get(b.id) ?? 0));
-    return result;
-  }
-
-  /** @param ids letters of one partition. */
-  async #apply(
-    source: DeadLetterSource,
-    ids: readonly string[],
-    fetched: FetchedMessages,
-  ): Promise<RetryResult> {
-    if (ids.length === 0) return addUp([]);
-    try {
-      return await this.#applyTogether(source, ids, fetched);
-    } catch (error) {
-      if (isUnavailable(error)) throw error;
-      if (ids.length === 1) {
-        const stayed = ids.map((id) => ({ id, reason: 'failed', detail: describeError(error) }));
-        return { ...addUp([]), stayed };
-      }
-      // A transaction can be too large, and one letter must not hold up the others.
-      const alone: RetryResult[] = [];
-      for (const id of ids) alone.push(await this.#apply(source, [id], fetched));
-      return addUp(alone);
+/** @param ids letters of one partition. */
+async function apply(
+  retrying: Retrying,
+  source: DeadLetterSource,
+  ids: readonly string[],
+  fetched: FetchedMessages,
+): Promise<RetryResult> {
+  const [first] = ids;
+  if (first === undefined) return addUp([]);
+  try {
+    return await applyTogether(retrying, source, ids, fetched);
+  } catch (error) {
+    if (isUnavailable(error)) throw error;
+    if (ids.length === 1) {
+      return { ...addUp([]), stayed: [{ id: first, reason: 'failed', detail: describeError(error) }] };
     }
+    // A transaction can be too large, and one letter must not hold up the others.
+    const alone: RetryResult[] = [];
+    for (const id of ids) alone.push(await apply(retrying, source, [id], fetched));
+    return addUp(alone);
   }
+}
 
-  async #applyTogether(
-    source: DeadLetterSource,
-    ids: readonly string[],
-    fetched: FetchedMessages,
-  ): Promise<RetryResult> {
-    const { kind, environment, db, topic, letters } = source;
-    const epochs = this.#epochs.get(db.databaseName) ?? new Epochs();
-    this.#epochs.set(db.databaseName, epochs);
-    const findErased = findErasedIn(await this.#servers.control(), environment);
-    const { result, access, given } = await inTransaction(db.client, async (session) => {
-      const options = { session, sort: { partition: 1, offset: 1 } } as const;
-      const found = await letters.find({ _id: { $in: [...ids] } }, options).toArray();
-      const messages = found.flatMap((letter) => fetched.get(letter._id) ?? [toMessage(letter)]);
-      const [first] = found;
-      const slice: Slice = { topic, partition: first?.partition ?? 0, messages, next: first?.offset ?? 0 };
-      const changes =
-        kind === 'changes' ? await applyChanges(db, session, slice, { epochs, findErased }) : undefined;
-      const access = kind === 'access' ? await applyAccess(db, environment, session, slice) : undefined;
-      const { deadLetters = [] } = changes ?? access ?? {};
-      await confirmLetters(source, session, found, deadLetters);
-      const outdated = changes?.plan?.outdated ?? access?.outdated ?? 0;
-      const present = new Set(found.map(({ _id }) => _id));
-      const result: RetryResult = {
-        applied: messages.length - deadLetters.length - outdated,
-        outdated,
-        stayed: deadLetters.map(({ _id, reason, detail }) => ({ id: _id, reason, detail })),
-        gone: ids.filter((id) => !present.has(id)),
-      };
-      return { result, access, given: changes?.given };
-    });
-    if (given !== undefined) epochs.committed(given);
+async function applyTogether(
+  { servers, epochs: known }: Retrying,
+  source: DeadLetterSource,
+  ids: readonly string[],
+  fetched: FetchedMessages,
+): Promise<RetryResult> {
+  const { kind, environment, db, topic, letters } = source;
+  const epochs = known.get(db.databaseName) ?? new Epochs();
+  known.set(db.databaseName, epochs);
+  const findErased = findErasedIn(await servers.control(), environment);
+  const { result, access, given } = await inTransaction(db.client, async (session) => {
+    const options = { session, sort: { partition: 1, offset: 1 } } as const;
+    const found = await letters.find({ _id: { $in: [...ids] } }, options).toArray();
+    const messages = found.flatMap((letter) => fetched.get(letter._id) ?? [toMessage(letter)]);
+    const [first] = found;
+    const slice: Slice = { topic, partition: first?.partition ?? 0, messages, next: first?.offset ?? 0 };
+    const changes =
+      kind === 'changes' ? await applyChanges(db, session, slice, { epochs, findErased }) : undefined;
+    const access = kind === 'access' ? await applyAccess(db, environment, session, slice) : undefined;
+    const { deadLetters = [] } = changes ?? access ?? {};
+    await confirmLetters(source, session, found, deadLetters);
+    const outdated = changes?.plan?.outdated ?? access?.outdated ?? 0;
+    const present = new Set(found.map(({ _id }) => _id));
+    const result: RetryResult = {
+      applied: messages.length - deadLetters.length - outdated,
+      outdated,
+      stayed: deadLetters.map(({ _id, reason, detail }) => ({ id: _id, reason, detail })),
+      gone: ids.filter((id) => !present.has(id)),
+    };
+    return { result, access, given: changes?.given };
+  });
+  if (given !== undefined) epochs.committed(given);
+  const changed = [...(access?.keys ?? []), ...(access?.stores ?? [])];
+  try {
+    const { namePrefix } = servers.config;
+    for (const record of changed) {
+      await publishAccess(await servers.redis(), namePrefix, await servers.access(), record);
+    }
+  } catch (error) {
     // Where Redis is away the records stay marked, and the projector publishes them.
-    if (access !== undefined) {
-      await this.#publish(access).catch((error: unknown) => {
-        if (!isUnavailable(error)) throw error;
-      });
-    }
-    return result;
+    if (!isUnavailable(error)) throw error;
   }
-
-  async #publish({ keys, stores }: Awaited<ReturnType<typeof applyAccess>>): Promise<void> {
-    if (keys.length + stores.length === 0) return;
-    const redis = await this.#servers.redis();
-    const { namePrefix: prefix } = this.#servers.config;
-    const control = controlCollections(await this.#servers.control());
-    for (const key of keys) await publishAccess(redis, prefix, { key, keys: control.keys });
-    for (const store of stores) await publishAccess(redis, prefix, { store, stores: control.stores });
-  }
+  return result;
 }
 
 /** Messages that letters do not keep, by letter id. */

@@ -41,27 +41,19 @@ export function commandHelps(command: CommandUnknownOpts, parents = ''): { name:
 }
 
 export function eventsMarkdown(): string {
-  const entities = ENTITY_NAMES.map((entity) =>
-    section(entity, describeFields(entitySchemas[entity]), exampleEvent(entity).data),
-  );
   return [
     '## Fields of `data` on `store-changes`',
-    ...entities,
+    ...ENTITY_NAMES.map((entity) => section(entity, entitySchemas[entity])),
     `### address\n\nOf stores, customers and deliveries.\n\n${table(describeFields(Address))}`,
     '## Fields of `data` on `store-access`',
-    ...(Object.keys(ACCESS_SCHEMAS) as AccessEntity[]).map((entity) => {
-      const example = exampleEvent(entity);
-      return section(
-        entity,
-        describeFields(ACCESS_SCHEMAS[entity]),
-        entity === 'access_key' ? example : example.data,
-      );
-    }),
+    ...(Object.keys(ACCESS_SCHEMAS) as AccessEntity[]).map((name) => section(name, ACCESS_SCHEMAS[name])),
   ].join('\n\n');
 }
 
-function section(entity: string, fields: readonly FieldDescription[], example: object): string {
-  return `### ${entity}\n\n${table(fields)}\n\n\`\`\`json\n${JSON.stringify(example, null, 2)}\n\`\`\``;
+function section(entity: EntityName | AccessEntity, schema: Parameters<typeof describeFields>[0]): string {
+  const example = exampleEvent(entity);
+  const shown = JSON.stringify(entity === 'access_key' ? example : example.data, null, 2);
+  return `### ${entity}\n\n${table(describeFields(schema))}\n\n\`\`\`json\n${shown}\n\`\`\``;
 }
 
 function table(fields: readonly FieldDescription[]): string {
@@ -91,13 +83,20 @@ const FORMATS: Readonly<Record<string, Json>> = {
 
 /** The document. */
 export function asyncApiDocument(): Json {
-  const changes = ENTITY_NAMES.flatMap((entity) => [...changed(entity, ENTITY_ID), ...deleted(entity)]);
+  const changes = ENTITY_NAMES.flatMap((entity) => [
+    ...messagesOf(entity, 'changed'),
+    ...messagesOf(entity, 'deleted'),
+  ]);
   const access = [
-    ...changed('access_key', CLIENT_ID),
-    ...changed('store_access', ENTITY_ID),
-    ...changed('store_quota', ENTITY_ID),
-    ...deleted('store_quota'),
-    ...changed('store_erasure', ENTITY_ID),
+    ...messagesOf('access_key', 'changed', CLIENT_ID),
+    ...messagesOf('store_access', 'changed'),
+    ...messagesOf('store_quota', 'changed'),
+    ...messagesOf('store_quota', 'deleted'),
+    ...messagesOf('store_erasure', 'changed'),
+  ];
+  const schemas = [
+    ...ENTITY_NAMES.map((entity) => [entity, entitySchemas[entity]] as const),
+    ...Object.entries(ACCESS_SCHEMAS),
   ];
   const { asyncapi, info, defaultContentType, operations, securitySchemes } = skeleton;
   return {
@@ -120,10 +119,7 @@ export function asyncApiDocument(): Json {
         'structured-headers': skeleton.structuredHeaders,
         'binary-headers': binaryHeaders(),
         address: jsonSchema(Address, true),
-        ...Object.fromEntries(ENTITY_NAMES.map((entity) => [entity, jsonSchema(entitySchemas[entity])])),
-        ...Object.fromEntries(
-          Object.entries(ACCESS_SCHEMAS).map(([entity, schema]) => [entity, jsonSchema(schema)]),
-        ),
+        ...Object.fromEntries(schemas.map(([entity, schema]) => [entity, jsonSchema(schema)])),
       },
     },
   };
@@ -134,81 +130,49 @@ interface Message {
   body: Json;
 }
 
-interface Described {
-  type: string;
-  summary: string;
-  subject: Json;
-  /** The schema of `data`; without it the event has none. */
-  data?: Json;
-  example: Json & { data?: object };
-  exampleName: string;
-}
-
-function changed(entity: EntityName | AccessEntity, subject: Json): Message[] {
-  return inBothModes({
-    type: `store-data.${entity}.changed`,
-    summary: `The whole state of one ${entity}.`,
-    subject,
-    data: { $ref: `#/components/schemas/${entity}` },
-    example: { ...exampleEvent(entity) },
-    exampleName: entity,
-  });
-}
-
-function deleted(entity: EntityName | 'store_quota'): Message[] {
-  const type = `store-data.${entity}.deleted`;
-  const { data: _data, datacontenttype: _type, ...rest } = exampleEvent(entity);
-  const example = { ...rest, type, sequence: '18' };
-  return inBothModes({
-    type,
-    summary: `One ${entity} is gone.`,
-    subject: ENTITY_ID,
-    example,
-    exampleName: entity,
-  });
-}
-
-function inBothModes(described: Described): Message[] {
-  return [structuredMessage(described), binaryMessage(described)];
-}
-
-function structuredMessage(described: Described): Message {
-  const { type, summary, exampleName: name, example } = described;
-  return message(type, {
-    title: type,
-    summary,
-    contentType: 'application/cloudevents+json',
-    headers: { $ref: '#/components/schemas/structured-headers' },
-    payload: envelope(described),
-    examples: [{ name, headers: { 'content-type': 'application/cloudevents+json' }, payload: example }],
-  });
-}
-
-function binaryMessage({ type, summary, subject, data, example, exampleName }: Described): Message {
-  const { data: payload, datacontenttype, ...attributes } = example;
+/** The messages of one type of event, in structured and in binary mode. */
+function messagesOf(
+  entity: EntityName | AccessEntity,
+  action: 'changed' | 'deleted',
+  subject = ENTITY_ID,
+): Message[] {
+  const type = `store-data.${entity}.${action}`;
+  const isDeleted = action === 'deleted';
+  const summary = isDeleted ? `One ${entity} is gone.` : `The whole state of one ${entity}.`;
+  const data = isDeleted ? undefined : { $ref: `#/components/schemas/${entity}` };
+  const { data: payload, datacontenttype, ...present } = exampleEvent(entity);
+  const attributes = isDeleted ? { ...present, type, sequence: '18' } : present;
+  const example = isDeleted ? attributes : { ...exampleEvent(entity) };
   const headers = Object.entries(attributes).map(([name, value]) => [`ce_${name}`, value]);
-  return message(`${type}.binary`, {
-    title: `${type}, binary mode`,
-    summary,
-    contentType: 'application/json',
-    headers: {
-      allOf: [
-        { $ref: '#/components/schemas/binary-headers' },
-        { type: 'object', properties: { ce_type: { const: type }, ce_subject: subject } },
+  const binary = {
+    ...Object.fromEntries(headers),
+    ...(isDeleted ? {} : { 'content-type': datacontenttype }),
+  };
+  return [
+    message(type, {
+      title: type,
+      summary,
+      contentType: 'application/cloudevents+json',
+      headers: { $ref: '#/components/schemas/structured-headers' },
+      payload: envelope(type, subject, data),
+      examples: [
+        { name: entity, headers: { 'content-type': 'application/cloudevents+json' }, payload: example },
       ],
-    },
-    payload: data ?? { type: 'null', description: 'The value is empty.' },
-    examples: [
-      {
-        name: exampleName,
-        headers: {
-          ...Object.fromEntries(headers),
-          ...(payload === undefined ? {} : { 'content-type': datacontenttype }),
-        },
-        payload: payload ?? null,
+    }),
+    message(`${type}.binary`, {
+      title: `${type}, binary mode`,
+      summary,
+      contentType: 'application/json',
+      headers: {
+        allOf: [
+          { $ref: '#/components/schemas/binary-headers' },
+          { type: 'object', properties: { ce_type: { const: type }, ce_subject: subject } },
+        ],
       },
-    ],
-  });
+      payload: data ?? { type: 'null', description: 'The value is empty.' },
+      examples: [{ name: entity, headers: binary, payload: isDeleted ? null : payload }],
+    }),
+  ];
 }
 
 function message(name: string, body: Json): Message {
@@ -216,7 +180,7 @@ function message(name: string, body: Json): Message {
   return { name, body: { name, ...body, bindings } };
 }
 
-function envelope({ type, subject, data }: Described): Json {
+function envelope(type: string, subject: Json, data: Json | undefined): Json {
   const { required, properties } = skeleton.envelope;
   return {
     type: 'object',

@@ -4,27 +4,29 @@
  * skipped.
  * Run again, it does what is left to do.
  */
-import {
-  controlCollections,
-  type PartitionEnd,
-  type StoreAccess,
-  storeAccessId,
-} from '#shared/access/access-keys.ts';
+import { type PartitionEnd, type StoreAccess, storeAccessId } from '#shared/access/access-keys.ts';
 import { lastMessageBefore, MAX_CLOSING_MS } from '#shared/access/erased-stores.ts';
 import { publishAccess } from '#shared/access/grants.ts';
 import { commandInvalid } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { LogReader } from '#shared/kafka/log-reader.ts';
-import { readLogBounds } from '#shared/kafka/positions.ts';
 import type { Checkpoint, LastMessage } from '#shared/projection/slice/checkpoint.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
-import { findGenerations, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
+import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import type { Db, Filter } from 'mongodb';
 import { withTransactionKill } from '../transaction.ts';
 import { publishErasure } from '../access/log.ts';
-import type { Servers } from '../connection/servers.ts';
-import { block, countAccess, removeAccess, revokeKeys, type StoreOf } from './access.ts';
-import { addUp, countDocuments, type Counts, removeDocuments } from './documents.ts';
+import { changeAccess, storeSubject } from '../access/change.ts';
+import type { Servers } from '../servers.ts';
+import {
+  addUp,
+  countAccess,
+  countDocuments,
+  type Counts,
+  removeAccess,
+  removeDocuments,
+  revokeKeys,
+  type StoreOf,
+} from './holdings.ts';
 
 /** Of no message of the store is anything applied. */
 const UNDER_WAY = { at: '$$NOW', sequence: { $add: [{ $ifNull: ['$erased.sequence', 0] }, 1] } };
@@ -50,16 +52,18 @@ export async function eraseStore(servers: Servers, store: StoreOf): Promise<Gene
   const { environment, store_id } = store;
   // Without one of these nothing is begun.
   await servers.redis();
-  const topic = changesTopic(environment);
-  const topics = [topic, accessTopic(environment)];
+  const [topic, access] = [changesTopic(environment), accessTopic(environment)];
+  const topics = [topic, access];
   await endsOf(servers, topics);
   const control = await servers.control();
   await generationsOf(servers, store);
 
-  await block(servers, store);
+  const subject = storeSubject(await servers.access(), environment, store_id);
+  const about = { action: 'stores.block', ...store } as const;
+  await changeAccess(servers, about, subject, { compose: () => ({ status: 'blocked' as const }) });
   const isNoted = await note(servers, store, UNDER_WAY);
   if (!isNoted) throw new Error('the record of the store that was blocked is not there');
-  await afterSlicesUnderWay(control, accessTopic(environment));
+  await afterSlicesUnderWay(control, access);
   await revokeKeys(servers, store);
   await removeAccess(servers, store);
 
@@ -121,15 +125,11 @@ function endsNoted(ends: readonly PartitionEnd[]): object {
 async function readLastMessages(servers: Servers, topics: readonly string[]) {
   const found = new Map<string, { end: number; last: LastMessage | null }>();
   for (const topic of topics) {
-    const log = await LogReader.open(servers, topic);
-    try {
+    await servers.readLog(topic, async (log) => {
       for (const [partition, { end }] of await log.bounds()) {
-        const last = await lastMessageBefore(log, partition, end);
-        found.set(`${topic}/${partition}`, { end, last });
+        found.set(`${topic}/${partition}`, { end, last: await lastMessageBefore(log, partition, end) });
       }
-    } finally {
-      await log.close();
-    }
+    });
   }
   return found;
 }
@@ -138,16 +138,15 @@ async function readLastMessages(servers: Servers, topics: readonly string[]) {
 async function endsOf(servers: Servers, topics: readonly string[]): Promise<PartitionEnd[]> {
   const ends: PartitionEnd[] = [];
   for (const topic of topics) {
-    const kafka = await servers.kafkaOf(topic).admin();
-    for (const [partition, { end }] of await readLogBounds(kafka, topic))
-      ends.push({ topic, partition, end });
+    const bounds = await servers.logBounds(topic);
+    ends.push(...[...bounds].map(([partition, { end }]) => ({ topic, partition, end })));
   }
   return ends;
 }
 
 /** @throws {StoreDataError} `command_invalid` where there is one whose projectors may not know of erased stores. */
 async function generationsOf(servers: Servers, { environment }: StoreOf) {
-  const known = await findGenerations(await servers.databases(environment), environment);
+  const known = await servers.generations(environment);
   return known.flatMap(({ number, state, db, marker }) => {
     if (marker === null || state === 'dropping') return [];
     if (marker.projection_version === PROJECTION_VERSION) return [{ number, db }];
@@ -169,7 +168,7 @@ async function note(
   filter: Filter<StoreAccess> = {},
 ): Promise<boolean> {
   const control = await servers.control();
-  const { stores } = controlCollections(control);
+  const collections = await servers.access();
   const _id = storeAccessId(environment, store_id);
   const fields = {
     erased,
@@ -183,10 +182,10 @@ async function note(
   };
   const topic = accessTopic(environment);
   const store = await withTransactionKill(control, topic, () =>
-    stores.findOneAndUpdate({ ...filter, _id }, [{ $set: fields }], { returnDocument: 'after' }),
+    collections.stores.findOneAndUpdate({ ...filter, _id }, [{ $set: fields }], { returnDocument: 'after' }),
   );
   if (store === null) return false;
-  await publishAccess(await servers.redis(), servers.config.namePrefix, { store, stores });
+  await publishAccess(await servers.redis(), servers.config.namePrefix, collections, store);
   return true;
 }
 

@@ -4,13 +4,12 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { verifyStore } from '#shared/projection/verify/store.ts';
-import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { COLLECTIONS, type Stamp, STAMPS, TOMBSTONES } from '#shared/read-models/collections.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
-import { findGenerations, liveOf } from '#shared/read-models/generation.ts';
+import { liveOf, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { notFound, StoreDataError } from '#shared/errors.ts';
 import type { Db } from 'mongodb';
-import type { EnvironmentServers } from './flip.ts';
+import type { Servers } from '../servers.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import {
   type Content,
@@ -18,6 +17,7 @@ import {
   type DifferenceKind,
   differingFields,
   kindOf,
+  type Range,
   rangesOf,
   readContents,
   scanRange,
@@ -40,51 +40,47 @@ const MAX_CANDIDATES = 5_000;
  * @throws {StoreDataError} `not_found` where there is none, `generation_unsuitable` when another release made it.
  */
 export async function compareWithLive(
-  { environment, databases, projectionVersion }: EnvironmentServers,
+  servers: Servers,
+  environment: string,
   number: number,
   progress?: (stores: number, of: number) => void,
 ): Promise<Comparison> {
-  const generations = await findGenerations(databases, environment);
+  const generations = await servers.generations(environment);
   const live = liveOf(environment, generations);
   const found = generations.find((generation) => generation.number === number);
   const version = found?.marker?.projection_version;
   if (live === null || found === undefined || version === undefined) {
     throw notFound(`${environment} has no generation ${number}`);
   }
-  if (version !== projectionVersion) {
+  if (version !== PROJECTION_VERSION) {
     throw new StoreDataError(
       'generation_unsuitable',
-      `generation ${number} of ${environment} has projection version ${version}, this release compares ${projectionVersion}: run the command of its release`,
+      `generation ${number} of ${environment} has projection version ${version}, this release compares ${PROJECTION_VERSION}: run the command of its release`,
     );
   }
   const sides: Sides = { environment, live: forSnapshots(live.db), rebuilt: forSnapshots(found.db) };
   const { rebuilt } = sides;
-  const differences = new DifferenceList();
   const counts = new Map<string, { live: number; rebuilt: number }>();
   const candidates: Candidate[] = [];
-  let sampled = 0;
-  let unsettled = 0;
+  const differences: Differences = new Map();
+  let [sampled, unsettled] = [0, 0];
   const stores = await storesOf(sides.live, rebuilt);
   for (const [index, storeId] of stores.entries()) {
     for (const range of rangesOf(storeId)) {
       const { collection } = range;
       const { scanned, offset } = await inSnapshot(rebuilt.client, async (session) => {
         const stamp = await rebuilt.collection<Stamp>(STAMPS).findOne({ _id: storeId }, { session });
-        const present = stamp?.timezone_offset ?? DEFAULT_OFFSET;
-        const options = { stride: strideIn(collection, stamp), offset: present };
-        const compared = await scanRange(
+        const options = { stride: strideIn(range, stamp), offset: stamp?.timezone_offset ?? DEFAULT_OFFSET };
+        const both = [
           { db: sides.live, session },
           { db: rebuilt, session },
-          range,
-          options,
-        );
-        return { offset: present, scanned: compared };
+        ] as const;
+        return { offset: options.offset, scanned: await scanRange(...both, range, options) };
       });
       const count = counts.get(collection) ?? { live: 0, rebuilt: 0 };
-      counts.set(collection, {
-        live: count.live + scanned.expected,
-        rebuilt: count.rebuilt + scanned.actual,
-      });
+      count.live += scanned.expected;
+      count.rebuilt += scanned.actual;
+      counts.set(collection, count);
       sampled += scanned.sampled;
       candidates.push(...scanned.differing.map((id) => ({ collection, id, offset })));
       if (candidates.length > MAX_CANDIDATES) {
@@ -92,7 +88,7 @@ export async function compareWithLive(
       }
     }
     const miscounted = await inSnapshot(rebuilt.client, (session) => verifyStore(rebuilt, session, storeId));
-    for (const { what } of miscounted) differences.add('counts', 'counts', storeId, [what]);
+    for (const { what } of miscounted) note(differences, 'counts', 'counts', storeId, [what]);
     progress?.(index + 1, stores.length);
   }
   unsettled += await confirm(sides, candidates, differences);
@@ -100,9 +96,11 @@ export async function compareWithLive(
     stores: stores.length,
     counts: [...counts].map(([collection, count]) => ({ collection, ...count })),
     sampled,
-    differences: differences.all,
     unsettled,
-    isOtherProjection: live.marker.projection_version !== version,
+    other_projection: live.marker.projection_version !== version,
+    differences: [...differences]
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([, difference]) => difference),
   };
 }
 
@@ -114,11 +112,10 @@ interface Sides {
 }
 
 /** The distance between two records whose whole content is compared. */
-function strideIn(collection: string, stamp: Stamp | null): number {
+function strideIn({ collection, entity }: Range, stamp: Stamp | null): number {
   // The version is all that a tombstone has.
   if (collection === TOMBSTONES) return Infinity;
-  const entity = ENTITY_NAMES.find((name) => COLLECTIONS[name] === collection);
-  const size = entity === undefined ? 0 : (stamp?.counts?.[entity] ?? 0);
+  const size = COLLECTIONS[entity] === collection ? (stamp?.counts?.[entity] ?? 0) : 0;
   return Math.max(1, Math.ceil(size / SAMPLE));
 }
 
@@ -151,12 +148,12 @@ interface Seen extends Contents {
 async function confirm(
   { environment, live, rebuilt }: Sides,
   candidates: readonly Candidate[],
-  differences: DifferenceList,
+  differences: Differences,
 ): Promise<number> {
-  const note = ({ collection, id }: Candidate, contents: Contents) => {
+  const noteRecord = ({ collection, id }: Candidate, contents: Contents) => {
     const kind = kindOf(contents);
     const fields = kind === 'content' ? differingFields(contents.one, contents.other) : [];
-    differences.add(collection, kind, id, fields);
+    note(differences, collection, kind, id, fields);
   };
   let open = candidates.map((candidate) => ({ ...candidate, seen: null as Seen | null }));
   const topic = changesTopic(environment);
@@ -169,18 +166,18 @@ async function confirm(
       const positions = JSON.stringify([[...atLive], [...atRebuilt]]);
       if (positions !== moved.positions) moved = { at: performance.now(), positions };
       const left: typeof open = [];
-      const sides = [
+      const both = [
         { db: live, session },
         { db: rebuilt, session },
       ] as const;
       for (const [collection, group] of Map.groupBy(open, (candidate) => candidate.collection)) {
-        for await (const { record, ...now } of readContents(...sides, collection, group)) {
+        for await (const { record, ...now } of readContents(...both, collection, group)) {
           const { seen } = record;
           if (isSame(now.one, now.other)) continue;
           if (seen === null || !isSame(seen.one, now.one) || !isSame(seen.other, now.other)) {
             left.push({ ...record, seen: { ...now, atLive, atRebuilt } });
           } else if (hasReached(atRebuilt, seen.atLive) && hasReached(atLive, seen.atRebuilt)) {
-            note(record, now);
+            noteRecord(record, now);
           } else {
             left.push(record);
           }
@@ -196,7 +193,7 @@ async function confirm(
   // Where one of the two is no longer projected, what the new one lacks is lacking.
   let unsettled = 0;
   for (const { seen, ...candidate } of open) {
-    if (seen !== null && isBehind(seen)) note(candidate, seen);
+    if (seen !== null && isBehind(seen)) noteRecord(candidate, seen);
     else unsettled += 1;
   }
   return unsettled;
@@ -211,7 +208,7 @@ function isBehind({ one, other }: Contents): boolean {
 }
 
 /** Differences of one kind in one collection. */
-export interface Difference {
+interface Difference {
   collection: string;
   /** `counts`: the new one's own counts or rank trees are not what its records say. */
   kind: DifferenceKind | 'counts';
@@ -221,40 +218,38 @@ export interface Difference {
   examples: string[];
 }
 
+/** By collection and kind. */
+type Differences = Map<string, Difference>;
+
+/** As programs get it. */
 export interface Comparison {
   stores: number;
   /** Records by collection. */
   counts: { collection: string; live: number; rebuilt: number }[];
   /** How many records were compared with all that they answer. */
   sampled: number;
-  differences: Difference[];
   /** Records of which the live one has no newer version, since it is not projected; or that changed all the time. */
   unsettled: number;
   /** Whether another projection made the live one, so that other content is to be expected. */
-  isOtherProjection: boolean;
+  other_projection: boolean;
+  differences: Difference[];
 }
 
 const MAX_EXAMPLES = 5;
 
-/** Gathers differences by collection and kind. */
-class DifferenceList {
-  readonly #groups = new Map<string, Difference>();
-
-  add(collection: string, kind: Difference['kind'], id: string, fields: readonly string[] = []): void {
-    const name = `${collection}/${kind}`;
-    const group = this.#groups.get(name) ?? { collection, kind, count: 0, fields: [], examples: [] };
-    group.count += 1;
-    group.fields = [...new Set([...group.fields, ...fields])];
-    if (group.examples.length < MAX_EXAMPLES) group.examples.push(id);
-    this.#groups.set(name, group);
-  }
-
-  /** By collection and kind. */
-  get all(): Difference[] {
-    return [...this.#groups]
-      .toSorted(([one], [other]) => (one < other ? -1 : 1))
-      .map(([, difference]) => difference);
-  }
+function note(
+  differences: Differences,
+  collection: string,
+  kind: Difference['kind'],
+  id: string,
+  fields: readonly string[],
+): void {
+  const name = `${collection}/${kind}`;
+  const group = differences.get(name) ?? { collection, kind, count: 0, fields: [], examples: [] };
+  group.count += 1;
+  group.fields = [...new Set([...group.fields, ...fields])];
+  if (group.examples.length < MAX_EXAMPLES) group.examples.push(id);
+  differences.set(name, group);
 }
 
 /** What an operator accepts: nothing, other content of the same versions, or whatever there is. */
@@ -277,11 +272,15 @@ export function describeComparison(comparison: Comparison): string {
       ['NEW', 'rebuilt', 'right'],
     ],
   );
-  const lines = differences.map((difference) => describeDifference(comparison, difference));
+  const lines = differences.map(({ collection, kind, count, fields, examples }) => {
+    const why = kind === 'content' && comparison.other_projection ? ', made by another projection' : '';
+    const where = fields.length > 0 ? ` in ${fields.join(', ')}` : '';
+    const more = count > examples.length ? ', …' : '';
+    return `\n  ${collection}: ${count} ${KINDS[kind]}${why}${where}: ${examples.join(', ')}${more}`;
+  });
+  const found = lines.length === 0 ? 'no difference' : lines.join('');
   const moving = unsettled > 0 ? `\n${unsettled} records are newer there, or changed all the time` : '';
-  return `${table}\ncompared the versions of all records of ${stores} stores and the content of ${sampled}: ${
-    lines.length === 0 ? 'no difference' : `\n${lines.join('\n')}`
-  }${moving}`;
+  return `${table}\ncompared the versions of all records of ${stores} stores and the content of ${sampled}: ${found}${moving}`;
 }
 
 const KINDS: Record<Difference['kind'], string> = {
@@ -291,18 +290,3 @@ const KINDS: Record<Difference['kind'], string> = {
   content: 'other content of the same version',
   counts: 'counts or trees that are not what the records say',
 };
-
-function describeDifference(
-  { isOtherProjection }: Comparison,
-  { collection, kind, count, fields, examples }: Difference,
-): string {
-  const why = kind === 'content' && isOtherProjection ? ', made by another projection' : '';
-  const where = fields.length > 0 ? ` in ${fields.join(', ')}` : '';
-  return `  ${collection}: ${count} ${KINDS[kind]}${why}${where}: ${examples.join(', ')}${count > examples.length ? ', …' : ''}`;
-}
-
-/** For programs. */
-export function comparisonJson(comparison: Comparison): object {
-  const { stores, counts, sampled, differences, unsettled, isOtherProjection } = comparison;
-  return { stores, counts, sampled, unsettled, other_projection: isOtherProjection, differences };
-}

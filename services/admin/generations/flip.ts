@@ -3,43 +3,26 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoNetworkTimeoutError, MongoServerError } from 'mongodb';
 import { commandInvalid, notFound } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
-import type { Admin } from '#shared/kafka/client.ts';
-import { missingBetween, reachable, readLogBounds } from '#shared/kafka/positions.ts';
+import { missingBetween, reachable } from '#shared/kafka/positions.ts';
 import { forgetDropped } from '#shared/projection/dead-letters/decisions.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
-import type { Databases } from '#shared/read-models/databases.ts';
 import {
   changePointer,
-  findGenerations,
   generationGroup,
   type KnownGeneration,
   pointersIn,
-  PROJECTION_VERSION,
   withDropping,
   withLive,
   without,
 } from '#shared/read-models/generation.ts';
-import type { Servers } from '../connection/servers.ts';
+import type { Servers } from '../servers.ts';
 
-/** What work on the generations of an environment needs. */
-export interface EnvironmentServers {
-  environment: string;
-  databases: Databases;
-  /** Of the Kafka that has the environment's changes. */
-  kafka: Admin;
-  prefix: string;
-  /** The release's, unless a test plays another release. */
-  projectionVersion: number;
-}
-
-export async function serversOf(servers: Servers, environment: string): Promise<EnvironmentServers> {
-  return {
-    environment,
-    databases: await servers.databases(environment),
-    kafka: await servers.kafkaOf(changesTopic(environment)).admin(),
-    prefix: servers.config.namePrefix,
-    projectionVersion: PROJECTION_VERSION,
-  };
+/** The consumer groups that project generations, by their numbers. */
+export async function groupsOf(servers: Servers, environment: string, numbers: readonly number[]) {
+  const kafka = await servers.kafkaOf(changesTopic(environment)).admin();
+  const nameOf = (number: number) => generationGroup(servers.config.namePrefix, environment, number);
+  const { groups } = await kafka.describeGroups(numbers.map(nameOf));
+  return new Map(numbers.map((number) => [number, groups.find(({ groupId }) => groupId === nameOf(number))]));
 }
 
 const REACHED_POLL_MS = 20;
@@ -58,12 +41,12 @@ export interface Flipped {
  * live one's positions in time, or when another generation has become live meanwhile.
  */
 export async function flip(
-  servers: EnvironmentServers,
+  servers: Servers,
+  environment: string,
   to: number,
   patienceMs: number | null = PATIENCE_MS,
 ): Promise<Flipped> {
-  const { environment, databases } = servers;
-  const generations = await findGenerations(databases, environment);
+  const generations = await servers.generations(environment);
   const next = generations.find(({ number }) => number === to);
   const live = generations.find(({ state }) => state === 'live');
   if (next === undefined || live === undefined || next.marker === null) {
@@ -71,8 +54,8 @@ export async function flip(
   }
   const from = live.number;
   if (to === from) throw commandInvalid(`generation ${to} of ${environment} is live already`);
-  if (patienceMs !== null) await untilReached(servers, live, next, patienceMs);
-  const { control } = databases;
+  if (patienceMs !== null) await untilReached(servers, environment, live, next, patienceMs);
+  const control = await servers.control();
   await forgetDropped(control, { db: next.db, since: next.marker.created_at }, changesTopic(environment));
   await changePointer(control, environment, (pointer) => {
     if (pointer.live === from) return withLive(pointer, to);
@@ -82,20 +65,21 @@ export async function flip(
 }
 
 /** The generation that was live before. @throws {StoreDataError} `not_found` where it was dropped. */
-export async function previousOf({ environment, databases }: EnvironmentServers): Promise<number> {
-  const pointer = await pointersIn(databases.control).findOne({ _id: environment });
+export async function previousOf(servers: Servers, environment: string): Promise<number> {
+  const pointer = await pointersIn(await servers.control()).findOne({ _id: environment });
   if (pointer?.previous !== undefined) return pointer.previous;
   throw notFound(`${environment} has no generation to go back to`);
 }
 
 async function untilReached(
-  { environment, kafka }: EnvironmentServers,
+  servers: Servers,
+  environment: string,
   live: KnownGeneration,
   next: KnownGeneration,
   patienceMs: number,
 ): Promise<void> {
   const topic = changesTopic(environment);
-  const target = reachable(await readPositions(live.db, topic), await readLogBounds(kafka, topic));
+  const target = reachable(await readPositions(live.db, topic), await servers.logBounds(topic));
   for (const end = performance.now() + patienceMs; ; await sleep(REACHED_POLL_MS)) {
     const missing = missingBetween(await readPositions(next.db, topic), target);
     if (missing === 0) return;
@@ -120,13 +104,12 @@ const DATABASE_DROP_PENDING = 215;
  * forgets it last, so that a command that was killed can be run again.
  * @throws {StoreDataError} `command_invalid` for the live one or while projectors don't leave it, `not_found` where there is none.
  */
-export async function dropGeneration(servers: EnvironmentServers, number: number): Promise<void> {
-  const { environment, databases } = servers;
-  const { control } = databases;
+export async function dropGeneration(servers: Servers, environment: string, number: number): Promise<void> {
+  const control = await servers.control();
   await changePointer(control, environment, (pointer) => withDropping(pointer, number));
   await sleep(HEARD_MS);
-  await untilLeft(servers, number);
-  const found = (await findGenerations(databases, environment)).find((one) => one.number === number);
+  await untilLeft(servers, environment, number);
+  const found = (await servers.generations(environment)).find((one) => one.number === number);
   if (found !== undefined) {
     do {
       await found.db.dropDatabase().catch(unlessBeingDropped);
@@ -143,20 +126,18 @@ function unlessBeingDropped(error: unknown): void {
 }
 
 /** Waits until its consumer group has no members, and removes the group. */
-async function untilLeft({ environment, kafka, prefix }: EnvironmentServers, number: number): Promise<void> {
-  const group = generationGroup(prefix, environment, number);
+async function untilLeft(servers: Servers, environment: string, number: number): Promise<void> {
   for (const end = performance.now() + LEFT_MS; ; await sleep(LEFT_POLL_MS)) {
-    const { groups } = await kafka.describeGroups([group]);
-    const [found] = groups;
+    const found = (await groupsOf(servers, environment, [number])).get(number);
     if (found === undefined || found.state === 'Dead') return;
-    if (found.members.length === 0) {
-      await kafka.deleteGroups([group]);
+    const { groupId, members } = found;
+    if (members.length === 0) {
+      await (await servers.kafkaOf(changesTopic(environment)).admin()).deleteGroups([groupId]);
       return;
     }
-    if (performance.now() > end) {
-      throw commandInvalid(
-        `generation ${number} of ${environment} is not dropped yet: ${found.members.length} projectors don't leave its consumer group ${group}. Run the command again once they do`,
-      );
-    }
+    if (performance.now() < end) continue;
+    throw commandInvalid(
+      `generation ${number} of ${environment} is not dropped yet: ${members.length} projectors don't leave its consumer group ${groupId}. Run the command again once they do`,
+    );
   }
 }

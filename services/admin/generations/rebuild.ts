@@ -10,7 +10,6 @@ import {
   type LogBounds,
   type Positions,
   reachable,
-  readLogBounds,
 } from '#shared/kafka/positions.ts';
 import { checkTopics } from '#shared/kafka/topics.ts';
 import { pause } from '#shared/waiting.ts';
@@ -18,40 +17,39 @@ import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import {
   changePointer,
   createMarker,
-  findGenerations,
-  generationGroup,
   type KnownGeneration,
   liveOf,
+  PROJECTION_VERSION,
   withNew,
   withShare,
 } from '#shared/read-models/generation.ts';
 import { remark } from '../output/print.ts';
 import { formatDuration, type ProgressLine } from '../output/terminal.ts';
-import type { EnvironmentServers } from './flip.ts';
+import { groupsOf } from './flip.ts';
+import type { Servers } from '../servers.ts';
 
 /** The share of time that filling takes by default. */
 const DEFAULT_SHARE = 25;
 
-interface Begun {
-  number: number;
-  isResumed: boolean;
-}
-
 /**
  * Makes the next generation, or finds the one that is being built. Killed at any point and called again, it continues.
+ * @param projectionVersion the release's, unless a test plays another release.
  * @param share the percentage of time that filling it may take while others are busy; by default as it was begun, or 25.
  * @throws {StoreDataError} `topic_unsuitable` when the log does not hold everything, `command_invalid` while another
  * release builds one, `not_found` before the first projector has run.
  */
 export async function beginRebuild(
-  { environment, databases, kafka, projectionVersion }: EnvironmentServers,
+  servers: Servers,
+  environment: string,
   share: number | null,
-): Promise<Begun> {
+  projectionVersion = PROJECTION_VERSION,
+): Promise<{ number: number; isResumed: boolean }> {
   const topic = changesTopic(environment);
-  await checkTopics(kafka, [topic], remark);
-  checkReachesBack(environment, await readLogBounds(kafka, topic));
+  await checkTopics(await servers.kafkaOf(topic).admin(), [topic], remark);
+  checkReachesBack(environment, await servers.logBounds(topic));
+  const databases = await servers.databases(environment);
   const { control } = databases;
-  const before = building(await findGenerations(databases, environment));
+  const before = building(await servers.generations(environment));
   if (before !== undefined) {
     checkRelease(environment, before, projectionVersion);
     if (share !== null)
@@ -114,19 +112,19 @@ const RATE_MS = 10_000;
  * `command_invalid` when the signal is aborted.
  */
 export async function catchUp(
-  servers: EnvironmentServers,
+  servers: Servers,
+  environment: string,
   number: number,
   line: ProgressLine,
   signal: AbortSignal,
 ): Promise<void> {
-  const { environment, databases, kafka, projectionVersion } = servers;
   const targets: { at: number; target: Positions }[] = [];
   const samples: { at: number; applied: number }[] = [];
   const topic = changesTopic(environment);
   const began = performance.now();
   let isChecked = false;
   for (;;) {
-    const generations = await findGenerations(databases, environment);
+    const generations = await servers.generations(environment);
     const built = generations.find((generation) => generation.number === number);
     const live = liveOf(environment, generations);
     if (built === undefined || built.state === 'dropping' || live === null) {
@@ -135,7 +133,7 @@ export async function catchUp(
     // Positions first: what comes meanwhile counts as not applied.
     const positions = await readPositions(built.db, topic);
     const target = await readPositions(live.db, topic);
-    const bounds = await readLogBounds(kafka, topic);
+    const bounds = await servers.logBounds(topic);
     checkReachesBack(environment, bounds);
 
     const now = performance.now();
@@ -149,9 +147,10 @@ export async function catchUp(
 
     if (!isChecked && now - began > UNATTENDED_MS) {
       isChecked = true;
-      if (!(await isFilled(servers, number))) {
+      const group = (await groupsOf(servers, environment, [number])).get(number);
+      if (!group?.members.length) {
         line.say(
-          `no projector fills generation ${number}: start one of this release (projection version ${projectionVersion}) that applies ${topic}`,
+          `no projector fills generation ${number}: start one of this release (projection version ${PROJECTION_VERSION}) that applies ${topic}`,
         );
       }
     }
@@ -183,12 +182,4 @@ function describeProgress(applied: number, total: number, perSecond: number): st
     parts.push(`${Math.round(perSecond)} events/s`, `${left} left`);
   }
   return parts.join(', ');
-}
-
-async function isFilled(
-  { environment, kafka, prefix }: EnvironmentServers,
-  number: number,
-): Promise<boolean> {
-  const { groups } = await kafka.describeGroups([generationGroup(prefix, environment, number)]);
-  return groups.some(({ members }) => members.length > 0);
 }

@@ -18,13 +18,14 @@ export function printJson(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
 }
 
-export interface JsonFlag {
-  json?: true | undefined;
+/** Whether the command that runs was asked for JSON. */
+export function isJson(): boolean {
+  return running.getStore()?.isJson === true;
 }
 
 /** Writes a result in words, or as JSON where it was asked for. */
-export function printResult(flags: JsonFlag, value: unknown, text: string): void {
-  if (flags.json) printJson(value);
+export function printResult(value: unknown, text: string): void {
+  if (isJson()) printJson(value);
   else print(text);
 }
 
@@ -41,7 +42,7 @@ export function markFailed(): void {
 
 /** Says what went wrong; as JSON where the command was asked for that. */
 export function fail(code: string, message: string): void {
-  const text = running.getStore()?.isJson
+  const text = isJson()
     ? JSON.stringify({ error: { code, message } })
     : `store-data: ${message.split('\n').map(printable).join('\nstore-data: ')}`;
   process.stderr.write(`${text}\n`);
@@ -102,25 +103,20 @@ export function tableOf<R>(
 }
 
 /** Writes rows as a table, or as JSON where it was asked for. @param none what is said where there are no rows. */
-export function printRows<R>(
-  flags: JsonFlag,
-  rows: readonly R[],
-  columns: readonly Column<R>[],
-  none?: string,
-): void {
-  printResult(flags, rows, rows.length === 0 && none !== undefined ? none : tableOf(rows, columns));
+export function printRows<R>(rows: readonly R[], columns: readonly Column<R>[], none?: string): void {
+  printResult(rows, rows.length === 0 && none !== undefined ? none : tableOf(rows, columns));
 }
 
 /** Writes as many rows as `--limit` says, and remarks where there are more. @param none what is said where there are no rows. */
 export function printFirst<F, R>(
-  flags: JsonFlag & { limit: number },
+  limit: number,
   found: readonly F[],
   toRows: (first: F[]) => R[],
   columns: readonly Column<R>[],
   none: string,
 ): void {
-  printRows(flags, toRows(found.slice(0, flags.limit)), columns, none);
-  if (found.length > flags.limit) remark(`there are more than ${flags.limit}: --limit shows more`);
+  printRows(toRows(found.slice(0, limit)), columns, none);
+  if (found.length > limit) remark(`there are more than ${limit}: --limit shows more`);
 }
 
 export type Facts = readonly (readonly [name: string, value: string | number])[];
@@ -132,8 +128,8 @@ export function renderFacts(facts: Facts): string {
 }
 
 /** Writes a result as names and values, or as JSON where it was asked for. */
-export function printFacts(flags: JsonFlag, value: unknown, facts: Facts): void {
-  printResult(flags, value, renderFacts(facts));
+export function printFacts(value: unknown, facts: Facts): void {
+  printResult(value, renderFacts(facts));
 }
 
 // C0 and C1 controls, marks that turn the direction of text, line separators, lone surrogates.

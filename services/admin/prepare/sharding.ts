@@ -13,7 +13,7 @@ import {
   type ShardKey,
   type ShardRange,
 } from '#shared/read-models/sharding.ts';
-import type { Servers } from '../connection/servers.ts';
+import type { Servers } from '../servers.ts';
 
 /** What a cluster has. */
 export interface ShardedCluster {
@@ -125,18 +125,17 @@ function rangesOf({ name, databases, topic, partitions, stores }: ShardedEnviron
   const names = Object.keys(SHARDING) as (keyof typeof SHARDING)[];
   return databases.flatMap((database) =>
     names.flatMap((collection) => {
-      const placed = (partition: number) => (range: ShardRange) => ({
-        namespace: `${database}.${collection}`,
-        zone: zoneOf(name, partition),
-        ...range,
-      });
+      const placed = (partition: number, ranges: readonly ShardRange[]) =>
+        ranges.map((range) => ({
+          namespace: `${database}.${collection}`,
+          zone: zoneOf(name, partition),
+          ...range,
+        }));
       return [
         ...Array.from({ length: partitions }, (_, partition) =>
-          rangesOfPartition(collection, topic, partition).map(placed(partition)),
+          placed(partition, rangesOfPartition(collection, topic, partition)),
         ).flat(),
-        ...[...stores].flatMap(([storeId, partition]) =>
-          rangesOfStore(collection, storeId).map(placed(partition)),
-        ),
+        ...[...stores].flatMap(([id, partition]) => placed(partition, rangesOfStore(collection, id))),
       ];
     }),
   );
@@ -291,9 +290,6 @@ function generationsOf(pointer: GenerationPointer | null): number[] {
 async function placeStores(db: Db): Promise<Map<string, number>> {
   const options = { projection: { slice_partition: 1 }, sort: { _id: 1 } } as const;
   const stamps = await db.collection<Stamp>(STAMPS).find({}, options).toArray();
-  return new Map(
-    stamps.flatMap(({ _id, slice_partition: partition }) =>
-      partition === undefined ? [] : [[_id, partition] as const],
-    ),
-  );
+  const known = stamps.filter(({ slice_partition }) => slice_partition !== undefined);
+  return new Map(known.map(({ _id, slice_partition = 0 }) => [_id, slice_partition]));
 }

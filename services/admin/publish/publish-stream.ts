@@ -2,12 +2,11 @@
 import { readAccessChange } from '#shared/events/access-event.ts';
 import { readChange } from '#shared/events/change.ts';
 import { MAX_MESSAGE_BYTES } from '#shared/events/cloud-event.ts';
-import { ENTITY_NAMES } from '#shared/events/entities.ts';
+import { ENTITY_NAMES, type EntityName } from '#shared/events/entities.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import type { Producer } from '#shared/kafka/client.ts';
+import type { ProducerMessage } from '#shared/kafka/client.ts';
 import { tombstoneId } from '#shared/read-models/collections.ts';
-import type { RecordVersion, StoredSequences } from './stored.ts';
 
 export interface Counts {
   /** Events that Kafka has taken. */
@@ -21,9 +20,9 @@ export interface Counts {
   doneUpToLine: number;
 }
 
-export interface PublishOptions {
+interface PublishOptions {
   input: AsyncIterable<Buffer>;
-  producer: Pick<Producer, 'sendBatch'>;
+  send: (topic: string, messages: ProducerMessage[]) => Promise<void>;
   environment: string;
   /** The trace that the messages are a part of, as W3C writes it. */
   traceparent?: string | undefined;
@@ -36,6 +35,17 @@ export interface PublishOptions {
   stored: StoredSequences;
   outdated: (line: number, detail: string) => void;
 }
+
+/** Which record an event changes, and to which version. */
+export interface RecordVersion {
+  entity: EntityName;
+  storeId: string;
+  id: string;
+  sequence: number;
+}
+
+/** By `<entity>/<store>/<id>`, the `sequence` that is stored of some records, that of a deletion included. */
+export type StoredSequences = (records: readonly RecordVersion[]) => Promise<ReadonlyMap<string, number>>;
 
 /** An event, and the line that it came from. */
 type Outgoing = EventLine & { line: number };
@@ -133,26 +143,25 @@ async function noteOutdated(
     const known = sequences.get(tombstoneId(entity, storeId, id));
     if (known === undefined || sequence > known) continue;
     counts.outdated += 1;
-    outdated(
-      line,
-      `${entity} ${id} of ${storeId} is stored with sequence ${known}, so that ${sequence} changes nothing`,
-    );
+    const what = `${entity} ${id} of ${storeId}`;
+    outdated(line, `${what} is stored with sequence ${known}, so that ${sequence} changes nothing`);
   }
 }
 
 async function sendBatch(options: PublishOptions, messages: readonly Outgoing[]): Promise<void> {
   const [first] = messages;
   if (first === undefined) return;
-  const { producer, environment, traceparent, counts, rejected } = options;
+  const { send, environment, traceparent, counts, rejected } = options;
   const topics = { changes: changesTopic(environment), access: accessTopic(environment) };
   const contentType = { 'content-type': 'application/cloudevents+json' };
   const headers = traceparent === undefined ? contentType : { ...contentType, traceparent };
-  const topicMessages = [...Map.groupBy(messages, ({ channel }) => channel)].map(([channel, own]) => ({
-    topic: topics[channel],
-    messages: own.map(({ storeId: key, value }) => ({ key, value, headers })),
-  }));
   try {
-    await producer.sendBatch({ acks: -1, topicMessages });
+    for (const [channel, own] of Map.groupBy(messages, (one) => one.channel)) {
+      await send(
+        topics[channel],
+        own.map(({ storeId: key, value }) => ({ key, value, headers })),
+      );
+    }
     counts.sent += messages.length;
     counts.doneUpToLine = Math.max(counts.doneUpToLine, messages.at(-1)?.line ?? 0);
   } catch (error) {
@@ -235,19 +244,18 @@ export interface EventLine {
 }
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+const BLANKS = new Set(Buffer.from(' \t\r'));
 
 /** Reads a line. @returns `null` for a blank one. @throws {EventRejected} when it is no event. */
 export function readEventLine(line: Line): EventLine | null {
   const { bytes, number, length } = line;
   if (bytes === null) {
-    throw new EventRejected(
-      'too_large',
-      `the line has ${length} bytes, at most ${MAX_MESSAGE_BYTES} are allowed`,
-    );
+    const detail = `the line has ${length} bytes, at most ${MAX_MESSAGE_BYTES} are allowed`;
+    throw new EventRejected('too_large', detail);
   }
   const marked = number === 1 && bytes.subarray(0, 3).equals(BYTE_ORDER_MARK);
   const value = marked ? bytes.subarray(3) : bytes;
-  if (isBlank(value)) return null;
+  if (value.every((byte) => BLANKS.has(byte))) return null;
   const storeId = storeIdOf(value);
   return { storeId, value, ...readEvent({ key: Buffer.from(storeId), value }) };
 }
@@ -263,25 +271,23 @@ function storeIdOf(value: Buffer): string {
 }
 
 function readEvent(message: { key: Buffer; value: Buffer }): Pick<EventLine, 'channel' | 'record'> {
+  const unlessOther = (error: unknown) => {
+    if (!(error instanceof EventRejected) || error.reason !== 'unknown_type') throw error;
+  };
   try {
     const { entity, storeId, id, sequence } = readChange(message);
     return { channel: 'changes', record: { entity, storeId, id, sequence } };
   } catch (error) {
-    if (!(error instanceof EventRejected) || error.reason !== 'unknown_type') throw error;
+    unlessOther(error);
   }
   try {
     readAccessChange(message);
     return { channel: 'access', record: null };
   } catch (error) {
-    if (!(error instanceof EventRejected) || error.reason !== 'unknown_type') throw error;
-    throw new EventRejected(
-      'unknown_type',
-      `type is not store-data.<entity>.changed or .deleted of ${ENTITY_NAMES.join(', ')}, nor store-data.access_key.changed or store-data.store_access.changed`,
-    );
+    unlessOther(error);
   }
-}
-
-function isBlank(value: Buffer): boolean {
-  for (const byte of value) if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0d) return false;
-  return true;
+  throw new EventRejected(
+    'unknown_type',
+    `type is not store-data.<entity>.changed or .deleted of ${ENTITY_NAMES.join(', ')}, nor store-data.access_key.changed or store-data.store_access.changed`,
+  );
 }

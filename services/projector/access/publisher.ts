@@ -44,12 +44,8 @@ export class AccessPublisher {
   publish(keys: AccessKey[], stores: StoreAccess[]): void {
     const { redis, prefix, control, logger } = this.#options;
     const collections = controlCollections(control);
-    const publications = [
-      ...keys.map((key) => publishAccess(redis, prefix, { key, keys: collections.keys })),
-      ...stores.map((store) => publishAccess(redis, prefix, { store, stores: collections.stores })),
-    ];
-    for (const publication of publications) {
-      publication.catch((error: unknown) => {
+    for (const record of [...keys, ...stores]) {
+      publishAccess(redis, prefix, collections, record).catch((error: unknown) => {
         logger.warn({ error: describeError(error) }, 'access is not in Redis yet');
       });
     }
@@ -70,8 +66,9 @@ export class AccessPublisher {
     const pending = await findPending(collections, environments);
     const { keys, stores, revokedSessions } = collections;
     const publications = [
-      ...pending.keys.map((key) => () => publishAccess(redis, prefix, { key, keys })),
-      ...pending.stores.map((store) => () => publishAccess(redis, prefix, { store, stores })),
+      ...[...pending.keys, ...pending.stores].map(
+        (record) => () => publishAccess(redis, prefix, collections, record),
+      ),
       ...pending.sessions.map((session) => () => endRevokedSession(redis, revokedSessions, prefix, session)),
     ];
     const marked = { event_pending: true } as const;

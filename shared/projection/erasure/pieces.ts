@@ -13,8 +13,7 @@ import {
 } from '../../read-models/collections.ts';
 import { type Erasure, type ErasureProgress, NAMING_CUSTOMERS } from '../../read-models/erasures.ts';
 import type { Epochs, Given, GivenPositions } from '../slice/epochs.ts';
-import { dequeueStore } from './queue.ts';
-import { eraseKind, eraseLetters, type Erasing, findLetters, lettersUpTo } from './erase.ts';
+import { dequeueStore, eraseKind, eraseLetters, type Erasing, findLetters, lettersUpTo } from './erase.ts';
 
 /** What a piece erases at most; letters may be large. */
 export const MAX_PIECE = { documents: 200, characters: 2 * 1_048_576, letters: 50 };

@@ -12,8 +12,8 @@ import { anyOf, type RankNode, type Root } from '../../read-models/rank-tree/nod
 import { RANK_TREES } from '../../read-models/rank-tree/trees.ts';
 import { recountProducts } from '../pipeline/layouts.ts';
 import { type DamagedPosition, findDamagedPositions, repairPositions } from './positions.ts';
-import { repairErasures } from '../erasure/queue.ts';
-import { areEpochs, type CountedStore, countStore, countIn, lastPosition } from './stamp.ts';
+import { repairErasures } from '../erasure/erase.ts';
+import { areEpochs, type CountedStore, countStore, countIn, lastPosition } from './store.ts';
 import { buildTree } from '../rank-tree/stored.ts';
 import { nextVersion, type TreeTransaction } from '../rank-tree/loaded-tree.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { setQuota } from '#admin/commands/quota.ts';
-import { Servers } from '#admin/connection/servers.ts';
+import { Servers } from '#admin/servers.ts';
 import { applyStoreStatus, controlCollections } from '#shared/access/access-keys.ts';
 import type { OwnQuota } from '#shared/events/access-event.ts';
 import { redisKeys } from '#shared/access/grants.ts';

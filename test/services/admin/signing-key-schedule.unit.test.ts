@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CLOCK_MARGIN_MS, scheduleOf } from '#admin/signing-keys.ts';
+import { CLOCK_MARGIN_MS, scheduleOf } from '#admin/commands/signing-keys.ts';
 import { signingIndex } from '#shared/access/signing-key-set.ts';
 
 const NOW = 1_000_000_000;

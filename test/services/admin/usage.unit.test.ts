@@ -1,34 +1,7 @@
-import { CommanderError } from 'commander';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { WrongUsage } from '#admin/options.ts';
-import { createProgram } from '#admin/program.ts';
+import { describe, expect, it } from 'vitest';
+import { runCommand } from './run-command.ts';
 
 describe('the command line', () => {
-  let stdout = '';
-  let stderr = '';
-  beforeEach(() => {
-    [stdout, stderr] = ['', ''];
-    vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
-      stdout += String(text);
-      return true;
-    });
-    vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
-      stderr += String(text);
-      return true;
-    });
-  });
-  afterEach(() => {
-    vi.restoreAllMocks();
-  });
-
-  const parse = (args: string[]): Promise<unknown> =>
-    createProgram()
-      .parseAsync(args, { from: 'user' })
-      .then(
-        () => null,
-        (error: unknown) => error,
-      );
-
   it.each([
     [['keys', 'create', '--scopes', 'order'], /required option '-s, --store <id>' not specified/],
     [
@@ -51,8 +24,8 @@ describe('the command line', () => {
     [['publish'], /missing required argument 'file'/],
     [['publish', 'a', 'b'], /too many arguments/],
   ])('says of %j on one line what is allowed', async (args, message) => {
-    const error = await parse(args);
-    expect(error).toBeInstanceOf(CommanderError);
+    const { code, stdout, stderr } = await runCommand({}, args);
+    expect(code).toBe(2);
     expect(stderr).toMatch(message);
     expect(stderr).toMatch(/^store-data: [^\n]+; see store-data[a-z -]* --help\n$/);
     expect(stdout).toBe('');
@@ -69,9 +42,9 @@ describe('the command line', () => {
     [['dead-letters', 'retry', 'a/0/1', '-e', 'x'], /leave out --environment/],
     [['dead-letters', 'show', 'a/0/1', '--raw', '--json'], /--raw goes with no other option/],
   ])('refuses %j before it connects to anything', async (args, message) => {
-    const error = await parse(args);
-    expect(error).toBeInstanceOf(WrongUsage);
-    expect(String(error)).toMatch(message);
+    const { code, stderr } = await runCommand({}, args);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(message);
   });
 
   const COMMANDS = [
@@ -85,7 +58,7 @@ describe('the command line', () => {
   it.each(COMMANDS.flatMap((group) => group.split(', ')))(
     'explains "%s" with an example, readable at 80 columns',
     async (command) => {
-      await parse([...command.split(' '), '--help']);
+      const { stdout } = await runCommand({}, [...command.split(' '), '--help']);
       expect(stdout).toMatch(/Examples?:\n {2}(?:npm run (?:--silent )?store-data -- |zcat)/);
       expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
     },

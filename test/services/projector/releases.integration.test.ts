@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { beginRebuild } from '#admin/generations/rebuild.ts';
+import { Servers } from '#admin/servers.ts';
 import { type RunningProjector, startProjector } from '#projector/projector.ts';
 import { loadSigningKeys } from '#query/access/tokens.ts';
 import { createLogger } from '#shared/logging.ts';
@@ -10,7 +11,6 @@ import { keyEvent, orderEvent } from '#test/events.ts';
 import { generationCaughtUp, statesOf } from '#test/generations.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { startService, type ServiceProcess } from '#test/service-process.ts';
-import { withAdmin } from '#test/topics.ts';
 import { buildApp } from '../../../services/query/app.ts';
 import { runCommand, runJson } from '../admin/run-command.ts';
 
@@ -108,12 +108,11 @@ describe('two releases with different projections', () => {
   it('the new one takes over after a rebuild, and the old one goes on answering from its own', async () => {
     expect(await runJson(installation.env, ['rebuild', '--wait'])).toMatchObject({ generation: 2 });
     expect([await countOf(oldApi), await countOf(newApi)]).toEqual([1, 503]);
-    const { databases, config, environment } = installation;
-    const ofOld = { environment, databases, prefix: config.namePrefix, projectionVersion: OLD };
-    await withAdmin(installation.kafka, async (kafka) => {
-      const building = /generation 2 of .* is being built with projection version/;
-      await expect(beginRebuild({ ...ofOld, kafka }, null)).rejects.toThrow(building);
-    });
+    const { config, environment } = installation;
+    const servers = new Servers({ config, origin: 'test' });
+    const building = /generation 2 of .* is being built with projection version/;
+    await expect(beginRebuild(servers, environment, null, OLD)).rejects.toThrow(building);
+    await servers.close();
 
     expect((await runCommand(installation.env, ['generations', 'flip'])).code).toBe(0);
     await comesTo('the new release answers', newApi, 503, 1);

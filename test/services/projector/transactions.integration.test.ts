@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Transaction } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Servers } from '#admin/connection/servers.ts';
+import { Servers } from '#admin/servers.ts';
 import { type RunningProjector } from '#projector/projector.ts';
 import { LogReader } from '#shared/kafka/log-reader.ts';
 import { encodeEvent } from '#shared/events/encode.ts';

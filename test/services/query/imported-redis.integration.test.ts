@@ -61,21 +61,18 @@ async function makeKey(
   { sequence = status === 'active' ? 1 : 2, secrets = ['secret'] } = {},
 ): Promise<void> {
   const { config, mongodb, environment } = service.installation;
-  const { keys } = controlCollections(controlDatabase(mongodb, config.namePrefix));
-  const key = await applyKeyChange(keys, environment, {
-    kind: 'access_key',
+  const collections = controlCollections(controlDatabase(mongodb, config.namePrefix));
+  const key = await applyKeyChange(collections.keys, environment, {
     clientId,
     storeId: 's1',
     sequence,
-    source: '/test',
-    eventId: '',
     secretHashes: secrets.map(hashSecret),
     secretExpiry: {},
     scopes: ['order'],
     status,
   });
   if (key === null) throw new Error('nothing changed');
-  await publishAccess(onlyMaster(own.client), config.namePrefix, { key, keys });
+  await publishAccess(onlyMaster(own.client), config.namePrefix, collections, key);
 }
 
 /** The last number of each instance that ever looked. */

@@ -1,9 +1,8 @@
 /** `dead-letters list` and `show`: what could not be applied, and why; what a message says of people only when asked for. */
-import { Command } from '@commander-js/extra-typings';
 import { describeError, isUnavailable, notFound } from '#shared/errors.ts';
 import { REJECTION_MEANINGS } from '#shared/events/rejection.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
-import { type Servers, withServers } from '../../connection/servers.ts';
+import { type Servers, withServers } from '../../servers.ts';
 import {
   countLetters,
   deadLetterSources,
@@ -12,18 +11,18 @@ import {
   letterFilter,
   letterId,
   letterReason,
-  type LetterSummary,
   readShown,
 } from '../../dead-letters/letters.ts';
 import {
   describeLetter,
   letterJson,
-  MessagesInKafka,
+  messagesOf,
   toBuffer,
   withMessage,
 } from '../../dead-letters/messages.ts';
-import { environmentOption, jsonOption, limitOption, WrongUsage } from '../../options.ts';
+import { command, environmentOption, limitOption, WrongUsage } from '../../options.ts';
 import {
+  isJson,
   print,
   printable,
   printJson,
@@ -36,19 +35,17 @@ import {
 import { formatAge } from '../../output/terminal.ts';
 
 export const listCommand = () =>
-  new Command('list')
-    .description('List dead letters in the order of their log')
+  command('list', 'List dead letters in the order of their log')
     .addOption(environmentOption('only those of an environment'))
     .option('--reason <reason>', 'only those of one reason', letterReason)
     .addOption(limitOption(50))
-    .addOption(jsonOption())
     .action((flags) =>
       withServers(async (servers) => {
         const sources = await deadLetterSources(servers, [], flags.environment);
         const selection = { reason: flags.reason };
-        const shown: (LetterSummary & About)[] = [];
+        const rows: (ReturnType<typeof letterJson> & About)[] = [];
         for (const source of sources) {
-          const limit = flags.limit - shown.length;
+          const limit = flags.limit - rows.length;
           if (limit <= 0) break;
           const about = new Map<string, About>();
           const found = await readShown(source, async (own, session) => {
@@ -59,42 +56,29 @@ export const listCommand = () =>
             for await (const letter of whole) about.set(letter._id, aboutOf(letter));
             return summaries;
           });
-          shown.push(
-            ...found.map((letter) => {
-              const { entity = null, subject = null } =
-                (letter.erased ? undefined : about.get(letter._id)) ?? {};
-              return { ...letter, entity, subject };
-            }),
-          );
+          for (const letter of found) {
+            const known = (letter.erased ? undefined : about.get(letter._id)) ?? UNKNOWN;
+            rows.push({ ...letterJson(letter), ...known });
+          }
         }
         const count = await countLetters(sources, selection);
-        const table = tableOf(shown, [
-          ['ID', '_id'],
+        const table = tableOf(rows, [
+          ['ID', 'id'],
           ['ABOUT', ({ entity, subject }) => (entity === null ? '-' : `${entity} ${subject ?? ''}`), 'fills'],
-          [
-            'REASON',
-            ({ reason, gathered: all, detail }) =>
-              `${all ? `${reason}, ${all.count} together` : reason}: ${printable(detail)}`,
-            'fills',
-          ],
+          ['REASON', (row) => `${row.reason}${together(row)}: ${printable(row.detail)}`, 'fills'],
           ['DEAD FOR', ({ dead_at }) => formatAge(dead_at), 'right'],
         ]);
-        const first = shown.length < count.letters ? `; shown are the first ${shown.length}` : '';
+        const first = rows.length < count.letters ? `; shown are the first ${rows.length}` : '';
         printResult(
-          flags,
-          {
-            total: count.total,
-            by_reason: count.byReason,
-            dead_letters: shown.map((letter) => ({
-              ...letterJson(letter),
-              entity: letter.entity,
-              subject: letter.subject,
-            })),
-          },
-          `${shown.length > 0 ? `${table}\n` : ''}${describeCount(count)}${first}`,
+          { total: count.total, by_reason: count.byReason, dead_letters: rows },
+          `${rows.length > 0 ? `${table}\n` : ''}${describeCount(count)}${first}`,
         );
       }),
     );
+
+function together({ gathered }: ReturnType<typeof letterJson>): string {
+  return gathered === null ? '' : `, ${gathered.count} together`;
+}
 
 /** Letters hold up to a mebibyte each. */
 const LETTERS_BATCH = 20;
@@ -105,6 +89,8 @@ interface About {
   subject: string | null;
 }
 
+const UNKNOWN: About = { entity: null, subject: null };
+
 function aboutOf(letter: DeadLetter): About {
   const { type = '', subject = null } = describeLetter(letter).attributes;
   const [, entity = null] = /^store-data\.(\w+)\.(?:changed|deleted)$/.exec(type) ?? [];
@@ -114,18 +100,16 @@ function aboutOf(letter: DeadLetter): About {
 const MAX_PREVIEW = 4_096;
 
 export const showCommand = () =>
-  new Command('show')
-    .description('Show one dead letter')
+  command('show', 'Show one dead letter')
     .argument('<id>', 'its id: <topic>/<partition>/<offset>', letterId)
     .option('--value', `show the beginning of the message too, at most ${MAX_PREVIEW} characters`)
     .option('--raw', 'write nothing but the bytes of the message to standard output')
-    .addOption(jsonOption())
     .action(async (id, flags) => {
-      if (flags.raw && (flags.json || flags.value)) throw new WrongUsage('--raw goes with no other option');
+      if (flags.raw && (isJson() || flags.value)) throw new WrongUsage('--raw goes with no other option');
       await withServers(async (servers) => {
         const letter = await complete(servers, await findLetter(servers, id));
         if (flags.raw) process.stdout.write(letter.value === null ? '' : toBuffer(letter.value));
-        else if (flags.json) printJson(toJson(letter, flags.value === true));
+        else if (isJson()) printJson(toJson(letter, flags.value === true));
         else print(toText(letter, flags.value === true));
       });
     });
@@ -149,16 +133,14 @@ async function complete(servers: Servers, letter: DeadLetter): Promise<DeadLette
     remark('store-data: its customer is deleted: nothing of the message is kept or shown');
     return letter;
   }
-  const inKafka = new MessagesInKafka(servers);
   try {
-    const [message] = (await inKafka.of([letter])).get(letter._id) ?? [];
+    const found = await servers.readLog(letter.topic, (reader) => messagesOf(reader, [letter]));
+    const [message] = found.get(letter._id) ?? [];
     if (message !== undefined) return withMessage(letter, message);
     remark('store-data: Kafka does not have its message any longer');
   } catch (error) {
     if (!isUnavailable(error)) throw error;
     remark(`store-data: its message cannot be read from Kafka now: ${describeError(error)}`);
-  } finally {
-    await inKafka.close();
   }
   return letter;
 }

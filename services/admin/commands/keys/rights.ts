@@ -2,37 +2,42 @@
  * `keys list`, `keys show`, and what a key may do from now on, for tokens already issued too: `keys scopes`, `revoke`, `deactivate`,
  * `activate`.
  */
-import { Command, Option } from '@commander-js/extra-typings';
+import { Option } from '@commander-js/extra-typings';
 import type { Filter } from 'mongodb';
-import { type AccessKey, controlCollections, validSecrets } from '#shared/access/access-keys.ts';
+import { type AccessKey, validSecrets } from '#shared/access/access-keys.ts';
 import { redisKeys } from '#shared/access/grants.ts';
 import { asFailure, isUnavailable, notFound, StoreDataError } from '#shared/errors.ts';
 import { KEY_STATUSES } from '#shared/events/access-event.ts';
 import { pipelined } from '#shared/redis-masters.ts';
-import { type About, changeAccess, type Changed, IncompleteChange } from '../../access/change.ts';
-import { type AccessKeyData, existingKey, keySubject } from '../../access/subject.ts';
-import { type Servers, withServers } from '../../connection/servers.ts';
+import {
+  type About,
+  changeAccess,
+  type Changed,
+  IncompleteChange,
+  type KeyState,
+  existingKey,
+  keySubject,
+} from '../../access/change.ts';
+import { type Servers, withServers } from '../../servers.ts';
 import {
   chooseEnvironments,
   clientId as readClientId,
+  command,
   environmentOption,
-  jsonOption,
   limitOption,
   scopesOption,
   storeOption,
   waitOption,
 } from '../../options.ts';
-import { type JsonFlag, printFacts, printFirst, remark } from '../../output/print.ts';
+import { printFacts, printFirst, remark } from '../../output/print.ts';
 import { formatAge } from '../../output/terminal.ts';
 
 export const listCommand = () =>
-  new Command('list')
-    .description('List keys, never their secrets')
+  command('list', 'List keys, never their secrets')
     .addOption(storeOption('only those of a store'))
     .addOption(environmentOption('only those of an environment'))
     .addOption(new Option('--status <status>', 'only those with a status').choices(KEY_STATUSES))
     .addOption(limitOption(100))
-    .addOption(jsonOption())
     .action((flags) =>
       withServers(async (servers) => {
         const filter: Filter<AccessKey> = {
@@ -40,12 +45,12 @@ export const listCommand = () =>
           ...(flags.store === undefined ? {} : { store_id: flags.store }),
           ...(flags.status === undefined ? {} : { status: flags.status }),
         };
-        const { keys } = controlCollections(await servers.control());
+        const { keys } = await servers.access();
         const sort = { environment: 1, store_id: 1, _id: 1 } as const;
         const found = await keys.find(filter, { sort, limit: flags.limit + 1 }).toArray();
         const last = await readLastTokens(servers, found);
         printFirst(
-          flags,
+          flags.limit,
           found,
           (first) => first.map((key) => toJson(key, last)),
           [
@@ -109,32 +114,30 @@ function toJson(key: AccessKey, last: LastTokens) {
 
 /** A command about one key. */
 const keyCommand = (name: string, description: string) =>
-  new Command(name).description(description).argument('<client_id>', 'the key', readClientId);
+  command(name, description).argument('<client_id>', 'the key', readClientId);
 
 export const showCommand = () =>
-  keyCommand('show', 'Show a key, never its secrets')
-    .addOption(jsonOption())
-    .action((clientId, flags) =>
-      withServers(async (servers) => {
-        const { keys } = controlCollections(await servers.control());
-        const key = await keys.findOne({ _id: clientId });
-        if (key === null) throw notFound(`there is no key ${clientId}`);
-        const shown = toJson(key, await readLastTokens(servers, [key]));
-        const { secrets, old_secret_ends_at: ends, last_token_at: last } = shown;
-        printFacts(flags, shown, [
-          ...keyFacts(clientId, key, shown.in_redis),
-          ['secrets', ends === null ? secrets : `${secrets}, the older one until ${ends}`],
-          ['sequence', key.sequence],
-          ['changed', key.updated_at.toISOString()],
-          ['last token', last?.toISOString() ?? 'unknown'],
-        ]);
-      }),
-    );
+  keyCommand('show', 'Show a key, never its secrets').action((clientId) =>
+    withServers(async (servers) => {
+      const { keys } = await servers.access();
+      const key = await keys.findOne({ _id: clientId });
+      if (key === null) throw notFound(`there is no key ${clientId}`);
+      const shown = toJson(key, await readLastTokens(servers, [key]));
+      const { secrets, old_secret_ends_at: ends, last_token_at: last } = shown;
+      printFacts(shown, [
+        ...keyFacts(clientId, key, shown.in_redis),
+        ['secrets', ends === null ? secrets : `${secrets}, the older one until ${ends}`],
+        ['sequence', key.sequence],
+        ['changed', key.updated_at.toISOString()],
+        ['last token', last?.toISOString() ?? 'unknown'],
+      ]);
+    }),
+  );
 
 /** What is said of a key in words. @param secret is shown where it was made now. */
 function keyFacts(
   clientId: string,
-  { store_id, environment, scopes, status }: Omit<AccessKeyData, 'secret_sha256'>,
+  { store_id, environment, scopes, status }: Omit<KeyState, 'secret_hashes'>,
   isLive: boolean,
   secret: string | null = null,
 ): [name: string, value: string][] {
@@ -154,7 +157,6 @@ export const scopesCommand = () =>
       scopesOption('--set <list>', 'all scopes it shall have, separated by commas').makeOptionMandatory(),
     )
     .addOption(waitOption())
-    .addOption(jsonOption())
     .action((clientId, flags) =>
       withServers(async (servers) => {
         const about = { action: 'keys.scopes', details: { scopes: flags.set } } as const;
@@ -175,13 +177,11 @@ export const statusCommands = () =>
   STATUS_COMMANDS.map(([name, status, description]) =>
     keyCommand(name, description)
       .addOption(waitOption())
-      .addOption(jsonOption())
       .action((clientId, flags) =>
         withServers(async (servers) => {
-          const revoked = status === 'revoked' ? 'accept' : 'refuse';
           const about = { action: `keys.${name}` } as const;
           const { changed } = await changeKey(servers, clientId, flags, about, (before) => ({
-            ...existingKey(clientId, before, { revoked }),
+            ...existingKey(clientId, before, status === 'revoked'),
             status,
           }));
           if (!changed) remark(`note: it was ${status} already`);
@@ -198,14 +198,14 @@ export const statusCommands = () =>
 export async function changeKey(
   servers: Servers,
   clientId: string,
-  flags: JsonFlag & { wait: number },
+  flags: { wait: number },
   about: About,
-  compose: (before: AccessKeyData | null) => AccessKeyData,
+  compose: (before: KeyState | null) => KeyState,
   fresh?: { secret: string | null },
-): Promise<Changed<AccessKeyData>> {
-  const subject = keySubject(await servers.control(), servers.config.namePrefix, clientId);
-  const show = (state: AccessKeyData, changed: boolean, live: boolean) => {
-    const { environment, store_id, scopes, status, secret_sha256: hashes, secret_expires_at: ends } = state;
+): Promise<Changed<KeyState>> {
+  const subject = keySubject(await servers.access(), clientId);
+  const show = (state: KeyState, changed: boolean, live: boolean) => {
+    const { environment, store_id, scopes, status, secret_hashes: hashes, secret_expires_at: ends } = state;
     const [, old] = hashes;
     const secret = fresh?.secret ?? null;
     const json = {
@@ -221,7 +221,7 @@ export async function changeKey(
     };
     const facts = keyFacts(clientId, state, live, secret);
     if (old !== undefined) facts.push(['old secret', `counts until ${ends?.[old] ?? '--retire-old'}`]);
-    printFacts(flags, json, facts);
+    printFacts(json, facts);
   };
   try {
     const change = { compose, waitMs: flags.wait * 1_000 };
@@ -231,7 +231,7 @@ export async function changeKey(
   } catch (error) {
     // The change is in MongoDB, and its secret nowhere else.
     if (fresh !== undefined && error instanceof IncompleteChange) {
-      show(error.state as AccessKeyData, true, false);
+      show(error.state as KeyState, true, false);
     }
     throw error;
   }

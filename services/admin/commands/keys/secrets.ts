@@ -1,24 +1,22 @@
 /** `keys create` and `keys rotate-secret`: new credentials, or those that a client has already. A new secret counts beside the old one. */
-import { Command } from '@commander-js/extra-typings';
 import { readFile } from 'node:fs/promises';
 import { text as readText } from 'node:stream/consumers';
 import { validSecrets } from '#shared/access/access-keys.ts';
 import { hashSecret, newClientId, newClientSecret } from '#shared/access/secrets.ts';
 import { commandInvalid, StoreDataError } from '#shared/errors.ts';
-import { remarkUnknownStore } from '../../access/change.ts';
-import { type AccessKeyData, existingKey } from '../../access/subject.ts';
-import { inEnvironment, withServers } from '../../connection/servers.ts';
+import { remarkUnknownStore, type KeyState, existingKey } from '../../access/change.ts';
+import { inEnvironment, withServers } from '../../servers.ts';
 import {
   clientId as readClientId,
+  command,
   duration,
-  jsonOption,
   oneEnvironmentOption,
   scopesOption,
   storeOption,
   waitOption,
   WrongUsage,
 } from '../../options.ts';
-import { remark } from '../../output/print.ts';
+import { isJson, remark } from '../../output/print.ts';
 import { changeKey } from './rights.ts';
 
 /** Shorter ones, which we would not make, can be guessed from their hash. */
@@ -26,8 +24,7 @@ const MIN_SAFE_SECRET_LENGTH = 22;
 const MAX_SECRET_LENGTH = 1_024;
 
 export const createCommand = () =>
-  new Command('create')
-    .description('Make a key; it is live when the command ends')
+  command('create', 'Make a key; it is live when the command ends')
     .addOption(storeOption('store whose data it may read').makeOptionMandatory())
     .addOption(oneEnvironmentOption())
     .addOption(scopesOption('--scopes <list>', 'what it may read, separated by commas').makeOptionMandatory())
@@ -35,19 +32,18 @@ export const createCommand = () =>
     .option('--secret-file <file>', 'file with the secret of --client-id')
     .option('--secret-stdin', 'read the secret of --client-id from standard input')
     .addOption(waitOption())
-    .addOption(jsonOption())
     .action(async (flags) => {
       const imported = await importedSecret(flags);
       await inEnvironment(flags, async (servers, environment) => {
         const { store: store_id, scopes } = flags;
         const clientId = flags.clientId ?? newClientId();
         const secret = imported ?? newClientSecret();
-        const secret_sha256 = [hashSecret(secret)];
+        const secret_hashes = [hashSecret(secret)];
         await remarkUnknownStore(servers, environment, store_id);
         const details = { scopes, secret: imported === null ? 'made' : 'brought' };
         const about = { action: 'keys.create', environment, store_id, details } as const;
-        const compose = (before: AccessKeyData | null): AccessKeyData => {
-          if (before === null) return { environment, store_id, secret_sha256, scopes, status: 'active' };
+        const compose = (before: KeyState | null): KeyState => {
+          if (before === null) return { environment, store_id, secret_hashes, scopes, status: 'active' };
           throw commandInvalid(
             `client_id ${clientId} exists already: store ${before.store_id} in ${before.environment}, ${before.status}`,
           );
@@ -92,13 +88,11 @@ async function readSecret(file: string | undefined): Promise<string> {
 }
 
 export const rotateSecretCommand = () =>
-  new Command('rotate-secret')
-    .description('Give a key a new secret; the old one counts until it is retired')
+  command('rotate-secret', 'Give a key a new secret; the old one counts until it is retired')
     .argument('<client_id>', 'the key', readClientId)
     .option('--retire-old', 'make no new secret: end the older of the two, at once')
     .option('--retire-old-after <time>', 'let the old secret end by itself, such as after 24h', duration)
     .addOption(waitOption())
-    .addOption(jsonOption())
     .action(async (clientId, flags) => {
       const { retireOld, retireOldAfter } = flags;
       if (retireOld && retireOldAfter !== undefined) {
@@ -108,30 +102,30 @@ export const rotateSecretCommand = () =>
         if (retireOld) {
           const about = { action: 'keys.retire-secret' } as const;
           await changeKey(servers, clientId, flags, about, (before) => withoutOldSecret(clientId, before));
-          if (!flags.json) remark('the old secret is retired; tokens that it got live on until they expire');
+          if (!isJson()) remark('the old secret is retired; tokens that it got live on until they expire');
           return;
         }
         const secret = newClientSecret();
         const hash = hashSecret(secret);
         const end = retireOldAfter === undefined ? null : new Date(Date.now() + retireOldAfter).toISOString();
         const about = { action: 'keys.rotate-secret', details: { old_secret_ends_at: end } } as const;
-        const compose = (before: AccessKeyData | null) => withNewSecret(clientId, before, hash, end);
+        const compose = (before: KeyState | null) => withNewSecret(clientId, before, hash, end);
         await changeKey(servers, clientId, flags, about, compose, { secret });
       });
     });
 
 /** A key that exists: its valid secrets, and the rest without their deadlines. */
-function secretsOf(clientId: string, before: AccessKeyData | null) {
-  const { secret_expires_at: ends = {}, ...key } = existingKey(clientId, before);
-  const secrets = validSecrets({ secret_hashes: key.secret_sha256, secret_expires_at: ends });
-  return { key, ends, secrets };
+function secretsOf(clientId: string, before: KeyState | null) {
+  const existing = existingKey(clientId, before);
+  const { secret_expires_at: ends = {}, ...key } = existing;
+  return { key, ends, secrets: validSecrets(existing) };
 }
 
 /** Without the secret that came first. It takes a right away, so it counts at once, without a projector. */
-function withoutOldSecret(clientId: string, before: AccessKeyData | null): AccessKeyData {
+function withoutOldSecret(clientId: string, before: KeyState | null): KeyState {
   const { key, secrets } = secretsOf(clientId, before);
   const [newest, ...old] = secrets;
-  if (newest !== undefined && old.length > 0) return { ...key, secret_sha256: [newest] };
+  if (newest !== undefined && old.length > 0) return { ...key, secret_hashes: [newest] };
   throw commandInvalid(
     `key ${clientId} has no older secret to retire: "keys rotate-secret ${clientId}" makes a new one, and "keys revoke ${clientId}" ends the key`,
   );
@@ -140,10 +134,10 @@ function withoutOldSecret(clientId: string, before: AccessKeyData | null): Acces
 /** @param end when the old secret ends; `null` leaves that to `--retire-old`. */
 function withNewSecret(
   clientId: string,
-  before: AccessKeyData | null,
+  before: KeyState | null,
   hash: string,
   end: string | null,
-): AccessKeyData {
+): KeyState {
   const { key, ends, secrets } = secretsOf(clientId, before);
   const [old, ...more] = secrets;
   if (more.length > 0) {
@@ -152,8 +146,8 @@ function withNewSecret(
       `key ${clientId} has two secrets already${known === undefined ? '' : `, the old one until ${known}`}: end the old one first, with "keys rotate-secret ${clientId} --retire-old"`,
     );
   }
-  if (old === undefined) return { ...key, secret_sha256: [hash] };
+  if (old === undefined) return { ...key, secret_hashes: [hash] };
   const until = end ?? ends[old];
   const deadline = until === undefined ? {} : { secret_expires_at: { [old]: until } };
-  return { ...key, secret_sha256: [hash, old], ...deadline };
+  return { ...key, secret_hashes: [hash, old], ...deadline };
 }

@@ -1,7 +1,7 @@
 /** Letters of which nothing is kept but the place: what becomes of them when the messages are read from Kafka. */
 import type { Collection } from 'mongodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Servers } from '#admin/connection/servers.ts';
+import { Servers } from '#admin/servers.ts';
 import { LogReader } from '#shared/kafka/log-reader.ts';
 import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
 import { encodeEvent } from '#shared/events/encode.ts';

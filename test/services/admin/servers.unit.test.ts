@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { runCommand } from '../run-command.ts';
-import { readConnection } from '#admin/connection/settings.ts';
+import { runCommand } from './run-command.ts';
+import { readConnection } from '#admin/servers.ts';
 
 const STACK = {
   query_url: 'http://127.0.0.1:1',

@@ -4,7 +4,7 @@
  */
 import type { ClientSession, Db, MongoClient } from 'mongodb';
 import type { FindErased } from '#shared/access/erased-stores.ts';
-import { StoreDataError } from '#shared/errors.ts';
+import { unavailable } from '#shared/errors.ts';
 import type { LogReader } from '#shared/kafka/log-reader.ts';
 import type { LogMessage } from '#shared/kafka/message.ts';
 import type { Positions } from '#shared/kafka/positions.ts';
@@ -14,7 +14,7 @@ import { applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
 import { type Slice, sliceLength } from '#shared/projection/slice/slice.ts';
 import { createReadModels, DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
-import { inTransaction } from '../transaction.ts';
+import { inTransaction } from './transaction.ts';
 
 const LIMITS = { events: 500, bytes: 4_194_304 };
 
@@ -29,51 +29,37 @@ interface Marker {
   alive_at: Date;
 }
 
-/** A private database while it is used; it is dropped on every exit, and after a kill by the next command. */
-export class PrivateDatabase {
-  readonly db: Db;
-  readonly #alive: PeriodicTask;
-  #isLost = false;
-
-  private constructor(db: Db) {
-    this.db = db;
-    this.#alive = new PeriodicTask({
-      run: async () => {
-        this.#isLost ||= !(await this.#sayAlive());
-      },
-      everyMs: ALIVE_MS.every,
-      failed: () => undefined,
-    });
-  }
-
-  /** Makes one, after those that killed commands left were dropped. */
-  static async make(client: MongoClient, prefix: string): Promise<PrivateDatabase> {
-    await dropAbandoned(client, prefix);
-    const db = client.db(`${prefix}${Date.now().toString(36)}`);
-    await markersIn(db).insertOne({ _id: 'verification', alive_at: new Date() });
-    const made = new PrivateDatabase(db);
+/**
+ * Runs work with a private database, which is dropped on every exit, and after a kill by the next command.
+ * @throws {StoreDataError} `environment_unavailable` where another command dropped it, as after this process was frozen.
+ */
+export async function withPrivateDatabase<T>(
+  client: MongoClient,
+  prefix: string,
+  work: (db: Db) => Promise<T>,
+): Promise<T> {
+  await dropAbandoned(client, prefix);
+  const db = client.db(`${prefix}${Date.now().toString(36)}`);
+  const markers = markersIn(db);
+  await markers.insertOne({ _id: 'verification', alive_at: new Date() });
+  let isKept = true;
+  const sayAlive = async () => {
+    const update = [{ $set: { alive_at: '$$NOW' } }];
+    isKept &&= (await markers.updateOne({ _id: 'verification' }, update)).matchedCount === 1;
+  };
+  const alive = new PeriodicTask({ run: sayAlive, everyMs: ALIVE_MS.every, failed: () => undefined });
+  try {
     await createReadModels(db);
-    return made;
-  }
-
-  /** @throws {StoreDataError} `environment_unavailable` where another command dropped it, as after this process was frozen. */
-  async requireKept(): Promise<void> {
-    if (!this.#isLost && (await this.#sayAlive())) return;
-    throw new StoreDataError(
-      'environment_unavailable',
+    const result = await work(db);
+    await sayAlive();
+    if (isKept) return result;
+    throw unavailable(
       'the command stood still for so long that another one dropped its database: run it again',
     );
-  }
-
-  /** Where it cannot be dropped now, the next command does it. */
-  async drop(): Promise<void> {
-    await this.#alive.stop();
-    await this.db.dropDatabase().catch(() => undefined);
-  }
-
-  async #sayAlive(): Promise<boolean> {
-    const update = [{ $set: { alive_at: '$$NOW' } }];
-    return (await markersIn(this.db).updateOne({ _id: 'verification' }, update)).matchedCount === 1;
+  } finally {
+    await alive.stop();
+    // Where it cannot be dropped now, the next command does it.
+    await db.dropDatabase().catch(() => undefined);
   }
 }
 
@@ -106,8 +92,8 @@ interface ReplayOptions {
   reader: LogReader;
   findErased: FindErased;
   topic: string;
-  /** Only this store; `null` for all. */
-  only: string | null;
+  /** Only this store; without it all. */
+  only: string | undefined;
   progress: (read: number) => void;
 }
 
@@ -133,7 +119,7 @@ export class Replay {
       await reader.read({ partition, from: from.get(partition) ?? 0, to: end }, async (messages) => {
         const wanted = messages.filter((message) => {
           const store = message.key?.toString('utf8') ?? '';
-          if (only !== null && store !== only) return false;
+          if (store !== (only ?? store)) return false;
           if ((this.#partitions.get(store) ?? partition) !== partition) this.spread.add(store);
           this.#partitions.set(store, partition);
           const place = `${partition}/${message.offset}`;

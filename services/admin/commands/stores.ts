@@ -1,0 +1,294 @@
+/** `stores`: which there are, who may read them, and what is there; blocking, exporting and erasing one. */
+import { isBlocked, type StoreAccess, storeAccessId } from '#shared/access/access-keys.ts';
+import { findErasedIn } from '#shared/access/erased-stores.ts';
+import { notFound } from '#shared/errors.ts';
+import { readChange } from '#shared/events/change.ts';
+import { ENTITY_NAMES } from '#shared/events/entities.ts';
+import { EventRejected } from '#shared/events/rejection.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { type LogMessage, unreadableBatch } from '#shared/kafka/message.ts';
+import { DropDecisions } from '#shared/projection/dead-letters/decisions.ts';
+import { readLoosely } from '#shared/projection/dead-letters/letter.ts';
+import { COLLECTIONS, type StoreDocument } from '#shared/read-models/collections.ts';
+import { changeAccess, remarkUnknownStore, storeSubject } from '../access/change.ts';
+import { audited } from '../audit.ts';
+import { addUp, type Counts } from '../erase/holdings.ts';
+import { countHoldings, eraseStore } from '../erase/store.ts';
+import {
+  chooseEnvironments,
+  command,
+  environmentOption,
+  limitOption,
+  oneEnvironmentOption,
+  storeId as readStoreId,
+  waitOption,
+} from '../options.ts';
+import { type Facts, markFailed, printable, printFacts, printFirst, remark } from '../output/print.ts';
+import { inEnvironment, type Servers, withServers } from '../servers.ts';
+import { measureLag } from './lag.ts';
+import { inWords, toJson as quotaToJson } from './quota.ts';
+import { once } from 'node:events';
+
+export const listCommand = () =>
+  command('list', 'List stores that have a record or a key')
+    .addOption(environmentOption('only those of an environment'))
+    .addOption(limitOption(100))
+    .action((flags) =>
+      withServers(async (servers) => {
+        const found: Awaited<ReturnType<typeof storesOf>> = [];
+        for (const environment of chooseEnvironments(servers.config, flags.environment)) {
+          found.push(...(await storesOf(servers, environment, {}, flags.limit + 1)));
+        }
+        printFirst(
+          flags.limit,
+          found,
+          (first) => first.map(({ row }) => row),
+          [
+            ['STORE', 'store_id'],
+            ['ENVIRONMENT', 'environment'],
+            ['STATUS', ({ blocked }) => (blocked ? 'blocked' : 'active')],
+            ['KEYS', 'active_keys', 'right'],
+            ['QUOTA', ({ quota }) => inWords(quota), 'fills'],
+            ['NAME', ({ name }) => printable(name ?? '-'), 'fills'],
+          ],
+          'no stores',
+        );
+      }),
+    );
+
+export const showCommand = () =>
+  command('show', 'Show who may read a store, and how much there is')
+    .argument('<store>', 'the store', readStoreId)
+    .addOption(oneEnvironmentOption())
+    .action((store_id, flags) =>
+      inEnvironment(flags, async (servers, environment) => {
+        const [found] = await storesOf(servers, environment, { store_id }, 1);
+        if (found === undefined) throw notFound(`there is no store ${store_id} in ${environment}`);
+        const counts = await countsOf(servers, environment, store_id);
+        const lag = await lagOf(servers, environment);
+        const { row, access } = found;
+        const { name, active_keys, keys } = row;
+        printFacts({ ...row, counts, environment_lag: lag }, [
+          ['store', store_id],
+          ['environment', environment],
+          ['name', name === null ? '(its record has not arrived)' : printable(name)],
+          ['status', statusInWords(access)],
+          ['quota', inWords(access?.quota)],
+          ['keys', `${active_keys} active of ${keys}`],
+          ...Object.entries(counts),
+          ['lag', `${lag} messages of all stores of ${environment} are not applied yet`],
+        ]);
+      }),
+    );
+
+/** By id. What one source does not know another one may. */
+async function storesOf(servers: Servers, environment: string, filter: { store_id?: string }, limit: number) {
+  const generation = await servers.liveGeneration(environment);
+  const { stores, keys } = await servers.access();
+  const first = { sort: { store_id: 1 }, limit } as const;
+  const [records, access, owners] = await Promise.all([
+    generation?.db.collection<StoreDocument>(COLLECTIONS.store).find(filter, first).toArray() ?? [],
+    stores.find({ environment, ...filter }, first).toArray(),
+    keys
+      .aggregate<{ _id: string; active: number; all: number }>([
+        { $match: { environment, ...filter } },
+        {
+          $group: {
+            _id: '$store_id',
+            active: { $sum: { $cond: [{ $eq: ['$status', 'active'] }, 1, 0] } },
+            all: { $sum: 1 },
+          },
+        },
+        { $sort: { _id: 1 } },
+        { $limit: limit },
+      ])
+      .toArray(),
+  ]);
+  const named = [...records, ...access].map((one) => one.store_id);
+  const ids = new Set([...named, ...owners.map(({ _id }) => _id)]);
+  return [...ids]
+    .toSorted()
+    .slice(0, limit)
+    .map((store_id) => {
+      const record = records.find((one) => one.store_id === store_id);
+      const { active = 0, all = 0 } = owners.find(({ _id }) => _id === store_id) ?? {};
+      const known = access.find(({ _id }) => _id === storeAccessId(environment, store_id)) ?? null;
+      const row = {
+        store_id,
+        environment,
+        // `null` until the store's own record has arrived.
+        name: record === undefined ? null : (JSON.parse(record.summary) as { name: string }).name,
+        blocked: isBlocked(known),
+        access_status: known?.access_status ?? 'active',
+        record_status: known?.record_status ?? 'active',
+        quota: quotaToJson(known?.quota),
+        active_keys: active,
+        keys: all,
+      };
+      return { row, access: known };
+    });
+}
+
+/** How many records of each kind there are, besides its own. */
+async function countsOf(servers: Servers, environment: string, store_id: string) {
+  const generation = await servers.liveGeneration(environment);
+  const kinds = ENTITY_NAMES.filter((entity) => entity !== 'store').map((entity) => COLLECTIONS[entity]);
+  const counts = kinds.map(async (collection) => {
+    const count = await generation?.db.collection(collection).countDocuments({ store_id });
+    return [collection, count ?? 0] as const;
+  });
+  return Object.fromEntries(await Promise.all(counts));
+}
+
+async function lagOf(servers: Servers, environment: string): Promise<number> {
+  const lags = await measureLag(servers, [environment]);
+  const topic = changesTopic(environment);
+  return lags.reduce((sum, one) => sum + (one.topic === topic ? (one.lag ?? 0) : 0), 0);
+}
+
+function statusInWords(access: StoreAccess | null): string {
+  if (!isBlocked(access)) return 'active';
+  if (access?.erased !== undefined) {
+    return access.erased.ends === undefined ? 'blocked: it is being erased' : 'blocked: it was erased';
+  }
+  return access?.access_status === 'blocked' ? 'blocked' : 'blocked by its own record';
+}
+
+/** A command about one store. */
+const storeCommand = (name: string, description: string) =>
+  command(name, description).argument('<store>', 'the store', readStoreId).addOption(oneEnvironmentOption());
+
+const STATUS_COMMANDS = [
+  ['block', 'blocked', 'Let no key of a store in'],
+  ['unblock', 'active', 'Let the keys of a store in again'],
+] as const;
+
+export const statusCommands = () =>
+  STATUS_COMMANDS.map(([name, status, description]) =>
+    storeCommand(name, description)
+      .addOption(waitOption())
+      .action((store_id, flags) =>
+        inEnvironment(flags, async (servers, environment) => {
+          // Blocking does not wait for that.
+          const looking = remarkUnknownStore(servers, environment, store_id);
+          const collections = await servers.access();
+          const subject = storeSubject(collections, environment, store_id);
+          const about = { action: `stores.${name}`, environment, store_id } as const;
+          const change = { compose: () => ({ status }), waitMs: flags.wait * 1_000 };
+          const changing = changeAccess(servers, about, subject, change);
+          await Promise.allSettled([changing, looking]);
+          const { changed } = await changing;
+          if (!changed) remark(`note: it was ${status} already`);
+          const blocked = isBlocked(await subject.read());
+          if (status === 'active' && blocked) {
+            remark('note: the store’s own record says "blocked", so it stays blocked until that changes');
+          }
+          printFacts({ store_id, environment, access_status: status, blocked, changed, live: true }, [
+            ['store', store_id],
+            ['environment', environment],
+            ['status', blocked ? 'blocked' : 'active'],
+          ]);
+        }),
+      ),
+  );
+
+export const eraseCommand = () =>
+  storeCommand('erase', 'Remove everything that is stored of a store, for good')
+    .option('-y, --yes', 'do it; without it nothing is changed, and what there is is counted')
+    .action((store_id, flags) =>
+      inEnvironment(flags, async (servers, environment) => {
+        const store = { environment, store_id };
+        await remarkUnknownStore(servers, environment, store_id);
+        const { access, generations: stored } = await countHoldings(servers, store);
+        let generations = stored;
+        const erased = flags.yes === true;
+        if (erased) {
+          const about = { action: 'stores.erase', ...store, details: {} } as const;
+          generations = await audited(servers, about, async () => {
+            const result = await eraseStore(servers, store);
+            const counts = Object.values(addUp(result.map((one) => one.documents)));
+            const documents = counts.reduce((sum, count) => sum + count, 0);
+            return { result, details: { documents, generations: result.length } };
+          });
+        }
+        printFacts({ ...store, erased, access, generations }, [
+          ['store', store_id],
+          ['environment', environment],
+          ['status', erased ? 'erased' : 'nothing is changed'],
+          ...countsInWords('', access),
+          ...generations.flatMap(({ generation, documents }) => countsInWords(`g${generation} `, documents)),
+        ]);
+        if (!erased) remark('note: give --yes to erase it, and stop whoever publishes its changes before');
+      }),
+    );
+
+function countsInWords(prefix: string, counts: Counts): Facts {
+  return Object.entries(counts).map(([name, count]) => [`${prefix}${name.replaceAll('_', ' ')}`, count]);
+}
+
+export const exportCommand = () =>
+  storeCommand('export', 'Print the events of a store as NDJSON, from the log').action((storeId, flags) =>
+    inEnvironment(flags, async (servers, environment) => {
+      const { events, rejected, unreadable } = await exportEvents(servers, environment, storeId);
+      remark(`${events} events of store ${storeId} in ${environment}`);
+      if (rejected > 0) remark(`store-data: ${rejected} of its messages are no events, and are left out`);
+      if (unreadable > 0)
+        remark(`store-data: ${unreadable} record batches cannot be read, of whatever stores`);
+      if (rejected + unreadable > 0) markFailed();
+    }),
+  );
+
+/**
+ * Writes a store's events up to the present end of the log, each as a line of NDJSON that `publish` takes, partition by partition in
+ * the order of the log. What read models skip is skipped here too: what was dropped, and what is of before an erasure of the store.
+ * @returns how many events there were, how many messages of the store were no events and not dropped, and how many record batches
+ * cannot be read, of which nobody knows whose messages they hold.
+ */
+async function exportEvents(servers: Servers, environment: string, storeId: string) {
+  const topic = changesTopic(environment);
+  const control = await servers.control();
+  const erased = await findErasedIn(control, environment)([storeId]);
+  const dropped = new DropDecisions(control, topic);
+  const counts = { events: 0, rejected: 0, unreadable: 0 };
+  const { stdout } = process;
+  await servers.readLog(topic, async (reader) => {
+    for (const [partition, { start, end }] of await reader.bounds()) {
+      await reader.read({ partition, from: start, to: end }, async (batch) => {
+        const { messages } = await dropped.leaveOut({ topic, partition, messages: batch, next: 0 });
+        counts.unreadable += messages.filter((message) => unreadableBatch(message) !== undefined).length;
+        const own = messages.filter(
+          (message) =>
+            message.key?.toString('utf8') === storeId &&
+            !erased.passesBy(storeId, { topic, partition }, message),
+        );
+        const lines = own.filter(isEvent).map(toLine);
+        counts.events += lines.length;
+        counts.rejected += own.length - lines.length;
+        if (lines.length > 0 && !stdout.write(`${lines.join('\n')}\n`)) await once(stdout, 'drain');
+      });
+    }
+  });
+  return counts;
+}
+
+function isEvent(message: LogMessage): boolean {
+  try {
+    readChange(message);
+    return true;
+  } catch (error) {
+    if (error instanceof EventRejected) return false;
+    throw error;
+  }
+}
+
+/** An event in structured mode, on one line. */
+function toLine(message: LogMessage): string {
+  const { attributes, value } = readLoosely(message);
+  // Outside of texts a line break means nothing, and inside JSON has none.
+  const text = (message.value ?? '').toString('utf8').replaceAll(/[\r\n]/g, ' ');
+  if (attributes === value) return text;
+  // Headers of these names say nothing in binary mode.
+  const { data: _data, data_base64: _base64, ...others } = attributes;
+  // The text as it is: unknown fields may be nested deeper than can be written.
+  return `${JSON.stringify(others).slice(0, -1)}${text === '' ? '' : `,"data":${text}`}}`;
+}

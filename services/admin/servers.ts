@@ -1,0 +1,316 @@
+/** The servers of one command: which they are, and each connected when it is first needed, within seconds or not at all. */
+import type { Db, MongoClient } from 'mongodb';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Static, Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { type ControlCollections, controlCollections } from '#shared/access/access-keys.ts';
+import { shownAddress, withoutCredentials } from '#shared/address.ts';
+import { type Config, describeOwnSettings, readConfig } from '#shared/config.ts';
+import { describeError, refusalOf, StoreDataError, unavailable } from '#shared/errors.ts';
+import {
+  type Admin,
+  type ConsumerConfig,
+  createKafka,
+  createProducer,
+  PerKafka,
+} from '#shared/kafka/client.ts';
+import { firstToAnswer, kafkaSecurity } from '#shared/kafka/connection.ts';
+import { LogReader } from '#shared/kafka/log-reader.ts';
+import { type LogBounds, readLogBounds } from '#shared/kafka/positions.ts';
+import { createLogger } from '#shared/logging.ts';
+import { createWriterClient } from '#shared/mongodb.ts';
+import { Databases } from '#shared/read-models/databases.ts';
+import { findGenerations, findLiveGeneration } from '#shared/read-models/generation.ts';
+import { createRedis } from '#shared/redis.ts';
+import { withTimeLimit } from '#shared/waiting.ts';
+import { chooseEnvironment } from './options.ts';
+
+const CONNECT_MS = 5_000;
+const CLOSE_MS = 2_000;
+
+type Close = () => Promise<unknown>;
+
+/** The servers; what waits for one throws `environment_unavailable`, `not_authorized`, or `config_invalid` without its address. */
+export class Servers {
+  readonly config: Config;
+  readonly kafkas: PerKafka<KafkaServers>;
+  readonly #origin: string;
+  readonly #closing: Close[] = [];
+  readonly #reached = new Map<MongoClient, () => Promise<unknown>>();
+
+  constructor({ config, origin }: Connection) {
+    this.config = config;
+    this.#origin = origin;
+    const clientId = `${config.namePrefix}.admin`;
+    this.kafkas = new PerKafka(config, (one) => new KafkaServers(one, clientId, this.#connect));
+  }
+
+  /** The databases, once MongoDB is reached, and that of an environment. */
+  async databases(environment: string): Promise<Databases> {
+    const databases = this.#databases();
+    for (const client of [databases.common, databases.clientOf(environment)])
+      await this.#reached.get(client)?.();
+    return databases;
+  }
+
+  /** The database with keys, revocations and the dead letters of access. */
+  async control(): Promise<Db> {
+    const { common, control } = this.#databases();
+    await this.#reached.get(common)?.();
+    return control;
+  }
+
+  /** The collections that access is decided by. */
+  async access(): Promise<ControlCollections> {
+    return controlCollections(await this.control());
+  }
+
+  async generations(environment: string) {
+    return findGenerations(await this.databases(environment), environment);
+  }
+
+  async liveGeneration(environment: string) {
+    return findLiveGeneration(await this.databases(environment), environment);
+  }
+
+  /** The Kafka that has a topic. */
+  kafkaOf(topic: string): KafkaServers {
+    return this.kafkas.of(topic);
+  }
+
+  async logBounds(topic: string): Promise<LogBounds> {
+    return readLogBounds(await this.kafkaOf(topic).admin(), topic);
+  }
+
+  /** Runs work with a reader of a topic's log. */
+  readLog<T>(topic: string, work: (reader: LogReader) => Promise<T>): Promise<T> {
+    return LogReader.with(this, topic, work);
+  }
+
+  /** For changes that need all three: nothing is begun that cannot be finished. */
+  demandAll(): void {
+    demandAddress('KAFKA_BROKERS', this.config.kafka.brokers);
+    demandAddress('MONGODB_URI', this.config.mongodb.uri);
+    demandAddress('REDIS_URL', this.config.redis.url);
+  }
+
+  readonly redis = once(async () => {
+    demandAddress('REDIS_URL', this.config.redis.url);
+    return this.#connect('Redis', shownAddress(this.config.redis.url), async (closing) => {
+      let last: Error | undefined;
+      const redis = createRedis(this.config, {
+        away: (error) => {
+          last = error;
+        },
+      });
+      closing.push(async () => redis.disconnect());
+      await redis.ready(CONNECT_MS - 500).catch((error: unknown) => {
+        throw last ?? error;
+      });
+      return redis;
+    });
+  });
+
+  /** Closes all connections; does not wait for servers that do not answer. */
+  async close(): Promise<void> {
+    const late = () => new Error('not closed');
+    const closing = this.#closing.splice(0).map((close) => withTimeLimit(CLOSE_MS, late, close));
+    await Promise.allSettled(closing);
+  }
+
+  readonly #databases = once(() => {
+    demandAddress('MONGODB_URI', this.config.mongodb.uri);
+    const made = Databases.of(this.config, (one) => {
+      const client = createWriterClient(one, 'admin');
+      const ping = () => client.db('admin').command({ ping: 1 });
+      const reach = once(() => this.#connect('MongoDB', shownAddress(one.mongodb.uri), ping));
+      this.#reached.set(client, reach);
+      return client;
+    });
+    this.#closing.push(() => made.close());
+    return made;
+  });
+
+  /** Names the server and its address where it cannot be reached. */
+  readonly #connect: Connect = async (name, address, connect) => {
+    const failed = (why: string, cause?: unknown) =>
+      unavailable(`${name} cannot be reached at ${address} (from ${this.#origin}): ${why}`, cause);
+    try {
+      const late = () => failed(`no answer within ${CONNECT_MS / 1_000} s`);
+      return await withTimeLimit(CONNECT_MS, late, () => connect(this.#closing));
+    } catch (error) {
+      if (error instanceof StoreDataError) throw error;
+      const refusal = refusalOf(error);
+      if (refusal === null) throw failed(reasonOf(error), error);
+      throw new StoreDataError('not_authorized', `${refusal}, at ${address}`, { cause: error });
+    }
+  };
+}
+
+/** Makes something when it is first asked for. */
+function once<T>(make: () => T): () => T {
+  let made: { it: T } | null = null;
+  return () => (made ??= { it: make() }).it;
+}
+
+/** Runs a command's work with its servers, and closes them however it ends. */
+export async function withServers<T>(work: (servers: Servers) => Promise<T>): Promise<T> {
+  const servers = new Servers(await readConnection(process.env));
+  try {
+    return await work(servers);
+  } finally {
+    await servers.close();
+  }
+}
+
+/** The same for a command that works in one environment: the one that is given, or the only one that there is. */
+export function inEnvironment<T>(
+  flags: { environment?: string | undefined },
+  work: (servers: Servers, environment: string) => Promise<T>,
+): Promise<T> {
+  return withServers((servers) => work(servers, chooseEnvironment(servers.config, flags.environment)));
+}
+
+/** The innermost cause says it best: libraries wrap it in what they tried. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return describeError(error);
+  return error.cause instanceof Error ? reasonOf(error.cause) : withoutCredentials(error.message);
+}
+
+/** Connects to a server; what is put into `closing` is done in the end. */
+type Connect = <T>(name: string, address: string, connect: (closing: Close[]) => Promise<T>) => Promise<T>;
+
+/** One Kafka of a command. */
+class KafkaServers {
+  readonly #config: Config['kafka'];
+  readonly #kafka: ReturnType<typeof createKafka>;
+  readonly #connect: Connect;
+
+  constructor(config: Pick<Config, 'kafka'>, clientId: string, connect: Connect) {
+    this.#config = config.kafka;
+    this.#kafka = createKafka(config, clientId, createLogger('admin', 'silent'));
+    this.#connect = connect;
+  }
+
+  readonly admin = once(() => this.#reach(() => this.#kafka.admin({ retry: { retries: 4 } })));
+
+  readonly producer = once(() => this.#reach(() => createProducer(this.#kafka)));
+
+  /** A consumer that has connected and not joined its group yet. */
+  consumer(groupId: string, options: Omit<ConsumerConfig, 'groupId'>) {
+    const usual = {
+      allowAutoTopicCreation: false,
+      sessionTimeout: 60_000,
+      maxWaitTimeInMs: 100,
+      readUncommitted: false,
+    };
+    return this.#reach(() => this.#kafka.consumer({ groupId, ...usual, ...options }));
+  }
+
+  async #reach<C extends Pick<Admin, 'connect' | 'disconnect'>>(create: () => C): Promise<C> {
+    const { brokers } = this.#config;
+    demandAddress('KAFKA_BROKERS', brokers);
+    return this.#connect('Kafka', shownAddress(brokers.join(',')), async (closing) => {
+      // kafkajs would try for seconds, and hide why.
+      await firstToAnswer(brokers, kafkaSecurity(this.#config).ssl);
+      const client = create();
+      closing.push(() => client.disconnect());
+      await client.connect();
+      return client;
+    });
+  }
+}
+
+/** The part of a running local stack's file (rule R15.1) that commands need. */
+const StackFile = Type.Object({
+  kafka_brokers: Type.Array(Type.String(), { minItems: 1 }),
+  mongodb_uri: Type.String(),
+  redis_url: Type.String(),
+  environments: Type.Array(Type.String(), { minItems: 1 }),
+  name_prefix: Type.Optional(Type.String()),
+});
+const stackFile = Compile(StackFile);
+
+export const STACK_FILE = join('.local', 'stack.json');
+
+/** The variables that name servers; a stack's file counts only where none of them is set. */
+const SERVER_VARIABLES = ['KAFKA_BROKERS', 'MONGODB_URI', 'REDIS_URL'] as const;
+
+const REPOSITORY = join(import.meta.dirname, '..', '..');
+
+interface Connection {
+  config: Config;
+  /** In words, for messages. */
+  origin: string;
+}
+
+/**
+ * The variables that apply: the environment's own, and a local stack's beneath them where no server is named.
+ * @throws {StoreDataError} `config_invalid` when a stack's file is there but none that we know.
+ */
+export async function connectionEnvironment(
+  env: NodeJS.ProcessEnv,
+  folders: readonly string[] = [process.cwd(), REPOSITORY],
+): Promise<{ env: NodeJS.ProcessEnv; origin: string }> {
+  // Servers of one environment beside a local stack for the rest would be a mistake.
+  const own = describeOwnSettings(env).map(({ name }) => name);
+  if (![...SERVER_VARIABLES, ...own].some((name) => env[name])) {
+    for (const folder of folders) {
+      const origin = join(folder, STACK_FILE);
+      const stack = await readStackFile(origin);
+      if (stack === null) continue;
+      const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+      const { kafka_brokers, mongodb_uri: MONGODB_URI, redis_url: REDIS_URL, name_prefix: prefix } = stack;
+      const beneath = {
+        ENVIRONMENTS: stack.environments.join(','),
+        ...(prefix === undefined ? {} : { NAME_PREFIX: prefix }),
+      };
+      const servers = { KAFKA_BROKERS: kafka_brokers.join(','), MONGODB_URI, REDIS_URL };
+      return { origin, env: { ...beneath, ...given, ...servers } };
+    }
+  }
+  return { env, origin: 'the environment variables' };
+}
+
+/**
+ * Reads the configuration that a command works with. An address that is not set is empty: the command that uses its server demands it.
+ * @throws {StoreDataError} `config_invalid`, naming every mistake.
+ */
+export async function readConnection(
+  given: NodeJS.ProcessEnv,
+  folders?: readonly string[],
+): Promise<Connection> {
+  const { env, origin } = await connectionEnvironment(given, folders);
+  const config = readConfig(env, SERVER_VARIABLES);
+  // A request may not wait; an operator may.
+  const commandTimeoutMs = Math.max(config.redis.commandTimeoutMs, 2_000);
+  return { origin, config: { ...config, redis: { ...config.redis, commandTimeoutMs } } };
+}
+
+/** @throws {StoreDataError} `config_invalid` where the address of a server that a command uses is not set. */
+function demandAddress(name: (typeof SERVER_VARIABLES)[number], address: { length: number }): void {
+  if (address.length > 0) return;
+  throw new StoreDataError(
+    'config_invalid',
+    `this command needs ${name}: set it, or start a local stack with "npm start", which leaves the addresses of its servers in ${STACK_FILE}`,
+  );
+}
+
+async function readStackFile(path: string): Promise<Static<typeof StackFile> | null> {
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    throw new StoreDataError('config_invalid', `${path} cannot be read`, { cause: error });
+  });
+  if (text === null) return null;
+  try {
+    const content: unknown = JSON.parse(text);
+    if (stackFile.Check(content)) return content;
+  } catch {
+    // As if it said something else.
+  }
+  throw new StoreDataError(
+    'config_invalid',
+    `${path} is not what a running local stack leaves: it needs kafka_brokers, mongodb_uri, redis_url and environments`,
+  );
+}
