@@ -5,24 +5,23 @@ import { setTimeout as sleep } from 'node:timers/promises';
  * Returns the result of the work; throws `late()` if it has not ended after `milliseconds`, and ignores its later result.
  * @param work receives a signal that is aborted when the caller no longer waits.
  */
-export async function withTimeLimit<T>(
+export function withTimeLimit<T>(
   milliseconds: number,
   late: () => Error,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
   const controller = new AbortController();
-  const { promise: expired, reject } = Promise.withResolvers<never>();
+  // Not left to the signal alone: not all work listens to it.
   const timer = setTimeout(() => {
     const error = late();
     controller.abort(error);
     reject(error);
   }, milliseconds);
-  try {
-    // Raced, and not left to the signal alone: not all work listens to it.
-    return await Promise.race([work(controller.signal), expired]);
-  } finally {
-    clearTimeout(timer);
-  }
+  Promise.try(work, controller.signal)
+    .then(resolve, reject)
+    .finally(() => clearTimeout(timer));
+  return promise;
 }
 
 /** Waits; answers false as soon as the signal is aborted. */

@@ -14,7 +14,6 @@ import type { ChangesPage } from './feed/read.ts';
 import { SharedChanges } from './feed/shared-changes.ts';
 import { Watch } from './feed/watch.ts';
 import { type LiveGenerations, watchGenerations } from './generations.ts';
-import { readFirstProducts } from './lists/products.ts';
 import { Menus } from './menu/menus.ts';
 import type { QueryMetrics } from './metrics.ts';
 import type { AdmittedRequest, Admission } from './overload/admission.ts';
@@ -156,10 +155,10 @@ function readsOfGenerations(
   let isClosing = false;
   const make = (generation: Generation): OfGeneration => {
     const { id, environment } = generation.marker;
-    const source = { generation, withDeadline: deadlineFor(environment) };
+    const source = { generation, withDeadline: deadlineFor(environment), rows: caches.rows };
     const isCurrent = () => generations.find(environment)?.marker.id === id;
     const of = {
-      reads: new SharedReads(source, caches, readFirstProducts),
+      reads: new SharedReads(source, caches),
       changes: new SharedChanges<ChangesPage>(source, caches),
       watch: new Watch({ ...source, logger, isCurrent }),
     };

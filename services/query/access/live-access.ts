@@ -20,7 +20,7 @@ import type { WithDeadline } from '../deadline.ts';
 import type { RedisGates } from './redis-gates.ts';
 import type { Permit } from './redis-gate.ts';
 import { hash } from 'node:crypto';
-import type { Redis } from 'ioredis';
+import { Command, type Redis } from 'ioredis';
 
 export interface LiveAccess {
   /** The scopes that token and key both have. */
@@ -221,11 +221,14 @@ export async function runScript(
   keys: readonly string[],
   args: readonly (string | number)[],
 ): Promise<unknown[]> {
+  const words = [keys.length, ...keys, ...args];
   try {
-    return (await redis.evalsha(name, keys.length, ...keys, ...args)) as unknown[];
+    // As the client's own method does it, without what that does besides.
+    const command = new Command('evalsha', [name, ...words], { replyEncoding: 'utf8' });
+    return (await redis.sendCommand(command)) as unknown[];
   } catch (error) {
     // A Redis that was just started does not know it yet.
     if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
-    return (await redis.eval(text, keys.length, ...keys, ...args)) as unknown[];
+    return (await redis.call('eval', text, ...words)) as unknown[];
   }
 }

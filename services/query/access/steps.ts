@@ -45,7 +45,7 @@ export function authenticate(
     if (claims === null) throw refusedToken('token_invalid');
     const { storeId, environment, clientId } = claims;
     if (!environments.includes(environment)) throw refusedToken('environment_not_served', clientId);
-    const live = await authorizeAndCount(sources, claims, deadlineOf(reply));
+    const live = await authorizeAndCount(sources, claims, (read) => deadlineOf(reply)(read));
     if (typeof live === 'string') throw refusedToken(live, clientId);
     const { scopes, quota } = live;
     request.caller = { clientId, storeId, environment, scopes, quota };

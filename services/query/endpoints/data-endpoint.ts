@@ -81,11 +81,12 @@ async function answer<P extends Parameters>(
   const { path, dependsOn } = endpoint;
   const { environment, storeId } = callerOf(request);
   const generation = services.generations.of(environment);
+  const { reads: shared } = services.sharedOf(generation);
   const view: View = {
+    ...shared.source,
     storeId,
-    generation,
     withDeadline: services.requestDeadline(reply, environment),
-    shared: services.sharedOf(generation).reads,
+    shared,
     redactErased: false,
   };
   const source: EtagSource = { path, parameters: values, storeId, marker: generation.marker, dependsOn };

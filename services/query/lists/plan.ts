@@ -2,11 +2,11 @@
  * What is asked of a list, and which strategies read it: decided from the request and from what is remembered of the store, before anything
  * is read. Pure. Bounds of time are whole seconds of local time, both inclusive.
  */
-import type { StampHint } from '../read/caches.ts';
 import { skippedBy, type PageRequest, type Sort } from '../read/page.ts';
 import { isShallow, keyWithin } from '../rank-tree/read-tree.ts';
 import type { Document } from 'mongodb';
 import type { EntityName } from '#shared/events/entities.ts';
+import type { Stamp } from '#shared/read-models/collections.ts';
 import { type KeyRange, WHOLE, timeRange } from '#shared/read-models/rank-tree/keys.ts';
 import type { RankTree } from '#shared/read-models/rank-tree/trees.ts';
 import { searchFilter, type SearchTerms } from './search.ts';
@@ -27,6 +27,7 @@ import type { Values } from '../parameters/parameter.ts';
  * | `created-within-leaf`    | the same, where the window holds no more than a leaf of the rank tree                       |
  * | `created-by-name`        | customers created in a long window, counted by the tree of creation (0033)                  |
  * | `search-leaves`          | the texts of leaves, which say where matches are (0018)                                     |
+ * | `scan-if-shown`          | a first page that most likely shows all matches: nothing is counted                         |
  * | `scan-if-small`          | a range that holds no more than a leaf of the rank tree                                     |
  * | `rank-tree`              | the nodes that count the range and find the page: two round trips at any depth (0033)       |
  * | `scan-tree-order`        | all matches, in the order of the tree: the store is too small to have one                   |
@@ -42,6 +43,7 @@ export type ListStrategy =
   | 'created-within-leaf'
   | 'created-by-name'
   | 'search-leaves'
+  | 'scan-if-shown'
   | 'scan-if-small'
   | 'rank-tree'
   | 'scan-tree-order'
@@ -49,8 +51,8 @@ export type ListStrategy =
 
 export interface PlanContext {
   conditions: Conditions;
-  /** The levels of the store's rank trees, as last seen. */
-  levels: StampHint['levels'];
+  /** As it was read last; `null` where it was not. */
+  stamp: Stamp | null;
   /** Whether records may have to be redacted: a shared page shows them as they are. */
   redactErased: boolean;
 }
@@ -63,7 +65,7 @@ export function planList(request: ListRequest, context: PlanContext): readonly L
   const isArranged = sortKeyStages.length > 0;
   const isUpdated = Object.keys(updated).length > 0;
   if (isUpdated) {
-    const window: ListStrategy[] = request.isSelective ? [] : ['updated-window'];
+    const window: ListStrategy[] = request.selectiveIndex === undefined ? ['updated-window'] : [];
     return [...window, isArranged ? 'layout-updated' : 'scan'];
   }
   const isCreatedWindow = request.createdKey === 'created_key' && !isWhole(created) && tree !== null;
@@ -72,7 +74,9 @@ export function planList(request: ListRequest, context: PlanContext): readonly L
     return isCreatedWindow ? ['created-window', 'scan'] : ['scan'];
   }
   if (isCreatedWindow) return ['created-within-leaf', 'created-by-name'];
-  if (Object.keys(request.where).length > 0) return ['scan'];
+  if (Object.keys(request.where).length > 0) {
+    return request.selectiveIndex !== undefined && request.page === 1 ? ['scan-if-shown', 'scan'] : ['scan'];
+  }
   if (!isWhole(created)) return tree === null ? ['scan'] : planRange(request, context);
   return planUnbounded(request, context, isArranged);
 }
@@ -92,10 +96,15 @@ function planUnbounded(
 }
 
 /** A range of the order of a rank tree. */
-function planRange(request: ListRequest, { conditions, levels }: PlanContext): readonly ListStrategy[] {
-  const { tree } = request;
-  if (tree === null || (levels !== null && levels[tree.name] === undefined)) return ['scan-tree-order'];
-  const mayBeSmall = !isWhole(conditions.created) && skippedBy(request) <= tree.leafRecords;
+function planRange(request: ListRequest, { conditions, stamp }: PlanContext): readonly ListStrategy[] {
+  const { tree, facets, page } = request;
+  const isRange = !isWhole(conditions.created);
+  if (tree === null || (stamp !== null && stamp.ranks?.[tree.name]?.levels === undefined)) {
+    return facets !== null && isRange && page === 1
+      ? ['scan-if-shown', 'scan-tree-order']
+      : ['scan-tree-order'];
+  }
+  const mayBeSmall = isRange && skippedBy(request) <= tree.leafRecords;
   return [...(mayBeSmall ? ['scan-if-small' as const] : []), 'rank-tree'];
 }
 
@@ -119,8 +128,8 @@ export interface ListRequest extends PageRequest {
   search: SearchTerms | null;
   /** Values that fields have. */
   where: Document;
-  /** Whether `where` leaves few records, found by an index of its own. */
-  isSelective: boolean;
+  /** The index that finds the records that `where` lets through, where they are few. */
+  selectiveIndex?: string;
 }
 
 /** What is asked of a list but the page; without what is not said all records, in their order. */
@@ -137,7 +146,6 @@ export function listRequest(wanted: Wanted & PageRequest & Pick<ListRequest, 'en
     updated: () => ({}),
     search: null,
     where: {},
-    isSelective: false,
     ...wanted,
   };
 }

@@ -3,10 +3,10 @@
  * the stamp in the snapshot of the page proves it, so that as a rule a page is one read.
  */
 import type { Document } from 'mongodb';
-import { COLLECTIONS, documentId, type Stamp, oneOf, STAMPS } from '#shared/read-models/collections.ts';
+import { COLLECTIONS, documentId } from '#shared/read-models/collections.ts';
 import { type CountedPage, PAGE_FIELDS, type PageRequest, type PageRow, skippedBy } from '../read/page.ts';
 import type { Layout } from '../read/caches.ts';
-import type { WholeList, FirstPage, View } from '../read/shared-reads.ts';
+import { type FirstPage, readPages, type View } from '../read/shared-reads.ts';
 import {
   inSnapshot,
   readSnapshot,
@@ -14,7 +14,6 @@ import {
   readStamp,
   stampIn,
   unionWithStamp,
-  type Source,
 } from '../read/snapshot.ts';
 import {
   SEGMENT_INDEX,
@@ -28,7 +27,6 @@ import {
 } from './product-layout.ts';
 
 const COLLECTION = COLLECTIONS.product;
-const PRODUCTS: WholeList = { entity: 'product', sort: WITHIN_CATEGORY };
 
 /** A page of all products: where the cached layout says that it lies, or by the layout of its own snapshot. */
 export async function readByLayout(view: View, request: PageRequest): Promise<CountedPage> {
@@ -44,13 +42,10 @@ export async function readByLayout(view: View, request: PageRequest): Promise<Co
   });
 }
 
-interface StampedPage {
-  rows: readonly PageRow[];
-  stamp: Stamp | null;
-}
+type StampedPage = Omit<CountedPage, 'count'>;
 
-function counted({ rows, stamp }: StampedPage): CountedPage {
-  return { rows, stamp, count: stamp?.counts?.product ?? 0 };
+function counted(page: StampedPage): CountedPage {
+  return { ...page, count: page.stamp?.counts?.product ?? 0 };
 }
 
 /** `null` where there is no layout, or the stamp of the page's snapshot names another one. */
@@ -62,16 +57,20 @@ async function readByCached(
   if (layout === undefined) return null;
   const { storeId, withDeadline, shared } = view;
   if (request.page === 1 && isCompact(layout, request.pageSize)) {
+    const kind = { entity: 'product', pageSize: request.pageSize } as const;
     const first = await withDeadline((signal) =>
-      shared.pages.first(PRODUCTS, request.pageSize, storeId, signal),
+      shared.firstPage(kind, storeId, signal, (ids) => readFirstProducts(shared, kind.pageSize, ids)),
     );
-    if (first !== null) return first.stamp?.layout === first.layout?.version ? first : null;
+    if (first !== null)
+      return first.stamp?.layout === first.layout?.version ? { ...first, isShared: true } : null;
   }
   const stages = pageStages(view, layout, request, {});
   const rows =
     stages === null
       ? []
-      : await readSnapshot<PageRow>(view, COLLECTION, [...stages, unionWithStamp(view)], SEGMENT_INDEX);
+      : await readSnapshot<PageRow>(view, COLLECTION, [...stages, unionWithStamp(view)], {
+          hint: SEGMENT_INDEX,
+        });
   const stamp = stages === null ? await readStamp(view) : stampIn(rows);
   return stamp?.layout === layout.version ? { rows, stamp } : null;
 }
@@ -125,8 +124,6 @@ function pageStages(
   return unionPipelines(segments.map((segment) => [...segmentStages(storeId, segment, filter), PAGE_FIELDS]));
 }
 
-type Row = Stamp & { products: { summary: string; offset: string }[] };
-
 /** Products that are read beside those of a page, at most. */
 const MAX_BESIDE = 100;
 
@@ -138,15 +135,14 @@ export function isCompact(layout: Layout, pageSize: number): boolean {
 }
 
 /** Reads the pages of some stores. Whether its layout is still the present one is for the caller to see. */
-export async function readFirstProducts(
-  source: Source,
-  layoutOf: (storeId: string) => Layout | undefined,
+async function readFirstProducts(
+  shared: View['shared'],
   pageSize: number,
   storeIds: readonly string[],
 ): Promise<Map<string, FirstPage>> {
   const compact = new Map(
     storeIds.flatMap((storeId) => {
-      const layout = layoutOf(storeId);
+      const layout = shared.caches.layouts.get(shared.key(storeId));
       if (layout === undefined || !isCompact(layout, pageSize)) return [];
       const categories = firstGroups(layout, pageSize).flatMap((group) => group.categories);
       return [[storeId, { layout, categories }]];
@@ -155,32 +151,19 @@ export async function readFirstProducts(
   const wanted = new Set([...compact.values()].flatMap(({ categories }) => categories));
   // A category of one store may have the id of one that another store has further down.
   const most = 2 * (pageSize + MAX_BESIDE);
-  const rows = await readSnapshot<Row>(source, STAMPS, [
-    { $match: { _id: oneOf(storeIds) } },
-    {
-      $lookup: {
-        from: COLLECTIONS.product,
-        localField: '_id',
-        foreignField: 'store_id',
-        pipeline: [
-          { $match: { category_id: { $in: [...wanted] } } },
-          { $sort: { category_id: 1, ...WITHIN_CATEGORY } },
-          { $limit: most },
-          PAGE_FIELDS,
-        ],
-        as: 'products',
-      },
-    },
+  const found = await readPages(shared.source, 'product', pageSize, storeIds, [
+    { $match: { category_id: { $in: [...wanted] } } },
+    { $sort: { category_id: 1, ...WITHIN_CATEGORY } },
+    { $limit: most },
+    PAGE_FIELDS,
   ]);
   return new Map(
-    rows.map(({ products, ...stamp }): [string, FirstPage] => {
-      const used = compact.get(stamp._id);
-      if (used === undefined || products.length === most) {
-        return [stamp._id, { rows: [], stamp, isAlone: true }];
-      }
-      const byCategory = Map.groupBy(products, ({ summary }) => categoryIn(summary));
+    [...found].map(([storeId, { rows, stamp }]): [string, FirstPage] => {
+      const used = compact.get(storeId);
+      if (used === undefined || rows.length === most) return [storeId, { rows: [], stamp, isAlone: true }];
+      const byCategory = Map.groupBy(rows, ({ summary }) => categoryIn(summary ?? ''));
       const ofPage = used.categories.flatMap((id) => byCategory.get(id) ?? []).slice(0, pageSize);
-      return [stamp._id, { rows: ofPage, stamp, layout: used.layout }];
+      return [storeId, { rows: ofPage, stamp, layout: used.layout }];
     }),
   );
 }

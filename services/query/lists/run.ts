@@ -1,12 +1,20 @@
 /** Reads a page of a list by the first strategy of its plan that does not give up. */
 import type { Document } from 'mongodb';
 import { offsetMilliseconds } from '#shared/read-models/local-time.ts';
-import { type Found, inSnapshot, offsetOf } from '../read/snapshot.ts';
-import { type CountedPage, foundPage, ALL, indexScan, scanIfSmall } from '../read/page.ts';
+import { type Found, inSnapshot, lastStamp, offsetOf } from '../read/snapshot.ts';
+import {
+  type CountedPage,
+  foundPage,
+  ALL,
+  PAGE_FIELDS,
+  indexScan,
+  scanIfShown,
+  scanIfSmall,
+} from '../read/page.ts';
 import { readByLayout, readUpdatedByLayout } from './products.ts';
 import { estimate, estimatedCount, readByRank } from '../rank-tree/by-rank.ts';
 import { countFromStamp, indexFor, type RankedRequest } from '../rank-tree/read-tree.ts';
-import type { View } from '../read/shared-reads.ts';
+import { readPages, type View } from '../read/shared-reads.ts';
 import { readCreatedByName } from './created-by-name.ts';
 import { type ListStrategy, planList, type Conditions, conditionsOf, type ListRequest } from './plan.ts';
 import { readSearched } from './search.ts';
@@ -24,18 +32,21 @@ interface ListQuery {
  */
 export async function readList(view: View, request: ListRequest): Promise<Found> {
   const { storeId, shared, redactErased } = view;
+  let stamp = lastStamp(view, storeId);
   for (;;) {
-    const { offset, levels } = shared.hintOf(storeId);
+    const offset = offsetOf(stamp);
     const shift = offsetMilliseconds(offset);
     let dated = false;
     const conditions = conditionsOf(storeId, request, (local) => {
       dated = true;
       return local - shift;
     });
-    const plan = planList(request, { conditions, levels, redactErased });
+    const plan = planList(request, { conditions, stamp, redactErased });
     const page = await runPlan(plan, { view, request, conditions });
-    shared.cacheHint(storeId, page.stamp);
-    if (!dated || offsetOf(page.stamp) === offset) return foundPage(page, request);
+    ({ stamp } = page);
+    if (dated && offsetOf(stamp) !== offset) continue;
+    const answer = () => foundPage(page, request);
+    return page.isShared === true ? shared.answerOf(page.rows, answer) : answer();
   }
 }
 
@@ -63,23 +74,29 @@ const STRATEGIES: Record<ListStrategy, (query: ListQuery) => Promise<CountedPage
     inSnapshot(view, ({ read }) => readCreatedByName(read, view, conditions.created, request)),
   'search-leaves': async ({ view, request: { search, ...page } }) =>
     search === null ? null : inSnapshot(view, ({ read }) => readSearched(read, view, search, page)),
+  'scan-if-shown': ({ view, request, conditions: { match } }) =>
+    scanIfShown(view, { ...request, match, index: request.selectiveIndex ?? indexFor(rankedOf(request)) }),
   'scan-if-small': scanSmallRange,
   'rank-tree': ({ view, request, conditions }) =>
     inSnapshot(view, ({ read }) => readByRank(read, view, rankedOf(request), conditions.created)),
-  'scan-tree-order': ({ view, request, conditions }) => {
-    const index = indexFor(rankedOf(request));
-    return indexScan(view, { ...request, match: conditions.match, index, count: ALL });
-  },
-  scan: ({ view, request, conditions }) =>
-    indexScan(view, { ...request, match: conditions.match, count: ALL }),
+  'scan-tree-order': ({ view, request, conditions: { match } }) =>
+    indexScan(view, { ...request, match, index: indexFor(rankedOf(request)), count: ALL }),
+  scan: ({ view, request, conditions: { match } }) =>
+    indexScan(view, { ...request, match, index: request.selectiveIndex, count: ALL }),
 };
 
 async function readSharedFirstPage({ view, request }: ListQuery): Promise<CountedPage | null> {
+  const { storeId, shared, withDeadline } = view;
   const { entity, sort, pageSize } = request;
-  const first = await view.withDeadline((signal) =>
-    view.shared.pages.first({ entity, sort }, pageSize, view.storeId, signal),
+  // No index can be named here. With no filter but the store's, the one in the order of the list wins every trial: it
+  // brings a record with every step, and all others bring none before they have read and sorted the whole store.
+  const stages = [{ $sort: sort }, { $limit: pageSize }, PAGE_FIELDS];
+  const first = await withDeadline((signal) =>
+    shared.firstPage(request, storeId, signal, (ids) =>
+      readPages(shared.source, entity, pageSize, ids, stages),
+    ),
   );
-  return first && { ...first, count: first.stamp?.counts?.[entity] ?? 0 };
+  return first && { ...first, count: first.stamp?.counts?.[entity] ?? 0, isShared: true };
 }
 
 function scanFirstPages({ view, request, conditions: { match } }: ListQuery): Promise<CountedPage> {

@@ -8,7 +8,7 @@ import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
 import { nodeId, type Packed } from '#shared/read-models/rank-tree/nodes.ts';
 import { type CountedPage, type PageRow, skippedBy, ALL, indexScan } from '../read/page.ts';
 import type { View } from '../read/shared-reads.ts';
-import type { ReadInSnapshot } from '../read/snapshot.ts';
+import { lastStamp, type ReadInSnapshot } from '../read/snapshot.ts';
 import { boundaryName, Descent, type Edge, type Start } from './descent.ts';
 import {
   readTree,
@@ -108,7 +108,7 @@ export function estimatedCount(estimated: Estimate | null): number {
 /** An estimate from cached nodes; `null` where none of the tree was read yet. */
 export function estimate(view: View, request: RankedRequest, range: KeyRange): Estimate | null {
   const { shared, storeId } = view;
-  const levels = shared.hintOf(storeId).levels?.[request.tree.name];
+  const levels = lastStamp(view, storeId)?.ranks?.[request.tree.name]?.levels;
   if (levels === undefined) return null;
   return estimateFrom({
     view,

@@ -23,18 +23,38 @@ export function decodeDocument(bytes: Uint8Array): Decoded {
   return new Decoder(bytes).document();
 }
 
-/** The rows of a cursor's first batch, as `raw` replies have it; `null` where it goes on, so that the rows are not all. */
-export function decodeFirstBatch(cursor: Uint8Array): Decoded[] | null {
-  const { id, firstBatch } = decodeDocument(cursor);
+/** A document of a store as it was read last: while its bytes are the same, it is not decoded again. Nobody changes it. */
+export interface KnownRow {
+  bytes: Buffer;
+  row: Decoded;
+}
+
+/** Those rows by the ids of their stores. */
+export interface KnownRows {
+  get: (id: string) => KnownRow | undefined;
+  set: (id: string, row: KnownRow) => unknown;
+}
+
+/**
+ * The rows of a cursor's first batch, as `raw` replies have it; `null` where it goes on, so that the rows are not all.
+ * @param known rows that are taken as they are where the reply has the same bytes.
+ */
+export function decodeFirstBatch(cursor: Uint8Array, known: KnownRows | null): Decoded[] | null {
+  const { id, firstBatch } = new Decoder(cursor, known).document();
   return id === 0 ? (firstBatch as Decoded[]) : null;
 }
 
+/** `_id` and its end, as a number. */
+const ID_NAME = Buffer.from('_id\0').readUInt32LE();
+
 class Decoder {
   readonly #bytes: Buffer;
+  readonly #known: KnownRows | null;
   #at = 0;
 
-  constructor({ buffer, byteOffset, byteLength }: Uint8Array) {
+  constructor({ buffer, byteOffset, byteLength }: Uint8Array, known: KnownRows | null = null) {
     this.#bytes = Buffer.from(buffer, byteOffset, byteLength);
+    this.#known = known;
   }
 
   document(): Decoded {
@@ -47,14 +67,40 @@ class Decoder {
     return document;
   }
 
-  #array(): unknown[] {
+  #array(known: KnownRows | null): unknown[] {
     const values: unknown[] = [];
     this.#at += 4;
     for (let type = this.#type(); type !== 0; type = this.#type()) {
       this.#at = this.#bytes.indexOf(0, this.#at) + 1;
-      values.push(this.#value(type, ''));
+      values.push(known === null ? this.#value(type, '') : this.#row(known));
     }
     return values;
+  }
+
+  /** The document here, or the one with the same bytes that was read before. */
+  #row(known: KnownRows): Decoded {
+    const from = this.#at;
+    const id = this.#storeId(from);
+    if (id === null) return this.document();
+    const end = from + this.#bytes.readInt32LE(from);
+    const before = known.get(id);
+    if (before !== undefined && this.#bytes.compare(before.bytes, 0, before.bytes.length, from, end) === 0) {
+      this.#at = end;
+      return before.row;
+    }
+    const row = this.document();
+    // A copy, or the whole reply would stay in memory.
+    known.set(id, { bytes: Buffer.from(this.#bytes.subarray(from, end)), row });
+    return row;
+  }
+
+  /** The `_id` with which a document begins, where it is that of a store: others hold a slash. */
+  #storeId(document: number): string | null {
+    const nameAt = document + 5;
+    if (this.#bytes[nameAt - 1] !== 0x02 || this.#bytes.readUInt32LE(nameAt) !== ID_NAME) return null;
+    const at = nameAt + 8;
+    const id = this.#bytes.toString('utf8', at, this.#bytes.indexOf(0, at));
+    return id.includes('/') ? null : id;
   }
 
   #type(): number {
@@ -81,7 +127,7 @@ class Decoder {
       case 0x03:
         return this.document();
       case 0x04:
-        return this.#array();
+        return this.#array(name === 'firstBatch' ? this.#known : null);
       case 0x05:
         this.#at += 5 + this.#bytes.readInt32LE(from);
         return new Binary(this.#bytes.subarray(from + 5, this.#at), this.#bytes[from + 4]);

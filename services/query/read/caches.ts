@@ -4,7 +4,8 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { Stamp } from '#shared/read-models/collections.ts';
-import type { TreeName, Packed } from '#shared/read-models/rank-tree/nodes.ts';
+import type { Packed } from '#shared/read-models/rank-tree/nodes.ts';
+import type { KnownRow } from './bson.ts';
 
 /** Categories of one position, whose products stand among one another. */
 export interface CategoryGroup {
@@ -18,14 +19,6 @@ export interface Layout {
   version: string | undefined;
   /** In order, those without products left out; the last may be that of products whose category is unknown. */
   groups: CategoryGroup[];
-}
-
-/** What a store’s stamp said when it was read last: a hint how to read, until the stamp is read again. */
-export interface StampHint {
-  /** The offset in which its answers are given. */
-  offset: string;
-  /** Of the rank trees that have leaves, how many levels they have; `null` for a store that was not read yet. */
-  levels: { readonly [T in TreeName]?: number } | null;
 }
 
 /** Beside its characters, each of which may take two. */
@@ -44,7 +37,11 @@ export type Caches = ReturnType<typeof createCaches>;
 
 export function createCaches() {
   return {
-    hints: new LRUCache<string, StampHint>({ max: 10_000 }),
+    /** Stamps, alone or with first pages, as they were read last; decoded they take about as much again, and so do the answers. */
+    rows: new LRUCache<string, KnownRow>({
+      maxSize: 16_000_000,
+      sizeCalculation: ({ bytes }) => bytes.length * 3,
+    }),
     feeds: new LRUCache<string, FeedHint>({ max: 20_000 }),
     /** Nodes of rank trees, as they were read last; bounded in bytes. Boundaries may be the beginnings of names. */
     nodes: new LRUCache<string, Packed>({

@@ -63,6 +63,8 @@ export interface CountedPage {
   rows: readonly PageRow[];
   stamp: Stamp | null;
   count: number;
+  /** Whether other requests are answered with the same rows. */
+  isShared?: true;
 }
 
 /** The answer that shows a page: the envelope around those rows that are records. */
@@ -111,7 +113,7 @@ export interface IndexScan extends PageRequest {
   match: Document;
   sort: Sort;
   /** The index to read by, where MongoDB shall not choose. */
-  index?: string;
+  index?: string | undefined;
   /** How many match: what the stamp says, or counted, at most so many. */
   count: ((stamp: Stamp | null) => number) | { atMost: number };
   /** Where the index is not in the order of the list: stages between what is counted and the sort. */
@@ -122,7 +124,7 @@ export interface IndexScan extends PageRequest {
 export async function indexScan(
   view: StoreView,
   { entity, match, sort, index, count, unsorted, ...page }: IndexScan,
-  read: ReadInSnapshot = (...of) => readSnapshot(view, ...of),
+  read: ReadInSnapshot = (of, pipeline, hint) => readSnapshot(view, of, pipeline, { hint }),
 ): Promise<CountedPage> {
   const collection = COLLECTIONS[entity];
   const matching: Document[] = [{ $match: match }];
@@ -151,7 +153,17 @@ export async function indexScan(
 /** An exact count, however many match. */
 export const ALL = { atMost: Number.POSITIVE_INFINITY };
 
-/** The same where few match. @returns `null` where more than `most` do. */
+/** The first page where it shows all that match, so that nothing is counted. @returns `null` where it does not. */
+export async function scanIfShown(
+  view: StoreView,
+  scan: Omit<IndexScan, 'count'>,
+): Promise<CountedPage | null> {
+  const { rows, stamp } = await indexScan(view, { ...scan, pageSize: scan.pageSize + 1, count: () => 0 });
+  const count = rows.filter(({ summary }) => summary !== undefined).length;
+  return count > scan.pageSize ? null : { rows, stamp, count };
+}
+
+/** A page and the count where few match. @returns `null` where more than `most` do. */
 export async function scanIfSmall(
   view: StoreView,
   most: number,

@@ -2,7 +2,7 @@
 import {
   type AggregateOptions,
   type ClientSession,
-  type Db,
+  type Collection,
   type Document,
   MongoNetworkError,
   MongoNetworkTimeoutError,
@@ -14,13 +14,15 @@ import type { WithDeadline } from '../deadline.ts';
 import { STAMPS, type Stamp } from '#shared/read-models/collections.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import type { ReadOne } from '../batched.ts';
-import { decodeDocument, decodeFirstBatch } from './bson.ts';
+import { decodeDocument, decodeFirstBatch, type KnownRows } from './bson.ts';
 import type { Readable } from 'node:stream';
 
 /** What is read from, and for how long. */
 export interface Source {
   generation: Generation;
   withDeadline: WithDeadline;
+  /** By generation, kind of read and store. */
+  rows: KnownRows;
 }
 
 /** What is read of one store. */
@@ -33,6 +35,15 @@ export interface StoreView extends Source {
 /** A first batch as large as the largest page spares a second trip. */
 const BATCH = 1_000;
 
+/** How an aggregate is run. */
+interface ReadOptions {
+  /** The index that its first collection is read by. */
+  hint?: string | undefined;
+  session?: ClientSession | undefined;
+  /** Of rows that are a stamp and more, or `null` where they are not kept: by it they are compared with those of the last read. */
+  kind?: string | null;
+}
+
 /** Runs one aggregate; `hint` names the index that its first collection is read by. Bodies of records are bytes (`bson.ts`). */
 export type ReadInSnapshot = <T extends Document>(
   collection: string,
@@ -40,35 +51,21 @@ export type ReadInSnapshot = <T extends Document>(
   hint?: string,
 ) => Promise<T[]>;
 
-/** One aggregate is one snapshot and one round trip, also when it unites several collections. */
+/**
+ * One aggregate is one snapshot and one round trip, also when it unites several collections. Sends a command and reads its reply as it
+ * came: the driver's cursor would take twice the time (decision 0080). It reads what does not fit into one reply, and what was lost with a
+ * connection.
+ */
 export async function readSnapshot<T extends Document>(
   source: Source,
   collection: string,
   pipeline: Document[],
-  hint?: string,
-  session?: ClientSession,
+  options: ReadOptions = {},
 ): Promise<T[]> {
-  return readRows<T>(source, { collection, pipeline, hint, session });
-}
-
-interface Aggregate {
-  collection: string;
-  pipeline: Document[];
-  hint?: string | undefined;
-  session?: ClientSession | undefined;
-}
-
-/**
- * Sends a command and reads its reply as it came. The driver's cursor would take twice the time (decision 0080); it reads what does not
- * fit into one reply, and what was lost with a connection.
- */
-async function readRows<T extends Document>(
-  { generation: { db }, withDeadline }: Source,
-  aggregate: Aggregate,
-): Promise<T[]> {
-  const { collection, pipeline, hint, session } = aggregate;
+  const { hint, session, kind = collection === STAMPS ? null : '' } = options;
+  const { db } = source.generation;
   // The deadline's signal is not for the driver, which would listen to it at a high price: a connection whose reply is overdue is closed.
-  return withDeadline(async () => {
+  return source.withDeadline(async () => {
     const { readPreference } = db;
     const command = {
       aggregate: collection,
@@ -78,22 +75,37 @@ async function readRows<T extends Document>(
       ...concernOf(session),
     };
     try {
-      const options = { raw: true, ...(readPreference === undefined ? {} : { readPreference }) };
-      const { cursor } = await db.command(command, session === undefined ? options : { ...options, session });
-      const rows = decodeFirstBatch(cursor as Uint8Array);
+      const sent = { raw: true, ...(readPreference === undefined ? {} : { readPreference }) };
+      const { cursor } = await db.command(command, session === undefined ? sent : { ...sent, session });
+      const rows = decodeFirstBatch(cursor as Uint8Array, kind === null ? null : rowsOf(source, kind));
       if (rows !== null) return rows as T[];
     } catch (error) {
       if (!isWorthRetrying(error)) throw error;
     }
-    return readByCursor<T>(db, aggregate);
+    return readByCursor<T>(db.collection(collection), pipeline, options);
   });
 }
 
-async function readByCursor<T>(db: Db, { collection, pipeline, hint, session }: Aggregate): Promise<T[]> {
+/** The stamp of a store as it was read last, alone or with records; `null` where it was not. */
+export function lastStamp(source: Source, storeId: string): Stamp | null {
+  return (rowsOf(source, '').get(storeId)?.row as Stamp | undefined) ?? null;
+}
+
+function rowsOf({ rows, generation: { marker } }: Source, kind: string): KnownRows {
+  const prefix = `${marker.id}/${kind}/`;
+  return {
+    get: (id) => rows.get(prefix + id),
+    set: (id, row) => rows.set(prefix + id, row),
+  };
+}
+
+async function readByCursor<T>(
+  collection: Collection,
+  pipeline: Document[],
+  { hint, session }: ReadOptions,
+): Promise<T[]> {
   const options = { raw: true, ...hinted(hint), ...concernOf(session) };
-  const cursor = db
-    .collection(collection)
-    .aggregate(pipeline, session === undefined ? options : { ...options, session });
+  const cursor = collection.aggregate(pipeline, session === undefined ? options : { ...options, session });
   const rows = (await cursor.toArray()) as unknown as Uint8Array[];
   return rows.map((row) => decodeDocument(row) as T);
 }
@@ -132,7 +144,7 @@ export function openSnapshot(source: Source): SnapshotReads {
   const { generation, withDeadline } = source;
   const session = generation.db.client.startSession({ snapshot: true });
   return {
-    read: (collection, pipeline, hint) => readSnapshot(source, collection, pipeline, hint, session),
+    read: (collection, pipeline, hint) => readSnapshot(source, collection, pipeline, { hint, session }),
     async *batches<T extends Document>(
       collection: string,
       pipeline: Document[],

@@ -74,8 +74,7 @@ function ordersOf(
     created: createdBetween(values),
     createdKey: 'rank_key',
     updated: updatedBetween(values),
-    where: ofOne ? { customer_id: whom.customerId } : {},
-    isSelective: ofOne,
+    ...(ofOne ? { where: { customer_id: whom.customerId }, selectiveIndex: 'by_customer' } : {}),
   };
 }
 

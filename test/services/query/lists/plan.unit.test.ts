@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Stamp } from '#shared/read-models/collections.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import {
   type ListStrategy,
@@ -31,12 +32,13 @@ const DEEP = 1_000;
 
 interface Known {
   redactErased?: boolean;
-  levels?: Record<string, number> | null;
+  stamp?: Stamp;
 }
 
 const NONE: Known = {};
-const SMALL: Known = { levels: {} };
-const LARGE: Known = { levels: { order: 1, customer: 1 } };
+const STAMP = { _id: 's1', store_id: 's1' };
+const SMALL: Known = { stamp: STAMP };
+const LARGE: Known = { stamp: { ...STAMP, ranks: { order: { levels: 1 }, customer: { levels: 1 } } } };
 
 type Row = [what: string, request: object, page: number, known: Known, plan: ListStrategy[]];
 
@@ -55,18 +57,25 @@ const ROWS: Row[] = [
   ['a deep page of a facet', { ...ORDERS, ...pending }, DEEP, LARGE, ['rank-tree']],
   ['a range', { ...ORDERS, ...created }, 1, LARGE, ['scan-if-small', 'rank-tree']],
   ['a range of a small store', { ...ORDERS, ...created }, 1, SMALL, ['scan-tree-order']],
+  [
+    'a facet in a range of a small store',
+    { ...ORDERS, ...created, ...pending },
+    1,
+    SMALL,
+    ['scan-if-shown', 'scan-tree-order'],
+  ],
   ['a deep page of a range', { ...ORDERS, ...created }, DEEP, LARGE, ['rank-tree']],
   ['what was updated', { ...ORDERS, ...updated }, 1, LARGE, ['updated-window', 'scan']],
   [
     "one customer's orders",
-    { ...ORDERS, where: { customer_id: 'c' }, isSelective: true },
+    { ...ORDERS, where: { customer_id: 'c' }, selectiveIndex: 'by_customer' },
     1,
     LARGE,
-    ['scan'],
+    ['scan-if-shown', 'scan'],
   ],
   [
     "one customer's orders that were updated",
-    { ...ORDERS, ...updated, where: { customer_id: 'c' }, isSelective: true },
+    { ...ORDERS, ...updated, where: { customer_id: 'c' }, selectiveIndex: 'by_customer' },
     1,
     LARGE,
     ['scan'],
@@ -99,9 +108,9 @@ const ROWS: Row[] = [
 ];
 
 describe('the plan of a list', () => {
-  it.each(ROWS)('%s', (_what, request, page, { redactErased = false, levels = null }, plan) => {
+  it.each(ROWS)('%s', (_what, request, page, { redactErased = false, stamp }, plan) => {
     const asked = listRequest({ ...(request as typeof ORDERS), page, pageSize: 20 });
     const conditions = conditionsOf('s1', asked, (local) => local);
-    expect(planList(asked, { conditions, levels, redactErased })).toEqual(plan);
+    expect(planList(asked, { conditions, stamp: stamp ?? null, redactErased })).toEqual(plan);
   });
 });

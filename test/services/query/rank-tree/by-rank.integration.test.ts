@@ -7,7 +7,6 @@ import { deadlineAfter } from '#query/deadline.ts';
 import { createCaches } from '#query/read/caches.ts';
 import { inOrderOf, listRequest } from '#query/lists/plan.ts';
 import { readList } from '#query/lists/run.ts';
-import { readFirstProducts } from '#query/lists/products.ts';
 import { SharedReads, type View } from '#query/read/shared-reads.ts';
 import {
   COLLECTIONS,
@@ -74,11 +73,12 @@ describe('a page by rank', () => {
     };
     const generation = { marker, db: forSnapshots(db) };
     const withDeadline = deadlineAfter(60_000);
+    const caches = createCaches();
+    const source = { generation, withDeadline, rows: caches.rows };
     view = {
+      ...source,
       storeId: 's1',
-      generation,
-      withDeadline,
-      shared: new SharedReads({ generation, withDeadline }, createCaches(), readFirstProducts),
+      shared: new SharedReads(source, caches),
       redactErased: false,
     };
   });
