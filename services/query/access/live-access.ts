@@ -214,6 +214,8 @@ export function redisScript(text: string): RedisScript {
   return { text, name: hash('sha1', text) };
 }
 
+const UTF8 = { replyEncoding: 'utf8' } as const;
+
 /** Runs a script. @throws when Redis is away. */
 export async function runScript(
   redis: Redis,
@@ -223,9 +225,7 @@ export async function runScript(
 ): Promise<unknown[]> {
   const words = [keys.length, ...keys, ...args];
   try {
-    // As the client's own method does it, without what that does besides.
-    const command = new Command('evalsha', [name, ...words], { replyEncoding: 'utf8' });
-    return (await redis.sendCommand(command)) as unknown[];
+    return (await redis.sendCommand(new Command('evalsha', [name, ...words], UTF8))) as unknown[];
   } catch (error) {
     // A Redis that was just started does not know it yet.
     if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;

@@ -29,7 +29,7 @@ import type { Values } from '../parameters/parameter.ts';
  * | `search-leaves`          | the texts of leaves, which say where matches are (0018)                                     |
  * | `scan-if-shown`          | a first page that most likely shows all matches: nothing is counted                         |
  * | `scan-if-small`          | a range that holds no more than a leaf of the rank tree                                     |
- * | `rank-tree`              | the nodes that count the range and find the page: two round trips at any depth (0033)       |
+ * | `rank-tree`              | the nodes that count the range and find the page: one round trip or two at any depth (0033)   |
  * | `scan-tree-order`        | all matches, in the order of the tree: the store is too small to have one                   |
  * | `scan`                   | all matches, counted                                                                        |
  */

@@ -1,12 +1,13 @@
 /**
- * A page and its count from the rank tree, all in one snapshot and, nearly always, two round trips: the nodes on the way to the
- * bounds of the range and to the page, with counts of what comes before the bounds in their leaves; then the page. The cache says which
- * nodes those are; where it is wrong or empty, the missing nodes are read first.
+ * A page and its count from the rank tree, all in one snapshot: the nodes on the way to the bounds of the range and to the page, with
+ * counts of what comes before the bounds in their leaves; then the page. Cached nodes are the present ones where the stamp in the
+ * snapshot names the version with which they were read: then the page is read at once. Otherwise the cache only says which nodes to
+ * read, and where it is wrong or empty, the missing nodes are read first.
  */
 import type { Stamp } from '#shared/read-models/collections.ts';
 import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
-import { nodeId, type Packed } from '#shared/read-models/rank-tree/nodes.ts';
-import { type CountedPage, type PageRow, skippedBy, ALL, indexScan } from '../read/page.ts';
+import { nodeId, type Packed, sumCounts } from '#shared/read-models/rank-tree/nodes.ts';
+import { type CountedPage, skippedBy, ALL, indexScan } from '../read/page.ts';
 import type { View } from '../read/shared-reads.ts';
 import { lastStamp, type ReadInSnapshot } from '../read/snapshot.ts';
 import { boundaryName, Descent, type Edge, type Start } from './descent.ts';
@@ -30,20 +31,34 @@ export async function readByRank(
   request: RankedRequest,
   range: KeyRange,
 ): Promise<CountedPage> {
-  const estimated = estimate(view, request, range);
   const { tree } = request;
   const { from, to } = range;
+  const { caches } = view.shared;
   const skip = skippedBy(request);
   const shallow: Start | null = isShallow(request, skip) ? { key: from, skip } : null;
   const readNodes = (asked: TreeRead) => readTree(read, view, request, to, asked);
+  /** A node as it is in a version of the tree, where it is cached. */
+  const cachedIn = (version: string | undefined, id: string): Packed | undefined => {
+    const node = caches.nodes.get(view.shared.key(id));
+    return version !== undefined && node?.version === version ? node : undefined;
+  };
 
+  const estimated = estimate(view, request, range);
+  const guessed = estimated?.visited ?? TOP_LEVELS.map((level) => nodeId(tree.name, view.storeId, level, ''));
+  const edges = estimated?.boundaryCounts ?? [];
+  // Where the page begins, if the tree is still that of the stamp that was read last.
+  const expected = shallow ?? (edges.length === 0 ? (estimated?.start ?? null) : null);
+  const last = lastStamp(view, view.storeId)?.ranks?.[tree.name]?.version;
+  const isKnown =
+    (expected !== null || edges.length > 0) && [...guessed].every((id) => cachedIn(last, id) !== undefined);
   let rows = await readNodes({
-    page: shallow,
-    nodes: estimated?.visited ?? TOP_LEVELS.map((level) => nodeId(tree.name, view.storeId, level, '')),
-    boundaryCounts: estimated?.boundaryCounts ?? [],
+    page: isKnown ? expected : shallow,
+    nodes: isKnown ? [] : guessed,
+    boundaryCounts: edges,
+    withStamp: true,
   });
   const { stamp, page } = rows;
-  const levels = stamp?.ranks?.[tree.name]?.levels;
+  const { levels, version } = stamp?.ranks?.[tree.name] ?? {};
   const scanAll = () =>
     indexScan(
       view,
@@ -60,43 +75,39 @@ export async function readByRank(
   if (stamp === null || levels === undefined) return scanAll();
 
   const nodes = new Map<string, Packed>();
+  const nodeOf = (id: string) => nodes.get(id) ?? cachedIn(version, id);
   const boundaryCounts = new Map<string, number>();
   for (;;) {
     for (const [id, node] of rows.nodes) {
       nodes.set(id, node);
       // A copy: the bytes are a view into the whole reply, which would stay in memory.
-      const copy = { ...node, counts: Uint8Array.from(node.counts) };
-      view.shared.caches.nodes.set(view.shared.key(id), copy);
+      const copy = { ...node, counts: Uint8Array.from(node.counts), version, totals: sumCounts(node, null) };
+      caches.nodes.set(view.shared.key(id), copy);
     }
     for (const [cut, count] of rows.boundaryCounts) boundaryCounts.set(cut, count);
-    const found = estimateFrom({
-      view,
-      request,
-      range,
-      levels,
-      nodeOf: (id) => nodes.get(id),
-      boundaryCounts,
+    const found = estimateFrom({ view, request, range, levels, nodeOf, boundaryCounts });
+    const missing = [...found.visited].filter((id) => nodeOf(id) === undefined);
+    if (missing.length === 0 && found.boundaryCounts.length === 0) return finish(found, stamp);
+    rows = await readNodes({
+      page: null,
+      // Where the tree is another one, all that was expected is read at once.
+      nodes: missing.length === 0 ? [] : new Set([...missing, ...guessed]),
+      boundaryCounts: found.boundaryCounts,
+      withStamp: false,
     });
-    const missing = [...found.visited].filter((id) => !nodes.has(id));
-    if (missing.length === 0 && found.boundaryCounts.length === 0) {
-      return finish(found, stamp, shallow === null ? null : page);
-    }
-    rows = await readNodes({ page: null, nodes: missing, boundaryCounts: found.boundaryCounts });
     // A node is missing although its parent names it: the tree is damaged, so the records are counted.
-    if (rows.nodes.size < missing.length) return scanAll();
+    if (missing.some((id) => !rows.nodes.has(id))) return scanAll();
   }
 
-  async function finish(
-    found: Estimate,
-    ofStamp: Stamp,
-    shallowPage: PageRow[] | null,
-  ): Promise<CountedPage> {
-    const end = to === null ? countFromStamp(ofStamp, request) : found.upper;
-    const count = Math.max(0, end - found.lower);
-    if (shallowPage !== null) return { rows: shallowPage, stamp, count };
-    if (skip >= count || found.start === null) return { rows: [], stamp, count };
-    const { page: shown } = await readNodes({ page: found.start, nodes: [], boundaryCounts: [] });
-    return { rows: shown, stamp, count };
+  async function finish({ lower, upper, start }: Estimate, ofStamp: Stamp): Promise<CountedPage> {
+    const end = to === null ? countFromStamp(ofStamp, request) : upper;
+    const count = Math.max(0, end - lower);
+    if (shallow !== null) return { rows: page, stamp, count };
+    if (skip >= count || start === null) return { rows: [], stamp, count };
+    if (isKnown && expected?.key === start.key && expected.skip === start.skip)
+      return { rows: page, stamp, count };
+    const begun = { page: start, nodes: [], boundaryCounts: [], withStamp: false };
+    return { rows: (await readNodes(begun)).page, stamp, count };
   }
 }
 

@@ -36,6 +36,7 @@ export class Descent {
   /** `_id`s of the nodes that were asked for, whether they were there or not. */
   readonly visited = new Set<string>();
   readonly #options: DescentOptions;
+  readonly #sums = new Map<string, readonly number[]>();
 
   constructor(options: DescentOptions) {
     this.#options = options;
@@ -75,12 +76,17 @@ export class Descent {
   }
 
   /** The node of a level that begins at a boundary, with how many records of each part count. */
-  #nodeAt(level: number, boundary: string): { boundaries: readonly string[]; sums: number[] } | null {
+  #nodeAt(
+    level: number,
+    boundary: string,
+  ): { boundaries: readonly string[]; sums: readonly number[] } | null {
     const { tree, storeId, facets, nodeOf } = this.#options;
     const id = nodeId(tree, storeId, level, boundary);
     this.visited.add(id);
     const node = nodeOf(id);
     if (node === undefined) return null;
-    return { boundaries: node.boundaries, sums: sumCounts(node, facets) };
+    const sums = this.#sums.get(id) ?? sumCounts(node, facets);
+    this.#sums.set(id, sums);
+    return { boundaries: node.boundaries, sums };
   }
 }

@@ -16,6 +16,7 @@ export interface TreeRead {
   nodes: Iterable<string>;
   /** Leaves in which the records before a bound are counted. */
   boundaryCounts: readonly Edge[];
+  withStamp: boolean;
 }
 
 export interface TreeReadResult {
@@ -34,7 +35,7 @@ export async function readTree(
   view: View,
   request: RankedRequest,
   to: string | null,
-  { page, nodes, boundaryCounts }: TreeRead,
+  { page, nodes, boundaryCounts, withStamp }: TreeRead,
 ): Promise<TreeReadResult> {
   const ofRecords: Document[][] = boundaryCounts.map(({ key, leaf }, cut) => [
     { $match: matching(view.storeId, request, { from: leaf.boundary, to: key }) },
@@ -61,7 +62,7 @@ export async function readTree(
             ...first,
             ...others.map((pipeline) => unionWith(request.tree.collection, pipeline)),
             ...(ids.length === 0 ? [] : [unionWith(RANK_NODES, ofNodes)]),
-            ...(ids.length === 0 ? [] : [unionWithStamp(view)]),
+            ...(withStamp ? [unionWithStamp(view)] : []),
           ],
           indexFor(request),
         );

@@ -43,8 +43,8 @@ export function createCaches() {
       sizeCalculation: ({ bytes }) => bytes.length * 3,
     }),
     feeds: new LRUCache<string, FeedHint>({ max: 20_000 }),
-    /** Nodes of rank trees, as they were read last; bounded in bytes. Boundaries may be the beginnings of names. */
-    nodes: new LRUCache<string, Packed>({
+    /** Nodes of rank trees, as they were read last, with the version that the tree had; bounded in bytes. Boundaries may be the beginnings of names. */
+    nodes: new LRUCache<string, Packed & { version: string | undefined }>({
       maxSize: 8_000_000,
       sizeCalculation: ({ boundaries, counts }) =>
         boundaries.reduce((sum, { length }) => sum + BYTES_OF_A_BOUNDARY + length * 2, counts.length),

@@ -129,10 +129,13 @@ export interface Packed {
   boundaries: readonly string[];
   facets: readonly string[];
   counts: Uint8Array;
+  /** What each part has of all facets, where that was added up before. */
+  totals?: readonly number[];
 }
 
 /** How many records each part has of some facets; of all where `facets` is `null`. */
-export function sumCounts(packed: Packed, facets: readonly string[] | null): number[] {
+export function sumCounts(packed: Packed, facets: readonly string[] | null): readonly number[] {
+  if (facets === null && packed.totals !== undefined) return packed.totals;
   const sums = packed.boundaries.map(() => 0);
   for (const [row, facet] of packed.facets.entries()) {
     if (facets === null || facets.includes(facet)) {
