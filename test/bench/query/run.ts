@@ -46,6 +46,8 @@ interface RowResult {
   ratio: number;
   /** The same of processor time, of service and MongoDB together: the usual way's by ours. */
   cpu_ratio: number;
+  /** Our requests a second by those of `/health`. */
+  of_health: number;
   round_ratios: number[];
 }
 
@@ -70,6 +72,9 @@ async function run(ground: Ground, options: QueryOptions): Promise<{ rows: RowRe
   };
 
   const load = startLoad(cleanup);
+  const { connections, seconds } = options;
+  const asked = { url: `${sides.ours.url}/health`, headers: {}, status: 200, connections, seconds };
+  const { requests_per_second: health } = await load(asked);
   const rows: RowResult[] = [];
   for (const row of wanted) {
     for (const encoding of ENCODINGS) {
@@ -83,7 +88,9 @@ async function run(ground: Ground, options: QueryOptions): Promise<{ rows: RowRe
       await stopWrites();
       const { other, ...result } = summarize(measured);
       const cpuRatio = rounded(median(measured.map(cpuRatioOf)), 2);
-      rows.push({ name: row.name, encoding, usual_way: other, cpu_ratio: cpuRatio, ...result });
+      const ofHealth = rounded(result.ours.requests_per_second / health, 2);
+      const named = { name: row.name, encoding, of_health: ofHealth };
+      rows.push({ ...named, usual_way: other, cpu_ratio: cpuRatio, ...result });
       const rates = `${grouped(result.ours.requests_per_second)} / ${grouped(other.requests_per_second)} req/s`;
       say(`${row.name}, ${encoding}: ${rates}, ${result.ratio}×, processor ${cpuRatio}×`);
     }
@@ -164,7 +171,16 @@ function writeOrders(installation: Installation, stores: readonly StoreSize[]): 
 }
 
 const SIDE = ['req/s', 'p99 ms', 'cpu µs', 'MongoDB µs'];
-const TITLES = ['request', 'encoding', ...SIDE, 'usual', ...SIDE.slice(1), 'req/s ratio', 'cpu ratio'];
+const TITLES = [
+  'request',
+  'encoding',
+  ...SIDE,
+  'usual',
+  ...SIDE.slice(1),
+  'req/s ratio',
+  'cpu ratio',
+  'of /health',
+];
 
 function render({ rows }: { rows: readonly RowResult[] }): string {
   const behind = rows.filter(({ ratio, cpu_ratio: cpu }) => Math.min(ratio, cpu) < 1);
@@ -175,14 +191,15 @@ function render({ rows }: { rows: readonly RowResult[] }): string {
   return [table(TITLES, rows.map(cellsOf)), verdict].join('\n');
 }
 
-function cellsOf({ name, encoding, ours, usual_way: usualWay, ratio, cpu_ratio: cpu }: RowResult): string[] {
+function cellsOf({ name, encoding, ours, usual_way: usualWay, ...row }: RowResult): string[] {
+  const { ratio, cpu_ratio: cpu, of_health: health } = row;
   const figures = [ours, usualWay].flatMap((side) => [
     grouped(side.requests_per_second),
     side.p99_ms.toFixed(side.p99_ms < 100 ? 1 : 0),
     grouped(side.cpu_ms * 1_000),
     grouped(side.mongodb_ms * 1_000),
   ]);
-  return [name, encoding, ...figures, `${ratio.toFixed(2)}×`, `${cpu.toFixed(2)}×`];
+  return [name, encoding, ...figures, `${ratio.toFixed(2)}×`, `${cpu.toFixed(2)}×`, health.toFixed(2)];
 }
 
 export const queryBench: Bench<QueryOptions, { rows: RowResult[] }> = {
