@@ -160,7 +160,7 @@ describe('a page by rank', () => {
 
   const many = Array.from({ length: 1_200 }, (_, at) => order(at));
 
-  it('takes two round trips once the tree was read, with a range and a filter too', async () => {
+  it('takes one round trip once the tree was read, two behind the front of a range, with a filter too', async () => {
     await store(many);
     const roundTrips = async (range: KeyRange, facets: string[] | null, page: number) => {
       await pageOf(range, facets, page);
@@ -171,7 +171,8 @@ describe('a page by rank', () => {
     const stamp = await client.db(view.generation.db.databaseName).collection<Stamp>(STAMPS).findOne();
     expect(stamp?.ranks?.order?.levels).toBeGreaterThan(3);
     const range = { from: '00101', to: '00903' };
-    expect(await roundTrips(WHOLE, null, 200)).toBe(2);
+    expect(await roundTrips(WHOLE, null, 200)).toBe(1);
+    expect(await roundTrips(WHOLE, ['aa1', 'ba0'], 40)).toBe(1);
     expect(await roundTrips(range, null, 120)).toBe(2);
     expect(await roundTrips(range, ['aa1', 'ba0'], 40)).toBe(2);
     expect(await roundTrips(range, ['aa1'], 1)).toBe(1);
