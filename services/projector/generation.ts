@@ -107,13 +107,13 @@ export async function projectGeneration(
       epochs.committed(given);
       countDeadLetters(metrics, environment, label, deadLetters);
       const now = Date.now();
-      for (const { entity, time, newerVersion } of plan.applied) {
-        metrics.applied.inc({ ...labels, entity });
-        if (newerVersion !== undefined) metrics.newerSchema.inc({ ...labels, entity });
+      for (const [entity, ofEntity] of Map.groupBy(plan.applied, ({ entity }) => entity)) {
+        metrics.applied.inc({ ...labels, entity }, ofEntity.length);
+        const newer = ofEntity.filter(({ newerVersion }) => newerVersion !== undefined).length;
+        if (newer > 0) metrics.newerSchema.inc({ ...labels, entity }, newer);
         // What a new generation is filled with happened long ago.
-        if (generation.state === 'live') {
-          metrics.freshness.observe(labels, Math.max(0, now - time) / 1_000);
-        }
+        if (generation.state !== 'live') continue;
+        for (const { time } of ofEntity) metrics.freshness.observe(labels, Math.max(0, now - time) / 1_000);
       }
       if (plan.outdated > 0) metrics.outdated.inc(labels, plan.outdated);
       if (generation.state === 'live' && plan.applied.some(({ entity }) => entity === 'store'))

@@ -98,6 +98,10 @@ export class PartitionLoop {
   #isFollowing = false;
   /** The damaged batch before which it stopped, until something behind it is applied. */
   #damaged: UnreadableBatch | null = null;
+  /** Whether the last slice of a batch is being written. */
+  #isAtLastSlice = false;
+  /** Ends what is done with the messages after the slice that is being written. */
+  #endPreparing: (() => void) | null = null;
   /** What keeps it from being claimed. */
   readonly #unclaimed = new FailureTracker();
   readonly #assignedAt: number;
@@ -107,7 +111,7 @@ export class PartitionLoop {
   constructor(options: LoopOptions) {
     this.#options = options;
     this.#writer = new SliceWriter(options);
-    this.#feed = new Feed(options.log, options.clock, this.#over.signal);
+    this.#feed = new Feed(options.log, options.clock, this.#over.signal, () => this.#prepareWaiting());
     this.#assignedAt = options.clock.now();
     options.report.progress();
   }
@@ -260,22 +264,36 @@ export class PartitionLoop {
 
   /** Writes one slice of a batch, while what comes after it is prepared. @returns the index behind it, or how it failed. */
   async #writeNext({ messages, next, logEnd }: Taken, index: number): Promise<number | Failed> {
-    const { permits, prepare } = this.#options;
-    const permit = await permits.next(this.#over.signal);
+    const permit = await this.#options.permits.next(this.#over.signal);
     try {
       if (this.#isOver) return 'failed';
       const limits = this.#writer.limits(permit.events);
       const end = index + sliceLength(messages, index, limits);
-      const endPreparing = prepare?.(messages.slice(end, end + sliceLength(messages, end, limits)));
+      this.#isAtLastSlice = end === messages.length;
+      if (this.#isAtLastSlice) this.#prepareWaiting();
+      else this.#prepare(messages, end, limits);
       const part = messages.slice(index, end);
-      const following = end === messages.length ? next : Number(part.at(-1)?.offset) + 1;
-      const outcome = await this.#writeSlice(part, following).finally(endPreparing);
+      const following = this.#isAtLastSlice ? next : Number(part.at(-1)?.offset) + 1;
+      const outcome = await this.#writeSlice(part, following);
       if (outcome !== 'written') return outcome;
       this.#noteLag(Math.max(0, logEnd - following));
       return end;
     } finally {
+      this.#isAtLastSlice = false;
+      this.#endPreparing?.();
       permit.end();
     }
+  }
+
+  /** Prepares the first messages of the next batch, where that was fetched while the last slice of one is written. */
+  #prepareWaiting(): void {
+    if (this.#isAtLastSlice) this.#prepare(this.#feed.waiting, 0, this.#writer.limits(Infinity));
+  }
+
+  #prepare(messages: readonly LogMessage[], start: number, limits: SliceLimits): void {
+    const slice = messages.slice(start, start + sliceLength(messages, start, limits));
+    this.#endPreparing?.();
+    this.#endPreparing = this.#options.prepare?.(slice) ?? null;
   }
 
   async #writeSlice(messages: readonly LogMessage[], next: number): Promise<'written' | Failed> {
