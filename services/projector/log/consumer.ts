@@ -8,7 +8,6 @@ import { setFetchMaxWait } from '#shared/kafka/fetch.ts';
 import { assigners } from '#shared/kafka/sticky-assigner.ts';
 import { askKafka, finalError, type Kafka, rebalanceMs } from '#shared/kafka/client.ts';
 import { RepeatedLines } from '#shared/logging.ts';
-import type { ProjectorMetrics } from '../metrics.ts';
 import { Assignment, type AssignmentOptions } from './assignment.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 
@@ -85,7 +84,7 @@ export async function startConsumer(options: ConsumerOptions): Promise<RunningCo
   });
   const assignment = new Assignment(options, consumer);
   const endWaiting = setFetchMaxWait(topic, () => (assignment.isIdle() ? idleFetchWait(options) : 0));
-  const connection = new Connection(options);
+  const connection = watchConnection(options);
   const repeated = new RepeatedLines();
   let lastActivity = Date.now();
   let restarting: NodeJS.Timeout | undefined;
@@ -138,17 +137,11 @@ export async function startConsumer(options: ConsumerOptions): Promise<RunningCo
     });
   });
   failed.catch(() => undefined);
-  const looking = setInterval(() => {
-    connection.look();
-  }, LOOK_MS);
-  looking.unref();
-
   const stop = async () => {
     isStopped = true;
     clearTimeout(restarting);
     endWatching();
     endWaiting();
-    clearInterval(looking);
     try {
       await assignment.stop();
       await consumer.disconnect();
@@ -183,37 +176,29 @@ async function fetchBytesOf(kafka: Kafka, topic: string): Promise<number> {
   return Math.max(least, Math.min(most, Math.floor(together / partitions)));
 }
 
-/** What the metrics say of a consumer's way to Kafka. */
-class Connection {
-  readonly #metrics: ProjectorMetrics;
-  readonly #labels: { topic: string; generation: string };
-  #answeredAt = performance.now();
-
-  constructor({ metrics, topic, generation }: Pick<ConsumerOptions, 'metrics' | 'topic' | 'generation'>) {
-    this.#metrics = metrics;
-    this.#labels = { topic, generation };
-    metrics.kafkaConnected.set(this.#labels, 0);
-  }
-
-  answered(): void {
-    this.#answeredAt = performance.now();
-    this.#metrics.kafkaConnected.set(this.#labels, 1);
-    this.#metrics.fetched.set(this.#labels, Date.now() / 1_000);
-  }
-
-  failed(): void {
-    this.#metrics.kafkaConnected.set(this.#labels, 0);
-  }
-
-  /** A fetch without messages is answered at once, so that silence says something. */
-  look(): void {
-    if (performance.now() - this.#answeredAt > SILENT_MS) this.failed();
-  }
-
-  end(): void {
-    this.#metrics.kafkaConnected.remove(this.#labels);
-    this.#metrics.fetched.remove(this.#labels);
-  }
+/** Shows by metrics whether Kafka answers a consumer. A fetch without messages is answered at once, so that silence says something. */
+function watchConnection({ metrics, topic, generation }: ConsumerOptions) {
+  const labels = { topic, generation };
+  let answeredAt = performance.now();
+  const show = (isConnected: boolean) => metrics.kafkaConnected.set(labels, isConnected ? 1 : 0);
+  const lookForSilence = () => {
+    if (performance.now() - answeredAt > SILENT_MS) show(false);
+  };
+  show(false);
+  const looking = setInterval(lookForSilence, LOOK_MS).unref();
+  return {
+    answered: () => {
+      answeredAt = performance.now();
+      show(true);
+      metrics.fetched.set(labels, Date.now() / 1_000);
+    },
+    failed: () => show(false),
+    end: () => {
+      clearInterval(looking);
+      metrics.kafkaConnected.remove(labels);
+      metrics.fetched.remove(labels);
+    },
+  };
 }
 
 /** kafkajs sends heartbeats between fetches: a fetch must not delay them for long. */
