@@ -7,7 +7,7 @@
 import { createRequire } from 'node:module';
 import { DecodingBudget, Unpacking } from './unpacking.ts';
 import { type AbortedTransaction, damagedFrom, decodeRecordSet } from './record-set.ts';
-import type { DecodedMessage } from './record-batch.ts';
+import { batchHeader, type DecodedMessage } from './record-batch.ts';
 
 /** Unpacked messages of a fetch may have this many times the bytes that it requested; two messages are read in any case. */
 const UNPACKED_TIMES = 4;
@@ -69,7 +69,8 @@ export function replaceFetches(): void {
     const { version } = options;
     if (version < OLDEST_VERSION) return make;
     return (asked) => {
-      const request = { ...asked, maxWaitTime: fetchWaitMs(asked.topics, asked.maxWaitTime) };
+      const maxWaitTime = fetchWaitMs(asked.topics, asked.maxWaitTime);
+      const request = { ...asked, maxWaitTime, topics: withRoomForLastBatches(asked.topics) };
       const made = make(request);
       return {
         ...made,
@@ -91,14 +92,20 @@ export async function decodeFetch(
 ): Promise<object> {
   const asked = new Map(
     request.topics.flatMap(({ topic, partitions }) =>
-      partitions.map((one) => [`${topic}/${one.partition}`, one] as const),
+      partitions.map((one) => [placeOf(topic, one), one] as const),
     ),
   );
   const fields = new Decoder(raw);
   const throttleMs = fields.readInt32();
   const errorCode = version >= 7 ? fields.readInt16() : 0;
   const sessionId = version >= 7 ? fields.readInt32() : 0;
-  const sets: { set: Buffer; fetchOffset: number; maxBytes: number; partition: FetchedPartition }[] = [];
+  const sets: {
+    topic: string;
+    set: Buffer;
+    fetchOffset: number;
+    maxBytes: number;
+    partition: FetchedPartition;
+  }[] = [];
   const responses = [];
   for (let topics = fields.readInt32(); topics > 0; topics -= 1) {
     const topicName = fields.readString() ?? '';
@@ -106,15 +113,15 @@ export async function decodeFetch(
     for (let count = fields.readInt32(); count > 0; count -= 1) {
       const partition = partitionHeader(fields, version);
       const set = fields.readBytes() ?? NO_BYTES;
-      const { fetchOffset = '0', maxBytes = 0 } = asked.get(`${topicName}/${partition.partition}`) ?? {};
-      sets.push({ set, fetchOffset: Number(fetchOffset), maxBytes, partition });
+      const { fetchOffset = '0', maxBytes = 0 } = asked.get(placeOf(topicName, partition)) ?? {};
+      sets.push({ topic: topicName, set, fetchOffset: Number(fetchOffset), maxBytes, partition });
       partitions.push(partition);
     }
     responses.push({ topicName, partitions });
   }
   const decoding = { unpacking, budget: new DecodingBudget() };
   let parts = 0;
-  for (const { set, fetchOffset, maxBytes, partition } of inRandomTurn(sets)) {
+  for (const { topic, set, fetchOffset, maxBytes, partition } of inRandomTurn(sets)) {
     const { abortedTransactions } = partition;
     // Aborted messages are left out here: kafkajs would assume that this list is sorted.
     partition.abortedTransactions = [];
@@ -127,6 +134,7 @@ export async function decodeFetch(
       const read = await decodeRecordSet(set, fetched, decoding);
       partition.messages = read.messages;
       parts += read.parts;
+      noteLastBatch(placeOf(topic, partition), read.messages.at(-1));
     }
   }
   // From version 8 on a broker leaves it to the client to wait (KIP-219).
@@ -140,6 +148,37 @@ const NO_BYTES = Buffer.alloc(0);
 function inRandomTurn<T>(sets: readonly T[]): T[] {
   const first = Math.floor(Math.random() * sets.length);
   return [...sets.slice(first), ...sets.slice(0, first)];
+}
+
+function placeOf(topic: string, { partition }: { partition: number }): string {
+  return `${topic}/${partition}`;
+}
+
+/** A record batch that is larger gets no room beside others. */
+const MAX_AGAIN_BYTES = 1_048_576;
+
+/** By topic and partition, the record batch that was read last. */
+const lastBatches = new Map<string, { from: number; to: number; bytes: number }>();
+
+function noteLastBatch(place: string, message: DecodedMessage | undefined): void {
+  const header = message?.batch === undefined ? null : batchHeader(message.batch, 0);
+  if (header === null) lastBatches.delete(place);
+  else lastBatches.set(place, { from: header.baseOffset, to: header.lastOffset, bytes: header.bytes });
+}
+
+/**
+ * A fetch that begins inside of a record batch brings all of it again, as each does that is to show the last message of the one before.
+ * That has room of its own, or large batches would leave little for new ones.
+ */
+export function withRoomForLastBatches(topics: FetchRequest['topics']): FetchRequest['topics'] {
+  return topics.map(({ topic, partitions }) => ({
+    topic,
+    partitions: partitions.map((one) => {
+      const { from, to, bytes } = lastBatches.get(placeOf(topic, one)) ?? { from: 0, to: -1, bytes: 0 };
+      const comesAgain = Number(one.fetchOffset) >= from && Number(one.fetchOffset) <= to;
+      return comesAgain ? { ...one, maxBytes: one.maxBytes + Math.min(bytes, MAX_AGAIN_BYTES) } : one;
+    }),
+  }));
 }
 
 /** The fields of a partition before its messages. */

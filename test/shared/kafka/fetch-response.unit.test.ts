@@ -1,6 +1,6 @@
 import zlib from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { decodeFetch } from '#shared/kafka/fetch.ts';
+import { decodeFetch, withRoomForLastBatches } from '#shared/kafka/fetch.ts';
 import { Unpacking } from '#shared/kafka/unpacking.ts';
 import { encodeBatch, encodeMarker, inTransaction } from '#test/record-batches.ts';
 
@@ -100,5 +100,25 @@ describe('a fetch answer', () => {
       expect(messages).toEqual([expect.toBeOneOf([0, 1]), 2, expect.toBeOneOf([0, 1])]);
       for (const [partition, count] of messages.entries()) (count > 0 ? read : left).add(partition);
     }
+  });
+});
+
+describe('a fetch that begins inside of the record batch that was read last', () => {
+  const bytesAt = (fetchOffset: number) => {
+    const partitions = [{ partition: 0, fetchOffset: String(fetchOffset), maxBytes: 1_000 }];
+    return withRoomForLastBatches([{ topic: TOPIC, partitions }])[0]?.partitions[0]?.maxBytes;
+  };
+  const values = ['a', 'b', 'c'].map((text) => Buffer.from(text));
+  const last = encodeBatch({ baseOffset: 3, values });
+
+  it('has room for that beside what is new', async () => {
+    await answer(Buffer.concat([encodeBatch({ values }), last]), 6);
+    const withRoom = 1_000 + last.length;
+    expect([2, 3, 5, 6].map(bytesAt)).toEqual([1_000, withRoom, withRoom, 1_000]);
+  });
+
+  it('has a megabyte for it at most', async () => {
+    await answer(encodeBatch({ baseOffset: 3, values: [Buffer.alloc(900_000), Buffer.alloc(900_000)] }), 6);
+    expect(bytesAt(4)).toBe(1_000 + 1_048_576);
   });
 });
