@@ -94,7 +94,9 @@ export function eventHeaders(headers: MessageHeaders = {}): Map<string, Buffer |
 }
 
 function headerCount(headers: MessageHeaders = {}): number {
-  return Object.values(headers).reduce<number>((sum, header) => sum + [header].flat().length, 0);
+  let count = 0;
+  for (const header of Object.values(headers)) count += Array.isArray(header) ? header.length : 1;
+  return count;
 }
 
 function readHeaders(headers: EventMessage['headers']): Map<string, string> {
