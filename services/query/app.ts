@@ -1,21 +1,22 @@
 /** Builds the query service: its services, its hooks, its routes. */
+import autoload from '@fastify/autoload';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Config } from '#shared/config.ts';
 import type { Logger } from '#shared/logging.ts';
 import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '#shared/request-id.ts';
 import type { Tracing } from '#shared/tracing.ts';
+import { ROUTES_FOLDER } from './declared-routes.ts';
 import { docsRoutes } from './docs/index.ts';
-import { methodsOf } from './endpoints/route.ts';
+import { routePlugin } from './endpoints/route.ts';
 import { observeRequests, refuseOthers } from './hooks/requests.ts';
 import { createListener } from './listener.ts';
 import { createMetrics } from './metrics.ts';
 import { Admission } from './overload/admission.ts';
 import { keepQuery } from './parameters/read.ts';
 import { classify, clientErrorHandler, refuseConnect, sendRefusal } from './responses/send.ts';
-import { type StaticContent, staticContent } from './responses/static-content.ts';
+import { lazy, type StaticContent, staticContent } from './responses/static-content.ts';
 import { openApiDocument } from './openapi/document.ts';
-import { ROUTES } from './routes/index.ts';
 import { createServices } from './services.ts';
 import { createTokens, type SigningKeys } from './access/tokens.ts';
 import { clientAddresses, senders } from './token/failed-authentications.ts';
@@ -36,7 +37,7 @@ declare module 'fastify' {
     /** What answers need is closed after this too. */
     closeAfter: (answered: Promise<unknown>) => void;
     /** The OpenAPI document, made once from what the routes declare. */
-    openApiContent: StaticContent;
+    openApiContent: () => Promise<StaticContent>;
   }
 }
 
@@ -101,11 +102,10 @@ export async function buildApp({
   // Every body is taken as it is: whether it is a form says the token endpoint. No other route takes one.
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   app.decorate('services', services);
-  const routes = [...ROUTES, ...(config.query.docs ? docsRoutes(ROUTES) : [])];
-  app.decorate('routes', routes);
+  app.decorate('routes', []);
   app.decorate(
     'openApiContent',
-    await staticContent('application/json; charset=utf-8', JSON.stringify(openApiDocument(ROUTES))),
+    lazy(() => staticContent('application/json; charset=utf-8', JSON.stringify(openApiDocument(app.routes)))),
   );
   app.decorate('endConnections', () => {
     isEnding = true;
@@ -120,7 +120,10 @@ export async function buildApp({
     await answered;
     await services.close();
   });
-  for (const route of routes) app.route({ ...route, url: route.path, method: methodsOf(route) });
+  await app.register(autoload, ROUTES_FOLDER);
+  if (config.query.docs) await app.register(routePlugin(docsRoutes([...app.routes])));
+  // Before anybody asks: a document that cannot be made stops the service from starting.
+  await app.openApiContent();
   await app.ready();
   return app;
 }

@@ -1,5 +1,5 @@
 /** Prints the OpenAPI document, as `docs/openapi.json` holds it. */
+import { declaredRoutes } from './declared-routes.ts';
 import { openApiDocument } from './openapi/document.ts';
-import { ROUTES } from './routes/index.ts';
 
-process.stdout.write(`${JSON.stringify(openApiDocument(ROUTES), null, 2)}\n`);
+process.stdout.write(`${JSON.stringify(openApiDocument(await declaredRoutes()), null, 2)}\n`);

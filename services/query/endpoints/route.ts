@@ -1,5 +1,5 @@
 /** What a route is: who may use it, what the OpenAPI document says of it, and what answers. */
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { Scope } from '#shared/events/access-event.ts';
 import type { DescribedRoute } from '../openapi/document.ts';
 import type { Parameters } from '../parameters/parameter.ts';
@@ -20,7 +20,23 @@ export function methodsOf({ method }: Route): string[] {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Every route, for answers about methods, the OpenAPI document, and tests. */
-    routes: readonly Route[];
+    /** Every route that was added, for answers about methods, the OpenAPI document, and tests. */
+    routes: Route[];
   }
+}
+
+/** A plugin that adds routes, as `@fastify/autoload` finds it in the folder of routes. */
+export function routePlugin(routes: readonly Route[]): FastifyPluginAsync {
+  return async (app) => {
+    app.routes.push(...routes);
+    for (const route of routes) {
+      const { path: url, handler, bodyLimit } = route;
+      app.route({
+        method: methodsOf(route),
+        url,
+        handler,
+        ...(bodyLimit === undefined ? {} : { bodyLimit }),
+      });
+    }
+  };
 }

@@ -5,7 +5,7 @@ import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { orderFacets, reviewFacets } from '#shared/read-models/rank-tree/keys.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { dataEndpoint } from '../endpoints/data-endpoint.ts';
-import type { Route } from '../endpoints/route.ts';
+import { type Route, routePlugin } from '../endpoints/route.ts';
 import { WITHIN_CATEGORY } from '../lists/product-layout.ts';
 import {
   anyOf,
@@ -96,7 +96,7 @@ function withPlaces(storeId: string): Document[] {
 }
 
 /** Every list. */
-export const LISTS: readonly Route[] = [
+export default routePlugin([
   listEndpoint('campaign', {
     description: 'The campaigns of the store, newest first.',
     filters: {
@@ -208,4 +208,4 @@ export const LISTS: readonly Route[] = [
       return readList(view, listRequest({ entity: 'order', ...wanted, page: number, pageSize }));
     },
   }),
-];
+]);

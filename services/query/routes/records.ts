@@ -1,7 +1,7 @@
 /** The endpoints of one record: details of a kind, whole, with the scope of the kind's list; the store's own record; the menu. */
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { dataEndpoint } from '../endpoints/data-endpoint.ts';
-import type { Route } from '../endpoints/route.ts';
+import { type Route, routePlugin } from '../endpoints/route.ts';
 import { id, required } from '../parameters/parameter.ts';
 import type { Shape } from '../read/shapes.ts';
 import { readRecord } from '../read/shared-reads.ts';
@@ -90,7 +90,7 @@ function detailsOf(kind: KindName, { schema, shape, named, example, description,
 }
 
 /** Every endpoint of one record. */
-export const RECORDS: readonly Route[] = [
+export default routePlugin([
   ...Object.entries(DETAILS).map(([kind, details]) => detailsOf(kind as KindName, details)),
   dataEndpoint({
     path: '/api/store/info/',
@@ -123,4 +123,4 @@ export const RECORDS: readonly Route[] = [
     dependsOn: ['category', 'product', 'option_group'],
     read: (view, _values, { menus }) => menus.read(view),
   }),
-];
+]);

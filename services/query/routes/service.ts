@@ -1,11 +1,11 @@
 /** What the service says of itself: its health, and the description of its API. */
-import type { Route } from '../endpoints/route.ts';
+import { routePlugin, type Route } from '../endpoints/route.ts';
 import { documentOperation, healthOperation } from '../openapi/operations.ts';
 import { RETRY_AFTER_OUTAGE_SECONDS } from '../responses/refusal.ts';
 import { sendStatic } from '../responses/static-content.ts';
 
 /** Whether requests can be served now. No detail that would help an attacker. */
-export const health: Route = {
+const health: Route = {
   method: 'GET',
   path: '/health',
   access: 'open',
@@ -22,11 +22,13 @@ export const health: Route = {
 const MAX_AGE_SECONDS = 300;
 
 /** The description of this API. */
-export const openApi: Route = {
+const openApi: Route = {
   method: 'GET',
   path: '/openapi.json',
   access: 'open',
   operation: documentOperation,
   handler: async (request, reply) =>
-    sendStatic(request, reply, request.server.openApiContent, `public, max-age=${MAX_AGE_SECONDS}`),
+    sendStatic(request, reply, await request.server.openApiContent(), `public, max-age=${MAX_AGE_SECONDS}`),
 };
+
+export default routePlugin([health, openApi]);

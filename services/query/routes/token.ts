@@ -1,7 +1,7 @@
 /** `POST /api/auth/token/`: OAuth 2.0 client credentials (R3, R4), as the list of its steps. */
 import { newSessionId } from '#shared/access/grants.ts';
 import { forbidStoring, TOKEN_PATH } from '../responses/send.ts';
-import type { Route } from '../endpoints/route.ts';
+import { routePlugin, type Route } from '../endpoints/route.ts';
 import { tokenOperation } from '../openapi/operations.ts';
 import { queryOf } from '../parameters/read.ts';
 import { requireActive } from '../token/client.ts';
@@ -10,7 +10,7 @@ import { GRANT_TYPE, readForm, requireGrantType, grantedScopes, scopesNeeded } f
 /** A token request is a few hundred bytes. */
 const BODY_LIMIT = 16_384;
 
-export const tokenRoute: Route = {
+const tokenRoute: Route = {
   method: 'POST',
   path: TOKEN_PATH,
   access: 'open',
@@ -47,3 +47,5 @@ export const tokenRoute: Route = {
     };
   },
 };
+
+export default routePlugin([tokenRoute]);

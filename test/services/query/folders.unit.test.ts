@@ -7,7 +7,7 @@ import { words } from '#test/words.ts';
 /** The folders and files of the query service, from the ground up: each may import what stands before it. */
 const FROM_THE_GROUND_UP = words(
   'metrics.ts deadline.ts batched.ts records responses parameters read rank-tree lists menu',
-  'feed access token overload openapi endpoints hooks docs routes',
+  'feed access token overload openapi endpoints hooks docs routes declared-routes.ts',
   'print-openapi.ts connections.ts generations.ts services.ts listener.ts app.ts main.ts',
 );
 const ROOT = 'services/query/';

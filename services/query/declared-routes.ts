@@ -1,0 +1,16 @@
+/** The routes of the API: each file in the folder of routes is a plugin that adds some. */
+import { join } from 'node:path';
+import autoload, { type AutoloadPluginOptions } from '@fastify/autoload';
+import fastify from 'fastify';
+import type { Route } from './endpoints/route.ts';
+
+export const ROUTES_FOLDER: AutoloadPluginOptions = { dir: join(import.meta.dirname, 'routes') };
+
+/** Finds them without a service: nothing is connected, and nothing answers. */
+export async function declaredRoutes(): Promise<readonly Route[]> {
+  const app = fastify({ exposeHeadRoutes: false });
+  app.decorate('routes', []);
+  await app.register(autoload, ROUTES_FOLDER);
+  await app.ready();
+  return app.routes;
+}
