@@ -78,7 +78,7 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'services/query/access/live-access.ts',
     replace: "if window == '' or session ~= client or not grant or not state then return answer end",
     by: "if window == '' then return answer end\ngrant = grant or 'active'\nstate = state or 'active'",
-    tests: ['test/services/query/quota.integration.test.ts'],
+    tests: ['test/services/query/access.integration.test.ts'],
   },
   {
     fault: 'an ETag does not know the parameters',
