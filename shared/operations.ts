@@ -66,14 +66,14 @@ function pathOf(request: IncomingMessage): string {
 type Answer = [status: number, body: object | string, headers?: Record<string, string>];
 
 const OK: Answer = [200, { status: 'ok' }];
-const PATHS = ['/live', '/ready', '/version', '/metrics'];
+const PATHS = new Set(['/live', '/ready', '/version', '/metrics']);
 
 async function answer(
   request: IncomingMessage,
   { live, unreadyReason, registry }: OperationsOptions,
 ): Promise<Answer> {
   const path = pathOf(request);
-  if (!PATHS.includes(path)) return [404, { code: 'not_found', detail: 'there is nothing at this path' }];
+  if (!PATHS.has(path)) return [404, { code: 'not_found', detail: 'there is nothing at this path' }];
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     return [405, { code: 'method_not_allowed', detail: 'allowed: GET, HEAD' }, { allow: 'GET, HEAD' }];
   }

@@ -50,7 +50,11 @@ const ours = (changes: object, head: object = {}) =>
 describe('a signature that is not ours', () => {
   it.each([
     ...words('none None NONE nOnE HS256 HS384 HS512 RS256 PS256 ES384 ES256K EdDSA es256'),
-    ...['', 'ES256 ', null, ['ES256'], {}],
+    '',
+    'ES256 ',
+    null,
+    ['ES256'],
+    {},
   ])('is refused with the algorithm %j', async (alg) => {
     const [, body = '', signature = ''] = token.split('.');
     for (const last of ['', signature, part('x')])
