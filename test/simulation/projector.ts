@@ -40,6 +40,8 @@ export interface WorldOfProjectors {
   /** The last offset that an operator has skipped of what begins at an offset; `null` without a decision. */
   skippedTo: (partition: number, from: number) => number | null;
   trace: (what: string) => void;
+  /** Told of a promise that was broken. */
+  violate: (what: string) => void;
   /** Told when a partition of a generation (`<generation>/<partition>`) stops, and when it does not any longer. */
   noteStopped: (key: string, isStopped: boolean) => void;
 }
@@ -255,6 +257,7 @@ export class Projector implements Host {
           }),
         whereIs: (claim) => whereIs(checkpoints, claim),
         commit: async (claim, slice) => {
+          const { position } = claim;
           const { given } = await applyWithCheckpoint(
             checkpoints,
             claim,
@@ -271,6 +274,9 @@ export class Projector implements Host {
             clock,
           );
           epochs.committed(given);
+          const [first] = slice.messages;
+          if (first !== undefined && Number(first.offset) < position)
+            this.#world.violate(`${about}: ${first.offset} was applied again at ${position}`);
           trace(`${about}: applied up to ${slice.next}`);
         },
         giveUp: async (claim, slice) => {

@@ -57,7 +57,7 @@ const ACTIONS = {
   backup: 4,
   restore: 3,
   retry: 5,
-  erase: 6,
+  erase: 10,
   rebuild: 2,
   flip: 3,
   rollback: 1,
@@ -129,9 +129,7 @@ class World implements WorldOfProjectors {
     this.#followers = STORES.map(
       (storeId, index) => new Follower(`follower of ${storeId}`, storeId, 1 + index * 3),
     );
-    this.#server.onUnknownCommit = (before) => {
-      if (this.random.chance(0.5)) this.#restoreBefore(before);
-    };
+    this.#server.onUnknownCommit = (before) => this.#restoreBefore(before);
     this.#server.onCommit = (before, after, session) => this.#checkCommit(before, after, session);
   }
 
@@ -140,6 +138,10 @@ class World implements WorldOfProjectors {
   noteStopped = (key: string, isStopped: boolean) => {
     if (isStopped) this.#stopped.add(key);
     else this.#stopped.delete(key);
+  };
+
+  violate = (what: string) => {
+    this.#violation ??= new Violation(what);
   };
 
   trace = (what: string) => {
@@ -464,6 +466,8 @@ class World implements WorldOfProjectors {
     this.scheduler.after(this.random.below(20), null, () => {
       for (const follower of this.#followers) while (!follower.poll(this.#server.state, this.#answering));
       this.#restore(state);
+      // Positions are given to other changes now.
+      for (let count = this.random.below(4); count > 0; count -= 1) this.#publish();
     });
   }
 
@@ -497,7 +501,7 @@ class World implements WorldOfProjectors {
 
   /** What fails for another reason than that the database does is a mistake, here or there. */
   readonly #expectFault = (error: unknown) => {
-    if (!(error instanceof MongoError)) this.#violation ??= new Violation(String(error));
+    if (!(error instanceof MongoError)) this.violate(String(error));
   };
 
   /** Pieces of the erasures of customers whom more records name than one slice erases. */
