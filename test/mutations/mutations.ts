@@ -1,6 +1,7 @@
 /**
  * Faults that the tests must find. Each replaces one text, which stands exactly once in its file, and names the tests that find it: a
- * change of structure moves the text, and the fault with it. Those of the projector's core stand in `test/simulation/mistakes/`.
+ * change of structure moves the text, and the fault with it. Those of the projector's core stand in `test/simulation/mistakes/`,
+ * but for five about epochs, which a restore alone does not show: what is applied again takes the same positions.
  */
 
 export interface Mutation {
@@ -14,6 +15,57 @@ export interface Mutation {
 }
 
 export const MUTATIONS: readonly Mutation[] = [
+  {
+    fault: 'an epoch is kept over a commit of unknown outcome',
+    file: 'shared/projection/slice/epochs.ts',
+    replace: 'for (const storeId of given.keys()) this.#given.delete(storeId);',
+    by: 'given.keys();',
+    tests: [
+      'test/shared/projection/pipeline/positions.integration.test.ts',
+      'test/followers.integration.test.ts',
+    ],
+  },
+  {
+    fault: 'an epoch is continued wherever the store stands',
+    file: 'shared/projection/slice/epochs.ts',
+    replace:
+      'given !== undefined && given.position === stamp?.position && given.epoch === presentEpoch(stamp.epochs)',
+    by: "given !== undefined && stamp !== undefined && given.epoch !== ''",
+    tests: [
+      'test/shared/projection/pipeline/positions.integration.test.ts',
+      'test/followers.integration.test.ts',
+    ],
+  },
+  {
+    fault: 'positions that a restored database lost count as told',
+    file: 'services/query/feed/cursor.ts',
+    replace: 'if (cursor.snapshotPosition <= end) return byCursor;',
+    by: 'if (cursor.snapshotPosition >= 0) return byCursor;',
+    tests: [
+      'test/shared/projection/pipeline/positions.integration.test.ts',
+      'test/followers.integration.test.ts',
+    ],
+  },
+  {
+    fault: 'deletions that a restored database gives again are not told',
+    file: 'services/query/feed/cursor.ts',
+    replace: 'skipDeletionsUpTo: Math.min(cursor.skipDeletionsUpTo, end),',
+    by: 'skipDeletionsUpTo: cursor.snapshotPosition,',
+    tests: [
+      'test/shared/projection/pipeline/positions.integration.test.ts',
+      'test/followers.integration.test.ts',
+    ],
+  },
+  {
+    fault: 'the stamp forgets all epochs but the present one',
+    file: 'shared/read-models/feed-epochs.ts',
+    replace: 'if (text === undefined) return item;',
+    by: "if (text === undefined || text !== '') return item;",
+    tests: [
+      'test/shared/projection/pipeline/positions.integration.test.ts',
+      'test/followers.integration.test.ts',
+    ],
+  },
   {
     fault: 'a cursor of one kind is taken for another kind',
     file: 'services/query/feed/cursor.ts',

@@ -21,7 +21,6 @@ const CURSOR = 'services/query/feed/cursor.ts';
 const TREE = 'shared/projection/rank-tree/loaded-tree.ts';
 const MAINTAIN = 'shared/projection/rank-tree/change.ts';
 const SLICE = 'shared/projection/slice/slice.ts';
-const FEED_EPOCHS = 'shared/read-models/feed-epochs.ts';
 
 export const MISTAKES: readonly Mistake[] = [
   {
@@ -53,19 +52,6 @@ export const MISTAKES: readonly Mistake[] = [
     file: CHECKPOINT,
     replace: 'const $set = { position: slice.next,',
     by: 'const $set = { position: slice.next + 1,',
-  },
-  {
-    mistake: 'an epoch is kept over a commit of unknown outcome',
-    file: EPOCHS,
-    replace: 'for (const storeId of given.keys()) this.#given.delete(storeId);',
-    by: 'given.keys();',
-  },
-  {
-    mistake: 'an epoch is continued wherever the store stands',
-    file: EPOCHS,
-    replace:
-      'given !== undefined && given.position === stamp?.position && given.epoch === presentEpoch(stamp.epochs)',
-    by: "given !== undefined && stamp !== undefined && given.epoch !== ''",
   },
   {
     mistake: 'every event takes the same position',
@@ -244,12 +230,6 @@ export const MISTAKES: readonly Mistake[] = [
     by: 'await session.abortTransaction();',
   },
   {
-    mistake: 'positions that a restored database lost count as told',
-    file: CURSOR,
-    replace: 'if (cursor.snapshotPosition <= end) return byCursor;',
-    by: 'if (cursor.snapshotPosition >= 0) return byCursor;',
-  },
-  {
     mistake: 'a cursor of another generation counts',
     file: CURSOR,
     replace: 'if (cursor.generation !== generation) return EVERYTHING;',
@@ -260,17 +240,5 @@ export const MISTAKES: readonly Mistake[] = [
     file: CURSOR,
     replace: 'if (at === -1) return EVERYTHING;',
     by: 'if (at === -1) return byCursor;',
-  },
-  {
-    mistake: 'deletions that a restored database gives again are not told',
-    file: CURSOR,
-    replace: 'skipDeletionsUpTo: Math.min(cursor.skipDeletionsUpTo, end),',
-    by: 'skipDeletionsUpTo: cursor.snapshotPosition,',
-  },
-  {
-    mistake: 'the stamp forgets all epochs but the present one',
-    file: FEED_EPOCHS,
-    replace: 'if (text === undefined) return item;',
-    by: "if (text === undefined || text !== '') return item;",
   },
 ];
