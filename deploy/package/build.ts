@@ -12,6 +12,7 @@ const DIST = join(ROOT, 'dist');
 /** Programs, and modules that are found by their path. */
 const ENTRIES = [
   'services/{admin,projector,query}/main.ts',
+  'services/query/routes/*.ts',
   'services/query/docs/unpack-reference-script.ts',
   'deploy/local/stack/guardian.ts',
 ];

@@ -112,7 +112,7 @@ const REQUESTS = [
   '$API/api/menu/ | head -c 300',
 ] as const;
 
-/** A token, and with it requests, for a shell. No line is wider than 80 columns. */
+/** A token, and with it requests, for a shell. Only the line of the secret is wider than 80 columns. */
 export function firstRequests(queryUrl: string, key: IssuedKey): { token: string[]; groups: string[] } {
   return {
     token: [
