@@ -141,7 +141,7 @@ export class StackError extends Error {
   override readonly name = 'StackError';
 }
 
-/** What went wrong in words, whatever was thrown, without credentials of servers. */
+/** The message of whatever was thrown, without the credentials in addresses of servers. */
 export function reasonOf(error: unknown): string {
   return withoutCredentials(error instanceof Error ? error.message : String(error));
 }
@@ -151,7 +151,7 @@ export type PartName = 'kafka' | 'mongodb' | 'redis';
 /** Where things lie in the data folder of a stack. */
 export type DataFolder = ReturnType<typeof dataFolderAt>;
 
-/** Tells where things lie in the folder. */
+/** The paths of what the data folder holds. */
 export function dataFolderAt(folder: string) {
   const path = resolve(folder);
   const logs = join(path, 'logs');
@@ -209,7 +209,7 @@ export async function claimFolder(folder: DataFolder, guardianPid: number): Prom
 }
 
 function tryToClaim({ path, ownerFile }: DataFolder, claim: Owner): boolean {
-  // Written beside it and linked, so that a reader never sees half of it.
+  // A draft is written and then linked to the name, so that nobody reads half of it.
   const draft = `${ownerFile}.${process.pid}`;
   try {
     mkdirSync(path, { recursive: true });
