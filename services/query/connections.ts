@@ -33,7 +33,12 @@ export async function connectMongodb({ config, metrics, logger }: ConnectionOpti
   const databases = Databases.of(config, (one) => createReaderClient(one, 'query'));
   const circuitOf = (client: MongoClient, labels: { environment?: string }) => {
     watchPool(client, metrics.pool);
-    return new MongodbCircuit(client, withDeadline, metrics.mongodbAway.labels(labels), logger.child(labels));
+    return new MongodbCircuit(
+      client,
+      deadlineAfter(readTimeoutMs / 2),
+      metrics.mongodbAway.labels(labels),
+      logger.child(labels),
+    );
   };
   const common = circuitOf(databases.common, {});
   const own = new Map(
@@ -83,7 +88,7 @@ const PROBE_MS = 100;
 
 /**
  * A circuit breaker: while MongoDB is known to be away, reads fail at once. A read that failed, or the driver's monitoring, raises the
- * suspicion; a ping with the time of a read confirms it, and the first answered ping ends it.
+ * suspicion; a ping with half the time of a read confirms it, for the reads too that began meanwhile, and the first answered ping ends it.
  */
 class MongodbCircuit {
   readonly #ping: () => Promise<unknown>;
@@ -92,8 +97,10 @@ class MongodbCircuit {
   readonly #stopped = new AbortController();
   #isOpen = false;
   #probing: Promise<void> | null = null;
+  /** Rejects once the suspicion is confirmed. */
+  #confirmation = Promise.withResolvers<never>();
 
-  /** @param bounded gives a read its whole time. @param away is 1 while MongoDB is known to be away. */
+  /** @param withDeadline bounds a ping. @param away is 1 while MongoDB is known to be away. */
   constructor(
     client: MongoClient,
     withDeadline: WithDeadline,
@@ -112,9 +119,12 @@ class MongodbCircuit {
   /** Bounds reads as before, and refuses them at once while MongoDB is known to be away. */
   guard(withDeadline: WithDeadline): WithDeadline {
     return async (read) => {
-      if (this.#isOpen) throw new StoreDataError('environment_unavailable', 'MongoDB is away');
+      if (this.#isOpen) throw mongodbIsAway();
       try {
-        return await withDeadline(read);
+        // Requests that waited for their turn would otherwise wait as long again as the read that raised the suspicion.
+        return await (this.#probing === null
+          ? withDeadline(read)
+          : Promise.race([withDeadline(read), this.#confirmation.promise]));
       } catch (error) {
         if (isUnavailable(error)) this.#suspect();
         throw error;
@@ -133,8 +143,10 @@ class MongodbCircuit {
   };
 
   readonly #suspect = () => {
-    if (this.#stopped.signal.aborted) return;
-    this.#probing ??= this.#probe().finally(() => {
+    if (this.#stopped.signal.aborted || this.#probing !== null) return;
+    this.#confirmation = Promise.withResolvers();
+    this.#confirmation.promise.catch(() => undefined);
+    this.#probing = this.#probe().finally(() => {
       this.#probing = null;
     });
   };
@@ -145,6 +157,7 @@ class MongodbCircuit {
     while (!signal.aborted && (await this.#ping().then(() => false, isUnavailable))) {
       if (!this.#isOpen) this.#logger.warn('MongoDB is away: requests that need it get 503 at once');
       this.#set(true);
+      this.#confirmation.reject(mongodbIsAway());
       await pause(PROBE_MS, signal);
     }
     if (this.#isOpen && !signal.aborted) this.#logger.info('MongoDB answers again');
@@ -155,6 +168,10 @@ class MongodbCircuit {
     this.#isOpen = isOpen;
     this.#away.set(isOpen ? 1 : 0);
   }
+}
+
+function mongodbIsAway(): StoreDataError {
+  return new StoreDataError('environment_unavailable', 'MongoDB is away');
 }
 
 /** Connects to Redis. @throws {StoreDataError} where it is there and not fit for use. */

@@ -165,6 +165,27 @@ describe.each(OUTAGES)('MongoDB %s', (_how, fail) => {
   });
 });
 
+it('MongoDB frozen keeps requests that wait for their turn half as long again as the first, not twice as long', async () => {
+  const patient = await startApp({
+    ...behindProxies,
+    mongodb: { ...behindProxies.mongodb, readTimeoutMs: 1_500 },
+  });
+  try {
+    await mongodbProxy.freeze();
+    const began = performance.now();
+    const waits = await Promise.all(
+      Array.from({ length: 153 }, async () => {
+        expect((await patient.api.get('/api/order/list', token)).status).toBe(503);
+        return performance.now() - began;
+      }),
+    );
+    expect(Math.max(...waits) / Math.min(...waits)).toBeLessThan(1.8);
+  } finally {
+    await mongodbProxy.restore();
+    await patient.app.close();
+  }
+});
+
 describe('a start during an outage', () => {
   it.each(OUTAGES)('is possible: servers %s', async (_how, fail) => {
     await fail(redisProxy);
