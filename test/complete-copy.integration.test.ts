@@ -1,8 +1,8 @@
 /** The guide's promise: who follows the feed has a complete copy. A client that knows only the feed makes every other answer of it. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
+import { useQueryService } from '#test/hooks.ts';
 import type { Changes } from '#test/follower.ts';
-import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { caughtUp } from '#test/read-models.ts';
 import { AdversarialStream } from '../deploy/testing/adversarial-stream.ts';
 import { encodeChange } from '../deploy/testing/retried-letter.ts';
@@ -21,13 +21,12 @@ const BEYOND_SUMMARY: Record<string, string[]> = {
   product: ['ean', 'serves', 'option_group_ids', 'created_at'],
 };
 
-let service: QueryService;
+const service = useQueryService();
 let token: string;
 const copy = new Map<string, { kind: string; record: Fields; offset: string }>();
 let offset = '';
 
 beforeAll(async () => {
-  service = await startQueryService();
   await service.setKey({ clientId: 'follower', storeId: STORE });
   token = await service.api.token('follower', 'secret');
   const stream = new AdversarialStream(STORE, 3);
@@ -40,7 +39,6 @@ beforeAll(async () => {
     after = await follow(after);
   }
 });
-afterAll(() => service?.close());
 
 async function follow(from: string): Promise<string> {
   for (let after = from; ;) {

@@ -4,10 +4,10 @@ import type { Db, Document } from 'mongodb';
 import { changesTopic } from '#shared/events/topics.ts';
 import { createProducer } from '#shared/kafka/client.ts';
 import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
+import { useQueryService } from '#test/hooks.ts';
 import { type Changes, Follower } from '#test/follower.ts';
 import { generationDb } from '#test/generations.ts';
 import { eventually } from '#test/installation.ts';
-import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
 import { AdversarialStream, type StreamChange } from '../deploy/testing/adversarial-stream.ts';
 import { encodeChange, letterOf } from '../deploy/testing/retried-letter.ts';
@@ -20,7 +20,7 @@ const KINDS = ['order', 'customer', 'review'] as const;
 const ALL = '/api/changes?kinds=order&kinds=customer&kinds=review&records=whole&page_size=7';
 
 describe('followers', () => {
-  let service: QueryService;
+  const service = useQueryService();
   let followers: Follower[];
   let token: string;
   const stream = new AdversarialStream(STORE, 1, [...KINDS]);
@@ -29,7 +29,6 @@ describe('followers', () => {
   const buried = new Set<string>();
 
   beforeAll(async () => {
-    service = await startQueryService();
     await service.setKey({ clientId: 'follower', storeId: STORE });
     token = await service.api.token('follower', 'secret');
     const feeds = [...KINDS.map((kind) => `/api/${kind}/changes?page_size=7`), ALL];
@@ -39,7 +38,6 @@ describe('followers', () => {
   });
   afterAll(async () => {
     await Promise.all((followers ?? []).map((follower) => follower.stop()));
-    await service?.close();
   });
 
   const installation = () => service.installation;

@@ -1,8 +1,8 @@
 /** Clients that people use get tokens and read data with them, unchanged, however they encode credentials in Basic. */
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { useQueryService } from '#test/hooks.ts';
 import { TOKEN_PATH } from '#test/api-client.ts';
-import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { type NpmClient, runNpmClient } from './npm.ts';
 import {
   prepared,
@@ -18,7 +18,7 @@ import { IMPORTED, KEYS, type Result, type Task } from './task.ts';
 /** Fetching may take this long on a slow line. */
 const FETCH_LIMIT_MS = 240_000;
 
-let service: QueryService;
+const service = useQueryService();
 let task: Task;
 /** The credentials that the token endpoint was sent, as they were inside Basic. */
 let sent: string[] = [];
@@ -36,7 +36,6 @@ const spring = settled(
 );
 
 beforeAll(async () => {
-  service = await startQueryService();
   for (const { client_id: clientId, client_secret } of KEYS) {
     await service.setKey({ clientId, secrets: [client_secret] });
   }
@@ -58,7 +57,6 @@ beforeAll(async () => {
     keys: KEYS,
   };
 });
-afterAll(() => service.close());
 
 beforeEach(() => {
   sent = [];

@@ -3,14 +3,14 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, it, type TestContext } from 'vitest';
+import { expect, it, type TestContext } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { cacheFolder } from '#local/stack/fetch.ts';
 import { findOnPath } from '#local/stack/program.ts';
+import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
 import { javaWith } from '#test/java-packages.ts';
 import { installPythonPackages } from '#test/python-packages.ts';
-import { type QueryService, startQueryService } from '#test/query-service.ts';
 
 const run = promisify(execFile);
 const EXAMPLE = join(import.meta.dirname, '../../docs/examples/produce-events');
@@ -69,11 +69,7 @@ function requireProgram(name: string): string {
   return file;
 }
 
-let service: QueryService;
-beforeAll(async () => {
-  service = await startQueryService({ partitions: 12 });
-});
-afterAll(() => service.close());
+const service = useQueryService({ partitions: 12 });
 
 interface Changes {
   results: { id: string; deleted: boolean }[];

@@ -1,8 +1,8 @@
 /** Prototype pollution, operator injection and searches that should take for ever, in every parameter of every endpoint. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { useQueryService } from '#test/hooks.ts';
 import type { ErrorAnswer } from '#test/api-client.ts';
 import { processorMs } from '#test/patience.ts';
-import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { type DataRoute, dataRoutes, targetOf } from './data-routes.ts';
 import { expectHarmless } from './harmless.ts';
 import { idOf, recordsOf, type Tenant } from './tenants.ts';
@@ -19,12 +19,11 @@ const OWN: Tenant = {
   phone: '11900000000',
 };
 
-let service: QueryService;
+const service = useQueryService();
 let token: string;
 let routes: DataRoute[];
 
 beforeAll(async () => {
-  service = await startQueryService();
   routes = dataRoutes(service.app);
   await service.setKey({ clientId: 'full' });
   token = await service.api.token('full', 'secret');
@@ -33,7 +32,6 @@ beforeAll(async () => {
     ...recordsOf({ ...OWN, name: 'B', storeId: 's2', secret: CANARY, phone: '11911111111' }),
   ]);
 });
-afterAll(() => service.close());
 
 /** A target with our own record where one is required. */
 const ownTarget = (route: DataRoute, more: readonly string[] = []) =>

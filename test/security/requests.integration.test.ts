@@ -1,9 +1,9 @@
 /** Requests that two servers could read in two ways: refused, with one answer, and nothing behind them is read. */
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { useQueryService } from '#test/hooks.ts';
 import { TOKEN_PATH } from '#test/api-client.ts';
 import { processorMs } from '#test/patience.ts';
-import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { dataRoutes, targetOf } from './data-routes.ts';
 import { expectHarmless } from './harmless.ts';
 
@@ -14,17 +14,15 @@ const POST = `POST ${TOKEN_PATH} HTTP/1.1\r\n${HOST}`;
 /** What a smuggler hides behind a request; answered, it would be the 404 that nothing else here gets. */
 const SMUGGLED = 'GET /smuggled HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
 
-let service: QueryService;
+const service = useQueryService();
 let token: string;
 let authorization: string;
 
 beforeAll(async () => {
-  service = await startQueryService();
   await service.setKey({ clientId: 'full' });
   token = await service.api.token('full', 'secret');
   authorization = `Authorization: Bearer ${token}\r\n`;
 });
-afterAll(() => service.close());
 
 /** The statuses of all answers to bytes (one for each character), until the server ends the connection. */
 async function statusesOf(bytes: string): Promise<number[]> {

@@ -1,18 +1,17 @@
 /** No store sees anything of another, nor of itself in another environment: tried at every endpoint with every id. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
+import { useQueryService } from '#test/hooks.ts';
 import type { ListBody } from '#test/api-client.ts';
-import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { type DataRoute, dataRoutes, targetOf } from './data-routes.ts';
 import { expectHarmless } from './harmless.ts';
 import { idOf, recordsOf, type Tenant } from './tenants.ts';
 
-let service: QueryService;
+const service = useQueryService({ environments: 2 });
 let tenants: (Tenant & { token: string })[] = [];
 let routes: DataRoute[];
 
 beforeAll(async () => {
-  service = await startQueryService({ environments: 2 });
   routes = dataRoutes(service.app);
   const [first = '', second = ''] = service.installation.config.environments;
   const places = [
@@ -29,7 +28,6 @@ beforeAll(async () => {
     tenants.push({ ...tenant, token: await service.api.token(`key${name}`, 'secret') });
   }
 });
-afterAll(() => service.close());
 
 const others = (tenant: Tenant) => tenants.filter(({ name }) => name !== tenant.name);
 /** The kind of record that an id parameter names. */

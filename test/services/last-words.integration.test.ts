@@ -1,13 +1,9 @@
 /** What a service says when it ends by a failure: one line of JSON like all others, level fatal, and nothing after it. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createInstallation, type Installation } from '#test/installation.ts';
+import { describe, expect, it } from 'vitest';
+import { useInstallation } from '#test/hooks.ts';
 import { type LogLine, startService } from '#test/service-process.ts';
 
-let installation: Installation;
-beforeAll(async () => {
-  installation = await createInstallation();
-});
-afterAll(() => installation?.close());
+const installation = useInstallation();
 
 /** Fails where nobody catches it, when the process is told to. */
 const failing = (statement: string) => ({

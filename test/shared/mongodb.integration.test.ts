@@ -1,15 +1,15 @@
 import type { Db, MongoClient } from 'mongodb';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { eventually, createInstallation, type Installation } from '#test/installation.ts';
+import { useInstallation } from '#test/hooks.ts';
+import { eventually } from '#test/installation.ts';
 import { Registry } from 'prom-client';
 import { createWriterClient, forSnapshots, poolMetrics, watchPool } from '#shared/mongodb.ts';
 import { metricFactory } from '#shared/process-metrics.ts';
 
-let installation: Installation;
+const installation = useInstallation();
 let client: MongoClient;
 let db: Db;
 beforeAll(async () => {
-  installation = await createInstallation();
   client = createWriterClient(installation.config, 'test');
   db = client.db(`${installation.config.namePrefix}_snapshots`);
   await db.collection('a').insertOne({ n: 1 });
@@ -22,7 +22,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await client?.close();
-  await installation?.close();
 });
 
 it('reads of a snapshot session see one moment, also with a client that reads by majority', async () => {

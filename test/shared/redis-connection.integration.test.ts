@@ -5,18 +5,18 @@ import { Registry } from 'prom-client';
 import { metricFactory } from '#shared/process-metrics.ts';
 import { nodeFor } from '#shared/redis-masters.ts';
 import { createRedis, redisSeconds } from '#shared/redis.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { useInstallation } from '#test/hooks.ts';
+import { eventually } from '#test/installation.ts';
 import { startRedisProxy } from '#test/server-proxies.ts';
 import type { TcpProxy } from '#test/tcp-proxy.ts';
 
 const TIMEOUT_MS = 300;
 
-let installation: Installation;
+const installation = useInstallation({ oneRedis: true });
 let proxy: TcpProxy;
 let redis: Redis;
 const seconds = redisSeconds(metricFactory(new Registry()));
 beforeAll(async () => {
-  installation = await createInstallation({ oneRedis: true });
   const behind = await startRedisProxy(installation.config.redis.url);
   proxy = behind;
   const settings = {
@@ -41,7 +41,6 @@ afterEach(async () => {
 afterAll(async () => {
   redis?.disconnect();
   await proxy?.close();
-  await installation?.close();
 });
 
 const key = (name: string) => `${installation.config.namePrefix}:${name}`;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Registry } from 'prom-client';
 import { parse, stringify } from 'yaml';
-import { findTool } from './tools.ts';
+import { findPromtool } from './tools.ts';
 
 const RULES = join(import.meta.dirname, '../../../deploy/prometheus/alerts.yaml');
 const JOBS = ['store-data-projector', 'store-data-query'] as const;
@@ -15,7 +15,7 @@ const run = promisify(execFile);
 
 /** @param registries of a projector and of a query service. @returns what promtool says of alerts that fire; `null` where there is none. */
 export async function firingAlerts(registries: readonly (Registry | undefined)[]): Promise<string | null> {
-  const promtool = await findTool('promtool', process.env);
+  const promtool = await findPromtool(process.env);
   if ('missing' in promtool) {
     process.stderr.write(`alerts are not tried: ${promtool.missing}\n`);
     return null;

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { findTool } from './tools.ts';
+import { findPromtool } from './tools.ts';
 import { HEALTHY, SCENARIOS, type SeriesValues } from './scenarios.ts';
 
 interface Rule {
@@ -23,7 +23,7 @@ const { groups } = parse(await readFile(file, 'utf8')) as {
 };
 const rules = groups.flatMap((group) => group.rules).filter((rule) => 'alert' in rule);
 
-const promtool = await findTool('promtool', process.env);
+const promtool = await findPromtool(process.env);
 if ('missing' in promtool) process.stderr.write(`alerts are not tried: ${promtool.missing}\n`);
 const folder = await mkdtemp(join(tmpdir(), 'store-data-alerts-'));
 afterAll(() => rm(folder, { recursive: true, force: true }));

@@ -1,5 +1,5 @@
 /**
- * Prometheus, and promtool, which tests alerting rules: those of the PATH, else out of Debian's package, kept in the cache. apt gets
+ * Prometheus' promtool, which tests alerting rules: the one of the PATH, else out of Debian's package, kept in the cache. apt gets
  * lists of its own, so that neither root nor an `apt-get update` is needed; what it fetches is signed.
  */
 import { execFile } from 'node:child_process';
@@ -18,8 +18,9 @@ const FETCH_MS = 120_000;
 /** The file of the program, or why there is none. */
 export type Tool = { file: string } | { missing: string };
 
-/** Finds one of the package's programs, or fetches it. */
-export async function findTool(name: 'prometheus' | 'promtool', env: NodeJS.ProcessEnv): Promise<Tool> {
+/** Finds it, or fetches it. */
+export async function findPromtool(env: NodeJS.ProcessEnv): Promise<Tool> {
+  const name = 'promtool';
   const installed = findOnPath(name, env);
   if (installed !== undefined) return { file: installed };
   const cache = cacheFolder(env);

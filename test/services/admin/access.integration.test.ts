@@ -9,8 +9,9 @@ import {
 import { redisKeys } from '#shared/access/grants.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { accessTopic } from '#shared/events/topics.ts';
+import { useInstallation } from '#test/hooks.ts';
 import { keyEvent } from '#test/events.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { eventually } from '#test/installation.ts';
 import { startSilentProjector } from '#test/projectors.ts';
 import { endsOf } from '#test/topics.ts';
 import { runCommand, runJson, saidBesideReplicas } from './run-command.ts';
@@ -26,7 +27,7 @@ interface CreatedKey {
   live: boolean;
 }
 
-let installation: Installation;
+const installation = useInstallation({ partitions: 1 });
 let projector: RunningProjector | null = null;
 
 async function start(): Promise<void> {
@@ -38,12 +39,10 @@ async function stop(): Promise<void> {
 }
 
 beforeAll(async () => {
-  installation = await createInstallation({ partitions: 1 });
   await createControlIndexes(control());
 });
 afterAll(async () => {
   await stop();
-  await installation?.close();
 });
 
 const control = () => installation.databases.control;
@@ -351,14 +350,6 @@ describe('at the last sequence that there is', () => {
     await logIsApplied();
     expect(await storedKey('last')).toMatchObject({ status: 'revoked' });
     expect(await control().collection('dead_letters').countDocuments()).toBe(0);
-  });
-
-  it('what is taken away by events counts, though they have the same number', async () => {
-    await lastKey('last-2');
-    const fewer = { secret_sha256: [hashSecret('one')] };
-    await installation.publishAccess([keyEvent('last-2', Number.MAX_SAFE_INTEGER, fewer)]);
-    await logIsApplied();
-    await eventually('it is in Redis', async () => (await grantOf('last-2')).join() === 'active order');
   });
 
   it('a store can be blocked, and not be let in again', async () => {

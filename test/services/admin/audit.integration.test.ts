@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { hostname, userInfo } from 'node:os';
 import { hashSecret } from '#shared/access/secrets.ts';
+import { useQueryService } from '#test/hooks.ts';
 import { keyEvent } from '#test/events.ts';
 import { eventually } from '#test/installation.ts';
-import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { runCommand, runJson } from './run-command.ts';
 
 interface Entry {
@@ -20,13 +20,11 @@ interface Entry {
   ended_at: string | null;
 }
 
-let service: QueryService;
+const service = useQueryService();
 let env: Record<string, string>;
 beforeAll(async () => {
-  service = await startQueryService();
   env = { ...service.installation.env, STORE_DATA_ACTOR: 'ana' };
 });
-afterAll(() => service?.close());
 
 const audit = (...args: string[]) => runJson<Entry[]>(env, ['audit', ...args]);
 const commands = async (...args: string[]) =>

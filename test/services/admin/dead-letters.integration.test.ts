@@ -17,8 +17,9 @@ import {
   STAMPS,
 } from '#shared/read-models/collections.ts';
 import { orderFacet } from '#shared/read-models/rank-tree/keys.ts';
+import { useInstallation } from '#test/hooks.ts';
 import { keyEvent, orderEvent, orderMessage, type TestEvent } from '#test/events.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { eventually } from '#test/installation.ts';
 import { startSilentProjector } from '#test/projectors.ts';
 import { readModels } from '#test/read-models.ts';
 import { runCommand, runJson } from './run-command.ts';
@@ -35,14 +36,13 @@ interface RetryAnswer {
 const MAJORITY = { readConcern: { level: 'majority' } } as const;
 
 describe('dead-letters', () => {
-  let installation: Installation;
+  // The letters below died long ago.
+  const installation = useInstallation({ partitions: 2, settings: { DEAD_LETTER_DAYS: '0' } });
   let projector: RunningProjector;
   let letters: Collection<DeadLetter>;
   let accessLetters: Collection<DeadLetter>;
   let topic = '';
   beforeAll(async () => {
-    // The letters below died long ago.
-    installation = await createInstallation({ partitions: 2, settings: { DEAD_LETTER_DAYS: '0' } });
     projector = await startSilentProjector(installation);
     letters = (await readModels(installation)).collection(DEAD_LETTERS, MAJORITY);
     accessLetters = installation.databases.control.collection(DEAD_LETTERS, MAJORITY);
@@ -50,7 +50,6 @@ describe('dead-letters', () => {
   });
   afterAll(async () => {
     await projector?.stop();
-    await installation?.close();
   });
   beforeEach(async () => {
     await letters.deleteMany({});

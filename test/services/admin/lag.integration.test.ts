@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { useInstallation } from '#test/hooks.ts';
 import { orderEvent } from '#test/events.ts';
-import { createInstallation, type Installation } from '#test/installation.ts';
 import { applyAll } from '#test/projectors.ts';
 import { runCommand, runJson, startCommand } from './run-command.ts';
 
@@ -10,12 +10,10 @@ interface LagAnswer {
 }
 
 describe('lag', () => {
-  let installation: Installation;
+  const installation = useInstallation({ partitions: 1, environments: 2 });
   beforeAll(async () => {
-    installation = await createInstallation({ partitions: 1, environments: 2 });
     await installation.publish(['o1', 'o2', 'o3'].map((id) => orderEvent(id)));
   });
-  afterAll(() => installation?.close());
 
   it('is the whole log before a projector ran, and none after', async () => {
     const { environment } = installation;

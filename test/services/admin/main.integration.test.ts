@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createInstallation, type Installation } from '#test/installation.ts';
+import { describe, expect, it } from 'vitest';
+import { useInstallation } from '#test/hooks.ts';
 import { runCommand, runProcess } from './run-command.ts';
 
 describe('the process', () => {
-  let installation: Installation;
-  beforeAll(async () => {
-    installation = await createInstallation();
-  });
-  afterAll(() => installation?.close());
+  const installation = useInstallation();
 
   it('ends with 2 and one line on wrong usage, with 0 on --help, with 2 and the help on nothing', async () => {
     const env = installation.env;

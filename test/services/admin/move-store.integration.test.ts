@@ -1,18 +1,17 @@
 /** A store that moves to another environment, by the steps of docs/operations.md. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { CATEGORY_PRODUCTS, COLLECTIONS, TOMBSTONES } from '#shared/read-models/collections.ts';
-import { type QueryService, startQueryService } from '#test/query-service.ts';
+import { useQueryService } from '#test/hooks.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
 import { idOf, recordsOf, type Tenant } from '../../security/tenants.ts';
 import { runCommand, runJson } from './run-command.ts';
 
-let service: QueryService;
+const service = useQueryService({ environments: 2, partitions: 1 });
 let here: string;
 let there: string;
 let tenant: Tenant;
 beforeAll(async () => {
-  service = await startQueryService({ environments: 2, partitions: 1 });
   [here = '', there = ''] = service.installation.config.environments;
   tenant = { name: 'a', storeId: 's1', environment: here, secret: 'Pastelaria', phone: '84937164825' };
   await service.setKey({ clientId: 'old', storeId: 's1' });
@@ -22,7 +21,6 @@ beforeAll(async () => {
     { entity: 'coupon', storeId: 's1', id: idOf('coupon', tenant) },
   ]);
 });
-afterAll(() => service?.close());
 
 const review = { rating: 4, created_at: '2026-01-03T12:00:00Z' };
 const attributes = (id: string, sequence: number) => ({

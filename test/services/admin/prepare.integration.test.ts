@@ -6,20 +6,18 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadSigningKeys } from '#query/access/tokens.ts';
 import { readConfig } from '#shared/config.ts';
 import { type Stamp, STAMPS } from '#shared/read-models/collections.ts';
-import { createInstallation, type Installation } from '#test/installation.ts';
+import { useInstallation } from '#test/hooks.ts';
 import { withAdmin } from '#test/topics.ts';
 import { runCommand, runJson } from './run-command.ts';
 
 describe('prepare', () => {
-  let installation: Installation;
+  const installation = useInstallation();
   let folder: string;
   beforeAll(async () => {
-    installation = await createInstallation();
     folder = await mkdtemp(join(tmpdir(), 'store-data-prepare-'));
   });
   afterAll(async () => {
     await rm(folder, { recursive: true, force: true });
-    await installation?.close();
   });
 
   it('makes topics that keep everything and a key that signs, and leaves both alone the next time', async () => {

@@ -5,15 +5,15 @@ import { applyStoreStatus, controlCollections } from '#shared/access/access-keys
 import type { OwnQuota } from '#shared/events/access-event.ts';
 import { redisKeys } from '#shared/access/grants.ts';
 import { controlDatabase } from '#shared/read-models/databases.ts';
-import { type QueryService, startApp, startQueryService } from '#test/query-service.ts';
+import { useQueryService } from '#test/hooks.ts';
+import { startApp } from '#test/query-service.ts';
 import { runCommand, runJson } from './run-command.ts';
 
-let service: QueryService;
+const service = useQueryService({ environments: 2 });
 let others: Awaited<ReturnType<typeof startApp>>[];
 let servers: Servers;
 
 beforeAll(async () => {
-  service = await startQueryService({ environments: 2 });
   const { config } = service.installation;
   others = await Promise.all([startApp(config), startApp(config)]);
   servers = new Servers({ config, origin: 'the test' });
@@ -21,7 +21,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await servers.close();
   for (const { app } of others) await app.close();
-  await service.close();
 });
 
 const environment = () => service.installation.environment;
@@ -114,21 +113,6 @@ describe('quota set', () => {
     const token = await service.api.token('elsewhere', 'secret');
     const configured = '"store";q=1000000;w=60';
     expect((await told(token)).map(([, policy]) => policy)).toEqual([configured, configured, configured]);
-  });
-
-  it('changes the version with each change, so that no late write of an older one wins', async () => {
-    const version = async () => (await stores().findOne({ store_id: 'versions' }))?.version ?? 0;
-    expect(await set('versions', { requests: 1 })).toBe(true);
-    const first = await version();
-    expect(await set('versions', { requests: 1 })).toBe(false);
-    expect(await set('versions', { requests: 5 })).toBe(true);
-    expect(await version()).toBeGreaterThan(first);
-    await Promise.all([2, 3, 4].map((requests) => set('versions', { requests })));
-    const record = await stores().findOne({ store_id: 'versions' });
-    expect(record?.publish_pending).toBeUndefined();
-    expect(await service.installation.redis.zrange(keysOf('versions').storeAccess, 0, '-1')).toEqual([
-      `active ${record?.quota?.requests}`,
-    ]);
   });
 });
 

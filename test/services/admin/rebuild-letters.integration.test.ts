@@ -6,28 +6,26 @@ import { toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS, COLLECTIONS, DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
+import { useInstallation } from '#test/hooks.ts';
 import { orderEvent } from '#test/events.ts';
 import { generationCaughtUp, generationDb, statesOf } from '#test/generations.ts';
-import { createInstallation, type Installation } from '#test/installation.ts';
 import { startSilentProjector } from '#test/projectors.ts';
 import { caughtUp, dump, idsIn } from '#test/read-models.ts';
 import { runCommand, runJson } from './run-command.ts';
 
 describe('what was decided about dead letters', () => {
-  let installation: Installation;
+  const installation = useInstallation({ partitions: 1 });
   let projector: RunningProjector;
   let topic = '';
   const start = async () => {
     projector = await startSilentProjector(installation);
   };
   beforeAll(async () => {
-    installation = await createInstallation({ partitions: 1 });
     topic = changesTopic(installation.environment);
     await start();
   });
   afterAll(async () => {
     await projector?.stop();
-    await installation?.close();
   });
 
   /** The message at an offset, as it lies in the log. */

@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
+import { useInstallation } from '#test/hooks.ts';
 import { orderEvent } from '#test/events.ts';
 import { statesOf } from '#test/generations.ts';
-import { createInstallation, type Installation } from '#test/installation.ts';
 import { applyAll, startSilentProjector } from '#test/projectors.ts';
 import { configureTopic, withAdmin } from '#test/topics.ts';
 import { runCommand, startCommand } from './run-command.ts';
 
 describe('a rebuild that would lose events', () => {
-  let installation: Installation;
-  beforeAll(async () => {
-    installation = await createInstallation({ environments: 3, partitions: 2 });
-  });
-  afterAll(() => installation?.close());
+  const installation = useInstallation({ environments: 3, partitions: 2 });
 
   /** An environment in which everything was applied. */
   const applied = async (index: number): Promise<string> => {

@@ -4,8 +4,9 @@ import { type RunningProjector } from '#projector/projector.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { generationGroup } from '#shared/read-models/generation.ts';
+import { useInstallation } from '#test/hooks.ts';
 import { generationCaughtUp, generationDb, statesOf } from '#test/generations.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { eventually } from '#test/installation.ts';
 import { startSilentProjector } from '#test/projectors.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
 import { stream } from '#test/streams.ts';
@@ -27,10 +28,9 @@ interface Answer {
 const [first = [], more = []] = fc.sample(stream, { numRuns: 2, seed: 7 });
 
 describe('rebuild', () => {
-  let installation: Installation;
+  const installation = useInstallation();
   let projector: RunningProjector;
   beforeAll(async () => {
-    installation = await createInstallation();
     projector = await startSilentProjector(installation);
     await installation.publish(first);
     await installation.send(changesTopic(installation.environment), [{ key: 's1', value: 'poison' }]);
@@ -38,7 +38,6 @@ describe('rebuild', () => {
   });
   afterAll(async () => {
     await projector?.stop();
-    await installation?.close();
   });
 
   const run = (...args: string[]) => runCommand(installation.env, args);

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type AccessKey, controlCollections } from '#shared/access/access-keys.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
+import { useQueryService } from '#test/hooks.ts';
 import { keyEvent } from '#test/events.ts';
 import { eventually } from '#test/installation.ts';
-import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { runCommand, runJson } from './run-command.ts';
 
 interface RotatedKey {
@@ -13,11 +13,7 @@ interface RotatedKey {
   live: boolean;
 }
 
-let service: QueryService;
-beforeAll(async () => {
-  service = await startQueryService();
-});
-afterAll(() => service?.close());
+const service = useQueryService();
 
 const run = (...args: string[]) => runCommand(service.installation.env, ['keys', ...args]);
 const rotate = (...args: string[]) =>

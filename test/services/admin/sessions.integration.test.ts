@@ -1,17 +1,13 @@
 import { decodeJwt } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { useInstallation } from '#test/hooks.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { redisKeys, newSessionId } from '#shared/access/grants.ts';
 import { loadSigningKeys, createTokens } from '#query/access/tokens.ts';
-import { createInstallation, type Installation } from '#test/installation.ts';
 import { runCommand, saidBesideReplicas } from './run-command.ts';
 
 describe('sessions revoke', () => {
-  let installation: Installation;
-  beforeAll(async () => {
-    installation = await createInstallation();
-  });
-  afterAll(() => installation?.close());
+  const installation = useInstallation();
 
   const revoked = (id: string) =>
     controlCollections(installation.databases.control).revokedSessions.findOne({ _id: id });

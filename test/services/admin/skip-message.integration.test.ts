@@ -4,23 +4,22 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type RunningProjector } from '#projector/projector.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { DEAD_LETTERS, type DeadLetter, STAMPS } from '#shared/read-models/collections.ts';
+import { useInstallation } from '#test/hooks.ts';
 import { orderEvent } from '#test/events.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { eventually } from '#test/installation.ts';
 import { startSilentProjector } from '#test/projectors.ts';
 import { idsIn, readModels } from '#test/read-models.ts';
 import { runCommand } from './run-command.ts';
 
-let installation: Installation;
+const installation = useInstallation({ partitions: 1 });
 let projector: RunningProjector;
 let topic: string;
 beforeAll(async () => {
-  installation = await createInstallation({ partitions: 1 });
   topic = changesTopic(installation.environment);
   projector = await startSilentProjector(installation);
 });
 afterAll(async () => {
   await projector?.stop();
-  await installation?.close();
 });
 
 const publish = (storeId: string, subject: string) =>

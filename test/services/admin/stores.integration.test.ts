@@ -1,16 +1,15 @@
 /** What commands show of stores, their keys and their sessions. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
+import { useQueryService } from '#test/hooks.ts';
 import { ORDER } from '#test/events.ts';
-import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { orderLine } from './publish/events.ts';
 import { runCommand, runJson } from './run-command.ts';
 
-let service: QueryService;
+const service = useQueryService();
 let environment: string;
 const KEY = 'A'.repeat(24);
 
 beforeAll(async () => {
-  service = await startQueryService();
   ({ environment } = service.installation);
   const created_at = '2026-01-01T00:00:00Z';
   const store = { name: 'Pizzaria Bela', timezone_offset: '-03:00', created_at };
@@ -25,7 +24,6 @@ beforeAll(async () => {
     { entity: 'order', storeId: 's2', id: 'o3', data: ORDER },
   ]);
 });
-afterAll(() => service.close());
 
 const json = <T>(...args: string[]) => runJson<T>(service.installation.env, args);
 const command = (...args: string[]) => runCommand(service.installation.env, args);

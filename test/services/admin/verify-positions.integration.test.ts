@@ -1,6 +1,6 @@
 /** `verify` finds feed positions that followers would miss, and tells these records again at the end of the feed. */
 import type { Db } from 'mongodb';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import {
   COLLECTIONS,
   ERASURES,
@@ -12,10 +12,11 @@ import {
   TOMBSTONES,
 } from '#shared/read-models/collections.ts';
 import { epochsIn } from '#shared/read-models/feed-epochs.ts';
+import { useQueryService } from '#test/hooks.ts';
 import { ORDER } from '#test/events.ts';
-import { type QueryService, startQueryService, type TestChange } from '#test/query-service.ts';
+import { type TestChange } from '#test/query-service.ts';
 import { readModels } from '#test/read-models.ts';
-import { runCommand, runJson } from './run-command.ts';
+import { runCommand } from './run-command.ts';
 
 interface Answer {
   stores: number;
@@ -27,13 +28,11 @@ interface Changes {
   next: string;
 }
 
-let service: QueryService;
+const service = useQueryService();
 let db: Db;
 beforeAll(async () => {
-  service = await startQueryService();
   db = await readModels(service.installation);
 });
-afterAll(() => service?.close());
 
 const order = (storeId: string, id: string, customer?: object): TestChange => ({
   entity: 'order',
@@ -141,33 +140,6 @@ it('names each kind of damage, and tells followers that stood before of what it 
   expect(others.toReversed()).toEqual(epochsIn(before?.epochs));
   await service.apply([order('s1', 'o2')]);
   expect(told(await changes('order', token, again.next))).toEqual(['o2']);
-});
-
-it('finds a tombstone that has the position of a record, or of another tombstone', async () => {
-  const token = await tokenOf('s2');
-  const orders = Array.from({ length: 4 }, (_, index) => order('s2', `o${index}`));
-  await service.apply([...orders, ...orders.slice(0, 3).map(gone)]);
-  const next = await end('order', token);
-  const tombstones = db.collection<Tombstone>(TOMBSTONES);
-  const feed_position = await positionOf('s2/o3');
-  await tombstones.updateMany({ store_id: 's2', _id: /o[01]$/ }, { $set: { feed_position } });
-  const { differences } = await verify('s2');
-  expect(differences.map(({ what, stored }) => [what, stored])).toEqual([
-    ['orders that share a feed position', '1'],
-    ['tombstones of orders that share a feed position', '2'],
-  ]);
-  expect(await verify('s2', '--repair')).toMatchObject({ code: 0, differences: [] });
-  expect(told(await changes('order', token, next))).toEqual(['o0', 'o1', 'o3']);
-});
-
-it('ends the wait of a follower', async () => {
-  const token = await tokenOf('s3');
-  await service.apply([order('s3', 'o1'), order('s3', 'o2')]);
-  await place('order', 's3/o1', 0);
-  const next = await end('order', token);
-  const answer = service.api.get(`/api/order/changes?wait=30&after=${next}`, token);
-  await runJson(service.installation.env, ['verify', '-s', 's3', '--repair']);
-  expect(told((await answer).json as Changes)).toEqual(['o1']);
 });
 
 it('shows nothing of a customer whose erasure is under way', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import {
   CATEGORY_PRODUCTS,
   type CategoryProducts,
@@ -7,8 +7,8 @@ import {
   STAMPS,
 } from '#shared/read-models/collections.ts';
 import type { RankNode } from '#shared/read-models/rank-tree/nodes.ts';
+import { useInstallation } from '#test/hooks.ts';
 import { orderEvent } from '#test/events.ts';
-import { createInstallation, type Installation } from '#test/installation.ts';
 import { miscount } from '#test/miscount.ts';
 import { applyAll } from '#test/projectors.ts';
 import { readModels } from '#test/read-models.ts';
@@ -23,9 +23,8 @@ interface Answer {
 }
 
 describe('verify', () => {
-  let installation: Installation;
+  const installation = useInstallation();
   beforeAll(async () => {
-    installation = await createInstallation();
     await installation.publish(
       Array.from({ length: ORDERS }, (_, index) => {
         const created_at = new Date(Date.UTC(2026, 0, 1) + index * 60_000).toISOString();
@@ -34,7 +33,6 @@ describe('verify', () => {
     );
     await applyAll(installation);
   });
-  afterAll(() => installation?.close());
 
   it('finds nothing where all is right', async () => {
     const { code, stdout } = await runCommand(installation.env, ['verify']);

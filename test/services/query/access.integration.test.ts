@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { methodsOf } from '#query/endpoints/route.ts';
-import { onlyMaster } from '#shared/redis-masters.ts';
-import { endRevokedSession, noteRevocation, redisKeys } from '#shared/access/grants.ts';
+import { redisKeys } from '#shared/access/grants.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
+import { useQueryService } from '#test/hooks.ts';
 import { type Answer, type ErrorAnswer, remainingOf } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
-import { type QueryService, startApp, startQueryService } from '#test/query-service.ts';
+import { startApp } from '#test/query-service.ts';
 
 const SCOPES = ['store', 'crm', 'order', 'menu'] as const;
 
@@ -63,11 +63,10 @@ const ROUTES = [
   'menu GET /api/option-group/changes',
 ];
 
-let service: QueryService;
+const service = useQueryService();
 let token: string;
 
 beforeAll(async () => {
-  service = await startQueryService({ environments: 2 });
   await service.setKey({ clientId: 'full' });
   token = await service.api.token('full', 'secret');
   const store = { name: 'Loja', timezone_offset: '-03:00', created_at: '2026-01-01T00:00:00Z' };
@@ -84,7 +83,6 @@ beforeAll(async () => {
     { entity: 'order', storeId: 's2', id: 'other', data: order },
   ]);
 });
-afterAll(() => service.close());
 
 const codeOf = ({ status, json }: Answer) => [status, (json as ErrorAnswer).code];
 
@@ -170,24 +168,6 @@ describe('every route', () => {
         expect([method, wrong, answer.status]).toEqual([method, wrong, status]);
       }
     }
-  });
-
-  it('shows nothing of another store', async () => {
-    await service.setKey({ clientId: 'empty', storeId: 's3' });
-    const other = await service.api.token('empty', 'secret');
-    for (const { method, path } of dataRoutes()) {
-      if (method === 'HEAD') continue;
-      const answer = await service.api.get(path, other);
-      if (path.includes('list'))
-        expect(answer.json).toEqual({ count: 0, page: 1, page_size: 20, results: [] });
-      else if (path.endsWith('/changes')) expect(answer.json).toMatchObject({ results: [], more: false });
-      else if (path === '/api/menu/')
-        expect(answer.json).toEqual({ store_id: 's3', updated_at: null, categories: [] });
-      else expect(codeOf(answer)).toEqual([404, 'not_found']);
-    }
-    const foreign = await service.api.get('/api/order/details/?order_id=other', token);
-    const nobodys = await service.api.get('/api/order/details/?order_id=nobodys', token);
-    expect([foreign.status, foreign.text]).toEqual([404, nobodys.text]);
   });
 });
 
@@ -317,26 +297,6 @@ describe('what takes effect at once', () => {
     await service.apply([{ entity: 'store', storeId: 'inn', id: 'inn', data: record }]);
     await eventually('its record frees it', async () => (await statusNow('/api/order/list', own)) === 200);
   });
-
-  it('the revocation of one session, and of no other', async () => {
-    const { redis, mongodb, config, environment } = service.installation;
-    const [own, other] = [
-      await service.api.token('full', 'secret'),
-      await service.api.token('full', 'secret'),
-    ];
-    const { jti } = JSON.parse(Buffer.from(own.split('.')[1] ?? '', 'base64url').toString()) as {
-      jti: string;
-    };
-    const { revokedSessions } = controlCollections(mongodb.db(`${config.namePrefix}_control`));
-    const session = { id: jti, environment, storeId: 's1', clientId: 'full' };
-    await noteRevocation(revokedSessions, session, new Date(Date.now() + 60_000));
-    const revoked = { _id: jti, environment, store_id: 's1', client_id: 'full' };
-    expect(await endRevokedSession(onlyMaster(redis), revokedSessions, config.namePrefix, revoked)).toBe(
-      true,
-    );
-    expect(await statusNow('/api/order/list', own)).toBe(401);
-    expect(await statusNow('/api/order/list', other)).toBe(200);
-  });
 });
 
 describe('a grant that Redis lost', () => {
@@ -367,26 +327,6 @@ describe('a grant that Redis lost', () => {
       await redis.del(redisKeys(config.namePrefix, environment, 'erased').grant('erased'));
       return (await service.api.get('/api/order/list', own)).status === 401;
     });
-  });
-});
-
-describe('environments', () => {
-  it('see only their own data and keys', async () => {
-    const [first = '', second = ''] = service.installation.config.environments;
-    await service.setKey({ clientId: 'sandboxed', environment: second });
-    const own = await service.api.token('sandboxed', 'secret');
-    expect(await service.api.list('/api/order/list', own)).toMatchObject({ count: 0 });
-    expect((await service.api.list('/api/order/list', token)).count).toBeGreaterThan(0);
-
-    // A service of the other environment alone takes neither tokens nor keys of this one.
-    const alone = await startApp({ ...service.installation.config, environments: [first] });
-    try {
-      expect((await alone.api.get('/api/order/list', own)).status).toBe(401);
-      expect((await alone.api.askToken('sandboxed', 'secret')).status).toBe(401);
-      expect((await alone.api.get('/api/order/list', token)).status).toBe(200);
-    } finally {
-      await alone.app.close();
-    }
   });
 });
 

@@ -1,9 +1,10 @@
 /** The change feeds: of one kind and of several, of summaries and of whole records. */
 import { randomInt } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { EntityName } from '#shared/events/entities.ts';
+import { useQueryService } from '#test/hooks.ts';
 import type { Answer } from '#test/api-client.ts';
-import { type QueryService, startQueryService, type TestChange } from '#test/query-service.ts';
+import { type TestChange } from '#test/query-service.ts';
 import { words } from '#test/words.ts';
 
 interface Change {
@@ -23,12 +24,7 @@ const KINDS = words('store order customer review campaign coupon category produc
 const AT = { created_at: '2026-03-01T12:00:00.500Z', updated_at: '2026-03-02T12:00:00Z' };
 const STORE = { name: 'Loja', timezone_offset: '-03:00', ...AT };
 
-let service: QueryService;
-
-beforeAll(async () => {
-  service = await startQueryService({ environments: 2 });
-});
-afterAll(() => service?.close());
+const service = useQueryService({ environments: 2 });
 
 let stores = 0;
 /** A store of its own, with a token for it. */
@@ -125,17 +121,6 @@ const codeOf = ({ status, json }: Answer) => [status, (json as { code: string })
 const detailOf = ({ json }: Answer) => (json as { detail: string }).detail;
 
 describe('the entries of an answer', () => {
-  it('name their kind, on the path of one kind too', async () => {
-    const { storeId, token } = await newStore();
-    await service.apply(ENTITIES.map((entity) => change(storeId, entity)));
-    for (const entity of ENTITIES) {
-      const { results } = await page(`/api/${nameOf(entity)}/changes`, token);
-      expect(shortOf(results)).toEqual([`${nameOf(entity)}/${idOf(storeId, entity)}`]);
-    }
-    const { results } = await page('/api/changes', token);
-    expect(shortOf(results)).toEqual(ENTITIES.map((entity) => `${nameOf(entity)}/${idOf(storeId, entity)}`));
-  });
-
   it('are in the order of the last change over all kinds, each record once, at any size of a page', async () => {
     const { storeId, token } = await newStore();
     const lasts = new Map<string, boolean>();
@@ -236,33 +221,6 @@ describe('whoever goes on from next', () => {
 });
 
 describe('whole records', () => {
-  it('are the details answer, or what the list shows where that is all', async () => {
-    const { storeId, token } = await newStore();
-    await service.apply(ENTITIES.map((entity) => change(storeId, entity)));
-    const { results } = await page('/api/changes?records=whole', token);
-    const shown = new Map(results.map(({ kind, record }) => [kind, record]));
-    for (const kind of ['order', 'review', 'campaign', 'coupon']) {
-      const details = await service.api.get(`/api/${kind}/details/?${kind}_id=${kind}1`, token);
-      expect(JSON.stringify(shown.get(kind))).toBe(details.text);
-    }
-    for (const kind of ['customer', 'option-group']) {
-      const { results: listed } = await service.api.list(`/api/${kind}/list`, token);
-      expect(JSON.stringify([shown.get(kind)])).toBe(JSON.stringify(listed));
-    }
-    expect(JSON.stringify(shown.get('store'))).toBe((await service.api.get('/api/store/info/', token)).text);
-    const [category] = (await service.api.list('/api/category/list', token)).results;
-    const dates = { created_at: '2026-03-01T09:00:00', updated_at: '2026-03-02T09:00:00' };
-    expect(Object.entries(shown.get('category') ?? {})).toEqual(Object.entries({ ...category, ...dates }));
-    const [product] = (await service.api.list('/api/product/list', token)).results;
-    const own = {
-      ean: '789',
-      serves: 2,
-      option_group_ids: ['gone', 'option_group1'],
-      created_at: dates.created_at,
-    };
-    expect(Object.entries(shown.get('product') ?? {})).toEqual(Object.entries({ ...product, ...own }));
-  });
-
   it('are shown on each kind’s own path, and summaries where they are not asked for', async () => {
     const { storeId, token } = await newStore();
     await service.apply(ENTITIES.map((entity) => change(storeId, entity)));
@@ -277,50 +235,6 @@ describe('whole records', () => {
       const { results: listed } = await service.api.list(`/api/${kind}/list`, token);
       expect(of(summaries).map(({ record }) => record)).toEqual(listed);
     }
-  });
-
-  it('have absent values as null, and absent arrays empty', async () => {
-    const { storeId, token } = await newStore();
-    const data = { name: 'P', price: '1.00', position: 1, active: true };
-    await service.apply([
-      { entity: 'product', storeId, id: 'p', data },
-      { entity: 'category', storeId, id: 'k', data: { name: 'K', position: 1, active: true } },
-    ]);
-    const { results } = await page('/api/changes?records=whole', token);
-    expect(results[0]?.record).toMatchObject({
-      ean: null,
-      serves: null,
-      option_group_ids: [],
-      created_at: null,
-    });
-    expect(results[1]?.record).toMatchObject({ created_at: null });
-  });
-
-  it('of a deleted customer are told again, without its data', async () => {
-    const { storeId, token } = await newStore();
-    const named = { customer_id: 'customer1', customer_name: 'Zé' };
-    const other = change(storeId, 'order', 2, { customer: null });
-    await service.apply([change(storeId, 'customer'), change(storeId, 'order'), other]);
-    await service.apply([change(storeId, 'review', 1, named)]);
-    const path = '/api/changes?kinds=order&kinds=review&records=whole&wait=30';
-    const { next } = await page(path, token);
-    await service.apply([deletion(storeId, 'customer')]);
-    const customer = { id: 'customer1', name: null, phone: null, document: null };
-    await expect
-      .poll(async () => (await walk(path, token, next)).told, { timeout: 120_000 })
-      .toMatchObject([
-        { id: 'order1', record: { customer, notes: 'sem cebola' } },
-        { id: 'review1', record: { ...named, customer_name: null } },
-      ]);
-  });
-
-  it('tell no product or category for its groups or products', async () => {
-    const { storeId, token } = await newStore();
-    await service.apply([change(storeId, 'category'), change(storeId, 'product')]);
-    const { next } = await page('/api/changes?records=whole', token);
-    await service.apply([change(storeId, 'option_group', 1), change(storeId, 'product', 2)]);
-    const { results } = await page(`/api/changes?records=whole&after=${next}`, token);
-    expect(shortOf(results)).toEqual(['option-group/option_group1', 'product/product2']);
   });
 });
 
@@ -450,21 +364,6 @@ describe('a cursor', () => {
       expect(answer.text).not.toContain('secret');
     }
   });
-
-  it('from before a restore or rebuild is taken back to the beginning, deletions too', async () => {
-    const { storeId, token } = await newStore();
-    await service.apply([change(storeId, 'order'), change(storeId, 'product')]);
-    const { next } = await page('/api/changes', token);
-    await service.apply([deletion(storeId, 'product')]);
-    const stamps = service.installation.databases
-      .generation(service.installation.environment, 1)
-      .collection<{ _id: string }>('stamps');
-    await stamps.updateOne({ _id: storeId }, { $set: { epochs: 'AAAAAAAA:1' } });
-    expect(shortOf((await page(`/api/changes?after=${next}`, token)).results)).toEqual([
-      'order/order1',
-      '-product/product1',
-    ]);
-  });
 });
 
 describe('after=now', () => {
@@ -589,38 +488,4 @@ describe('a page', () => {
       expect(new Set(shortOf(told)).size).toBe(told.length);
     }
   }, 120_000);
-
-  it('is told the same while others change what it shows', async () => {
-    const { storeId, token } = await newStore();
-    const many = (from: number) =>
-      Array.from({ length: 400 }, (_, index) => change(storeId, 'review', from + index));
-    await service.apply(many(0));
-    await service.apply(many(400));
-    const path = '/api/changes?records=whole&page_size=1000';
-    const state = { isOver: false };
-    const changing = (async () => {
-      for (let round = 0; round < 5; round += 1) await service.apply(many(round * 100));
-      state.isOver = true;
-    })();
-    const copy = new Map<string, unknown>();
-    let next: string | null = null;
-    for (let more = true; more || !state.isOver;) {
-      const found: Changes = await page(next === null ? path : `${path}&after=${next}`, token);
-      for (const { id, record } of found.results) copy.set(id, record);
-      ({ next, more } = found);
-    }
-    await changing;
-    for (const { id, record } of (await walk(path, token, next)).told) copy.set(id, record);
-    const all = await walk(path, token);
-    expect(copy).toEqual(new Map(all.told.map(({ id, record }) => [id, record])));
-    expect(copy.size).toBe(800);
-  });
-});
-
-it('an answer is not to be stored, and has no entity tag', async () => {
-  const { token } = await newStore();
-  const answer = await service.api.get('/api/changes', token, { 'if-none-match': '*' });
-  expect(answer.status).toBe(200);
-  expect(answer.headers.get('cache-control')).toBe('private, no-store');
-  expect(answer.headers.has('etag')).toBe(false);
 });

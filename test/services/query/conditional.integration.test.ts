@@ -1,9 +1,9 @@
 import { request as httpRequest } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type QueryService, startQueryService } from '#test/query-service.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { useQueryService } from '#test/hooks.ts';
 
-let service: QueryService;
+const service = useQueryService();
 let token: string;
 
 const order = (id: string, more: object = {}) => ({
@@ -29,7 +29,6 @@ const PATHS = [
 ];
 
 beforeAll(async () => {
-  service = await startQueryService();
   await service.setKey({ clientId: 'full' });
   token = await service.api.token('full', 'secret');
   await service.apply([
@@ -48,7 +47,6 @@ beforeAll(async () => {
     ...Array.from({ length: 12 }, (_, index) => order(`o${index}`, { customer: { id: 'c1', name: 'Ana' } })),
   ]);
 });
-afterAll(() => service.close());
 
 const tagOf = async (path: string) => (await service.api.get(path, token)).headers.get('etag') ?? '';
 

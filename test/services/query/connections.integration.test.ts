@@ -1,15 +1,13 @@
 /** What the metrics say of connections to MongoDB while many requests are answered, and when none is. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
+import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
-import { type QueryService, startQueryService } from '#test/query-service.ts';
 
-let service: QueryService;
+const service = useQueryService();
 
 beforeAll(async () => {
-  service = await startQueryService();
   await service.setKey({ clientId: 'reader' });
 });
-afterAll(() => service.close());
 
 const now = async (name: string): Promise<number | undefined> => {
   const metrics = await service.app.services.metrics.registry.getMetricsAsJSON();

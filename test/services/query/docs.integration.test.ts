@@ -1,19 +1,17 @@
 import { readFile } from 'node:fs/promises';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { useInstallation } from '#test/hooks.ts';
 import { startApp, type RunningApp } from '#test/query-service.ts';
-import { createInstallation, type Installation } from '#test/installation.ts';
 
-let installation: Installation;
+const installation = useInstallation();
 let running: RunningApp;
 
 beforeAll(async () => {
-  installation = await createInstallation();
   running = await startApp(installation.config);
 });
 afterAll(async () => {
   await running.app.close();
-  await installation.close();
 });
 
 /** As a browser asks; compressed answers are unpacked by `fetch`. */

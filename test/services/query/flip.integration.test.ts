@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { runCommand, runJson } from '../admin/run-command.ts';
+import { useQueryService } from '#test/hooks.ts';
 import type { ListBody } from '#test/api-client.ts';
 import { generationCaughtUp, statesOf } from '#test/generations.ts';
 import { eventually } from '#test/installation.ts';
-import { type QueryService, startQueryService } from '#test/query-service.ts';
 
 const EVENTS_AT_ONCE = 5;
 const EVENTS_EVERY_MS = 20;
@@ -27,12 +27,10 @@ function order(number: number) {
 }
 
 describe('clients that poll over a rebuild, its flip and a rollback, while events arrive', () => {
-  let service: QueryService;
+  const service = useQueryService();
   beforeAll(async () => {
-    service = await startQueryService();
     await service.setKey({ clientId: 'k1' });
   });
-  afterAll(() => service?.close());
 
   it('get no error, no torn page, no count that falls, and no 304 for another generation’s answer', async () => {
     const { api, installation } = service;

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type QueryService, startQueryService, type TestChange } from '#test/query-service.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { useQueryService } from '#test/hooks.ts';
+import { type TestChange } from '#test/query-service.ts';
 
-let service: QueryService;
+const service = useQueryService();
 let token: string;
 
 const order = (id: string, created: string, more: object = {}): TestChange => ({
@@ -23,15 +24,8 @@ const customer = (
   data: { name, created_at: created, ...more },
   time: created,
 });
-const store = (offset: string): TestChange => ({
-  entity: 'store',
-  storeId: 's1',
-  id: 's1',
-  data: { name: 'Loja', timezone_offset: offset, created_at: '2025-06-01T03:00:00Z' },
-});
 
 beforeAll(async () => {
-  service = await startQueryService();
   await service.setKey({ clientId: 'full' });
   token = await service.api.token('full', 'secret');
   await service.apply([
@@ -53,7 +47,6 @@ beforeAll(async () => {
     customer('c8', 'a.*b (x) 50%'),
   ]);
 });
-afterAll(() => service.close());
 
 const ids = async (path: string) =>
   (await service.api.list(path, token)).results.map((record) => record['id']);
@@ -109,39 +102,6 @@ describe('orders', () => {
     expect(await page('page_size=101')).toMatchObject([{ count: 8, page: 1, page_size: 100 }, { length: 8 }]);
     const far = Number.MAX_SAFE_INTEGER;
     expect(await page(`page=${far}&page_size=${far}`)).toEqual([{ count: 8, page: far, page_size: 100 }, []]);
-  });
-
-  it('show their summary in lists and their whole in details', async () => {
-    const [summary] = (await service.api.list('/api/order/list?status=preparing', token)).results;
-    expect(summary).toEqual({
-      id: 'o2',
-      display_id: null,
-      status: 'preparing',
-      order_type: 'delivery',
-      sales_channel: null,
-      customer: { id: 'nobody', name: null, phone: null },
-      item_count: 0,
-      subtotal: null,
-      delivery_fee: '0.00',
-      service_fee: '0.00',
-      discount: '0.00',
-      total: '10.00',
-      scheduled_for: null,
-      created_at: '2026-03-01T09:00:00',
-      updated_at: '2026-03-01T09:00:00',
-    });
-    const details = await service.api.get('/api/order/details/?order_id=o2', token);
-    expect(details.json).toEqual({
-      ...summary,
-      customer: { id: 'nobody', name: null, phone: null, document: null },
-      items: [],
-      delivery: null,
-      payments: [],
-      coupon: null,
-      status_history: [],
-      cancellation: null,
-      notes: null,
-    });
   });
 });
 
@@ -203,53 +163,4 @@ describe('customers', () => {
     expect(found).toEqual(expected);
     expect(count).toBe(found.length);
   });
-
-  it('are filtered by when they were created, and paged', async () => {
-    expect(await ids('/api/customer/list?created_from=2026-02-01T00:00:00')).toEqual(['c2']);
-    expect(await ids('/api/customer/list?updated_to=2026-01-31T23:59:59&search=ana')).toEqual(['c3']);
-    expect(await service.api.list('/api/customer/list?search=a&page=2&page_size=2', token)).toMatchObject({
-      count: 6,
-      page: 2,
-      results: [{ id: 'c2' }, { id: 'c3' }],
-    });
-  });
-});
-
-describe('when the store’s offset is known and moves', () => {
-  it('bounds, bodies and tags follow at once', async () => {
-    const at = '/api/order/list?created_from=2026-03-01T09:00:00&created_to=2026-03-01T09:00:00';
-    const before = await service.api.get(at, token);
-    await service.apply([store('+05:45')]);
-    const info = await service.api.get('/api/store/info/', token);
-    expect(info.json).toMatchObject({ timezone_offset: '+05:45', created_at: '2025-06-01T08:45:00' });
-
-    const after = await service.api.get(at, token, { 'if-none-match': before.headers.get('etag') ?? '' });
-    expect(after.status).toBe(200);
-    expect(after.json).toMatchObject({ count: 0 });
-    const shifted = await service.api.list(
-      '/api/order/list?created_from=2026-03-01T17:45:00&created_to=2026-03-01T17:45:00',
-      token,
-    );
-    expect(shifted.results.map((record) => [record['id'], record['created_at']])).toEqual([
-      ['o2', '2026-03-01T17:45:00'],
-      ['o1', '2026-03-01T17:45:00'],
-    ]);
-    const details = await service.api.get('/api/order/details/?order_id=o1', token);
-    expect(details.json).toMatchObject({ created_at: '2026-03-01T17:45:00', total: '10.00' });
-
-    await service.apply([store('-03:00')]);
-    expect((await service.api.get(at, token)).json).toMatchObject({ count: 2 });
-  });
-});
-
-it('shows the time of an event that names none as when its record was updated', async () => {
-  const late = { ...customer('c9', 'Tarde'), time: '2026-05-01T12:00:00Z' };
-  await service.apply([late]);
-  const { results } = await service.api.list(
-    '/api/customer/list?updated_from=2026-05-01T09:00:00&updated_to=2026-05-01T09:00:00',
-    token,
-  );
-  expect(results).toMatchObject([
-    { id: 'c9', created_at: '2026-01-01T09:00:00', updated_at: '2026-05-01T09:00:00' },
-  ]);
 });

@@ -2,18 +2,15 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { useInstallation } from '#test/hooks.ts';
 import { createApiClient } from '#test/api-client.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { eventually } from '#test/installation.ts';
 import { DEFAULT_TIMEOUTS } from '#test/patience.ts';
 import { inheritedEnvironment } from '#test/service-process.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 
-let installation: Installation;
-beforeAll(async () => {
-  installation = await createInstallation({ oneRedis: true, settings: { LOG_LEVEL: 'info' } });
-});
-afterAll(() => installation.close());
+const installation = useInstallation({ oneRedis: true, settings: { LOG_LEVEL: 'info' } });
 
 function run(change: Record<string, string> = {}) {
   const env = { ...inheritedEnvironment(), ...installation.env, ...change };

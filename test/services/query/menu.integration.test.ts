@@ -3,9 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
-import { type QueryService, startQueryService, type TestChange } from '#test/query-service.ts';
+import { type TestChange } from '#test/query-service.ts';
 
 interface Menu {
   updated_at: string | null;
@@ -18,14 +19,12 @@ interface MenuProduct {
   option_groups: { options: { id: string; price: string }[] }[];
 }
 
-let service: QueryService;
+const service = useQueryService();
 let token: string;
 beforeAll(async () => {
-  service = await startQueryService();
   await service.setKey({ clientId: 'menu-reader', scopes: ['menu'] });
   token = await service.api.token('menu-reader', 'secret');
 });
-afterAll(() => service?.close());
 
 const menu = async () => (await service.api.get('/api/menu/', token)).json as Menu;
 const category = (id: string, position: number) => ({

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type QueryService, startQueryService, type TestChange } from '#test/query-service.ts';
+import { beforeAll, expect, it } from 'vitest';
+import { useQueryService } from '#test/hooks.ts';
+import { type TestChange } from '#test/query-service.ts';
 import { words } from '#test/words.ts';
 
 const PATHS = words(
@@ -14,15 +15,13 @@ const PATHS = words(
 const at = (second: number) => new Date(Date.UTC(2026, 2, 1, 2, 0, second)).toISOString();
 const times = { created_at: at(0), updated_at: at(30) };
 
-let service: QueryService;
+const service = useQueryService();
 let token: string;
 beforeAll(async () => {
-  service = await startQueryService();
   await service.setKey({ clientId: 'reader' });
   token = await service.api.token('reader', 'secret');
   await service.apply([store('-03:00'), ...everything()]);
 });
-afterAll(() => service?.close());
 
 function store(timezone_offset: string): TestChange {
   return { entity: 'store', storeId: 's1', id: 's1', data: { name: 'Bela', timezone_offset, ...times } };

@@ -1,16 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { useQueryService } from '#test/hooks.ts';
 import { openApi } from '#test/documented.ts';
-import { type QueryService, startQueryService } from '#test/query-service.ts';
 
-let service: QueryService;
+const service = useQueryService();
 let token: string;
 
 beforeAll(async () => {
-  service = await startQueryService();
   await service.setKey({ clientId: 'full' });
   token = await service.api.token('full', 'secret');
 });
-afterAll(() => service.close());
 
 interface Parameter {
   name: string;

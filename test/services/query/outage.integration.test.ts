@@ -2,10 +2,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { redisKeys } from '#shared/access/grants.ts';
 import { type Config, readConfig } from '#shared/config.ts';
+import { useQueryService } from '#test/hooks.ts';
 import { type Answer, TOKEN_PATH } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
 import { DEFAULT_TIMEOUTS, quickOnce } from '#test/patience.ts';
-import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
+import { type RunningApp, startApp } from '#test/query-service.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 import type { TcpProxy } from '#test/tcp-proxy.ts';
 
@@ -13,7 +14,7 @@ const ALLOWED_MS = 1_000;
 /** For a burst that this process has both to send and to answer. */
 const ALLOWED_IN_BURST_MS = 2_000;
 
-let service: QueryService;
+const service = useQueryService({ oneRedis: true });
 let proxied: RunningApp;
 let behindProxies: Config;
 let redisProxy: TcpProxy;
@@ -21,7 +22,6 @@ let mongodbProxy: TcpProxy;
 let token: string;
 
 beforeAll(async () => {
-  service = await startQueryService({ oneRedis: true });
   const defaults = readConfig({ ...service.installation.env, ...DEFAULT_TIMEOUTS });
   const { config, mongodb: client } = service.installation;
   const redis = await startRedisProxy(config.redis.url);
@@ -55,7 +55,6 @@ afterAll(async () => {
   await proxied.app.close();
   await redisProxy.close();
   await mongodbProxy.close();
-  await service.close();
 });
 
 const ask = (path = '/api/order/list', headers = {}) => proxied.api.get(path, token, headers);
@@ -204,43 +203,4 @@ describe('a start during an outage', () => {
       await late.app.close();
     }
   });
-});
-
-it('an environment without a generation is unavailable', async () => {
-  const { config } = service.installation;
-  const empty = await startApp({ ...config, environments: [...config.environments, 'unmade'] });
-  try {
-    expect((await empty.api.get('/api/order/list', token)).status).toBe(200);
-    const { storeId, sessionId } = { storeId: 's9', sessionId: 'f'.repeat(32) };
-    await service.installation.mongodb
-      .db(`${config.namePrefix}_control`)
-      .collection('access_keys')
-      .insertOne({
-        _id: 'k9' as never,
-        environment: 'unmade',
-        store_id: storeId,
-        secret_hashes: [],
-        scopes: ['order'],
-        status: 'active',
-        version: 1,
-        sequence: 1,
-      });
-    await service.installation.redis.set(
-      redisKeys(config.namePrefix, 'unmade', storeId).session(sessionId),
-      'k9',
-      'EX',
-      60,
-    );
-    const own = await empty.app.services.tokens.issue({
-      sessionId,
-      clientId: 'k9',
-      storeId,
-      environment: 'unmade',
-      scopes: ['order'],
-    });
-    const answer = await empty.api.get('/api/order/list', own);
-    expect([answer.status, answer.json]).toMatchObject([503, { code: 'environment_unavailable' }]);
-  } finally {
-    await empty.app.close();
-  }
 });

@@ -2,20 +2,20 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { quotaState } from '#query/access/live-access.ts';
 import { redisKeys } from '#shared/access/grants.ts';
+import { useQueryService } from '#test/hooks.ts';
 import { type ApiClient, createApiClient } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
-import { type QueryService, startApp, startQueryService } from '#test/query-service.ts';
+import { startApp } from '#test/query-service.ts';
 import { type ServiceProcess, startService } from '#test/service-process.ts';
 
 const QUOTA = 150;
 const INSTANCES = 3;
 
-let service: QueryService;
+const service = useQueryService();
 let processes: ServiceProcess[];
 let instances: ApiClient[];
 
 beforeAll(async () => {
-  service = await startQueryService();
   const env = {
     ...service.installation.env,
     QUOTA_REQUESTS: String(QUOTA),
@@ -31,7 +31,6 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const { kill } of processes ?? []) kill('SIGKILL');
   await Promise.all((processes ?? []).map(({ ended }) => ended));
-  await service?.close();
 });
 
 async function newToken(store: string, client = `of-${store}`): Promise<string> {

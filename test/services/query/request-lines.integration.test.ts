@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readConfig } from '#shared/config.ts';
 import { createLogger } from '#shared/logging.ts';
+import { useInstallation } from '#test/hooks.ts';
 import { TOKEN_PATH } from '#test/api-client.ts';
 import { startApp } from '#test/query-service.ts';
-import { createInstallation, type Installation } from '#test/installation.ts';
 import { startRedisProxy } from '#test/server-proxies.ts';
 
 interface Line {
@@ -15,15 +15,13 @@ interface Line {
 
 const REQUESTS = 100;
 
-let installation: Installation;
+const installation = useInstallation({ oneRedis: true });
 let redis: Awaited<ReturnType<typeof startRedisProxy>>;
 beforeAll(async () => {
-  installation = await createInstallation({ oneRedis: true });
   redis = await startRedisProxy(installation.config.redis.url);
 });
 afterAll(async () => {
   await redis?.close();
-  await installation?.close();
 });
 
 /** Starts a service, lets something be asked of it, and tells what was logged meanwhile. */

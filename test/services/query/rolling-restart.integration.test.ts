@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { Agent, createServer, request as ask, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
+import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
-import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { type ServiceProcess, startService } from '#test/service-process.ts';
 
 const LOOK_MS = 50;
@@ -13,12 +13,10 @@ const CLIENTS = 8;
 /** Of each client between two requests, so that other tests get on as well. */
 const PAUSE_MS = 20;
 
-let service: QueryService;
+const service = useQueryService();
 beforeAll(async () => {
-  service = await startQueryService();
   await service.setKey({ clientId: 'reader' });
 });
-afterAll(() => service?.close());
 
 interface Instance {
   process: ServiceProcess;

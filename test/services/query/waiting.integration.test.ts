@@ -1,9 +1,10 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { useQueryService } from '#test/hooks.ts';
 import { type Answer, remainingOf } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
-import { type QueryService, startApp, startQueryService, type TestChange } from '#test/query-service.ts';
+import { startApp, type TestChange } from '#test/query-service.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 
 interface Changes {
@@ -13,11 +14,7 @@ interface Changes {
   more: boolean;
 }
 
-let service: QueryService;
-beforeAll(async () => {
-  service = await startQueryService({ oneRedis: true });
-});
-afterAll(() => service?.close());
+const service = useQueryService({ oneRedis: true });
 
 let stores = 0;
 /** A store of its own, with a token for it. */
@@ -357,21 +354,6 @@ describe('hundreds that wait for one store', () => {
 });
 
 describe('a service', () => {
-  it('answers those who wait before it closes their connections', async () => {
-    const { token } = await newStore();
-    const other = await startApp(service.installation.config);
-    const { answer } = await begin(token, 'wait=30', other.api);
-    await eventually(
-      'it waits',
-      async () => ((await other.app.services.metrics.waiting.get()).values[0]?.value ?? 0) === 1,
-    );
-    const { ms } = await timed(other.app.close());
-    expect(ms).toBeLessThan(EARLY_MS);
-    const received = await answer;
-    expect(changesIn(received)).toMatchObject({ results: [], more: false });
-    expect(received.headers.get('connection')).toBe('close');
-  });
-
   it('answers 503 at the end of a wait while nobody can say who may pass', async () => {
     const { storeId, token } = await newStore();
     const { config } = service.installation;

@@ -1,5 +1,6 @@
 /** What an event does to a key or a store: revocations, and the last sequence, which leaves only taking away. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { useInstallation } from '#test/hooks.ts';
 import {
   type AccessKey,
   applyKeyChange,
@@ -10,16 +11,13 @@ import {
 import { type AccessKeyChange, SCOPES, type Scope } from '#shared/events/access-event.ts';
 import { LAST_SEQUENCE } from '#shared/events/cloud-event.ts';
 import { controlDatabase } from '#shared/read-models/databases.ts';
-import { createInstallation, type Installation } from '#test/installation.ts';
 
-let installation: Installation;
+const installation = useInstallation();
 let control: ControlCollections;
 beforeAll(async () => {
-  installation = await createInstallation();
   control = controlCollections(controlDatabase(installation.mongodb, installation.config.namePrefix));
 });
 beforeEach(() => Promise.all([control.keys.deleteMany({}), control.stores.deleteMany({})]));
-afterAll(() => installation?.close());
 
 const ENVIRONMENT = 'e';
 

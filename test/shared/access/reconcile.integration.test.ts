@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeAll, beforeEach, expect, it } from 'vitest';
+import { useInstallation } from '#test/hooks.ts';
 import { onlyMaster } from '#shared/redis-masters.ts';
 import {
   type AccessKey,
@@ -9,12 +10,10 @@ import {
 import { publishAll, publishedKey, redisKeys, noteRevocation } from '#shared/access/grants.ts';
 import { reconcileAccess } from '#shared/access/reconcile.ts';
 import { controlDatabase } from '#shared/read-models/databases.ts';
-import { createInstallation, type Installation } from '#test/installation.ts';
 
-let installation: Installation;
+const installation = useInstallation({ oneRedis: true });
 let control: ControlCollections;
 beforeAll(async () => {
-  installation = await createInstallation({ oneRedis: true });
   control = controlCollections(controlDatabase(installation.mongodb, installation.config.namePrefix));
 });
 beforeEach(() =>
@@ -24,7 +23,6 @@ beforeEach(() =>
     control.revokedSessions.deleteMany({}),
   ]),
 );
-afterAll(() => installation?.close());
 
 const prefix = () => installation.config.namePrefix;
 const keysOf = (environment = 'e') => redisKeys(prefix(), environment, 's1');

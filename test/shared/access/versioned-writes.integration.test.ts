@@ -1,7 +1,8 @@
 /** Older writes never win: every order in which the commands of delayed writers can reach Redis, tried on a real one. */
 import { isDeepStrictEqual } from 'node:util';
 import type { ChainableCommander } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { useInstallation } from '#test/hooks.ts';
 import type { AccessKey } from '#shared/access/access-keys.ts';
 import {
   publishAll,
@@ -11,13 +12,8 @@ import {
   setVersioned,
 } from '#shared/access/grants.ts';
 import { execute, onlyMaster } from '#shared/redis-masters.ts';
-import { createInstallation, type Installation } from '#test/installation.ts';
 
-let installation: Installation;
-beforeAll(async () => {
-  installation = await createInstallation({ oneRedis: true });
-});
-afterAll(() => installation?.close());
+const installation = useInstallation({ oneRedis: true });
 
 interface Write {
   version: number;

@@ -5,7 +5,6 @@ import { compressFrameSync } from 'lz4-napi';
 import { compressSync } from 'snappy';
 import { describe, expect, it } from 'vitest';
 import { codecOf } from '#shared/kafka/codecs.ts';
-import { crc32c } from '@node-rs/crc32';
 import { isGap, MAX_HEADERS, unreadableBatch, valueBytesOf } from '#shared/kafka/message.ts';
 import { DecodingBudget, Unpacking } from '#shared/kafka/unpacking.ts';
 import { decodeRecordSet, type Fetched } from '#shared/kafka/record-set.ts';
@@ -68,14 +67,6 @@ describe('a timestamp', () => {
       expect(message?.timestamp).toBe(String(timestampDelta));
     },
   );
-});
-
-describe('crc32c', () => {
-  it('is that of the standard', async () => {
-    expect(crc32c(Buffer.from('123456789'))).toBe(0xe3069283);
-    expect(crc32c(Buffer.alloc(0))).toBe(0);
-    expect(crc32c(Buffer.alloc(32))).toBe(0x8a9136aa);
-  });
 });
 
 describe('a record set', () => {
@@ -319,18 +310,6 @@ describe('transactions', () => {
       producerId: String(producerId),
       firstOffset: String(firstOffset),
     })),
-  });
-
-  it('that were aborted show nothing, in whatever order they ended', async () => {
-    const set = Buffer.concat(
-      log(1, 2, 3, 4, 1, 'abort 4', 2, 'abort 3', 'commit 1', 'abort 2', 2, 'commit 2'),
-    );
-    expect(await seen(set, begun([4, 3], [3, 2], [2, 1]))).toEqual([
-      '0 p1',
-      '4 p1',
-      '10 p2',
-      [11, 11, 'gap'],
-    ]);
   });
 
   it('that were aborted show nothing of a fetch that begins or ends within them', async () => {

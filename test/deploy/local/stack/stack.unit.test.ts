@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { cacheFolder, requirePlatform } from '#local/stack/fetch.ts';
 import { claimFolder, dataFolderAt, type PartDefinition, type StartContext } from '#local/stack/part.ts';
-import { asImageEnvironment, asProperties, brokerSettings } from '#local/stack/kafka/kafka.ts';
+import { brokerSettings } from '#local/stack/kafka/kafka.ts';
 import { lastLines } from '#local/stack/process.ts';
 import { freePorts } from '#local/stack/program.ts';
 import { chosenTopology, forcedSource, startPart, startStack } from '#local/stack/stack.ts';
@@ -36,13 +36,6 @@ test('a folder that cannot be made is told, with the option that names another o
   await expect(claimFolder(below, process.pid)).rejects.toThrow(/ENOTDIR.*: npm start -- --folder <path>/);
 });
 
-test('a folder that was given back is free', async () => {
-  const folder = dataFolderAt(path);
-  await claimFolder(folder, process.pid);
-  rmSync(folder.ownerFile);
-  await claimFolder(folder, process.pid);
-});
-
 test('a dead owner, or a later process with its id, does not count', async () => {
   const folder = dataFolderAt(path);
   const dead = { pid: endedPid(), started: '1' };
@@ -53,29 +46,7 @@ test('a dead owner, or a later process with its id, does not count', async () =>
   await claimFolder(folder, process.pid);
 });
 
-test('an owner file that was cut short does not count', async () => {
-  const folder = dataFolderAt(path);
-  writeFileSync(folder.ownerFile, '{"owner":');
-  await claimFolder(folder, process.pid);
-});
-
 const listeners = { bind: '0.0.0.0', advertised: '127.0.0.1', port: 9092, controllerPort: 9093 };
-
-test('clients are told the advertised address, and the controller stays on the loopback interface', () => {
-  const settings = brokerSettings(listeners, '/data');
-  expect(settings['listeners']).toBe('PLAINTEXT://0.0.0.0:9092,CONTROLLER://127.0.0.1:9093');
-  expect(settings['advertised.listeners']).toBe('PLAINTEXT://127.0.0.1:9092');
-});
-
-test('a properties file has a line for each setting', () => {
-  expect(asProperties({ 'log.dirs': '/data', 'node.id': '1' })).toBe('log.dirs=/data\nnode.id=1\n');
-});
-
-test('the image gets each setting as the variable that its start script turns back into it', () => {
-  expect(asImageEnvironment({ 'auto.create.topics.enable': 'false' })).toEqual({
-    KAFKA_AUTO_CREATE_TOPICS_ENABLE: 'false',
-  });
-});
 
 test('one of three brokers knows the controllers of all, and keeps three copies', () => {
   const ports = [
@@ -102,19 +73,6 @@ function logWith(text: string): string {
 
 test('has the last lines that say something', () => {
   expect(lastLines(logWith('one\n\ntwo \nthree\n\n'), 2)).toEqual(['two', 'three']);
-});
-
-test('is found in a long log too', () => {
-  const text = Array.from({ length: 10_000 }, (_, index) => `line ${index}\n`).join('');
-  expect(lastLines(logWith(text), 1)).toEqual(['line 9999']);
-});
-
-test('of no log is empty', () => {
-  expect(lastLines('/nowhere/x.log')).toEqual([]);
-});
-
-test('all ports are different', async () => {
-  expect(new Set(await freePorts(20)).size).toBe(20);
 });
 
 test('where ports above them are to be free too, there are such', async () => {
@@ -172,19 +130,6 @@ test('STACK_SOURCE takes one of three words', () => {
   );
 });
 
-test('a given address that answers is used, and said so', async () => {
-  const lines: string[] = [];
-  const part = makePart({ checkAddress: () => Promise.resolve() });
-  const running = await startPart(
-    part,
-    undefined,
-    noEngine,
-    makeContext({ REDIS_URL: 'redis://there' }, lines),
-  );
-  expect(running).toMatchObject({ source: 'address', address: 'redis://there', reason: 'REDIS_URL is set' });
-  expect(lines).toEqual(['an address, since REDIS_URL is set']);
-});
-
 test('a given address that does not answer is an error that names it without its password, and no other source', async () => {
   const part = makePart({ checkAddress: () => Promise.reject(new Error('refused')) });
   const context = makeContext({ REDIS_URL: 'redis://me:secret@there:1' }, []);
@@ -198,14 +143,6 @@ test('without address and engine it is a program, and the reason is told', async
   const part = makePart({ locateProgram: () => Promise.reject(new Error('nowhere')) });
   await expect(startPart(part, undefined, noEngine, makeContext({}, lines))).rejects.toThrow('nowhere');
   expect(lines).toEqual(['a program, since no Docker engine answers']);
-});
-
-test('a forced source is taken although another one is there', async () => {
-  const lines: string[] = [];
-  const part = makePart({ locateProgram: () => Promise.reject(new Error('nowhere')) });
-  const context = makeContext({ REDIS_URL: 'redis://there' }, lines);
-  await expect(startPart(part, 'program', noEngine, context)).rejects.toThrow('nowhere');
-  expect(lines).toEqual(['a program, since STACK_SOURCE is program']);
 });
 
 test('a forced source that is not there is an error', async () => {

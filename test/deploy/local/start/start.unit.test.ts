@@ -1,5 +1,5 @@
 /** What npm start takes and shows, without its servers: options, files, keys, figures, the screen. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, test, vi } from 'vitest';
@@ -12,20 +12,11 @@ import {
   LiveView,
   type Moment,
 } from '#local/start/figures.ts';
-import {
-  keySeed,
-  makeKeys,
-  prepareSigningKey,
-  removeStackFile,
-  type StackFile,
-  stackFilePath,
-  writeStackFile,
-} from '#local/start/files.ts';
+import { keySeed, makeKeys, prepareSigningKey } from '#local/start/files.ts';
 import { readOptions } from '#local/start/options.ts';
 import { createScreen, type Output } from '#local/start/screen.ts';
 import { loadSigningKeys } from '#query/access/tokens.ts';
 import { readConfig } from '#shared/config.ts';
-import { ORDER_STATUSES } from '#shared/events/entities.ts';
 import { testTerminal } from '#test/terminal.ts';
 
 let folder: string;
@@ -35,25 +26,6 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const modeOf = (path: string) => statSync(path).mode & 0o777;
-
-test('stack.json is written whole, for its owner alone, and removed', async () => {
-  const content: StackFile = {
-    query_url: 'http://127.0.0.1:1',
-    operations_urls: [],
-    kafka_brokers: [],
-    mongodb_uri: 'mongodb://x',
-    redis_url: 'redis://x',
-    environments: ['production'],
-    keys: [],
-  };
-  await writeStackFile(folder, content);
-  expect(JSON.parse(readFileSync(stackFilePath(folder), 'utf8'))).toEqual(content);
-  expect(modeOf(stackFilePath(folder))).toBe(0o600);
-  expect(readdirSync(folder)).toEqual(['stack.json']);
-  await removeStackFile(folder);
-  await removeStackFile(folder);
-  expect(readdirSync(folder)).toEqual([]);
-});
 
 test('a signing key is made that the query service takes, and kept only if data is kept', async () => {
   const path = await prepareSigningKey(folder, false);
@@ -69,26 +41,6 @@ test('a signing key is made that the query service takes, and kept only if data 
   expect((await loadSigningKeys(config.tokens)).signing.kid).toBe(kid);
   await prepareSigningKey(folder, false);
   expect((await loadSigningKeys(config.tokens)).signing.kid).not.toBe(kid);
-});
-
-test('every store has a key with all scopes in every environment', () => {
-  const keys = makeKeys(['s1', 's2'], ['production', 'sandbox'], 'seed');
-  const whole = keys.filter(({ scopes }) => scopes.join(' ') === 'store crm order menu');
-  expect(whole.map(({ environment, store_id }) => `${environment}/${store_id}`)).toEqual([
-    'production/s1',
-    'production/s2',
-    'sandbox/s1',
-    'sandbox/s2',
-  ]);
-  expect(keys.at(-1)).toMatchObject({ store_id: 's1', environment: 'production', scopes: ['order'] });
-});
-
-test('ids and secrets are unique, and secrets have the form that scanners recognise', () => {
-  const keys = makeKeys(['s1', 's2', 's3'], ['production', 'sandbox'], 'seed');
-  expect(new Set(keys.map(({ client_id }) => client_id)).size).toBe(keys.length);
-  expect(new Set(keys.map(({ client_secret }) => client_secret)).size).toBe(keys.length);
-  for (const { client_id, client_secret } of keys)
-    expect(`${client_id} ${client_secret}`).toMatch(/^[A-Za-z0-9]{24} storedata[A-Za-z0-9]{49}$/);
 });
 
 test('keys are the same in every run of one user, and of nobody else', async () => {
@@ -340,12 +292,6 @@ test('then everything, in lines of at most 80 columns that stay where they are',
     expect(widths).toHaveLength(lines.length);
     expect(Math.max(...widths)).toBeLessThan(80);
   }
-});
-
-test('shows every status that an order can have', () => {
-  const view = new LiveView(1, 0);
-  view.take(moment(0, 0), 0);
-  for (const status of ORDER_STATUSES) expect(view.panel(0).join('\n')).toContain(` ${status} `);
 });
 
 test('a service that counts from zero again is no rate below zero', () => {

@@ -7,7 +7,7 @@ import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { COLLECTIONS, DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
-import { createInstallation, type Installation } from '#test/installation.ts';
+import { useInstallation } from '#test/hooks.ts';
 import { applyAll } from '#test/projectors.ts';
 import { idsIn, readModels } from '#test/read-models.ts';
 import { runCommand } from '../run-command.ts';
@@ -15,14 +15,13 @@ import { runCommand } from '../run-command.ts';
 const MARIA = 'Maria Antonieta';
 
 describe('dead letters whose messages are in Kafka alone', () => {
-  let installation: Installation;
+  const installation = useInstallation({ partitions: 1 });
   let letters: Collection<DeadLetter>;
   let servers: Servers;
   let topic = '';
   /** When Kafka took each message of partition 0. */
   const published: Date[] = [];
   beforeAll(async () => {
-    installation = await createInstallation({ partitions: 1 });
     topic = changesTopic(installation.environment);
     await applyAll(installation);
     // As the commands read.
@@ -52,7 +51,6 @@ describe('dead letters whose messages are in Kafka alone', () => {
   });
   afterAll(async () => {
     await servers?.close();
-    await installation?.close();
   });
   beforeEach(async () => {
     await letters.deleteMany({});

@@ -1,13 +1,10 @@
 /** The product list: it is in the order of categories, which no product holds. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { COLLECTIONS, STAMPS } from '#shared/read-models/collections.ts';
-import { type QueryService, startQueryService, type TestChange } from '#test/query-service.ts';
+import { useQueryService } from '#test/hooks.ts';
+import { type TestChange } from '#test/query-service.ts';
 
-let service: QueryService;
-beforeAll(async () => {
-  service = await startQueryService();
-});
-afterAll(() => service?.close());
+const service = useQueryService();
 
 async function readerOf(storeId: string): Promise<(query: string) => Promise<Page>> {
   await service.setKey({ clientId: `reader-${storeId}`, storeId, scopes: ['menu'] });
@@ -164,26 +161,6 @@ describe('categories that move', () => {
     // Those without a category and of an unknown one stand among one another.
     expect(idsOf(await list('?page_size=40'))).toEqual([...left, 'p00', ...odd]);
     expect((await list('?category_id=even')).count).toBe(left.length);
-  });
-});
-
-describe('a category that moves in a small store', () => {
-  it('shows in the next first page, whether or not that lies elsewhere then', async () => {
-    const storeId = 'rearranged';
-    await service.apply([
-      ...['a', 'b', 'c'].map((id, at) => category(storeId, id, at)),
-      ...['a', 'b', 'c'].flatMap((of) => [product(storeId, `${of}1`, of), product(storeId, `${of}2`, of)]),
-    ]);
-    const list = await readerOf(storeId);
-    expect(idsOf(await list(''))).toEqual(['a1', 'a2', 'b1', 'b2', 'c1', 'c2']);
-    await service.apply([category(storeId, 'c', 9)]);
-    expect(idsOf(await list(''))).toEqual(['a1', 'a2', 'b1', 'b2', 'c1', 'c2']);
-
-    await service.apply([category(storeId, 'a', 11)]);
-    expect(idsOf(await list(''))).toEqual(['b1', 'b2', 'c1', 'c2', 'a1', 'a2']);
-    // A product that changes its category together with one that moves.
-    await service.apply([category(storeId, 'b', 12), product(storeId, 'c1', 'b')]);
-    expect(idsOf(await list(''))).toEqual(['c2', 'a1', 'a2', 'b1', 'b2', 'c1']);
   });
 });
 

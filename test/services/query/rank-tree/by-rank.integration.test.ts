@@ -21,7 +21,8 @@ import { type KeyRange, WHOLE } from '#shared/read-models/rank-tree/keys.ts';
 import type { RankNode } from '#shared/read-models/rank-tree/nodes.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { useInstallation } from '#test/hooks.ts';
+import { eventually } from '#test/installation.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 
 const PAGE_SIZE = 3;
@@ -40,14 +41,13 @@ const order = (at: number): Order => ({
 });
 
 describe('a page by rank', () => {
-  let installation: Installation;
+  const installation = useInstallation();
   let restore: () => void;
   let client: MongoClient;
   let view: View;
   let aggregates = 0;
   let tests = 0;
   beforeAll(async () => {
-    installation = await createInstallation();
     restore = withSmallTrees(8, 3);
     client = new MongoClient(installation.config.mongodb.uri, { monitorCommands: true });
     client.on('commandStarted', ({ commandName }) => {
@@ -57,7 +57,6 @@ describe('a page by rank', () => {
   afterAll(async () => {
     restore();
     await client.close();
-    await installation.close();
   });
   beforeEach(async () => {
     tests += 1;

@@ -1,6 +1,6 @@
 import { Binary, BSON } from 'mongodb';
 import { describe, expect, it } from 'vitest';
-import { decodeDocument, decodeFirstBatch, type KnownRow } from '#query/read/bson.ts';
+import { decodeDocument, decodeFirstBatch } from '#query/read/bson.ts';
 
 const DOCUMENT = {
   _id: 's1/ç1',
@@ -40,22 +40,4 @@ it('a first batch that is not all is left to a cursor', () => {
     BSON.serialize({ firstBatch: [{ a: 1 }], id: Long.fromNumber(id), ns: 'a.b' });
   expect(decodeFirstBatch(batch(0), null)).toEqual([{ a: 1 }]);
   expect(decodeFirstBatch(batch(77), null)).toBeNull();
-});
-
-it("a store's row is the one that was read before while no byte of it is another; records are read each time", () => {
-  const known = new Map<string, KnownRow>();
-  const read = (order: number) => {
-    const firstBatch = [{ summary: '{}' }, { _id: 's1', order }, { _id: 's1/o1', order: 1 }];
-    const cursor = BSON.serialize({ firstBatch, id: BSON.Long.fromNumber(0), ns: 'a.b' });
-    const rows = decodeFirstBatch(cursor, known) ?? [];
-    expect(rows).toEqual(firstBatch);
-    return rows;
-  };
-  const [, stamp, record] = read(1);
-  const [, again, recordAgain] = read(1);
-  expect(again).toBe(stamp);
-  expect(recordAgain).not.toBe(record);
-  const [, changed] = read(2);
-  expect(changed).not.toBe(stamp);
-  expect([...known.keys()]).toEqual(['s1']);
 });

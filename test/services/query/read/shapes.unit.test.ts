@@ -32,23 +32,6 @@ function detailsOf(data: Record<string, unknown>): { json: unknown; summary: Rec
 }
 
 describe('an order’s details', () => {
-  it('hold its summary, its customer with the document, and the rest', () => {
-    const item = { product_id: 'p1', name: 'Pizza', quantity: 2, unit_price: '4.50', total: '9.00' };
-    const customer = { id: 'c1', name: 'Maria', phone: '11 9', document: '529.982.247-25' };
-    const { json, summary } = detailsOf({ customer, items: [item], notes: 'Interfone' });
-    expect(json).toMatchObject({ ...summary, customer, items: [item], notes: 'Interfone', item_count: 2 });
-    expect(Object.keys(json as object)).toEqual([
-      ...Object.keys(summary),
-      'items',
-      'delivery',
-      'payments',
-      'coupon',
-      'status_history',
-      'cancellation',
-      'notes',
-    ]);
-  });
-
   it('are put together right whatever their texts say, with and without a customer', () => {
     for (const text of TRAPS) {
       const fields = { display_id: text, sales_channel: text, notes: text };

@@ -1,10 +1,11 @@
-/** First pages that several stores ask for at the same moment, and which are read together: each is what it is alone. */
+/** First pages and records that several stores ask for at the same moment, and which are read together: each is what it is alone. */
 import * as fc from 'fast-check';
 import type { Document } from 'mongodb';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { COLLECTIONS, STAMPS } from '#shared/read-models/collections.ts';
+import { useQueryService } from '#test/hooks.ts';
 import type { Answer } from '#test/api-client.ts';
-import { type QueryService, startQueryService, type TestChange } from '#test/query-service.ts';
+import { type TestChange } from '#test/query-service.ts';
 
 const AT = '2026-03-01T12:00:00Z';
 const LISTS = {
@@ -27,7 +28,7 @@ const STORES: Record<string, number> = { many: 230, some: 27, few: 3, growing: 2
 const ALL = [...Object.keys(STORES), 'none'];
 const OFFSETS = ['-03:00', '-04:00', '+00:00', '-02:00', '-03:00'];
 
-let service: QueryService;
+const service = useQueryService();
 const tokens = new Map<string, string>();
 
 function changesOf(storeId: string, records: number): TestChange[] {
@@ -42,14 +43,12 @@ function changesOf(storeId: string, records: number): TestChange[] {
 }
 
 beforeAll(async () => {
-  service = await startQueryService();
   for (const storeId of ALL) {
     await service.setKey({ clientId: `key-${storeId}`, storeId });
     tokens.set(storeId, await service.api.token(`key-${storeId}`, 'secret'));
   }
   await service.apply(Object.entries(STORES).flatMap(([storeId, records]) => changesOf(storeId, records)));
 });
-afterAll(() => service?.close());
 
 const ask = (storeId: string, path: string) => service.api.get(path, tokens.get(storeId) ?? '');
 const shown = ({ status, text, headers }: Answer) => ({ status, text, etag: headers.get('etag') });
@@ -104,25 +103,29 @@ describe('MongoDB, which no index is named to', () => {
 });
 
 describe('first pages that are asked for at the same moment', () => {
-  it('are what each is alone, to the byte, whatever the stores, lists and page sizes', async () => {
+  it('are what each is alone, to the byte, whatever the stores, lists, page sizes and details', async () => {
+    const sizes = ['', '?page_size=1', '?page_size=26', '?page_size=100', '?page=2'];
+    // Of the own store and of others.
+    const ids = ['many-0', 'many-1', 'some-1', 'few-1'];
+    const targets = [
+      ...PATHS.flatMap((path) => sizes.map((size) => path + size)),
+      ...ids.map((id) => `/api/order/details/?order_id=${id}`),
+    ];
     const asked = fc.record({
       storeId: fc.constantFrom(...ALL),
-      path: fc.constantFrom(...PATHS),
-      size: fc.constantFrom('', '?page_size=1', '?page_size=26', '?page_size=100', '?page=2'),
+      target: fc.oneof(fc.constantFrom(...targets), fc.constantFrom(...targets.slice(-ids.length))),
     });
     const alone = new Map<string, ReturnType<typeof shown>>();
     await fc.assert(
       fc.asyncProperty(fc.array(asked, { minLength: 2, maxLength: 120 }), async (requests) => {
-        for (const { storeId, path, size } of requests) {
-          const key = `${storeId} ${path}${size}`;
-          if (!alone.has(key)) alone.set(key, shown(await ask(storeId, path + size)));
+        for (const { storeId, target } of requests) {
+          const key = `${storeId} ${target}`;
+          if (!alone.has(key)) alone.set(key, shown(await ask(storeId, target)));
         }
         const answers = await Promise.all(
-          requests.map(async ({ storeId, path, size }) => shown(await ask(storeId, path + size))),
+          requests.map(async ({ storeId, target }) => shown(await ask(storeId, target))),
         );
-        expect(answers).toEqual(
-          requests.map(({ storeId, path, size }) => alone.get(`${storeId} ${path}${size}`)),
-        );
+        expect(answers).toEqual(requests.map(({ storeId, target }) => alone.get(`${storeId} ${target}`)));
       }),
       { numRuns: 8 },
     );

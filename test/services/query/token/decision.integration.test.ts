@@ -1,30 +1,25 @@
 /** MongoDB decides about tokens, and Redis stores no session beside a newer key: whatever changes, the next request at every instance sees it. */
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { redisKeys, setVersioned } from '#shared/access/grants.ts';
 import { type AccessKey, controlCollections } from '#shared/access/access-keys.ts';
-import type { Config } from '#shared/config.ts';
 import { controlDatabase } from '#shared/read-models/databases.ts';
 import { execute } from '#shared/redis-masters.ts';
+import { useQueryService } from '#test/hooks.ts';
 import type { Answer } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
-import { quickOnce } from '#test/patience.ts';
-import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
-import { startMongodbProxy } from '#test/server-proxies.ts';
-import type { TcpProxy } from '#test/tcp-proxy.ts';
+import { type RunningApp, startApp } from '#test/query-service.ts';
 import { runJson } from '../../admin/run-command.ts';
 
-let service: QueryService;
+const service = useQueryService({ oneRedis: true });
 /** Two of them. */
 let instances: RunningApp[];
 let storeIds = 0;
 
 beforeAll(async () => {
-  service = await startQueryService({ oneRedis: true });
   instances = [service, await startApp(service.installation.config)];
 });
 afterAll(async () => {
   for (const { app } of instances?.slice(1) ?? []) await app.close();
-  await service?.close();
 });
 
 type Outcome = [status: number, errorOrScope: string | undefined];
@@ -315,32 +310,6 @@ it('a revocation and tokens at the same moment: whoever asks after it gets none,
 });
 
 describe('failures', () => {
-  const limited = (config: Config): Config => ({
-    ...config,
-    query: {
-      ...config.query,
-      authFailures: { windowSeconds: 60, perClientAndAddress: 3, perAddress: 1_000, perClient: 1_000 },
-    },
-  });
-
-  it('at one instance lock out the right secret at another', async () => {
-    await warm('guessed');
-    const one = await startApp(limited(service.installation.config));
-    const two = await startApp(limited(service.installation.config));
-    try {
-      for (const { api } of [one, two]) await api.token('guessed', 'secret');
-      for (let guess = 0; guess < 3; guess += 1) {
-        expect((await one.api.askToken('guessed', 'wrong')).status).toBe(401);
-      }
-      for (const { api } of [two, one]) {
-        expect(outcomeOf(await api.askToken('guessed', 'secret'))).toEqual([429, 'slow_down']);
-      }
-    } finally {
-      await one.app.close();
-      await two.app.close();
-    }
-  });
-
   it('are told no earlier than others, whether the client exists or not', async () => {
     await warm('timed');
     for (const [clientId, secret] of [
@@ -354,53 +323,5 @@ describe('failures', () => {
         expect(performance.now() - began).toBeGreaterThan(9);
       }
     }
-  });
-});
-
-describe('without MongoDB', () => {
-  let proxy: TcpProxy;
-  let proxied: RunningApp;
-  beforeAll(async () => {
-    const { config, mongodb: client } = service.installation;
-    const mongodb = await startMongodbProxy(client);
-    proxy = mongodb;
-    const settings = { ...config.mongodb, uri: mongodb.uri, readTimeoutMs: 600 };
-    proxied = await startApp({ ...config, mongodb: settings });
-  });
-  afterEach(() => proxy.restore());
-  afterAll(async () => {
-    await proxied?.app.close();
-    await proxy?.close();
-  });
-
-  it.each([
-    ['frozen', (mongodb: TcpProxy) => mongodb.freeze()],
-    ['gone', (mongodb: TcpProxy) => mongodb.cut()],
-  ] as const)('%s, no token is given: 503 within a second', async (how, fail) => {
-    const storeId = await warm(`without-${how}`);
-    const { api } = proxied;
-    await eventually('MongoDB is there', async () => {
-      return (await api.askToken(`without-${how}`, 'secret')).status === 200;
-    });
-    await fail(proxy);
-    // An answer of MongoDB's counts for as long.
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    const round = async () => {
-      const answers = await Promise.all(
-        Array.from({ length: 5 }, () => api.askToken(`without-${how}`, 'secret')),
-      );
-      for (const answer of answers) {
-        expect(outcomeOf(answer)).toEqual([503, 'temporarily_unavailable']);
-        expect(answer.headers.get('retry-after')).not.toBeNull();
-      }
-    };
-    const stored = await sessionsOf(storeId);
-    await quickOnce('tokens without MongoDB', 1_000, round, 3);
-    // They would count among the live tokens of the key.
-    expect(await sessionsOf(storeId)).toBe(stored);
-    await proxy.restore();
-    await eventually('tokens are given', async () => {
-      return (await api.askToken(`without-${how}`, 'secret')).status === 200;
-    });
   });
 });

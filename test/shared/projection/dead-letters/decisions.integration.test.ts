@@ -1,15 +1,13 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
+import { useInstallation } from '#test/hooks.ts';
 import type { Db } from 'mongodb';
 import { DropDecisions, noteSkip, skippedTo } from '#shared/projection/dead-letters/decisions.ts';
-import { createInstallation, type Installation } from '#test/installation.ts';
 
-let installation: Installation;
+const installation = useInstallation();
 let control: Db;
 beforeAll(async () => {
-  installation = await createInstallation();
   control = installation.mongodb.db(`${installation.config.namePrefix}_control`);
 });
-afterAll(() => installation?.close());
 
 const place = { topic: 't', partition: 0 };
 const skip = { from: 5, digest: 'd', reason: 'corrupt', detail: 'its checksum is wrong' };

@@ -19,7 +19,8 @@ import {
   STAMPS,
 } from '#shared/read-models/collections.ts';
 import type { Erasure } from '#shared/read-models/erasures.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { useInstallation } from '#test/hooks.ts';
+import { eventually } from '#test/installation.ts';
 import { startApp, type RunningApp } from '#test/query-service.ts';
 import { caughtUp, erased, readModels } from '#test/read-models.ts';
 import type { StreamEvent } from '#test/streams.ts';
@@ -62,7 +63,7 @@ const PATHS = [
 ];
 
 describe('a deleted customer whom very much names', () => {
-  let installation: Installation;
+  const installation = useInstallation({ partitions: 1 });
   let projector: RunningProjector;
   let app: RunningApp;
   let token: string;
@@ -74,7 +75,6 @@ describe('a deleted customer whom very much names', () => {
   const project = (share: number) =>
     startProjector(readConfig({ ...installation.env, PROJECTOR_REWRITING_SHARE: String(share) }), logger);
   beforeAll(async () => {
-    installation = await createInstallation({ partitions: 1 });
     projector = await project(1);
     app = await startApp(installation.config);
     const data = { secret_sha256: [hashSecret('secret')], scopes: ['crm', 'order'], status: 'active' };
@@ -91,7 +91,6 @@ describe('a deleted customer whom very much names', () => {
   afterAll(async () => {
     await app?.app.close();
     await projector?.stop();
-    await installation?.close();
   });
 
   const event = (entity: string, subject: string, data: object | null, storeId = 's1'): StreamEvent => {

@@ -1,5 +1,5 @@
 /** What one transaction erases: a slice that deletes customers, and a piece of the erasures that it leaves. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Db } from 'mongodb';
 import { type FindErased, findErasedIn } from '#shared/access/erased-stores.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
@@ -18,7 +18,7 @@ import {
 } from '#shared/read-models/collections.ts';
 import type { Erasure } from '#shared/read-models/erasures.ts';
 import { epochsIn } from '#shared/read-models/feed-epochs.ts';
-import { createInstallation, type Installation } from '#test/installation.ts';
+import { useInstallation } from '#test/hooks.ts';
 import { emptyReadModels } from '#test/read-models.ts';
 import { applyEvents, inTransaction, type TestEvent as Event } from '#test/slices.ts';
 
@@ -53,16 +53,15 @@ const many = <T>(count: number, make: (index: number) => T) =>
   Array.from({ length: count }, (_, index) => make(index));
 
 describe('erasing', () => {
-  let installation: Installation;
+  const installation = useInstallation();
   let findErased: FindErased;
   let db: Db;
   let databases = 0;
   let epochs: Epochs;
   beforeAll(async () => {
-    installation = await createInstallation();
     findErased = findErasedIn(installation.mongodb.db(`${installation.config.namePrefix}_control`), 'e');
   });
-  afterAll(() => installation?.close());
+
   beforeEach(async () => {
     databases += 1;
     db = await emptyReadModels(installation, `erasing${databases}`);

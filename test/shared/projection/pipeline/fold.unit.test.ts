@@ -76,15 +76,4 @@ describe('decoding and folding', () => {
       ],
     });
   });
-
-  it('makes nothing of an empty slice', () => {
-    expect(folded([])).toEqual({ chains: {}, rejected: [] });
-  });
-
-  it('changes nothing of what came in', () => {
-    const { entries } = decode(messagesOf([{ entity: 'order', id: 'o1', sequence: 1 }]));
-    const copy = entries.map((entry) => ({ ...entry }));
-    expect(fold(entries)).toEqual(fold(entries));
-    expect(entries).toEqual(copy);
-  });
 });

@@ -1,18 +1,15 @@
 import type { Db } from 'mongodb';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { insertDocuments } from '#shared/projection/pipeline/write.ts';
-import { isWriteConflict } from '#shared/errors.ts';
 import { COLLECTIONS, type ReadModelDocument } from '#shared/read-models/collections.ts';
-import { createInstallation, type Installation } from '#test/installation.ts';
+import { useInstallation } from '#test/hooks.ts';
 import { emptyReadModels } from '#test/read-models.ts';
 
-let installation: Installation;
+const installation = useInstallation();
 let db: Db;
 beforeAll(async () => {
-  installation = await createInstallation();
   db = await emptyReadModels(installation);
 });
-afterAll(() => installation?.close());
 
 function documents(names: readonly string[], summary = '{}'): ReadModelDocument[] {
   return names.map((name) => ({
@@ -41,11 +38,6 @@ const insert = (found: readonly ReadModelDocument[]) =>
   });
 
 describe('documents of a slice', () => {
-  it('are inserted together', async () => {
-    await insert(documents(['a1', 'a2', 'a3']));
-    expect(await idsLike('a')).toEqual(['s1/a1', 's1/a2', 's1/a3']);
-  });
-
   it('are inserted although they are more than one command holds', async () => {
     // Three bytes each: 27 MiB.
     const text = '€'.repeat(3 * 1_048_576);
@@ -53,20 +45,5 @@ describe('documents of a slice', () => {
     // As much as a document may be, but for its other fields.
     await insert(documents(['b4'], 'x'.repeat(16 * 1_048_576 - 1_024)));
     expect(await idsLike('b')).toEqual(['s1/b1', 's1/b2', 's1/b3', 's1/b4']);
-  });
-
-  it('are all undone where one of them is there already', async () => {
-    await insert(documents(['c1']));
-    await expect(insert(documents(['c2', 'c1']))).rejects.toMatchObject({ code: 11_000 });
-    expect(await idsLike('c')).toEqual(['s1/c1']);
-  });
-
-  it('meet another writer of the same document in a way that is recognised', async () => {
-    await installation.mongodb.withSession(async (other) => {
-      other.startTransaction();
-      await insertDocuments(db, other, COLLECTIONS.coupon, documents(['d1']));
-      await expect(insert(documents(['d1']))).rejects.toSatisfy(isWriteConflict);
-      await other.abortTransaction();
-    });
   });
 });

@@ -132,35 +132,4 @@ describe('the plan of a slice', () => {
     expect(erased).toEqual(new Map([['s1', new Map([['c1', 1]])]]));
     expect(stamps.get('s1')?.counters).toEqual({ order: 4, customer: 2, review: 1 });
   });
-
-  it('notes where products stand in the list of their store', () => {
-    const { layouts } = planned([{ entity: 'product', id: 'p1', sequence: 2 }], {
-      sequences: new Map([['product/s1/p1', 1]]),
-      placed: new Map([['product/s1/p1', { category: 'k0' }]]),
-    });
-    expect(layouts).toEqual(
-      new Map([
-        [
-          's1',
-          new Map([
-            ['s1/k0', -1],
-            ['s1/k1', 1],
-          ]),
-        ],
-      ]),
-    );
-  });
-
-  it('is the same for what was cut into two slices', () => {
-    const events: Told[] = [
-      { entity: 'order', id: 'o1', sequence: 1 },
-      { entity: 'order', id: 'o1', sequence: 2, data: { status: 'ready' } },
-    ];
-    const whole = planned(events).inserts.get('order');
-    const second = planned(events.slice(1), {
-      sequences: new Map([['order/s1/o1', 1]]),
-      stamps: stampOf({ position: 1 }),
-    }).replacements.get('order');
-    expect(second).toEqual(whole);
-  });
 });

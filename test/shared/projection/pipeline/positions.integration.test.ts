@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Db } from 'mongodb';
 import { type FindErased, findErasedIn } from '#shared/access/erased-stores.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
@@ -16,7 +16,7 @@ import {
   TOMBSTONES,
 } from '#shared/read-models/collections.ts';
 import { epochsIn } from '#shared/read-models/feed-epochs.ts';
-import { createInstallation, type Installation } from '#test/installation.ts';
+import { useInstallation } from '#test/hooks.ts';
 import { emptyReadModels } from '#test/read-models.ts';
 import { applyEvents, sliceOf, type TestEvent as Event } from '#test/slices.ts';
 
@@ -60,14 +60,12 @@ const group = (subject: string): Event => ({
 });
 
 describe('positions', () => {
-  let installation: Installation;
+  const installation = useInstallation();
   let findErased: FindErased;
   let databases = 0;
   beforeAll(async () => {
-    installation = await createInstallation();
     findErased = findErasedIn(installation.mongodb.db(`${installation.config.namePrefix}_control`), 'e');
   });
-  afterAll(() => installation?.close());
 
   const fresh = () => {
     databases += 1;

@@ -61,18 +61,6 @@ describe('reading ahead', () => {
     expect([first, last].map((one) => reader.read(one).id)).toEqual(['k0', 'k3']);
   });
 
-  it('reads what nobody read ahead', () => {
-    expect(reader.read(message(7))).toMatchObject({ entity: 'category', id: 'k7', sequence: 7 });
-  });
-
-  it('ends when it is told', async () => {
-    const messages = Array.from({ length: 100 }, (_, index) => message(index));
-    reader.readAhead(messages)();
-    await turns();
-    spoil(messages);
-    for (const one of messages) expect(() => reader.read(one)).toThrow('the message is not JSON');
-  });
-
   it('reads again what was taken, as a transaction that is tried again does', async () => {
     const one = message(3);
     reader.readAhead([one]);

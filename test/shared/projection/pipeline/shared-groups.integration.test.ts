@@ -9,21 +9,19 @@ import {
   type Stamp,
   STAMPS,
 } from '#shared/read-models/collections.ts';
-import { createInstallation, type Installation } from '#test/installation.ts';
+import { useInstallation } from '#test/hooks.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
 import { group, publishRecords, sharedGroupCatalogue } from '#test/shared-groups-catalogue.ts';
 
 const CHANGES = 20;
 
-let installation: Installation;
+const installation = useInstallation({ partitions: 1 });
 let projector: RunningProjector;
 beforeAll(async () => {
-  installation = await createInstallation({ partitions: 1 });
   projector = await startProjector(installation.config, createLogger('test', 'silent'));
 });
 afterAll(async () => {
   await projector?.stop();
-  await installation?.close();
 });
 
 /** Every document of the catalogue but the group that changes. */

@@ -349,7 +349,10 @@ describe.each(Object.keys(CASES) as EntityName[])('the projection of a %s', (ent
     ['has null, an empty list or a default for everything that an event leaves out', 'least'],
   ] as const)('%s', (_name, which) => {
     const { data, fields, summary, details, pieces } = CASES[entity][which];
-    expect(project(entity, data)).toEqual({
+    const document = project(entity, data);
+    // From the beginning of its text change feeds take the id.
+    expect(Object.keys(document['summary'] as object)[0]).toBe('id');
+    expect(document).toEqual({
       _id: 's1/x1',
       store_id: 's1',
       sequence: 3,
@@ -361,6 +364,16 @@ describe.each(Object.keys(CASES) as EntityName[])('the projection of a %s', (ent
     });
   });
 });
+
+it.each(['store', 'coupon', 'customer', 'campaign', 'order', 'category', 'product'] as const)(
+  'a %s was updated when its event says so, and never when it was created',
+  (entity) => {
+    const { data } = CASES[entity].least;
+    const updated = project(entity, { ...data, updated_at: '2026-03-03T12:00:00Z' });
+    expect(JSON.stringify(updated)).toContain('"updated_at":"2026-03-03T09:00:00"');
+    expect(project(entity, { ...data, updated_at: null })).toEqual(project(entity, data));
+  },
+);
 
 it.each([
   ['order', ORDER, { customer: { id: 'c1', name: null, phone: null, document: null } }],

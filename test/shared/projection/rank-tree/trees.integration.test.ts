@@ -7,7 +7,8 @@ import { StoreDataError } from '#shared/errors.ts';
 import { RANK_NODES, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import type { LeafTexts, RankNode } from '#shared/read-models/rank-tree/nodes.ts';
 import { bytesOfTexts } from '#shared/read-models/search-texts.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { useInstallation } from '#test/hooks.ts';
+import { eventually } from '#test/installation.ts';
 import { emptyReadModels } from '#test/read-models.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
@@ -98,19 +99,17 @@ async function renameOne(nodes: Collection<RankNode | LeafTexts>, id: RegExp): P
 }
 
 describe('rank trees', () => {
-  let installation: Installation;
+  const installation = useInstallation();
   let findErased: FindErased;
   let restore: () => void;
   let database = 0;
   const trees = new TreeCache();
   beforeAll(async () => {
-    installation = await createInstallation();
     findErased = findErasedIn(installation.mongodb.db(`${installation.config.namePrefix}_control`), 'e');
     restore = withSmallTrees(4, 3);
   });
   afterAll(async () => {
     restore();
-    await installation.close();
   });
 
   async function freshDatabase(): Promise<Db> {

@@ -8,8 +8,9 @@ import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
 import { RANK_NODES, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
+import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
-import { type QueryService, startQueryService, type TestChange } from '#test/query-service.ts';
+import { type TestChange } from '#test/query-service.ts';
 import { readModels } from '#test/read-models.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 
@@ -24,7 +25,10 @@ const PATHS = [
 ];
 
 const restoreTrees = withSmallTrees(4, 3);
-let service: QueryService;
+// On a busy machine, too, each answer is compared.
+const service = useQueryService({
+  settings: { MONGODB_READ_TIMEOUT_MS: '60000', REDIS_COMMAND_TIMEOUT_MS: '10000' },
+});
 let token: string;
 let db: Db;
 const findErased: FindErased = (storeIds) => {
@@ -32,10 +36,6 @@ const findErased: FindErased = (storeIds) => {
   return findErasedIn(databases.control, environment)(storeIds);
 };
 beforeAll(async () => {
-  // On a busy machine, too, each answer is compared.
-  service = await startQueryService({
-    settings: { MONGODB_READ_TIMEOUT_MS: '60000', REDIS_COMMAND_TIMEOUT_MS: '10000' },
-  });
   await service.setKey({ clientId: 'reader' });
   token = await service.api.token('reader', 'secret');
   await service.apply(records());
@@ -44,7 +44,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   restoreTrees();
-  await service?.close();
 });
 
 function records(): TestChange[] {
