@@ -1,6 +1,6 @@
 /**
  * Traces: how a request or a slice of messages spends its time. Without a collector's address nothing of
- * OpenTelemetry's SDK is loaded, no span is ever active, and code that could be traced only reads the active span (decision 0063).
+ * OpenTelemetry's SDK is loaded, no span is ever active, and code that could be traced only reads the active span (docs/tracing.md).
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Config } from './config.ts';

@@ -20,7 +20,7 @@ const MIN_BYTES = 1_025;
 /** A larger one is compressed in a thread of its own. */
 const MAX_SYNC_BYTES = 65_536;
 
-/** The cheapest that still makes a page seven times as small; a small window is set up in half the time (decision 0081). */
+/** The cheapest that still makes a page seven times as small; a small window is set up in half the time (decision 0080). */
 const GZIP = { level: 2, windowBits: 13, memLevel: 7 };
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } };
 

@@ -1,6 +1,6 @@
 /**
  * Applying a slice of the access topic: keys and what operators decided about stores, in one transaction on the control database. And
- * whether a store's own record says that it is blocked: marked with the record, taken over by the next sweep (decision 0005).
+ * whether a store's own record says that it is blocked: marked with the record, taken over by the next sweep (decision 0041).
  */
 import { type ClientSession, type Db, ObjectId, type AnyBulkWriteOperation, type Collection } from 'mongodb';
 import {
