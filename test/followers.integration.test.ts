@@ -1,9 +1,9 @@
 /** What followers of a feed have in the end; rebuilds and killed processes are in `examples/follow-orders.integration.test.ts`. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Db, Document } from 'mongodb';
 import { changesTopic } from '#shared/events/topics.ts';
 import { createProducer } from '#shared/kafka/client.ts';
 import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
+import { backUp, restore } from '#test/backup.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { type Changes, Follower } from '#test/follower.ts';
 import { generationDb } from '#test/generations.ts';
@@ -173,40 +173,15 @@ describe('followers', () => {
     await expectRight();
   });
 
-  describe('after MongoDB was restored from a backup', () => {
-    /** All documents of a generation, of one moment. */
-    async function backUp(db: Db): Promise<Map<string, Document[]>> {
-      const names = (await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name);
-      const content = new Map<string, Document[]>();
-      for (const name of names) content.set(name, await db.collection(name).find().toArray());
-      return content;
-    }
-
-    /** Puts them back, under services at work. */
-    async function restore(db: Db, backup: Map<string, Document[]>): Promise<void> {
-      await db.client.withSession((session) =>
-        session.withTransaction(
-          async () => {
-            for (const [name, documents] of backup) {
-              await db.collection(name).deleteMany({}, { session });
-              if (documents.length > 0) await db.collection(name).insertMany(documents, { session });
-            }
-          },
-          { writeConcern: { w: 'majority' } },
-        ),
-      );
-    }
-
-    it('have it, although positions are given again', async () => {
-      await publish(stream.next(20));
-      await expectRight();
-      const db = generationDb(installation(), 1);
-      const backup = await backUp(db);
-      await publish(stream.next(60));
-      await expectRight();
-      await restore(db, backup);
-      await publish(stream.next(10));
-      await expectRight();
-    });
+  it('have it after MongoDB was restored from a backup, although positions are given again', async () => {
+    await publish(stream.next(20));
+    await expectRight();
+    const db = generationDb(installation(), 1);
+    const backup = await backUp(db);
+    await publish(stream.next(60));
+    await expectRight();
+    await restore(db, backup);
+    await publish(stream.next(10));
+    await expectRight();
   });
 });

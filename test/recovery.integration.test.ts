@@ -4,10 +4,10 @@
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createLogger } from '#shared/logging.ts';
-import { encodeEvent } from '#shared/events/encode.ts';
 import { newSigningKey } from '#shared/access/signing-key-set.ts';
 import { readConfig } from '#shared/config.ts';
 import { startProjector } from '#projector/projector.ts';
+import { orderMessage } from '#test/events.ts';
 import { documentedCommands } from '#test/documented-commands.ts';
 import { eventually } from '#test/installation.ts';
 import { PATIENCE } from '#test/patience.ts';
@@ -85,22 +85,7 @@ const untilApplied = () =>
 
 async function publish(...stores: string[]): Promise<void> {
   const lines = stores.flatMap((storeId) =>
-    Array.from({ length: ORDERS }, (_, index) => {
-      const data = {
-        status: 'pending',
-        order_type: 'takeout',
-        total: '1.00',
-        created_at: '2026-01-01T12:00:00Z',
-      };
-      return encodeEvent({
-        source: '/test',
-        entity: 'order',
-        storeId,
-        subject: `o${index}`,
-        sequence: 1,
-        data,
-      }).value;
-    }),
+    Array.from({ length: ORDERS }, (_, index) => orderMessage(`o${index}`, { storeId }).value),
   );
   await run(words('publish - --environment production'), `${lines.join('\n')}\n`);
 }

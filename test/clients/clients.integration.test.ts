@@ -1,6 +1,7 @@
 /** Clients that people use get tokens and read data with them, unchanged, however they encode credentials in Basic. */
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { anOrder } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { TOKEN_PATH } from '#test/api-client.ts';
 import { type NpmClient, runNpmClient } from './npm.ts';
@@ -39,13 +40,7 @@ beforeAll(async () => {
   for (const { client_id: clientId, client_secret } of KEYS) {
     await service.setKey({ clientId, secrets: [client_secret] });
   }
-  const order = {
-    status: 'pending',
-    order_type: 'delivery',
-    total: '1.00',
-    created_at: '2026-01-01T00:00:00Z',
-  };
-  await service.apply([{ entity: 'order', storeId: 's1', id: 'o1', data: order }]);
+  await service.apply([anOrder('o1')]);
   service.app.server.on('request', ({ url, headers }) => {
     if (url !== TOKEN_PATH) return;
     const encoded = headers.authorization?.replace(/^Basic /, '') ?? '';

@@ -1,4 +1,5 @@
 /** Events as many tests publish them: right in all that a test is not about. */
+import type { KafkaMessage } from 'kafkajs';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { type EncodedMessage, encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
 
@@ -29,4 +30,27 @@ export function orderMessage(subject: string, over: Parameters<typeof orderEvent
 export function keyEvent(subject: string, sequence: number, data: object = {}): TestEvent & { data: object } {
   const defaults = { secret_sha256: [hashSecret('secret')], scopes: ['order'], status: 'active' };
   return { entity: 'access_key', storeId: 's1', subject, sequence, data: { ...defaults, ...data } };
+}
+
+/** Whether a store's keys are let in. */
+export function storeAccessEvent(storeId: string, sequence: number, status: 'active' | 'blocked'): TestEvent {
+  return { entity: 'store_access', storeId, subject: storeId, sequence, data: { status } };
+}
+
+/** An event as a message that came from Kafka. */
+export function received(
+  event: TestEvent,
+): Pick<KafkaMessage, 'key' | 'value'> & Pick<EncodedMessage, 'headers'> {
+  const { key, value, headers } = encodeEvent({ source: '/test', ...event });
+  return { key: Buffer.from(key), value: Buffer.from(value), headers };
+}
+
+/** The same as a consumer gets it, or of a text that is no event. */
+export function kafkaMessage(event: TestEvent | string, offset: number): KafkaMessage {
+  const place = { offset: String(offset), timestamp: '0', attributes: 0 };
+  const { key, value, headers } =
+    typeof event === 'string'
+      ? { key: Buffer.from('s1'), value: Buffer.from(event), headers: {} }
+      : received(event);
+  return { key, value, headers, ...place };
 }

@@ -1,22 +1,20 @@
 /** Applies events as one slice of a partition, in a transaction, as the projector does. */
 import type { ClientSession, Db } from 'mongodb';
 import { isUnavailable } from '#shared/errors.ts';
-import { encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
 import { type AppliedSlice, applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
 import { runInTransaction, type Slice } from '#shared/projection/slice/slice.ts';
-
-export type TestEvent = Omit<EventToEncode, 'source' | 'sequence'>;
+import { kafkaMessage } from './events.ts';
+import type { TestChange } from './query-service.ts';
 
 let sequence = 0;
 
-/** A slice of events that are newer than all before. */
-export function sliceOf(events: readonly TestEvent[]): Slice {
-  const messages = events.map((event) => {
+/** A slice of changes that are newer than all before. */
+export function sliceOf(changes: readonly TestChange[]): Slice {
+  const messages = changes.map(({ id: subject, data, entity, storeId }) => {
     sequence += 1;
-    const { key, value, headers } = encodeEvent({ source: '/test', ...event, sequence });
-    const bytes = { key: Buffer.from(key), value: Buffer.from(value), headers };
-    return { ...bytes, timestamp: '0', attributes: 0, offset: String(sequence) };
+    const action = data === undefined ? 'deleted' : 'changed';
+    return kafkaMessage({ entity, action, storeId, subject, sequence, data }, sequence);
   });
   return { topic: 't', partition: 0, messages, next: sequence + 1 };
 }
@@ -27,10 +25,10 @@ type Options = Omit<Parameters<typeof applyChanges>[3], 'epochs'> & {
   isKnown?: boolean;
 };
 
-/** Applies events to read models. */
-export async function applyEvents(db: Db, events: readonly TestEvent[], options: Options): Promise<void> {
+/** Applies changes to read models. */
+export async function applyEvents(db: Db, changes: readonly TestChange[], options: Options): Promise<void> {
   const { epochs = new Epochs(), isKnown = true, ...others } = options;
-  const slice = sliceOf(events);
+  const slice = sliceOf(changes);
   const { given } = await inTransaction(db, (session) =>
     applyChanges(db, session, slice, { ...others, epochs }),
   );

@@ -7,7 +7,7 @@ import { exampleEvent } from '#shared/events/describe-fields.ts';
 import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
-import { type ServiceProcess, startService } from '#test/service-process.ts';
+import { type ServiceProcess, startService, killAll } from '#test/service-process.ts';
 import { runProcess } from '../services/admin/run-command.ts';
 import { extractReleaseBefore, whyNoReleaseBefore } from './release-before.ts';
 import { Traffic } from './traffic.ts';
@@ -28,7 +28,9 @@ describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000 }, () => 
   let installation: Installation;
   let key: { client_id: string; client_secret: string };
   let traffic: Traffic;
+  /** Of each the one that was started last; a second attempt of a test starts it again. */
   const running = {} as Record<`${Release} ${Name}`, Running>;
+  const started: ServiceProcess[] = [];
 
   /** The release after this one is this one with a raised version of its documents. */
   function makeReleases(): void {
@@ -53,10 +55,16 @@ describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000 }, () => 
     name: Name,
     settings: Record<string, string> = {},
   ): Promise<Running> {
+    const former = running[`${release} ${name}`] as Running | undefined;
+    if (former !== undefined) {
+      traffic.leave(former.url);
+      await killAll([former.process]);
+    }
     const env = { ...installation.env, ...settings };
-    const started = startService(name, env, 'info', fileOf(release, `services/${name}/main.ts`));
-    const line = await started.logged(({ operations }) => typeof operations === 'string');
-    const service = { process: started, url: String(line['url']), operations: String(line['operations']) };
+    const process = startService(name, env, 'info', fileOf(release, `services/${name}/main.ts`));
+    started.push(process);
+    const line = await process.logged(({ operations }) => typeof operations === 'string');
+    const service = { process, url: String(line['url']), operations: String(line['operations']) };
     running[`${release} ${name}`] = service;
     return service;
   }
@@ -130,7 +138,7 @@ describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000 }, () => 
   }, 240_000);
   afterAll(async () => {
     await traffic?.stop();
-    for (const { process: one } of Object.values(running)) one.kill('SIGKILL');
+    await killAll(started);
     await installation?.close();
     rmSync(folder, { recursive: true, force: true });
   });

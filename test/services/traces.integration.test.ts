@@ -1,9 +1,9 @@
 /** Traces, as a collector gets them: from a publisher to its transaction, from a request to its reads, and nothing that is personal or secret. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { encodeEvent } from '#shared/events/encode.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
+import { orderMessage } from '#test/events.ts';
 import { type ApiClient, createApiClient } from '#test/api-client.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { type OtlpCollector, type ReceivedSpan, startOtlpCollector } from '#test/otlp-collector.ts';
@@ -90,9 +90,8 @@ function newTrace() {
 let sequence = 1_000;
 function message(traceparent: string) {
   sequence += 1;
-  const event = { entity: 'order', storeId: 'store-9001', subject: 'order-5150', sequence, data: ORDER };
-  const { key, value, headers } = encodeEvent({ source: '/test', ...event } as const);
-  return { key, value, headers: { ...headers, traceparent } };
+  const { headers, ...message } = orderMessage('order-5150', { storeId: 'store-9001', sequence });
+  return { ...message, headers: { ...headers, traceparent } };
 }
 
 /** Everything below a span. */

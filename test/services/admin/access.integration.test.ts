@@ -10,7 +10,7 @@ import { redisKeys } from '#shared/access/grants.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { accessTopic } from '#shared/events/topics.ts';
 import { useInstallation } from '#test/hooks.ts';
-import { keyEvent } from '#test/events.ts';
+import { keyEvent, storeAccessEvent } from '#test/events.ts';
 import { eventually } from '#test/installation.ts';
 import { startSilentProjector } from '#test/projectors.ts';
 import { endsOf } from '#test/topics.ts';
@@ -353,8 +353,7 @@ describe('at the last sequence that there is', () => {
   });
 
   it('a store can be blocked, and not be let in again', async () => {
-    const event = { entity: 'store_access', storeId: 's9', subject: 's9', data: { status: 'active' } };
-    await installation.publishAccess([{ ...event, sequence: Number.MAX_SAFE_INTEGER }]);
+    await installation.publishAccess([storeAccessEvent('s9', Number.MAX_SAFE_INTEGER, 'active')]);
     await logIsApplied();
     await stop();
     expect(await json<object>('stores', 'block', 's9')).toMatchObject({ blocked: true, live: true });

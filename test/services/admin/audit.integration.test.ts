@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { hostname, userInfo } from 'node:os';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { useQueryService } from '#test/hooks.ts';
-import { keyEvent } from '#test/events.ts';
+import { keyEvent, storeAccessEvent } from '#test/events.ts';
 import { eventually } from '#test/installation.ts';
 import { runCommand, runJson } from './run-command.ts';
 
@@ -115,7 +115,7 @@ describe('the audit', () => {
       event(1, 'active'),
       event(1, 'active'),
       event(2, 'inactive'),
-      { entity: 'store_access', storeId: 's2', subject: 's2', sequence: 7, data: { status: 'blocked' } },
+      storeAccessEvent('s2', 7, 'blocked'),
     ]);
     await eventually('they are applied', async () => (await audit('--store', 's2')).length === 3);
     expect(await audit('--store', 's2')).toMatchObject([

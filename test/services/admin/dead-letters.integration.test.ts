@@ -1,7 +1,6 @@
 import { Binary, type Collection } from 'mongodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RunningProjector } from '#projector/projector.ts';
-import { encodeEvent } from '#shared/events/encode.ts';
 import { toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { redisKeys } from '#shared/access/grants.ts';
@@ -18,7 +17,14 @@ import {
 } from '#shared/read-models/collections.ts';
 import { orderFacet } from '#shared/read-models/rank-tree/keys.ts';
 import { useInstallation } from '#test/hooks.ts';
-import { keyEvent, orderEvent, orderMessage, type TestEvent } from '#test/events.ts';
+import {
+  keyEvent,
+  orderEvent,
+  orderMessage,
+  type TestEvent,
+  kafkaMessage,
+  storeAccessEvent,
+} from '#test/events.ts';
 import { eventually } from '#test/installation.ts';
 import { startSilentProjector } from '#test/projectors.ts';
 import { readModels } from '#test/read-models.ts';
@@ -67,9 +73,7 @@ describe('dead-letters', () => {
     event: TestEvent,
     at: { topic?: string; partition?: number; offset: number; reason?: RejectionReason },
   ): DeadLetter {
-    const { key, value, headers } = encodeEvent({ source: '/test', ...event });
-    const place = { offset: String(at.offset), timestamp: '1700000000000', attributes: 0 };
-    const message = { key: Buffer.from(key), value: Buffer.from(value), headers, ...place };
+    const message = { ...kafkaMessage(event, at.offset), timestamp: '1700000000000' };
     const rejection = new EventRejected(at.reason ?? 'unknown_schema_version', 'not known then');
     return {
       ...toDeadLetter(at.topic ?? topic, at.partition ?? 0, message, rejection),
@@ -181,10 +185,7 @@ describe('dead-letters', () => {
   it('of the access topic reach Redis too', async () => {
     const access = accessTopic(installation.environment);
     const key = letter(keyEvent('letter-key', 1, { scopes: ['menu'] }), { topic: access, offset: 4_000_001 });
-    const block = letter(
-      { entity: 'store_access', storeId: 's5', subject: 's5', sequence: 1, data: { status: 'blocked' } },
-      { topic: access, offset: 4_000_002 },
-    );
+    const block = letter(storeAccessEvent('s5', 1, 'blocked'), { topic: access, offset: 4_000_002 });
     await accessLetters.insertMany([key, block]);
     expect(await retry(key._id, block._id)).toMatchObject({ code: 0, applied: 2 });
     const keysOf = (storeId: string) =>

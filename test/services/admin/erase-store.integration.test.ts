@@ -8,7 +8,8 @@ import { encodeEvent } from '#shared/events/encode.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS, type Stamp, STAMPS, STORE_RECORDS_PENDING } from '#shared/read-models/collections.ts';
 import { findGenerations } from '#shared/read-models/generation.ts';
-import { keyEvent, ORDER } from '#test/events.ts';
+import { anOrder } from '#test/changes.ts';
+import { keyEvent } from '#test/events.ts';
 import { generationCaughtUp } from '#test/generations.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
@@ -47,12 +48,8 @@ afterAll(async () => {
 const json = <T>(...args: string[]) => runJson<T>(service.installation.env, [...args]);
 const inFirst = (...args: string[]) => json<Answer>(...args, '-e', service.installation.environment);
 const secondEnvironment = () => service.installation.config.environments[1] ?? '';
-const order = (storeId: string, id: string, notes: string) => ({
-  entity: 'order' as const,
-  storeId,
-  id,
-  data: { ...ORDER, notes, customer: { id: 'customer-a', name: notes } },
-});
+const order = (storeId: string, id: string, notes: string) =>
+  anOrder(id, { notes, customer: { id: 'customer-a', name: notes } }, storeId);
 
 async function fill({ installation, apply, setKey }: QueryService): Promise<void> {
   const { environment, send } = installation;

@@ -1,7 +1,7 @@
 /** What commands show of stores, their keys and their sessions. */
 import { beforeAll, expect, it } from 'vitest';
+import { anOrder, aStore } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
-import { ORDER } from '#test/events.ts';
 import { orderLine } from './publish/events.ts';
 import { runCommand, runJson } from './run-command.ts';
 
@@ -11,17 +11,16 @@ const KEY = 'A'.repeat(24);
 
 beforeAll(async () => {
   ({ environment } = service.installation);
-  const created_at = '2026-01-01T00:00:00Z';
-  const store = { name: 'Pizzaria Bela', timezone_offset: '-03:00', created_at };
+
   await service.setKey({ clientId: KEY, storeId: 's1' });
   await service.setKey({ clientId: 'former', storeId: 's1', status: 'inactive' });
   await service.setKey({ clientId: 'early', storeId: 's0' });
   await service.apply([
-    { entity: 'store', storeId: 's1', id: 's1', data: store },
-    { entity: 'store', storeId: 's2', id: 's2', data: { ...store, status: 'blocked', name: 'Closed' } },
-    { entity: 'order', storeId: 's1', id: 'o1', data: ORDER },
-    { entity: 'order', storeId: 's1', id: 'o2', data: ORDER },
-    { entity: 'order', storeId: 's2', id: 'o3', data: ORDER },
+    aStore('s1', { name: 'Pizzaria Bela' }),
+    aStore('s2', { status: 'blocked', name: 'Closed' }),
+    anOrder('o1'),
+    anOrder('o2'),
+    anOrder('o3', {}, 's2'),
   ]);
 });
 

@@ -12,9 +12,8 @@ import {
   TOMBSTONES,
 } from '#shared/read-models/collections.ts';
 import { epochsIn } from '#shared/read-models/feed-epochs.ts';
+import { aCustomer, anOrder, aStore, gone } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
-import { ORDER } from '#test/events.ts';
-import { type TestChange } from '#test/query-service.ts';
 import { readModels } from '#test/read-models.ts';
 import { runCommand } from './run-command.ts';
 
@@ -34,19 +33,7 @@ beforeAll(async () => {
   db = await readModels(service.installation);
 });
 
-const order = (storeId: string, id: string, customer?: object): TestChange => ({
-  entity: 'order',
-  storeId,
-  id,
-  data: { ...ORDER, ...(customer === undefined ? {} : { customer }) },
-});
-const customer = (storeId: string, id: string): TestChange => ({
-  entity: 'customer',
-  storeId,
-  id,
-  data: { name: 'Ana', created_at: '2026-03-01T12:00:00Z' },
-});
-const gone = ({ entity, storeId, id }: TestChange): TestChange => ({ entity, storeId, id });
+const order = (storeId: string, id: string, data: object = {}) => anOrder(id, data, storeId);
 
 async function tokenOf(storeId: string): Promise<string> {
   await service.setKey({ clientId: storeId, storeId });
@@ -83,18 +70,11 @@ const told = ({ results }: Changes) => results.map(({ id }) => id).toSorted();
 
 it('names each kind of damage, and tells followers that stood before of what it was about', async () => {
   const token = await tokenOf('s1');
-  const customers = ['c1', 'c2', 'c3'].map((id) => customer('s1', id));
+  const customers = ['c1', 'c2', 'c3'].map((id) => aCustomer(id));
   const orders = Array.from({ length: 9 }, (_, index) => order('s1', `o${index}`));
   const [first, second] = orders;
   if (first === undefined || second === undefined) throw new Error('no orders');
-  const store = { name: 'Loja', timezone_offset: '-03:00', created_at: '2026-01-01T00:00:00Z' };
-  await service.apply([
-    { entity: 'store', storeId: 's1', id: 's1', data: store },
-    ...customers,
-    ...orders,
-    gone(first),
-    gone(second),
-  ]);
+  await service.apply([aStore(), ...customers, ...orders, gone(first), gone(second)]);
   expect(await verify('s1')).toMatchObject({ code: 0, differences: [] });
   const [nextOrders, nextCustomers] = [await end('order', token), await end('customer', token)];
 
@@ -145,7 +125,7 @@ it('names each kind of damage, and tells followers that stood before of what it 
 it('shows nothing of a customer whose erasure is under way', async () => {
   const token = await tokenOf('s4');
   const named = { id: 'c1', name: 'Ana', phone: '+5511999990000' };
-  await service.apply(['o1', 'o2', 'o3', 'o4'].map((id) => order('s4', id, named)));
+  await service.apply(['o1', 'o2', 'o3', 'o4'].map((id) => order('s4', id, { customer: named })));
   const next = await end('order', token);
   // As the projector leaves it of a customer whom very many orders name, until their pieces are rewritten.
   await service.stopProjector();

@@ -2,6 +2,8 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { methodsOf } from '#query/endpoints/route.ts';
 import { redisKeys } from '#shared/access/grants.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
+import { storeAccessEvent } from '#test/events.ts';
+import { anOrder, aStore } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { type Answer, type ErrorAnswer, remainingOf } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
@@ -69,19 +71,7 @@ let token: string;
 beforeAll(async () => {
   await service.setKey({ clientId: 'full' });
   token = await service.api.token('full', 'secret');
-  const store = { name: 'Loja', timezone_offset: '-03:00', created_at: '2026-01-01T00:00:00Z' };
-  const order = {
-    status: 'pending',
-    order_type: 'delivery',
-    total: '1.00',
-    created_at: '2026-01-01T00:00:00Z',
-  };
-  await service.apply([
-    { entity: 'store', storeId: 's1', id: 's1', data: store },
-    { entity: 'order', storeId: 's1', id: 'o1', data: order },
-    { entity: 'store', storeId: 's2', id: 's2', data: store },
-    { entity: 'order', storeId: 's2', id: 'other', data: order },
-  ]);
+  await service.apply([aStore(), anOrder('o1')]);
 });
 
 const codeOf = ({ status, json }: Answer) => [status, (json as ErrorAnswer).code];
@@ -281,20 +271,15 @@ describe('what takes effect at once', () => {
     await service.setKey({ clientId: 'guest', storeId: 'inn' });
     const own = await service.api.token('guest', 'secret');
     expect(await statusNow('/api/order/list', own)).toBe(200);
-    const access = (sequence: number, status: string) =>
-      service.installation.publishAccess([
-        { entity: 'store_access', storeId: 'inn', subject: 'inn', sequence, data: { status } },
-      ]);
+    const access = (sequence: number, status: 'active' | 'blocked') =>
+      service.installation.publishAccess([storeAccessEvent('inn', sequence, status)]);
     await access(1, 'blocked');
     await eventually('the store is blocked', async () => (await statusNow('/api/order/list', own)) === 401);
     await access(2, 'active');
     await eventually('the store is back', async () => (await statusNow('/api/order/list', own)) === 200);
-    const record = { name: 'X', timezone_offset: '-03:00', created_at: '2026-01-01T00:00:00Z' };
-    await service.apply([
-      { entity: 'store', storeId: 'inn', id: 'inn', data: { ...record, status: 'blocked' } },
-    ]);
+    await service.apply([aStore('inn', { status: 'blocked' })]);
     await eventually('its record blocks it', async () => (await statusNow('/api/order/list', own)) === 401);
-    await service.apply([{ entity: 'store', storeId: 'inn', id: 'inn', data: record }]);
+    await service.apply([aStore('inn')]);
     await eventually('its record frees it', async () => (await statusNow('/api/order/list', own)) === 200);
   });
 });

@@ -1,23 +1,12 @@
 import { request as httpRequest } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { aCustomer, anOrder, aStore } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 
 const service = useQueryService();
 let token: string;
 
-const order = (id: string, more: object = {}) => ({
-  entity: 'order' as const,
-  storeId: 's1',
-  id,
-  data: {
-    status: 'pending',
-    order_type: 'delivery',
-    total: '10.00',
-    created_at: '2026-03-01T12:00:00Z',
-    ...more,
-  },
-});
 const PATHS = [
   '/api/store/info/',
   '/api/order/list',
@@ -32,19 +21,11 @@ beforeAll(async () => {
   await service.setKey({ clientId: 'full' });
   token = await service.api.token('full', 'secret');
   await service.apply([
-    {
-      entity: 'store',
-      storeId: 's1',
-      id: 's1',
-      data: { name: 'Loja', timezone_offset: '-03:00', created_at: '2026-01-01T00:00:00Z' },
-    },
-    {
-      entity: 'customer',
-      storeId: 's1',
-      id: 'c1',
-      data: { name: 'Ana', created_at: '2026-01-01T00:00:00Z' },
-    },
-    ...Array.from({ length: 12 }, (_, index) => order(`o${index}`, { customer: { id: 'c1', name: 'Ana' } })),
+    aStore(),
+    aCustomer('c1'),
+    ...Array.from({ length: 12 }, (_, index) =>
+      anOrder(`o${index}`, { customer: { id: 'c1', name: 'Ana' } }),
+    ),
   ]);
 });
 
@@ -101,7 +82,7 @@ describe('If-None-Match', () => {
     );
 
     const before = new Map(await Promise.all(PATHS.map(async (path) => [path, await tagOf(path)] as const)));
-    await service.apply([order('o1', { status: 'ready', customer: { id: 'c1', name: 'Ana' } })]);
+    await service.apply([anOrder('o1', { status: 'ready', customer: { id: 'c1', name: 'Ana' } })]);
     for (const path of PATHS) {
       const changed = (await tagOf(path)) !== before.get(path);
       expect([path, changed]).toEqual([path, path.includes('order')]);

@@ -1,5 +1,6 @@
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { anOrder } from '#test/changes.ts';
 import { DESKTOP, PHONE, startBrowser, visitPage } from '#test/browser.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 
@@ -9,19 +10,7 @@ let browser: Browser;
 beforeAll(async () => {
   [service, browser] = await Promise.all([startQueryService(), startBrowser()]);
   await service.setKey({ clientId: 'reader', secrets: ['s3cret'] });
-  await service.apply([
-    {
-      entity: 'order',
-      storeId: 's1',
-      id: 'o1',
-      data: {
-        status: 'pending',
-        order_type: 'delivery',
-        total: '39.90',
-        created_at: '2026-11-20T21:15:04Z',
-      },
-    },
-  ]);
+  await service.apply([anOrder('o1')]);
 });
 afterAll(async () => {
   await browser?.close();

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { runCommand, runJson } from '../admin/run-command.ts';
+import { orderEvent } from '#test/events.ts';
+import { aCoupon } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import type { ListBody } from '#test/api-client.ts';
 import { generationCaughtUp, statesOf } from '#test/generations.ts';
@@ -12,18 +14,8 @@ const WAIT_SECONDS = 4;
 
 /** Orders of one store come in order, so that what a page must show follows from its count. */
 function order(number: number) {
-  return {
-    entity: 'order',
-    storeId: 's1',
-    subject: `o${number}`,
-    sequence: 1,
-    data: {
-      status: 'pending',
-      order_type: 'delivery',
-      total: '1.00',
-      created_at: new Date(Date.UTC(2026, 0, 1) + number * 1_000).toISOString(),
-    },
-  };
+  const created_at = new Date(Date.UTC(2026, 0, 1) + number * 1_000).toISOString();
+  return orderEvent(`o${number}`, { data: { created_at } });
 }
 
 describe('clients that poll over a rebuild, its flip and a rollback, while events arrive', () => {
@@ -96,20 +88,7 @@ describe('clients that poll over a rebuild, its flip and a rollback, while event
       }
     };
 
-    await service.apply([
-      {
-        entity: 'coupon',
-        storeId: 's1',
-        id: 'n1',
-        data: {
-          code: 'FRETE',
-          discount_type: 'fixed',
-          discount_value: '1.00',
-          active: true,
-          created_at: '2026-01-01T00:00:00Z',
-        },
-      },
-    ]);
+    await service.apply([aCoupon('n1')]);
     await installation.publish([order(published++)]);
     await generationCaughtUp(installation, 1);
     const clients = [publish(), pollPages(), pollPages(), pollDetails(), waitForWhatNeverComes()];

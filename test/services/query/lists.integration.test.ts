@@ -1,29 +1,17 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { aCustomer, anOrder } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { type TestChange } from '#test/query-service.ts';
 
 const service = useQueryService();
 let token: string;
 
-const order = (id: string, created: string, more: object = {}): TestChange => ({
-  entity: 'order',
-  storeId: 's1',
-  id,
-  data: { status: 'pending', order_type: 'delivery', total: '10.00', created_at: created, ...more },
-  time: created,
+const order = (id: string, created_at: string, more: object = {}): TestChange => ({
+  ...anOrder(id, { created_at, ...more }),
+  time: created_at,
 });
-const customer = (
-  id: string,
-  name: string,
-  created = '2026-01-01T12:00:00Z',
-  more: object = {},
-): TestChange => ({
-  entity: 'customer',
-  storeId: 's1',
-  id,
-  data: { name, created_at: created, ...more },
-  time: created,
-});
+const customer = (id: string, name: string, created_at = '2026-01-01T12:00:00Z', more: object = {}) =>
+  aCustomer(id, { name, created_at, ...more });
 
 beforeAll(async () => {
   await service.setKey({ clientId: 'full' });

@@ -4,6 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { aCategory, aGroup, aProduct } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
 import { type TestChange } from '#test/query-service.ts';
@@ -27,24 +28,10 @@ beforeAll(async () => {
 });
 
 const menu = async () => (await service.api.get('/api/menu/', token)).json as Menu;
-const category = (id: string, position: number) => ({
-  entity: 'category' as const,
-  storeId: 's1',
-  id,
-  data: { name: id, position, active: true },
-});
-const product = (id: string, change: object = {}) => ({
-  entity: 'product' as const,
-  storeId: 's1',
-  id,
-  data: { category_id: 'pizzas', name: id, price: '10.00', active: true, position: 1, ...change },
-});
-const group = (id: string, options: object[]) => ({
-  entity: 'option_group' as const,
-  storeId: 's1',
-  id,
-  data: { name: id, min: 0, max: 1, options },
-});
+const category = (id: string, position: number) => aCategory(id, { name: id, position });
+const product = (id: string, change: object = {}) =>
+  aProduct(id, { category_id: 'pizzas', name: id, price: '10.00', ...change });
+const group = (id: string, options: object[]) => aGroup(id, { name: id, options });
 
 it('shows a change of one option group in the menu, the product and the list, from one transaction', async () => {
   await service.apply([product('early', { option_group_ids: ['crust', 'missing'] })]);

@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { redisKeys } from '#shared/access/grants.ts';
 import { type Config, readConfig } from '#shared/config.ts';
+import { anOrder } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { type Answer, TOKEN_PATH } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
@@ -35,14 +36,7 @@ beforeAll(async () => {
   proxied = await startApp(behindProxies);
   await service.setKey({ clientId: 'full' });
   token = await service.api.token('full', 'secret');
-  await service.apply([
-    {
-      entity: 'order',
-      storeId: 's1',
-      id: 'o1',
-      data: { status: 'pending', order_type: 'delivery', total: '1.00', created_at: '2026-01-01T00:00:00Z' },
-    },
-  ]);
+  await service.apply([anOrder('o1')]);
 });
 
 afterEach(async () => {

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { storeAccessEvent } from '#test/events.ts';
+import { aStore } from '#test/changes.ts';
 import { type Answer, TOKEN_PATH } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
@@ -19,23 +21,8 @@ beforeAll(async () => {
   await setKey({ clientId: 'colon', secrets: ['a:b', '100%'] });
   await setKey({ clientId: 'blocked', storeId: 'closed' });
   await setKey({ clientId: 'locked', storeId: 'locked' });
-  await service.installation.publishAccess([
-    {
-      entity: 'store_access',
-      storeId: 'locked',
-      subject: 'locked',
-      sequence: 1,
-      data: { status: 'blocked' },
-    },
-  ]);
-  await apply([
-    {
-      entity: 'store',
-      storeId: 'closed',
-      id: 'closed',
-      data: { name: 'X', status: 'blocked', timezone_offset: '-03:00', created_at: '2026-01-01T00:00:00Z' },
-    },
-  ]);
+  await service.installation.publishAccess([storeAccessEvent('locked', 1, 'blocked')]);
+  await apply([aStore('closed', { status: 'blocked' })]);
   await eventually('both stores are blocked', async () => {
     const statuses = await Promise.all(
       ['blocked', 'locked'].map(async (id) => (await service.api.askToken(id, 'secret')).status),

@@ -1,10 +1,11 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { aCoupon, aCustomer, anOrder, aStore } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { type Answer, remainingOf } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
-import { startApp, type TestChange } from '#test/query-service.ts';
+import { startApp } from '#test/query-service.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 
 interface Changes {
@@ -25,12 +26,7 @@ async function newStore(scopes?: string[]): Promise<{ storeId: string; token: st
   return { storeId, token: await service.api.token(storeId, 'secret') };
 }
 
-const order = (storeId: string, id: string, status = 'pending'): TestChange => ({
-  entity: 'order',
-  storeId,
-  id,
-  data: { status, order_type: 'delivery', total: '1.00', created_at: '2026-03-01T12:00:00Z' },
-});
+const order = (storeId: string, id: string, status = 'pending') => anOrder(id, { status }, storeId);
 const changesIn = ({ status, text, json }: Answer): Changes => {
   expect(status, text).toBe(200);
   return json as Changes;
@@ -94,10 +90,7 @@ describe('a request that waits', () => {
     const next = await end(token);
     const began = performance.now();
     const { answer } = await begin(token, `wait=2&after=${next}`);
-    await service.apply([
-      order(other.storeId, 'o1'),
-      { entity: 'customer', storeId, id: 'c1', data: { name: 'A', created_at: '2026-03-01T12:00:00Z' } },
-    ]);
+    await service.apply([order(other.storeId, 'o1'), aCustomer('c1', {}, storeId)]);
     const page = changesIn(await answer);
     expect(performance.now() - began).toBeGreaterThan(1_900);
     expect(page).toMatchObject({ results: [], more: false });
@@ -118,13 +111,11 @@ describe('a request that waits', () => {
     const other = await ask('wait=2&kinds=product&kinds=review');
     const now = await ask('wait=30&after=now&records=whole');
     const nowOfSome = await ask(`wait=30&after=now&${some}`);
-    const coupon = { code: 'A', discount_type: 'fixed', discount_value: '1.00', active: true };
-    const at = { created_at: '2026-03-01T12:00:00Z' };
-    await service.apply([{ entity: 'coupon', storeId, id: 'k1', data: { ...coupon, ...at } }]);
+    await service.apply([aCoupon('k1', {}, storeId)]);
     for (const { answer } of [all, now]) {
       expect(changesIn(await answer).results).toMatchObject([{ kind: 'coupon', id: 'k1' }]);
     }
-    await service.apply([{ entity: 'customer', storeId, id: 'c1', data: { name: 'A', ...at } }]);
+    await service.apply([aCustomer('c1', {}, storeId)]);
     for (const { answer } of [named, nowOfSome]) {
       expect(changesIn(await answer).results).toMatchObject([{ kind: 'customer', id: 'c1' }]);
     }
@@ -135,9 +126,7 @@ describe('a request that waits', () => {
     const { storeId, token } = await newStore();
     await service.apply([order(storeId, 'o1')]);
     const { answer } = await begin(token, 'wait=2&after=now');
-    await service.apply([
-      { entity: 'customer', storeId, id: 'c1', data: { name: 'A', created_at: '2026-03-01T12:00:00Z' } },
-    ]);
+    await service.apply([aCustomer('c1', {}, storeId)]);
     const { results, next } = changesIn(await answer);
     expect(results).toEqual([]);
     await service.apply([order(storeId, 'o2')]);
@@ -163,8 +152,7 @@ describe('a request that waits', () => {
     const { storeId, token } = await newStore();
     await service.apply([order(storeId, 'o1')]);
     const { answer } = await begin(token, `wait=3&after=${await end(token)}`);
-    const data = { name: 'Loja', timezone_offset: '+01:00', created_at: '2026-01-01T00:00:00Z' };
-    await service.apply([{ entity: 'store', storeId, id: storeId, data }]);
+    await service.apply([aStore(storeId, { timezone_offset: '+01:00' })]);
     expect(changesIn(await answer)).toMatchObject({ results: [], timezone_offset: '+01:00' });
   });
 

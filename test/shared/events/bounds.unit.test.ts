@@ -1,9 +1,9 @@
 import { Type, type TSchema } from 'typebox';
 import { describe, expect, it } from 'vitest';
 import { readChange } from '#shared/events/change.ts';
-import { encodeEvent } from '#shared/events/encode.ts';
 import { ENTITY_NAMES, type EntityName, entitySchemas } from '#shared/events/entities.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
+import { received } from '#test/events.ts';
 import { GROUP_BYTES, LISTS, textBound } from '#test/contract-bounds.ts';
 import { TEXT, WHOLE_STATES } from '#test/whole-states.ts';
 
@@ -37,17 +37,10 @@ function changed(value: unknown, [step, ...rest]: Path, to: unknown): unknown {
 }
 
 function read(entity: EntityName, data: unknown, dataschema?: string): string {
-  const { key, value } = encodeEvent({
-    entity,
-    storeId: 's1',
-    subject: entity === 'store' ? 's1' : 'x1',
-    sequence: 1,
-    source: '/test',
-    data,
-    ...(dataschema === undefined ? {} : { dataschema }),
-  });
+  const subject = entity === 'store' ? 's1' : 'x1';
+  const schema = dataschema === undefined ? {} : { dataschema };
   try {
-    readChange({ key: Buffer.from(key), value: Buffer.from(value) });
+    readChange(received({ entity, storeId: 's1', subject, sequence: 1, data, ...schema }));
     return 'accepted';
   } catch (error) {
     if (error instanceof EventRejected) return `${error.reason}: ${error.detail}`;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readChange, STEPS, type Steps } from '#shared/events/change.ts';
-import { encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
+import { orderEvent, received } from '#test/events.ts';
 
 const campaign = { name: 'Natal', channel: 'email', status: 'draft', created_at: '2026-11-20T21:15:04Z' };
 const order = {
@@ -20,9 +20,8 @@ const RENAMED: Steps = {
 };
 
 function read(entity: string, data: object, dataschema?: string, steps = STEPS) {
-  const event: EventToEncode = { entity, source: '/test', storeId: 's1', subject: 'x1', sequence: 1, data };
-  const { key, value } = encodeEvent({ ...event, ...(dataschema === undefined ? {} : { dataschema }) });
-  return readChange({ key: Buffer.from(key), value: Buffer.from(value) }, steps);
+  const schema = dataschema === undefined ? {} : { dataschema };
+  return readChange(received({ entity, storeId: 's1', subject: 'x1', sequence: 1, data, ...schema }), steps);
 }
 
 function refusal(entity: string, data: object, dataschema: string, steps = STEPS): [string, string] {
@@ -98,16 +97,7 @@ describe('the version of an event’s schema', () => {
   });
 
   it('plays no part in a deletion', () => {
-    const { key, value } = encodeEvent({
-      entity: 'order',
-      action: 'deleted',
-      source: '/test',
-      storeId: 's1',
-      subject: 'x1',
-      sequence: 2,
-      dataschema: '/order/v9',
-    });
-    const change = readChange({ key: Buffer.from(key), value: Buffer.from(value) });
+    const change = readChange(received({ ...orderEvent('x1'), action: 'deleted', dataschema: '/order/v9' }));
     expect(change.state).toBeNull();
     expect(change.newerVersion).toBeUndefined();
   });

@@ -1,8 +1,8 @@
 /** The product list: it is in the order of categories, which no product holds. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { COLLECTIONS, STAMPS } from '#shared/read-models/collections.ts';
+import { aCategory, aProduct } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
-import { type TestChange } from '#test/query-service.ts';
 
 const service = useQueryService();
 
@@ -18,18 +18,10 @@ interface Page {
 }
 
 const idsOf = ({ results }: Page) => results.map(({ id }) => id);
-const category = (storeId: string, id: string, position: number): TestChange => ({
-  entity: 'category',
-  storeId,
-  id,
-  data: { name: id, position, active: true },
-});
-const product = (storeId: string, id: string, category_id: string | null, data: object = {}): TestChange => ({
-  entity: 'product',
-  storeId,
-  id,
-  data: { name: 'A', price: '1.00', position: 1, active: true, category_id, ...data },
-});
+const category = (storeId: string, id: string, position: number) =>
+  aCategory(id, { name: id, position }, storeId);
+const product = (storeId: string, id: string, category_id: string | null, data: object = {}) =>
+  aProduct(id, { category_id, ...data }, storeId);
 
 describe('a store with thousands of products', () => {
   const PRODUCTS = 2_600;

@@ -2,27 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { SHAPES } from '#query/read/shapes.ts';
 import { projectDocument } from '#shared/projection/projections/index.ts';
 import { readChange } from '#shared/events/change.ts';
-import { encodeEvent } from '#shared/events/encode.ts';
+import { orderEvent, received } from '#test/events.ts';
 
 /** Texts that hold what the bodies are cut at. */
 const TRAPS = [',"customer":', '"},"item_count":9', ',"items":[', '\\",\\"items\\":', '",', ','];
 
 function detailsOf(data: Record<string, unknown>): { json: unknown; summary: Record<string, unknown> } {
-  const { key, value, headers } = encodeEvent({
-    source: '/test',
-    entity: 'order',
-    storeId: 's1',
-    subject: 'o1',
-    sequence: 1,
-    data: {
-      status: 'ready',
-      order_type: 'delivery',
-      total: '9.00',
-      created_at: '2026-03-01T12:00:00Z',
-      ...data,
-    },
-  });
-  const change = readChange({ key: Buffer.from(key), value: Buffer.from(value), headers });
+  const change = readChange(received(orderEvent('o1', { data })));
   const document = projectDocument(change, { offset: '-03:00', customerErased: false });
   const body = SHAPES.order.bodyOf(document);
   return {

@@ -18,37 +18,17 @@ import {
 } from '#shared/read-models/collections.ts';
 import type { Erasure } from '#shared/read-models/erasures.ts';
 import { epochsIn } from '#shared/read-models/feed-epochs.ts';
+import { aCustomer, anOrder, gone } from '#test/changes.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { emptyReadModels } from '#test/read-models.ts';
-import { applyEvents, inTransaction, type TestEvent as Event } from '#test/slices.ts';
+import type { TestChange } from '#test/query-service.ts';
+import { applyEvents, inTransaction } from '#test/slices.ts';
 
-const CREATED = '2026-03-01T12:00:00Z';
-const customer = (subject: string): Event => ({
-  entity: 'customer',
-  storeId: 's1',
-  subject,
-  data: { name: 'Maria', created_at: CREATED },
-});
-const deleted = (subject: string): Event => ({
-  entity: 'customer',
-  storeId: 's1',
-  subject,
-  action: 'deleted',
-});
-const order = (subject: string, id: string, over: object = {}): Event => ({
-  entity: 'order',
-  storeId: 's1',
-  subject,
-  data: {
-    status: 'pending',
-    order_type: 'delivery',
-    total: '1.00',
-    customer: { id, name: 'Maria', phone: '11 9' },
-    created_at: CREATED,
-    ...over,
-  },
-});
-const poison = (subject: string, id: string): Event => order(subject, id, { total: 'much' });
+const customer = (id: string) => aCustomer(id, { name: 'Maria' });
+const deleted = (id: string) => gone(aCustomer(id));
+const order = (id: string, customerId: string, over: object = {}) =>
+  anOrder(id, { customer: { id: customerId, name: 'Maria', phone: '11 9' }, ...over });
+const poison = (id: string, customerId: string) => order(id, customerId, { total: 'much' });
 const many = <T>(count: number, make: (index: number) => T) =>
   Array.from({ length: count }, (_, index) => make(index));
 
@@ -70,8 +50,8 @@ describe('erasing', () => {
 
   const limits = { admit: (letters: readonly DeadLetter[]) => Promise.resolve([...letters]) };
 
-  /** Applies events as one slice. */
-  const apply = (...events: Event[]) => applyEvents(db, events, { epochs, limits, findErased });
+  /** Applies changes as one slice. */
+  const apply = (...changes: TestChange[]) => applyEvents(db, changes, { epochs, limits, findErased });
 
   async function piece(documents = 200): Promise<ErasedPiece> {
     const done = await inTransaction(db, (session) => erasePiece(db, session, 's1', documents, epochs));

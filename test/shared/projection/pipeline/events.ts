@@ -1,7 +1,7 @@
 /** Events of one store as messages of a slice, for tests of what is made of them. */
 import type { KafkaMessage } from 'kafkajs';
-import { encodeEvent } from '#shared/events/encode.ts';
 import type { EntityName } from '#shared/events/entities.ts';
+import { kafkaMessage } from '#test/events.ts';
 
 const STATES: Partial<Record<EntityName, object>> = {
   store: { name: 'Loja', timezone_offset: '-04:00', created_at: '2026-01-01T12:00:00Z' },
@@ -28,18 +28,11 @@ export interface Told {
 /** The messages of some events, or of texts that are none. */
 export function messagesOf(events: readonly (Told | string)[]): KafkaMessage[] {
   return events.map((event, offset) => {
-    const message = { offset: String(offset), timestamp: '0', attributes: 0, headers: {} };
-    if (typeof event === 'string') return { ...message, key: Buffer.from('s1'), value: Buffer.from(event) };
-    const { entity, id, sequence, deleted, data } = event;
-    const { key, value } = encodeEvent({
-      entity,
-      storeId: 's1',
-      subject: id,
-      sequence,
-      source: '/test',
-      time: new Date('2026-02-02T12:00:00Z'),
-      ...(deleted ? { action: 'deleted' } : { data: { ...STATES[entity], ...data } }),
-    });
-    return { ...message, key: Buffer.from(key), value: Buffer.from(value) };
+    if (typeof event === 'string') return kafkaMessage(event, offset);
+    const { entity, id: subject, sequence, deleted, data } = event;
+    const time = new Date('2026-02-02T12:00:00Z');
+    const told = { entity, storeId: 's1', subject, sequence, time };
+    const state = { ...STATES[entity], ...data };
+    return kafkaMessage(deleted ? { ...told, action: 'deleted' } : { ...told, data: state }, offset);
   });
 }

@@ -16,48 +16,18 @@ import {
   TOMBSTONES,
 } from '#shared/read-models/collections.ts';
 import { epochsIn } from '#shared/read-models/feed-epochs.ts';
+import { aCategory, aCustomer, aGroup, anOrder, aProduct } from '#test/changes.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { emptyReadModels } from '#test/read-models.ts';
-import { applyEvents, sliceOf, type TestEvent as Event } from '#test/slices.ts';
+import type { TestChange } from '#test/query-service.ts';
+import { applyEvents, sliceOf } from '#test/slices.ts';
 
-const data = { status: 'pending', order_type: 'delivery', total: '1.00', created_at: '2026-03-01T12:00:00Z' };
-const order = (subject: string, customer?: string): Event => ({
-  entity: 'order',
-  storeId: 's1',
-  subject,
-  data: { ...data, ...(customer === undefined ? {} : { customer: { id: customer, name: 'Maria' } }) },
-});
-const deleted = (entity: EntityName, subject: string): Event => ({
-  entity,
-  storeId: 's1',
-  subject,
-  action: 'deleted',
-});
-const product = (subject: string, category: string): Event => ({
-  entity: 'product',
-  storeId: 's1',
-  subject,
-  data: {
-    name: 'Pizza',
-    price: '5.00',
-    position: 3,
-    active: true,
-    category_id: category,
-    option_group_ids: ['g1'],
-  },
-});
-const category = (subject: string, position: number): Event => ({
-  entity: 'category',
-  storeId: 's1',
-  subject,
-  data: { name: subject, position, active: true },
-});
-const group = (subject: string): Event => ({
-  entity: 'option_group',
-  storeId: 's1',
-  subject,
-  data: { name: subject, min: 0, max: 1, options: [] },
-});
+const order = (id: string, customer?: string) =>
+  anOrder(id, customer === undefined ? {} : { customer: { id: customer, name: 'Maria' } });
+const product = (id: string, category: string) =>
+  aProduct(id, { category_id: category, option_group_ids: ['g1'] });
+const category = (id: string, position: number) => aCategory(id, { position });
+const deleted = (entity: EntityName, id: string): TestChange => ({ entity, storeId: 's1', id });
 
 describe('positions', () => {
   const installation = useInstallation();
@@ -72,8 +42,11 @@ describe('positions', () => {
     return emptyReadModels(installation, `positions${databases}`);
   };
 
-  const apply = (db: Db, events: readonly Event[], options: { epochs?: Epochs; isKnown?: boolean } = {}) =>
-    applyEvents(db, events, { findErased, ...options });
+  const apply = (
+    db: Db,
+    events: readonly TestChange[],
+    options: { epochs?: Epochs; isKnown?: boolean } = {},
+  ) => applyEvents(db, events, { findErased, ...options });
 
   /** The positions of a store's records, deletions included. */
   async function positionsIn(db: Db): Promise<Record<string, number>> {
@@ -90,6 +63,12 @@ describe('positions', () => {
   }
   const stampIn = (db: Db) => db.collection<Stamp>(STAMPS).findOne({ _id: 's1' });
   const epochsOf = async (db: Db) => epochsIn((await stampIn(db))?.epochs);
+  /** As it was after the first order. */
+  async function goBackTo(db: Db, stamp: Stamp | null): Promise<void> {
+    if (stamp === null) throw new Error('no stamp');
+    await db.collection<Stamp>(STAMPS).replaceOne({ _id: 's1' }, stamp);
+    await db.collection<ReadModelDocument>(COLLECTIONS.order).deleteMany({ feed_position: { $gt: 1 } });
+  }
 
   it('are those of the last events, however the events are cut into slices', async () => {
     const events = [
@@ -101,7 +80,7 @@ describe('positions', () => {
       order('o3'),
       product('p1', 'c1'),
       deleted('order', 'o4'),
-      group('g1'),
+      aGroup('g1'),
       order('o2'),
     ];
     const expected = {
@@ -127,8 +106,8 @@ describe('positions', () => {
 
   it('stay where a record changes only in what its list does not show, and where a store is repaired', async () => {
     const db = await fresh();
-    await apply(db, [category('c1', 1), product('p1', 'c1'), group('g1')]);
-    await apply(db, [group('g1'), category('c1', 2)]);
+    await apply(db, [category('c1', 1), product('p1', 'c1'), aGroup('g1')]);
+    await apply(db, [aGroup('g1'), category('c1', 2)]);
     await repairStore(db, 's1', findErased);
     expect(await positionsIn(db)).toEqual({
       'category/s1/c1': 5,
@@ -151,9 +130,7 @@ describe('positions', () => {
     await db.collection<Stamp>(STAMPS).updateOne({ _id: 's1' }, { $unset: { tombstones: '' } });
     await repairStore(db, 's1', findErased);
     expect(await counted()).toEqual({ customer: 2 });
-    const data = { name: 'Maria', created_at: '2026-03-01T12:00:00Z' };
-    for (const subject of ['c1', 'c2'])
-      await apply(db, [{ entity: 'customer', storeId: 's1', subject, data }]);
+    for (const id of ['c1', 'c2']) await apply(db, [aCustomer(id)]);
     expect(await counted()).toEqual({ customer: 0 });
   });
 
@@ -222,9 +199,7 @@ describe('positions', () => {
       await apply(db, [order('o1')], { epochs });
       const backup = await stampIn(db);
       await apply(db, [order('o2')], { epochs, isKnown: false });
-      if (backup === null) throw new Error('no stamp');
-      await db.collection<Stamp>(STAMPS).replaceOne({ _id: 's1' }, backup);
-      await db.collection<ReadModelDocument>(COLLECTIONS.order).deleteMany({ feed_position: { $gt: 1 } });
+      await goBackTo(db, backup);
       await apply(db, [order('o3')], { epochs });
       expect(await epochsOf(db)).toMatchObject([{ from: 1 }, { from: 2 }]);
     });
@@ -235,9 +210,7 @@ describe('positions', () => {
       await apply(db, [order('o1')], { epochs });
       const backup = await stampIn(db);
       await apply(db, [order('o2'), order('o3')], { epochs });
-      if (backup === null) throw new Error('no stamp');
-      await db.collection<Stamp>(STAMPS).replaceOne({ _id: 's1' }, backup);
-      await db.collection<ReadModelDocument>(COLLECTIONS.order).deleteMany({ feed_position: { $gt: 1 } });
+      await goBackTo(db, backup);
       await apply(db, [order('o2'), order('o3')], { epochs });
       const [first, second, ...others] = await epochsOf(db);
       expect([first, second, others]).toMatchObject([{ from: 1 }, { from: 2 }, []]);

@@ -1,26 +1,15 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { KafkaMessage } from 'kafkajs';
 import { describe, expect, it } from 'vitest';
-import { encodeEvent } from '#shared/events/encode.ts';
 import { ChangeReader } from '#shared/projection/pipeline/decode.ts';
+import { kafkaMessage } from '#test/events.ts';
 
 function message(index: number): KafkaMessage {
-  const { key, value, headers } = encodeEvent({
-    entity: 'category',
-    storeId: 's1',
-    subject: `k${index}`,
-    sequence: index,
-    data: { name: 'Pizzas', position: 0, active: true },
-    source: '/test',
-  });
-  return {
-    key: Buffer.from(key),
-    value: Buffer.from(value),
-    headers,
-    timestamp: '0',
-    attributes: 0,
-    offset: String(index),
-  };
+  const data = { name: 'Pizzas', position: 0, active: true };
+  return kafkaMessage(
+    { entity: 'category', storeId: 's1', subject: `k${index}`, sequence: index, data },
+    index,
+  );
 }
 
 /** So many turns of the event loop that everything is read ahead, or would be: some messages are in each. */

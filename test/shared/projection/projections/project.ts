@@ -1,10 +1,10 @@
 /** What the projection makes of one event, its bodies parsed. */
 import { readChange } from '#shared/events/change.ts';
-import { encodeEvent } from '#shared/events/encode.ts';
 import type { EntityName } from '#shared/events/entities.ts';
 import { documentOf } from '#shared/projection/projections/index.ts';
 import type { ProjectionContext } from '#shared/projection/projections/fields.ts';
 import { jsonOf } from '#shared/read-models/local-time.ts';
+import { received } from '#test/events.ts';
 
 /** The document of an entity `x1` of the store `s1`, version 3, whose event happened at noon of 2026-02-02, UTC. */
 export function project(
@@ -12,16 +12,9 @@ export function project(
   data: object,
   context: Partial<ProjectionContext> = {},
 ): Record<string, unknown> {
-  const { key, value } = encodeEvent({
-    entity,
-    storeId: 's1',
-    subject: entity === 'store' ? 's1' : 'x1',
-    sequence: 3,
-    source: '/test',
-    time: new Date('2026-02-02T12:00:00Z'),
-    data,
-  });
-  const change = readChange({ key: Buffer.from(key), value: Buffer.from(value) });
+  const subject = entity === 'store' ? 's1' : 'x1';
+  const time = new Date('2026-02-02T12:00:00Z');
+  const change = readChange(received({ entity, storeId: 's1', subject, sequence: 3, time, data }));
   const document = documentOf(change, {
     offset: '-03:00',
     customerErased: false,

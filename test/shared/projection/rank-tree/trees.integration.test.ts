@@ -7,6 +7,7 @@ import { StoreDataError } from '#shared/errors.ts';
 import { RANK_NODES, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import type { LeafTexts, RankNode } from '#shared/read-models/rank-tree/nodes.ts';
 import { bytesOfTexts } from '#shared/read-models/search-texts.ts';
+import { aCustomer, anOrder, gone } from '#test/changes.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
 import { emptyReadModels } from '#test/read-models.ts';
@@ -15,7 +16,9 @@ import { applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { TreeCache } from '#shared/projection/rank-tree/loaded-tree.ts';
 import { repairStore } from '#shared/projection/verify/repair.ts';
 import { verifyStore } from '#shared/projection/verify/store.ts';
-import { applyEvents, inTransaction, sliceOf, type TestEvent as Event } from '#test/slices.ts';
+import type { TestChange } from '#test/query-service.ts';
+import { applyEvents, inTransaction, sliceOf } from '#test/slices.ts';
+import type { EntityName } from '#shared/events/entities.ts';
 
 const STATUSES = ['pending', 'preparing', 'concluded', 'cancelled'] as const;
 const NAMES = ['Ana', 'ana', 'Ana Lima', 'José', '', 'n', '𝒜lvaro', 'ﬁ', '李小龍', '$name', 'Zé'];
@@ -41,55 +44,26 @@ const customers = fc.record({
   phone: fc.constantFrom('11 98', '11 98', '21 7'),
   created_at: instants,
 });
-const events: fc.Arbitrary<Event> = fc.oneof(
+const reviews = fc.record({
+  subject: fc.constantFrom('r1', 'r2', 'r3', 'r4', 'r5', 'r6'),
+  rating: fc.integer({ min: 1, max: 5 }),
+  created_at: instants,
+});
+const aChange = (entity: EntityName, id: string, data?: object): TestChange =>
+  data === undefined ? { entity, storeId: 's1', id } : { entity, storeId: 's1', id, data };
+const changes: fc.Arbitrary<TestChange> = fc.oneof(
   {
     weight: 5,
-    arbitrary: orders.map(({ subject, customer, ...data }): Event => ({
-      entity: 'order',
-      storeId: 's1',
-      subject,
-      data: { ...data, total: '1.00', customer: customer === null ? null : { id: customer } },
-    })),
+    arbitrary: orders.map(({ subject, customer, ...data }) =>
+      anOrder(subject, { ...data, customer: customer === null ? null : { id: customer } }),
+    ),
   },
-  {
-    weight: 5,
-    arbitrary: customers.map(({ subject, ...data }): Event => ({
-      entity: 'customer',
-      storeId: 's1',
-      subject,
-      data,
-    })),
-  },
-  {
-    weight: 1,
-    arbitrary: orders.map(({ subject }): Event => ({
-      entity: 'order',
-      storeId: 's1',
-      subject,
-      action: 'deleted',
-    })),
-  },
-  {
-    weight: 1,
-    arbitrary: customers.map(({ subject }): Event => ({
-      entity: 'customer',
-      storeId: 's1',
-      subject,
-      action: 'deleted',
-    })),
-  },
-  {
-    weight: 1,
-    arbitrary: fc
-      .record({
-        subject: fc.constantFrom('r1', 'r2', 'r3', 'r4', 'r5', 'r6'),
-        rating: fc.integer({ min: 1, max: 5 }),
-        created_at: instants,
-      })
-      .map(({ subject, ...data }): Event => ({ entity: 'review', storeId: 's1', subject, data })),
-  },
+  { weight: 5, arbitrary: customers.map(({ subject, ...data }) => aChange('customer', subject, data)) },
+  { weight: 1, arbitrary: orders.map(({ subject }) => aChange('order', subject)) },
+  { weight: 1, arbitrary: customers.map(({ subject }) => aChange('customer', subject)) },
+  { weight: 1, arbitrary: reviews.map(({ subject, ...data }) => aChange('review', subject, data)) },
 );
-const slices = fc.array(fc.array(events, { minLength: 1, maxLength: 40 }), { minLength: 1, maxLength: 12 });
+const slices = fc.array(fc.array(changes, { minLength: 1, maxLength: 40 }), { minLength: 1, maxLength: 12 });
 
 /** Gives a node another name, in the same place of its level. */
 async function renameOne(nodes: Collection<RankNode | LeafTexts>, id: RegExp): Promise<void> {
@@ -120,7 +94,7 @@ describe('rank trees', () => {
   /** Applies slices as the projector does; an undone one is applied again. */
   async function apply(
     db: Db,
-    all: readonly (readonly Event[])[],
+    all: readonly (readonly TestChange[])[],
     undo: (slice: number) => boolean,
   ): Promise<void> {
     for (const [index, slice] of all.entries()) {
@@ -163,12 +137,7 @@ describe('rank trees', () => {
     expect(leaves).toBeGreaterThan(60);
   });
 
-  const customer = (id: number, name: string): Event => ({
-    entity: 'customer',
-    storeId: 's1',
-    subject: `c${id}`,
-    data: { name, phone: `11 9${id}`, created_at: '2026-03-01T12:00:00Z' },
-  });
+  const customer = (id: number, name: string) => aCustomer(`c${id}`, { name, phone: `11 9${id}` });
 
   it('keep nothing of a deleted customer: no text, and no boundary made of their name', async () => {
     const db = await freshDatabase();
@@ -176,15 +145,9 @@ describe('rank trees', () => {
       customer(id, `Zuleika ${String.fromCodePoint(97 + (id % 20))}`),
     );
     await apply(db, [people], () => false);
-    for (const { subject } of people.slice(0, 39)) {
-      await apply(db, [[{ entity: 'customer', storeId: 's1', subject, action: 'deleted' }]], () => false);
-    }
+    for (const one of people.slice(0, 39)) await apply(db, [[gone(one)]], () => false);
     expect(await verify(db)).toEqual([]);
-    await apply(
-      db,
-      [[{ entity: 'customer', storeId: 's1', subject: 'c39', action: 'deleted' }]],
-      () => false,
-    );
+    await apply(db, [[gone(aCustomer('c39'))]], () => false);
     const nodes = await db.collection(RANK_NODES).find().toArray();
     expect(nodes.length).toBeGreaterThan(0);
     expect(JSON.stringify(nodes).toLowerCase()).not.toContain('z');
@@ -196,8 +159,8 @@ describe('rank trees', () => {
     // What comes later stands behind the others of its leaf.
     const later = [[customer(5, 'Aba')], [customer(6, '')], [customer(7, '')]];
     await apply(db, [first, ...later], () => false);
-    for (const subject of ['c6', 'c7']) {
-      await apply(db, [[{ entity: 'customer', storeId: 's1', subject, action: 'deleted' }]], () => false);
+    for (const id of ['c6', 'c7']) {
+      await apply(db, [[gone(aCustomer(id))]], () => false);
       expect(await verify(db)).toEqual([]);
     }
   });
@@ -292,11 +255,9 @@ describe('rank trees', () => {
   it('stay right where the newest come in front, one by one and many at once', async () => {
     const db = await freshDatabase();
     let made = 0;
-    const newest = (): Event => {
+    const newest = () => {
       made += 1;
-      const created = new Date(Date.UTC(2026, 0, 1) + made * 1_000).toISOString();
-      const data = { status: 'pending', order_type: 'delivery', total: '1.00', created_at: created };
-      return { entity: 'order', storeId: 's1', subject: `n${made}`, data };
+      return anOrder(`n${made}`, { created_at: new Date(Date.UTC(2026, 0, 1) + made * 1_000).toISOString() });
     };
     const counts = [3, 1, 1, 1, 1, 1, 1, 9, 1, 2, 1, 30, 1, 1, 1, 1];
     await apply(
