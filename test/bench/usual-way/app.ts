@@ -1,4 +1,4 @@
-/** The same API the usual way: Fastify, the MongoDB driver, documents decoded and serialized for every request. */
+/** What the benchmark asks of the API, the usual way: Fastify, the MongoDB driver, documents decoded and serialized for every request. */
 import fastify, {
   type FastifyReply,
   type FastifyRequest,

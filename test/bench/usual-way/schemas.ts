@@ -36,18 +36,10 @@ function plain({ $ref, type, anyOf, properties, items }: Documented): Schema {
 }
 
 export const store = documented('StoreInfo');
-export const coupon = documented('CouponSummary');
-export const wholeCoupon = documented('Coupon');
 export const customer = documented('Customer');
 export const review = documented('ReviewSummary');
-export const wholeReview = documented('Review');
-export const campaign = documented('CampaignSummary');
-export const wholeCampaign = documented('Campaign');
 export const order = documented('OrderSummary');
 export const wholeOrder = documented('Order');
-export const category = documented('CategorySummary');
-export const wholeCategory = documented('Category');
-export const optionGroup = documented('OptionGroup');
 export const product = documented('ProductSummary');
 export const wholeProduct = documented('Product');
 export const menu = documented('Menu');

@@ -19,27 +19,6 @@ const CREATED_AND_UPDATED = ['created_at', 'updated_at'];
 
 const DETAILS: readonly Details[] = [
   {
-    path: '/api/coupon/details/',
-    collection: COLLECTIONS.coupon,
-    parameter: 'coupon_id',
-    schema: schemas.wholeCoupon,
-    dates: ['starts_at', 'ends_at', ...CREATED_AND_UPDATED],
-  },
-  {
-    path: '/api/review/details/',
-    collection: COLLECTIONS.review,
-    parameter: 'review_id',
-    schema: schemas.wholeReview,
-    dates: ['created_at', 'replied_at'],
-  },
-  {
-    path: '/api/campaign/details/',
-    collection: COLLECTIONS.campaign,
-    parameter: 'campaign_id',
-    schema: schemas.wholeCampaign,
-    dates: ['starts_at', 'ends_at', ...CREATED_AND_UPDATED],
-  },
-  {
     path: '/api/order/details/',
     collection: COLLECTIONS.order,
     parameter: 'order_id',
@@ -49,17 +28,6 @@ const DETAILS: readonly Details[] = [
       if (order['delivery'] !== null) localize(order['delivery'], ['estimated_at'], shift);
       if (order['cancellation'] !== null) localize(order['cancellation'], ['at'], shift);
       for (const step of order['status_history']) localize(step, ['at'], shift);
-    },
-  },
-  {
-    path: '/api/category/details/',
-    collection: COLLECTIONS.category,
-    parameter: 'category_id',
-    schema: schemas.wholeCategory,
-    dates: CREATED_AND_UPDATED,
-    complete: async (category, db) => {
-      const which = { store_id: category['store_id'], category_id: category['id'] };
-      category['product_count'] = await db.collection(COLLECTIONS.product).countDocuments(which);
     },
   },
   {

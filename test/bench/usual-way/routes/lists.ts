@@ -12,16 +12,10 @@ interface Query {
   search?: string;
   created_from?: string;
   created_to?: string;
-  updated_from?: string;
-  updated_to?: string;
   status?: string[];
   order_type?: string[];
   rating?: number[];
-  active?: boolean;
-  category_id?: string;
   customer_id?: string;
-  /** The benchmark's own: a page without its count. */
-  uncounted?: boolean;
 }
 
 interface List {
@@ -37,23 +31,12 @@ const NEWEST_FIRST = { created_at: -1, _id: 1 } as const;
 
 const LISTS: readonly List[] = [
   {
-    path: '/api/coupon/list',
-    collection: COLLECTIONS.coupon,
-    record: schemas.coupon,
-    dates: ['starts_at', 'ends_at', 'created_at', 'updated_at'],
-    sort: NEWEST_FIRST,
-    filter: ({ active }) => (active === undefined ? {} : { active }),
-  },
-  {
     path: '/api/customer/list',
     collection: COLLECTIONS.customer,
     record: schemas.customer,
     dates: ['created_at', 'updated_at'],
     sort: { name_key: 1, _id: 1 },
-    filter: (query, shift) => ({
-      ...(query.search === undefined ? {} : searched(query.search)),
-      ...within(query, shift),
-    }),
+    filter: ({ search }) => (search === undefined ? {} : searched(search)),
   },
   {
     path: '/api/review/list',
@@ -62,13 +45,6 @@ const LISTS: readonly List[] = [
     dates: ['created_at'],
     sort: NEWEST_FIRST,
     filter: ({ rating }) => (rating === undefined ? {} : { rating: { $in: rating } }),
-  },
-  {
-    path: '/api/campaign/list',
-    collection: COLLECTIONS.campaign,
-    record: schemas.campaign,
-    dates: ['starts_at', 'ends_at', 'created_at', 'updated_at'],
-    sort: NEWEST_FIRST,
   },
   {
     path: '/api/order/list',
@@ -90,26 +66,11 @@ const LISTS: readonly List[] = [
     }),
   },
   {
-    path: '/api/category/list',
-    collection: COLLECTIONS.category,
-    record: schemas.category,
-    dates: [],
-    sort: { position: 1, name: 1, _id: 1 },
-  },
-  {
     path: '/api/product/list',
     collection: COLLECTIONS.product,
     record: schemas.product,
     dates: ['updated_at'],
     sort: { category_position: 1, position: 1, name: 1, _id: 1 },
-    filter: ({ category_id: categoryId }) => (categoryId === undefined ? {} : { category_id: categoryId }),
-  },
-  {
-    path: '/api/option-group/list',
-    collection: COLLECTIONS.option_group,
-    record: schemas.optionGroup,
-    dates: [],
-    sort: { name_key: 1, _id: 1 },
   },
 ];
 
@@ -117,7 +78,7 @@ function orders({ status, order_type: types, ...query }: Query, shift: Shift): D
   return {
     ...(status === undefined ? {} : { status: { $in: status } }),
     ...(types === undefined ? {} : { order_type: { $in: types } }),
-    ...within(query, shift),
+    ...createdWithin(query, shift),
   };
 }
 
@@ -129,20 +90,11 @@ function searched(text: string): Document {
   return { $or: [name, { document_digits: digits }, { phone_digits: digits }] };
 }
 
-function within(query: Query, shift: Shift): Document {
-  const { created_from: createdFrom, created_to: createdTo } = query;
-  const { updated_from: updatedFrom, updated_to: updatedTo } = query;
-  return {
-    ...between('created_at', createdFrom, createdTo, shift),
-    ...between('updated_at', updatedFrom, updatedTo, shift),
-  };
-}
-
-function between(field: string, from: string | undefined, to: string | undefined, shift: Shift): Document {
+function createdWithin({ created_from: from, created_to: to }: Query, shift: Shift): Document {
   if (from === undefined && to === undefined) return {};
   const instant = (local: string, more: number) => new Date(Date.parse(`${local}Z`) - shift + more);
   return {
-    [field]: {
+    created_at: {
       ...(from === undefined ? {} : { $gte: instant(from, 0) }),
       ...(to === undefined ? {} : { $lt: instant(to, 1_000) }),
     },
@@ -158,15 +110,10 @@ const querystring = {
     search: { type: 'string', minLength: 1, maxLength: 100 },
     created_from: { type: 'string' },
     created_to: { type: 'string' },
-    updated_from: { type: 'string' },
-    updated_to: { type: 'string' },
     status: words,
     order_type: words,
     rating: { type: 'array', items: { type: 'integer' } },
-    active: { type: 'boolean' },
-    category_id: { type: 'string' },
     customer_id: { type: 'string' },
-    uncounted: { type: 'boolean', default: false },
   },
 };
 
@@ -192,7 +139,7 @@ export function addLists(app: FastifyInstance, db: Db, shiftOf: (storeId: string
             .skip((page - 1) * pageSize)
             .limit(pageSize)
             .toArray(),
-          query.uncounted === true ? 0 : db.collection(collection).countDocuments(which),
+          db.collection(collection).countDocuments(which),
         ]);
         return {
           count,
